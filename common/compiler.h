@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one place for what only gcc and clang know. Every other file is plain C17.
+ */
+#ifndef DM_COMMON_COMPILER_H
+#define DM_COMMON_COMPILER_H
+
+#include <stddef.h>
+
+#define dm_likely(condition)       __builtin_expect(!!(condition), 1)
+#define dm_unlikely(condition)     __builtin_expect(!!(condition), 0)
+#define dm_prefetch_read(pointer)  __builtin_prefetch((pointer), 0, 1)
+#define dm_prefetch_write(pointer) __builtin_prefetch((pointer), 1, 1)
+
+#define DM_ALWAYS_INLINE inline __attribute__((always_inline))
+#define DM_NO_INLINE     __attribute__((noinline))
+#define DM_NO_RETURN     __attribute__((noreturn))
+
+#define DM_ARRAY_LEN(array)                    (sizeof(array) / sizeof((array)[0]))
+#define DM_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DM_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DM_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define DM_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DM_TSAN 1
+#endif
+#endif
+#ifndef DM_ASAN
+#define DM_ASAN 0
+#endif
+#ifndef DM_TSAN
+#define DM_TSAN 0
+#endif
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The other side of the transport contract, for harness, checker and tests: opening a fabric, starting contexts,
+ * running them, and reading what was counted. Indexes never include this.
+ *
+ * Life of a fabric: open; set-up phase (register handlers, format, bulk load: verbs run, cost nothing in virtual time
+ * and are not counted); dm_fabric_measure; more runs; close.
+ */
+#ifndef DM_TRANSPORT_FABRIC_H
+#define DM_TRANSPORT_FABRIC_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/opt.h"
+#include "transport/dm.h"
+
+/* ---- transports and profiles ------------------------------------------------------------------------------------ */
+
+enum dm_cap {
+    DM_CAP_VIRTUAL_TIME = 1 << 0,   /* deterministic; dm_now is simulated */
+    DM_CAP_MASKED_ATOMICS = 1 << 1, /* native; else emulated by plain CAS and counted as such */
+    DM_CAP_CHIP_MEMORY = 1 << 2,
+    DM_CAP_PROFILE = 1 << 3, /* takes a NIC and CPU profile */
+    DM_CAP_FAULTS = 1 << 4,
+};
+
+struct dm_transport_info {
+    const char *name, *summary;
+    unsigned caps;
+    const struct dm_opt *options; /* the transport's own, set by name through dm_fabric_config.options */
+};
+
+/* All transports compiled in, in transports.def's order; NULL-terminated. */
+const struct dm_transport_info *const *dm_transports(void);
+const struct dm_transport_info *dm_transport_find(const char *name);
+
+struct dm_setting {
+    const char *name, *value;
+};
+
+struct dm_fabric_config {
+    const char *transport;
+    const char
+        *profile; /* a name, looked up in the profile folder, or a path ending in .json; NULL where none is used */
+    struct dm_topology topology;
+    uint64_t seed;
+    uint32_t chunk_bytes;              /* what an allocation call hands out */
+    uint32_t retry_limit;              /* of one operation, see dm_retry; 0: the default */
+    const struct dm_setting *settings; /* the transport's options */
+    size_t setting_count;
+};
+
+int dm_fabric_open(const struct dm_fabric_config *config, struct dm_fabric **fabric, struct dm_err *err);
+void dm_fabric_close(struct dm_fabric *fabric); /* accepts NULL */
+
+const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric);
+const struct dm_topology *dm_fabric_topology(struct dm_fabric *fabric);
+
+/* Names of the profiles in the profile folder (sorted, NULL-terminated, owned by the callee) and a profile's hash as 16
+ * hex digits. */
+const char *const *dm_profile_names(void);
+int dm_profile_check(const char *name, char hash[17], struct dm_err *err);
+
+/* ---- contexts --------------------------------------------------------------------------------------------------- */
+
+/* Starts a foreground context. Thread numbers are 0 .. dm_thread_count - 1 of the node. It runs when dm_fabric_run is
+ * called. */
+int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*entry)(struct dm_ctx *ctx, void *arg),
+             void *arg);
+
+/* Runs until every foreground context has returned. 0; DM_ERR_STOPPED after dm_fabric_stop; DM_ERR_IO with a reason if
+ * contexts wait for one another for ever (sim finds this out). May be called again after more spawns. */
+int dm_fabric_run(struct dm_fabric *fabric, struct dm_err *err);
+
+/* One context on one node: spawn and run together. Returns entry's own value through *rc. For set-up and tests. */
+int dm_fabric_do(struct dm_fabric *fabric, unsigned node, int (*entry)(struct dm_ctx *ctx, void *arg), void *arg,
+                 int *rc, struct dm_err *err);
+
+/* Makes all waits return DM_ERR_STOPPED soon. Safe in a signal handler. */
+void dm_fabric_stop(struct dm_fabric *fabric);
+bool dm_fabric_stopping(const struct dm_fabric *fabric);
+
+/* Leaves the set-up phase: time starts at 0 and costs count from here. */
+void dm_fabric_measure(struct dm_fabric *fabric);
+
+/* Asked of a client between operations: does the context want to stop now? */
+bool dm_stopping(struct dm_ctx *ctx);
+
+/* ---- accounting ------------------------------------------------------------------------------------------------- */
+
+#define DM_VERBS(X)                                                                                                    \
+    X(DM_VERB_READ, "read")                                                                                            \
+    X(DM_VERB_WRITE, "write")                                                                                          \
+    X(DM_VERB_CAS, "cas")                                                                                              \
+    X(DM_VERB_FAA, "faa")                                                                                              \
+    X(DM_VERB_MASKED_CAS, "masked_cas")                                                                                \
+    X(DM_VERB_MASKED_FAA, "masked_faa")                                                                                \
+    X(DM_VERB_CALL, "call")
+enum dm_verb_kind {
+#define X(name, text) name,
+    DM_VERBS(X)
+#undef X
+        DM_VERB_KIND_COUNT,
+};
+
+/* Sums of what contexts did while the account was theirs. Plain numbers: merge by adding. */
+struct dm_account {
+    uint64_t round_trips; /* waits for the network, however many verbs were posted before the wait */
+    uint64_t verbs[DM_VERB_KIND_COUNT];
+    uint64_t bytes_read, bytes_written; /* payload, without headers; calls: responses and requests */
+    uint64_t doorbells;
+    uint64_t cas_failures;
+    uint64_t masked_emulated; /* masked atomics done by plain CAS */
+    uint64_t retries[DM_RETRY_COUNT];
+};
+
+/* Counts of this context go to `account` from now on; NULL: nowhere. The caller keeps the account alive. */
+void dm_account_use(struct dm_ctx *ctx, struct dm_account *account);
+void dm_account_add(struct dm_account *into, const struct dm_account *from);
+
+/* Bytes allocated now on all memory nodes by kind, and bytes given back and not used again. */
+struct dm_memory_use {
+    uint64_t bytes[DM_MEM_KIND_COUNT];
+    uint64_t freed;
+    uint64_t chunk_bytes; /* handed out to threads in chunks, used or not */
+};
+void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use);
+
+/* One queueing resource of one node: "nic_rx", "link_out", "cores"... `busy` is the share of the measured time in which
+ * it worked. */
+struct dm_resource {
+    unsigned node;
+    const char *name;
+    double busy;       /* 0 .. 1 */
+    double queue_mean; /* waiting and in service, time average */
+    uint64_t served;
+};
+
+/* Starts a new observation interval for utilisation (end of warm-up). */
+void dm_resources_reset(struct dm_fabric *fabric);
+
+/* Copies up to capacity resources; returns how many there are. 0 for real-time transports. */
+size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
+
+/* Verbs simulated or executed since open; for engine benchmarks. */
+uint64_t dm_verb_total(const struct dm_fabric *fabric);
+
+#endif
