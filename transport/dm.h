@@ -155,10 +155,10 @@ enum dm_mem {
 
 enum { DM_ANY_NODE = 0xffff };
 
-/* Cuts `bytes` (aligned to `align`, a power of two up to 4096) of DRAM of a memory node from this thread's chunk; a
- * call fetches a new chunk when it is used up. DM_ANY_NODE spreads over all memory nodes. The bytes are zero unless
- * they were freed before. Returns 0 or DM_ERR_NO_MEMORY when the node is full (the caller's structure stays as it was).
- * [waits] */
+/* Cuts `bytes` (aligned to `align`, a power of two up to 4096) of DRAM of a memory node or index server from this
+ * thread's chunk; a call fetches a new chunk when it is used up. DM_ANY_NODE spreads over all memory nodes. The bytes
+ * are zero unless they were freed before. Returns 0 or DM_ERR_NO_MEMORY when the node is full (the caller's structure
+ * stays as it was). [waits] */
 int dm_alloc(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32_t align, enum dm_mem kind, dm_addr *addr);
 
 /* Gives bytes back to this thread's free list for their size. The caller knows that nobody can still reach them. */
@@ -190,7 +190,7 @@ struct dm_waitlist {
     struct dm_ctx *head, *tail;
 };
 struct dm_mutex {
-    uint32_t guard; /* short internal spin lock: a compare-and-swap, never held across a switch */
+    _Atomic uint32_t guard; /* short internal spin lock, never held across a switch */
     bool held;
     struct dm_waitlist waiters;
 };
@@ -264,8 +264,8 @@ struct dm_topology {
     unsigned mn_cores, server_cores;
     unsigned clients; /* in all, spread evenly over CNs */
     unsigned clients_per_thread;
-    uint64_t mn_bytes;   /* DRAM a memory node */
-    uint32_t chip_bytes; /* on-chip memory a memory node; 0: none */
+    uint64_t mn_bytes;   /* DRAM a memory node, and an index server */
+    uint32_t chip_bytes; /* on-chip memory to use a memory node, at most; the device may have less, see dm_topology */
 };
 const struct dm_topology *dm_topology(struct dm_ctx *ctx);
 struct dm_fabric *dm_fabric_of(struct dm_ctx *ctx);

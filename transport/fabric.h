@@ -81,8 +81,11 @@ int dm_fabric_do(struct dm_fabric *fabric, unsigned node, int (*entry)(struct dm
 void dm_fabric_stop(struct dm_fabric *fabric);
 bool dm_fabric_stopping(const struct dm_fabric *fabric);
 
-/* Leaves the set-up phase: time starts at 0 and costs count from here. */
+/* Leaves the set-up phase: costs count from here. The first time, dm_now starts at 0. */
 void dm_fabric_measure(struct dm_fabric *fabric);
+
+/* Goes back to the set-up phase, for verify and final reads after a run. No context may be running. */
+void dm_fabric_setup(struct dm_fabric *fabric);
 
 /* Asked of a client between operations: does the context want to stop now? */
 bool dm_stopping(struct dm_ctx *ctx);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Storage of the event heap; its operations are in the header.
+ */
+#include "common/heap.h"
+
+#include <string.h>
+
+bool dm_heap_reserve(struct dm_heap *heap, uint32_t capacity) {
+    if (capacity <= heap->capacity) {
+        return true;
+    }
+    size_t bytes = ((size_t)capacity * sizeof(struct dm_heap_entry) + DM_HEAP_LINE - 1) & ~(size_t)(DM_HEAP_LINE - 1);
+    struct dm_heap_entry *entries = aligned_alloc(DM_HEAP_LINE, bytes);
+    if (!entries) {
+        return false;
+    }
+    if (heap->count) {
+        memcpy(entries, heap->entries, (DM_HEAP_ROOT + heap->count) * sizeof(*entries));
+    }
+    free(heap->entries);
+    heap->entries = entries;
+    heap->capacity = capacity;
+    return true;
+}
+
+void dm_heap_fini(struct dm_heap *heap) {
+    free(heap->entries);
+    *heap = (struct dm_heap){0};
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Posting, committing, counting. Everything a context sends passes here once, so this is the one place that counts
+ * round trips, verbs, bytes and doorbells. Masked atomics are emulated here for transports whose device has none.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/core/core.h"
+
+static struct dm_verb *batch_grow(struct dm_ctx *ctx) {
+    uint32_t capacity = ctx->batch_capacity ? ctx->batch_capacity * 2 : 8;
+    struct dm_verb *batch = capacity <= DM_BATCH_MAX ? realloc(ctx->batch, capacity * sizeof(*batch)) : NULL;
+    if (!batch) {
+        ctx->batch_error = capacity <= DM_BATCH_MAX ? DM_ERR_NO_MEMORY : DM_ERR_BATCH_FULL;
+        return NULL;
+    }
+    ctx->batch = batch;
+    ctx->batch_capacity = capacity;
+    return &batch[ctx->batch_count++];
+}
+
+static inline struct dm_verb *batch_next(struct dm_ctx *ctx) {
+    return dm_likely(ctx->batch_count < ctx->batch_capacity) ? &ctx->batch[ctx->batch_count++] : batch_grow(ctx);
+}
+
+static void post(struct dm_ctx *ctx, struct dm_verb verb) {
+    bool atomic = verb.kind != DM_VERB_READ && verb.kind != DM_VERB_WRITE;
+    if (dm_unlikely(!dm_range_valid(ctx->fabric, verb.addr, verb.len) || (atomic && verb.addr.bits % 8 != 0))) {
+        ctx->batch_error = DM_ERR_ADDRESS;
+    }
+    struct dm_verb *next = batch_next(ctx);
+    if (dm_likely(next != NULL)) {
+        *next = verb;
+    }
+}
+
+void dm_post_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {
+    post(ctx, (struct dm_verb){.kind = DM_VERB_READ, .addr = src, .dst = dst, .len = len});
+}
+
+void dm_post_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len) {
+    post(ctx, (struct dm_verb){.kind = DM_VERB_WRITE, .addr = dst, .src = src, .len = len});
+}
+
+void dm_post_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired, uint64_t *old) {
+    post(ctx,
+         (struct dm_verb){
+             .kind = DM_VERB_CAS, .addr = addr, .dst = old, .len = 8, .op = {expect, UINT64_MAX, desired, UINT64_MAX}});
+}
+
+void dm_post_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t *old) {
+    post(ctx, (struct dm_verb){.kind = DM_VERB_FAA, .addr = addr, .dst = old, .len = 8, .op = {.swap = add}});
+}
+
+void dm_post_masked_cas(struct dm_ctx *ctx, dm_addr addr, struct dm_mask mask, uint64_t *old) {
+    post(ctx, (struct dm_verb){.kind = DM_VERB_MASKED_CAS, .addr = addr, .dst = old, .len = 8, .op = mask});
+}
+
+void dm_post_masked_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t boundary, uint64_t *old) {
+    post(ctx, (struct dm_verb){.kind = DM_VERB_MASKED_FAA,
+                               .addr = addr,
+                               .dst = old,
+                               .len = 8,
+                               .op = {.swap = add, .compare_mask = boundary}});
+}
+
+uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped) {
+    const struct dm_mask *op = &verb->op;
+    *swapped = true;
+    switch (verb->kind) {
+    case DM_VERB_FAA:
+        return found + op->swap;
+    case DM_VERB_MASKED_FAA: {
+        /* Add below every field's top bit, then the top bits without carry: no carry leaves a field. */
+        uint64_t tops = op->compare_mask;
+        return ((found & ~tops) + (op->swap & ~tops)) ^ ((found ^ op->swap) & tops);
+    }
+    default:
+        if ((found & op->compare_mask) != (op->compare & op->compare_mask)) {
+            *swapped = false;
+            return found;
+        }
+        return (found & ~op->swap_mask) | (op->swap & op->swap_mask);
+    }
+}
+
+static void batch_clear(struct dm_ctx *ctx) {
+    ctx->batch_count = 0;
+    ctx->batch_error = 0;
+}
+
+/* Doorbells are one a destination queue pair; with one thread's queue pairs that is one a node. */
+static uint32_t count_doorbells(const struct dm_ctx *ctx) {
+    if (ctx->batch_count == 1) {
+        return 1;
+    }
+    uint64_t seen[4] = {0};
+    uint32_t doorbells = 0;
+    for (uint32_t i = 0; i < ctx->batch_count; i++) {
+        unsigned node = dm_addr_node(ctx->batch[i].addr);
+        uint64_t bit = UINT64_C(1) << (node % 64);
+        doorbells += !(seen[node / 64] & bit);
+        seen[node / 64] |= bit;
+    }
+    return doorbells;
+}
+
+static void count_sent(struct dm_ctx *ctx, bool wait) {
+    struct dm_account *account = ctx->account;
+    for (uint32_t i = 0; i < ctx->batch_count; i++) {
+        const struct dm_verb *verb = &ctx->batch[i];
+        account->verbs[verb->kind]++;
+        if (verb->kind == DM_VERB_READ) {
+            account->bytes_read += verb->len;
+        } else if (verb->kind == DM_VERB_WRITE) {
+            account->bytes_written += verb->len;
+        } else {
+            account->bytes_read += 8;
+            account->bytes_written += 8;
+        }
+    }
+    account->doorbells += count_doorbells(ctx);
+    account->round_trips += wait;
+}
+
+/* A plain or masked CAS that found something else. Needs the old value, so unsignalled ones without one are not seen.
+ */
+static void count_cas_failures(struct dm_ctx *ctx) {
+    for (uint32_t i = 0; i < ctx->batch_count; i++) {
+        const struct dm_verb *verb = &ctx->batch[i];
+        bool cas = verb->kind == DM_VERB_CAS || verb->kind == DM_VERB_MASKED_CAS;
+        if (cas && verb->dst) {
+            uint64_t old;
+            memcpy(&old, verb->dst, sizeof(old));
+            ctx->account->cas_failures += (old & verb->op.compare_mask) != (verb->op.compare & verb->op.compare_mask);
+        }
+    }
+}
+
+static bool has_masked(const struct dm_ctx *ctx) {
+    for (uint32_t i = 0; i < ctx->batch_count; i++) {
+        if (ctx->batch[i].kind == DM_VERB_MASKED_CAS || ctx->batch[i].kind == DM_VERB_MASKED_FAA) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int send_batch(struct dm_ctx *ctx, bool wait) {
+    count_sent(ctx, wait);
+    int rc = ctx->ops->commit(ctx, wait);
+    if (rc == 0 && wait) {
+        count_cas_failures(ctx);
+    }
+    batch_clear(ctx);
+    return rc;
+}
+
+/* One masked atomic by a loop of plain CAS on the whole word: each failed try is a round trip. */
+static int emulate_masked(struct dm_ctx *ctx, struct dm_verb verb) {
+    uint64_t found = 0;
+    ctx->account->masked_emulated++;
+    DM_TRY(dm_read(ctx, verb.addr, &found, 8));
+    for (uint32_t attempts = 0;;) {
+        bool swapped;
+        uint64_t desired = dm_atomic_apply(&verb, found, &swapped);
+        if (!swapped) {
+            ctx->account->cas_failures++;
+            break;
+        }
+        uint64_t old;
+        DM_TRY(dm_cas(ctx, verb.addr, found, desired, &old));
+        if (old == found) {
+            break;
+        }
+        found = old;
+        DM_TRY(dm_retry(ctx, DM_RETRY_CAS, &attempts));
+    }
+    if (verb.dst) {
+        memcpy(verb.dst, &found, sizeof(found));
+    }
+    return 0;
+}
+
+/* The batch cut at its masked atomics, each part waited for: order is kept, round trips are more, and they are counted.
+ */
+static int commit_emulated(struct dm_ctx *ctx) {
+    uint32_t count = ctx->batch_count;
+    struct dm_verb *verbs = malloc(count * sizeof(*verbs));
+    if (!verbs) {
+        batch_clear(ctx);
+        return DM_ERR_NO_MEMORY;
+    }
+    memcpy(verbs, ctx->batch, count * sizeof(*verbs));
+    batch_clear(ctx);
+    int rc = 0;
+    for (uint32_t i = 0; i < count && rc == 0; i++) {
+        if (verbs[i].kind == DM_VERB_MASKED_CAS || verbs[i].kind == DM_VERB_MASKED_FAA) {
+            rc = dm_commit(ctx);
+            rc = rc == 0 ? emulate_masked(ctx, verbs[i]) : rc;
+        } else {
+            post(ctx, verbs[i]);
+        }
+    }
+    rc = rc == 0 ? dm_commit(ctx) : rc;
+    free(verbs);
+    batch_clear(ctx);
+    return rc;
+}
+
+static int commit(struct dm_ctx *ctx, bool wait) {
+    int error = ctx->batch_error ? ctx->batch_error : ctx->pending_error;
+    if (dm_unlikely(error || ctx->fabric->stop)) {
+        ctx->pending_error = ctx->batch_error ? ctx->pending_error : 0;
+        batch_clear(ctx);
+        return error ? error : DM_ERR_STOPPED;
+    }
+    if (ctx->batch_count == 0) {
+        return 0;
+    }
+    if (!(ctx->ops->info.caps & DM_CAP_MASKED_ATOMICS) && has_masked(ctx)) {
+        return commit_emulated(ctx);
+    }
+    return send_batch(ctx, wait);
+}
+
+int dm_commit(struct dm_ctx *ctx) {
+    return commit(ctx, true);
+}
+
+int dm_commit_async(struct dm_ctx *ctx) {
+    return commit(ctx, false);
+}
+
+int dm_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {
+    dm_post_read(ctx, src, dst, len);
+    return commit(ctx, true);
+}
+
+int dm_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len) {
+    dm_post_write(ctx, dst, src, len);
+    return commit(ctx, true);
+}
+
+int dm_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired, uint64_t *old) {
+    uint64_t found = 0;
+    dm_post_cas(ctx, addr, expect, desired, old ? old : &found);
+    return commit(ctx, true);
+}
+
+int dm_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t *old) {
+    dm_post_faa(ctx, addr, add, old);
+    return commit(ctx, true);
+}
+
+int dm_masked_cas(struct dm_ctx *ctx, dm_addr addr, struct dm_mask mask, uint64_t *old) {
+    uint64_t found = 0;
+    dm_post_masked_cas(ctx, addr, mask, old ? old : &found);
+    return commit(ctx, true);
+}
+
+int dm_masked_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t boundary, uint64_t *old) {
+    dm_post_masked_faa(ctx, addr, add, boundary, old);
+    return commit(ctx, true);
+}
+
+int dm_retry(struct dm_ctx *ctx, enum dm_retry cause, uint32_t *attempts) {
+    ctx->account->retries[cause]++;
+    if (ctx->fabric->stop) {
+        return DM_ERR_STOPPED;
+    }
+    return ++*attempts >= ctx->fabric->config.retry_limit ? DM_ERR_RETRY_LIMIT : 0;
+}
+
+void dm_account_use(struct dm_ctx *ctx, struct dm_account *account) {
+    ctx->account = account ? account : &ctx->nowhere;
+}
+
+void dm_account_add(struct dm_account *into, const struct dm_account *from) {
+    /* The struct is made of uint64_t alone (asserted), so that a new counter cannot be forgotten here. */
+    static_assert(sizeof(struct dm_account) % sizeof(uint64_t) == 0, "counters only");
+    uint64_t sums[sizeof(struct dm_account) / sizeof(uint64_t)], adds[sizeof(struct dm_account) / sizeof(uint64_t)];
+    memcpy(sums, into, sizeof(sums));
+    memcpy(adds, from, sizeof(adds));
+    for (size_t i = 0; i < DM_ARRAY_LEN(sums); i++) {
+        sums[i] += adds[i];
+    }
+    memcpy(into, sums, sizeof(sums));
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the transport contract is made of inside: the structures behind dm.h and fabric.h, and the table that each
+ * transport fills. The core does batches, accounting, chunk allocation, calls' registration and node-local
+ * synchronisation once for all transports; a transport moves bytes, keeps time and decides which context runs.
+ */
+#ifndef DM_TRANSPORT_CORE_CORE_H
+#define DM_TRANSPORT_CORE_CORE_H
+
+#include <stdatomic.h>
+
+#include "common/coro.h"
+#include "transport/fabric.h"
+
+enum {
+    DM_STACK_BYTES = 56 * 1024, /* of a context; with its handle below 64 KiB a client */
+    DM_RETRY_LIMIT_DEFAULT = 100000,
+    DM_METHOD_CHUNK = 0, /* core/alloc.c */
+    DM_FREE_CLASSES = 16,
+};
+
+struct dm_verb {
+    enum dm_verb_kind kind;
+    uint32_t len;
+    dm_addr addr;
+    union {
+        void *dst;       /* reads, and where an atomic's old value goes (may be NULL) */
+        const void *src; /* writes */
+    };
+    struct dm_mask op; /* CAS: compare, swap; FAA: swap = what is added, compare_mask = field boundaries */
+};
+
+struct dm_local_block {
+    struct dm_local_block *next;
+};
+
+/* The common part of a context; a transport's own part begins with it (see ctx_bytes). */
+struct dm_ctx {
+    struct dm_fabric *fabric;
+    const struct dm_transport_ops *ops;
+    struct dm_thread *thread;
+    unsigned node;
+    uint32_t id;
+    struct dm_account *account; /* never NULL: `nowhere` when nobody counts */
+    struct dm_verb *batch;
+    uint32_t batch_count, batch_capacity;
+    int batch_error;   /* found while posting; reported by the commit */
+    int pending_error; /* of an unsignalled verb; reported by the next commit */
+    struct dm_prng prng;
+    struct dm_local_block *locals;
+    void (*entry)(struct dm_ctx *ctx, void *arg);
+    void *arg;
+    struct dm_coro coro;
+    bool background, done, parked;
+    struct dm_ctx *wait_next; /* in a waitlist or a ready queue */
+    struct dm_ctx *all_next;  /* in fabric->contexts */
+    struct dm_account nowhere;
+};
+
+struct dm_chunk {
+    uint64_t offset, left;
+};
+
+struct dm_free_class {
+    uint32_t bytes;
+    uint32_t count, capacity;
+    dm_addr *addrs;
+};
+
+/* A core that runs contexts. The transport's own part begins with it (see thread_bytes). */
+struct dm_thread {
+    struct dm_fabric *fabric;
+    unsigned node, index;
+    struct dm_mutex alloc_mutex; /* one context of the thread fetches a chunk, the others wait */
+    struct dm_chunk *chunks;     /* one a memory node */
+    unsigned alloc_node;
+    struct dm_free_class free[DM_FREE_CLASSES];
+};
+
+struct dm_method {
+    dm_handler handler;
+    void *arg;
+};
+
+struct dm_node_state {
+    unsigned thread_count;
+    struct dm_thread **threads;
+    struct dm_method methods[DM_METHOD_MAX + 1];
+    uint64_t bytes;             /* DRAM */
+    _Atomic uint64_t allocated; /* bump offset of chunks */
+    uint32_t chip_allocated;
+    uint32_t background_next; /* thread of the next background context */
+};
+
+struct dm_fabric {
+    const struct dm_transport_ops *ops;
+    struct dm_fabric_config config; /* strings are not kept */
+    struct dm_topology topology;
+    void *options; /* the transport's, ops->options_bytes */
+    struct dm_profile *profile;
+    unsigned node_count;
+    struct dm_node_state *nodes;
+    struct dm_ctx *contexts;
+    _Atomic uint32_t next_ctx_id;
+    _Atomic bool guard; /* of the list of contexts */
+    volatile bool stop; /* set by a signal handler: a lone flag */
+    bool measuring;
+    unsigned setup_node; /* round robin of set-up allocations */
+    _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
+    _Atomic uint64_t memory_freed, memory_chunks;
+    _Atomic uint64_t verb_total;
+    void *impl; /* the transport's */
+};
+
+struct dm_transport_ops {
+    struct dm_transport_info info;
+    size_t options_bytes, ctx_bytes, thread_bytes;
+
+    /* Memory and resources for fabric->topology; threads exist already. close undoes a part-way open too. */
+    int (*open)(struct dm_fabric *fabric, struct dm_err *err);
+    void (*close)(struct dm_fabric *fabric);
+    int (*measure)(struct dm_fabric *fabric);
+    int (*run)(struct dm_fabric *fabric, struct dm_err *err);
+
+    /* A context was made: let it run at the next chance. `from` is who made it, or NULL. */
+    void (*start)(struct dm_ctx *ctx);
+
+    /* Sends ctx->batch (valid, not empty) and, if wait, returns when all is done. */
+    int (*commit)(struct dm_ctx *ctx, bool wait);
+    int (*call)(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
+                uint32_t *resp_len);
+
+    /* Suspends until wake(ctx): 0, or DM_ERR_STOPPED. The caller has put itself where a waker finds it. */
+    int (*park)(struct dm_ctx *ctx);
+    void (*wake)(struct dm_ctx *waker, struct dm_ctx *target);
+    int (*sleep)(struct dm_ctx *ctx, uint64_t ns);
+    uint64_t (*now)(struct dm_ctx *ctx);
+    void (*charge)(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
+
+    void (*cpu_read)(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len);
+    void (*cpu_write)(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len);
+    uint64_t (*cpu_cas)(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired);
+
+    /* Bulk data will live here soon: a chance to ask for huge pages. May be NULL. */
+    void (*expect_bulk)(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
+
+    void (*resources_reset)(struct dm_fabric *fabric);                                             /* may be NULL */
+    size_t (*resources)(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity); /* may be NULL */
+};
+
+/* fabric.c */
+struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
+                          void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background);
+void dm_ctx_free(struct dm_ctx *ctx);
+void dm_fabric_pause_hint(void);
+bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len);
+
+/* alloc.c: the handler behind DM_METHOD_CHUNK. */
+int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+
+/* batch.c: the new value that an atomic verb stores for what it found; *swapped says whether it stores. */
+uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped);
+
+#endif

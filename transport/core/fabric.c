@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening and closing a fabric, its nodes, threads and contexts; the list of transports. What does not move bytes and
+ * does not keep time.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/core/core.h"
+#include "transport/core/profile.h"
+
+#define DM_TRANSPORT(name) extern const struct dm_transport_ops dm_transport_##name;
+#include "transport/transports.def"
+#undef DM_TRANSPORT
+
+static const struct dm_transport_ops *const transports[] = {
+#define DM_TRANSPORT(name) &dm_transport_##name,
+#include "transport/transports.def"
+#undef DM_TRANSPORT
+};
+
+static const struct dm_transport_info *const infos[] = {
+#define DM_TRANSPORT(name) &dm_transport_##name.info,
+#include "transport/transports.def"
+#undef DM_TRANSPORT
+    NULL,
+};
+
+const struct dm_transport_info *const *dm_transports(void) {
+    return infos;
+}
+
+static const struct dm_transport_ops *transport_ops(const char *name) {
+    for (size_t i = 0; i < DM_ARRAY_LEN(transports); i++) {
+        if (strcmp(transports[i]->info.name, name) == 0) {
+            return transports[i];
+        }
+    }
+    return NULL;
+}
+
+const struct dm_transport_info *dm_transport_find(const char *name) {
+    const struct dm_transport_ops *ops = transport_ops(name);
+    return ops ? &ops->info : NULL;
+}
+
+void dm_fabric_pause_hint(void) {
+    sched_yield();
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
+
+enum { NODES_MAX = 250, MNS_MAX = 64, THREADS_MAX = 4096, CLIENTS_MAX = 1 << 20 };
+
+static int check_topology(const struct dm_topology *topology, struct dm_err *err) {
+    unsigned nodes = topology->mns + topology->servers + topology->cns;
+    if (topology->mns < 1 || topology->mns > MNS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "%u memory nodes: 1 to %d are possible", topology->mns, MNS_MAX);
+    }
+    if (topology->cns < 1 || nodes > NODES_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "%u nodes with %u compute nodes: 1 compute node at least, %d nodes at most",
+                       nodes, topology->cns, NODES_MAX);
+    }
+    if (topology->mn_cores < 1 || (topology->servers && topology->server_cores < 1)) {
+        return dm_fail(err, DM_ERR_INVALID, "memory nodes and index servers need at least 1 core each");
+    }
+    if (topology->clients < 1 || topology->clients > CLIENTS_MAX || topology->clients_per_thread < 1) {
+        return dm_fail(err, DM_ERR_INVALID, "%u clients, %u a thread: 1 to %d, at least 1 a thread", topology->clients,
+                       topology->clients_per_thread, CLIENTS_MAX);
+    }
+    if (topology->mn_bytes < 2 * DM_RESERVED_BYTES || topology->mn_bytes >= UINT64_C(1) << 48) {
+        return dm_fail(err, DM_ERR_INVALID, "%llu bytes a memory node: %d to 2^48 are possible",
+                       (unsigned long long)topology->mn_bytes, 2 * DM_RESERVED_BYTES);
+    }
+    return 0;
+}
+
+static unsigned threads_on(const struct dm_topology *topology, unsigned node) {
+    if (node < topology->mns) {
+        return topology->mn_cores;
+    }
+    if (node < topology->mns + topology->servers) {
+        return topology->server_cores;
+    }
+    unsigned on_cn = (topology->clients + topology->cns - 1) / topology->cns;
+    return (on_cn + topology->clients_per_thread - 1) / topology->clients_per_thread;
+}
+
+/* Memory nodes and index servers: both have DRAM that verbs reach. */
+static unsigned memory_nodes(const struct dm_topology *topology) {
+    return topology->mns + topology->servers;
+}
+
+static int make_threads(struct dm_fabric *fabric, unsigned node) {
+    struct dm_node_state *state = &fabric->nodes[node];
+    unsigned count = threads_on(&fabric->topology, node);
+    state->threads = calloc(count, sizeof(struct dm_thread *));
+    if (!state->threads) {
+        return DM_ERR_NO_MEMORY;
+    }
+    for (; state->thread_count < count; state->thread_count++) {
+        struct dm_thread *thread = calloc(1, fabric->ops->thread_bytes);
+        if (!thread) {
+            return DM_ERR_NO_MEMORY;
+        }
+        state->threads[state->thread_count] = thread;
+        thread->fabric = fabric;
+        thread->node = node;
+        thread->index = state->thread_count;
+        thread->alloc_node = (node + thread->index) % fabric->topology.mns;
+        thread->chunks = calloc(memory_nodes(&fabric->topology), sizeof(*thread->chunks));
+        if (!thread->chunks) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    return 0;
+}
+
+static int make_nodes(struct dm_fabric *fabric) {
+    const struct dm_topology *topology = &fabric->topology;
+    fabric->node_count = topology->mns + topology->servers + topology->cns;
+    fabric->nodes = calloc(fabric->node_count, sizeof(*fabric->nodes));
+    if (!fabric->nodes) {
+        return DM_ERR_NO_MEMORY;
+    }
+    for (unsigned node = 0; node < fabric->node_count; node++) {
+        struct dm_node_state *state = &fabric->nodes[node];
+        if (node < memory_nodes(topology)) {
+            state->bytes = topology->mn_bytes;
+            state->methods[DM_METHOD_CHUNK].handler = dm_chunk_handler;
+        }
+        atomic_init(&state->allocated, DM_RESERVED_BYTES);
+        DM_TRY(make_threads(fabric, node));
+    }
+    return 0;
+}
+
+static int apply_settings(struct dm_fabric *fabric, const struct dm_fabric_config *config, struct dm_err *err) {
+    const struct dm_opt *table = fabric->ops->info.options;
+    fabric->options = calloc(1, fabric->ops->options_bytes ? fabric->ops->options_bytes : 1);
+    if (!fabric->options) {
+        return DM_ERR_NO_MEMORY;
+    }
+    if (table) {
+        dm_opt_defaults(table, fabric->options);
+    }
+    for (size_t i = 0; i < config->setting_count; i++) {
+        if (!table) {
+            return dm_fail(err, DM_ERR_INVALID, "transport %s has no options", config->transport);
+        }
+        int rc = dm_opt_set(table, fabric->options, config->settings[i].name, config->settings[i].value, err);
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "transport %s", config->transport);
+        }
+    }
+    return 0;
+}
+
+static int load_profile(struct dm_fabric *fabric, const struct dm_fabric_config *config, struct dm_err *err) {
+    if (!(fabric->ops->info.caps & DM_CAP_PROFILE)) {
+        return 0;
+    }
+    if (!config->profile) {
+        return dm_fail(err, DM_ERR_INVALID, "transport %s needs a profile", config->transport);
+    }
+    fabric->profile = calloc(1, sizeof(*fabric->profile));
+    return fabric->profile ? dm_profile_load(config->profile, fabric->profile, err) : DM_ERR_NO_MEMORY;
+}
+
+static int open_parts(struct dm_fabric *fabric, const struct dm_fabric_config *config, struct dm_err *err) {
+    fabric->topology = config->topology;
+    fabric->config = *config;
+    fabric->config.retry_limit = config->retry_limit ? config->retry_limit : DM_RETRY_LIMIT_DEFAULT;
+    fabric->config.chunk_bytes = config->chunk_bytes ? config->chunk_bytes : 16u << 20;
+    atomic_init(&fabric->next_ctx_id, 1);
+    DM_TRY(check_topology(&config->topology, err));
+    DM_TRY(load_profile(fabric, config, err));
+    DM_TRY(apply_settings(fabric, config, err));
+    DM_TRY(make_nodes(fabric));
+    return fabric->ops->open(fabric, err);
+}
+
+int dm_fabric_open(const struct dm_fabric_config *config, struct dm_fabric **fabric, struct dm_err *err) {
+    *fabric = NULL;
+    const struct dm_transport_ops *ops = transport_ops(config->transport);
+    if (!ops) {
+        return dm_fail(err, DM_ERR_INVALID, "unknown transport '%s'", config->transport);
+    }
+    struct dm_fabric *made = calloc(1, sizeof(*made));
+    if (!made) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a fabric");
+    }
+    made->ops = ops;
+    if (err) {
+        err->text[0] = '\0';
+    }
+    int rc = open_parts(made, config, err);
+    if (rc < 0) {
+        if (err && err->text[0] == '\0') {
+            dm_fail(err, rc, "cannot open the fabric: %s", dm_code_text(rc));
+        }
+        dm_fabric_close(made);
+        return rc;
+    }
+    *fabric = made;
+    return 0;
+}
+
+static void free_threads(struct dm_node_state *state) {
+    for (unsigned i = 0; i < state->thread_count; i++) {
+        struct dm_thread *thread = state->threads[i];
+        for (unsigned class = 0; class < DM_FREE_CLASSES; class ++) {
+            free(thread->free[class].addrs);
+        }
+        free(thread->chunks);
+        free(thread);
+    }
+    free(state->threads);
+}
+
+void dm_fabric_close(struct dm_fabric *fabric) {
+    if (!fabric) {
+        return;
+    }
+    if (fabric->impl) {
+        fabric->ops->close(fabric);
+    }
+    for (struct dm_ctx *ctx = fabric->contexts, *next; ctx; ctx = next) {
+        next = ctx->all_next;
+        dm_ctx_free(ctx);
+    }
+    for (unsigned node = 0; fabric->nodes && node < fabric->node_count; node++) {
+        free_threads(&fabric->nodes[node]);
+    }
+    if (fabric->options && fabric->ops->info.options) {
+        dm_opt_free(fabric->ops->info.options, fabric->options);
+    }
+    free(fabric->options);
+    free(fabric->profile);
+    free(fabric->nodes);
+    free(fabric);
+}
+
+/* ---- contexts --------------------------------------------------------------------------------------------------- */
+
+static void contexts_lock(struct dm_fabric *fabric) {
+    while (atomic_exchange_explicit(&fabric->guard, true, memory_order_acquire)) {
+        dm_fabric_pause_hint();
+    }
+}
+
+static void contexts_unlock(struct dm_fabric *fabric) {
+    atomic_store_explicit(&fabric->guard, false, memory_order_release);
+}
+
+struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
+                          void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background) {
+    struct dm_ctx *ctx = calloc(1, fabric->ops->ctx_bytes);
+    if (!ctx) {
+        return NULL;
+    }
+    ctx->fabric = fabric;
+    ctx->ops = fabric->ops;
+    ctx->thread = fabric->nodes[node].threads[thread];
+    ctx->node = node;
+    ctx->id = atomic_fetch_add(&fabric->next_ctx_id, 1);
+    ctx->account = &ctx->nowhere;
+    ctx->prng = dm_prng_stream(fabric->config.seed, "context", ctx->id);
+    ctx->entry = entry;
+    ctx->arg = arg;
+    ctx->background = background;
+    contexts_lock(fabric);
+    ctx->all_next = fabric->contexts;
+    fabric->contexts = ctx;
+    contexts_unlock(fabric);
+    return ctx;
+}
+
+void dm_ctx_free(struct dm_ctx *ctx) {
+    dm_coro_fini(&ctx->coro);
+    for (struct dm_local_block *block = ctx->locals, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(ctx->batch);
+    free(ctx);
+}
+
+int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*entry)(struct dm_ctx *ctx, void *arg),
+             void *arg) {
+    if (node >= fabric->node_count || thread >= fabric->nodes[node].thread_count) {
+        return DM_ERR_INVALID;
+    }
+    struct dm_ctx *ctx = dm_ctx_new(fabric, node, thread, entry, arg, false);
+    if (!ctx) {
+        return DM_ERR_NO_MEMORY;
+    }
+    fabric->ops->start(ctx);
+    return 0;
+}
+
+int dm_spawn_background(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg),
+                        void *arg) {
+    if (node >= fabric->node_count) {
+        return DM_ERR_INVALID;
+    }
+    struct dm_node_state *state = &fabric->nodes[node];
+    struct dm_ctx *ctx = dm_ctx_new(fabric, node, state->background_next++ % state->thread_count, entry, arg, true);
+    if (!ctx) {
+        return DM_ERR_NO_MEMORY;
+    }
+    fabric->ops->start(ctx);
+    return 0;
+}
+
+int dm_fabric_run(struct dm_fabric *fabric, struct dm_err *err) {
+    return fabric->ops->run(fabric, err);
+}
+
+struct doing {
+    int (*entry)(struct dm_ctx *ctx, void *arg);
+    void *arg;
+    int rc;
+};
+
+static void do_entry(struct dm_ctx *ctx, void *arg) {
+    struct doing *doing = arg;
+    doing->rc = doing->entry(ctx, doing->arg);
+}
+
+int dm_fabric_do(struct dm_fabric *fabric, unsigned node, int (*entry)(struct dm_ctx *ctx, void *arg), void *arg,
+                 int *rc, struct dm_err *err) {
+    struct doing doing = {entry, arg, DM_ERR_STOPPED};
+    int spawned = dm_spawn(fabric, node, 0, do_entry, &doing);
+    if (spawned < 0) {
+        return dm_fail(err, spawned, "cannot start a context on node %u", node);
+    }
+    int ran = dm_fabric_run(fabric, err);
+    *rc = doing.rc;
+    return ran;
+}
+
+void dm_fabric_stop(struct dm_fabric *fabric) {
+    fabric->stop = true;
+}
+
+bool dm_fabric_stopping(const struct dm_fabric *fabric) {
+    return fabric->stop;
+}
+
+bool dm_stopping(struct dm_ctx *ctx) {
+    return ctx->fabric->stop;
+}
+
+void dm_fabric_measure(struct dm_fabric *fabric) {
+    fabric->measuring = true;
+    fabric->ops->measure(fabric);
+}
+
+void dm_fabric_setup(struct dm_fabric *fabric) {
+    fabric->measuring = false;
+}
+
+/* ---- small questions -------------------------------------------------------------------------------------------- */
+
+bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len) {
+    unsigned node = dm_addr_node(addr);
+    if (node >= memory_nodes(&fabric->topology) || len == 0) {
+        return false;
+    }
+    uint64_t space = addr.bits >> 48 & 0xff;
+    uint64_t chip = node < fabric->topology.mns ? fabric->topology.chip_bytes : 0;
+    uint64_t bytes = space == DM_DRAM ? fabric->nodes[node].bytes : space == DM_CHIP ? chip : 0;
+    uint64_t offset = dm_addr_offset(addr);
+    return offset < bytes && len <= bytes - offset && addr.bits != 0;
+}
+
+bool dm_addr_valid(struct dm_ctx *ctx, dm_addr addr, uint32_t len) {
+    return dm_range_valid(ctx->fabric, addr, len);
+}
+
+int dm_register(struct dm_fabric *fabric, unsigned node, unsigned method, dm_handler handler, void *arg) {
+    if (node >= fabric->node_count || method < DM_METHOD_FIRST || method > DM_METHOD_MAX) {
+        return DM_ERR_INVALID;
+    }
+    struct dm_method *slot = &fabric->nodes[node].methods[method];
+    if (slot->handler) {
+        return DM_EXISTS;
+    }
+    *slot = (struct dm_method){handler, arg};
+    return 0;
+}
+
+int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
+            uint32_t *resp_len) {
+    uint32_t none = 0;
+    uint32_t *len = resp_len ? resp_len : &none;
+    if (node >= ctx->fabric->node_count || method > DM_METHOD_MAX ||
+        !ctx->fabric->nodes[node].methods[method].handler) {
+        return DM_ERR_ADDRESS;
+    }
+    if (req_len > DM_CALL_MAX || *len > DM_CALL_MAX || ctx->batch_count != 0) {
+        return DM_ERR_INVALID;
+    }
+    if (ctx->fabric->stop) {
+        return DM_ERR_STOPPED;
+    }
+    ctx->account->round_trips++;
+    ctx->account->doorbells++;
+    ctx->account->verbs[DM_VERB_CALL]++;
+    ctx->account->bytes_written += req_len;
+    int rc = ctx->ops->call(ctx, node, method, req, req_len, resp, len);
+    ctx->account->bytes_read += rc >= 0 ? *len : 0;
+    return rc;
+}
+
+void dm_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units) {
+    ctx->ops->charge(ctx, work, units);
+}
+
+uint64_t dm_now(struct dm_ctx *ctx) {
+    return ctx->ops->now(ctx);
+}
+
+int dm_sleep(struct dm_ctx *ctx, uint64_t ns) {
+    return ctx->fabric->stop ? DM_ERR_STOPPED : ctx->ops->sleep(ctx, ns);
+}
+
+void dm_cpu_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {
+    ctx->ops->cpu_read(ctx, src, dst, len);
+}
+
+void dm_cpu_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len) {
+    ctx->ops->cpu_write(ctx, dst, src, len);
+}
+
+uint64_t dm_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired) {
+    return ctx->ops->cpu_cas(ctx, addr, expect, desired);
+}
+
+struct dm_prng *dm_random(struct dm_ctx *ctx) {
+    return &ctx->prng;
+}
+
+const struct dm_topology *dm_topology(struct dm_ctx *ctx) {
+    return &ctx->fabric->topology;
+}
+
+struct dm_fabric *dm_fabric_of(struct dm_ctx *ctx) {
+    return ctx->fabric;
+}
+
+unsigned dm_node(struct dm_ctx *ctx) {
+    return ctx->node;
+}
+
+unsigned dm_thread(struct dm_ctx *ctx) {
+    return ctx->thread->index;
+}
+
+unsigned dm_thread_count(struct dm_fabric *fabric, unsigned node) {
+    return fabric->nodes[node].thread_count;
+}
+
+unsigned dm_ctx_id(struct dm_ctx *ctx) {
+    return ctx->id;
+}
+
+const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric) {
+    return &fabric->ops->info;
+}
+
+const struct dm_topology *dm_fabric_topology(struct dm_fabric *fabric) {
+    return &fabric->topology;
+}
+
+uint64_t dm_verb_total(const struct dm_fabric *fabric) {
+    return atomic_load(&fabric->verb_total);
+}
+
+void dm_resources_reset(struct dm_fabric *fabric) {
+    if (fabric->ops->resources_reset) {
+        fabric->ops->resources_reset(fabric);
+    }
+}
+
+size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity) {
+    return fabric->ops->resources ? fabric->ops->resources(fabric, resources, capacity) : 0;
+}

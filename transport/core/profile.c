@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading profiles: strict, with inheritance. The table of numbers is in profile.h; this file only walks it.
+ */
+#include "transport/core/profile.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/compiler.h"
+#include "common/opt_json.h"
+#include "transport/fabric.h"
+
+enum { INHERIT_MAX = 8, NAMES_MAX = 256, PATH_BYTES = 1024 };
+
+static const struct number {
+    const char *name, *unit;
+    size_t offset;
+    double least, most;
+} numbers[] = {
+#define X(name, unit, least, most, help) {#name, unit, offsetof(struct dm_profile, name), least, most},
+    DM_PROFILE_NUMBERS(X)
+#undef X
+};
+
+static const char *profile_dir(void) {
+    const char *dir = getenv("DMBENCH_PROFILES");
+    return dir ? dir : DM_PROFILE_DIR;
+}
+
+static bool is_path(const char *name) {
+    size_t len = strlen(name);
+    return strchr(name, '/') || (len > 5 && strcmp(name + len - 5, ".json") == 0);
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static char names_storage[NAMES_MAX][64];
+static const char *names[NAMES_MAX + 1];
+
+static void names_read(void) {
+    size_t count = 0;
+    DIR *dir = opendir(profile_dir());
+    for (struct dirent *entry = dir ? readdir(dir) : NULL; entry && count < NAMES_MAX; entry = readdir(dir)) {
+        size_t len = strlen(entry->d_name);
+        if (len > 5 && len < 64 + 5 && strcmp(entry->d_name + len - 5, ".json") == 0) {
+            memcpy(names_storage[count], entry->d_name, len - 5);
+            names[count] = names_storage[count];
+            count++;
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    qsort(names, count, sizeof(*names), compare_names);
+}
+
+const char *const *dm_profile_names(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, names_read);
+    return names;
+}
+
+static int unknown_profile(const char *name, struct dm_err *err) {
+    const char *const *all = dm_profile_names();
+    char list[256] = "";
+    size_t count = 0;
+    for (; all[count]; count++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof(list) - used, "%s%s", count ? ", " : "", all[count]);
+    }
+    const char *near = dm_suggest(name, all, count);
+    return dm_fail(err, DM_ERR_INVALID, "unknown profile '%s' (%s%s%savailable: %s; or a path ending in .json)", name,
+                   near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", list);
+}
+
+static const struct number *number_find(const char *name) {
+    for (size_t i = 0; i < DM_ARRAY_LEN(numbers); i++) {
+        if (strcmp(numbers[i].name, name) == 0) {
+            return &numbers[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown_number(const char *path, const char *name, struct dm_err *err) {
+    const char *all[DM_ARRAY_LEN(numbers)];
+    for (size_t i = 0; i < DM_ARRAY_LEN(numbers); i++) {
+        all[i] = numbers[i].name;
+    }
+    const char *near = dm_suggest(name, all, DM_ARRAY_LEN(numbers));
+    return dm_fail(err, DM_ERR_INVALID, "%s: unknown parameter '%s'%s%s%s", path, name, near ? " (did you mean '" : "",
+                   near ? near : "", near ? "'?)" : "");
+}
+
+/* A number alone, or an object that says where it comes from. */
+static int number_value(const char *path, const char *name, const json_t *given, double *value, struct dm_err *err) {
+    const json_t *number = given;
+    if (json_is_object(given)) {
+        const char *key;
+        json_t *member;
+        json_object_foreach((json_t *)given, key, member) {
+            static const char *const known[] = {"value", "source", "confidence", "range", "note"};
+            bool found = false;
+            for (size_t i = 0; i < DM_ARRAY_LEN(known); i++) {
+                found = found || strcmp(known[i], key) == 0;
+            }
+            if (!found) {
+                return dm_fail(err, DM_ERR_INVALID,
+                               "%s: %s: unknown member '%s' (value, source, confidence, range, note)", path, name, key);
+            }
+        }
+        number = json_object_get(given, "value");
+    }
+    if (!json_is_number(number)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: %s: a number or {\"value\": NUMBER, ...} is wanted", path, name);
+    }
+    *value = json_number_value(number);
+    return 0;
+}
+
+static int apply_numbers(const char *path, const json_t *parameters, struct dm_profile *profile, bool *set,
+                         struct dm_err *err) {
+    const char *name;
+    json_t *given;
+    json_object_foreach((json_t *)parameters, name, given) {
+        const struct number *number = number_find(name);
+        if (!number) {
+            return unknown_number(path, name, err);
+        }
+        double value = 0;
+        DM_TRY(number_value(path, name, given, &value, err));
+        if (!(value >= number->least && value <= number->most)) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: %s: %g is out of range (%g to %g %s)", path, name, value,
+                           number->least, number->most, number->unit);
+        }
+        if (!set[number - numbers]) {
+            memcpy((char *)profile + number->offset, &value, sizeof(value));
+            set[number - numbers] = true;
+        }
+    }
+    return 0;
+}
+
+static int check_members(const char *path, const json_t *top, struct dm_err *err) {
+    static const char *const known[] = {"schema_version", "name", "summary", "inherits", "parameters"};
+    const char *key;
+    json_t *member;
+    json_object_foreach((json_t *)top, key, member) {
+        bool found = false;
+        for (size_t i = 0; i < DM_ARRAY_LEN(known); i++) {
+            found = found || strcmp(known[i], key) == 0;
+        }
+        if (!found) {
+            const char *near = dm_suggest(key, known, DM_ARRAY_LEN(known));
+            return dm_fail(err, DM_ERR_INVALID, "%s: unknown member '%s'%s%s%s", path, key,
+                           near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+        }
+    }
+    if (json_integer_value(json_object_get(top, "schema_version")) != 1) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: schema_version 1 is wanted", path);
+    }
+    if (!json_is_object(json_object_get(top, "parameters"))) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: member 'parameters' (an object) is missing", path);
+    }
+    return 0;
+}
+
+/* The file of a profile called `name` by the profile in `from` (or by the user: NULL): beside it if it is there. */
+static void profile_path(const char *name, const char *from, char path[PATH_BYTES]) {
+    const char *slash = from ? strrchr(from, '/') : NULL;
+    if (is_path(name) && (name[0] == '/' || !slash)) {
+        snprintf(path, PATH_BYTES, "%s", name);
+        return;
+    }
+    const char *suffix = is_path(name) ? "" : ".json";
+    if (slash) {
+        snprintf(path, PATH_BYTES, "%.*s/%s%s", (int)(slash - from), from, name, suffix);
+        FILE *file = fopen(path, "r");
+        if (file) {
+            fclose(file);
+            return;
+        }
+    }
+    snprintf(path, PATH_BYTES, "%s/%s%s", profile_dir(), name, suffix);
+}
+
+/* Applies a file and then what it inherits: the nearest definition of a number wins. */
+static int load_chain(const char *name, struct dm_profile *profile, bool *set, struct dm_err *err) {
+    char path[PATH_BYTES], next[128], from[PATH_BYTES] = "";
+    snprintf(next, sizeof(next), "%s", name);
+    if (strlen(name) >= sizeof(next)) {
+        return dm_fail(err, DM_ERR_INVALID, "profile '%s': the name is too long", name);
+    }
+    for (unsigned depth = 0; next[0]; depth++) {
+        if (depth == INHERIT_MAX) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: 'inherits' goes round in a circle or more than %d deep", path,
+                           INHERIT_MAX);
+        }
+        profile_path(next, depth ? from : NULL, path);
+        json_t *top = dm_json_load(path, err);
+        if (!top) {
+            return DM_ERR_INVALID;
+        }
+        int rc = check_members(path, top, err);
+        rc = rc < 0 ? rc : apply_numbers(path, json_object_get(top, "parameters"), profile, set, err);
+        const json_t *inherits = json_object_get(top, "inherits");
+        if (rc == 0 && inherits && !json_is_string(inherits)) {
+            rc = dm_fail(err, DM_ERR_INVALID, "%s: inherits: the name of a profile is wanted", path);
+        }
+        snprintf(next, sizeof(next), "%s", rc == 0 && inherits ? json_string_value(inherits) : "");
+        json_decref(top);
+        DM_TRY(rc);
+        memcpy(from, path, sizeof(from));
+    }
+    return 0;
+}
+
+int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err *err) {
+    bool set[DM_ARRAY_LEN(numbers)] = {false};
+    *profile = (struct dm_profile){0};
+    snprintf(profile->name, sizeof(profile->name), "%s", name);
+    if (!is_path(name)) {
+        bool known = false;
+        for (const char *const *all = dm_profile_names(); *all; all++) {
+            known = known || strcmp(*all, name) == 0;
+        }
+        if (!known) {
+            return unknown_profile(name, err);
+        }
+    }
+    DM_TRY(load_chain(name, profile, set, err));
+    XXH64_hash_t hash = 0;
+    for (size_t i = 0; i < DM_ARRAY_LEN(numbers); i++) {
+        if (!set[i]) {
+            return dm_fail(err, DM_ERR_INVALID, "profile '%s': parameter '%s' is missing", name, numbers[i].name);
+        }
+        double value;
+        memcpy(&value, (char *)profile + numbers[i].offset, sizeof(value));
+        hash = XXH64(numbers[i].name, strlen(numbers[i].name), hash);
+        hash = XXH64(&value, sizeof(value), hash);
+    }
+    snprintf(profile->hash, sizeof(profile->hash), "%016llx", (unsigned long long)hash);
+    return 0;
+}
+
+int dm_profile_check(const char *name, char hash[17], struct dm_err *err) {
+    struct dm_profile profile;
+    DM_TRY(dm_profile_load(name, &profile, err));
+    memcpy(hash, profile.hash, sizeof(profile.hash));
+    return 0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls: a request crosses the fabric, waits for a core of the called node, runs the handler as a context there, and
+ * the response crosses back. Handler contexts are kept and used again; requests beyond their number wait in order.
+ */
+#include "transport/sim/sim.h"
+
+enum { SIM_HANDLERS_MAX = 256 };
+
+/* The core that is free first: what one shared queue in front of all cores does. */
+static struct dm_thread *least_busy(struct dm_fabric *fabric, unsigned node) {
+    struct dm_node_state *state = &fabric->nodes[node];
+    struct dm_thread *best = state->threads[0];
+    for (unsigned i = 1; i < state->thread_count; i++) {
+        if (((struct sim_thread *)state->threads[i])->clock < ((struct sim_thread *)best)->clock) {
+            best = state->threads[i];
+        }
+    }
+    return best;
+}
+
+static void charge(struct sim_ctx *ctx, uint64_t work) {
+    struct sim_thread *thread = sim_thread_of(ctx);
+    thread->clock += work;
+    thread->busy += work;
+}
+
+static void assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *call) {
+    handler->job = call;
+    handler->base.thread = least_busy(sim->fabric, call->node);
+    sim_ready(sim, handler);
+}
+
+/* A handler context's whole life: job after job. */
+static void handler_entry(struct dm_ctx *base, void *arg) {
+    struct sim *sim = arg;
+    struct sim_ctx *ctx = (struct sim_ctx *)base;
+    struct sim_node *node = &sim->nodes[base->node];
+    for (;;) {
+        struct sim_call *call = ctx->job;
+        charge(ctx, sim->costs.call_receive);
+        call->rc = call->method->handler(base, call->method->arg, call->req, call->req_len, call->resp, call->resp_len);
+        charge(ctx, sim->costs.call_send);
+        struct sim_op *op = sim_op_new(sim);
+        if (op) {
+            op->call = call;
+            op->kind = DM_VERB_CALL;
+            op->len = *call->resp_len;
+            sim_schedule(sim, op, SIM_RESPOND, sim_thread_of(ctx)->clock);
+        } else {
+            sim->out_of_memory = true;
+        }
+        ctx->job = NULL;
+        if (node->queue_head) {
+            struct sim_call *next = node->queue_head;
+            node->queue_head = next->next;
+            ctx->job = next;
+            continue;
+        }
+        ctx->idle_next = node->idle_handlers;
+        node->idle_handlers = ctx;
+        sim_suspend(ctx);
+    }
+}
+
+static struct sim_ctx *handler_new(struct sim *sim, unsigned node) {
+    struct sim_ctx *ctx = (struct sim_ctx *)dm_ctx_new(sim->fabric, node, 0, handler_entry, sim, true);
+    if (ctx && sim_ctx_prepare(sim, ctx) < 0) {
+        ctx = NULL;
+    }
+    return ctx;
+}
+
+void sim_deliver(struct sim *sim, struct sim_op *op) {
+    struct sim_call *call = op->call;
+    struct sim_node *node = &sim->nodes[call->node];
+    sim->nodes[op->thread->base.node].nic.outstanding--;
+    sim_op_free(sim, op);
+    struct sim_ctx *handler = node->idle_handlers;
+    if (handler) {
+        node->idle_handlers = handler->idle_next;
+    } else if (node->handler_count < SIM_HANDLERS_MAX) {
+        handler = handler_new(sim, call->node);
+        node->handler_count += handler != NULL;
+    }
+    if (handler) {
+        assign(sim, handler, call);
+        return;
+    }
+    if (node->handler_count == 0) {
+        sim->out_of_memory = true;
+        return;
+    }
+    call->next = NULL;
+    *(node->queue_head ? &node->queue_tail->next : &node->queue_head) = call;
+    node->queue_tail = call;
+}
+
+void sim_respond(struct sim *sim, struct sim_op *op) {
+    const struct sim_costs *costs = &sim->costs;
+    struct sim_call *call = op->call;
+    struct sim_nic *nic = &sim->nodes[call->node].nic;
+    struct sim_nic *requester = &sim->nodes[call->caller->base.node].nic;
+    uint64_t wire = sim_response_time(costs, DM_VERB_CALL, op->len), at = sim->now + costs->mmio;
+    if (op->len > costs->max_inline) {
+        at = sim_serve(&nic->pcie_out, at, sim_pcie_time(costs, op->len)) + costs->payload_fetch;
+    }
+    at = sim_serve(&nic->tx, at, costs->tx_write) + costs->nic_fixed;
+    at = sim_serve(&nic->out, at, wire) + costs->propagation;
+    at = sim_receive(&requester->in, at, wire);
+    requester->outstanding++; /* taken back by the completion */
+    op->ctx = call->caller;
+    op->thread = sim_thread_of(call->caller);
+    op->wait = true;
+    sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
+}
+
+/* The set-up phase: the handler runs on the caller's stack, at once and at no cost. */
+static int call_now(struct sim *sim, struct sim_call *call) {
+    struct sim_node *node = &sim->nodes[call->node];
+    if (!node->inline_handler) {
+        node->inline_handler = (struct sim_ctx *)dm_ctx_new(sim->fabric, call->node, 0, NULL, NULL, true);
+        unsigned memory_nodes = sim->memory_nodes;
+        if (!node->inline_handler || sim_ctx_arrays(node->inline_handler, memory_nodes) < 0) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    return call->method->handler(&node->inline_handler->base, call->method->arg, call->req, call->req_len, call->resp,
+                                 call->resp_len);
+}
+
+int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
+             uint32_t *resp_len) {
+    struct sim_ctx *ctx = (struct sim_ctx *)base;
+    struct sim *sim = sim_of(base->fabric);
+    struct sim_call call = {.caller = ctx,
+                            .node = node,
+                            .method = &base->fabric->nodes[node].methods[method],
+                            .req = req,
+                            .req_len = req_len,
+                            .resp = resp,
+                            .resp_len = resp_len};
+    if (!base->fabric->measuring) {
+        return call_now(sim, &call);
+    }
+    struct sim_op *op = sim_op_new(sim);
+    if (!op) {
+        return DM_ERR_NO_MEMORY;
+    }
+    op->call = &call;
+    op->kind = DM_VERB_CALL;
+    op->len = req_len;
+    op->ctx = ctx;
+    op->thread = sim_thread_of(ctx);
+    charge(ctx, sim->costs.post + sim->costs.doorbell);
+    ctx->pending = 1;
+    ctx->completions++;
+    sim_transmit(sim, op, op->thread->clock + sim->costs.mmio);
+    DM_TRY(sim_suspend(ctx));
+    return call.rc;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pure cost functions; docs/fabric-model.md says where each term comes from.
+ */
+#include "transport/sim/model.h"
+
+#include <math.h>
+
+static uint64_t ps(double ns) {
+    return (uint64_t)(ns * 1000.0 + 0.5);
+}
+
+static uint64_t ps_per_op(double mops) {
+    return (uint64_t)(1e6 / mops + 0.5);
+}
+
+void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
+    *costs = (struct sim_costs){
+        .post = ps(p->cpu_post_ns),
+        .doorbell = ps(p->cpu_doorbell_ns),
+        .completion = ps(p->cpu_completion_ns),
+        .resume = ps(p->cpu_switch_ns),
+        .mmio = ps(p->mmio_ns),
+        .propagation = ps(p->propagation_ns),
+        .nic_fixed = ps(p->nic_fixed_ns),
+        .pcie_read = ps(p->pcie_read_ns),
+        .pcie_write = ps(p->pcie_write_ns),
+        .payload_fetch = ps(p->payload_fetch_ns),
+        .link_byte_1024 = (uint64_t)(8000.0 / p->link_gbps * 1024.0 + 0.5),
+        .pcie_byte_1024 = (uint64_t)(1000.0 / p->pcie_gbytes_per_s * 1024.0 + 0.5),
+        .mtu = (uint32_t)p->mtu,
+        .header_bytes = (uint32_t)p->header_bytes,
+        .read_overhead_bytes = (uint32_t)p->pcie_read_overhead_bytes,
+        .max_inline = (uint32_t)p->max_inline,
+        .max_rd_atomic = (uint32_t)p->max_rd_atomic,
+        .tx_read = ps_per_op(p->tx_read_mops),
+        .tx_write = ps_per_op(p->tx_write_mops),
+        .rx_read = ps_per_op(p->rx_read_mops),
+        .rx_write = ps_per_op(p->rx_write_mops),
+        .rx_atomic = ps_per_op(p->rx_atomic_mops),
+        .hold_dram = ps(p->atomic_hold_dram_ns),
+        .hold_chip = ps(p->atomic_hold_chip_ns),
+        .atomic_slots = (uint32_t)p->atomic_slots,
+        .processing_units = (uint32_t)p->processing_units,
+        .wqe_entries = (uint32_t)p->wqe_cache_entries,
+        .wqe_miss_1024 = (uint64_t)((1.0 + p->wqe_miss_factor) * 1024.0 + 0.5),
+        .qp_entries = (uint32_t)p->qp_cache_entries,
+        .qp_miss_factor = p->qp_miss_factor,
+        .call_receive = ps(p->call_receive_ns),
+        .call_send = ps(p->call_send_ns),
+    };
+    const double work[] = {p->work_node_probe_ns, p->work_cache_probe_ns, p->work_key_compare_ns, p->work_hash_ns,
+                           p->work_model_eval_ns, p->work_line_copy_ns,   p->work_dram_access_ns, p->work_train_key_ns};
+    for (unsigned i = 0; i < DM_WORK_COUNT; i++) {
+        costs->work[i] = ps(work[i]);
+    }
+}
+
+uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, uint32_t extra_bytes) {
+    uint64_t packets = payload_bytes <= costs->mtu ? 1 : (payload_bytes + costs->mtu - 1) / costs->mtu;
+    return (payload_bytes + extra_bytes + packets * costs->header_bytes) * costs->link_byte_1024 >> 10;
+}
+
+uint64_t sim_pcie_time(const struct sim_costs *costs, uint32_t bytes) {
+    return (uint64_t)bytes * costs->pcie_byte_1024 >> 10;
+}
+
+uint64_t sim_qp_factor_1024(const struct sim_costs *costs, uint32_t queue_pairs) {
+    if (queue_pairs <= costs->qp_entries) {
+        return 1024;
+    }
+    double misses = 1.0 - (double)costs->qp_entries / (double)queue_pairs;
+    return (uint64_t)((1.0 + costs->qp_miss_factor * misses) * 1024.0 + 0.5);
+}
+
+uint64_t sim_tx_time(const struct sim_costs *costs, enum dm_verb_kind kind) {
+    return kind == DM_VERB_WRITE || kind == DM_VERB_CALL ? costs->tx_write : costs->tx_read;
+}
+
+uint64_t sim_rx_time(const struct sim_costs *costs, enum dm_verb_kind kind) {
+    return kind == DM_VERB_READ                            ? costs->rx_read
+           : kind == DM_VERB_WRITE || kind == DM_VERB_CALL ? costs->rx_write
+                                                           : costs->rx_atomic;
+}
+
+/* RETH 16, AtomicETH 28, AETH 4, AtomicAckETH with AETH 12 bytes, beside the packet headers. */
+uint64_t sim_request_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len) {
+    switch (kind) {
+    case DM_VERB_READ:
+        return sim_wire_time(costs, 0, 16);
+    case DM_VERB_WRITE:
+        return sim_wire_time(costs, len, 16);
+    case DM_VERB_CALL:
+        return sim_wire_time(costs, len, 0);
+    default:
+        return sim_wire_time(costs, 0, 28);
+    }
+}
+
+uint64_t sim_response_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len) {
+    switch (kind) {
+    case DM_VERB_READ:
+        return sim_wire_time(costs, len, 4);
+    case DM_VERB_WRITE:
+        return sim_wire_time(costs, 0, 4);
+    case DM_VERB_CALL:
+        return sim_wire_time(costs, len, 0);
+    default:
+        return sim_wire_time(costs, 0, 12);
+    }
+}

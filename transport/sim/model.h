@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cost model: a profile turned into integers (picoseconds), and pure functions of it. Nothing here knows events or
+ * contexts, so every number can be checked by hand in a unit test.
+ */
+#ifndef DM_TRANSPORT_SIM_MODEL_H
+#define DM_TRANSPORT_SIM_MODEL_H
+
+#include "transport/core/profile.h"
+#include "transport/fabric.h"
+
+/* Times in ps; rates as ps of service; bytes cost ps / 1024 each (fixed point, so that no result depends on rounding of
+ * doubles). */
+struct sim_costs {
+    uint64_t post, doorbell, completion, resume;
+    uint64_t mmio, propagation, nic_fixed, pcie_read, pcie_write, payload_fetch;
+    uint64_t link_byte_1024, pcie_byte_1024;
+    uint32_t mtu, header_bytes, read_overhead_bytes, max_inline, max_rd_atomic;
+    uint64_t tx_read, tx_write, rx_read, rx_write, rx_atomic;
+    uint64_t hold_dram, hold_chip;
+    uint32_t atomic_slots, processing_units;
+    uint32_t wqe_entries;
+    uint64_t wqe_miss_1024; /* service factor beyond wqe_entries, times 1024 */
+    uint32_t qp_entries;
+    double qp_miss_factor;
+    uint64_t call_receive, call_send;
+    uint64_t work[DM_WORK_COUNT];
+};
+
+void sim_costs_init(struct sim_costs *costs, const struct dm_profile *profile);
+
+/* Time on the wire of a message: every packet carries a header; `extra` bytes once beside the payload. */
+uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, uint32_t extra_bytes);
+
+/* Time on PCIe. */
+uint64_t sim_pcie_time(const struct sim_costs *costs, uint32_t bytes);
+
+/* Service times for all verbs of a NIC grow by this factor (times 1024) when it holds more queue pairs than it caches.
+ */
+uint64_t sim_qp_factor_1024(const struct sim_costs *costs, uint32_t queue_pairs);
+
+uint64_t sim_tx_time(const struct sim_costs *costs, enum dm_verb_kind kind);
+uint64_t sim_rx_time(const struct sim_costs *costs, enum dm_verb_kind kind);
+
+/* Time on the wire of a verb's request and of its response. */
+uint64_t sim_request_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len);
+uint64_t sim_response_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len);
+
+#endif

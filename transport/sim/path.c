@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A verb's way over the fabric: queue pair, requester NIC, link, responder NIC, memory, and back. Each resource is a
+ * FIFO server whose next free moment is known when a verb reaches it, so a verb needs three events: arrival at the
+ * responder, its effect on memory, completion.
+ */
+#include <string.h>
+
+#include "transport/sim/sim.h"
+
+/* A post this far ahead of the clock is treated at once; the order of posts of different cores of a NIC is exact to
+ * within it. */
+#define SIM_ISSUE_HORIZON_PS UINT64_C(1000000)
+
+static bool is_atomic(enum dm_verb_kind kind) {
+    return kind != DM_VERB_READ && kind != DM_VERB_WRITE && kind != DM_VERB_CALL;
+}
+
+static bool is_read_or_atomic(const struct sim_op *op) {
+    return op->kind != DM_VERB_WRITE && op->kind != DM_VERB_CALL;
+}
+
+static uint64_t scaled(uint64_t time, uint64_t factor_1024) {
+    return factor_1024 == 1024 ? time : time * factor_1024 >> 10;
+}
+
+/* ---- requester -------------------------------------------------------------------------------------------------- */
+
+void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at) {
+    const struct sim_costs *costs = &sim->costs;
+    struct sim_nic *nic = &sim->nodes[op->thread->base.node].nic;
+    uint64_t service = scaled(sim_tx_time(costs, op->kind), nic->factor_1024);
+    if (++nic->outstanding > costs->wqe_entries) {
+        service = scaled(service, costs->wqe_miss_1024);
+    }
+    bool carries = op->kind == DM_VERB_WRITE || op->kind == DM_VERB_CALL;
+    if (carries && op->len > costs->max_inline) {
+        at = sim_serve(&nic->pcie_out, at, sim_pcie_time(costs, op->len)) + costs->payload_fetch;
+    }
+    at = sim_serve(&nic->tx, at, service) + costs->nic_fixed;
+    at = sim_serve(&nic->out, at, sim_request_time(costs, op->kind, op->len));
+    sim_schedule(sim, op, SIM_ARRIVE, at + costs->propagation);
+}
+
+static bool must_wait(const struct sim *sim, const struct sim_qp *qp, const struct sim_op *op) {
+    if (is_read_or_atomic(op) && qp->reads_atomics >= sim->costs.max_rd_atomic) {
+        return true;
+    }
+    return op->fence && qp->reads_atomics > 0;
+}
+
+static void go(struct sim *sim, struct sim_qp *qp, struct sim_op *op, uint64_t at) {
+    qp->reads_atomics += is_read_or_atomic(op);
+    sim_transmit(sim, op, at);
+}
+
+/* Through the queue pair in order: what may not go yet holds up what is behind it. */
+static void enqueue(struct sim *sim, struct sim_op *op, uint64_t at) {
+    struct sim_qp *qp = &op->thread->qps[dm_addr_node(op->addr)];
+    at += sim->costs.mmio;
+    if (!qp->head && !must_wait(sim, qp, op)) {
+        go(sim, qp, op, at);
+        return;
+    }
+    op->begin = at; /* not before its doorbell */
+    op->next = NULL;
+    if (qp->head) {
+        qp->tail->next = op;
+    } else {
+        qp->head = op;
+    }
+    qp->tail = op;
+}
+
+static void release_waiting(struct sim *sim, struct sim_qp *qp) {
+    while (qp->head && !must_wait(sim, qp, qp->head)) {
+        struct sim_op *op = qp->head;
+        qp->head = op->next;
+        go(sim, qp, op, op->begin > sim->now ? op->begin : sim->now);
+    }
+}
+
+static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const struct dm_verb *verb, bool wait) {
+    struct sim_op *op = sim_op_new(sim);
+    if (!op) {
+        return NULL;
+    }
+    op->kind = verb->kind;
+    op->len = verb->len;
+    op->addr = verb->addr;
+    op->ctx = ctx;
+    op->thread = sim_thread_of(ctx);
+    op->wait = wait;
+    unsigned node = dm_addr_node(verb->addr);
+    if (verb->kind == DM_VERB_WRITE) {
+        op->payload = sim_payload_new(sim, verb->len);
+        if (!op->payload) {
+            sim_op_free(sim, op);
+            return NULL;
+        }
+        memcpy(op->payload, verb->src, verb->len);
+    } else {
+        op->dst = verb->dst;
+        op->op = verb->op;
+    }
+    /* Behind an own read or atomic that has not completed, a write or atomic needs the fence; a read does not. */
+    op->fence = verb->kind != DM_VERB_READ && ctx->reads_atomics[node] > 0;
+    ctx->reads_atomics[node] += is_read_or_atomic(op);
+    const unsigned char *target = sim_memory_at(sim, verb->addr)->base + dm_addr_offset(verb->addr);
+    for (uint32_t line = 0; line < verb->len && line < 1024; line += DM_LINE) {
+        dm_prefetch_read(target + line);
+    }
+    return op;
+}
+
+/* The set-up phase: at once, in order, at no cost. */
+static void commit_now(struct sim *sim, struct dm_ctx *ctx) {
+    for (uint32_t i = 0; i < ctx->batch_count; i++) {
+        const struct dm_verb *verb = &ctx->batch[i];
+        struct sim_memory *memory = sim_memory_at(sim, verb->addr);
+        uint64_t offset = dm_addr_offset(verb->addr);
+        if (verb->kind == DM_VERB_READ) {
+            memcpy(verb->dst, memory->base + offset, verb->len);
+        } else if (verb->kind == DM_VERB_WRITE) {
+            memcpy(memory->base + offset, verb->src, verb->len);
+        } else {
+            struct sim_op op = {.kind = verb->kind, .addr = verb->addr, .dst = verb->dst, .op = verb->op, .len = 8};
+            sim_memory_atomic(sim, memory, &op);
+        }
+    }
+}
+
+int sim_commit(struct dm_ctx *base, bool wait) {
+    struct sim_ctx *ctx = (struct sim_ctx *)base;
+    struct sim *sim = sim_of(base->fabric);
+    struct sim_thread *thread = sim_thread_of(ctx);
+    if (!base->fabric->measuring) {
+        commit_now(sim, base);
+        return 0;
+    }
+    uint64_t nodes_seen = 0;
+    for (uint32_t i = 0; i < base->batch_count; i++) {
+        struct sim_op *op = op_of_verb(sim, ctx, &base->batch[i], wait);
+        if (!op) {
+            sim->out_of_memory = true;
+            return DM_ERR_NO_MEMORY;
+        }
+        uint64_t bit = UINT64_C(1) << (dm_addr_node(op->addr) % 64);
+        uint64_t work = sim->costs.post + (nodes_seen & bit ? 0 : sim->costs.doorbell);
+        ctx->completions += wait && !(nodes_seen & bit);
+        nodes_seen |= bit;
+        thread->clock += work;
+        thread->busy += work;
+        ctx->pending += wait;
+        sim->async += !wait;
+        if (thread->clock > sim->now + SIM_ISSUE_HORIZON_PS) {
+            sim_schedule(sim, op, SIM_ISSUE, thread->clock);
+        } else {
+            enqueue(sim, op, thread->clock);
+        }
+    }
+    return wait ? sim_suspend(ctx) : 0;
+}
+
+void sim_issue(struct sim *sim, struct sim_op *op) {
+    enqueue(sim, op, sim->now);
+}
+
+/* ---- responder -------------------------------------------------------------------------------------------------- */
+
+/* An atomic takes its unit; while it waits for it, its processing unit serves nobody else. Returns when the unit lets
+ * go. */
+static uint64_t take_unit(struct sim *sim, struct sim_nic *nic, const struct sim_op *op, uint64_t at,
+                          uint64_t *unit_free) {
+    const struct sim_costs *costs = &sim->costs;
+    bool chip = dm_addr_space(op->addr) == DM_CHIP;
+    uint64_t *slots = chip ? nic->slot_chip_free : nic->slot_dram_free;
+    uint64_t *slot = &slots[(dm_addr_offset(op->addr) >> 3) % costs->atomic_slots];
+    uint64_t start = *slot > at ? *slot : at;
+    *unit_free = start;
+    *slot = start + (chip ? costs->hold_chip : costs->hold_dram);
+    return *slot;
+}
+
+static uint64_t lines_touched(const struct sim_op *op) {
+    uint64_t offset = dm_addr_offset(op->addr);
+    return (offset + op->len - 1) / DM_LINE - offset / DM_LINE + 1;
+}
+
+/* Sets when the lines of a read or write are sampled or land: [begin, end]. */
+static void set_window(struct sim *sim, struct sim_op *op, uint64_t at) {
+    uint64_t extra = op->kind == DM_VERB_READ ? sim->options->read_window_ns : sim->options->write_window_ns;
+    uint64_t lines = lines_touched(op);
+    op->begin = at;
+    op->end = at;
+    if (lines > 1) {
+        op->end += sim_pcie_time(&sim->costs, (uint32_t)lines * DM_LINE) + extra * 1000;
+        op->line_seed = dm_prng_u64(&sim->lines);
+    }
+}
+
+void sim_arrive(struct sim *sim, struct sim_op *op) {
+    const struct sim_costs *costs = &sim->costs;
+    unsigned node = op->call ? op->call->node : dm_addr_node(op->addr);
+    struct sim_nic *nic = &sim->nodes[node].nic;
+    uint64_t at = sim_receive(&nic->in, sim->now, sim_request_time(costs, op->kind, op->len));
+    enum dm_verb_kind kind = op->kind;
+    struct sim_server *pipeline = is_atomic(kind) ? &nic->atomic : &nic->rx;
+    at = sim_serve(pipeline, at, scaled(sim_rx_time(costs, kind), nic->factor_1024)) + costs->nic_fixed;
+    if (kind == DM_VERB_CALL) {
+        at = sim_serve(&nic->pcie_in, at, sim_pcie_time(costs, op->len)) + costs->pcie_write;
+        sim_schedule(sim, op, SIM_DELIVER, at);
+        return;
+    }
+    uint64_t *unit = &nic->unit_free[(op->thread->base.node * 131 + op->thread->base.index) % costs->processing_units];
+    at = *unit > at ? *unit : at;
+    if (kind == DM_VERB_READ) {
+        uint64_t service = sim_pcie_time(costs, op->len + costs->read_overhead_bytes);
+        at = sim_serve(&nic->pcie_out, at, service);
+        /* The fetch of the lines ends when the data is there. */
+        uint64_t fetch = sim_pcie_time(costs, (uint32_t)lines_touched(op) * DM_LINE);
+        at += costs->pcie_read > fetch ? costs->pcie_read - fetch : 0;
+    } else if (kind == DM_VERB_WRITE) {
+        at = sim_serve(&nic->pcie_in, at, sim_pcie_time(costs, op->len)) + costs->pcie_write;
+    } else {
+        at = take_unit(sim, nic, op, at, unit);
+    }
+    uint64_t *last = &op->ctx->last_effect[node];
+    at = *last >= at ? *last + 1 : at;
+    set_window(sim, op, at);
+    *last = op->end;
+    sim_schedule(sim, op, SIM_EFFECT, at);
+}
+
+void sim_effect(struct sim *sim, struct sim_op *op) {
+    const struct sim_costs *costs = &sim->costs;
+    unsigned node = dm_addr_node(op->addr);
+    struct sim_memory *memory = sim_memory_at(sim, op->addr);
+    uint64_t wire = sim_response_time(costs, op->kind, op->len);
+    uint64_t sent;
+    if (op->kind == DM_VERB_READ) {
+        sim_memory_read(sim, memory, op);
+        sent = sim_serve(&sim->nodes[node].nic.out, sim->now, wire);
+        sent = sent > op->end ? sent : op->end;
+    } else {
+        if (op->kind == DM_VERB_WRITE) {
+            sim_memory_write(sim, memory, op);
+        } else {
+            sim_memory_atomic(sim, memory, op);
+        }
+        /* Acknowledgements are small and coalesced: they take time on the wire but no share of it. */
+        sent = op->end + wire;
+    }
+    struct sim_nic *requester = &sim->nodes[op->thread->base.node].nic;
+    uint64_t at = sent + costs->nic_fixed + costs->propagation;
+    at = op->kind == DM_VERB_READ ? sim_receive(&requester->in, at, wire) : at;
+    sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
+}
+
+void sim_complete(struct sim *sim, struct sim_op *op) {
+    struct sim_ctx *ctx = op->ctx;
+    sim->nodes[op->thread->base.node].nic.outstanding--;
+    if (op->kind != DM_VERB_CALL) {
+        unsigned node = dm_addr_node(op->addr);
+        if (op->listed) {
+            sim_memory_forget(sim_memory_at(sim, op->addr), op);
+        }
+        if (is_read_or_atomic(op)) {
+            struct sim_qp *qp = &op->thread->qps[node];
+            qp->reads_atomics--;
+            ctx->reads_atomics[node]--;
+            release_waiting(sim, qp);
+        }
+    }
+    if (op->payload) {
+        sim_payload_free(sim, op->payload, op->len);
+    }
+    bool wait = op->wait;
+    sim_op_free(sim, op);
+    if (!wait) {
+        sim->async--;
+    } else if (--ctx->pending == 0) {
+        sim_ready(sim, ctx);
+    }
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulator's own structures. One OS thread; virtual time in ps; events are operations (struct sim_op) moving from
+ * stage to stage.
+ *
+ *   client core --post--> requester NIC --link--> [ARRIVE] responder NIC, PCIe or atomic unit --> [EFFECT] memory
+ * changes or is read, response takes the link --> [COMPLETE] at the client: the context becomes ready on its core
+ */
+#ifndef DM_TRANSPORT_SIM_SIM_H
+#define DM_TRANSPORT_SIM_SIM_H
+
+#include "common/heap.h"
+#include "transport/core/core.h"
+#include "transport/sim/model.h"
+
+enum sim_order { SIM_ASCENDING, SIM_RANDOM, SIM_DESCENDING };
+
+struct sim_options {
+    unsigned read_line_order, write_line_order; /* enum sim_order */
+    uint64_t read_window_ns, write_window_ns;   /* added to the time over which lines are sampled or land */
+};
+
+/* A FIFO resource: whoever comes at `at` is served after all who came before. */
+struct sim_server {
+    uint64_t free_at;
+    uint64_t busy, waited, served; /* since the last reset; waited: queueing and service together, for Little's law */
+};
+
+static inline uint64_t sim_serve(struct sim_server *server, uint64_t at, uint64_t service) {
+    uint64_t start = at > server->free_at ? at : server->free_at;
+    server->free_at = start + service;
+    server->busy += service;
+    server->waited += start + service - at;
+    server->served++;
+    return start + service;
+}
+
+/* A link's receiving end: the wire time was paid at the sender, here only the bandwidth is shared. */
+static inline uint64_t sim_receive(struct sim_server *server, uint64_t at, uint64_t wire) {
+    return sim_serve(server, at > wire ? at - wire : 0, wire);
+}
+
+struct sim_nic {
+    struct sim_server tx, rx, out, in, pcie_in, pcie_out, atomic;
+    uint64_t *unit_free; /* processing units: until when each is blocked behind an atomic */
+    uint64_t *slot_dram_free, *slot_chip_free;
+    uint64_t factor_1024; /* for too many queue pairs */
+    uint32_t outstanding;
+};
+
+enum sim_stage {
+    SIM_ARRIVE,
+    SIM_EFFECT,
+    SIM_COMPLETE,
+    SIM_ISSUE,   /* a batch whose doorbell lies too far ahead of the clock to be treated at once */
+    SIM_DELIVER, /* a request reaches the called node's memory */
+    SIM_RESPOND, /* the handler's core has posted the response */
+    SIM_WAKE,    /* a context becomes ready (started, slept, handed a mutex) */
+    SIM_KICK,    /* a core has finished what it did and takes the next ready context */
+};
+
+struct sim_op {
+    enum sim_stage stage;
+    enum dm_verb_kind kind;
+    uint32_t tag; /* its place in the pool */
+    uint32_t len;
+    struct sim_ctx *ctx;
+    struct sim_thread *thread; /* whose queue pair it uses; of a KICK: the core */
+    struct sim_op *next;       /* in a send queue, a held list, the free list */
+    dm_addr addr;
+    void *dst;
+    unsigned char *payload; /* of a write: what it carries; after it has landed: what was there before */
+    struct dm_mask op;
+    uint64_t begin, end; /* lines are sampled or land within [begin, end] */
+    uint64_t line_seed;
+    bool wait, fence, listed;
+    uint32_t list_index; /* in its memory's reads or writes while listed */
+    struct sim_call *call;
+};
+
+struct sim_call {
+    struct sim_call *next;
+    struct sim_ctx *caller;
+    unsigned node;
+    const struct dm_method *method;
+    const void *req;
+    void *resp;
+    uint32_t req_len, *resp_len;
+    int rc;
+};
+
+/* A queue pair's send side: verbs that may not go yet, in order. */
+struct sim_qp {
+    struct sim_op *head, *tail;
+    uint32_t reads_atomics; /* outstanding */
+};
+
+struct sim_thread {
+    struct dm_thread base;
+    uint64_t clock; /* up to when this core has worked */
+    uint64_t busy, waited, served;
+    struct dm_ctx *ready_head, *ready_tail;
+    bool kick_pending;
+    struct sim_qp *qps; /* one a memory-bearing node */
+};
+
+struct sim_ctx {
+    struct dm_ctx base;
+    uint32_t pending;     /* signalled verbs not completed */
+    uint32_t completions; /* to be paid for at the next resume */
+    int status;           /* what the wait returns */
+    uint64_t ready_at;
+    uint64_t *last_effect;   /* per node: end of this context's last verb there; verbs of a queue pair keep order */
+    uint32_t *reads_atomics; /* per node: own outstanding ones, for fences */
+    struct sim_call *job;    /* of a handler context */
+    struct sim_ctx *idle_next;
+    uint64_t slice; /* work since the last switch, of background contexts */
+};
+
+/* Memory of one space of one node and the accesses in progress on it. */
+struct sim_memory {
+    unsigned char *base; /* aligned to huge pages within the map */
+    uint64_t bytes;
+    void *map;
+    size_t map_bytes;
+    struct sim_op **reads, **writes;
+    uint32_t read_count, write_count, read_capacity, write_capacity;
+};
+
+struct sim_node {
+    struct sim_nic nic;
+    struct sim_memory dram, chip;
+    struct sim_ctx *idle_handlers, *inline_handler;
+    uint32_t handler_count;
+    struct sim_call *queue_head, *queue_tail; /* requests that wait for a handler context */
+};
+
+enum { SIM_POOL_BLOCK = 1024, SIM_PAYLOAD_CLASSES = 6 };
+
+struct sim {
+    struct dm_fabric *fabric;
+    struct sim_options *options;
+    struct sim_costs costs;
+    struct dm_heap heap;
+    uint64_t now, base, reset_at;
+    struct sim_node *nodes;
+    unsigned memory_nodes;
+    struct sim_op **blocks;
+    uint32_t block_count, block_capacity;
+    struct sim_op *free_ops;
+    struct {
+        unsigned char *free; /* each begins with the address of the next */
+    } payloads[SIM_PAYLOAD_CLASSES];
+    struct dm_prng lines; /* order of lines */
+    struct dm_coro main;
+    struct sim_ctx *current;
+    struct sim_ctx *deferred; /* background contexts that wait for the end of the set-up phase */
+    uint32_t foreground;      /* contexts that the run waits for */
+    uint32_t async;           /* unsignalled verbs in flight */
+    bool stop_seen, out_of_memory;
+    uint64_t events;
+};
+
+/* memory.c: what verbs do to bytes, with the tearing that overlap allows. */
+void sim_memory_read(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
+void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
+/* An access that was listed as in progress is over. */
+void sim_memory_forget(struct sim_memory *memory, struct sim_op *op);
+void sim_memory_atomic(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
+void sim_memory_cpu_read(struct sim *sim, struct sim_memory *memory, uint64_t offset, void *dst, uint32_t len);
+void sim_memory_cpu_write(struct sim *sim, struct sim_memory *memory, uint64_t offset, const void *src, uint32_t len);
+
+/* path.c: a verb's way over the fabric. */
+int sim_commit(struct dm_ctx *ctx, bool wait);
+void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at);
+void sim_issue(struct sim *sim, struct sim_op *op);
+void sim_arrive(struct sim *sim, struct sim_op *op);
+void sim_effect(struct sim *sim, struct sim_op *op);
+void sim_complete(struct sim *sim, struct sim_op *op);
+
+/* nodes.c */
+int sim_open(struct dm_fabric *fabric, struct dm_err *err);
+void sim_close(struct dm_fabric *fabric);
+void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
+void sim_resources_reset(struct dm_fabric *fabric);
+size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
+
+/* calls.c */
+int sim_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
+             uint32_t *resp_len);
+void sim_deliver(struct sim *sim, struct sim_op *op);
+void sim_respond(struct sim *sim, struct sim_op *op);
+
+/* engine.c */
+struct sim_op *sim_op_new(struct sim *sim); /* zeroed but for its tag; NULL when out of memory */
+void sim_op_free(struct sim *sim, struct sim_op *op);
+unsigned char *sim_payload_new(struct sim *sim, uint32_t bytes);
+void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes);
+void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at);
+
+/* Lets other contexts run until this one is ready again; returns its status. */
+int sim_suspend(struct sim_ctx *ctx);
+
+/* The context may go on as soon as its core is free. */
+void sim_ready(struct sim *sim, struct sim_ctx *ctx);
+int sim_wake_at(struct sim *sim, struct sim_ctx *ctx, uint64_t at);
+
+/* The per-node arrays of a context. */
+int sim_ctx_arrays(struct sim_ctx *ctx, unsigned memory_nodes);
+
+/* Makes those and the coroutine of a context; it starts when it becomes ready. */
+int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx);
+
+static inline struct sim *sim_of(const struct dm_fabric *fabric) {
+    return fabric->impl;
+}
+static inline struct sim_thread *sim_thread_of(const struct sim_ctx *ctx) {
+    return (struct sim_thread *)ctx->base.thread;
+}
+static inline struct sim_memory *sim_memory_at(struct sim *sim, dm_addr addr) {
+    struct sim_node *node = &sim->nodes[dm_addr_node(addr)];
+    return dm_addr_space(addr) == DM_DRAM ? &node->dram : &node->chip;
+}
+
+#endif
