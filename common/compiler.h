@@ -12,6 +12,9 @@
 #define dm_prefetch_read(pointer)  __builtin_prefetch((pointer), 0, 1)
 #define dm_prefetch_write(pointer) __builtin_prefetch((pointer), 1, 1)
 
+/* Zero bits above the highest set bit; the value must not be 0. */
+#define dm_clz64(value) ((unsigned)__builtin_clzll(value))
+
 #define DM_ALWAYS_INLINE inline __attribute__((always_inline))
 #define DM_NO_INLINE     __attribute__((noinline))
 #define DM_NO_RETURN     __attribute__((noreturn))

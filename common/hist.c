@@ -11,11 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/compiler.h"
 #include "common/err.h"
 
 static unsigned bucket_of(uint64_t value) {
     /* the or makes every small value look like the first octave, whose shift is 0 */
-    unsigned shift = 63U - DM_HIST_SUB_BITS - (unsigned)__builtin_clzll(value | (UINT64_C(1) << DM_HIST_SUB_BITS));
+    unsigned shift = 63U - DM_HIST_SUB_BITS - dm_clz64(value | (UINT64_C(1) << DM_HIST_SUB_BITS));
     return (shift << DM_HIST_SUB_BITS) + (unsigned)(value >> shift);
 }
 
@@ -69,17 +70,12 @@ void dm_hist_merge(struct dm_hist *into, const struct dm_hist *from) {
 /* How many of the count smallest values are needed to make up the share: 1 to count. */
 static uint64_t rank_of(double share, uint64_t count) {
     double product = share * (double)count;
-    if (!(product > 1.0)) {
-        return 1;
-    }
     if (share >= 1.0 || product >= (double)count) {
         return count;
     }
-    uint64_t rank = (uint64_t)product;
-    /* The product is rounded: 0.07 of 100 comes out above 7. Rank over count, as people reckon it, decides. */
-    while (rank > 1 && (double)(rank - 1) / (double)count >= share) {
-        rank--;
-    }
+    /* so written, a share that is no number counts as 0 */
+    uint64_t rank = product >= 1.0 ? (uint64_t)product : 1;
+    /* Not the next whole number: the product of 0.07 and 100 comes out above 7. What a rank is of the count decides. */
     while (rank < count && (double)rank / (double)count < share) {
         rank++;
     }

@@ -56,7 +56,7 @@ const struct dm_opt *dm_opt_find(const struct dm_opt *table, const char *name);
  * snprintf. */
 int dm_opt_format(const struct dm_opt *row, const void *values, char *text, size_t capacity);
 
-/* Copies all members that the table describes; strings are duplicated. */
+/* Copies all members that the table describes; strings are duplicated, those in `into` are not released. */
 void dm_opt_copy(const struct dm_opt *table, void *into, const void *from);
 
 /* Releases the strings of a value set. */

@@ -19,7 +19,8 @@ json_t *dm_json_load(const char *path, struct dm_err *err);
 int dm_opt_from_json(const struct dm_opt *table, void *values, const json_t *object, const char *where,
                      struct dm_err *err);
 
-/* All options as a new JSON object (the caller owns it): numbers as numbers, durations in ns, sizes in bytes. */
+/* All options as a new JSON object (the caller owns it): numbers as numbers, durations in ns, sizes in bytes; whole
+ * numbers above 2^63 - 1 as strings. NULL when out of memory. */
 json_t *dm_opt_to_json(const struct dm_opt *table, const void *values);
 
 /* Writes to "path.tmp.<pid>", syncs and renames: readers see the whole file or none. On failure nothing is left behind.

@@ -105,7 +105,7 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     if (op->len > costs->max_inline) {
         at = sim_serve(&nic->pcie_out, at, sim_pcie_time(costs, op->len)) + costs->payload_fetch;
     }
-    at = sim_serve(&nic->tx, at, costs->tx_write) + costs->nic_fixed;
+    at = sim_pipeline(&nic->tx, at, costs->tx_write) + costs->nic_fixed;
     at = sim_serve(&nic->out, at, wire) + costs->propagation;
     at = sim_receive(&requester->in, at, wire);
     requester->outstanding++; /* taken back by the completion */

@@ -27,7 +27,7 @@ static uint64_t line_count(struct span span) {
 }
 
 /* When the line at offset `line` (aligned) of an access in progress is sampled or lands. */
-static uint64_t line_moment(const struct sim *sim, const struct sim_op *op, uint64_t line) {
+uint64_t sim_line_moment(const struct sim *sim, const struct sim_op *op, uint64_t line) {
     struct span span = op_span(op);
     uint64_t lines = line_count(span), index = (line - (span.from & ~(uint64_t)(DM_LINE - 1))) / DM_LINE;
     uint64_t window = op->end - op->begin;
@@ -111,7 +111,7 @@ static struct sim_op *latest_before(const struct sim *sim, const struct sim_memo
         if (!overlaps(op, from, to)) {
             continue;
         }
-        uint64_t moment = line_moment(sim, op, line);
+        uint64_t moment = sim_line_moment(sim, op, line);
         if (moment <= at || (below && !after(*below_moment, below->tag, moment, op->tag))) {
             continue;
         }
@@ -137,6 +137,8 @@ static void view(const struct sim *sim, const struct sim_memory *memory, uint64_
     }
 }
 
+/* Brings the lines of a read that are still to be sampled, and lie in [from, to), up to date. Those sampled before now
+ * are settled: what landed after them may no longer be listed as in progress. */
 static void view_lines(const struct sim *sim, const struct sim_memory *memory, const struct sim_op *read, uint64_t from,
                        uint64_t to) {
     struct span span = op_span(read);
@@ -145,7 +147,10 @@ static void view_lines(const struct sim *sim, const struct sim_memory *memory, c
     for (uint64_t at = from; at < to;) {
         uint64_t line = at & ~(uint64_t)(DM_LINE - 1);
         uint64_t stop = line + DM_LINE < to ? line + DM_LINE : to;
-        view(sim, memory, at, stop, line_moment(sim, read, line), (unsigned char *)read->dst + (at - span.from));
+        uint64_t moment = sim_line_moment(sim, read, line);
+        if (moment >= sim->now) {
+            view(sim, memory, at, stop, moment, (unsigned char *)read->dst + (at - span.from));
+        }
         at = stop;
     }
 }
@@ -161,7 +166,7 @@ static struct sim_op *soonest_after(const struct sim *sim, const struct sim_memo
         if (!overlaps(op, offset, offset + 1)) {
             continue;
         }
-        uint64_t its = line_moment(sim, op, line);
+        uint64_t its = sim_line_moment(sim, op, line);
         if (after(its, op->tag, moment, tag) && (!best || after(best_moment, best->tag, its, op->tag))) {
             best = op;
             best_moment = its;
@@ -222,7 +227,7 @@ void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op 
         for (uint64_t at = span.from; at < span.to;) {
             uint64_t line = at & ~(uint64_t)(DM_LINE - 1);
             uint64_t stop = line + DM_LINE < span.to ? line + DM_LINE : span.to;
-            place_under(sim, memory, at, stop, line_moment(sim, op, line), op->tag, op->payload + (at - span.from));
+            place_under(sim, memory, at, stop, sim_line_moment(sim, op, line), op->tag, op->payload + (at - span.from));
             at = stop;
         }
     } else {

@@ -37,7 +37,7 @@ void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at) {
     if (carries && op->len > costs->max_inline) {
         at = sim_serve(&nic->pcie_out, at, sim_pcie_time(costs, op->len)) + costs->payload_fetch;
     }
-    at = sim_serve(&nic->tx, at, service) + costs->nic_fixed;
+    at = sim_pipeline(&nic->tx, at, service) + costs->nic_fixed;
     at = sim_serve(&nic->out, at, sim_request_time(costs, op->kind, op->len));
     sim_schedule(sim, op, SIM_ARRIVE, at + costs->propagation);
 }
@@ -206,7 +206,7 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
     uint64_t at = sim_receive(&nic->in, sim->now, sim_request_time(costs, op->kind, op->len));
     enum dm_verb_kind kind = op->kind;
     struct sim_server *pipeline = is_atomic(kind) ? &nic->atomic : &nic->rx;
-    at = sim_serve(pipeline, at, scaled(sim_rx_time(costs, kind), nic->factor_1024)) + costs->nic_fixed;
+    at = sim_pipeline(pipeline, at, scaled(sim_rx_time(costs, kind), nic->factor_1024)) + costs->nic_fixed;
     if (kind == DM_VERB_CALL) {
         at = sim_serve(&nic->pcie_in, at, sim_pcie_time(costs, op->len)) + costs->pcie_write;
         sim_schedule(sim, op, SIM_DELIVER, at);

@@ -35,6 +35,12 @@ static inline uint64_t sim_serve(struct sim_server *server, uint64_t at, uint64_
     return start + service;
 }
 
+/* A pipeline: limits the rate, while the time through it is part of the NIC's fixed latency. Returns when it lets the
+ * verb in. */
+static inline uint64_t sim_pipeline(struct sim_server *server, uint64_t at, uint64_t service) {
+    return sim_serve(server, at, service) - service;
+}
+
 /* A link's receiving end: the wire time was paid at the sender, here only the bandwidth is shared. */
 static inline uint64_t sim_receive(struct sim_server *server, uint64_t at, uint64_t wire) {
     return sim_serve(server, at > wire ? at - wire : 0, wire);
@@ -161,7 +167,9 @@ struct sim {
     uint64_t events;
 };
 
-/* memory.c: what verbs do to bytes, with the tearing that overlap allows. */
+/* memory.c: what verbs do to bytes, with the tearing that overlap allows. The moment at which an access in progress
+ * samples or lands the line at the (aligned) offset; the other functions act at sim->now. */
+uint64_t sim_line_moment(const struct sim *sim, const struct sim_op *op, uint64_t line);
 void sim_memory_read(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
 void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
 /* An access that was listed as in progress is over. */

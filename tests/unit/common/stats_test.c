@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of small-sample statistics against values worked out by hand and against their defining properties.
+ */
+#include "common/stats.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/prng.h"
+
+static void assert_near(double value, double expected, double error) {
+    if (!(fabs(value - expected) <= error)) {
+        fail_msg("%.17g is not within %g of %.17g", value, error, expected);
+    }
+}
+
+static void the_mean_of_known_values_is_right(void **state) {
+    (void)state;
+    assert_near(dm_mean((double[]){2, 4, 4, 4, 5, 5, 7, 9}, 8), 5.0, 0.0);
+    assert_near(dm_mean((double[]){-3.5}, 1), -3.5, 0.0);
+    assert_near(dm_mean(NULL, 0), 0.0, 0.0);
+}
+
+static void the_deviation_is_that_of_a_sample(void **state) {
+    (void)state;
+    assert_near(dm_stddev((double[]){2, 4, 4, 4, 5, 5, 7, 9}, 8), sqrt(32.0 / 7.0), 1e-15);
+    assert_near(dm_stddev((double[]){1, 3}, 2), sqrt(2.0), 1e-15);
+    assert_near(dm_stddev((double[]){7}, 1), 0.0, 0.0);
+    assert_near(dm_stddev(NULL, 0), 0.0, 0.0);
+}
+
+static void the_deviation_of_large_values_keeps_its_digits(void **state) {
+    (void)state;
+    assert_near(dm_stddev((double[]){1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, 4), sqrt(30.0), 1e-9);
+}
+
+static void the_median_is_the_middle_or_between_the_middle_two(void **state) {
+    (void)state;
+    assert_near(dm_median((double[]){9, 1, 5}, 3), 5.0, 0.0);
+    assert_near(dm_median((double[]){9, 1, 5, 6}, 4), 5.5, 0.0);
+    assert_near(dm_median((double[]){2}, 1), 2.0, 0.0);
+    assert_near(dm_median(NULL, 0), 0.0, 0.0);
+    assert_near(dm_median((double[]){-1, -1, 8, -1}, 4), -1.0, 0.0);
+}
+
+static void the_median_leaves_the_values_alone(void **state) {
+    (void)state;
+    double values[] = {3, 1, 2};
+    (void)dm_median(values, 3);
+    (void)dm_bootstrap_median(values, 3, 0.95, 50, 1);
+    assert_memory_equal(values, ((double[]){3, 1, 2}), sizeof(values));
+}
+
+static void equal_infinities_have_an_infinite_median(void **state) {
+    (void)state;
+    assert_true(isinf(dm_median((double[]){INFINITY, INFINITY, INFINITY}, 3)));
+}
+
+static void the_interval_holds_the_median_and_stays_in_the_sample(void **state) {
+    (void)state;
+    struct dm_prng prng = {.state = 7};
+    for (int round = 0; round < 100; round++) {
+        double values[25];
+        size_t count = 2 + dm_prng_below(&prng, 24);
+        double least = INFINITY;
+        double most = -INFINITY;
+        for (size_t i = 0; i < count; i++) {
+            values[i] = dm_prng_double(&prng) * 100.0;
+            least = fmin(least, values[i]);
+            most = fmax(most, values[i]);
+        }
+        struct dm_interval interval = dm_bootstrap_median(values, count, 0.95, 500, (uint64_t)round);
+        double median = dm_median(values, count);
+        assert_true(least <= interval.low && interval.low <= median);
+        assert_true(median <= interval.high && interval.high <= most);
+    }
+}
+
+static void more_confidence_gives_a_wider_interval(void **state) {
+    (void)state;
+    const double values[] = {3, 1, 4, 1.5, 5, 9, 2, 6, 5.5, 3.5, 8, 9.5};
+    struct dm_interval half = dm_bootstrap_median(values, 12, 0.5, 2000, 3);
+    struct dm_interval most = dm_bootstrap_median(values, 12, 0.95, 2000, 3);
+    struct dm_interval all = dm_bootstrap_median(values, 12, 1.0, 2000, 3);
+    assert_true(all.low <= most.low && most.low < half.low);
+    assert_true(half.high < most.high && most.high <= all.high);
+}
+
+/* With n distinct values the resampled median is at most the k-th one with a known binomial probability. */
+static void the_interval_agrees_with_the_exact_distribution(void **state) {
+    (void)state;
+    /* Resampling 1, 2, 3 three times: the median is 1 if two or three draws are 1, 7 of 27; 3 likewise; else 2. */
+    const double values[] = {1, 2, 3};
+    struct dm_interval outer = dm_bootstrap_median(values, 3, 1.0 - 2.0 * 0.24, 20000, 11);
+    struct dm_interval inner = dm_bootstrap_median(values, 3, 1.0 - 2.0 * 0.28, 20000, 11);
+    assert_near(outer.low, 1.0, 0.0);
+    assert_near(outer.high, 3.0, 0.0);
+    assert_near(inner.low, 2.0, 0.0);
+    assert_near(inner.high, 2.0, 0.0);
+}
+
+static void about_95_of_100_intervals_hold_the_true_median(void **state) {
+    (void)state;
+    struct dm_prng prng = {.state = 2024};
+    unsigned held = 0;
+    for (unsigned round = 0; round < 400; round++) {
+        double values[30];
+        for (size_t i = 0; i < 30; i++) {
+            values[i] = dm_prng_double(&prng);
+        }
+        struct dm_interval interval = dm_bootstrap_median(values, 30, 0.95, 400, round);
+        held += interval.low <= 0.5 && 0.5 <= interval.high ? 1 : 0;
+    }
+    /* the percentile bootstrap comes out a little low for samples of this size */
+    assert_in_range(held, 360, 396);
+}
+
+static void the_same_seed_gives_the_same_interval(void **state) {
+    (void)state;
+    const double values[] = {3, 1, 4, 1.5, 5, 9, 2, 6.25};
+    struct dm_interval a = dm_bootstrap_median(values, 8, 0.8, 101, 5);
+    struct dm_interval b = dm_bootstrap_median(values, 8, 0.8, 101, 5);
+    assert_near(a.low, b.low, 0.0);
+    assert_near(a.high, b.high, 0.0);
+    unsigned different = 0;
+    for (uint64_t seed = 6; seed < 16; seed++) {
+        struct dm_interval c = dm_bootstrap_median(values, 8, 0.8, 101, seed);
+        different += c.low != a.low || c.high != a.high ? 1 : 0;
+    }
+    assert_true(different > 0);
+}
+
+static void samples_too_small_to_resample_give_a_point(void **state) {
+    (void)state;
+    struct dm_interval none = dm_bootstrap_median(NULL, 0, 0.95, 100, 1);
+    struct dm_interval one = dm_bootstrap_median((double[]){4}, 1, 0.95, 100, 1);
+    struct dm_interval idle = dm_bootstrap_median((double[]){1, 2}, 2, 0.95, 0, 1);
+    assert_near(none.low, 0.0, 0.0);
+    assert_near(none.high, 0.0, 0.0);
+    assert_near(one.low, 4.0, 0.0);
+    assert_near(one.high, 4.0, 0.0);
+    assert_near(idle.low, 1.5, 0.0);
+    assert_near(idle.high, 1.5, 0.0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mean_of_known_values_is_right),
+        cmocka_unit_test(the_deviation_is_that_of_a_sample),
+        cmocka_unit_test(the_deviation_of_large_values_keeps_its_digits),
+        cmocka_unit_test(the_median_is_the_middle_or_between_the_middle_two),
+        cmocka_unit_test(the_median_leaves_the_values_alone),
+        cmocka_unit_test(equal_infinities_have_an_infinite_median),
+        cmocka_unit_test(the_interval_holds_the_median_and_stays_in_the_sample),
+        cmocka_unit_test(more_confidence_gives_a_wider_interval),
+        cmocka_unit_test(the_interval_agrees_with_the_exact_distribution),
+        cmocka_unit_test(about_95_of_100_intervals_hold_the_true_median),
+        cmocka_unit_test(the_same_seed_gives_the_same_interval),
+        cmocka_unit_test(samples_too_small_to_resample_give_a_point),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
