@@ -158,7 +158,7 @@ enum { DM_ANY_NODE = 0xffff };
 /* Cuts `bytes` (aligned to `align`, a power of two up to 4096) of DRAM of a memory node or index server from this
  * thread's chunk; a call fetches a new chunk when it is used up. DM_ANY_NODE spreads over all memory nodes. The bytes
  * are zero unless they were freed before. Returns 0 or DM_ERR_NO_MEMORY when the node is full (the caller's structure
- * stays as it was). [waits] */
+ * stays as it was). The current batch must be empty. [waits] */
 int dm_alloc(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32_t align, enum dm_mem kind, dm_addr *addr);
 
 /* Gives bytes back to this thread's free list for their size. The caller knows that nobody can still reach them. */

@@ -127,6 +127,7 @@ struct dm_memory_use {
     uint64_t bytes[DM_MEM_KIND_COUNT];
     uint64_t freed;
     uint64_t chunk_bytes; /* handed out to threads in chunks, used or not */
+    uint64_t chip_bytes;  /* of on-chip memory in use; in no chunk and in no kind */
 };
 void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use);
 
@@ -146,7 +147,7 @@ void dm_resources_reset(struct dm_fabric *fabric);
 /* Copies up to capacity resources; returns how many there are. 0 for real-time transports. */
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
 
-/* Verbs simulated or executed since open; for engine benchmarks. */
+/* Verbs sent since open. Exact between runs. */
 uint64_t dm_verb_total(const struct dm_fabric *fabric);
 
 #endif

@@ -199,4 +199,8 @@ void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use) {
     }
     use->freed = atomic_load(&fabric->memory_freed);
     use->chunk_bytes = atomic_load(&fabric->memory_chunks);
+    use->chip_bytes = 0;
+    for (unsigned node = 0; node < fabric->topology.mns; node++) {
+        use->chip_bytes += fabric->nodes[node].chip_allocated;
+    }
 }

@@ -121,6 +121,7 @@ static void count_sent(struct dm_ctx *ctx, bool wait) {
             account->bytes_written += 8;
         }
     }
+    ctx->thread->verbs += ctx->batch_count;
     account->doorbells += count_doorbells(ctx);
     account->round_trips += wait;
 }

@@ -74,6 +74,7 @@ struct dm_thread {
     struct dm_mutex alloc_mutex; /* one context of the thread fetches a chunk, the others wait */
     struct dm_chunk *chunks;     /* one a memory node */
     unsigned alloc_node;
+    uint64_t verbs; /* sent by contexts of this thread */
     struct dm_free_class free[DM_FREE_CLASSES];
 };
 
@@ -108,7 +109,6 @@ struct dm_fabric {
     unsigned setup_node; /* round robin of set-up allocations */
     _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
     _Atomic uint64_t memory_freed, memory_chunks;
-    _Atomic uint64_t verb_total;
     void *impl; /* the transport's */
 };
 

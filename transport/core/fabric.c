@@ -409,6 +409,7 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
     ctx->account->round_trips++;
     ctx->account->doorbells++;
     ctx->account->verbs[DM_VERB_CALL]++;
+    ctx->thread->verbs++;
     ctx->account->bytes_written += req_len;
     int rc = ctx->ops->call(ctx, node, method, req, req_len, resp, len);
     ctx->account->bytes_read += rc >= 0 ? *len : 0;
@@ -476,7 +477,13 @@ const struct dm_topology *dm_fabric_topology(struct dm_fabric *fabric) {
 }
 
 uint64_t dm_verb_total(const struct dm_fabric *fabric) {
-    return atomic_load(&fabric->verb_total);
+    uint64_t total = 0;
+    for (unsigned node = 0; node < fabric->node_count; node++) {
+        for (unsigned i = 0; i < fabric->nodes[node].thread_count; i++) {
+            total += fabric->nodes[node].threads[i]->verbs;
+        }
+    }
+    return total;
 }
 
 void dm_resources_reset(struct dm_fabric *fabric) {

@@ -74,7 +74,7 @@ static struct sim_ctx *handler_new(struct sim *sim, unsigned node) {
 void sim_deliver(struct sim *sim, struct sim_op *op) {
     struct sim_call *call = op->call;
     struct sim_node *node = &sim->nodes[call->node];
-    sim->nodes[op->thread->base.node].nic.outstanding--;
+    sim->nodes[op->from].nic.outstanding--;
     sim_op_free(sim, op);
     struct sim_ctx *handler = node->idle_handlers;
     if (handler) {
@@ -111,6 +111,7 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     requester->outstanding++; /* taken back by the completion */
     op->ctx = call->caller;
     op->thread = sim_thread_of(call->caller);
+    op->from = (uint8_t)call->caller->base.node;
     op->wait = true;
     sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
 }
@@ -121,7 +122,7 @@ static int call_now(struct sim *sim, struct sim_call *call) {
     if (!node->inline_handler) {
         node->inline_handler = (struct sim_ctx *)dm_ctx_new(sim->fabric, call->node, 0, NULL, NULL, true);
         unsigned memory_nodes = sim->memory_nodes;
-        if (!node->inline_handler || sim_ctx_arrays(node->inline_handler, memory_nodes) < 0) {
+        if (!node->inline_handler || sim_ctx_lanes(node->inline_handler, memory_nodes) < 0) {
             return DM_ERR_NO_MEMORY;
         }
     }
@@ -152,6 +153,7 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     op->len = req_len;
     op->ctx = ctx;
     op->thread = sim_thread_of(ctx);
+    op->from = (uint8_t)base->node;
     charge(ctx, sim->costs.post + sim->costs.doorbell);
     ctx->pending = 1;
     ctx->completions++;

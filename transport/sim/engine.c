@@ -30,10 +30,11 @@ static bool pool_grow(struct sim *sim) {
         sim->blocks = blocks;
         sim->block_capacity = capacity;
     }
-    struct sim_op *block = calloc(SIM_POOL_BLOCK, sizeof(*block));
+    struct sim_op *block = aligned_alloc(DM_LINE, SIM_POOL_BLOCK * sizeof(*block));
     if (!block) {
         return false;
     }
+    memset(block, 0, SIM_POOL_BLOCK * sizeof(*block));
     uint32_t first = sim->block_count * SIM_POOL_BLOCK;
     sim->blocks[sim->block_count++] = block;
     for (uint32_t i = SIM_POOL_BLOCK; i-- > 0;) {
@@ -53,12 +54,14 @@ struct sim_op *sim_op_new(struct sim *sim) {
     }
     struct sim_op *op = sim->free_ops;
     sim->free_ops = op->next;
-    *op = (struct sim_op){.tag = op->tag};
+    op->status = 0;
+    op->no_effect = false;
+    op->fence = false;
+    op->dst = NULL;
     return op;
 }
 
 void sim_op_free(struct sim *sim, struct sim_op *op) {
-    op->payload = NULL;
     op->next = sim->free_ops;
     sim->free_ops = op;
 }
@@ -94,7 +97,10 @@ void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes) {
 
 void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at) {
     op->stage = stage;
-    if (dm_unlikely(!dm_heap_push(&sim->heap, at, op->tag))) {
+    if (sim->root_taken) {
+        sim->root_taken = false;
+        dm_heap_replace(&sim->heap, at, op->tag);
+    } else if (dm_unlikely(!dm_heap_push(&sim->heap, at, op->tag))) {
         sim->out_of_memory = true;
     }
 }
@@ -216,6 +222,14 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
     return ctx;
 }
 
+/* The event after this one is nearly always one of the root's four children. */
+static inline void prefetch_next(const struct sim *sim) {
+    const struct dm_heap_entry *children = &sim->heap.entries[4 * DM_HEAP_ROOT - 8];
+    for (unsigned i = 0; i < 4 && i + 1 < sim->heap.count; i++) {
+        dm_prefetch_read(op_at(sim, dm_heap_tag(children[i])));
+    }
+}
+
 /* Events until a context is to run; NULL when the run is over or nothing will ever happen again. */
 static struct sim_ctx *next_context(struct sim *sim) {
     sim->current = NULL;
@@ -226,10 +240,16 @@ static struct sim_ctx *next_context(struct sim *sim) {
         if (sim->current) {
             return take_up(sim, sim->current);
         }
+        if (sim->root_taken) {
+            sim->root_taken = false;
+            (void)dm_heap_pop(&sim->heap);
+        }
         if (dm_heap_empty(&sim->heap) || (sim->foreground == 0 && sim->async == 0)) {
             return NULL;
         }
-        struct dm_heap_entry entry = dm_heap_pop(&sim->heap);
+        struct dm_heap_entry entry = sim->heap.entries[DM_HEAP_ROOT];
+        prefetch_next(sim);
+        sim->root_taken = true;
         sim->now = entry.time;
         dispatch(sim, op_at(sim, dm_heap_tag(entry)));
     }
@@ -257,14 +277,13 @@ static void context_main(void *arg) {
     sim_suspend(ctx);
 }
 
-int sim_ctx_arrays(struct sim_ctx *ctx, unsigned memory_nodes) {
-    ctx->last_effect = calloc(memory_nodes, sizeof(*ctx->last_effect));
-    ctx->reads_atomics = calloc(memory_nodes, sizeof(*ctx->reads_atomics));
-    return ctx->last_effect && ctx->reads_atomics ? 0 : DM_ERR_NO_MEMORY;
+int sim_ctx_lanes(struct sim_ctx *ctx, unsigned memory_nodes) {
+    ctx->lanes = calloc(memory_nodes, sizeof(*ctx->lanes));
+    return ctx->lanes ? 0 : DM_ERR_NO_MEMORY;
 }
 
 int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx) {
-    DM_TRY(sim_ctx_arrays(ctx, sim->memory_nodes));
+    DM_TRY(sim_ctx_lanes(ctx, sim->memory_nodes));
     return dm_coro_init(&ctx->base.coro, DM_STACK_BYTES, context_main, ctx);
 }
 
@@ -302,7 +321,8 @@ static int sim_run(struct dm_fabric *fabric, struct dm_err *err) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "sim: no memory for events");
     }
     if (sim->foreground > 0) {
-        return dm_fail(err, DM_ERR_IO, "sim: %u contexts wait for one another for ever at %llu ns", sim->foreground,
+        return dm_fail(err, DM_ERR_IO, "sim: %llu contexts wait for one another for ever at %llu ns",
+                       (unsigned long long)sim->foreground,
                        (unsigned long long)((sim->now - sim->base) / 1000));
     }
     return fabric->stop ? dm_fail(err, DM_ERR_STOPPED, "stopped") : 0;

@@ -81,6 +81,7 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     struct dm_node_state *state = &sim->fabric->nodes[node];
     for (unsigned i = 0; i < state->thread_count; i++) {
         struct sim_thread *thread = (struct sim_thread *)state->threads[i];
+        thread->unit = (uint16_t)((node * 131 + i) % sim->costs.processing_units);
         thread->qps = calloc(sim->memory_nodes, sizeof(*thread->qps));
         if (!thread->qps) {
             return DM_ERR_NO_MEMORY;
@@ -148,8 +149,7 @@ static void release_payloads(struct sim *sim) {
 void sim_close(struct dm_fabric *fabric) {
     struct sim *sim = sim_of(fabric);
     for (struct dm_ctx *ctx = fabric->contexts; ctx; ctx = ctx->all_next) {
-        free(((struct sim_ctx *)ctx)->last_effect);
-        free(((struct sim_ctx *)ctx)->reads_atomics);
+        free(((struct sim_ctx *)ctx)->lanes);
     }
     release_nodes(sim);
     release_payloads(sim);

@@ -28,7 +28,7 @@ static uint64_t scaled(uint64_t time, uint64_t factor_1024) {
 
 void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at) {
     const struct sim_costs *costs = &sim->costs;
-    struct sim_nic *nic = &sim->nodes[op->thread->base.node].nic;
+    struct sim_nic *nic = &sim->nodes[op->from].nic;
     uint64_t service = scaled(sim_tx_time(costs, op->kind), nic->factor_1024);
     if (++nic->outstanding > costs->wqe_entries) {
         service = scaled(service, costs->wqe_miss_1024);
@@ -91,7 +91,8 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
     op->ctx = ctx;
     op->thread = sim_thread_of(ctx);
     op->wait = wait;
-    unsigned node = dm_addr_node(verb->addr);
+    op->from = (uint8_t)ctx->base.node;
+    op->unit = op->thread->unit;
     if (verb->kind == DM_VERB_WRITE) {
         op->payload = sim_payload_new(sim, verb->len);
         if (!op->payload) {
@@ -104,8 +105,9 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
         op->op = verb->op;
     }
     /* Behind an own read or atomic that has not completed, a write or atomic needs the fence; a read does not. */
-    op->fence = verb->kind != DM_VERB_READ && ctx->reads_atomics[node] > 0;
-    ctx->reads_atomics[node] += is_read_or_atomic(op);
+    struct sim_lane *lane = &ctx->lanes[dm_addr_node(verb->addr)];
+    op->fence = verb->kind != DM_VERB_READ && lane->reads_atomics > 0;
+    lane->reads_atomics += is_read_or_atomic(op);
     const unsigned char *target = sim_memory_at(sim, verb->addr)->base + dm_addr_offset(verb->addr);
     for (uint32_t line = 0; line < verb->len && line < 1024; line += DM_LINE) {
         dm_prefetch_read(target + line);
@@ -151,8 +153,11 @@ int sim_commit(struct dm_ctx *base, bool wait) {
         nodes_seen |= bit;
         thread->clock += work;
         thread->busy += work;
-        ctx->pending += wait;
-        sim->async += !wait;
+        if (wait) {
+            ctx->pending++;
+        } else {
+            sim->async++;
+        }
         if (thread->clock > sim->now + SIM_ISSUE_HORIZON_PS) {
             sim_schedule(sim, op, SIM_ISSUE, thread->clock);
         } else {
@@ -201,7 +206,7 @@ static void set_window(struct sim *sim, struct sim_op *op, uint64_t at) {
 
 void sim_arrive(struct sim *sim, struct sim_op *op) {
     const struct sim_costs *costs = &sim->costs;
-    unsigned node = op->call ? op->call->node : dm_addr_node(op->addr);
+    unsigned node = op->kind == DM_VERB_CALL ? op->call->node : dm_addr_node(op->addr);
     struct sim_nic *nic = &sim->nodes[node].nic;
     uint64_t at = sim_receive(&nic->in, sim->now, sim_request_time(costs, op->kind, op->len));
     enum dm_verb_kind kind = op->kind;
@@ -212,7 +217,7 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
         sim_schedule(sim, op, SIM_DELIVER, at);
         return;
     }
-    uint64_t *unit = &nic->unit_free[(op->thread->base.node * 131 + op->thread->base.index) % costs->processing_units];
+    uint64_t *unit = &nic->unit_free[op->unit];
     at = *unit > at ? *unit : at;
     if (kind == DM_VERB_READ) {
         uint64_t service = sim_pcie_time(costs, op->len + costs->read_overhead_bytes);
@@ -225,7 +230,7 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
     } else {
         at = take_unit(sim, nic, op, at, unit);
     }
-    uint64_t *last = &op->ctx->last_effect[node];
+    uint64_t *last = &op->ctx->lanes[node].last_effect;
     at = *last >= at ? *last + 1 : at;
     set_window(sim, op, at);
     *last = op->end;
@@ -251,7 +256,7 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
         /* Acknowledgements are small and coalesced: they take time on the wire but no share of it. */
         sent = op->end + wire;
     }
-    struct sim_nic *requester = &sim->nodes[op->thread->base.node].nic;
+    struct sim_nic *requester = &sim->nodes[op->from].nic;
     uint64_t at = sent + costs->nic_fixed + costs->propagation;
     at = op->kind == DM_VERB_READ ? sim_receive(&requester->in, at, wire) : at;
     sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
@@ -259,7 +264,7 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
 
 void sim_complete(struct sim *sim, struct sim_op *op) {
     struct sim_ctx *ctx = op->ctx;
-    sim->nodes[op->thread->base.node].nic.outstanding--;
+    sim->nodes[op->from].nic.outstanding--;
     if (op->kind != DM_VERB_CALL) {
         unsigned node = dm_addr_node(op->addr);
         if (op->listed) {
@@ -268,12 +273,13 @@ void sim_complete(struct sim *sim, struct sim_op *op) {
         if (is_read_or_atomic(op)) {
             struct sim_qp *qp = &op->thread->qps[node];
             qp->reads_atomics--;
-            ctx->reads_atomics[node]--;
+            ctx->lanes[node].reads_atomics--;
             release_waiting(sim, qp);
         }
     }
-    if (op->payload) {
+    if (op->kind == DM_VERB_WRITE) {
         sim_payload_free(sim, op->payload, op->len);
+        op->payload = NULL;
     }
     bool wait = op->wait;
     sim_op_free(sim, op);

@@ -65,23 +65,34 @@ enum sim_stage {
     SIM_KICK,    /* a core has finished what it did and takes the next ready context */
 };
 
+/* Two cache lines; the first has what every stage needs. */
 struct sim_op {
-    enum sim_stage stage;
-    enum dm_verb_kind kind;
+    enum sim_stage stage : 8;
+    enum dm_verb_kind kind : 8;
+    bool wait, fence;
     uint32_t tag; /* its place in the pool */
     uint32_t len;
-    struct sim_ctx *ctx;
+    uint16_t unit;             /* processing unit at the responder */
+    uint8_t from;              /* the requester's node */
+    bool listed;               /* in its memory's reads or writes */
+    struct sim_ctx *ctx;       /* of a KICK: unused */
     struct sim_thread *thread; /* whose queue pair it uses; of a KICK: the core */
-    struct sim_op *next;       /* in a send queue, a held list, the free list */
     dm_addr addr;
     void *dst;
+    uint64_t begin; /* lines are sampled or land within [begin, end] */
+    union {
+        uint64_t end;
+        struct sim_op *next; /* in a send queue or the free list */
+    };
     unsigned char *payload; /* of a write: what it carries; after it has landed: what was there before */
-    struct dm_mask op;
-    uint64_t begin, end; /* lines are sampled or land within [begin, end] */
     uint64_t line_seed;
-    bool wait, fence, listed;
+    union {
+        struct dm_mask op;
+        struct sim_call *call;
+    };
     uint32_t list_index; /* in its memory's reads or writes while listed */
-    struct sim_call *call;
+    int16_t status;      /* what its completion reports: 0 or a failure */
+    bool no_effect;      /* it fails before it reaches memory */
 };
 
 struct sim_call {
@@ -108,6 +119,13 @@ struct sim_thread {
     struct dm_ctx *ready_head, *ready_tail;
     bool kick_pending;
     struct sim_qp *qps; /* one a memory-bearing node */
+    uint16_t unit;      /* processing unit that its queue pairs use at every responder */
+};
+
+/* What a context has under way to one node. */
+struct sim_lane {
+    uint64_t last_arrival, last_effect; /* of its last verb there: verbs of a queue pair keep order */
+    uint32_t reads_atomics;             /* own outstanding ones, for fences */
 };
 
 struct sim_ctx {
@@ -116,8 +134,7 @@ struct sim_ctx {
     uint32_t completions; /* to be paid for at the next resume */
     int status;           /* what the wait returns */
     uint64_t ready_at;
-    uint64_t *last_effect;   /* per node: end of this context's last verb there; verbs of a queue pair keep order */
-    uint32_t *reads_atomics; /* per node: own outstanding ones, for fences */
+    struct sim_lane *lanes; /* one a memory-bearing node */
     struct sim_call *job;    /* of a handler context */
     struct sim_ctx *idle_next;
     uint64_t slice; /* work since the last switch, of background contexts */
@@ -148,6 +165,7 @@ struct sim {
     struct sim_options *options;
     struct sim_costs costs;
     struct dm_heap heap;
+    bool root_taken; /* the heap's root is the event that acts now: the next one scheduled takes its place */
     uint64_t now, base, reset_at;
     struct sim_node *nodes;
     unsigned memory_nodes;
@@ -161,8 +179,8 @@ struct sim {
     struct dm_coro main;
     struct sim_ctx *current;
     struct sim_ctx *deferred; /* background contexts that wait for the end of the set-up phase */
-    uint32_t foreground;      /* contexts that the run waits for */
-    uint32_t async;           /* unsignalled verbs in flight */
+    uint64_t foreground;      /* contexts that the run waits for */
+    uint64_t async;           /* unsignalled verbs in flight */
     bool stop_seen, out_of_memory;
     uint64_t events;
 };
@@ -200,7 +218,8 @@ void sim_deliver(struct sim *sim, struct sim_op *op);
 void sim_respond(struct sim *sim, struct sim_op *op);
 
 /* engine.c */
-struct sim_op *sim_op_new(struct sim *sim); /* zeroed but for its tag; NULL when out of memory */
+/* NULL when out of memory. dst, payload, status, listed and no_effect are 0; the caller sets what it uses beside. */
+struct sim_op *sim_op_new(struct sim *sim);
 void sim_op_free(struct sim *sim, struct sim_op *op);
 unsigned char *sim_payload_new(struct sim *sim, uint32_t bytes);
 void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes);
@@ -213,8 +232,8 @@ int sim_suspend(struct sim_ctx *ctx);
 void sim_ready(struct sim *sim, struct sim_ctx *ctx);
 int sim_wake_at(struct sim *sim, struct sim_ctx *ctx, uint64_t at);
 
-/* The per-node arrays of a context. */
-int sim_ctx_arrays(struct sim_ctx *ctx, unsigned memory_nodes);
+/* A context's lanes. */
+int sim_ctx_lanes(struct sim_ctx *ctx, unsigned memory_nodes);
 
 /* Makes those and the coroutine of a context; it starts when it becomes ready. */
 int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx);

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The phases of a point: keys, fabric, servers, format, compute nodes, load, clients, a look at what is there, verify,
+ * and closing in the opposite order. The measured loop itself is worker.c.
+ */
+#include "harness/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/fabric_settings.h"
+#include "harness/interrupt.h"
+#include "harness/progress.h"
+#include "harness/settings.h"
+#include "harness/worker.h"
+
+enum { BLOCK_MAX = 64 };
+
+/* Everything that is open while a point runs. */
+struct point {
+    const struct hx_config *config;
+    const struct ix_ops *index;
+    struct ix_shape shape;
+    struct wl *wl;
+    const uint64_t *keys;
+    struct hx_fabric_settings settings;
+    struct dm_fabric *fabric;
+    void **servers; /* one a memory node and index server; NULL where none serves */
+    void **cns;
+    struct hx_worker *workers;
+    struct hx_tally **tallies;
+    size_t tally_count;
+    size_t *tally_first; /* of each compute node */
+    struct hx_run run;
+    struct hx_progress progress;
+    struct hx_measured *measured;
+};
+
+static double seconds_since(uint64_t host_ns) {
+    return (double)(hx_host_ns() - host_ns) * 1e-9;
+}
+
+static int fail_no_memory(struct dm_err *err) {
+    return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+}
+
+/* ---- set-up ----------------------------------------------------------------------------------------------------- */
+
+/* What a context of the set-up phase does: one function on one node. */
+struct setup_step {
+    struct point *point;
+    unsigned cn;
+    struct dm_err err;
+};
+
+/* Runs a step on a node; its failure is told as "WHAT: why". */
+static int setup_do(struct point *point, unsigned node, int (*entry)(struct dm_ctx *, void *), struct setup_step *step,
+                    const char *what, struct dm_err *err) {
+    step->point = point;
+    int step_rc = 0;
+    int rc = dm_fabric_do(point->fabric, node, entry, step, &step_rc, err);
+    if (rc < 0) {
+        return dm_fail_in(err, rc, "%s", what);
+    }
+    if (step_rc < 0) {
+        return dm_fail(err, step_rc, "%s: %s", what, step->err.text[0] ? step->err.text : dm_code_text(step_rc));
+    }
+    return 0;
+}
+
+static int keys_open(struct point *point, struct dm_err *err) {
+    const struct hx_settings *run = &point->config->run;
+    uint64_t begin = hx_host_ns();
+    hx_progress_phase(&point->progress, "making keys", 0);
+    DM_TRY(
+        wl_open(&point->config->workload, run->ops + run->warmup, (unsigned)run->clients, run->seed, &point->wl, err));
+    point->keys = wl_keys(point->wl, &point->measured->loaded_keys);
+    if (!point->keys && point->measured->loaded_keys > 0) {
+        return fail_no_memory(err);
+    }
+    point->measured->host.keys_s = seconds_since(begin);
+    return 0;
+}
+
+static int fabric_open(struct point *point, struct dm_err *err) {
+    DM_TRY(hx_fabric_settings_init(&point->settings, point->config, err));
+    DM_TRY(dm_fabric_open(&point->settings.config, &point->fabric, err));
+    hx_interrupt_watch(point->fabric);
+    const struct dm_topology *topology = dm_fabric_topology(point->fabric);
+    point->shape = point->config->shape;
+    point->shape.topology = topology;
+    point->measured->is_virtual = dm_fabric_transport(point->fabric)->caps & DM_CAP_VIRTUAL_TIME;
+    point->servers = calloc(topology->mns + topology->servers, sizeof(*point->servers));
+    point->cns = calloc(topology->cns, sizeof(*point->cns));
+    return point->servers && point->cns ? 0 : fail_no_memory(err);
+}
+
+static int servers_open(struct point *point, struct dm_err *err) {
+    for (unsigned node = 0; point->index->serve && node < dm_first_cn(point->shape.topology); node++) {
+        int rc = point->index->serve(point->fabric, node, point->config->index_params, &point->shape,
+                                     &point->servers[node], err);
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "serving on node %u", node);
+        }
+    }
+    return 0;
+}
+
+static int format_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    return point->index->format(ctx, point->config->index_params, &point->shape, &step->err);
+}
+
+static int open_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    return point->index->open(ctx, point->config->index_params, &point->shape, &point->cns[step->cn], &step->err);
+}
+
+static uint64_t pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    struct point *point = pairs->arg;
+    uint64_t left = first < pairs->count ? pairs->count - first : 0;
+    n = n < left ? n : left;
+    memcpy(keys, point->keys + first, n * sizeof(*keys));
+    hx_progress_at(&point->progress, first);
+    return n;
+}
+
+static void pairs_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
+    const struct point *point = pairs->arg;
+    wl_value(key, 0, value, point->shape.value_bytes);
+}
+
+static int load_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    struct ix_pairs pairs = {
+        .count = point->measured->loaded_keys, .keys = pairs_keys, .value = pairs_value, .arg = point};
+    return point->index->load(point->cns[0], ctx, &pairs, &step->err);
+}
+
+static int index_load(struct point *point, struct dm_err *err) {
+    unsigned first_cn = dm_first_cn(point->shape.topology);
+    uint64_t begin = hx_host_ns();
+    struct setup_step step = {0};
+    DM_TRY(setup_do(point, first_cn, format_entry, &step, "formatting", err));
+    for (step.cn = 0; step.cn < point->shape.topology->cns; step.cn++) {
+        DM_TRY(setup_do(point, first_cn + step.cn, open_entry, &step, "opening a compute node", err));
+    }
+    point->measured->host.setup_s = seconds_since(begin);
+    begin = hx_host_ns();
+    hx_progress_phase(&point->progress, "loading", point->measured->loaded_keys);
+    int rc = setup_do(point, first_cn, load_entry, &step, "loading", err);
+    if (rc == DM_ERR_NO_MEMORY) {
+        return dm_fail_in(err, rc, "memory nodes of %.0f MiB are too small; give them more with --mn-memory",
+                          (double)point->shape.topology->mn_bytes / (1024 * 1024));
+    }
+    wl_keys_release(point->wl);
+    point->keys = NULL;
+    point->measured->host.load_s = seconds_since(begin);
+    return rc;
+}
+
+/* ---- measurement ------------------------------------------------------------------------------------------------ */
+
+static size_t count_names(const char *const *names) {
+    size_t count = 0;
+    while (names && names[count]) {
+        count++;
+    }
+    return count;
+}
+
+static int tallies_open(struct point *point, struct dm_err *err) {
+    const struct dm_topology *topology = point->shape.topology;
+    point->tally_first = calloc(topology->cns, sizeof(*point->tally_first));
+    point->tally_count = 1;
+    if (!point->measured->is_virtual && point->tally_first) {
+        point->tally_count = 0;
+        for (unsigned cn = 0; cn < topology->cns; cn++) {
+            point->tally_first[cn] = point->tally_count;
+            point->tally_count += hx_cn_threads(topology, cn);
+        }
+    }
+    point->tallies = calloc(point->tally_count, sizeof(*point->tallies));
+    if (!point->tally_first || !point->tallies) {
+        return fail_no_memory(err);
+    }
+    for (size_t i = 0; i < point->tally_count; i++) {
+        point->tallies[i] = hx_tally_new(point->run.counter_count);
+        if (!point->tallies[i]) {
+            return fail_no_memory(err);
+        }
+    }
+    return 0;
+}
+
+/* Client i works on compute node i % cns; the clients of a node fill its threads one after the other. */
+static int workers_open(struct point *point, struct dm_err *err) {
+    const struct dm_topology *topology = point->shape.topology;
+    point->workers = calloc(topology->clients, sizeof(*point->workers));
+    if (!point->workers) {
+        return fail_no_memory(err);
+    }
+    for (unsigned client = 0; client < topology->clients; client++) {
+        unsigned cn = client % topology->cns;
+        unsigned thread = client / topology->cns / topology->clients_per_thread;
+        size_t tally = point->measured->is_virtual ? 0 : point->tally_first[cn] + thread;
+        struct hx_worker *worker = &point->workers[client];
+        if (hx_worker_init(worker, &point->run, client, point->cns[cn], point->tallies[tally]) < 0 ||
+            dm_spawn(point->fabric, dm_first_cn(topology) + cn, thread, hx_worker_main, worker) < 0) {
+            return fail_no_memory(err);
+        }
+    }
+    return 0;
+}
+
+/* In virtual time every client draws for itself, so that the order of draws is that of time. In real time clients draw
+ * blocks, small enough that they end together. */
+static uint32_t draw_block(const struct point *point) {
+    const struct hx_settings *run = &point->config->run;
+    uint64_t fair = (run->ops + run->warmup) / (run->clients * 8);
+    if (point->measured->is_virtual || fair <= 1) {
+        return 1;
+    }
+    return fair < BLOCK_MAX ? (uint32_t)fair : BLOCK_MAX;
+}
+
+static int clients_run(struct point *point, struct dm_err *err) {
+    point->run = (struct hx_run){
+        .config = point->config,
+        .fabric = point->fabric,
+        .wl = point->wl,
+        .progress = &point->progress,
+        .counter_count = count_names(point->index->counters),
+        .block = draw_block(point),
+        .begin_ns = UINT64_MAX,
+        .start_ns = UINT64_MAX,
+        .failed = ATOMIC_FLAG_INIT,
+    };
+    DM_TRY(tallies_open(point, err));
+    dm_fabric_measure(point->fabric);
+    DM_TRY(workers_open(point, err));
+    uint64_t begin = hx_host_ns();
+    uint64_t verbs_before = dm_verb_total(point->fabric);
+    hx_progress_phase(&point->progress, "running", point->config->run.ops + point->config->run.warmup);
+    int rc = dm_fabric_run(point->fabric, err);
+    point->measured->host.run_s = seconds_since(begin);
+    point->measured->verbs = dm_verb_total(point->fabric) - verbs_before;
+    if (point->run.err.code < 0) {
+        if (err) {
+            *err = point->run.err;
+        }
+        return point->run.err.code;
+    }
+    return rc < 0 ? dm_fail_in(err, rc, "running") : 0;
+}
+
+/* ---- what is there afterwards ----------------------------------------------------------------------------------- */
+
+static int resources_copy(struct point *point) {
+    struct hx_measured *measured = point->measured;
+    size_t count = dm_resources(point->fabric, NULL, 0);
+    measured->resources = calloc(count + 1, sizeof(*measured->resources));
+    if (!measured->resources) {
+        return DM_ERR_NO_MEMORY;
+    }
+    dm_resources(point->fabric, measured->resources, count);
+    for (; measured->resource_count < count; measured->resource_count++) {
+        struct dm_resource *resource = &measured->resources[measured->resource_count];
+        resource->name = strdup(resource->name); /* the fabric's own name goes with it */
+        if (!resource->name) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    return 0;
+}
+
+static int collect(struct point *point, struct dm_err *err) {
+    struct hx_measured *measured = point->measured;
+    struct hx_run *run = &point->run;
+    measured->counters = calloc(run->counter_count + 1, sizeof(*measured->counters));
+    if (!measured->counters || resources_copy(point) < 0) {
+        return fail_no_memory(err);
+    }
+    uint64_t end_ns = 0;
+    for (size_t i = 0; i < point->tally_count; i++) {
+        hx_tally_merge(measured, point->tallies[i], run->counter_count);
+        end_ns = point->tallies[i]->end_ns > end_ns ? point->tallies[i]->end_ns : end_ns;
+    }
+    if (measured->operations == 0) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "no operation was measured: the workload ended within the warm-up; lower --warmup");
+    }
+    measured->warmup_ns = run->start_ns - run->begin_ns;
+    measured->duration_ns = end_ns - run->start_ns;
+    measured->drawn = measured->operations + point->config->run.warmup;
+    for (unsigned cn = 0; cn < point->shape.topology->cns; cn++) {
+        uint64_t bytes = point->index->cache_bytes(point->cns[cn]);
+        measured->cache_bytes = bytes > measured->cache_bytes ? bytes : measured->cache_bytes;
+    }
+    dm_memory_use(point->fabric, &measured->memory);
+    return 0;
+}
+
+static int verify_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    return point->index->verify(point->cns[0], ctx, &point->measured->report, &step->err);
+}
+
+static int index_verify(struct point *point, struct dm_err *err) {
+    struct setup_step step = {0};
+    hx_progress_phase(&point->progress, "verifying", 0);
+    DM_TRY(setup_do(point, dm_first_cn(point->shape.topology), verify_entry, &step, "verifying", err));
+    point->measured->verified = true;
+    return 0;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
+
+static void point_close(struct point *point) {
+    const struct dm_topology *topology = &point->config->topology;
+    hx_progress_end(&point->progress);
+    for (unsigned client = 0; point->workers && client < topology->clients; client++) {
+        hx_worker_fini(&point->workers[client]);
+    }
+    for (unsigned cn = 0; point->cns && cn < topology->cns; cn++) {
+        point->index->close(point->cns[cn]);
+    }
+    for (unsigned node = 0; point->servers && node < dm_first_cn(topology); node++) {
+        if (point->servers[node]) {
+            point->index->unserve(point->servers[node]);
+        }
+    }
+    hx_interrupt_watch(NULL);
+    dm_fabric_close(point->fabric);
+    hx_fabric_settings_fini(&point->settings);
+    if (point->wl) {
+        wl_close(point->wl);
+    }
+    for (size_t i = 0; point->tallies && i < point->tally_count; i++) {
+        hx_tally_free(point->tallies[i]);
+    }
+    free(point->tallies);
+    free(point->tally_first);
+    free(point->workers);
+    free(point->cns);
+    free(point->servers);
+}
+
+static int point_run(struct point *point, struct dm_err *err) {
+    DM_TRY(keys_open(point, err));
+    DM_TRY(fabric_open(point, err));
+    DM_TRY(servers_open(point, err));
+    DM_TRY(index_load(point, err));
+    DM_TRY(clients_run(point, err));
+    DM_TRY(collect(point, err));
+    return point->config->run.verify ? index_verify(point, err) : 0;
+}
+
+int hx_measure(const struct hx_config *config, struct hx_measured **measured, struct dm_err *err) {
+    uint64_t begin = hx_host_ns();
+    struct point point = {.config = config, .index = config->index, .measured = calloc(1, sizeof(**measured))};
+    *measured = NULL;
+    if (!point.measured) {
+        return fail_no_memory(err);
+    }
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        dm_hist_clear(&point.measured->ops[kind].latency_ns);
+    }
+    hx_progress_init(&point.progress);
+    int rc = point_run(&point, err);
+    point_close(&point);
+    if (rc < 0) {
+        hx_measured_free(point.measured);
+        return rc;
+    }
+    point.measured->host.wall_s = seconds_since(begin);
+    *measured = point.measured;
+    return 0;
+}
+
+void hx_measured_free(struct hx_measured *measured) {
+    if (!measured) {
+        return;
+    }
+    for (size_t i = 0; i < measured->resource_count; i++) {
+        free((char *)(uintptr_t)measured->resources[i].name);
+    }
+    free(measured->resources);
+    free(measured->counters);
+    free(measured);
+}
+
+const struct dm_resource *hx_bottleneck(const struct hx_measured *measured) {
+    const struct dm_resource *busiest = NULL;
+    for (size_t i = 0; i < measured->resource_count; i++) {
+        if (!busiest || measured->resources[i].busy > busiest->busy) {
+            busiest = &measured->resources[i];
+        }
+    }
+    return busiest;
+}

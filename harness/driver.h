@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running one point: from a resolved configuration to what was measured.
+ */
+#ifndef DM_HARNESS_DRIVER_H
+#define DM_HARNESS_DRIVER_H
+
+#include "common/hist.h"
+#include "harness/config.h"
+#include "indexes/index.h"
+#include "transport/fabric.h"
+#include "workloads/workload.h"
+
+/* Outcome `code` of an operation is counted at index code + HX_OUTCOME_ZERO. */
+enum { HX_OUTCOME_ZERO = 12, HX_OUTCOMES = 16 };
+
+/* All operations of one kind. An RMW is counted as such and again as the get and the update that it is made of. */
+struct hx_op_stats {
+    uint64_t count;
+    uint64_t outcomes[HX_OUTCOMES];
+    uint64_t entries; /* pairs that scans returned */
+    struct dm_account account;
+    struct dm_hist latency_ns;
+};
+
+/* Seconds of host time; they never enter the compared part of a virtual-time result. */
+struct hx_host_times {
+    double keys_s, setup_s, load_s, run_s, wall_s;
+};
+
+struct hx_measured {
+    bool is_virtual;
+    struct hx_op_stats ops[WL_OP_KIND_COUNT];
+    uint64_t operations; /* drawn and measured; an RMW is one */
+    uint64_t succeeded;  /* those of them that did not fail: throughput counts these */
+    uint64_t drawn;      /* with warm-up */
+    uint64_t loaded_keys;
+    uint64_t warmup_ns, duration_ns;
+    uint64_t *counters; /* of the index, in the order of its names */
+    struct dm_memory_use memory;
+    uint64_t cache_bytes; /* of the compute node that uses most */
+    struct dm_resource *resources;
+    size_t resource_count;
+    bool verified;
+    struct ix_report report;
+    struct hx_host_times host;
+    uint64_t verbs; /* of warm-up and measurement */
+};
+
+/* Opens, loads, runs, looks and closes. 0; DM_ERR_STOPPED when interrupted; another failure with its reason. The caller
+ * frees *measured, which is NULL on failure. */
+int hx_measure(const struct hx_config *config, struct hx_measured **measured, struct dm_err *err);
+void hx_measured_free(struct hx_measured *measured); /* accepts NULL */
+
+/* The busiest resource, or NULL where the transport has none. */
+const struct dm_resource *hx_bottleneck(const struct hx_measured *measured);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Figures. A spec (plots/figures/<id>.json) is data: which points, and which plots are drawn from them. Its axes are
+ * panels x series x cases, each a label and a piece of configuration; the configuration of a point is the figure's own,
+ * then the scale's, the panel's, the series' and the case's, later ones winning member by member.
+ *
+ *   figure_spec.c reads and checks a spec, figure_data.c makes points and tables of it, figure_plot.c draws.
+ */
+#ifndef DM_HARNESS_FIGURE_H
+#define DM_HARNESS_FIGURE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "harness/points.h"
+
+enum { HX_METRICS_MAX = 4 };
+
+/* A panel, a series or a case of the x axis. Pointers into the spec, except a case's config. */
+struct hx_fig_item {
+    const char *label;
+    const char *style;    /* series: name of a style in plots/style.gp; an index's name by default */
+    const json_t *config; /* NULL: nothing of its own */
+};
+
+/* A number of a result: path, what it is multiplied by, the table's column and the words for people. With `over`, a
+ * list of paths, it is a share: the number over the sum of theirs. */
+struct hx_fig_metric {
+    const char *path, *column, *label;
+    const json_t *over;
+    double factor;
+};
+
+struct hx_fig_plot {
+    const char *id;
+    const char *title;
+    bool bars;
+    bool by_metric; /* x is a metric too, in the order of the cases */
+    struct hx_fig_metric x;
+    struct hx_fig_metric y[HX_METRICS_MAX];
+    size_t y_count;
+    const char *y_label;
+    bool x_log, y_log;
+    size_t reference; /* bars: the case that gains are given over; SIZE_MAX: none */
+};
+
+struct hx_figure {
+    json_t *spec;         /* owned */
+    json_t *cases_config; /* owned: what the values of the x option came to */
+    const char *id, *title, *shows, *keeps;
+    const char *scale;
+    const json_t *config, *scale_config;
+    struct hx_fig_item *panels, *series, *cases;
+    size_t panel_count, series_count, case_count;
+    const char *x_option; /* NULL: the cases have names, not numbers */
+    const char *x_label;
+    double x_factor;
+    bool x_log;
+    struct hx_fig_plot *plots;
+    size_t plot_count;
+    size_t *points; /* [panel][series][case]: place in the set of points; filled by hx_figure_points */
+};
+
+/* Reads <plots>/figures/<id>.json for a scale ("quick", "paper") and checks all of it: an unknown or missing member, a
+ * wrong type, a scale that is not there are errors with file and member path. The caller frees it. */
+int hx_figure_load(const char *plots, const char *id, const char *scale, struct hx_figure **figure, struct dm_err *err);
+void hx_figure_free(struct hx_figure *figure); /* accepts NULL */
+
+/* Sorted ids of the specs in <plots>/figures, NULL-terminated; the caller frees it with hx_figure_ids_free. */
+int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err);
+void hx_figure_ids_free(char **ids); /* accepts NULL */
+
+/* Adds the figure's points to the set. */
+int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err);
+
+/* The place in figure->points. */
+static inline size_t hx_figure_at(const struct hx_figure *figure, size_t panel, size_t series, size_t at) {
+    return (panel * figure->series_count + series) * figure->case_count + at;
+}
+
+/* What the figure's points gave. */
+struct hx_fig_data {
+    json_t **results; /* one a place; NULL: missing */
+    size_t missing;
+};
+int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *points, struct hx_fig_data *data,
+                     struct dm_err *err);
+void hx_fig_data_fini(const struct hx_figure *figure, struct hx_fig_data *data);
+
+/* Places of a panel whose result is missing. */
+size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_data *data, size_t panel);
+
+/* A metric's value in a result, with its factor; NaN where it has none. "ops.all.latency_ns.*" is taken from the merged
+ * histograms of all operations. */
+double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result);
+
+/* The x of a case as a number, with its factor: the option's resolved value, or the position of a named case. */
+double hx_figure_x(const struct hx_figure *figure, const struct hx_points *points, size_t place, size_t at);
+
+/* Writes the plot's table. 0 or DM_ERR_IO. */
+int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
+                 const struct hx_fig_data *data, const char *path, struct dm_err *err);
+
+/* One line: time base, profile, cluster and scale, as far as all points share them. */
+void hx_fig_footer(const struct hx_figure *figure, const struct hx_points *points, const struct hx_fig_data *data,
+                   char *text, size_t capacity);
+
+/* Writes the plot's gnuplot program. 0 or DM_ERR_IO. */
+int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
+                   const struct hx_fig_data *data, const char *path, struct dm_err *err);
+
+/* Opens "path.tmp.<pid>" for writing; hx_fig_file_close renames it if all went well and removes it if not. */
+FILE *hx_fig_file_open(const char *path, struct dm_err *err);
+int hx_fig_file_close(FILE *file, const char *path, struct dm_err *err);
+
+#endif

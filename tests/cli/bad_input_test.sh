@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Wrong input gets one line that names the option or file and says what would be right, a status, and no file.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# refused STATUS TEXT WORDS...: also asked to write a result, which must not appear.
+refused() {
+    wanted=$1
+    text=$2
+    shift 2
+    expect "$wanted" "$@" --out refused.json
+    holds err "$text"
+    [ "$(wc -l <err)" -eq 1 ] || fail "dmbench $*: more than one line: $(cat err)"
+    [ ! -s out ] || fail "dmbench $*: wrote to standard output"
+    [ -z "$(find . -name 'refused*')" ] || fail "dmbench $*: left a file"
+}
+
+expect 2
+expect 2 rnu
+holds err "did you mean 'run'?"
+expect 2 --versoin
+holds err "unknown option"
+
+refused 2 "--clents" run --clents 3
+refused 2 "did you mean --clients?" run --clents 3
+refused 2 "--index: unknown index 'shermann' (did you mean 'sherman'?" run --index shermann
+refused 2 "--transport: unknown transport 'sin'" run --transport sin
+refused 2 "--profile: " run --profile cx9-100g
+refused 2 "--workload: " run --workload cc
+refused 2 "--clients: " run --clients many
+refused 2 "--clients: " run --clients 0
+refused 2 "--clients: 2 clients are fewer than the 4 compute nodes" run --clients 2 --cns 4
+refused 2 "--cache: " run --cache 10Q
+refused 2 "--duration: " run --duration 5
+refused 2 "--mns: " run --mns 65
+refused 2 "--theta: " run --theta wide
+refused 2 "--mix: " run --mix read=0.5,update=0.4
+refused 2 "--distribution: " run --distribution zipfain
+refused 2 "--set: unknown index parameter 'fil'" run --set fil=3
+refused 2 "--set: 'node_bytes' is not NAME=VALUE" run --set node_bytes
+refused 2 "--transport-set: unknown transport option 'nothing'" run --transport-set nothing=1
+refused 2 "--mn-memory: too small for 1000000 keys" run --mn-memory 2MiB
+expect 2 run --clients
+holds err "--clients: needs a value"
+refused 2 "--verify: " run --verify=perhaps
+
+# specs
+echo '{"index": "null", "clients": 4' >truncated.json
+refused 2 "truncated.json:" run truncated.json
+echo '{"index": "null", "clents": 4}' >unknown.json
+refused 2 "unknown.json: unknown member 'clents' (did you mean 'clients'?" run unknown.json
+echo '{"index": "null", "clients": "4x"}' >unit.json
+refused 2 "unit.json: clients: " run unit.json
+echo '{"index": "null", "clients": [4]}' >type.json
+refused 2 "type.json: clients: " run type.json
+echo '{"index": "nul"}' >name.json
+refused 2 "name.json: index: unknown index 'nul' (did you mean 'null'?" run name.json
+echo '{"index": "sherman", "set": {"fil": 1}}' >parameter.json
+refused 2 "parameter.json: set: unknown index parameter 'fil'" run parameter.json
+echo '{"index": "sherman", "set": 3}' >object.json
+refused 2 "object.json: set: " run object.json
+echo '{"schema_version": 2, "config": {}}' >version.json
+refused 2 "version.json: schema_version: this program reads version 1 only" run version.json
+echo '{"index": "null", "index": "sherman"}' >twice.json
+refused 2 "twice.json:" run twice.json
+echo '[]' >array.json
+refused 2 "array.json:" run array.json
+refused 1 "absent.json: cannot open" run absent.json
+echo '{"broken": ' >profile.json
+refused 2 "profile.json" run --profile ./profile.json
+
+# places that cannot be written, found out before anything runs
+expect 1 run --out absent/folder/result.json
+holds err "--out: cannot write in folder 'absent/folder'"
+mkdir place
+expect 2 run --out place/
+holds err "--out: 'place/' is a folder"
+expect 1 run --index null --keys 1K --ops 1K --clients 1 --out place
+[ -z "$(find . -name '*.tmp.*')" ] || fail "temporary files are left"
+if [ "$(id -u)" -ne 0 ]; then
+    chmod a-w place
+    expect 1 run --out place/result.json
+    holds err "--out: cannot write in folder 'place'"
+fi
+if [ -w /dev/full ]; then
+    status=0
+    "$DMBENCH" run --index null --keys 1K --ops 1K --clients 1 --json >/dev/full 2>err || status=$?
+    [ "$status" -eq 1 ] || fail "a full disk went unnoticed"
+    holds err "cannot write to standard output"
+fi

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# A signal ends a run in any phase with status 130, and leaves no file behind. The runs here would take hours; that they
+# end at all is what is tested.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ -r /proc/self/stat ] || skip "no /proc to see how far a process is"
+
+# stopped SIGNAL TICKS WORDS...: sends the signal when the process has worked for so many clock ticks.
+stopped() {
+    signal=$1
+    ticks=$2
+    shift 2
+    "$DMBENCH" run "$@" --out interrupted.json >out 2>err &
+    pid=$!
+    worked=0
+    while [ "$worked" -lt "$ticks" ]; do
+        read -r stat <"/proc/$pid/stat" || fail "ended by itself: $(cat err)"
+        # user time is the 12th field behind the name in parentheses
+        # shellcheck disable=SC2086
+        worked=$(set -- ${stat##*) } && echo "${12}")
+        case $stat in *") Z "*) fail "ended by itself: $(cat err)" ;; esac
+    done
+    kill -s "$signal" "$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 130 ] || fail "$signal to dmbench run $*: status $status; stderr: $(cat err)"
+    holds err "dmbench run: interrupted"
+    [ -z "$(find . -name 'interrupted*')" ] || fail "$signal left $(ls)"
+}
+
+stopped INT 60 --index sherman --workload a --keys 10K --ops 100G --clients 16
+stopped TERM 60 --index sherman --workload e --keys 10K --ops 100G --clients 16 --warmup 100G
+stopped INT 5 --index sherman --workload c --keys 10M --ops 100G
+if "$DMBENCH" list transports | grep -q '^  local '; then
+    stopped INT 60 --index null --transport local --workload c --keys 10K --ops 1T --clients 2
+fi

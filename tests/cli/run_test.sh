@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Small points end to end: results fit the schema, their configuration runs again to the same bytes, and the seed
+# decides.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+command -v python3 >/dev/null || skip "python3 is not installed"
+result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
+small="--keys 20K --ops 8K --clients 12 --cns 2 --mns 2 --coroutines 3"
+
+# every workload over Sherman, and the null index
+for workload in a b c d e f load; do
+    # shellcheck disable=SC2086
+    expect 0 run --index sherman --workload $workload $small --verify --out "sherman_$workload.json"
+    holds out "virtual time"
+    holds out "throughput"
+    holds out "sherman_$workload.json"
+done
+# shellcheck disable=SC2086
+expect 0 run --index null --workload c $small --out null.json
+if "$DMBENCH" list transports | grep -q '^  local '; then
+    # shellcheck disable=SC2086
+    expect 0 run --index null --transport local --workload c --keys 20K --ops 8K --clients 2 --out local.json
+    holds out "real time"
+    [ "$($result get local.json time_base)" = real ] || fail "local is not in real time"
+fi
+status=0
+$result validate "$DM_SOURCE_DIR/results/schema.json" ./*.json || status=$?
+[ "$status" -eq 77 ] && exit 77
+[ "$status" -eq 0 ] || fail "results do not fit the schema"
+
+# what was asked for is what was measured
+[ "$($result get sherman_c.json ops.get.count)" -eq 8000 ] || fail "8000 gets were asked for"
+[ "$($result get sherman_c.json ops.get.outcomes.ok)" -eq 8000 ] || fail "every key of workload c is there"
+[ "$($result get sherman_c.json config.warmup)" -eq 800 ] || fail "warm-up is a tenth of the operations"
+[ "$($result get sherman_c.json verify.keys)" -eq 20000 ] || fail "verify counts the keys"
+[ "$($result get sherman_f.json ops.rmw.count)" -eq "$($result get sherman_f.json ops.update.count)" ] ||
+    fail "every read-modify-write has an update"
+gets=$($result get sherman_f.json ops.get.count)
+[ "$gets" -eq 8000 ] || fail "a read-modify-write has a get: $gets of 8000"
+
+# the configuration of a result, and a whole result, run again to the same bytes
+$result config sherman_a.json >spec.json
+expect 0 run spec.json --out again.json
+$result same sherman_a.json again.json || fail "a result's configuration gives another result"
+expect 0 run --config sherman_a.json --json
+cp out printed.json
+$result same sherman_a.json printed.json || fail "a whole result as spec, printed, gives another result"
+
+# spec and command line are equivalent, and the command line goes over the file
+echo '{"index": "sherman", "workload": "a", "keys": "20K", "ops": 8000, "clients": 12, "cns": 2, "mns": 2,
+       "coroutines": 3, "verify": true}' >hand.json
+expect 0 run hand.json --out hand_result.json
+$result same sherman_a.json hand_result.json || fail "spec and command line differ"
+expect 0 run hand.json --seed 2 --out seed2.json
+$result differ sherman_a.json seed2.json || fail "the seed changes nothing"
+[ "$($result get seed2.json config.seed)" -eq 2 ] || fail "the command line does not go over the file"
+[ "$($result get seed2.json ops.get.latency_ns.mean)" != "$($result get sherman_a.json ops.get.latency_ns.mean)" ] ||
+    fail "another seed gives the same latencies"
+
+# dashes and underscores are the same; a duration ends the measurement early
+expect 0 run hand.json --mn_cores 2 --out cores1.json
+expect 0 run hand.json --mn-cores=2 --out cores2.json
+$result same cores1.json cores2.json || fail "--mn_cores and --mn-cores differ"
+expect 0 run hand.json --ops 1M --warmup 100 --duration 200us --out duration.json
+measured=$($result get duration.json phases.2.operations)
+[ "$measured" -gt 0 ] || fail "--duration measured nothing"
+[ "$measured" -lt 1000000 ] || fail "--duration did not end the run"
+
+# without --out nothing is written, and nothing temporary is left anywhere
+mkdir empty
+(cd empty && "$DMBENCH" run ../hand.json >/dev/null) || fail "a run without --out"
+[ -z "$(ls empty)" ] || fail "a run without --out wrote $(ls empty)"
+[ -z "$(find . -name '*.tmp.*')" ] || fail "temporary files are left"
+
+# help and version
+expect 0 run --help
+holds out "--mn-cores"
+holds out "--set NAME=VALUE"
+expect 0 run --index sherman --help
+holds out "Parameters of index sherman"
+expect 0 --version
+holds out "dmbench"
+expect 0 --help
+holds out "sweep"

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * YCSB's core workload: which operation, on which key, in YCSB's order of draws (operation, key, scan length). What all
+ * streams share is the insert counter, and for `sequential` its counter.
+ */
+#ifndef DM_WORKLOADS_CORE_H
+#define DM_WORKLOADS_CORE_H
+
+#include <stdatomic.h>
+
+#include "workloads/generators.h"
+#include "workloads/keyset.h"
+#include "workloads/spec.h"
+
+enum { WL_PIECES_MAX = 8 };
+/* Pieces of the key numbers, each with a weight in 1 / total and uniform inside. */
+struct wl_pieces {
+    unsigned count;
+    uint64_t total;
+    uint64_t limit[WL_PIECES_MAX]; /* cumulative weights */
+    struct wl_uniform inside[WL_PIECES_MAX];
+};
+
+struct wl_core {
+    const struct wl_keymap *map;
+    struct wl_discrete kinds;
+    enum wl_dist dist;
+    struct wl_uniform uniform;
+    struct wl_scrambled scrambled;
+    struct wl_zipf clustered;
+    struct wl_latest latest; /* as it begins; each stream has a copy */
+    struct wl_hotspot hotspot;
+    struct wl_exponential exponential;
+    struct wl_pieces pieces;
+    bool scan_zipfian;
+    struct wl_uniform scan_uniform;
+    struct wl_zipf scan_zipf;
+    _Alignas(64) _Atomic uint64_t sequence;
+    struct wl_ack ack;
+};
+
+/* `operations`: drawn by all streams together; YCSB widens the Zipfian's range by the inserts to expect. */
+void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations);
+
+struct wl_core_stream {
+    struct wl_core *core;
+    struct dm_prng prng;
+    struct wl_latest latest;
+};
+struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng prng);
+
+/* The next operation: 0, or DM_ERR_RETRY_LIMIT (see wl_ack_next). */
+int wl_core_next(struct wl_core_stream *stream, struct wl_op *op);
+
+/* Acknowledges an insert, whatever came of it, as YCSB does; nothing for the others. */
+static inline void wl_core_done(struct wl_core *core, const struct wl_op *op) {
+    if (op->kind == WL_INSERT) {
+        wl_ack_done(&core->ack, op->ticket);
+    }
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The map from key numbers to keys, and the array of the keys to load.
+ */
+#include "workloads/keyset.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "workloads/sort.h"
+
+static const uint64_t RESERVE_MIN = UINT64_C(1) << 40;
+
+struct wl_permutation wl_permutation_make(uint64_t count, uint64_t seed) {
+    struct dm_prng prng = dm_prng_stream(seed, "permutation", 0);
+    unsigned bits = 1;
+    while (bits < 63 && UINT64_C(1) << bits < count) {
+        bits++;
+    }
+    struct wl_permutation permutation = {
+        .count = count, .mask = (UINT64_C(1) << bits) - 1, .shift = bits / 2 + (bits == 1 ? 1 : 0)};
+    for (int round = 0; round < 3; round++) {
+        permutation.add[round] = dm_prng_u64(&prng);
+        permutation.multiply[round] = dm_prng_u64(&prng) | 1;
+    }
+    return permutation;
+}
+
+/* Free places between the key at `position` and the next one; none behind the last. */
+static uint64_t gap_room(const struct wl_keymap *map, uint64_t position) {
+    return position + 1 < map->loaded ? map->sorted[position + 1] - map->sorted[position] - 1 : 0;
+}
+
+static void reserve_find(struct wl_keymap *map) {
+    uint64_t last = map->sorted[map->loaded - 1];
+    map->reserve = last + 1;
+    map->reserve_after = map->loaded - 1;
+    uint64_t room = WL_KEY_MAX - last;
+    for (uint64_t i = 0; room < RESERVE_MIN && i + 1 < map->loaded; i++) {
+        if (gap_room(map, i) > room) {
+            room = gap_room(map, i);
+            map->reserve = map->sorted[i] + 1;
+            map->reserve_after = i;
+        }
+    }
+}
+
+static uint64_t fresh_key(const struct wl_keymap *map, uint64_t j) {
+    uint64_t round = j / map->loaded;
+    uint64_t position = j % map->loaded;
+    position = map->shuffled ? wl_permute(&map->permutation, position) : position;
+    uint64_t room = position == map->reserve_after ? 0 : gap_room(map, position);
+    if (round >= room) {
+        return map->reserve + j;
+    }
+    return map->sorted[position] + 1 + (room / 2 + round) % room;
+}
+
+uint64_t wl_keymap_set_key(const struct wl_keymap *map, uint64_t number) {
+    if (number >= map->fresh_start) {
+        return map->kind == WL_KEYMAP_DENSE ? number : fresh_key(map, number - map->fresh_start);
+    }
+    uint64_t position = map->shuffled ? wl_permute(&map->permutation, number) : number;
+    return map->kind == WL_KEYMAP_DENSE ? position : map->sorted[position];
+}
+
+int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, bool ordered, uint64_t seed,
+                   struct dm_err *err) {
+    *map = (struct wl_keymap){
+        .kind = ordered ? WL_KEYMAP_ORDERED : WL_KEYMAP_HASHED, .loaded = keys, .shuffled = !ordered};
+    if (key_set[0] == '\0') {
+        map->fresh_start = keys;
+        return 0;
+    }
+    map->kind = strcmp(key_set, "dense") == 0 ? WL_KEYMAP_DENSE : WL_KEYMAP_SET;
+    if (wl_keyset_is_file(key_set)) {
+        DM_TRY(wl_keyset_file_open(map, key_set, keys, err));
+    } else if (map->kind == WL_KEYMAP_SET) {
+        DM_TRY(wl_keyset_make(key_set, keys, seed, &map->owned, err));
+        map->sorted = map->owned;
+    }
+    map->fresh_start = map->loaded;
+    map->permutation = wl_permutation_make(map->loaded, seed);
+    if (map->kind == WL_KEYMAP_SET) {
+        reserve_find(map);
+    }
+    return 0;
+}
+
+void wl_keymap_close(struct wl_keymap *map) {
+    wl_keymap_load_release(map);
+    free(map->owned);
+    if (map->mapped != NULL) {
+        munmap(map->mapped, map->mapped_bytes);
+    }
+    *map = (struct wl_keymap){0};
+}
+
+const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count) {
+    *count = map->loaded;
+    if (map->kind == WL_KEYMAP_SET) {
+        return map->sorted;
+    }
+    if (map->load == NULL && map->loaded > 0) {
+        map->load = malloc(map->loaded * sizeof map->load[0]);
+        if (map->load == NULL) {
+            *count = 0;
+            return NULL;
+        }
+        for (uint64_t i = 0; i < map->loaded; i++) {
+            map->load[i] = map->kind == WL_KEYMAP_HASHED ? wl_fnvhash64(map->first + i) : map->first + i;
+        }
+        if (map->kind == WL_KEYMAP_HASHED) {
+            /* two key numbers may share a hash; YCSB's second insert then finds the key there */
+            wl_sort_u64(map->load, map->loaded);
+            map->loaded = wl_unique_u64(map->load, map->loaded);
+        }
+    }
+    *count = map->loaded;
+    return map->load;
+}
+
+void wl_keymap_load_release(struct wl_keymap *map) {
+    free(map->load);
+    map->load = NULL;
+}

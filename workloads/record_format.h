@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The structures of a file of recorded operations. Used by its writer and its reader only.
+ */
+#ifndef DM_WORKLOADS_RECORD_FORMAT_H
+#define DM_WORKLOADS_RECORD_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "workloads/workload.h"
+
+/* "DMWLREC" and the version 1, as the number that a machine of the same byte order reads. */
+#define WL_RECORD_MAGIC UINT64_C(0x014345524c574d44)
+
+struct wl_record_header {
+    uint64_t magic;
+    uint64_t seed, operations, recorded;
+    uint64_t by_kind[WL_OP_KIND_COUNT];
+    uint32_t clients, scan_max;
+    uint32_t config_bytes; /* of the text behind the header, a multiple of 8 */
+    uint32_t complete;     /* 1 when the totals are final */
+};
+static_assert(sizeof(struct wl_record_header) == 96, "no padding in the file");
+
+struct wl_record_block {
+    uint32_t client, count; /* count operations follow */
+};
+
+struct wl_record_op {
+    uint64_t key;
+    uint32_t scan_length, kind;
+};
+static_assert(sizeof(struct wl_record_op) == 16, "no padding in the file");
+
+#endif

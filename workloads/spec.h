@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A workload as resolved from names, property files and options: plain numbers, checked. Inside this folder only.
+ */
+#ifndef DM_WORKLOADS_SPEC_H
+#define DM_WORKLOADS_SPEC_H
+
+#include "workloads/workload.h"
+
+#define WL_DISTRIBUTIONS(X)                                                                                            \
+    X(WL_DIST_UNIFORM, "uniform")                                                                                      \
+    X(WL_DIST_ZIPFIAN, "zipfian")                                                                                      \
+    X(WL_DIST_LATEST, "latest")                                                                                        \
+    X(WL_DIST_HOTSPOT, "hotspot")                                                                                      \
+    X(WL_DIST_EXPONENTIAL, "exponential")                                                                              \
+    X(WL_DIST_SEQUENTIAL, "sequential")                                                                                \
+    X(WL_DIST_ZIPFIAN_CLUSTERED, "zipfian_clustered")                                                                  \
+    X(WL_DIST_PROD1, "prod1")                                                                                          \
+    X(WL_DIST_PROD2, "prod2")                                                                                          \
+    X(WL_DIST_PROD2_FIXED, "prod2_fixed")
+enum wl_dist {
+#define X(name, text) name,
+    WL_DISTRIBUTIONS(X)
+#undef X
+        WL_DIST_COUNT,
+};
+extern const char *const wl_dist_names[WL_DIST_COUNT];
+
+struct wl_spec {
+    double share[WL_OP_KIND_COUNT];
+    enum wl_dist dist;
+    double theta;
+    bool ordered; /* insert order */
+    uint64_t scan_min, scan_max;
+    bool scan_zipfian;
+    uint64_t record_count; /* the first key number that the run inserts */
+    uint64_t insert_start; /* the first key number loaded */
+    uint64_t insert_count; /* key numbers loaded; 0: record_count */
+    double hot_data, hot_operations;
+    double exponential_percentile, exponential_share;
+};
+
+/* YCSB's defaults of its core workload. */
+void wl_spec_defaults(struct wl_spec *spec);
+
+/* Applies the workload called `name` (a wl_names row or a property file). An unknown one is an error with the nearest
+ * name. */
+int wl_spec_apply_name(struct wl_spec *spec, const char *name, struct dm_err *err);
+
+/* A YCSB property file; errors begin with "file:line". Properties that mean nothing here are listed in one note on the
+ * log. */
+int wl_spec_apply_file(struct wl_spec *spec, const char *path, struct dm_err *err);
+
+/* "name=value,name=value". */
+int wl_spec_apply_properties(struct wl_spec *spec, const char *text, struct dm_err *err);
+
+/* "read=0.5,scan=0.5": sets every share, 0 where not named. */
+int wl_spec_parse_mix(const char *text, double share[WL_OP_KIND_COUNT], struct dm_err *err);
+
+/* The positive shares in the form that wl_spec_parse_mix reads back exactly. Returns as snprintf. */
+int wl_spec_format_mix(const double share[WL_OP_KIND_COUNT], char *text, size_t capacity);
+
+/* The members of the configuration that are set override the specification; then everything is checked. */
+int wl_spec_resolve(struct wl_spec *spec, const struct wl_config *config, struct dm_err *err);
+
+/* The index of text in a list of names, or count; for enumerations read from text. */
+unsigned wl_name_index(const char *text, const char *const *names, unsigned count);
+
+/* Fails with "what: 'text' is not ...; did you mean ...?". */
+int wl_fail_name(struct dm_err *err, const char *what, const char *text, const char *const *names, unsigned count);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The workload contract over its three sources: the core workload, a trace, a recorded run.
+ */
+#include "workloads/workload.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/compiler.h"
+#include "common/log.h"
+#include "workloads/core.h"
+#include "workloads/record.h"
+#include "workloads/trace.h"
+
+enum source { SOURCE_CORE, SOURCE_TRACE, SOURCE_REPLAY };
+
+struct wl {
+    struct wl_core core; /* first: it has members aligned to cache lines */
+    enum source source;
+    struct wl_config effective;
+    struct wl_spec spec;
+    struct wl_keymap map;
+    struct wl_trace *trace;
+    struct wl_replay *replay;
+    uint64_t *trace_keys; /* to load; NULL when there are none or after their release */
+    uint64_t trace_key_count;
+    bool trace_keys_made;
+    struct wl_recorder *recorder;
+    uint64_t seed, operations;
+    unsigned clients;
+    double share[WL_OP_KIND_COUNT];
+    uint32_t scan_max;
+};
+
+struct wl_stream {
+    struct wl_core_stream core;
+    struct wl *wl;
+    struct wl_replay_cursor replay;
+    struct wl_recorder_stream *recorder;
+};
+
+static const char *text_or_empty(const char *text) {
+    return text != NULL ? text : "";
+}
+
+/* The configuration with "" for NULL; the strings are still the caller's. */
+static struct wl_config config_view(const struct wl_config *config) {
+    struct wl_config view = *config;
+    view.workload = text_or_empty(config->workload);
+    view.properties = text_or_empty(config->properties);
+    view.mix = text_or_empty(config->mix);
+    view.distribution = text_or_empty(config->distribution);
+    view.insert_order = text_or_empty(config->insert_order);
+    view.scan_distribution = text_or_empty(config->scan_distribution);
+    view.key_set = text_or_empty(config->key_set);
+    view.trace = text_or_empty(config->trace);
+    view.replay = text_or_empty(config->replay);
+    return view;
+}
+
+static int spec_make(struct wl_spec *spec, const struct wl_config *config, struct dm_err *err) {
+    const char *name = config->workload[0] != '\0' ? config->workload : "a";
+    wl_spec_defaults(spec);
+    DM_TRY(wl_spec_apply_name(spec, name, err));
+    if (config->properties[0] != '\0') {
+        DM_TRY(wl_spec_apply_properties(spec, config->properties, err));
+    }
+    return wl_spec_resolve(spec, config, err);
+}
+
+/* Writes the resolved members of a core workload into the effective configuration. */
+static int effective_fill(struct wl *wl, struct dm_err *err) {
+    const struct wl_spec *spec = &wl->spec;
+    struct wl_config *effective = &wl->effective;
+    char mix[256];
+    wl_spec_format_mix(spec->share, mix, sizeof mix);
+    if (effective->workload[0] == '\0') {
+        DM_TRY(dm_opt_set(wl_options, effective, "workload", "a", err));
+    }
+    DM_TRY(dm_opt_set(wl_options, effective, "mix", mix, err));
+    DM_TRY(dm_opt_set(wl_options, effective, "distribution", wl_dist_names[spec->dist], err));
+    DM_TRY(dm_opt_set(wl_options, effective, "insert_order", spec->ordered ? "ordered" : "hashed", err));
+    DM_TRY(dm_opt_set(wl_options, effective, "scan_distribution", spec->scan_zipfian ? "zipfian" : "uniform", err));
+    effective->theta = spec->theta;
+    effective->scan_min = spec->scan_min;
+    effective->scan_max = spec->scan_max;
+    effective->keys = spec->record_count;
+    return 0;
+}
+
+/* Key sets number their keys from 0 and are loaded whole. */
+static int key_set_check(const struct wl_spec *spec, struct dm_err *err) {
+    if (spec->insert_start > 0 || spec->insert_count > 0) {
+        return dm_fail(err, DM_ERR_INVALID, "key_set: insertstart and insertcount go with hashed or ordered keys only");
+    }
+    return 0;
+}
+
+static int core_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
+    bool all_of_file = wl_keyset_is_file(config->key_set) && config->keys == 0;
+    DM_TRY(spec_make(&wl->spec, config, err));
+    if (config->key_set[0] != '\0') {
+        DM_TRY(key_set_check(&wl->spec, err));
+    }
+    DM_TRY(wl_keymap_open(&wl->map, config->key_set, all_of_file ? 0 : wl->spec.record_count, wl->spec.ordered,
+                          wl->seed, err));
+    if (config->key_set[0] != '\0') {
+        wl->spec.record_count = wl->map.loaded;
+    } else {
+        wl->map.first = wl->spec.insert_start;
+        wl->map.loaded = wl->spec.insert_count > 0 ? wl->spec.insert_count : wl->spec.record_count;
+    }
+    wl_core_init(&wl->core, &wl->spec, &wl->map, wl->operations);
+    memcpy(wl->share, wl->spec.share, sizeof wl->share);
+    wl->scan_max = wl->share[WL_SCAN] > 0.0 ? (uint32_t)wl->spec.scan_max : 0;
+    return effective_fill(wl, err);
+}
+
+static void shares_from_counts(struct wl *wl, const uint64_t by_kind[WL_OP_KIND_COUNT], uint64_t total) {
+    for (unsigned kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        wl->share[kind] = total > 0 ? (double)by_kind[kind] / (double)total : 0.0;
+    }
+}
+
+static int trace_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
+    DM_TRY(wl_trace_open(config->trace, config->lenient, wl->operations, &wl->trace, err));
+    const struct wl_trace_summary *summary = wl_trace_summary_of(wl->trace);
+    shares_from_counts(wl, summary->by_kind, summary->requests);
+    if (config->keys > 0 && config->keys != summary->keys_loaded) {
+        dm_log(DM_LOG_INFO, "keys: the trace says itself which %" PRIu64 " keys to load; %" PRIu64 " is passed over",
+               summary->keys_loaded, config->keys);
+    }
+    wl->effective.keys = summary->keys_loaded;
+    return 0;
+}
+
+static int source_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
+    if (config->trace[0] != '\0') {
+        wl->source = SOURCE_TRACE;
+        return trace_open(wl, config, err);
+    }
+    wl->source = SOURCE_CORE;
+    return core_open(wl, config, err);
+}
+
+/* Given by hand, these would change what the recorded requests find. */
+static int replay_check(const struct wl *wl, const struct wl_config *asked, const struct wl_config *recorded,
+                        struct dm_err *err) {
+    unsigned clients = wl_replay_info(wl->replay)->clients;
+    if (asked->key_set[0] != '\0' && strcmp(asked->key_set, recorded->key_set) != 0) {
+        return dm_fail(err, DM_ERR_INVALID, "key_set: %s was recorded with '%s', not '%s'; leave key_set out",
+                       asked->replay, recorded->key_set, asked->key_set);
+    }
+    if (asked->keys > 0 && asked->keys != recorded->keys) {
+        dm_log(DM_LOG_INFO, "keys: %s was recorded with %" PRIu64 " keys, and these are loaded", asked->replay,
+               recorded->keys);
+    }
+    if (wl->clients > clients) {
+        dm_log(DM_LOG_WARN, "%s was recorded by %u clients: the other %u of this run have nothing to do", asked->replay,
+               clients, wl->clients - clients);
+    }
+    return 0;
+}
+
+/* The keys of a replay come from the recorded configuration, its operations from the file. */
+static int replay_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
+    struct wl_config recorded;
+    dm_opt_defaults(wl_options, &recorded);
+    int rc = wl_replay_open(config->replay, &recorded, &wl->replay, err);
+    if (rc == 0) {
+        rc = replay_check(wl, config, &recorded, err);
+    }
+    if (rc == 0) {
+        const struct wl_record_info *info = wl_replay_info(wl->replay);
+        wl->seed = info->seed;
+        wl->operations = info->operations;
+        dm_opt_free(wl_options, &wl->effective);
+        dm_opt_copy(wl_options, &wl->effective, &recorded);
+        rc = dm_opt_set(wl_options, &wl->effective, "replay", config->replay, err);
+    }
+    if (rc == 0) {
+        rc = source_open(wl, &recorded, err);
+    }
+    if (rc == 0) {
+        const struct wl_record_info *info = wl_replay_info(wl->replay);
+        wl->source = SOURCE_REPLAY;
+        shares_from_counts(wl, info->by_kind, info->recorded);
+        wl->scan_max = info->scan_max;
+    }
+    dm_opt_free(wl_options, &recorded);
+    return rc;
+}
+
+int wl_open(const struct wl_config *config, uint64_t operations, unsigned clients, uint64_t seed, struct wl **wl,
+            struct dm_err *err) {
+    struct wl_config view = config_view(config);
+    *wl = NULL;
+    struct wl *opened = aligned_alloc(_Alignof(struct wl), sizeof *opened);
+    if (opened == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "workload: no memory");
+    }
+    memset(opened, 0, sizeof *opened);
+    opened->seed = seed;
+    opened->operations = operations;
+    opened->clients = clients;
+    dm_opt_copy(wl_options, &opened->effective, &view);
+    int rc = view.replay[0] != '\0' ? replay_open(opened, &view, err) : source_open(opened, &view, err);
+    if (rc < 0) {
+        wl_close(opened);
+        return rc;
+    }
+    *wl = opened;
+    return 0;
+}
+
+void wl_close(struct wl *wl) {
+    if (wl == NULL) {
+        return;
+    }
+    struct dm_err err = {0};
+    if (wl_recorder_close(wl->recorder, &err) < 0) {
+        dm_log(DM_LOG_ERROR, "%s", err.text);
+    }
+    wl_trace_close(wl->trace);
+    wl_replay_close(wl->replay);
+    wl_keymap_close(&wl->map);
+    free(wl->trace_keys);
+    dm_opt_free(wl_options, &wl->effective);
+    free(wl);
+}
+
+const uint64_t *wl_keys(struct wl *wl, uint64_t *count) {
+    if (wl->trace == NULL) {
+        return wl_keymap_load(&wl->map, count);
+    }
+    if (!wl->trace_keys_made) {
+        wl->trace_keys = wl_trace_keys(wl->trace, &wl->trace_key_count);
+        wl->trace_keys_made = true;
+    }
+    *count = wl->trace_key_count;
+    return wl->trace_keys;
+}
+
+void wl_keys_release(struct wl *wl) {
+    wl_keymap_load_release(&wl->map);
+    free(wl->trace_keys);
+    wl->trace_keys = NULL;
+    wl->trace_keys_made = false;
+}
+
+const struct wl_config *wl_effective(const struct wl *wl) {
+    return &wl->effective;
+}
+
+void wl_mix(const struct wl *wl, double share[WL_OP_KIND_COUNT]) {
+    memcpy(share, wl->share, sizeof wl->share);
+}
+
+uint32_t wl_scan_max(const struct wl *wl) {
+    return wl->scan_max;
+}
+
+struct wl_stream *wl_stream_open(struct wl *wl, unsigned client) {
+    struct wl_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        return NULL;
+    }
+    stream->wl = wl;
+    switch (wl->source) {
+    case SOURCE_CORE:
+        stream->core = wl_core_stream_make(&wl->core, dm_prng_stream(wl->seed, "workload", client));
+        break;
+    case SOURCE_REPLAY:
+        stream->replay = wl_replay_cursor_make(wl->replay, client, wl->clients);
+        break;
+    case SOURCE_TRACE:
+        break;
+    }
+    if (wl->recorder != NULL) {
+        stream->recorder = wl_recorder_stream_open(wl->recorder, client);
+        if (stream->recorder == NULL) {
+            free(stream);
+            return NULL;
+        }
+    }
+    return stream;
+}
+
+void wl_stream_close(struct wl_stream *stream) {
+    if (stream != NULL) {
+        wl_recorder_stream_close(stream->recorder);
+        free(stream);
+    }
+}
+
+int wl_next(struct wl_stream *stream, struct wl_op *op) {
+    int rc;
+    if (dm_likely(stream->wl->source == SOURCE_CORE)) {
+        rc = wl_core_next(&stream->core, op);
+    } else if (stream->wl->source == SOURCE_TRACE) {
+        rc = wl_trace_next(stream->wl->trace, op);
+    } else {
+        rc = wl_replay_next(&stream->replay, op);
+    }
+    if (dm_unlikely(stream->recorder != NULL) && rc == 0) {
+        wl_recorder_add(stream->recorder, op);
+    }
+    return rc;
+}
+
+void wl_done(struct wl_stream *stream, const struct wl_op *op, int outcome) {
+    (void)outcome;
+    if (stream->wl->source == SOURCE_CORE) {
+        wl_core_done(&stream->wl->core, op);
+    }
+}
+
+void wl_value(uint64_t key, uint64_t version, void *value, uint32_t bytes) {
+    uint64_t word = dm_mix64(key ^ dm_mix64(version));
+    struct dm_prng prng = {.state = word};
+    unsigned char *to = value;
+    while (bytes > 0) {
+        uint32_t part = bytes < sizeof word ? bytes : (uint32_t)sizeof word;
+        memcpy(to, &word, part);
+        to += part;
+        bytes -= part;
+        word = dm_prng_u64(&prng);
+    }
+}
+
+int wl_record(struct wl *wl, const char *path, struct dm_err *err) {
+    struct wl_record_info info = {.seed = wl->seed, .operations = wl->operations, .clients = wl->clients};
+    if (wl->recorder != NULL) {
+        return dm_fail(err, DM_ERR_INVALID, "record %s: this run is being recorded already", path);
+    }
+    return wl_recorder_open(path, &wl->effective, &info, &wl->recorder, err);
+}
