@@ -28,23 +28,25 @@ static uint64_t slot_find(const struct wl_key_table *table, uint64_t key) {
 }
 
 static bool table_grow(struct wl_key_table *table) {
-    struct wl_key_table larger = {.capacity = table->capacity > 0 ? 2 * table->capacity : CAPACITY_MIN,
-                                  .count = table->count};
-    larger.keys = malloc(larger.capacity * sizeof larger.keys[0]);
-    larger.states = calloc(larger.capacity, sizeof larger.states[0]);
-    if (larger.keys == NULL || larger.states == NULL) {
-        wl_key_table_fini(&larger);
+    struct wl_key_table old = *table;
+    uint64_t capacity = old.capacity > 0 ? 2 * old.capacity : CAPACITY_MIN;
+    uint64_t *keys = malloc(capacity * sizeof keys[0]);
+    uint8_t *states = calloc(capacity, sizeof states[0]);
+    if (keys == NULL || states == NULL) {
+        free(keys);
+        free(states);
         return false;
     }
-    for (uint64_t i = 0; i < table->capacity; i++) {
-        if (table->states[i] != 0) {
-            uint64_t slot = slot_find(&larger, table->keys[i]);
-            larger.keys[slot] = table->keys[i];
-            larger.states[slot] = table->states[i];
+    *table = (struct wl_key_table){keys, states, capacity, old.count};
+    for (uint64_t i = 0; i < old.capacity; i++) {
+        if (old.states[i] != 0) {
+            uint64_t slot = slot_find(table, old.keys[i]);
+            keys[slot] = old.keys[i];
+            states[slot] = old.states[i];
         }
     }
-    wl_key_table_fini(table);
-    *table = larger;
+    free(old.keys);
+    free(old.states);
     return true;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "workloads/keyset.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -173,6 +174,7 @@ static int file_copy(struct wl_keymap *map, const struct key_file *file, uint64_
 
 static int file_take(struct wl_keymap *map, struct key_file *file, bool raw, uint64_t keys, struct dm_err *err) {
     DM_TRY(file_map(map, file->path, err));
+    assert(map->mapped != NULL);
     DM_TRY(raw ? raw_header(file, map, err) : sosd_header(file, map, err));
     DM_TRY(file_check(file, err));
     if (file->distinct == 0 || keys > file->distinct) {

@@ -237,7 +237,7 @@ static int line_apply(struct wl_spec *spec, char *line, struct note *note, struc
     if (dm_text_clean(start) > 0) {
         return dm_fail(err, DM_ERR_INVALID, "the line is not text: '%.60s'", start);
     }
-    char *name = NULL, *value = NULL;
+    char *name = start, *value = start;
     DM_TRY(property_split(start, &name, &value, err));
     return property_set(spec, name, value, note, err);
 }

@@ -4,6 +4,7 @@
  */
 #include "workloads/record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,6 +45,7 @@ static int file_map(struct wl_replay *replay, const char *path, struct dm_err *e
 
 static int header_read(struct wl_replay *replay, const char *path, struct dm_err *err) {
     struct wl_record_header header;
+    assert(replay->bytes != NULL);
     memcpy(&header, replay->bytes, sizeof header);
     if (header.magic != WL_RECORD_MAGIC) {
         return dm_fail(err, DM_ERR_CORRUPT,

@@ -5,6 +5,7 @@
  */
 #include "workloads/trace.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -292,6 +293,7 @@ int wl_trace_summarize(const char *path, bool lenient, uint64_t requests_max, st
                        struct dm_err *err) {
     struct wl_trace *trace = NULL;
     DM_TRY(wl_trace_open(path, lenient, requests_max, &trace, err));
+    assert(trace != NULL);
     *summary = trace->summary;
     wl_trace_close(trace);
     return 0;
