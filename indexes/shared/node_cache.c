@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The node cache; see node_cache.h. Slots lie in one slab: a head, then the copy. A slot is free, in the table (a
+ * bucket's chain, and the list of its level, in order of age), or in limbo: out of the table but perhaps still being
+ * read.
+ *
+ * Reclamation is by epochs. A reader announces the epoch in its thread's cell; retiring a slot stamps it with the epoch
+ * and then raises it. A slot leaves limbo when no cell holds an epoch up to its stamp. This needs one order of four
+ * steps seen by all: reader announces, reader loads a chain; writer unlinks, writer looks at the cells. They are
+ * sequentially consistent operations: a reader whose announcement the writer did not see must see the unlinking.
+ */
+#include "indexes/shared/node_cache.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+
+#include "common/compiler.h"
+
+enum {
+    NO_SLOT = 0, /* slots are numbered from 1 */
+    PREFETCH_BYTES = 640,
+    HUGE_PAGE_BYTES = 2 << 20,
+    SECOND_CHANCES = 16, /* recently used copies passed over before one has to go anyway */
+};
+
+struct slot {
+    uint64_t addr;
+    uint64_t retired;       /* epoch of retirement, in limbo */
+    _Atomic uint32_t next;  /* in the bucket's chain */
+    uint32_t older, newer;  /* in the level's list; `newer` also links free slots and limbo */
+    uint32_t stamp;         /* raised at every use of the slot */
+    _Atomic uint8_t recent; /* found since the clock came by */
+    uint8_t level;
+    uint8_t unused[6];
+};
+static_assert(sizeof(struct slot) == 40, "the head of a copy keeps it 8-byte aligned");
+
+struct list {
+    uint32_t oldest, newest;
+};
+
+/* One cache line a thread, so that readers do not disturb each other. */
+struct cell {
+    _Alignas(DM_LINE) _Atomic uint64_t epoch; /* 0: not reading */
+};
+
+struct ix_cache {
+    uint32_t copy_bytes, slot_bytes;
+    uint32_t room;             /* slots in the slab */
+    _Atomic uint32_t in_table; /* copies that can be found */
+    unsigned threads;
+    uint32_t fresh; /* slots from here on were never used */
+    uint32_t free;  /* a list of used ones */
+    struct list limbo;
+    struct list levels[IX_CACHE_LEVELS];
+    uint64_t fixed_bytes;
+    _Atomic uint64_t epoch;
+    atomic_flag guard;
+    struct cell *cells;
+    _Atomic uint32_t *buckets; /* `room` of them */
+    char *slab;
+};
+
+static uint32_t slot_size(uint32_t copy_bytes) {
+    return (uint32_t)sizeof(struct slot) + (copy_bytes + 7) / 8 * 8;
+}
+
+static struct slot *slot_at(const struct ix_cache *cache, uint32_t number) {
+    return (struct slot *)(void *)(cache->slab + (size_t)(number - 1) * cache->slot_bytes);
+}
+
+/* A copy is searched from its front on and is rarely in the processor's cache: fetch its lines side by side. */
+static void slot_prefetch(const struct ix_cache *cache, const struct slot *slot) {
+    uint32_t bytes = cache->slot_bytes < PREFETCH_BYTES ? cache->slot_bytes : PREFETCH_BYTES;
+    for (uint32_t at = 0; at < bytes; at += DM_LINE) {
+        dm_prefetch_read((const char *)slot + at);
+    }
+}
+
+static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t addr) {
+    uint64_t hash = dm_mix64(addr) >> 32;
+    return &cache->buckets[hash * cache->room >> 32];
+}
+
+/* Slots are found at random places: large slabs do better with large pages. Pages come into being as slots are first
+ * used, in order. */
+static char *slab_alloc(uint64_t bytes) {
+    if (bytes < HUGE_PAGE_BYTES) {
+        return calloc(1, bytes);
+    }
+    char *slab = aligned_alloc(HUGE_PAGE_BYTES, (bytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
+    if (slab) {
+        madvise(slab, bytes, MADV_HUGEPAGE);
+    }
+    return slab;
+}
+
+int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
+    *out = NULL;
+    uint64_t fixed = sizeof(struct ix_cache) + (uint64_t)config->threads * sizeof(struct cell);
+    uint64_t each = slot_size(config->copy_bytes) + sizeof(uint32_t);
+    if (config->bytes < fixed + each) {
+        return 0;
+    }
+    uint64_t room = (config->bytes - fixed) / each;
+    room = room > UINT32_MAX - 1 ? UINT32_MAX - 1 : room;
+    struct ix_cache *cache = calloc(1, sizeof(*cache));
+    if (!cache) {
+        return DM_ERR_NO_MEMORY;
+    }
+    cache->copy_bytes = config->copy_bytes;
+    cache->slot_bytes = slot_size(config->copy_bytes);
+    cache->room = (uint32_t)room;
+    cache->threads = config->threads;
+    cache->fresh = 1;
+    cache->fixed_bytes = fixed + room * sizeof(uint32_t);
+    atomic_init(&cache->epoch, 1);
+    atomic_flag_clear(&cache->guard);
+    cache->cells = aligned_alloc(DM_LINE, config->threads * sizeof(struct cell));
+    cache->buckets = calloc(room, sizeof(uint32_t));
+    cache->slab = slab_alloc(room * cache->slot_bytes);
+    if (!cache->cells || !cache->buckets || !cache->slab) {
+        ix_cache_close(cache);
+        return DM_ERR_NO_MEMORY;
+    }
+    memset(cache->cells, 0, config->threads * sizeof(struct cell));
+    *out = cache;
+    return 0;
+}
+
+void ix_cache_close(struct ix_cache *cache) {
+    if (cache) {
+        free(cache->slab);
+        free(cache->buckets);
+        free(cache->cells);
+        free(cache);
+    }
+}
+
+/* ---- readers -------------------------------------------------------------------------------------------------- */
+
+void ix_cache_enter(struct ix_cache *cache, unsigned thread) {
+    if (cache) {
+        uint64_t now = atomic_load_explicit(&cache->epoch, memory_order_acquire);
+        atomic_store(&cache->cells[thread].epoch, now);
+    }
+}
+
+void ix_cache_leave(struct ix_cache *cache, unsigned thread) {
+    if (cache) {
+        atomic_store_explicit(&cache->cells[thread].epoch, 0, memory_order_release);
+    }
+}
+
+const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp) {
+    if (!cache) {
+        return NULL;
+    }
+    uint32_t number = atomic_load(bucket_of(cache, addr.bits));
+    while (number != NO_SLOT) {
+        struct slot *slot = slot_at(cache, number);
+        slot_prefetch(cache, slot);
+        if (slot->addr == addr.bits) {
+            if (!atomic_load_explicit(&slot->recent, memory_order_relaxed)) {
+                atomic_store_explicit(&slot->recent, 1, memory_order_relaxed);
+            }
+            *stamp = slot->stamp;
+            return slot + 1;
+        }
+        number = atomic_load(&slot->next);
+    }
+    return NULL;
+}
+
+/* ---- writers, all with the guard held ------------------------------------------------------------------------- */
+
+static void guard_lock(struct ix_cache *cache) {
+    while (atomic_flag_test_and_set_explicit(&cache->guard, memory_order_acquire)) {
+    }
+}
+
+static void guard_unlock(struct ix_cache *cache) {
+    atomic_flag_clear_explicit(&cache->guard, memory_order_release);
+}
+
+static void list_append(struct ix_cache *cache, struct list *list, uint32_t number) {
+    struct slot *slot = slot_at(cache, number);
+    slot->older = list->newest;
+    slot->newer = NO_SLOT;
+    if (list->newest != NO_SLOT) {
+        slot_at(cache, list->newest)->newer = number;
+    } else {
+        list->oldest = number;
+    }
+    list->newest = number;
+}
+
+static void list_remove(struct ix_cache *cache, struct list *list, uint32_t number) {
+    struct slot *slot = slot_at(cache, number);
+    if (slot->older != NO_SLOT) {
+        slot_at(cache, slot->older)->newer = slot->newer;
+    } else {
+        list->oldest = slot->newer;
+    }
+    if (slot->newer != NO_SLOT) {
+        slot_at(cache, slot->newer)->older = slot->older;
+    } else {
+        list->newest = slot->older;
+    }
+}
+
+/* Takes a slot out of the table into limbo. Its own `next` stays, for readers that stand on it. */
+static void slot_retire(struct ix_cache *cache, uint32_t number) {
+    struct slot *slot = slot_at(cache, number);
+    _Atomic uint32_t *link = bucket_of(cache, slot->addr);
+    while (atomic_load_explicit(link, memory_order_relaxed) != number) {
+        link = &slot_at(cache, atomic_load_explicit(link, memory_order_relaxed))->next;
+    }
+    atomic_store(link, atomic_load_explicit(&slot->next, memory_order_relaxed));
+    list_remove(cache, &cache->levels[slot->level], number);
+    slot->retired = atomic_fetch_add(&cache->epoch, 1);
+    list_append(cache, &cache->limbo, number);
+    atomic_fetch_sub_explicit(&cache->in_table, 1, memory_order_relaxed);
+}
+
+/* Moves what nobody can be reading any more from limbo to the free slots. */
+static void limbo_reclaim(struct ix_cache *cache) {
+    if (cache->limbo.oldest == NO_SLOT) {
+        return;
+    }
+    uint64_t reading = UINT64_MAX;
+    for (unsigned i = 0; i < cache->threads; i++) {
+        uint64_t epoch = atomic_load(&cache->cells[i].epoch);
+        if (epoch != 0 && epoch < reading) {
+            reading = epoch;
+        }
+    }
+    while (cache->limbo.oldest != NO_SLOT && slot_at(cache, cache->limbo.oldest)->retired < reading) {
+        uint32_t number = cache->limbo.oldest;
+        list_remove(cache, &cache->limbo, number);
+        slot_at(cache, number)->newer = cache->free;
+        cache->free = number;
+    }
+}
+
+/* The copy to give way to a new one of `level`: of the lowest level there is, but of none above the new one's. */
+static uint32_t victim_find(struct ix_cache *cache, unsigned level) {
+    for (unsigned l = 0; l <= level; l++) {
+        struct list *list = &cache->levels[l];
+        for (unsigned passed = 0; list->oldest != NO_SLOT; passed++) {
+            uint32_t number = list->oldest;
+            struct slot *slot = slot_at(cache, number);
+            if (passed == SECOND_CHANCES || !atomic_load_explicit(&slot->recent, memory_order_relaxed)) {
+                return number;
+            }
+            atomic_store_explicit(&slot->recent, 0, memory_order_relaxed);
+            list_remove(cache, list, number);
+            list_append(cache, list, number);
+        }
+    }
+    return NO_SLOT;
+}
+
+static uint32_t slot_take(struct ix_cache *cache, unsigned level, bool *evicted) {
+    limbo_reclaim(cache);
+    if (cache->free == NO_SLOT && cache->fresh > cache->room) {
+        uint32_t victim = victim_find(cache, level);
+        if (victim != NO_SLOT) {
+            slot_retire(cache, victim);
+            *evicted = true;
+            limbo_reclaim(cache);
+        }
+    }
+    if (cache->free != NO_SLOT) {
+        uint32_t number = cache->free;
+        cache->free = slot_at(cache, number)->newer;
+        return number;
+    }
+    if (cache->fresh > cache->room) {
+        return NO_SLOT;
+    }
+    memset(slot_at(cache, cache->fresh), 0, sizeof(struct slot));
+    return cache->fresh++;
+}
+
+static uint32_t number_find(struct ix_cache *cache, uint64_t addr) {
+    uint32_t number = atomic_load_explicit(bucket_of(cache, addr), memory_order_relaxed);
+    while (number != NO_SLOT && slot_at(cache, number)->addr != addr) {
+        number = atomic_load_explicit(&slot_at(cache, number)->next, memory_order_relaxed);
+    }
+    return number;
+}
+
+bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node) {
+    if (!cache || level >= IX_CACHE_LEVELS) {
+        return false;
+    }
+    bool evicted = false;
+    guard_lock(cache);
+    uint32_t old = number_find(cache, addr.bits);
+    if (old != NO_SLOT) {
+        slot_retire(cache, old);
+    }
+    uint32_t number = slot_take(cache, level, &evicted);
+    if (number != NO_SLOT) {
+        struct slot *slot = slot_at(cache, number);
+        _Atomic uint32_t *bucket = bucket_of(cache, addr.bits);
+        slot->addr = addr.bits;
+        slot->level = (uint8_t)level;
+        slot->stamp = slot->stamp == UINT32_MAX ? 1 : slot->stamp + 1;
+        atomic_store_explicit(&slot->recent, 0, memory_order_relaxed);
+        memcpy(slot + 1, node, cache->copy_bytes);
+        atomic_store_explicit(&slot->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
+        atomic_store(bucket, number);
+        list_append(cache, &cache->levels[level], number);
+        atomic_fetch_add_explicit(&cache->in_table, 1, memory_order_relaxed);
+    }
+    guard_unlock(cache);
+    return evicted;
+}
+
+void ix_cache_drop(struct ix_cache *cache, dm_addr addr, uint32_t stamp) {
+    if (!cache) {
+        return;
+    }
+    guard_lock(cache);
+    uint32_t number = number_find(cache, addr.bits);
+    if (number != NO_SLOT && slot_at(cache, number)->stamp == stamp) {
+        slot_retire(cache, number);
+    }
+    guard_unlock(cache);
+}
+
+uint64_t ix_cache_used(const struct ix_cache *cache) {
+    if (!cache) {
+        return 0;
+    }
+    uint64_t copies = atomic_load_explicit(&cache->in_table, memory_order_relaxed);
+    return cache->fixed_bytes + copies * cache->slot_bytes;
+}
+
+uint32_t ix_cache_room(const struct ix_cache *cache) {
+    return cache ? cache->room : 0;
+}

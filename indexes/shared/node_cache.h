@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A compute node's cache of tree nodes: immutable copies of one size, found by remote address. All memory is taken at
+ * open and never exceeds the budget: copies, their heads, the hash table and the readers' epochs. When full, the
+ * lowest level gives way first (second chance within a level), and a node never drives out one of a higher level, so
+ * the top of the tree stays.
+ *
+ * Readers take no lock. Between enter and leave a reader may use any copy that find returned; a copy that was replaced
+ * or evicted meanwhile stays readable until then. Enter and leave must enclose no wait. Writers (insert, drop) hold a
+ * short spin lock.
+ *
+ * A budget too small for one copy makes no cache: open gives NULL, and every function here accepts NULL.
+ */
+#ifndef DM_INDEXES_SHARED_NODE_CACHE_H
+#define DM_INDEXES_SHARED_NODE_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "transport/dm.h"
+
+enum { IX_CACHE_LEVELS = 16 };
+
+struct ix_cache_config {
+    uint64_t bytes;      /* the budget */
+    uint32_t copy_bytes; /* of one copy */
+    unsigned threads;    /* of this compute node: readers are 0 .. threads - 1 */
+};
+
+struct ix_cache;
+
+/* 0, or DM_ERR_NO_MEMORY. The caller closes. */
+int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **cache);
+void ix_cache_close(struct ix_cache *cache);
+
+/* Begins and ends a read by one of the node's threads. */
+void ix_cache_enter(struct ix_cache *cache, unsigned thread);
+void ix_cache_leave(struct ix_cache *cache, unsigned thread);
+
+/* The copy of the node at addr, 8-byte aligned, or NULL; only between enter and leave. *stamp names this very copy
+ * (never 0), for drop. */
+const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp);
+
+/* Keeps a copy of `node` in place of an older one of the same address. Not between enter and leave. Returns true if
+ * another node had to go. Levels from IX_CACHE_LEVELS up are not kept. */
+bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node);
+
+/* Forgets the copy of addr if it is still the one that `stamp` names. */
+void ix_cache_drop(struct ix_cache *cache, dm_addr addr, uint32_t stamp);
+
+/* Bytes in use: everything fixed, and the copies that are there. */
+uint64_t ix_cache_used(const struct ix_cache *cache);
+
+/* Copies that the budget has room for. */
+uint32_t ix_cache_room(const struct ix_cache *cache);
+
+#endif

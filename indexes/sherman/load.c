@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bulk load: builds the tree bottom-up from sorted pairs. Keys are spread evenly over the leaves that the fill factor
+ * asks for, and nodes go round the memory nodes. The empty leaf that format made becomes the first leaf.
+ */
+#include "sherman.h"
+
+#include <stdlib.h>
+
+enum { LOAD_BATCH = 32 }; /* nodes that one doorbell writes */
+
+/* A node of the level just built. */
+struct built {
+    uint64_t low;
+    dm_addr addr;
+};
+
+struct loader {
+    struct sherman_cn *cn;
+    struct dm_ctx *ctx;
+    const struct ix_pairs *pairs;
+    /* Nodes that wait for their write. They are posted only when all are written: an allocation in between may have to
+     * make a call, which needs an empty batch. */
+    char *wires;
+    dm_addr addrs[LOAD_BATCH];
+    unsigned waiting;
+    char *image;
+    uint64_t *keys; /* of one leaf, and the first of the next */
+    struct built *level;
+    uint64_t level_count;
+};
+
+static int nodes_flush(struct loader *loader) {
+    uint32_t node_bytes = loader->cn->layout.node_bytes;
+    for (unsigned i = 0; i < loader->waiting; i++) {
+        dm_post_write(loader->ctx, loader->addrs[i], loader->wires + (size_t)i * node_bytes, node_bytes);
+    }
+    loader->waiting = 0;
+    return dm_commit(loader->ctx);
+}
+
+static int node_write(struct loader *loader, dm_addr addr) {
+    const struct node_layout *layout = &loader->cn->layout;
+    char *wire = loader->wires + (size_t)loader->waiting * layout->node_bytes;
+    node_encode(layout, loader->image, 0, wire);
+    loader->addrs[loader->waiting] = addr;
+    return ++loader->waiting == LOAD_BATCH ? nodes_flush(loader) : 0;
+}
+
+static int node_alloc(struct loader *loader, uint64_t number, enum dm_mem kind, dm_addr *addr) {
+    unsigned mn = (unsigned)(number % loader->cn->shape->topology->mns);
+    return dm_alloc(loader->ctx, mn, loader->cn->layout.node_bytes, DM_LINE, kind, addr);
+}
+
+/* Nodes that `entries` entries need at this fill, and where node i of them begins. */
+static uint64_t nodes_for(uint64_t entries, double fill, uint32_t cap, uint32_t least) {
+    uint64_t each = (uint64_t)(fill * cap);
+    each = each < least ? least : each;
+    return (entries + each - 1) / each;
+}
+static uint64_t node_begin(uint64_t entries, uint64_t nodes, uint64_t i) {
+    return (uint64_t)((unsigned __int128)entries * i / nodes);
+}
+
+static void leaf_fill(struct loader *loader, unsigned n) {
+    const struct node_layout *layout = &loader->cn->layout;
+    for (unsigned i = 0; i < n; i++) {
+        char *entry = loader->image + leaf_entry_offset(layout, i);
+        entry[1] = 1;
+        memcpy(entry + 2, &loader->keys[i], sizeof(uint64_t));
+        loader->pairs->value(loader->pairs, loader->keys[i], entry + ENTRY_HEAD);
+    }
+}
+
+static int leaves_build(struct loader *loader, dm_addr first) {
+    const struct node_layout *layout = &loader->cn->layout;
+    const struct ix_pairs *pairs = loader->pairs;
+    uint64_t leaves = nodes_for(pairs->count, loader->cn->params->fill, layout->leaf_cap, 1);
+    loader->level = calloc(leaves, sizeof(*loader->level));
+    if (!loader->level) {
+        return DM_ERR_NO_MEMORY;
+    }
+    dm_addr addr = first;
+    uint64_t low = 0;
+    for (uint64_t i = 0; i < leaves; i++) {
+        uint64_t begin = node_begin(pairs->count, leaves, i);
+        uint64_t n = node_begin(pairs->count, leaves, i + 1) - begin;
+        bool last = i + 1 == leaves;
+        if (pairs->keys(pairs, begin, n + !last, loader->keys) != n + !last) {
+            return DM_ERR_INVALID;
+        }
+        uint64_t high = last ? NODE_INFINITY : loader->keys[n];
+        dm_addr next = DM_NULL;
+        if (!last) {
+            DM_TRY(node_alloc(loader, i + 1, DM_MEM_LEAF, &next));
+        }
+        node_init(layout, loader->image, 0, low, high, next);
+        leaf_fill(loader, (unsigned)n);
+        DM_TRY(node_write(loader, addr));
+        loader->level[i] = (struct built){low, addr};
+        addr = next;
+        low = high;
+    }
+    loader->level_count = leaves;
+    return 0;
+}
+
+/* Puts a level of inner nodes over the last one, in place of it in loader->level. */
+static int inner_build(struct loader *loader, unsigned level) {
+    const struct node_layout *layout = &loader->cn->layout;
+    uint64_t children = loader->level_count;
+    uint64_t nodes = nodes_for(children, loader->cn->params->fill, layout->inner_cap, 2);
+    dm_addr addr;
+    DM_TRY(node_alloc(loader, 0, DM_MEM_INNER, &addr));
+    for (uint64_t i = 0; i < nodes; i++) {
+        uint64_t begin = node_begin(children, nodes, i);
+        uint64_t end = node_begin(children, nodes, i + 1);
+        bool last = i + 1 == nodes;
+        dm_addr next = DM_NULL;
+        if (!last) {
+            DM_TRY(node_alloc(loader, i + 1, DM_MEM_INNER, &next));
+        }
+        uint64_t low = loader->level[begin].low;
+        node_init(layout, loader->image, level, low, last ? NODE_INFINITY : loader->level[end].low, next);
+        for (uint64_t c = begin; c < end; c++) {
+            inner_keys(loader->image)[c - begin] = loader->level[c].low;
+            inner_children(layout, loader->image)[c - begin] = loader->level[c].addr;
+        }
+        node_head_of(loader->image)->count = (uint16_t)(end - begin);
+        DM_TRY(node_write(loader, addr));
+        /* Never ahead of what is still to be read: i <= begin. */
+        loader->level[i] = (struct built){low, addr};
+        addr = next;
+    }
+    loader->level_count = nodes;
+    return 0;
+}
+
+static int tree_build(struct loader *loader) {
+    struct sherman_cn *cn = loader->cn;
+    uint64_t root = atomic_load_explicit(&cn->root, memory_order_relaxed);
+    unsigned level = 0;
+    DM_TRY(leaves_build(loader, sherman_root_addr(root)));
+    while (loader->level_count > 1) {
+        DM_TRY(inner_build(loader, ++level));
+    }
+    DM_TRY(nodes_flush(loader));
+    uint64_t *word = (uint64_t *)(void *)loader->wires;
+    *word = sherman_root_word(loader->level[0].addr, level);
+    DM_TRY(dm_write(loader->ctx, sherman_root_place(), word, sizeof(*word)));
+    atomic_store_explicit(&cn->root, *word, memory_order_relaxed);
+    return 0;
+}
+
+int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
+    struct sherman_cn *cn = handle;
+    if (pairs->count == 0) {
+        return 0;
+    }
+    struct loader loader = {.cn = cn, .ctx = ctx, .pairs = pairs};
+    loader.wires = dm_local_alloc(ctx, LOAD_BATCH * cn->layout.node_bytes);
+    loader.image = calloc(1, (cn->layout.image_bytes + 7) / 8 * 8);
+    loader.keys = calloc(cn->layout.leaf_cap + 1, sizeof(uint64_t));
+    int rc = DM_ERR_NO_MEMORY;
+    if (loader.wires && loader.image && loader.keys) {
+        rc = tree_build(&loader);
+    }
+    free(loader.image);
+    free(loader.keys);
+    free(loader.level);
+    return rc < 0 ? dm_fail(err, rc, "sherman: loading %llu keys: %s", (unsigned long long)pairs->count,
+                            rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
+                  : 0;
+}

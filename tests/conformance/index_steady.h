@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A crowd that can be judged exactly without a history: some keys ("steady") are loaded and never removed, each has one
+ * writer that raises its write number, and meanwhile other clients insert and remove the keys between them, so that
+ * nodes split under the readers. Then no get may miss a steady key, no reader may see a key's write numbers go back, no
+ * value may be one that nobody wrote, and no scan may leave a steady key out. Violations are counted, not asserted, so
+ * that variants that are known to be wrong can be shown to be.
+ */
+#ifndef DM_TESTS_INDEX_STEADY_H
+#define DM_TESTS_INDEX_STEADY_H
+
+#include "conformance/index_world.h"
+
+enum { STEADY_CLIENTS = 12, STEADY_KEYS = 240, STEADY_STEP = 4, STEADY_SCAN = 60, STEADY_COUNTERS = 32 };
+
+struct steady_client {
+    struct world *world;
+    unsigned number, operations;
+    uint64_t seed;
+    uint64_t seen[STEADY_KEYS]; /* newest write of each steady key that this client knows of */
+    uint64_t missing, backwards, torn, scan_missing, failed;
+    uint64_t counts[STEADY_COUNTERS];
+    struct dm_account account;
+};
+
+struct steady_result {
+    uint64_t missing, backwards, torn, scan_missing, failed;
+    uint64_t violations; /* the sum */
+    uint64_t counts[STEADY_COUNTERS];
+    struct dm_account account;
+    struct ix_report report;
+};
+
+static inline void steady_judge(struct steady_client *own, uint64_t number, const void *value, uint32_t bytes) {
+    uint64_t write = world_write_of(number, value, bytes);
+    if (write == UINT64_MAX) {
+        own->torn++;
+    } else if (number % STEADY_STEP == 0) {
+        own->backwards += write < own->seen[number];
+        own->seen[number] = write > own->seen[number] ? write : own->seen[number];
+    }
+}
+
+static inline void steady_scan(struct steady_client *own, struct ix_client *client, uint64_t first) {
+    uint64_t keys[STEADY_SCAN];
+    char *values = malloc((size_t)STEADY_SCAN * client->value_bytes);
+    uint32_t found = 0;
+    int rc = ix_scan(client, world_key(first, STEADY_KEYS), STEADY_SCAN, keys, values, &found);
+    own->failed += rc < 0;
+    uint64_t expected = (first + STEADY_STEP - 1) / STEADY_STEP * STEADY_STEP;
+    for (uint32_t i = 0; i < found && rc == 0; i++) {
+        uint64_t number = keys[i] == IX_KEY_MAX ? STEADY_KEYS - 1 : keys[i] / (UINT64_MAX / STEADY_KEYS);
+        steady_judge(own, number, values + (size_t)i * client->value_bytes, client->value_bytes);
+        if (number % STEADY_STEP == 0) {
+            own->scan_missing += number != expected;
+            expected = number + STEADY_STEP;
+        }
+    }
+    own->scan_missing += rc == 0 && found < STEADY_SCAN && expected < STEADY_KEYS;
+    free(values);
+}
+
+static inline void steady_operation(struct steady_client *own, struct ix_client *client, struct dm_prng *prng) {
+    uint64_t number = dm_prng_below(prng, STEADY_KEYS);
+    unsigned char value[WORLD_VALUE_MAX];
+    uint64_t draw = dm_prng_below(prng, 100);
+    if (draw < 30) {
+        number -= number % STEADY_STEP;
+        int rc = ix_get(client, world_key(number, STEADY_KEYS), value);
+        own->missing += rc == DM_NOT_FOUND;
+        own->failed += rc < 0;
+        if (rc == 0) {
+            steady_judge(own, number, value, client->value_bytes);
+        }
+    } else if (draw < 55) {
+        /* Each steady key has one writer: the client whose turn its position is. */
+        uint64_t each = STEADY_STEP * STEADY_CLIENTS;
+        number = number / each * each + own->number * STEADY_STEP;
+        if (number < STEADY_KEYS) {
+            world_value(number, own->seen[number] + 1, value, client->value_bytes);
+            int rc = ix_update(client, world_key(number, STEADY_KEYS), value);
+            own->missing += rc == DM_NOT_FOUND;
+            own->failed += rc < 0;
+            own->seen[number] += rc == 0;
+        }
+    } else if (draw < 92 || !(client->ops->caps & IX_CAP_SCAN)) {
+        number += number % STEADY_STEP == 0;
+        world_value(number, 1, value, client->value_bytes);
+        bool removes = draw >= 80 && client->ops->caps & IX_CAP_DELETE;
+        int rc = removes ? ix_remove(client, world_key(number, STEADY_KEYS))
+                         : ix_insert(client, world_key(number, STEADY_KEYS), value);
+        own->failed += rc < 0;
+    } else {
+        steady_scan(own, client, number);
+    }
+}
+
+static inline void steady_entry(struct dm_ctx *ctx, void *arg) {
+    struct steady_client *own = arg;
+    struct ix_client client = world_attach(own->world, own->number % own->world->config.cns, ctx, &own->account);
+    struct dm_prng prng = dm_prng_stream(own->seed, "steady", own->number);
+    for (unsigned i = 0; i < own->operations && own->failed == 0; i++) {
+        steady_operation(own, &client, &prng);
+    }
+    for (unsigned i = 0; client.ops->counters && client.ops->counters[i] && i < STEADY_COUNTERS; i++) {
+        own->counts[i] = client.ops->count(client.handle)[i];
+    }
+    client.ops->detach(client.handle);
+    dm_account_use(ctx, NULL);
+}
+
+/* Weak memory order wherever the transport can be told to. */
+static inline void steady_weak(struct world_config *config) {
+    if (dm_transport_find(config->transport)->caps & DM_CAP_VIRTUAL_TIME) {
+        config->settings[0] = (struct dm_setting){"read_line_order", config->seed % 2 ? "descending" : "random"};
+        config->settings[1] = (struct dm_setting){"write_line_order", "random"};
+        config->settings[2] = (struct dm_setting){"read_window", "3us"};
+        config->settings[3] = (struct dm_setting){"write_window", "3us"};
+    }
+}
+
+/* Runs the crowd for this configuration (its clients are set here) and sums up what it saw and what verify found. */
+static inline struct steady_result steady_run(struct world_config config, unsigned operations) {
+    static struct steady_client clients[STEADY_CLIENTS];
+    struct world world;
+    struct world_pairs pairs;
+    config.clients = STEADY_CLIENTS;
+    config.retry_limit = config.retry_limit ? config.retry_limit : 20000;
+    config.clients_per_thread = STEADY_CLIENTS / config.cns / 2;
+    steady_weak(&config);
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, STEADY_KEYS, STEADY_STEP, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    for (unsigned i = 0; i < STEADY_CLIENTS; i++) {
+        clients[i] =
+            (struct steady_client){.world = &world, .number = i, .operations = operations, .seed = config.seed};
+        unsigned node = dm_first_cn(&world.topology) + i % config.cns;
+        unsigned thread = i / config.cns % dm_thread_count(world.fabric, node);
+        assert_int_equal(dm_spawn(world.fabric, node, thread, steady_entry, &clients[i]), 0);
+    }
+    world_run(&world);
+    struct steady_result result = {0};
+    for (unsigned i = 0; i < STEADY_CLIENTS; i++) {
+        const struct steady_client *own = &clients[i];
+        result.missing += own->missing;
+        result.backwards += own->backwards;
+        result.torn += own->torn;
+        result.scan_missing += own->scan_missing;
+        result.failed += own->failed;
+        for (unsigned c = 0; c < STEADY_COUNTERS; c++) {
+            result.counts[c] += own->counts[c];
+        }
+        dm_account_add(&result.account, &own->account);
+    }
+    result.report = world_walk(&world);
+    result.violations =
+        result.missing + result.backwards + result.torn + result.scan_missing + result.failed + result.report.broken;
+    world_close(&world);
+    return result;
+}
+
+#endif

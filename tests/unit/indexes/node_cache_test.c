@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The node cache: budget, order of eviction, replacement, stamps, and readers against writers on real threads.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "common/prng.h"
+#include "indexes/shared/node_cache.h"
+
+enum { COPY = 200 };
+
+static dm_addr addr_of(unsigned i) {
+    return dm_addr_make(i % 3, DM_DRAM, 4096 + UINT64_C(1024) * i);
+}
+
+static struct ix_cache *cache_open(uint64_t bytes, unsigned threads) {
+    struct ix_cache *cache;
+    struct ix_cache_config config = {.bytes = bytes, .copy_bytes = COPY, .threads = threads};
+    assert_int_equal(ix_cache_open(&config, &cache), 0);
+    return cache;
+}
+
+static bool put(struct ix_cache *cache, unsigned i, unsigned level, unsigned char content) {
+    unsigned char copy[COPY];
+    memset(copy, content, sizeof(copy));
+    return ix_cache_insert(cache, addr_of(i), level, copy);
+}
+
+/* The content of the copy, or -1. */
+static int look(struct ix_cache *cache, unsigned i, uint32_t *stamp) {
+    ix_cache_enter(cache, 0);
+    const unsigned char *copy = ix_cache_find(cache, addr_of(i), stamp);
+    int content = copy ? copy[COPY - 1] : -1;
+    ix_cache_leave(cache, 0);
+    return content;
+}
+
+static void a_budget_too_small_makes_no_cache(void **state) {
+    (void)state;
+    uint32_t stamp;
+    struct ix_cache *cache = cache_open(100, 2);
+    assert_null(cache);
+    assert_false(put(cache, 1, 1, 1));
+    assert_int_equal(look(cache, 1, &stamp), -1);
+    assert_int_equal(ix_cache_used(cache), 0);
+    ix_cache_drop(cache, addr_of(1), 1);
+    ix_cache_close(cache);
+}
+
+static void the_budget_is_never_exceeded_and_filled_to_a_copy(void **state) {
+    (void)state;
+    for (uint64_t bytes = 1000; bytes < 20000; bytes += 777) {
+        struct ix_cache *cache = cache_open(bytes, 1);
+        for (unsigned i = 0; i < 300; i++) {
+            put(cache, i, 1, 1);
+            assert_true(ix_cache_used(cache) <= bytes);
+        }
+        assert_true(ix_cache_used(cache) + COPY + 100 > bytes);
+        ix_cache_close(cache);
+    }
+}
+
+static void lower_levels_give_way_first_and_never_drive_out_higher_ones(void **state) {
+    (void)state;
+    uint32_t stamp;
+    struct ix_cache *cache = cache_open(10000, 1);
+    unsigned room = ix_cache_room(cache);
+    assert_true(room > 10);
+    put(cache, 1000, 3, 30);
+    put(cache, 1001, 2, 20);
+    for (unsigned i = 0; i < 5 * room; i++) {
+        put(cache, i, 1, 10);
+    }
+    assert_int_equal(look(cache, 1000, &stamp), 30);
+    assert_int_equal(look(cache, 1001, &stamp), 20);
+    for (unsigned i = 0; i < 2 * room; i++) {
+        put(cache, 5000 + i, 3, 31);
+    }
+    assert_int_equal(look(cache, 1001, &stamp), -1);
+    uint64_t used = ix_cache_used(cache);
+    assert_false(put(cache, 1, 1, 10));
+    assert_int_equal(look(cache, 1, &stamp), -1);
+    assert_int_equal(ix_cache_used(cache), used);
+    ix_cache_close(cache);
+}
+
+static void a_copy_in_use_outlives_others_of_its_level(void **state) {
+    (void)state;
+    uint32_t stamp;
+    struct ix_cache *cache = cache_open(10000, 1);
+    put(cache, 7777, 1, 77);
+    for (unsigned i = 0; i < 1000; i++) {
+        put(cache, i, 1, 10);
+        assert_int_equal(look(cache, 7777, &stamp), 77);
+    }
+    ix_cache_close(cache);
+}
+
+static void a_stale_verdict_does_not_drop_a_newer_copy(void **state) {
+    (void)state;
+    uint32_t old;
+    uint32_t newer;
+    struct ix_cache *cache = cache_open(10000, 1);
+    put(cache, 1, 1, 1);
+    assert_int_equal(look(cache, 1, &old), 1);
+    put(cache, 1, 1, 2);
+    assert_int_equal(look(cache, 1, &newer), 2);
+    ix_cache_drop(cache, addr_of(1), old);
+    assert_int_equal(look(cache, 1, &newer), 2);
+    ix_cache_drop(cache, addr_of(1), newer);
+    assert_int_equal(look(cache, 1, &newer), -1);
+    ix_cache_close(cache);
+}
+
+static void a_copy_being_read_stays_until_the_reader_leaves(void **state) {
+    (void)state;
+    uint32_t stamp;
+    struct ix_cache *cache = cache_open(3000, 2);
+    put(cache, 1, 1, 1);
+    ix_cache_enter(cache, 1);
+    const unsigned char *copy = ix_cache_find(cache, addr_of(1), &stamp);
+    assert_non_null(copy);
+    for (unsigned i = 2; i < 200; i++) {
+        put(cache, i, 1, 2);
+        assert_int_equal(copy[0], 1);
+        assert_int_equal(copy[COPY - 1], 1);
+    }
+    ix_cache_leave(cache, 1);
+    for (unsigned i = 2; i < 200; i++) {
+        put(cache, i, 1, 3);
+    }
+    assert_int_equal(copy[0], 3);
+    ix_cache_close(cache);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------
+ */
+
+enum { THREADS = 4, ROUNDS = 30000, ADDRS = 40 };
+
+struct worker {
+    struct ix_cache *cache;
+    unsigned number;
+    uint64_t wrong, hits;
+};
+
+/* Copies of address i hold i in every byte. */
+static void *worker_main(void *arg) {
+    struct worker *worker = arg;
+    struct dm_prng prng = {.state = worker->number};
+    unsigned char copy[COPY];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned i = (unsigned)dm_prng_below(&prng, ADDRS);
+        uint32_t stamp = 0;
+        ix_cache_enter(worker->cache, worker->number);
+        const unsigned char *found = ix_cache_find(worker->cache, addr_of(i), &stamp);
+        for (unsigned b = 0; found && b < COPY; b++) {
+            worker->wrong += found[b] != i;
+        }
+        worker->hits += found != NULL;
+        ix_cache_leave(worker->cache, worker->number);
+        if (!found) {
+            memset(copy, (int)i, sizeof(copy));
+            ix_cache_insert(worker->cache, addr_of(i), i % 4, copy);
+        } else if (dm_prng_below(&prng, 8) == 0) {
+            ix_cache_drop(worker->cache, addr_of(i), stamp);
+        }
+    }
+    return NULL;
+}
+
+static void readers_on_threads_never_see_a_reused_copy(void **state) {
+    (void)state;
+    struct ix_cache *cache = cache_open(6000, THREADS);
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.cache = cache, .number = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, worker_main, &workers[i]), 0);
+    }
+    uint64_t hits = 0;
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(workers[i].wrong, 0);
+        hits += workers[i].hits;
+    }
+    assert_true(hits > 0);
+    assert_true(ix_cache_used(cache) <= 6000);
+    ix_cache_close(cache);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_budget_too_small_makes_no_cache),
+        cmocka_unit_test(the_budget_is_never_exceeded_and_filled_to_a_copy),
+        cmocka_unit_test(lower_levels_give_way_first_and_never_drive_out_higher_ones),
+        cmocka_unit_test(a_copy_in_use_outlives_others_of_its_level),
+        cmocka_unit_test(a_stale_verdict_does_not_drop_a_newer_copy),
+        cmocka_unit_test(a_copy_being_read_stays_until_the_reader_leaves),
+        cmocka_unit_test(readers_on_threads_never_see_a_reused_copy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
