@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The configuration of one point: everything `dmbench run` needs, from the command line, a JSON spec or both. The `config` member of a result
- * is such a spec.
+ * The configuration of one point: everything `dmbench run` needs, from the command line, a JSON spec or both. The
+ * `config` member of a result is such a spec.
  *
- * JSON form: one object. Top-level members are the run options and workload options by their option names ("index", "transport", "profile",
- * "workload", "keys", "ops", "warmup", "clients", ...); "set" is an object of index parameters and "transport_set" one of transport
- * options. Members that are absent take their defaults; unknown ones are errors.
+ * JSON form: one object. Top-level members are the run options and workload options by their option names ("index",
+ * "transport", "profile", "workload", "keys", "ops", "warmup", "clients", ...); "set" is an object of index parameters
+ * and "transport_set" one of transport options. Members that are absent take their defaults; unknown ones are errors.
  */
 #ifndef DM_HARNESS_CONFIG_H
 #define DM_HARNESS_CONFIG_H
@@ -26,14 +26,16 @@ int hx_config_apply_json(struct hx_config *config, const json_t *spec, const cha
 /* Applies one option by its command-line name without dashes ("clients"), or "set.NAME" / "transport_set.NAME". */
 int hx_config_set(struct hx_config *config, const char *name, const char *text, struct dm_err *err);
 
-/* Checks everything that can be checked without running: names, ranges, index parameters against the shape, memory against the keys. Must be
- * called once after the last change; fills in derived defaults (memory node size, threads). */
+/* Checks everything that can be checked without running: names, ranges, index parameters against the shape, memory
+ * against the keys. Must be called once after the last change; fills in derived defaults (memory node size, threads).
+ */
 int hx_config_resolve(struct hx_config *config, struct dm_err *err);
 
 /* The full resolved configuration as a new object: applied to a new config it gives the same one. */
 json_t *hx_config_to_json(const struct hx_config *config);
 
-/* 16 hex digits over the resolved configuration, the profile's content and the result schema version: the name of a point. */
+/* 16 hex digits over the resolved configuration, the profile's content and the result schema version: the name of a
+ * point. */
 void hx_config_hash(const struct hx_config *config, char hex[17]);
 
 #endif

@@ -222,7 +222,7 @@ static void write_gains(const struct writer *writer, size_t panel, size_t series
     fprintf(writer->file, ", ");
     write_quoted(writer->file, writer->figure->series[series].label);
     fprintf(writer->file,
-            ", \"%s\")):(sprintf(\"%%.2f×\", column(\"gain\"))) with labels offset 0, 0.5 font font_small notitle",
+            ", \"%s\")):(sprintf(\"%%.3g×\", column(\"gain\"))) with labels offset 0, 0.5 font font_small notitle",
             writer->plot->y[0].column);
 }
 

@@ -177,7 +177,7 @@ static int read_metric(const json_t *object, const char *where, struct hx_fig_me
     static const char *const known[] = {"path", "over", "column", "label", "factor", NULL};
     DM_TRY(hx_tree_check(object, known, where, err));
     DM_TRY(read_text(object, "path", true, NULL, where, &metric->path, err));
-    DM_TRY(read_text(object, "column", true, NULL, where, &metric->column, err));
+    DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
     DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));
     DM_TRY(hx_tree_get(object, "over", JSON_ARRAY, false, where, &metric->over, err));
     for (size_t i = 0; i < json_array_size(metric->over); i++) {
@@ -224,7 +224,7 @@ static int read_plot(const struct hx_figure *figure, const json_t *object, const
     const json_t *x, *y;
     char place[WHERE_BYTES];
     DM_TRY(hx_tree_check(object, known, where, err));
-    DM_TRY(read_text(object, "id", true, NULL, where, &plot->id, err));
+    DM_TRY(read_text(object, "id", true, "", where, &plot->id, err));
     DM_TRY(read_text(object, "title", false, figure->title, where, &plot->title, err));
     DM_TRY(read_text(object, "y_label", true, NULL, where, &plot->y_label, err));
     DM_TRY(read_flag(object, "x_log", where, &plot->x_log, err));

@@ -190,15 +190,16 @@ static void job_ended(struct runner *runner, const struct job *job, int status) 
     remove_partial(runner, job);
     runner->memory_used -= point->memory_bytes;
     bool done = WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE;
-    json_t *result = done ? hx_points_load(runner->points, job->point, &err) : NULL;
+    /* An interrupt may come between a child's result and its end. */
+    json_t *result = done || runner->stopping ? hx_points_load(runner->points, job->point, &err) : NULL;
     if (result != NULL) {
         json_decref(result);
         point->state = HX_POINT_THERE;
         hx_points_progress_step(&runner->progress, point->cost);
-    } else if (done) {
-        point_failed(runner, job->point, err.text);
     } else if (runner->stopping) {
         point->state = HX_POINT_ABSENT;
+    } else if (done) {
+        point_failed(runner, job->point, err.text);
     } else if (WIFSIGNALED(status)) {
         int signal_number = WTERMSIG(status);
         snprintf(message, sizeof(message), "ended by signal %d (%s)%s", signal_number, strsignal(signal_number),
@@ -302,7 +303,10 @@ static int runner_init(struct runner *runner) {
 
 static int points_folder(const struct hx_points *points, struct dm_err *err) {
     char *folder = hx_path_join(points->out, "points");
-    int rc = folder == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a path") : hx_make_folder(folder, err);
+    if (folder == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a path");
+    }
+    int rc = hx_make_folder(folder, err);
     if (rc == 0 && access(folder, W_OK | X_OK) != 0) {
         rc = dm_fail(err, DM_ERR_IO, "%s: cannot write there: %s", folder, strerror(errno));
     }
@@ -312,8 +316,9 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
 
 static void say_plan(const struct runner *runner) {
     size_t limit = runner->job_limit < runner->order_count ? runner->job_limit : runner->order_count;
-    fprintf(stderr, "%zu points: %zu there already, %zu to run, %zu at once\n", runner->points->count,
-            runner->points->count - runner->order_count, runner->order_count, limit);
+    fprintf(stderr, "%zu point%s: %zu there already, %zu to run, %zu at once\n", runner->points->count,
+            runner->points->count == 1 ? "" : "s", runner->points->count - runner->order_count, runner->order_count,
+            limit);
 }
 
 static int say_end(const struct runner *runner) {
@@ -325,7 +330,8 @@ static int say_end(const struct runner *runner) {
         return HX_INTERRUPTED;
     }
     if (runner->order_count > 0) {
-        fprintf(stderr, "%zu points done in %s%s", runner->progress.done, elapsed, runner->failed == 0 ? "\n" : "");
+        fprintf(stderr, "%zu point%s done in %s%s", runner->progress.done, runner->progress.done == 1 ? "" : "s",
+                elapsed, runner->failed == 0 ? "\n" : "");
     }
     if (runner->failed > 0) {
         fprintf(stderr, ", %zu failed\n", runner->failed);

@@ -37,7 +37,7 @@ static bool is_revision(const char *text) {
 
 /* Looks a reference up in packed-refs: lines of "<revision> <name>". */
 static bool find_packed(const char *git, const char *name, char *revision, size_t capacity) {
-    char path[PATH_BYTES], line[LINE_BYTES];
+    char path[2 * PATH_BYTES + 16], line[LINE_BYTES];
     snprintf(path, sizeof(path), "%s/packed-refs", git);
     FILE *file = fopen(path, "re");
     bool is_found = false;

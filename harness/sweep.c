@@ -189,9 +189,11 @@ static int build(struct sweep *sweep, struct dm_err *err) {
     sweep->rows = calloc(sweep->row_count, sizeof(*sweep->rows));
     sweep->points = hx_points_new(sweep->options.out);
     size_t *choice = calloc(sweep->grid.count + 1, sizeof(*choice));
-    int rc = sweep->rows == NULL || sweep->points == NULL || choice == NULL
-                 ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for %zu points", sweep->row_count)
-                 : 0;
+    if (sweep->rows == NULL || sweep->points == NULL || choice == NULL) {
+        free(choice);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for %zu points", sweep->row_count);
+    }
+    int rc = 0;
     for (size_t i = 0; i < sweep->row_count && rc == 0; i++) {
         hx_grid_choose(&sweep->grid, i, choice);
         rc = add_combination(sweep, choice, &sweep->rows[i], err);
@@ -231,21 +233,33 @@ static json_t *row_new(const struct sweep *sweep, size_t row, const json_t *resu
     return object;
 }
 
+/* Rows in the order of the combinations; all have the same columns. */
+static int table_fill(struct sweep *sweep, json_t *table, json_t **results, size_t *choice, struct dm_err *err) {
+    DM_TRY(path_add(sweep, "throughput_ops_per_s", err));
+    for (size_t i = 0; i < sweep->row_count; i++) {
+        results[i] = hx_points_load(sweep->points, sweep->rows[i], NULL);
+        DM_TRY(add_op_paths(sweep, results[i], err));
+    }
+    for (size_t i = 0; i < sweep->row_count; i++) {
+        hx_grid_choose(&sweep->grid, i, choice);
+        if (json_array_append_new(table, row_new(sweep, i, results[i], choice)) != 0) {
+            return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a table");
+        }
+    }
+    return 0;
+}
+
 static json_t *table_new(struct sweep *sweep, struct dm_err *err) {
     json_t *table = json_array();
     json_t **results = calloc(sweep->row_count, sizeof(*results));
     size_t *choice = calloc(sweep->grid.count + 1, sizeof(*choice));
-    int rc = results == NULL || choice == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a table")
-                                               : path_add(sweep, "throughput_ops_per_s", err);
-    for (size_t i = 0; i < sweep->row_count && rc == 0; i++) {
-        results[i] = hx_points_load(sweep->points, sweep->rows[i], NULL);
-        rc = add_op_paths(sweep, results[i], err);
+    int rc = DM_ERR_NO_MEMORY;
+    if (table == NULL || results == NULL || choice == NULL) {
+        dm_fail(err, rc, "no memory for a table");
+    } else {
+        rc = table_fill(sweep, table, results, choice, err);
     }
-    for (size_t i = 0; i < sweep->row_count && results != NULL; i++) {
-        if (rc == 0) {
-            hx_grid_choose(&sweep->grid, i, choice);
-            json_array_append_new(table, row_new(sweep, i, results[i], choice));
-        }
+    for (size_t i = 0; results != NULL && i < sweep->row_count; i++) {
         json_decref(results[i]);
     }
     free(results);

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The look of every figure, and the only place for it: terminals and fonts, the palette, which system has which style.
+# A figure's program sets name, width and height and loads this file.
+
+set encoding utf8
+set datafile separator tab columnheaders
+set datafile missing "NaN"
+
+# ---- terminals ------------------------------------------------------------------------------------------------------
+# Sizes are those of the SVG. A figure four panels wide is 886 units: printed over two columns (7 inches) text of 12
+# units is 7 points high. The PNG has png_factor times as many pixels.
+kinds = "png svg"
+font_name = "DejaVu Sans"
+png_factor = 2.5
+font_title = ",14"
+font_small = ",10"
+open_png(w, h) = sprintf("set terminal pngcairo noenhanced size %d,%d font '%s,12' fontscale %g linewidth %g pointscale %g background rgb 'white'", \
+    int(w * png_factor), int(h * png_factor), font_name, 0.75 * png_factor, png_factor, png_factor)
+open_svg(w, h) = sprintf("set terminal svg noenhanced size %d,%d font '%s,12' linewidth 1 background rgb 'white'", w, h, font_name)
+open(kind) = (kind eq "png" ? open_png(width, height) : open_svg(width, height)).sprintf("; set output '%s.%s'", name, kind)
+
+# ---- palette --------------------------------------------------------------------------------------------------------
+# Okabe and Ito's colours and three dark ones: told apart by colour-blind readers. Each comes with a point and a dash of
+# its own, so that it can be told apart in grey, too.
+# A system keeps its place in this list for ever; a new one is added at the end.
+systems = "sherman chime rolex xstore_d dolphin hstore smart marlin fg emt_d clover race cell null"
+colors = "#0072B2 #D55E00 #009E73 #E69F00 #CC79A7 #56B4E9 #000000 #882255 #999933 #44AA99 #661100 #332288 #777777 #AAAAAA"
+closed_points = "7 5 9 13 11 15 7 5 9 13 11 15 7 5"
+open_points = "6 4 8 12 10 14 6 4 8 12 10 14 6 4"
+set dashtype 1 solid
+set dashtype 2 (6,3)
+set dashtype 3 (2,2)
+set dashtype 4 (8,3,2,3)
+system_count = words(systems)
+color_note = "#555555"
+
+# Variant v (0 to 3) of system i is style i + 100 v: the same colour, other dashes, open points from 1 on. In a figure of
+# its own variants a system's further series take the styles of their names.
+do for [v = 0:3] {
+    do for [i = 1:system_count] {
+        set style line (i + 100 * v) linecolor rgb word(colors, i) linewidth 1.8 pointsize 0.7 \
+            dashtype v + 1 pointtype int(word(v == 0 ? closed_points : open_points, i))
+    }
+}
+
+# The style of a system; a name that is not in the list takes the place `otherwise`, counted from the end.
+place_of(name) = (hit = 0, sum [k = 1:system_count] (word(systems, k) eq name ? (hit = k, 0) : 0), hit)
+style_of(name, otherwise, variant) = 100 * variant + (place_of(name) > 0 ? place_of(name) : system_count - otherwise)
+
+# ---- panels ---------------------------------------------------------------------------------------------------------
+restore_tics = "set xtics nomirror font font_small scale 0.5; set ytics nomirror font font_small scale 0.5"
+panel_look = restore_tics."; set border 3 linecolor rgb '#333333' linewidth 0.8; set grid ytics linetype 1 linecolor rgb '#D8D8D8' linewidth 0.6 dashtype 1; set title font ',11.5' offset 0, -0.6; set style fill solid 0.85 noborder; set key font ',11' samplen 3 spacing 1.15; set offsets 0, 0, graph 0.1, 0"

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The main job: installs what is missing, builds Release into build/release, runs the figures' points in parallel, draws
+# them, and says where the pictures are. What is there already is not done again.
+set -eu
+cd "$(dirname "$0")"
+
+usage() {
+    cat <<'TEXT'
+usage: ./run_all.sh [options]
+
+Installs missing packages, builds into build/release, runs the figures and draws them into results/figures.
+A point whose result is there is not run again, so a second run takes seconds and an interrupted one goes on.
+
+  --scale quick|paper  size of the points; quick (default) takes minutes, paper is what the papers used
+  --only FIGURE        only this figure; repeatable (build/release/dmbench list figures shows their names)
+  --jobs N             points that run at once (default: one a core, as far as memory goes)
+  --build-only         install and build, run nothing
+  --clean              remove build/release, results/points and results/figures, and stop
+  --help               this text
+
+Exit status: 0 all drawn, 1 something failed, 2 usage, 130 interrupted.
+TEXT
+}
+
+die() {
+    echo "run_all.sh: $*" >&2
+    exit 2
+}
+
+scale=quick
+jobs=0
+only=""
+build_only=no
+clean=no
+while [ $# -gt 0 ]; do
+    option=${1%%=*}
+    case $1 in
+    --scale=* | --only=* | --jobs=*)
+        value=${1#*=}
+        ;;
+    --scale | --only | --jobs)
+        [ $# -ge 2 ] || die "$1 needs a value (see --help)"
+        value=$2
+        shift
+        ;;
+    esac
+    shift
+    case $option in
+    --scale)
+        case $value in
+        quick | paper) scale=$value ;;
+        *) die "--scale: '$value' is neither quick nor paper" ;;
+        esac
+        ;;
+    --only)
+        [ -f "plots/figures/$value.json" ] || die "--only: no figure '$value'; there are: $(
+            find plots/figures -name '*.json' | sed 's#.*/##; s#\.json$##' | sort | tr '\n' ' ')"
+        only="$only $value"
+        ;;
+    --jobs)
+        case $value in
+        '' | 0* | *[!0-9]*) die "--jobs: '$value' is not a whole number from 1 on" ;;
+        esac
+        jobs=$value
+        ;;
+    --build-only) build_only=yes ;;
+    --clean) clean=yes ;;
+    --help | -h)
+        usage
+        exit 0
+        ;;
+    *) die "unknown option '$option' (see --help)" ;;
+    esac
+done
+
+if [ "$clean" = yes ]; then
+    rm -rf build/release results/points results/figures
+    exit 0
+fi
+
+# Each step is a process group of its own, which is ended as a whole when this script is.
+child=""
+stop() {
+    trap '' INT TERM HUP
+    if [ -n "$child" ]; then
+        # Before setsid has run there is no such group yet, only the process.
+        kill -s TERM -- "-$child" 2>/dev/null || kill -s TERM "$child" 2>/dev/null || true
+        wait "$child" 2>/dev/null || true
+    fi
+    exit 130
+}
+trap stop INT TERM HUP
+
+step() {
+    setsid "$@" &
+    child=$!
+    status=0
+    wait "$child" || status=$?
+    child=""
+    return "$status"
+}
+
+# quietly LOG COMMAND...: shows what the command said only if it fails.
+quietly() {
+    log=$1
+    shift
+    step "$@" >"$log" 2>&1 || {
+        cat "$log" >&2
+        echo "run_all.sh: failed: $*" >&2
+        exit 1
+    }
+}
+
+scripts/setup.sh run
+mkdir -p build
+echo "building into build/release" >&2
+quietly build/release.log cmake --preset release
+quietly build/release.log cmake --build build/release --parallel "$(nproc)" --target dmbench
+[ "$build_only" = no ] || exit 0
+
+echo "running the figures at scale $scale" >&2
+# Figure names hold no blanks.
+# shellcheck disable=SC2086
+step build/release/dmbench figure ${only:-all} --scale "$scale" --jobs "$jobs" --out results

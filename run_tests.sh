@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every test: installs what is missing, builds with the sanitizers, compiles once with the other compiler, runs all with
+# ctest and ends with its summary. Builds: build/test (address and undefined behaviour), build/tsan (threads; the tests of
+# what threads share), build/clang (compiled only).
+set -eu
+cd "$(dirname "$0")"
+
+usage() {
+    cat <<'TEXT'
+usage: ./run_tests.sh [--help] [CTEST-OPTIONS...]
+
+  ./run_tests.sh                 everything
+  ./run_tests.sh -L unit         tests of one label: unit, conformance, cli, style
+  ./run_tests.sh -R sherman      tests whose name matches
+
+With CI=true nothing is skipped that could have been installed, and clang-tidy runs too.
+TEXT
+}
+case ${1:-} in
+--help | -h)
+    usage
+    exit 0
+    ;;
+esac
+
+jobs=$(nproc)
+scripts/setup.sh run test
+
+echo "== address and undefined behaviour: build/test"
+cmake --preset test
+cmake --build build/test --parallel "$jobs"
+
+echo "== the other compiler: build/clang"
+cmake --preset clang
+cmake --build build/clang --parallel "$jobs"
+
+echo "== threads: build/tsan"
+cmake --preset tsan
+targets=$(find tests/conformance tests/unit/indexes tests/unit/workloads -name '*_test.c' |
+    sed 's#^tests/##; s#\.c$##; s#/#_#g' | sort)
+threads_ok=yes
+# shellcheck disable=SC2086
+cmake --build build/tsan --parallel "$jobs" --target $targets
+ctest --test-dir build/tsan --output-on-failure --parallel "$jobs" \
+    -R '^conformance/|^unit/indexes/|^unit/workloads/' || threads_ok=no
+
+echo "== all tests"
+status=0
+ctest --test-dir build/test --output-on-failure --parallel "$jobs" "$@" || status=$?
+if [ "$threads_ok" = no ]; then
+    echo "run_tests.sh: tests of build/tsan failed, see above" >&2
+    exit 1
+fi
+exit "$status"

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# `dmbench check`: what it says and returns for indexes that are right and variants that are not, replays, histories.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect 0 check --help
+holds out "Examples:"
+holds out "--seeds"
+
+# a right index
+expect 0 check --index sherman --seeds 50
+holds out "sherman: 50 seeds from 1 on"
+holds out "nothing found"
+expect 0 check --seeds 5
+expect 0 check --index sherman --seeds 40 --first-seed 500 --jobs 2 --json
+python3 -c 'import json; top = json.load(open("out")); one = top["findings"][0]
+assert not top["wrong"] and one["seeds"] == 40 and one["first_seed"] == 500 and "leaf_split" in one["counters"]'
+expect 0 check --index sherman --time 200ms
+
+# a variant that is known to be wrong: the finding, its minimum and its history
+expect 3 check --index sherman --set torn=absent --out failing.json
+holds out "WRONG"
+holds out "cannot be explained"
+replay=$(sed -n 's/^  replay: *dmbench //p' out)
+minimum=$(sed -n 's/^  minimum: *dmbench //p' out)
+[ -n "$replay" ] && [ -n "$minimum" ] || fail "no command to replay: $(cat out)"
+# shellcheck disable=SC2086
+expect 3 $minimum
+# shellcheck disable=SC2086
+expect 3 $replay --shrink-runs 0
+expect 3 check --history failing.json
+holds out "cannot be explained"
+expect 3 check --index sherman --set torn=absent --json
+python3 -c 'import json; top = json.load(open("out"))
+assert top["wrong"] and "--replay" in top["findings"][0]["finding"]["replay"]'
+
+# a replay that finds nothing, and its history
+expect 0 check --index sherman --replay 3 --out fine.json
+expect 0 check --history fine.json
+holds out "nothing found"
+expect 0 check --index sherman --replay 3 --out again.json
+cmp fine.json again.json || fail "the same seed gave two histories"
+
+# rare events that cannot happen
+expect 3 check --index sherman --set hand_over=off --seeds 20 --coverage on
+holds out "never happened"
+
+# bad input
+expect 2 check --index shermann
+holds err "did you mean 'sherman'?"
+expect 2 check --index sherman --set nonsense=1
+holds err "nonsense"
+expect 2 check --set torn=absent
+holds err "--index"
+expect 2 check --index sherman --set torn
+holds err "NAME=VALUE"
+expect 2 check --index null
+holds err "keeps no data"
+expect 2 check --transport simm
+expect 2 check --part steps:1
+holds err "--replay"
+expect 2 check --index sherman --replay 3 --part nonsense
+holds err "nonsense"
+expect 2 check --index sherman --transport-set nonsense=1
+holds err "nonsense"
+expect 2 check --seedz 3
+holds err "did you mean --seeds?"
+expect 1 check --history absent.json
+printf '{"kind": "dmbench history", "schema_version": 1, "index": "x", "seed": 1, "initial": [],\n "operations": [\n%s]}\n' \
+    '{"client": 0, "op": "delete", "key": 1, "invoke": 9, "response": 8, "outcome": "ok"}' >bad.json
+expect 2 check --history bad.json
+holds err "bad.json:3: operation 0: its response is before its invocation"
+expect 1 check --index sherman --replay 3 --out absent/file.json

@@ -1,0 +1,134 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# `dmbench figure`: pictures, tables and programs; sharing of points; what is missing; an interrupt; bad input. The
+# figures here are small ones in a folder of plots of their own.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p plots/figures
+cp "$DM_SOURCE_DIR/plots/style.gp" plots/
+cat >plots/figures/lines.json <<'JSON'
+{
+    "id": "lines", "title": "Lines of \"Sherman\"", "shows": "a line", "keeps": "everything",
+    "config": {"index": "sherman", "keys": "1K", "ops": "2K", "warmup": "0"},
+    "scales": {"quick": {"config": {}, "x": [2, 4]}, "paper": {"config": {"ops": "4K"}, "x": [2, 4, 8]}},
+    "panels": [{"label": "A", "config": {"workload": "a"}}, {"label": "C", "config": {"workload": "c"}}],
+    "series": [{"label": "null"}],
+    "x": {"option": "clients", "label": "clients", "log": true},
+    "plots": [
+        {"id": "throughput", "kind": "line", "y_label": "Mops/s",
+         "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]},
+        {"id": "latency", "kind": "line", "y_label": "us", "y_log": true,
+         "y": [{"path": "ops.all.latency_ns.p50", "column": "p50", "label": "P50", "factor": 1e-3},
+               {"path": "ops.all.latency_ns.p99", "column": "p99", "label": "P99", "factor": 1e-3}]}
+    ]
+}
+JSON
+cat >plots/figures/bars.json <<'JSON'
+{
+    "id": "bars", "title": "Bars", "shows": "bars", "keeps": "everything",
+    "config": {"index": "sherman", "workload": "a", "keys": "1K", "ops": "2K", "warmup": "0"},
+    "scales": {"quick": {"config": {}}, "paper": {"config": {}}},
+    "series": [{"label": "null"}],
+    "x": {"label": "cases", "cases": [
+        {"label": "few", "config": {"clients": 2}}, {"label": "twice\nas many", "config": {"clients": 4}}]},
+    "plots": [{"id": "gain", "kind": "bar", "relative_to": "few", "y_label": "Mops/s",
+               "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
+}
+JSON
+
+expect 0 figure --list --plots plots
+holds out "lines: "
+holds out "plots: throughput latency"
+expect 0 figure all --plots plots --dry-run
+holds out "2 figures, 4 points in results/points, 4 to run"
+[ ! -e results ] || fail "a dry run wrote something"
+
+# Without drawing: tables and programs; the bars' points are two of the lines'.
+expect 0 figure all --plots plots --no-plot --out results --jobs 2
+[ "$(find results/points -name '*.json' | wc -l)" -eq 4 ] || fail "points: $(find results/points)"
+table=results/figures/lines/throughput.tsv
+[ "$(wc -l <$table)" -eq 5 ] || fail "$(cat $table)"
+[ "$(cut -f 1,2,5 $table | tr '\t\n' ', ')" = "panel,series,x A,null,2 A,null,4 C,null,2 C,null,4 " ] || fail "$(cat $table)"
+! grep -q NaN results/figures/lines/latency.tsv || fail "$(cat results/figures/lines/latency.tsv)"
+[ "$(cut -f 6 results/figures/bars/gain.tsv | sed -n 2p)" = 1 ] || fail "$(cat results/figures/bars/gain.tsv)"
+
+# A second run runs nothing.
+expect 0 figure all --plots plots --no-plot --out results
+holds err "4 points: 4 there already, 0 to run"
+
+if command -v gnuplot >/dev/null 2>&1; then
+    expect 0 figure all --plots plots --out results
+    for plot in lines/throughput lines/latency bars/gain; do
+        for kind in png svg gp tsv; do
+            [ -s "results/figures/$plot.$kind" ] || fail "$plot.$kind is missing"
+        done
+        holds "results/figures/$plot.svg" "simulated (virtual time), profile cx6-100g"
+        holds out "results/figures/$plot.png"
+    done
+    # The program that is kept draws the same picture again, wherever it is called from its folder.
+    cp results/figures/lines/throughput.svg first.svg
+    (cd results/figures/lines && rm throughput.svg && gnuplot throughput.gp 2>"$work/gnuplot.err")
+    [ ! -s gnuplot.err ] || fail "gnuplot says: $(cat gnuplot.err)"
+    cmp -s first.svg results/figures/lines/throughput.svg || fail "the program draws another picture"
+    # A panel that lacks a point says so, and is not drawn from the rest.
+    point=$(cut -f 7 $table | sed -n 2p)
+    rm "results/points/$point.json"
+    mkdir "results/points/$point.json"
+    expect 1 figure lines --plots plots --out results
+    holds err "1 of its points are missing"
+    holds results/figures/lines/throughput.svg "1 of 2 points"
+    rmdir "results/points/$point.json"
+    # Without gnuplot the tables stay, and the package is named.
+    mkdir bin
+    expect_status=0
+    PATH="$work/bin" "$DMBENCH" figure bars --plots plots --out results >out 2>err || expect_status=$?
+    [ "$expect_status" -eq 1 ] || fail "without gnuplot: status $expect_status: $(cat err)"
+    holds err "gnuplot-nox"
+    [ -s results/figures/bars/gain.tsv ] || fail "without gnuplot: no table"
+    [ ! -e results/figures/bars/gain.png ] || fail "without gnuplot: an old picture is left"
+elif [ "${CI:-}" = true ]; then
+    fail "gnuplot is not installed"
+fi
+
+# An interrupt: status 130, what is finished stays, nothing half-written or half-drawn, and the next run goes on. One
+# point ends soon and the other one never: once the first is there, the second runs.
+sed 's/"id": "bars"/"id": "long"/; s/"clients": 4/"ops": "100G"/' plots/figures/bars.json >plots/figures/long.json
+"$DMBENCH" figure long --plots plots --out long --jobs 2 >out 2>err &
+pid=$!
+while [ -z "$(find long/points -name '*.json' 2>/dev/null)" ]; do
+    kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
+done
+kill -s INT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+holds err "interrupted: 1 of 2 points done"
+[ -z "$(find long -name '*.tmp.*')" ] || fail "left: $(find long)"
+[ ! -e long/figures ] || fail "drew a figure from a part of its points"
+expect 0 figure long --plots plots --out long --dry-run
+holds out "2 points in long/points, 1 to run"
+
+# Bad input.
+bad() {
+    wanted=$1
+    reason=$2
+    shift 2
+    expect "$wanted" figure "$@"
+    holds err "$reason"
+    [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
+}
+bad 2 "unknown figure 'linse' (did you mean 'lines'?" linse --plots plots
+bad 2 "name a figure" --plots plots
+bad 2 "--scale" lines --scale huge --plots plots
+bad 2 "--sclae" lines --sclae quick
+bad 2 "--jobs" lines --jobs -3
+bad 1 "nowhere/figures" lines --plots nowhere
+sed 's/"log": true/"lgo": true/' plots/figures/lines.json >plots/figures/typo.json
+sed -i 's/"id": "lines"/"id": "typo"/' plots/figures/typo.json
+bad 2 "plots/figures/typo.json: x: unknown member 'lgo'" typo --plots plots
+head -c 300 plots/figures/lines.json >plots/figures/torn.json
+bad 2 "plots/figures/torn.json:" torn --plots plots
+sed 's/"keys": "1K"/"kesy": "1K"/; s/"id": "lines"/"id": "option"/' plots/figures/lines.json >plots/figures/option.json
+bad 2 "kesy" option --plots plots

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# run_all.sh: options, the whole way from build to picture, resuming and an interrupt. The build is played by a cmake that
+# puts the program under test in its place, so that what is tested is the script.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p tree/plots/figures bin
+cp -r "$DM_SOURCE_DIR/run_all.sh" "$DM_SOURCE_DIR/scripts" tree/
+cp "$DM_SOURCE_DIR/plots/style.gp" tree/plots/
+cat >bin/cmake <<SH
+#!/bin/sh
+echo "cmake \$*" >>"$work/cmake.log"
+[ ! -e "$work/cmake.fails" ] || { echo "the compiler is unhappy"; exit 1; }
+mkdir -p build/release
+printf '#!/bin/sh\nexec "%s" "\$@" --plots plots\n' "$DMBENCH" >build/release/dmbench
+chmod +x build/release/dmbench
+SH
+# Packages are another test's; here all are there.
+printf '#!/bin/sh\nexit 0\n' >tree/scripts/setup.sh
+chmod +x bin/cmake tree/scripts/setup.sh
+PATH=$work/bin:$PATH
+cat >tree/plots/figures/small.json <<'JSON'
+{
+    "id": "small", "title": "Small", "shows": "bars", "keeps": "everything",
+    "config": {"index": "sherman", "workload": "c", "keys": "1K", "warmup": "0"},
+    "scales": {"quick": {"config": {"set": {"fill": 0.7}}}, "paper": {"config": {"seed": 7}}},
+    "series": [{"label": "Sherman"}],
+    "x": {"label": "length", "cases": [
+        {"label": "short", "config": {"ops": "2K"}}, {"label": "long", "config": {"ops": "4K"}}]},
+    "plots": [{"id": "throughput", "kind": "bar", "y_label": "Mops/s",
+               "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
+}
+JSON
+# script STATUS WORDS...
+script() {
+    wanted=$1
+    shift
+    status=0
+    tree/run_all.sh "$@" >out 2>err || status=$?
+    [ "$status" -eq "$wanted" ] || fail "run_all.sh $*: status $status instead of $wanted: $(cat err)"
+}
+bad() {
+    reason=$1
+    shift
+    script 2 "$@"
+    holds err "$reason"
+    [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
+    [ ! -e cmake.log ] || fail "run_all.sh $*: built something"
+}
+bad "unknown option '--sclae'" --sclae quick
+bad "unknown option 'quick'" quick
+bad "--scale: 'huge'" --scale huge
+bad "--scale needs a value" --scale
+bad "no figure 'tiny'; there are: small" --only tiny
+bad "--jobs: '0'" --jobs 0
+bad "--jobs: 'x'" --jobs=x
+script 0 --help
+holds out "--build-only"
+[ ! -e cmake.log ] || fail "--help built something"
+
+script 0 --build-only
+[ -x tree/build/release/dmbench ] || fail "nothing was built"
+[ ! -e tree/results ] || fail "--build-only ran something"
+holds cmake.log "--preset release"
+
+if command -v gnuplot >/dev/null 2>&1; then
+    script 0
+    holds err "2 points: 0 there already, 2 to run"
+    holds out "results/figures/small/throughput.png"
+    [ -s tree/results/figures/small/throughput.png ] || fail "no picture"
+    script 0 --only small --jobs 1 --scale=quick
+    holds err "2 points: 2 there already, 0 to run"
+fi
+
+# An interrupt of the script alone ends its children, too. At scale paper one point ends soon and the other one never:
+# once the first is there, the second runs.
+sed -i 's/4K/100G/' tree/plots/figures/small.json
+wanted=$(($(find tree/results/points -name '*.json' 2>/dev/null | wc -l) + 1))
+tree/run_all.sh --scale paper --jobs 2 >out 2>err &
+pid=$!
+while [ "$(find tree/results/points -name '*.json' 2>/dev/null | wc -l)" -lt "$wanted" ]; do
+    kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
+done
+kill -s TERM "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+holds err "interrupted: 1 of 2 points done"
+[ -z "$(find tree/results -name '*.tmp.*')" ] || fail "left: $(find tree/results)"
+
+# A build that fails says why and runs nothing.
+: >cmake.fails
+script 1
+holds err "the compiler is unhappy"
+rm cmake.fails
+
+script 0 --clean
+[ ! -e tree/build/release ] || fail "--clean left the build"
+[ ! -e tree/results/points ] || fail "--clean left results"

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Who may include what: common <- transport <- indexes <- harness, check; workloads knows only common; an index sees the
+# two contracts, what indexes share and its own folder.
+. "$DM_SOURCE_DIR/tests/style/lib.sh"
+
+# allowed FILE: an extended regular expression of the project headers that the file may include.
+allowed() {
+    case $1 in
+    common/*) echo '^common/' ;;
+    transport/*) echo '^(common|transport)/' ;;
+    workloads/*) echo '^(common|workloads)/' ;;
+    indexes/registry.c) echo '^indexes/(index\.h|indexes\.def)$' ;;
+    indexes/index.h) echo '^(common/|transport/dm\.h$)' ;;
+    indexes/shared/*) echo '^(common/|transport/dm\.h$|indexes/index\.h$|indexes/shared/)' ;;
+    indexes/*)
+        own=$(dirname "$1")
+        echo "^(common/|transport/dm\\.h\$|indexes/index\\.h\$|indexes/shared/|$own/)"
+        ;;
+    harness/*) echo '^(common|transport|workloads|harness|check)/|^indexes/index\.h$' ;;
+    check/*) echo '^(common|transport|workloads|check)/|^indexes/index\.h$' ;;
+    *) echo '.' ;;
+    esac
+}
+
+# A name without a folder means a file beside the one that includes it.
+whole_name() {
+    case $2 in
+    */*) echo "$2" ;;
+    *) echo "$(dirname "$1")/$2" ;;
+    esac
+}
+
+for file in $(sources '*.c' '*.h'); do
+    rule=$(allowed "$file")
+    # Names of headers hold no blanks.
+    # shellcheck disable=SC2013
+    for include in $(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file"); do
+        whole_name "$file" "$include" | grep -Eq "$rule" || complain "$file: must not include \"$include\""
+    done
+    case $file in
+    transport/verbs/*) ;;
+    *) ! grep -Eq '^ *# *include *<(infiniband|rdma)/' "$file" || complain "$file: only transport/verbs includes verbs headers" ;;
+    esac
+    case $file in
+    common/opt_json.* | harness/* | check/* | transport/core/profile.* | tests/*) ;;
+    *)
+        ! grep -Eq '^ *# *include *(<jansson\.h>|"common/opt_json\.h")' "$file" ||
+            complain "$file: only configuration and result code knows JSON"
+        ;;
+    esac
+done
+finish
