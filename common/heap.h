@@ -95,6 +95,32 @@ static inline struct dm_heap_entry dm_heap_pop(struct dm_heap *heap) {
     return top;
 }
 
+/* Removes the earliest entry and adds one, in a single pass: what dm_heap_pop and then dm_heap_push do. The heap must
+ * not be empty. */
+static inline void dm_heap_replace(struct dm_heap *heap, uint64_t time, uint32_t tag) {
+    assert(heap->count > 0);
+    struct dm_heap_entry *entries = heap->entries;
+    struct dm_heap_entry entry = {time, heap->sequence++ << DM_HEAP_TAG_BITS | tag};
+    uint32_t end = DM_HEAP_ROOT + heap->count, at = DM_HEAP_ROOT;
+    for (;;) {
+        uint32_t child = 4 * at - 8;
+        if (child >= end) {
+            break;
+        }
+        uint32_t least = child;
+        uint32_t stop = child + 4 < end ? child + 4 : end;
+        for (uint32_t next = child + 1; next < stop; next++) {
+            least = dm_heap_before(entries[next], entries[least]) ? next : least;
+        }
+        if (!dm_heap_before(entries[least], entry)) {
+            break;
+        }
+        entries[at] = entries[least];
+        at = least;
+    }
+    entries[at] = entry;
+}
+
 static inline uint32_t dm_heap_tag(struct dm_heap_entry entry) {
     return (uint32_t)(entry.order & ((1u << DM_HEAP_TAG_BITS) - 1));
 }

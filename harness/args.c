@@ -81,6 +81,11 @@ int hx_args_parse(const struct hx_args *args, int argc, char **argv, struct dm_e
             words_only = true;
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             return 1;
+        } else if (word[2] == '\0' && is_among(args->repeated, word + 1)) {
+            if (at + 1 >= argc) {
+                return dm_fail(err, DM_ERR_INVALID, "%s: needs a value", word);
+            }
+            DM_TRY(args->take(args->arg, word + 1, argv[++at], err));
         } else if (word[1] == '-') {
             DM_TRY(parse_option(args, argv, argc, &at, err));
         } else {

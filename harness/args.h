@@ -19,7 +19,8 @@ struct hx_args {
 };
 
 /* Reads argv[1] and on: "--name value", "--name=value", "--name" alone for a bool; dashes in names are underscores of
- * the table; "--" ends the options. Returns 0, 1 when --help was asked for, or a failure that names the option. */
+ * the table; a repeated option of one letter is "-n value"; "--" ends the options. Returns 0, 1 when --help was asked
+ * for, or a failure that names the option. */
 int hx_args_parse(const struct hx_args *args, int argc, char **argv, struct dm_err *err);
 
 /* The table as help text, names as they are typed. */

@@ -70,6 +70,7 @@ void hx_config_close(struct hx_config *config) {
         dm_opt_free(group->table, &config->run);
     }
     dm_opt_free(wl_options, &config->workload);
+    wl_close(config->opened);
     for (size_t i = 0; i < HX_OPTIONS_MAX; i++) {
         free(config->origins[i]);
     }
@@ -189,8 +190,30 @@ static int set_pending(struct hx_config *config, const char *name, const char *t
     return pending_add(config, transport, parameter, json_string(text), transport ? "--transport-set" : "--set", err);
 }
 
+/* "-p NAME=VALUE": one YCSB property behind those there are. They are kept with commas between them. */
+static int add_property(struct hx_config *config, const char *text, struct dm_err *err) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        return dm_fail(err, DM_ERR_INVALID, "-p: '%.60s' is not NAME=VALUE", text);
+    }
+    if (strchr(text, ',')) {
+        return dm_fail(err, DM_ERR_INVALID, "-p: '%.60s' holds a comma; put this property into a file (--ycsb)", text);
+    }
+    const char *before = config->workload.properties;
+    char *joined = NULL;
+    if (asprintf(&joined, "%s%s%s", before ? before : "", before && before[0] ? "," : "", text) < 0) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    int rc = dm_opt_set(wl_options, &config->workload, "properties", joined, err);
+    free(joined);
+    return rc < 0 ? rc : origin_note(config, "properties", "-p", err);
+}
+
 int hx_config_set(struct hx_config *config, const char *name, const char *text, struct dm_err *err) {
     char plain[NAME_BYTES];
+    if (strcmp(name, "p") == 0) {
+        return add_property(config, text, err);
+    }
     if (!hx_option_name(name, plain, sizeof(plain))) {
         return fail_unknown_option(err, "option", name);
     }
@@ -199,6 +222,9 @@ int hx_config_set(struct hx_config *config, const char *name, const char *text, 
     }
     char origin[NAME_BYTES + 2];
     hx_option_typed(plain, origin, sizeof(origin));
+    if (strcmp(plain, "ycsb") == 0) {
+        strcpy(plain, "workload");
+    }
     const struct dm_opt *row = hx_run_option(plain);
     void *values = &config->run;
     if (!row) {

@@ -229,27 +229,79 @@ static int fail_workload(const struct hx_config *config, int code, struct dm_err
     return code;
 }
 
-/* Opens the workload over a few keys only, for the settings in force and the shares of its operations. */
+static bool is_text(const char *text) {
+    return text && text[0];
+}
+
+/* What options mean together, before the workload looks at its own. */
+static int check_load(const struct hx_config *config, struct dm_err *err) {
+    const struct hx_settings *run = &config->run;
+    const struct wl_config *workload = &config->workload;
+    bool has_file = is_text(workload->trace) || is_text(workload->replay);
+    if (run->arrival == HX_ARRIVAL_POISSON && run->rate == 0) {
+        dm_fail(err, DM_ERR_INVALID, "goes with an open loop only; give it a --rate");
+        return fail_at(config, "arrival", DM_ERR_INVALID, err);
+    }
+    if (is_text(run->record) && is_text(workload->replay)) {
+        dm_fail(err, DM_ERR_INVALID, "%s is a recording already: copy it, or leave --replay out", workload->replay);
+        return fail_at(config, "record", DM_ERR_INVALID, err);
+    }
+    if (was_set(config, "theta") && workload->theta == 0 && !has_file) {
+        dm_fail(err, DM_ERR_INVALID, "0 must be above 0 and below 1; keys without skew are --distribution uniform");
+        return fail_at(config, "theta", DM_ERR_INVALID, err);
+    }
+    return 0;
+}
+
+/* A trace or a recording ends. Unless the user says how much of it, the run takes a whole recording, or what the
+ * default of ops allows of a trace, and of that the usual part for warm-up. */
+static int resolve_length(struct hx_config *config, uint64_t length, struct dm_err *err) {
+    struct hx_settings *run = &config->run;
+    if (length == 0) {
+        return 0;
+    }
+    if (!was_set(config, "warmup") && (!was_set(config, "ops") || run->ops + run->warmup > length)) {
+        run->warmup = length - (length * 10 + 10) / 11; /* so that it is a tenth of the rest */
+    }
+    if (run->warmup >= length) {
+        dm_fail(err, DM_ERR_INVALID, "there are only %" PRIu64 " operations in %s", length,
+                config->workload.replay[0] ? config->workload.replay : config->workload.trace);
+        return fail_at(config, "warmup", DM_ERR_INVALID, err);
+    }
+    if (!was_set(config, "ops")) {
+        run->ops = length - run->warmup;
+    }
+    return 0;
+}
+
+/* Opens the workload for the settings in force and the shares of its operations. Where it has many keys, a few are
+ * enough; otherwise it is kept for the run, so that a trace is not read once more. */
 static int resolve_workload(struct hx_config *config, struct dm_err *err) {
+    DM_TRY(check_load(config, err));
     struct wl_config preview = config->workload;
-    bool is_recorded = preview.trace[0] || preview.replay[0]; /* a file says which keys and how many clients */
-    preview.keys = !is_recorded && preview.keys > PREVIEW_KEYS ? PREVIEW_KEYS : preview.keys;
+    bool has_file = is_text(preview.trace) || is_text(preview.replay); /* it says which keys there are */
+    preview.keys = !has_file && preview.keys > PREVIEW_KEYS ? PREVIEW_KEYS : preview.keys;
     struct wl *wl = NULL;
     int rc =
         wl_open(&preview, config->run.ops + config->run.warmup, config->topology.clients, config->run.seed, &wl, err);
     if (rc < 0) {
+        rc = rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
         return err ? fail_workload(config, rc, err) : rc;
     }
+    bool is_whole = preview.keys == config->workload.keys;
     struct wl_config effective;
     dm_opt_copy(wl_options, &effective, wl_effective(wl));
-    wl_mix(wl, config->share);
-    wl_close(wl);
-    if (preview.keys != config->workload.keys) {
-        effective.keys = config->workload.keys;
-    }
+    effective.keys = is_whole ? effective.keys : config->workload.keys;
     dm_opt_free(wl_options, &config->workload);
     config->workload = effective;
-    return check_operations(config, err);
+    wl_mix(wl, config->share);
+    rc = resolve_length(config, wl_length(wl), err);
+    if (is_whole) {
+        config->opened = wl;
+    } else {
+        wl_close(wl);
+    }
+    return rc < 0 ? rc : check_operations(config, err);
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t grain) {

@@ -5,9 +5,12 @@
  */
 #include "harness/driver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "harness/commands.h"
 #include "harness/fabric_settings.h"
 #include "harness/interrupt.h"
 #include "harness/progress.h"
@@ -18,7 +21,7 @@ enum { BLOCK_MAX = 64 };
 
 /* Everything that is open while a point runs. */
 struct point {
-    const struct hx_config *config;
+    struct hx_config *config;
     const struct ix_ops *index;
     struct ix_shape shape;
     struct wl *wl;
@@ -68,12 +71,23 @@ static int setup_do(struct point *point, unsigned node, int (*entry)(struct dm_c
     return 0;
 }
 
+/* What is wrong with a file of keys, a trace or a recording is the user's to mend. */
+static int workload_open(struct point *point, struct dm_err *err) {
+    struct hx_config *config = point->config;
+    const struct hx_settings *run = &config->run;
+    point->wl = config->opened;
+    config->opened = NULL;
+    if (point->wl) {
+        return 0;
+    }
+    int rc = wl_open(&config->workload, run->ops + run->warmup, (unsigned)run->clients, run->seed, &point->wl, err);
+    return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
+}
+
 static int keys_open(struct point *point, struct dm_err *err) {
-    const struct hx_settings *run = &point->config->run;
     uint64_t begin = hx_host_ns();
     hx_progress_phase(&point->progress, "making keys", 0);
-    DM_TRY(
-        wl_open(&point->config->workload, run->ops + run->warmup, (unsigned)run->clients, run->seed, &point->wl, err));
+    DM_TRY(workload_open(point, err));
     point->keys = wl_keys(point->wl, &point->measured->loaded_keys);
     if (!point->keys && point->measured->loaded_keys > 0) {
         return fail_no_memory(err);
@@ -216,30 +230,70 @@ static int workers_open(struct point *point, struct dm_err *err) {
     return 0;
 }
 
-/* In virtual time every client draws for itself, so that the order of draws is that of time. In real time clients draw
- * blocks, small enough that they end together. */
+/* In virtual time every client draws for itself, so that the order of draws is that of time; so it does where numbers
+ * stand for times, and where what a client has left over would be missing elsewhere. Otherwise clients draw blocks,
+ * small enough that they end together. */
 static uint32_t draw_block(const struct point *point) {
     const struct hx_settings *run = &point->config->run;
     uint64_t fair = (run->ops + run->warmup) / (run->clients * 8);
-    if (point->measured->is_virtual || fair <= 1) {
+    if (point->measured->is_virtual || run->rate > 0 || point->config->workload.replay[0] || fair <= 1) {
         return 1;
     }
     return fair < BLOCK_MAX ? (uint32_t)fair : BLOCK_MAX;
 }
 
-static int clients_run(struct point *point, struct dm_err *err) {
+static int run_init(struct point *point, struct dm_err *err) {
+    const struct hx_settings *settings = &point->config->run;
+    size_t resource_count = point->measured->is_virtual ? dm_resources(point->fabric, NULL, 0) : 0;
     point->run = (struct hx_run){
         .config = point->config,
         .fabric = point->fabric,
         .wl = point->wl,
         .progress = &point->progress,
         .counter_count = count_names(point->index->counters),
+        .is_virtual = point->measured->is_virtual,
+        .is_replay = point->config->workload.replay[0] != '\0',
         .block = draw_block(point),
+        .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),
+        .resource_count = resource_count,
         .begin_ns = UINT64_MAX,
         .start_ns = UINT64_MAX,
         .failed = ATOMIC_FLAG_INIT,
     };
-    DM_TRY(tallies_open(point, err));
+    hx_schedule_init(&point->run.schedule, settings->rate, settings->arrival == HX_ARRIVAL_POISSON, settings->seed);
+    return point->run.resources ? tallies_open(point, err) : fail_no_memory(err);
+}
+
+/* The file is whole or not there, whatever ends the run. */
+static int record_begin(struct point *point, struct dm_err *err) {
+    const char *path = point->config->run.record;
+    char *temporary = NULL;
+    if (!path[0]) {
+        return 0;
+    }
+    if (asprintf(&temporary, "%s.tmp.%ld", path, (long)getpid()) < 0) {
+        return fail_no_memory(err);
+    }
+    hx_interrupt_remove(temporary);
+    free(temporary);
+    return wl_record(point->wl, path, err);
+}
+
+static int record_end(struct point *point, struct dm_err *err) {
+    for (unsigned client = 0; client < point->config->topology.clients; client++) {
+        wl_stream_close(point->workers[client].stream);
+        point->workers[client].stream = NULL;
+    }
+    hx_interrupt_hold(true);
+    int rc = wl_record_finish(point->wl, err);
+    hx_interrupt_remove(NULL);
+    hx_interrupt_hold(false);
+    return rc;
+}
+
+static int clients_run(struct point *point, struct dm_err *err) {
+    DM_TRY(run_init(point, err));
+    DM_TRY(record_begin(point, err));
     dm_fabric_measure(point->fabric);
     DM_TRY(workers_open(point, err));
     uint64_t begin = hx_host_ns();
@@ -259,14 +313,12 @@ static int clients_run(struct point *point, struct dm_err *err) {
 
 /* ---- what is there afterwards ----------------------------------------------------------------------------------- */
 
-static int resources_copy(struct point *point) {
+/* Takes over what the clients saw of the resources. */
+static int resources_take(struct point *point) {
     struct hx_measured *measured = point->measured;
-    size_t count = dm_resources(point->fabric, NULL, 0);
-    measured->resources = calloc(count + 1, sizeof(*measured->resources));
-    if (!measured->resources) {
-        return DM_ERR_NO_MEMORY;
-    }
-    dm_resources(point->fabric, measured->resources, count);
+    size_t count = point->run.resources_at > 0 ? point->run.resource_count : 0;
+    measured->resources = point->run.resources;
+    point->run.resources = NULL;
     for (; measured->resource_count < count; measured->resource_count++) {
         struct dm_resource *resource = &measured->resources[measured->resource_count];
         resource->name = strdup(resource->name); /* the fabric's own name goes with it */
@@ -281,10 +333,11 @@ static int collect(struct point *point, struct dm_err *err) {
     struct hx_measured *measured = point->measured;
     struct hx_run *run = &point->run;
     measured->counters = calloc(run->counter_count + 1, sizeof(*measured->counters));
-    if (!measured->counters || resources_copy(point) < 0) {
+    if (!measured->counters || resources_take(point) < 0) {
         return fail_no_memory(err);
     }
     uint64_t end_ns = 0;
+    measured->punctuality.due_first_ns = UINT64_MAX;
     for (size_t i = 0; i < point->tally_count; i++) {
         hx_tally_merge(measured, point->tallies[i], run->counter_count);
         end_ns = point->tallies[i]->end_ns > end_ns ? point->tallies[i]->end_ns : end_ns;
@@ -293,6 +346,7 @@ static int collect(struct point *point, struct dm_err *err) {
         return dm_fail(err, DM_ERR_INVALID,
                        "no operation was measured: the workload ended within the warm-up; lower --warmup");
     }
+    measured->start_ns = run->start_ns;
     measured->warmup_ns = run->start_ns - run->begin_ns;
     measured->duration_ns = end_ns - run->start_ns;
     measured->drawn = measured->operations + point->config->run.warmup;
@@ -335,11 +389,11 @@ static void point_close(struct point *point) {
         }
     }
     hx_interrupt_watch(NULL);
+    free(point->run.resources);
     dm_fabric_close(point->fabric);
     hx_fabric_settings_fini(&point->settings);
-    if (point->wl) {
-        wl_close(point->wl);
-    }
+    wl_close(point->wl); /* removes a recording that was not finished */
+    hx_interrupt_remove(NULL);
     for (size_t i = 0; point->tallies && i < point->tally_count; i++) {
         hx_tally_free(point->tallies[i]);
     }
@@ -357,10 +411,13 @@ static int point_run(struct point *point, struct dm_err *err) {
     DM_TRY(index_load(point, err));
     DM_TRY(clients_run(point, err));
     DM_TRY(collect(point, err));
-    return point->config->run.verify ? index_verify(point, err) : 0;
+    if (point->config->run.verify) {
+        DM_TRY(index_verify(point, err));
+    }
+    return record_end(point, err);
 }
 
-int hx_measure(const struct hx_config *config, struct hx_measured **measured, struct dm_err *err) {
+int hx_measure(struct hx_config *config, struct hx_measured **measured, struct dm_err *err) {
     uint64_t begin = hx_host_ns();
     struct point point = {.config = config, .index = config->index, .measured = calloc(1, sizeof(**measured))};
     *measured = NULL;
@@ -369,6 +426,7 @@ int hx_measure(const struct hx_config *config, struct hx_measured **measured, st
     }
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
         dm_hist_clear(&point.measured->ops[kind].latency_ns);
+        dm_hist_clear(&point.measured->ops[kind].service_ns);
     }
     hx_progress_init(&point.progress);
     int rc = point_run(&point, err);

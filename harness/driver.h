@@ -20,7 +20,15 @@ struct hx_op_stats {
     uint64_t outcomes[HX_OUTCOMES];
     uint64_t entries; /* pairs that scans returned */
     struct dm_account account;
-    struct dm_hist latency_ns;
+    struct dm_hist latency_ns; /* of an open loop: from when it was due */
+    struct dm_hist service_ns; /* of an open loop: from when it began */
+};
+
+/* How an open loop kept to its schedule, over the measured operations. */
+struct hx_punctuality {
+    uint64_t due_first_ns, due_last_ns; /* when the first and the last of them were to begin */
+    uint64_t begun_last_ns;             /* when the last of them began */
+    uint64_t delay_max_ns;              /* the longest time by which one began late */
 };
 
 /* Seconds of host time; they never enter the compared part of a virtual-time result. */
@@ -36,6 +44,8 @@ struct hx_measured {
     uint64_t drawn;      /* with warm-up */
     uint64_t loaded_keys;
     uint64_t warmup_ns, duration_ns;
+    uint64_t start_ns; /* when the first measured operation began */
+    struct hx_punctuality punctuality;
     uint64_t *counters; /* of the index, in the order of its names */
     struct dm_memory_use memory;
     uint64_t cache_bytes; /* of the compute node that uses most */
@@ -47,9 +57,10 @@ struct hx_measured {
     uint64_t verbs; /* of warm-up and measurement */
 };
 
-/* Opens, loads, runs, looks and closes. 0; DM_ERR_STOPPED when interrupted; another failure with its reason. The caller
- * frees *measured, which is NULL on failure. */
-int hx_measure(const struct hx_config *config, struct hx_measured **measured, struct dm_err *err);
+/* Opens, loads, runs, looks and closes. 0; DM_ERR_STOPPED when interrupted; another failure with its reason. A
+ * recording is there only on success. The caller frees *measured, which is NULL on failure. Once for a configuration.
+ */
+int hx_measure(struct hx_config *config, struct hx_measured **measured, struct dm_err *err);
 void hx_measured_free(struct hx_measured *measured); /* accepts NULL */
 
 /* The busiest resource, or NULL where the transport has none. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signal handling of `dmbench run`. The handler calls only what is safe there: dm_fabric_stop, timer_settime, write and
- * _exit. Signals are process-wide, hence the file's own state.
+ * Signal handling of `dmbench run`. The handler calls only what is safe there: dm_fabric_stop, timer_settime, unlink,
+ * write and _exit. Signals are process-wide, hence the file's own state.
  */
 #include "harness/interrupt.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,9 +25,14 @@ static atomic_bool is_stopping;
 static timer_t grace_timer;
 static bool has_timer;
 static char farewell[64];
+static char partial_path[PATH_MAX];
+static atomic_bool has_partial;
 static char handler_stack[65536]; /* coroutine stacks are too small for a handler's frame with wide registers */
 
 static void leave_now(void) {
+    if (atomic_load(&has_partial)) {
+        unlink(partial_path);
+    }
     ssize_t ignored = write(STDERR_FILENO, farewell, strlen(farewell));
     (void)ignored;
     _exit(HX_INTERRUPTED);
@@ -65,6 +71,14 @@ void hx_interrupt_install(const char *command) {
 
 void hx_interrupt_watch(struct dm_fabric *fabric) {
     atomic_store(&watched, fabric);
+}
+
+void hx_interrupt_remove(const char *path) {
+    atomic_store(&has_partial, false);
+    if (path) {
+        snprintf(partial_path, sizeof(partial_path), "%s", path);
+        atomic_store(&has_partial, strlen(path) < sizeof(partial_path));
+    }
 }
 
 void hx_interrupt_hold(bool is_held) {

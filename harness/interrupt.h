@@ -16,6 +16,9 @@ void hx_interrupt_install(const char *command);
 /* The fabric to stop, or NULL. Must be taken back before it is closed. */
 void hx_interrupt_watch(struct dm_fabric *fabric);
 
+/* A file that is being written: removed when a signal ends the process. The path is copied; NULL: none. */
+void hx_interrupt_remove(const char *path);
+
 /* While held, signals wait: a result is being written. Released, an interrupt that came meanwhile ends the process. */
 void hx_interrupt_hold(bool is_held);
 

@@ -61,7 +61,7 @@ static const struct dm_opt cluster_options[] = {
      .initial = "16",
      .min = 1,
      .max = 16384,
-     .help = "closed-loop clients in all, spread evenly over the compute nodes"},
+     .help = "clients in all, spread evenly over the compute nodes"},
     {.name = "coroutines",
      .type = DM_OPT_COUNT,
      AT(coroutines),
@@ -69,6 +69,33 @@ static const struct dm_opt cluster_options[] = {
      .min = 1,
      .max = 1024,
      .help = "clients that share a thread"},
+    DM_OPT_END,
+};
+
+static const char *const arrival_names[] = {"fixed", "poisson", NULL}; /* as enum hx_arrival */
+
+static const struct dm_opt load_options[] = {
+    {.name = "rate",
+     .type = DM_OPT_COUNT,
+     AT(rate),
+     .initial = "0",
+     .min = 0,
+     .max = 1e10,
+     .unit = "operations a second",
+     .help = "open loop: all clients together begin so many operations a second, on a schedule that never slips, and "
+             "latency counts from the scheduled time; 0: closed loop, each client begins its next operation when its "
+             "last one has ended"},
+    {.name = "arrival",
+     .type = DM_OPT_ENUM,
+     AT(arrival),
+     .initial = "fixed",
+     .choices = arrival_names,
+     .help = "the schedule of an open loop: fixed distances, or those of a Poisson process"},
+    {.name = "record",
+     .type = DM_OPT_STRING,
+     AT(record),
+     .initial = "",
+     .help = "write the operations of the run to this file, for --replay"},
     DM_OPT_END,
 };
 
@@ -147,11 +174,8 @@ static const struct dm_opt memory_options[] = {
 };
 
 const struct hx_group hx_run_groups[] = {
-    {"What runs", what_options},
-    {"The cluster", cluster_options},
-    {"The measurement", measure_options},
-    {"Memory and limits", memory_options},
-    {NULL, NULL},
+    {"What runs", what_options},          {"The cluster", cluster_options},      {"The load", load_options},
+    {"The measurement", measure_options}, {"Memory and limits", memory_options}, {NULL, NULL},
 };
 
 const struct dm_opt *hx_run_option(const char *name) {

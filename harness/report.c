@@ -17,6 +17,13 @@ int hx_report(const char *command, const struct dm_err *err) {
     return err->code == DM_ERR_INVALID ? HX_USAGE : HX_FAILED;
 }
 
+int hx_fail_file(struct dm_err *err) {
+    if (err) {
+        err->code = DM_ERR_INVALID;
+    }
+    return DM_ERR_INVALID;
+}
+
 int hx_fail_unknown(struct dm_err *err, const char *what, const char *name, const char *const *known, size_t count) {
     char list[320] = "";
     size_t length = 0;

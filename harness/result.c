@@ -100,6 +100,9 @@ static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats) 
                     put(object, "retries_mean", retries_object(account, count)) &&
                     put(object, "outcomes", outcomes_object(stats)) &&
                     put(object, "histogram", histogram_string(&stats->latency_ns));
+    if (is_whole && stats->service_ns.count > 0) {
+        is_whole = put(object, "service_ns", latency_object(&stats->service_ns));
+    }
     if (is_whole && kind == WL_SCAN) {
         is_whole = put(object, "entries_mean", real(ratio(stats->entries, count)));
     }
@@ -205,6 +208,22 @@ static double throughput(const struct hx_measured *measured) {
     return measured->duration_ns > 0 ? (double)measured->succeeded * 1e9 / (double)measured->duration_ns : 0;
 }
 
+static double rate_over(uint64_t count, uint64_t ns, double otherwise) {
+    return count > 0 && ns > 0 ? (double)count * 1e9 / (double)ns : otherwise;
+}
+
+/* Rates between the first and the last beginning: what the schedule asked for, and what came of it. */
+static json_t *load_object(const struct hx_settings *run, const struct hx_measured *measured) {
+    static const double tolerance = 0.01;
+    const struct hx_punctuality *kept = &measured->punctuality;
+    uint64_t distances = measured->operations - 1;
+    double offered = rate_over(distances, kept->due_last_ns - kept->due_first_ns, (double)run->rate);
+    double achieved = rate_over(distances, kept->begun_last_ns - measured->start_ns, offered);
+    return json_pack("{s:I, s:o, s:o, s:b, s:I}", "target_ops_per_s", (json_int_t)run->rate, "offered_ops_per_s",
+                     real(offered), "achieved_ops_per_s", real(achieved), "is_reached",
+                     achieved >= offered * (1 - tolerance), "start_delay_max_ns", (json_int_t)kept->delay_max_ns);
+}
+
 json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *measured) {
     char hash[17];
     hx_config_hash(config, hash);
@@ -220,6 +239,9 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
                     put(result, "memory_bytes", memory_object(&measured->memory)) &&
                     put(result, "counters", counters_object(config->index, measured)) &&
                     put(result, "phases", phases_array(&config->run, measured));
+    if (is_whole && config->run.rate > 0) {
+        is_whole = put(result, "load", load_object(&config->run, measured));
+    }
     if (is_whole && measured->verified) {
         is_whole = put(result, "verify", verify_object(&measured->report));
     }

@@ -42,7 +42,7 @@ static const struct dm_opt run_options[] = {
 
 /* Names that the parser may meet beside the command's own options, and which of them are switches. */
 struct known_names {
-    const char *all[HX_OPTIONS_MAX + 4];
+    const char *all[HX_OPTIONS_MAX + 6];
     const char *flags[HX_OPTIONS_MAX];
 };
 
@@ -74,6 +74,8 @@ static void names_collect(struct known_names *names) {
     names->all[count++] = "set";
     names->all[count++] = "transport_set";
     names->all[count++] = "config";
+    names->all[count++] = "ycsb";
+    names->all[count++] = "p";
 }
 
 /* Keeps an option or a spec file. The parser's name is its own; the one in the list of names lasts. */
@@ -169,6 +171,10 @@ static void help_print(const struct request *request) {
         "  dmbench run --workload a --set combine=off --json\n"
         "  dmbench run results/c.json --seed 2\n"
         "  dmbench run --mix read=0.9,insert=0.1 --distribution uniform --duration 10ms\n"
+        "  dmbench run --ycsb my.properties -p recordcount=1000000 -p readproportion=1 -p updateproportion=0\n"
+        "  dmbench run --workload b --rate 5M --arrival poisson\n"
+        "  dmbench run --index sherman --workload a --record a.ops\n"
+        "  dmbench run --index null --replay a.ops\n"
         "  dmbench run --index sherman --help     with the parameters of that index\n"
         "\nThe command:\n");
     hx_args_help(run_options);
@@ -178,7 +184,9 @@ static void help_print(const struct request *request) {
     for (const struct hx_group *group = hx_run_groups; group->title; group++) {
         group_help(group);
     }
-    printf("\nThe workload (empty or 0: as the named workload says):\n");
+    printf("\nThe workload (empty or 0: as the named workload says):\n"
+           "  --ycsb FILE                 a YCSB property file, the same as --workload FILE\n"
+           "  -p NAME=VALUE               a YCSB property over the file's; repeatable, added to --properties\n");
     hx_args_help(wl_options);
     if (index && index->params) {
         printf("\nParameters of index %s:\n", index->name);
@@ -193,8 +201,8 @@ static void help_print(const struct request *request) {
 
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
-/* A result that could not be written would be found out too late, after the run. */
-static int out_check(const char *path, struct dm_err *err) {
+/* A file that could not be written would be found out too late, after the run. */
+static int out_check(const char *option, const char *path, struct dm_err *err) {
     char *copy = strdup(path);
     if (!copy) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
@@ -203,12 +211,27 @@ static int out_check(const char *path, struct dm_err *err) {
     int rc = 0;
     size_t length = strlen(path);
     if (length > 0 && path[length - 1] == '/') {
-        rc = dm_fail(err, DM_ERR_INVALID, "--out: '%.200s' is a folder; name a file in it", path);
+        rc = dm_fail(err, DM_ERR_INVALID, "%s: '%.200s' is a folder; name a file in it", option, path);
     } else if (access(folder, W_OK | X_OK) != 0) {
-        rc = dm_fail(err, DM_ERR_IO, "--out: cannot write in folder '%.200s': %s", folder, strerror(errno));
+        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write in folder '%.200s': %s", option, folder, strerror(errno));
     }
     free(copy);
     return rc;
+}
+
+/* Both are written whole or not at all, so one would take the other's place. */
+static int outputs_check(const struct run_options *options, const struct hx_config *config, struct dm_err *err) {
+    const char *record = config->run.record;
+    if (options->out[0]) {
+        DM_TRY(out_check("--out", options->out, err));
+    }
+    if (record[0]) {
+        DM_TRY(out_check("--record", record, err));
+    }
+    if (record[0] && strcmp(record, options->out) == 0) {
+        return dm_fail(err, DM_ERR_INVALID, "--record: '%.200s' is where --out writes the result", record);
+    }
+    return 0;
 }
 
 static int result_give(const json_t *result, const struct run_options *options, struct dm_err *err) {
@@ -264,7 +287,7 @@ int hx_cmd_run(int argc, char **argv) {
     }
     rc = rc < 0 ? rc : request_apply(&request, config, &err);
     rc = rc < 0 ? rc : hx_config_resolve(config, &err);
-    rc = rc < 0 || !options.out[0] ? rc : out_check(options.out, &err);
+    rc = rc < 0 ? rc : outputs_check(&options, config, &err);
     if (rc == 0) {
         hx_interrupt_install("run");
         rc = point_run(config, &options, argc, argv, &is_broken, &err);

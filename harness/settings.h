@@ -12,12 +12,18 @@
 #include "transport/fabric.h"
 #include "workloads/workload.h"
 
+/* How the operations of an open loop follow each other. */
+enum hx_arrival { HX_ARRIVAL_FIXED, HX_ARRIVAL_POISSON };
+
 /* The run options: rows of hx_run_groups. */
 struct hx_settings {
     const char *index, *transport, *profile;
     uint64_t cns, mns, servers, mn_cores, server_cores;
     uint64_t clients, coroutines;
+    uint64_t rate;    /* operations a second in all; 0: closed loop */
+    unsigned arrival; /* enum hx_arrival */
     uint64_t ops, warmup, duration_ns, seed;
+    const char *record;
     uint64_t cache_bytes, value_bytes, mn_bytes, chunk_bytes;
     uint64_t retry_limit;
     bool verify;
@@ -73,6 +79,7 @@ struct hx_config {
     struct ix_shape shape;
     double share[WL_OP_KIND_COUNT]; /* of each kind of operation, 0 where the workload cannot tell */
     char profile_hash[17];          /* "" where the transport takes no profile */
+    struct wl *opened;              /* the workload, where looking at it opened all of it; hx_measure takes it */
     bool resolved;
 };
 

@@ -4,6 +4,7 @@
  */
 #include "harness/summary.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { TEXT_BYTES = 32 };
@@ -46,15 +47,28 @@ static const char *time_text(double ns, char *text, size_t capacity) {
     return scaled(ns, units, sizeof(units) / sizeof(units[0]), text, capacity);
 }
 
+static void workload_print(const json_t *config, FILE *out) {
+    if (*text_of(config, "replay")) {
+        fprintf(out, "  workload    replay of %s", text_of(config, "replay"));
+    } else if (*text_of(config, "trace")) {
+        fprintf(out, "  workload    trace %s", text_of(config, "trace"));
+    } else {
+        fprintf(out, "  workload    %s: %s, %s", text_of(config, "workload"), text_of(config, "mix"),
+                text_of(config, "distribution"));
+    }
+    fprintf(out, ", %.0f keys, %.0f B values\n", number_of(config, "keys"), number_of(config, "value_size"));
+    if (*text_of(config, "record")) {
+        fprintf(out, "              recorded in %s\n", text_of(config, "record"));
+    }
+}
+
 static void what_print(const json_t *result, FILE *out) {
     const json_t *config = json_object_get(result, "config");
     const char *profile = text_of(config, "profile");
     int is_virtual = strcmp(text_of(result, "time_base"), "virtual") == 0;
     fprintf(out, "%s on %s%s%s, %s\n", text_of(config, "index"), text_of(config, "transport"), *profile ? " " : "",
             profile, is_virtual ? "simulated: virtual time" : "real time");
-    fprintf(out, "  workload    %s: %s, %s, %.0f keys, %.0f B values\n", text_of(config, "workload"),
-            text_of(config, "mix"), text_of(config, "distribution"), number_of(config, "keys"),
-            number_of(config, "value_size"));
+    workload_print(config, out);
     fprintf(out, "  cluster     %.0f compute, %.0f memory", number_of(config, "cns"), number_of(config, "mns"));
     if (number_of(config, "servers") > 0) {
         fprintf(out, ", %.0f index servers", number_of(config, "servers"));
@@ -63,16 +77,28 @@ static void what_print(const json_t *result, FILE *out) {
             number_of(config, "coroutines"), number_of(config, "seed"));
 }
 
+static void percentiles_print(const json_t *latency, FILE *out) {
+    char p50[TEXT_BYTES], p99[TEXT_BYTES];
+    fprintf(out, " %12s %12s", time_text(number_of(latency, "p50"), p50, sizeof(p50)),
+            time_text(number_of(latency, "p99"), p99, sizeof(p99)));
+}
+
 static void ops_print(const json_t *result, FILE *out) {
-    fprintf(out, "\n  %-8s %12s %12s %12s %8s %8s %10s\n", "", "count", "p50", "p99", "RTTs", "reads", "bytes");
+    bool is_open = json_object_get(result, "load") != NULL;
+    fprintf(out, "\n  %-8s %12s %12s %12s", "", "count", "p50", "p99");
+    if (is_open) {
+        fprintf(out, " %12s %12s", "service p50", "p99");
+    }
+    fprintf(out, " %8s %8s %10s\n", "RTTs", "reads", "bytes");
     const char *name;
     json_t *op;
     json_object_foreach(json_object_get(result, "ops"), name, op) {
-        const json_t *latency = json_object_get(op, "latency_ns");
-        char p50[TEXT_BYTES], p99[TEXT_BYTES];
-        fprintf(out, "  %-8s %12.0f %12s %12s %8.2f %8.2f %10.0f\n", name, number_of(op, "count"),
-                time_text(number_of(latency, "p50"), p50, sizeof(p50)),
-                time_text(number_of(latency, "p99"), p99, sizeof(p99)), number_of(op, "round_trips_mean"),
+        fprintf(out, "  %-8s %12.0f", name, number_of(op, "count"));
+        percentiles_print(json_object_get(op, "latency_ns"), out);
+        if (is_open) {
+            percentiles_print(json_object_get(op, "service_ns"), out);
+        }
+        fprintf(out, " %8.2f %8.2f %10.0f\n", number_of(op, "round_trips_mean"),
                 number_of(json_object_get(op, "verbs_mean"), "read"),
                 number_of(op, "bytes_read_mean") + number_of(op, "bytes_written_mean"));
     }
@@ -135,10 +161,40 @@ static void verify_print(const json_t *result, FILE *out) {
     }
 }
 
-void hx_summary_print(const json_t *result, const char *file, FILE *out) {
+static void throughput_print(const json_t *result, FILE *out) {
     char text[TEXT_BYTES];
+    double throughput = number_of(result, "throughput_ops_per_s");
+    const json_t *measure = json_array_get(json_object_get(result, "phases"), 2);
+    if (strcmp(text_of(result, "time_base"), "virtual") == 0 && number_of(measure, "duration_s") <= 0) {
+        const json_t *host = json_object_get(json_object_get(result, "provenance"), "host");
+        fprintf(out, "  throughput  no virtual time passed; %s of this host\n",
+                rate_text(number_of(host, "simulated_ops_per_s"), text, sizeof(text)));
+        return;
+    }
+    fprintf(out, "  throughput  %s\n", rate_text(throughput, text, sizeof(text)));
+}
+
+/* Of an open loop: what was asked for, and whether it was kept to. */
+static void load_print(const json_t *result, FILE *out) {
+    const json_t *load = json_object_get(result, "load");
+    char target[TEXT_BYTES], achieved[TEXT_BYTES], delay[TEXT_BYTES];
+    if (!load) {
+        return;
+    }
+    rate_text(number_of(load, "target_ops_per_s"), target, sizeof(target));
+    rate_text(number_of(load, "achieved_ops_per_s"), achieved, sizeof(achieved));
+    time_text(number_of(load, "start_delay_max_ns"), delay, sizeof(delay));
+    fprintf(out, "  load        open loop, %s arrivals at %s; latency counts from the scheduled start\n",
+            text_of(json_object_get(result, "config"), "arrival"), target);
+    if (!json_is_true(json_object_get(load, "is_reached"))) {
+        fprintf(out, "              TARGET NOT REACHED: %s achieved, starts up to %s late\n", achieved, delay);
+    }
+}
+
+void hx_summary_print(const json_t *result, const char *file, FILE *out) {
     what_print(result, out);
-    fprintf(out, "  throughput  %s\n", rate_text(number_of(result, "throughput_ops_per_s"), text, sizeof(text)));
+    throughput_print(result, out);
+    load_print(result, out);
     ops_print(result, out);
     fprintf(out, "\n");
     outcomes_print(result, out);

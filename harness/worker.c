@@ -12,6 +12,7 @@
 enum {
     VERSION_SHIFT = 40,         /* versions of different clients never meet */
     PROGRESS_EVERY = 8192,      /* operations between two looks at the progress line */
+    POLL_NS = 50000,            /* in real time the last part of a wait is spent looking at the clock */
     OUTCOME_STRANGE = DM_ERR_IO /* what a code outside the table counts as */
 };
 
@@ -23,7 +24,9 @@ struct hx_tally *hx_tally_new(size_t counter_count) {
     tally->counters = calloc(counter_count + 1, sizeof(*tally->counters));
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
         dm_hist_clear(&tally->ops[kind].latency_ns);
+        dm_hist_clear(&tally->ops[kind].service_ns);
     }
+    tally->punctuality.due_first_ns = UINT64_MAX;
     if (!tally->counters) {
         free(tally);
         return NULL;
@@ -46,6 +49,18 @@ static void op_stats_add(struct hx_op_stats *into, const struct hx_op_stats *fro
     }
     dm_account_add(&into->account, &from->account);
     dm_hist_merge(&into->latency_ns, &from->latency_ns);
+    dm_hist_merge(&into->service_ns, &from->service_ns);
+}
+
+static uint64_t greater(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static void punctuality_add(struct hx_punctuality *into, const struct hx_punctuality *from) {
+    into->due_first_ns = from->due_first_ns < into->due_first_ns ? from->due_first_ns : into->due_first_ns;
+    into->due_last_ns = greater(into->due_last_ns, from->due_last_ns);
+    into->begun_last_ns = greater(into->begun_last_ns, from->begun_last_ns);
+    into->delay_max_ns = greater(into->delay_max_ns, from->delay_max_ns);
 }
 
 void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_t counter_count) {
@@ -58,6 +73,7 @@ void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_
     dm_account_add(&into->ops[WL_RMW].account, &from->rmw_update);
     into->operations += from->operations;
     into->succeeded += from->succeeded;
+    punctuality_add(&into->punctuality, &from->punctuality);
     for (size_t i = 0; i < counter_count; i++) {
         into->counters[i] += from->counters[i];
     }
@@ -115,15 +131,18 @@ static void atomic_min(_Atomic uint64_t *into, uint64_t value) {
     }
 }
 
+/* Does the measurement end before this time? */
+static bool is_too_late(struct hx_run *run, uint64_t at_ns) {
+    uint64_t start = atomic_load_explicit(&run->start_ns, memory_order_relaxed);
+    return start != UINT64_MAX && at_ns >= start && at_ns - start >= run->config->run.duration_ns;
+}
+
 /* The number of this client's next operation; false when the budget or the time is used up. */
 static bool budget_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *number) {
     struct hx_run *run = worker->run;
     const struct hx_settings *settings = &run->config->run;
-    if (settings->duration_ns > 0 && worker->is_measuring) {
-        uint64_t start = atomic_load_explicit(&run->start_ns, memory_order_relaxed);
-        if (dm_now(ctx) - start >= settings->duration_ns) {
-            return false;
-        }
+    if (settings->duration_ns > 0 && is_too_late(run, dm_now(ctx))) {
+        return false;
     }
     if (worker->drawn_left == 0) {
         worker->drawn_next = atomic_fetch_add_explicit(&run->drawn, run->block, memory_order_relaxed);
@@ -135,6 +154,53 @@ static bool budget_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *
         hx_progress_at(run->progress, *number);
     }
     return *number < settings->warmup + settings->ops;
+}
+
+/* Open loop: waits until operation `number` is due. An operation that is late already begins at once. */
+static int due_wait(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t number) {
+    struct hx_run *run = worker->run;
+    bool has_end = run->config->run.duration_ns > 0;
+    uint64_t now = dm_now(ctx);
+    uint64_t due = hx_schedule_at(&run->schedule, number, now);
+    worker->due_ns = due;
+    if (has_end && is_too_late(run, due)) {
+        return DM_NOT_FOUND;
+    }
+    for (; now < due; now = dm_now(ctx)) {
+        uint64_t left = due - now;
+        uint64_t ns = run->is_virtual ? left : left > POLL_NS ? left - POLL_NS : 0;
+        DM_TRY(dm_sleep(ctx, ns));
+    }
+    return has_end && is_too_late(run, due) ? DM_NOT_FOUND : 0;
+}
+
+/* Takes a number from the budget, and in an open loop waits for its time. DM_NOT_FOUND when there are no more. */
+static int turn_take(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *number) {
+    if (!budget_draw(worker, ctx, number)) {
+        return DM_NOT_FOUND;
+    }
+    return worker->run->schedule.rate > 0 ? due_wait(worker, ctx, *number) : 0;
+}
+
+/* The client's next operation and its number: 0, DM_NOT_FOUND when there is none, or a failure. */
+static int operation_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *number, struct wl_op *op) {
+    bool is_replay = worker->run->is_replay;
+    int rc = is_replay ? wl_next(worker->stream, op) : 0;
+    if (rc == 0) {
+        rc = turn_take(worker, ctx, number);
+    }
+    return rc != 0 || is_replay ? rc : wl_next(worker->stream, op);
+}
+
+/* Looks at the resources when nothing measured is under way and nothing more seems to come. If more does come, the next
+ * look replaces this one; what clients do behind the last measured operation is not in it. */
+static void resources_look(struct hx_worker *worker) {
+    struct hx_run *run = worker->run;
+    uint64_t ended = worker->tally->operations;
+    if (run->resource_count > 0 && worker->tally->begun == ended && run->resources_at != ended) {
+        run->resources_at = ended;
+        dm_resources(run->fabric, run->resources, run->resource_count);
+    }
 }
 
 /* This client's first measured operation is about to begin. */
@@ -151,14 +217,22 @@ static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64
     }
 }
 
-static void outcome_note(struct hx_op_stats *stats, uint64_t latency_ns, int outcome) {
+/* What became of an operation that began at `begin_ns` and has just ended; in an open loop it was due at `due_ns`. */
+static void outcome_note(const struct hx_worker *worker, struct dm_ctx *ctx, struct hx_op_stats *stats, uint64_t due_ns,
+                         uint64_t begin_ns, int outcome) {
+    uint64_t now = dm_now(ctx);
     int place = outcome + HX_OUTCOME_ZERO;
     if (dm_unlikely(place < 0 || place >= HX_OUTCOMES)) {
         place = OUTCOME_STRANGE + HX_OUTCOME_ZERO;
     }
     stats->count++;
     stats->outcomes[place]++;
-    dm_hist_record(&stats->latency_ns, latency_ns);
+    if (worker->run->schedule.rate > 0) {
+        dm_hist_record(&stats->latency_ns, now - due_ns);
+        dm_hist_record(&stats->service_ns, now - begin_ns);
+    } else {
+        dm_hist_record(&stats->latency_ns, now - begin_ns);
+    }
 }
 
 static int index_call(struct hx_worker *worker, enum wl_op_kind kind, const struct wl_op *op, uint32_t *entries) {
@@ -185,7 +259,7 @@ static int index_call(struct hx_worker *worker, enum wl_op_kind kind, const stru
     return DM_ERR_UNSUPPORTED;
 }
 
-/* One operation of the index. During warm-up `stats` is NULL and nothing is put down. */
+/* One operation of the index, due at worker->due_ns. During warm-up `stats` is NULL and nothing is put down. */
 static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind kind, const struct wl_op *op,
                   struct hx_op_stats *stats, struct dm_account *account) {
     uint32_t entries = 0;
@@ -196,30 +270,44 @@ static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind 
     uint64_t begin_ns = dm_now(ctx);
     int rc = index_call(worker, kind, op, &entries);
     if (rc != DM_ERR_STOPPED) {
-        outcome_note(stats, dm_now(ctx) - begin_ns, rc);
+        outcome_note(worker, ctx, stats, worker->due_ns, begin_ns, rc);
         stats->entries += entries;
     }
     return rc;
 }
 
-/* The get and the update of a read-modify-write; the update follows unless the get failed, as in YCSB. */
+/* The get and the update of a read-modify-write; the update follows unless the get failed, as in YCSB. It is due when
+ * the get has ended. */
 static int rmw_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op, struct hx_tally *tally) {
-    uint64_t begin_ns = dm_now(ctx);
+    uint64_t begin_ns = dm_now(ctx), due_ns = worker->due_ns;
     int rc = op_run(worker, ctx, WL_GET, op, tally ? &tally->ops[WL_GET] : NULL, tally ? &tally->rmw_get : NULL);
     if (rc >= 0) {
+        worker->due_ns = dm_now(ctx);
         rc = op_run(worker, ctx, WL_UPDATE, op, tally ? &tally->ops[WL_UPDATE] : NULL,
                     tally ? &tally->rmw_update : NULL);
     }
     if (tally && rc != DM_ERR_STOPPED) {
-        outcome_note(&tally->ops[WL_RMW], dm_now(ctx) - begin_ns, rc);
+        outcome_note(worker, ctx, &tally->ops[WL_RMW], due_ns, begin_ns, rc);
     }
     return rc;
+}
+
+/* A measured operation begins. */
+static void begin_note(struct hx_worker *worker, struct dm_ctx *ctx, struct hx_tally *tally) {
+    tally->begun++;
+    if (worker->run->schedule.rate > 0) {
+        uint64_t now = dm_now(ctx), due = worker->due_ns;
+        punctuality_add(&tally->punctuality, &(struct hx_punctuality){due, due, now, now - due});
+    }
 }
 
 /* Runs what the workload asked for, and counts it if it is measured. */
 static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op) {
     struct hx_tally *tally = worker->is_measuring ? worker->tally : NULL;
     struct hx_op_stats *stats = tally ? &tally->ops[op->kind] : NULL;
+    if (tally) {
+        begin_note(worker, ctx, tally);
+    }
     int rc = op->kind == WL_RMW ? rmw_run(worker, ctx, op, tally)
                                 : op_run(worker, ctx, op->kind, op, stats, stats ? &stats->account : NULL);
     if (tally && rc != DM_ERR_STOPPED) {
@@ -227,17 +315,24 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
         tally->operations++;
         tally->succeeded += rc >= 0 ? 1 : 0;
         tally->end_ns = now > tally->end_ns ? now : tally->end_ns;
+        if (worker->run->is_drawn) {
+            resources_look(worker);
+        }
     }
     return rc;
 }
 
 static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
     uint64_t number;
-    while (!dm_stopping(ctx) && budget_draw(worker, ctx, &number)) {
+    while (!dm_stopping(ctx)) {
         struct wl_op op;
-        int rc = wl_next(worker->stream, &op);
+        int rc = operation_draw(worker, ctx, &number, &op);
         if (rc == DM_NOT_FOUND) {
-            return; /* a trace has ended */
+            if (worker->run->is_virtual) {
+                worker->run->is_drawn = true;
+                resources_look(worker);
+            }
+            return;
         }
         if (rc < 0) {
             run_fail(worker, rc, "the workload's next operation", dm_code_text(rc));

@@ -10,6 +10,7 @@
 
 #include "harness/driver.h"
 #include "harness/progress.h"
+#include "harness/schedule.h"
 #include "harness/settings.h"
 
 /* Where clients put their measurements: one a thread in real time, one in all in virtual time, where everything runs
@@ -17,8 +18,9 @@
 struct hx_tally {
     struct hx_op_stats ops[WL_OP_KIND_COUNT]; /* accounts of get and update: without the parts of an RMW */
     struct dm_account rmw_get, rmw_update;
-    uint64_t operations, succeeded;
+    uint64_t begun, operations, succeeded; /* operations are those that have ended */
     uint64_t end_ns;
+    struct hx_punctuality punctuality;
     uint64_t *counters;
 };
 
@@ -35,7 +37,15 @@ struct hx_run {
     struct wl *wl;
     struct hx_progress *progress;
     size_t counter_count;
+    struct hx_schedule schedule;
+    bool is_virtual;
+    bool is_replay; /* clients own their operations, so one without any must not use up the budget */
     uint32_t block; /* operations drawn from the budget at a time */
+    /* In virtual time: what the resources did until the last measured operation had ended. */
+    struct dm_resource *resources;
+    size_t resource_count;
+    uint64_t resources_at; /* operations that had ended when they were looked at; 0: not yet */
+    bool is_drawn;         /* no more operations are begun, but by clients that have drawn already */
     _Atomic uint64_t drawn;
     _Atomic uint64_t begin_ns; /* when the first client began */
     _Atomic uint64_t start_ns; /* when the first measured operation began; UINT64_MAX before */
@@ -51,6 +61,7 @@ struct hx_worker {
     struct wl_stream *stream;
     struct ix_client index;
     uint64_t drawn_next, drawn_left; /* what is left of the block drawn last */
+    uint64_t due_ns;                 /* of an open loop: when its operation is to begin */
     uint64_t version;                /* of the next value it writes */
     bool is_measuring;
     uint64_t *counters_before;

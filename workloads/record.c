@@ -133,6 +133,13 @@ int wl_recorder_close(struct wl_recorder *recorder, struct dm_err *err) {
     return rc;
 }
 
+void wl_recorder_abandon(struct wl_recorder *recorder) {
+    if (recorder != NULL) {
+        unlink(recorder->temporary);
+        recorder_free(recorder);
+    }
+}
+
 struct wl_recorder_stream *wl_recorder_stream_open(struct wl_recorder *recorder, unsigned client) {
     struct wl_recorder_stream *stream = calloc(1, sizeof *stream);
     if (stream != NULL) {

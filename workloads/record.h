@@ -25,6 +25,7 @@ int wl_recorder_open(const char *path, const struct wl_config *config, const str
 /* Completes the file and renames it to its path; after a write error nothing is left, and the code says so. Accepts
  * NULL. */
 int wl_recorder_close(struct wl_recorder *recorder, struct dm_err *err);
+void wl_recorder_abandon(struct wl_recorder *recorder); /* leaves no file; accepts NULL */
 
 /* NULL when out of memory. */
 struct wl_recorder_stream *wl_recorder_stream_open(struct wl_recorder *recorder, unsigned client);

@@ -220,10 +220,7 @@ void wl_close(struct wl *wl) {
     if (wl == NULL) {
         return;
     }
-    struct dm_err err = {0};
-    if (wl_recorder_close(wl->recorder, &err) < 0) {
-        dm_log(DM_LOG_ERROR, "%s", err.text);
-    }
+    wl_recorder_abandon(wl->recorder);
     wl_trace_close(wl->trace);
     wl_replay_close(wl->replay);
     wl_keymap_close(&wl->map);
@@ -253,6 +250,18 @@ void wl_keys_release(struct wl *wl) {
 
 const struct wl_config *wl_effective(const struct wl *wl) {
     return &wl->effective;
+}
+
+uint64_t wl_length(const struct wl *wl) {
+    switch (wl->source) {
+    case SOURCE_TRACE:
+        return wl_trace_summary_of(wl->trace)->requests;
+    case SOURCE_REPLAY:
+        return wl_replay_info(wl->replay)->recorded;
+    case SOURCE_CORE:
+        break;
+    }
+    return 0;
 }
 
 void wl_mix(const struct wl *wl, double share[WL_OP_KIND_COUNT]) {
@@ -337,4 +346,10 @@ int wl_record(struct wl *wl, const char *path, struct dm_err *err) {
         return dm_fail(err, DM_ERR_INVALID, "record %s: this run is being recorded already", path);
     }
     return wl_recorder_open(path, &wl->effective, &info, &wl->recorder, err);
+}
+
+int wl_record_finish(struct wl *wl, struct dm_err *err) {
+    struct wl_recorder *recorder = wl->recorder;
+    wl->recorder = NULL;
+    return wl_recorder_close(recorder, err);
 }

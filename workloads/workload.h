@@ -82,6 +82,9 @@ void wl_keys_release(struct wl *wl);
 /* The settings in force, for the result's configuration (mix, distribution, theta...), as rows of wl_options. */
 const struct wl_config *wl_effective(const struct wl *wl);
 
+/* Operations that there are in all, where a trace or a recording ends; 0: without end. */
+uint64_t wl_length(const struct wl *wl);
+
 /* Share of each operation kind to expect (0 where unknown), and the longest scan. */
 void wl_mix(const struct wl *wl, double share[WL_OP_KIND_COUNT]);
 uint32_t wl_scan_max(const struct wl *wl);
@@ -101,7 +104,11 @@ void wl_done(struct wl_stream *stream, const struct wl_op *op, int outcome);
  */
 void wl_value(uint64_t key, uint64_t version, void *value, uint32_t bytes);
 
-/* Operations drawn by streams opened from here on are written to `path` when wl_close is called. */
+/* Operations drawn by streams opened from here on are written to "path.tmp.<pid>". */
 int wl_record(struct wl *wl, const char *path, struct dm_err *err);
+
+/* Completes the recording, once its streams are closed, and gives it its name; after a failure nothing is left of it. 0
+ * where nothing is recorded. wl_close removes a recording that was not finished. */
+int wl_record_finish(struct wl *wl, struct dm_err *err);
 
 #endif

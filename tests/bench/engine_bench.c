@@ -4,7 +4,7 @@
  * beside a limit probe run in turn with it: the same heap, context switches, three events a verb and copies from random
  * places with prefetch, and nothing else. The ratio is what can be compared between machines.
  *
- *     build/release/bench/engine_bench [rounds]
+ *     build/release/bench/engine_bench [rounds [row]]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,6 +187,7 @@ static int compare_doubles(const void *a, const void *b) {
 int main(int argc, char **argv) {
     unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 3;
     rounds = rounds < 1 ? 1 : rounds > 20 ? 20 : rounds;
+    size_t only = argc > 2 ? strtoul(argv[2], NULL, 10) : 0; /* rows count from 1; 0: all */
     static const struct point points[] = {
         {16, 64, UINT64_C(64) << 20, 3000000},   {16, 1024, UINT64_C(64) << 20, 3000000},
         {640, 64, UINT64_C(64) << 20, 3000000},  {640, 1024, UINT64_C(64) << 20, 3000000},
@@ -195,6 +196,9 @@ int main(int argc, char **argv) {
     };
     printf("clients  bytes  memory MB  engine M/s  probe M/s  ratio (medians of %u rounds)\n", rounds);
     for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+        if (only && i + 1 != only) {
+            continue;
+        }
         double engine[20], limit[20], ratio[20];
         for (unsigned round = 0; round < rounds; round++) {
             engine[round] = engine_rate(points[i]);

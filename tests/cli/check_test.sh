@@ -25,7 +25,8 @@ holds out "WRONG"
 holds out "cannot be explained"
 replay=$(sed -n 's/^  replay: *dmbench //p' out)
 minimum=$(sed -n 's/^  minimum: *dmbench //p' out)
-[ -n "$replay" ] && [ -n "$minimum" ] || fail "no command to replay: $(cat out)"
+[ -n "$replay" ] || fail "no command to replay: $(cat out)"
+[ -n "$minimum" ] || fail "no command for the minimum: $(cat out)"
 # shellcheck disable=SC2086
 expect 3 $minimum
 # shellcheck disable=SC2086

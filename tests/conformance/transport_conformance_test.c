@@ -3,7 +3,7 @@
  * What every transport promises of one-sided verbs, batches, and what is counted of them. The same tests run on every
  * transport that is compiled in.
  */
-#include "tests/conformance/transport_world.h"
+#include "conformance/transport_world.h"
 
 /* ---- addresses and bad batches ---------------------------------------------------------------------------------- */
 
@@ -346,12 +346,18 @@ static void masked_fetch_and_add_keeps_carries_within_fields(void **state) {
     tw_close(&tw);
 }
 
-enum { ADDS = 200 };
+enum { ADDS_VIRTUAL = 200, ADDS_REAL = 5000 };
+
+struct counters {
+    dm_addr words[3];
+    unsigned adds;
+};
 
 static void add_many(struct dm_ctx *ctx, struct tw_client *client) {
-    const dm_addr *words = client->shared;
+    const struct counters *counters = client->shared;
+    const dm_addr *words = counters->words;
     tw_meet(ctx, tw_word(1, dm_addr_space(words[0])), client->count);
-    for (unsigned i = 0; i < ADDS; i++) {
+    for (unsigned i = 0; i < counters->adds; i++) {
         CHECK_EQ(dm_faa(ctx, words[0], 1, NULL), 0);
         CHECK_EQ(dm_masked_faa(ctx, words[1], UINT64_C(0x100000001), UINT64_C(1) << 31, NULL), 0);
         uint64_t seen = 0, old = 0;
@@ -363,20 +369,21 @@ static void add_many(struct dm_ctx *ctx, struct tw_client *client) {
 }
 
 static void check_sums(struct dm_ctx *ctx, struct tw_client *client) {
-    const dm_addr *words = client->shared;
-    uint64_t adds = (uint64_t)TW_CLIENTS * ADDS;
+    const struct counters *counters = client->shared;
+    const dm_addr *words = counters->words;
+    uint64_t adds = (uint64_t)TW_CLIENTS * counters->adds;
     CHECK_EQ(tw_read_word(ctx, words[0]), adds);
     CHECK_EQ(tw_read_word(ctx, words[1]), adds << 32 | adds);
     CHECK_EQ(tw_read_word(ctx, words[2]), 3 * adds);
 }
 
 static void add_many_in(struct tw *tw, enum dm_space space) {
-    dm_addr words[3];
+    struct counters counters = {.adds = tw->info->caps & DM_CAP_VIRTUAL_TIME ? ADDS_VIRTUAL : ADDS_REAL};
     for (unsigned i = 0; i < 3; i++) {
-        words[i] = dm_addr_make(0, space, 64 + 8 * i);
+        counters.words[i] = dm_addr_make(0, space, 64 + 8 * i);
     }
-    tw_run_clients(tw, TW_CLIENTS, false, add_many, words);
-    tw_run_one(tw, check_sums, words);
+    tw_run_clients(tw, TW_CLIENTS, false, add_many, &counters);
+    tw_run_one(tw, check_sums, &counters);
 }
 
 static void atomics_of_many_clients_on_one_word_lose_nothing(void **state) {

@@ -3,7 +3,7 @@
  * What every transport promises of memory: what allocation hands out, what it reports, and how far a read or a write is
  * atomic. The same tests run on every transport that is compiled in.
  */
-#include "tests/conformance/transport_world.h"
+#include "conformance/transport_world.h"
 
 enum { PIECES = 120, OWNERS = TW_CLIENTS };
 
@@ -229,10 +229,11 @@ static void later_pieces_are_spread_chunk_by_chunk(void **state) {
 
 /* ---- atomicity -------------------------------------------------------------------------------------------------- */
 
-enum { OBJECT = 1024, FLIPS_VIRTUAL = 3000, FLIPS_REAL = 60000 };
+enum { OBJECT = 1024, FLIPS_VIRTUAL = 3000, FLIPS_REAL = 200000 };
 
 struct looks {
     uint64_t flips;
+    uint64_t pause_ns;     /* between two accesses at most */
     _Atomic uint64_t torn; /* reads that saw two writes */
 };
 
@@ -243,6 +244,9 @@ static void flip_or_look(struct dm_ctx *ctx, struct tw_client *client) {
     uint64_t words[OBJECT / 8];
     tw_meet(ctx, tw_word(1, 0), client->count);
     for (uint64_t i = 1; i <= looks->flips; i++) {
+        if (looks->pause_ns > 0) {
+            CHECK_EQ(dm_sleep(ctx, dm_prng_below(dm_random(ctx), looks->pause_ns)), 0);
+        }
         if (client->number % 2 == 0) {
             for (unsigned w = 0; w < OBJECT / 8; w++) {
                 words[w] = i << 8 | client->number;
@@ -272,7 +276,7 @@ static void a_line_is_never_torn(void **state) {
 static void larger_objects_are_torn_where_accesses_overlap(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
-    struct looks looks = {.flips = FLIPS_VIRTUAL};
+    struct looks looks = {.flips = FLIPS_VIRTUAL, .pause_ns = 3000}; /* out of step */
     tw_run_clients(&tw, 4, false, flip_or_look, &looks);
     assert_true(looks.torn > 0);
     tw_close(&tw);

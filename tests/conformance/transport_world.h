@@ -124,6 +124,11 @@ static inline void tw_run(struct tw *tw) {
     tw_run_expecting(tw, 0);
 }
 
+static inline void tw_method(struct tw *tw, unsigned node, unsigned method, dm_handler handler, void *arg) {
+    int rc = dm_register(tw->fabric, node, method, handler, arg);
+    assert_int_equal(rc, 0);
+}
+
 /* ---- contexts --------------------------------------------------------------------------------------------------- */
 
 struct tw_client {

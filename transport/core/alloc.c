@@ -105,20 +105,19 @@ static int alloc_on(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32_t 
 static int alloc_anywhere(struct dm_ctx *ctx, uint32_t bytes, uint32_t align, dm_addr *addr) {
     struct dm_fabric *fabric = ctx->fabric;
     unsigned mns = fabric->topology.mns;
-    unsigned *next = fabric->measuring ? &ctx->thread->alloc_node : &fabric->setup_node;
+    bool setup = !fabric->measuring;
+    unsigned node = (setup ? atomic_fetch_add(&fabric->setup_node, 1) : ctx->thread->alloc_node) % mns;
+    if (!setup && cut(&ctx->thread->chunks[node], node, bytes, align, addr)) {
+        return 0;
+    }
     int rc = DM_ERR_NO_MEMORY;
     for (unsigned tries = 0; tries < mns && rc == DM_ERR_NO_MEMORY; tries++) {
-        unsigned node = *next % mns;
-        bool fits = cut(&ctx->thread->chunks[node], node, bytes, align, addr);
-        if (!fabric->measuring || !fits) {
-            *next = (node + 1) % mns;
-        }
-        if (fits) {
-            return 0;
-        }
-        /* The chunk of the node that comes next in turn, so that threads spread as their chunks run out. */
-        node = fabric->measuring ? *next : node;
+        /* In a run the chunk of the node that comes next in turn, so that threads spread as their chunks run out. */
+        node = setup && tries == 0 ? node : (node + 1) % mns;
         rc = alloc_on(ctx, node, bytes, align, addr);
+    }
+    if (!setup) {
+        ctx->thread->alloc_node = node;
     }
     return rc;
 }
@@ -172,11 +171,13 @@ int dm_chip_alloc(struct dm_ctx *ctx, unsigned node, uint32_t bytes, dm_addr *ad
         return DM_ERR_UNSUPPORTED;
     }
     struct dm_node_state *state = &fabric->nodes[node];
-    uint32_t start = (state->chip_allocated + DM_LINE - 1) & ~(uint32_t)(DM_LINE - 1);
-    if (bytes > fabric->topology.chip_bytes || start > fabric->topology.chip_bytes - bytes) {
-        return DM_ERR_NO_MEMORY;
-    }
-    state->chip_allocated = start + bytes;
+    uint32_t taken = atomic_load(&state->chip_allocated), start;
+    do {
+        start = (taken + DM_LINE - 1) & ~(uint32_t)(DM_LINE - 1);
+        if (bytes > fabric->topology.chip_bytes || start > fabric->topology.chip_bytes - bytes) {
+            return DM_ERR_NO_MEMORY;
+        }
+    } while (!atomic_compare_exchange_weak(&state->chip_allocated, &taken, start + bytes));
     *addr = dm_addr_make(node, DM_CHIP, start);
     return 0;
 }

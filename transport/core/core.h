@@ -89,8 +89,8 @@ struct dm_node_state {
     struct dm_method methods[DM_METHOD_MAX + 1];
     uint64_t bytes;             /* DRAM */
     _Atomic uint64_t allocated; /* bump offset of chunks */
-    uint32_t chip_allocated;
-    uint32_t background_next; /* thread of the next background context */
+    _Atomic uint32_t chip_allocated;
+    _Atomic uint32_t background_next; /* thread of the next background context */
 };
 
 struct dm_fabric {
@@ -104,9 +104,9 @@ struct dm_fabric {
     struct dm_ctx *contexts;
     _Atomic uint32_t next_ctx_id;
     _Atomic bool guard; /* of the list of contexts */
-    volatile bool stop; /* set by a signal handler: a lone flag */
+    _Atomic bool stop;  /* set by a signal handler: lock-free */
     bool measuring;
-    unsigned setup_node; /* round robin of set-up allocations */
+    _Atomic unsigned setup_node; /* round robin of set-up allocations */
     _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
     _Atomic uint64_t memory_freed, memory_chunks;
     void *impl; /* the transport's */

@@ -28,8 +28,9 @@
     X(rx_read_mops, "M/s", 0.1, 10000, "reads that a responder NIC serves")                                            \
     X(rx_write_mops, "M/s", 0.1, 10000, "writes and sends that a responder NIC serves")                                \
     X(rx_atomic_mops, "M/s", 0.1, 10000, "atomics on distinct words that a responder NIC serves")                      \
-    X(tx_read_mops, "M/s", 0.1, 10000, "reads and atomics that a requester NIC sends")                                 \
+    X(tx_read_mops, "M/s", 0.1, 10000, "reads that a requester NIC sends")                                             \
     X(tx_write_mops, "M/s", 0.1, 10000, "writes and sends that a requester NIC sends")                                 \
+    X(tx_atomic_mops, "M/s", 0.1, 10000, "atomics that a requester NIC sends")                                         \
     X(atomic_hold_dram_ns, "ns", 1, 1e5, "an atomic unit is held by one atomic on host memory")                        \
     X(atomic_hold_chip_ns, "ns", 1, 1e5, "the same on on-chip memory")                                                 \
     X(chip_bytes, "bytes", 0, 16777216, "on-chip memory that the user may allocate")                                   \

@@ -77,6 +77,10 @@ static int local_open(struct dm_fabric *fabric, struct dm_err *err) {
     local->options = fabric->options;
     local->nodes = nodes;
     local->base_ns = local_clock_ns();
+    /* What there is is the option's to say, as it is the device's elsewhere; a topology may take less. */
+    if (fabric->topology.chip_bytes > local->options->chip_bytes) {
+        fabric->topology.chip_bytes = (uint32_t)local->options->chip_bytes;
+    }
     init_locks(local);
     local->stripes = aligned_alloc(DM_LINE, LOCAL_STRIPES * sizeof(*local->stripes));
     if (!local->stripes) {
@@ -262,6 +266,12 @@ static int local_measure(struct dm_fabric *fabric) {
 }
 
 static const struct dm_opt options[] = {
+    {.name = "chip_bytes",
+     .type = DM_OPT_BYTES,
+     .offset = offsetof(struct local_options, chip_bytes),
+     .initial = "256KiB",
+     .max = 1 << 24,
+     .help = "memory of a node that stands for the on-chip memory of a NIC, at most; 0: none"},
     {.name = "pin",
      .type = DM_OPT_BOOL,
      .offset = offsetof(struct local_options, pin),

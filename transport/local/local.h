@@ -24,6 +24,7 @@ enum {
 
 struct local_options {
     uint64_t yield_every;
+    uint64_t chip_bytes;
     bool pin;
 };
 

@@ -74,6 +74,15 @@ static struct sim_ctx *handler_new(struct sim *sim, unsigned node) {
 void sim_deliver(struct sim *sim, struct sim_op *op) {
     struct sim_call *call = op->call;
     struct sim_node *node = &sim->nodes[call->node];
+    if (dm_unlikely(sim->now >= node->failed_at)) {
+        sim_lose(sim, op);
+        return;
+    }
+    if (dm_unlikely(op->no_effect)) {
+        sim_schedule(sim, op, SIM_COMPLETE, sim->now + sim->costs.propagation);
+        return;
+    }
+    call->status = op->status;
     sim->nodes[op->from].nic.outstanding--;
     sim_op_free(sim, op);
     struct sim_ctx *handler = node->idle_handlers;
@@ -101,6 +110,16 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     struct sim_call *call = op->call;
     struct sim_nic *nic = &sim->nodes[call->node].nic;
     struct sim_nic *requester = &sim->nodes[call->caller->base.node].nic;
+    op->ctx = call->caller;
+    op->thread = sim_thread_of(call->caller);
+    op->from = (uint8_t)call->caller->base.node;
+    op->wait = true;
+    op->status = (int8_t)call->status;
+    requester->outstanding++; /* taken back by the completion */
+    if (dm_unlikely(sim->now >= sim->nodes[call->node].failed_at)) {
+        sim_lose(sim, op);
+        return;
+    }
     uint64_t wire = sim_response_time(costs, DM_VERB_CALL, op->len), at = sim->now + costs->mmio;
     if (op->len > costs->max_inline) {
         at = sim_serve(&nic->pcie_out, at, sim_pcie_time(costs, op->len)) + costs->payload_fetch;
@@ -108,12 +127,41 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     at = sim_pipeline(&nic->tx, at, costs->tx_write) + costs->nic_fixed;
     at = sim_serve(&nic->out, at, wire) + costs->propagation;
     at = sim_receive(&requester->in, at, wire);
-    requester->outstanding++; /* taken back by the completion */
-    op->ctx = call->caller;
-    op->thread = sim_thread_of(call->caller);
-    op->from = (uint8_t)call->caller->base.node;
-    op->wait = true;
     sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
+}
+
+/* The caller of a request that no handler will answer. */
+static void lose_call(struct sim *sim, struct sim_call *call) {
+    struct sim_op *op = sim_op_new(sim);
+    if (!op) {
+        sim->out_of_memory = true;
+        return;
+    }
+    op->kind = DM_VERB_CALL;
+    op->len = 0;
+    op->call = call;
+    sim_respond(sim, op);
+}
+
+void sim_node_fail(struct sim *sim, unsigned which) {
+    struct sim_node *node = &sim->nodes[which];
+    node->failed_at = sim->now < node->failed_at ? sim->now : node->failed_at;
+    for (struct dm_ctx *base = sim->fabric->contexts; base; base = base->all_next) {
+        struct sim_ctx *ctx = (struct sim_ctx *)base;
+        if (base->node != which || !base->background) {
+            continue; /* a foreground context there is not part of the node */
+        }
+        ctx->dead = true;
+        if (ctx->job) {
+            lose_call(sim, ctx->job);
+            ctx->job = NULL;
+        }
+    }
+    for (struct sim_call *call = node->queue_head, *next; call; call = next) {
+        next = call->next;
+        lose_call(sim, call);
+    }
+    node->queue_head = NULL;
 }
 
 /* The set-up phase: the handler runs on the caller's stack, at once and at no cost. */
@@ -142,7 +190,11 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
                             .resp = resp,
                             .resp_len = resp_len};
     if (!base->fabric->measuring) {
-        return call_now(sim, &call);
+        return sim->now >= sim->nodes[node].failed_at ? DM_ERR_PEER : call_now(sim, &call);
+    }
+    struct sim_fate fate = {0};
+    if (dm_unlikely(sim->faults.count > 0)) {
+        fate = sim_meet_fate(sim, ctx, DM_VERB_CALL, node);
     }
     struct sim_op *op = sim_op_new(sim);
     if (!op) {
@@ -154,6 +206,11 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     op->ctx = ctx;
     op->thread = sim_thread_of(ctx);
     op->from = (uint8_t)base->node;
+    op->wait = true;
+    op->status = fate.fails ? DM_ERR_IO : 0;
+    op->no_effect = fate.fails && !fate.lands;
+    op->delayed = fate.delay_ns > 0;
+    op->delay = fate.delay_ns * 1000;
     charge(ctx, sim->costs.post + sim->costs.doorbell);
     ctx->pending = 1;
     ctx->completions++;

@@ -55,8 +55,7 @@ struct sim_op *sim_op_new(struct sim *sim) {
     struct sim_op *op = sim->free_ops;
     sim->free_ops = op->next;
     op->status = 0;
-    op->no_effect = false;
-    op->fence = false;
+    op->no_effect = op->fence = op->delayed = false;
     op->dst = NULL;
     return op;
 }
@@ -79,7 +78,7 @@ unsigned char *sim_payload_new(struct sim *sim, uint32_t bytes) {
     unsigned class = payload_class(bytes);
     unsigned char *payload = sim->payloads[class].free;
     if (payload) {
-        memcpy(&sim->payloads[class].free, payload, sizeof(payload));
+        memcpy(&sim->payloads[class].free, payload, sizeof(void *));
         return payload;
     }
     return malloc(class == SIM_PAYLOAD_CLASSES - 1 ? bytes : (size_t)64 << (2 * class));
@@ -91,7 +90,7 @@ void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes) {
         free(payload);
         return;
     }
-    memcpy(payload, &sim->payloads[class].free, sizeof(payload));
+    memcpy(payload, &sim->payloads[class].free, sizeof(void *));
     sim->payloads[class].free = payload;
 }
 
@@ -123,14 +122,17 @@ static void kick_later(struct sim *sim, struct sim_thread *thread) {
 
 void sim_ready(struct sim *sim, struct sim_ctx *ctx) {
     struct sim_thread *thread = sim_thread_of(ctx);
+    if (dm_unlikely(ctx->dead)) {
+        return;
+    }
     ctx->ready_at = sim->now;
     if (!sim->current && !thread->ready_head && thread->clock <= sim->now) {
         sim->current = ctx;
         return;
     }
-    ctx->base.wait_next = NULL;
-    *(thread->ready_head ? &thread->ready_tail->wait_next : &thread->ready_head) = &ctx->base;
-    thread->ready_tail = &ctx->base;
+    ctx->ready_next = NULL;
+    *(thread->ready_head ? &thread->ready_tail->ready_next : &thread->ready_head) = ctx;
+    thread->ready_tail = ctx;
     kick_later(sim, thread);
 }
 
@@ -158,11 +160,11 @@ static void on_kick(struct sim *sim, struct sim_op *op) {
     struct sim_thread *thread = op->thread;
     sim_op_free(sim, op);
     thread->kick_pending = false;
-    struct dm_ctx *ctx = thread->ready_head;
+    struct sim_ctx *ctx = thread->ready_head;
     if (ctx) {
-        thread->ready_head = ctx->wait_next;
-        ctx->wait_next = NULL;
-        sim->current = (struct sim_ctx *)ctx;
+        thread->ready_head = ctx->ready_next;
+        ctx->ready_next = NULL;
+        sim->current = ctx;
     }
 }
 
@@ -191,6 +193,10 @@ static void dispatch(struct sim *sim, struct sim_op *op) {
         break;
     case SIM_KICK:
         on_kick(sim, op);
+        break;
+    case SIM_FAIL:
+        sim_node_fail(sim, dm_addr_node(op->addr));
+        sim_op_free(sim, op);
         break;
     }
 }
@@ -238,7 +244,13 @@ static struct sim_ctx *next_context(struct sim *sim) {
             wake_all_stopped(sim);
         }
         if (sim->current) {
-            return take_up(sim, sim->current);
+            struct sim_ctx *next = sim->current;
+            if (dm_likely(!next->dead)) {
+                return take_up(sim, next);
+            }
+            sim->current = NULL;
+            kick_later(sim, sim_thread_of(next));
+            continue;
         }
         if (sim->root_taken) {
             sim->root_taken = false;
@@ -299,6 +311,8 @@ static void start_now(struct sim *sim, struct sim_ctx *ctx) {
 static void sim_start(struct dm_ctx *base) {
     struct sim *sim = sim_of(base->fabric);
     struct sim_ctx *ctx = (struct sim_ctx *)base;
+    bool is_client = base->fabric->measuring && !base->background && base->node >= sim->memory_nodes;
+    ctx->client = is_client ? sim->next_client++ : SIM_ANY;
     if (base->background && !base->fabric->measuring) {
         ctx->idle_next = sim->deferred;
         sim->deferred = ctx;
@@ -322,8 +336,7 @@ static int sim_run(struct dm_fabric *fabric, struct dm_err *err) {
     }
     if (sim->foreground > 0) {
         return dm_fail(err, DM_ERR_IO, "sim: %llu contexts wait for one another for ever at %llu ns",
-                       (unsigned long long)sim->foreground,
-                       (unsigned long long)((sim->now - sim->base) / 1000));
+                       (unsigned long long)sim->foreground, (unsigned long long)((sim->now - sim->base) / 1000));
     }
     return fabric->stop ? dm_fail(err, DM_ERR_STOPPED, "stopped") : 0;
 }
@@ -404,10 +417,44 @@ static uint64_t sim_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, u
     return found;
 }
 
+struct sim_fate sim_meet_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node) {
+    struct sim_fate fate = sim_faults_draw(&sim->faults, ctx->client, ++ctx->verbs_begun, kind, node);
+    if (fate.stops && fate.stop_ns == 0) {
+        ctx->dead = true;
+        sim->foreground -= !ctx->base.background;
+        sim_suspend(ctx);
+    } else if (fate.stops) {
+        /* Verbs already sent may complete meanwhile: they must not wake it, and their status is kept. */
+        ctx->pending++;
+        int rc = sim_sleep(&ctx->base, fate.stop_ns);
+        ctx->pending--;
+        ctx->status = ctx->status ? ctx->status : rc;
+    }
+    return fate;
+}
+
+/* The failures of nodes that the rules ask for, from now on. */
+static int schedule_failures(struct sim *sim) {
+    for (uint32_t i = 0; i < sim->faults.count; i++) {
+        const struct sim_fault *rule = &sim->faults.rules[i];
+        if (rule->kind == SIM_FAULT_FAIL) {
+            struct sim_op *op = sim_op_new(sim);
+            if (!op) {
+                return DM_ERR_NO_MEMORY;
+            }
+            op->addr = dm_addr_make((unsigned)rule->node, DM_DRAM, 0);
+            sim_schedule(sim, op, SIM_FAIL, sim->now + rule->ns * 1000);
+        }
+    }
+    return 0;
+}
+
 static int sim_measure(struct dm_fabric *fabric) {
     struct sim *sim = sim_of(fabric);
-    if (sim->base == 0) {
+    if (!sim->measured) {
+        sim->measured = true;
         sim->base = sim->now;
+        DM_TRY(schedule_failures(sim));
     }
     while (sim->deferred) {
         struct sim_ctx *ctx = sim->deferred;
@@ -445,13 +492,26 @@ static const struct dm_opt options[] = {
      .initial = "0",
      .max = 1e9,
      .help = "time added to that over which the lines of a write land"},
+    {.name = "faults",
+     .type = DM_OPT_STRING,
+     .offset = offsetof(struct sim_options, faults),
+     .initial = "",
+     .help = "what goes wrong, as in stop:client=3,verb=120,for=50us; fail:node=0,at=5ms; delay:p=0.01,by=10us; "
+             "error:client=1,verb=7"},
+    {.name = "peer_timeout",
+     .type = DM_OPT_DURATION,
+     .offset = offsetof(struct sim_options, peer_timeout_ns),
+     .initial = "1ms",
+     .min = 1,
+     .max = 1e12,
+     .help = "time until a verb or call to a node that has failed completes in error"},
     DM_OPT_END,
 };
 
 const struct dm_transport_ops dm_transport_sim = {
     .info = {.name = "sim",
              .summary = "deterministic discrete-event model of an RDMA fabric, in virtual time",
-             .caps = DM_CAP_VIRTUAL_TIME | DM_CAP_MASKED_ATOMICS | DM_CAP_CHIP_MEMORY | DM_CAP_PROFILE,
+             .caps = DM_CAP_VIRTUAL_TIME | DM_CAP_MASKED_ATOMICS | DM_CAP_CHIP_MEMORY | DM_CAP_PROFILE | DM_CAP_FAULTS,
              .options = options},
     .options_bytes = sizeof(struct sim_options),
     .ctx_bytes = sizeof(struct sim_ctx),

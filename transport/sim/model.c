@@ -35,6 +35,7 @@ void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
         .max_rd_atomic = (uint32_t)p->max_rd_atomic,
         .tx_read = ps_per_op(p->tx_read_mops),
         .tx_write = ps_per_op(p->tx_write_mops),
+        .tx_atomic = ps_per_op(p->tx_atomic_mops),
         .rx_read = ps_per_op(p->rx_read_mops),
         .rx_write = ps_per_op(p->rx_write_mops),
         .rx_atomic = ps_per_op(p->rx_atomic_mops),
@@ -74,7 +75,9 @@ uint64_t sim_qp_factor_1024(const struct sim_costs *costs, uint32_t queue_pairs)
 }
 
 uint64_t sim_tx_time(const struct sim_costs *costs, enum dm_verb_kind kind) {
-    return kind == DM_VERB_WRITE || kind == DM_VERB_CALL ? costs->tx_write : costs->tx_read;
+    return kind == DM_VERB_READ                            ? costs->tx_read
+           : kind == DM_VERB_WRITE || kind == DM_VERB_CALL ? costs->tx_write
+                                                           : costs->tx_atomic;
 }
 
 uint64_t sim_rx_time(const struct sim_costs *costs, enum dm_verb_kind kind) {

@@ -16,7 +16,7 @@ struct sim_costs {
     uint64_t mmio, propagation, nic_fixed, pcie_read, pcie_write, payload_fetch;
     uint64_t link_byte_1024, pcie_byte_1024;
     uint32_t mtu, header_bytes, read_overhead_bytes, max_inline, max_rd_atomic;
-    uint64_t tx_read, tx_write, rx_read, rx_write, rx_atomic;
+    uint64_t tx_read, tx_write, tx_atomic, rx_read, rx_write, rx_atomic;
     uint64_t hold_dram, hold_chip;
     uint32_t atomic_slots, processing_units;
     uint32_t wqe_entries;
@@ -34,6 +34,11 @@ uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, ui
 
 /* Time on PCIe. */
 uint64_t sim_pcie_time(const struct sim_costs *costs, uint32_t bytes);
+
+/* Of the payload, what the last packet on the wire carries at most. */
+static inline uint32_t sim_packet_bytes(const struct sim_costs *costs, uint32_t payload_bytes) {
+    return payload_bytes < costs->mtu ? payload_bytes : costs->mtu;
+}
 
 /* Service times for all verbs of a NIC grow by this factor (times 1024) when it holds more queue pairs than it caches.
  */

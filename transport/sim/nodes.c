@@ -69,6 +69,7 @@ static int nic_init(struct sim *sim, unsigned node) {
 
 static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     const struct dm_topology *topology = &sim->fabric->topology;
+    sim->nodes[node].failed_at = SIM_NEVER;
     DM_TRY(nic_init(sim, node));
     if (node < sim->memory_nodes && memory_map(&sim->nodes[node].dram, topology->mn_bytes) < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY,
@@ -81,7 +82,7 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     struct dm_node_state *state = &sim->fabric->nodes[node];
     for (unsigned i = 0; i < state->thread_count; i++) {
         struct sim_thread *thread = (struct sim_thread *)state->threads[i];
-        thread->unit = (uint16_t)((node * 131 + i) % sim->costs.processing_units);
+        thread->unit = (uint16_t)(dm_mix64((uint64_t)node << 32 | i) % sim->costs.processing_units);
         thread->qps = calloc(sim->memory_nodes, sizeof(*thread->qps));
         if (!thread->qps) {
             return DM_ERR_NO_MEMORY;
@@ -101,6 +102,8 @@ int sim_open(struct dm_fabric *fabric, struct dm_err *err) {
     sim->memory_nodes = fabric->topology.mns + fabric->topology.servers;
     sim->lines = dm_prng_stream(fabric->config.seed, "line order", 0);
     sim_costs_init(&sim->costs, fabric->profile);
+    DM_TRY(sim_faults_parse(&sim->faults, sim->options->faults, &fabric->topology, err));
+    sim->faults.prng = dm_prng_stream(fabric->config.seed, "faults", 0);
     /* What the device has is the profile's to say; a topology may take less. */
     uint32_t chip = (uint32_t)fabric->profile->chip_bytes;
     fabric->topology.chip_bytes = fabric->topology.chip_bytes < chip ? fabric->topology.chip_bytes : chip;

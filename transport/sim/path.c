@@ -34,12 +34,26 @@ void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at) {
         service = scaled(service, costs->wqe_miss_1024);
     }
     bool carries = op->kind == DM_VERB_WRITE || op->kind == DM_VERB_CALL;
+    uint64_t behind = 0; /* from the first packet's being there to the last one's */
     if (carries && op->len > costs->max_inline) {
-        at = sim_serve(&nic->pcie_out, at, sim_pcie_time(costs, op->len)) + costs->payload_fetch;
+        uint64_t fetch = sim_pcie_time(costs, op->len);
+        at = sim_serve(&nic->pcie_out, at, fetch) + costs->payload_fetch;
+        behind = fetch - sim_pcie_time(costs, sim_packet_bytes(costs, op->len));
     }
-    at = sim_pipeline(&nic->tx, at, service) + costs->nic_fixed;
-    at = sim_serve(&nic->out, at, sim_request_time(costs, op->kind, op->len));
-    sim_schedule(sim, op, SIM_ARRIVE, at + costs->propagation);
+    at = sim_pipeline(&nic->tx, at - behind, service) + costs->nic_fixed;
+    uint64_t wire = sim_request_time(costs, op->kind, op->len);
+    uint64_t packet = carries ? sim_request_time(costs, op->kind, sim_packet_bytes(costs, op->len)) : wire;
+    at = sim_stream(&nic->out, at, at + behind, wire, packet) + costs->propagation;
+    if (dm_unlikely(op->delayed)) {
+        at += op->delay;
+    }
+    if (dm_unlikely(sim->faults.count > 0) && op->kind != DM_VERB_CALL) {
+        /* What is delayed on a reliable connection holds up what is behind it. */
+        uint64_t *last = &op->ctx->lanes[dm_addr_node(op->addr)].last_arrival;
+        at = at > *last ? at : *last;
+        *last = at;
+    }
+    sim_schedule(sim, op, SIM_ARRIVE, at);
 }
 
 static bool must_wait(const struct sim *sim, const struct sim_qp *qp, const struct sim_op *op) {
@@ -116,9 +130,12 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
 }
 
 /* The set-up phase: at once, in order, at no cost. */
-static void commit_now(struct sim *sim, struct dm_ctx *ctx) {
+static int commit_now(struct sim *sim, struct dm_ctx *ctx) {
     for (uint32_t i = 0; i < ctx->batch_count; i++) {
         const struct dm_verb *verb = &ctx->batch[i];
+        if (sim->now >= sim->nodes[dm_addr_node(verb->addr)].failed_at) {
+            return DM_ERR_PEER;
+        }
         struct sim_memory *memory = sim_memory_at(sim, verb->addr);
         uint64_t offset = dm_addr_offset(verb->addr);
         if (verb->kind == DM_VERB_READ) {
@@ -130,6 +147,22 @@ static void commit_now(struct sim *sim, struct dm_ctx *ctx) {
             sim_memory_atomic(sim, memory, &op);
         }
     }
+    return 0;
+}
+
+/* A verb that fails takes those behind it on its queue pair with it. `broken` are the batch's nodes for which that
+ * happened. */
+static void apply_fate(struct sim_op *op, struct sim_fate fate, uint64_t *broken) {
+    unsigned node = dm_addr_node(op->addr);
+    uint64_t bit = UINT64_C(1) << node % 64;
+    bool flushed = broken[node / 64] & bit;
+    if (flushed || fate.fails) {
+        op->status = DM_ERR_IO;
+        op->no_effect = flushed || !fate.lands;
+        broken[node / 64] |= bit;
+    }
+    op->delayed = fate.delay_ns > 0;
+    op->delay = fate.delay_ns * 1000;
 }
 
 int sim_commit(struct dm_ctx *base, bool wait) {
@@ -137,15 +170,21 @@ int sim_commit(struct dm_ctx *base, bool wait) {
     struct sim *sim = sim_of(base->fabric);
     struct sim_thread *thread = sim_thread_of(ctx);
     if (!base->fabric->measuring) {
-        commit_now(sim, base);
-        return 0;
+        return commit_now(sim, base);
     }
-    uint64_t nodes_seen = 0;
+    uint64_t nodes_seen = 0, broken[4] = {0};
     for (uint32_t i = 0; i < base->batch_count; i++) {
+        struct sim_fate fate = {0};
+        if (dm_unlikely(sim->faults.count > 0)) {
+            fate = sim_meet_fate(sim, ctx, base->batch[i].kind, dm_addr_node(base->batch[i].addr));
+        }
         struct sim_op *op = op_of_verb(sim, ctx, &base->batch[i], wait);
         if (!op) {
             sim->out_of_memory = true;
             return DM_ERR_NO_MEMORY;
+        }
+        if (dm_unlikely(sim->faults.count > 0)) {
+            apply_fate(op, fate, broken);
         }
         uint64_t bit = UINT64_C(1) << (dm_addr_node(op->addr) % 64);
         uint64_t work = sim->costs.post + (nodes_seen & bit ? 0 : sim->costs.doorbell);
@@ -163,6 +202,12 @@ int sim_commit(struct dm_ctx *base, bool wait) {
         } else {
             enqueue(sim, op, thread->clock);
         }
+    }
+    if (dm_unlikely(wait && ctx->pending == 0)) {
+        /* All came back while the client stood still half-way. */
+        int status = ctx->status;
+        ctx->status = 0;
+        return status;
     }
     return wait ? sim_suspend(ctx) : 0;
 }
@@ -192,28 +237,49 @@ static uint64_t lines_touched(const struct sim_op *op) {
     return (offset + op->len - 1) / DM_LINE - offset / DM_LINE + 1;
 }
 
-/* Sets when the lines of a read or write are sampled or land: [begin, end]. */
+/* Sets when the lines of a read or write are sampled or land: [begin, end], where the last one is due at `at`. */
 static void set_window(struct sim *sim, struct sim_op *op, uint64_t at) {
-    uint64_t extra = op->kind == DM_VERB_READ ? sim->options->read_window_ns : sim->options->write_window_ns;
+    uint64_t *last = &op->ctx->lanes[dm_addr_node(op->addr)].last_effect;
     uint64_t lines = lines_touched(op);
-    op->begin = at;
-    op->end = at;
+    op->begin = op->end = at;
     if (lines > 1) {
-        op->end += sim_pcie_time(&sim->costs, (uint32_t)lines * DM_LINE) + extra * 1000;
+        uint64_t window = sim_pcie_time(&sim->costs, (uint32_t)lines * DM_LINE);
+        uint64_t extra = op->kind == DM_VERB_READ ? sim->options->read_window_ns : sim->options->write_window_ns;
+        op->begin = at > sim->now + window ? at - window : sim->now;
+        op->end += extra * 1000;
         op->line_seed = dm_prng_u64(&sim->lines);
     }
+    if (*last >= op->begin) {
+        uint64_t later = *last + 1 - op->begin;
+        op->begin += later;
+        op->end += later;
+    }
+    *last = op->end;
+}
+
+/* A payload's way into host memory. `at`: its last packet is there; the first came earlier by what they took on the
+ * wire. */
+static uint64_t into_host(const struct sim_costs *costs, struct sim_nic *nic, uint64_t at, uint32_t len) {
+    uint32_t packet = sim_packet_bytes(costs, len);
+    uint64_t behind = len > packet ? sim_wire_time(costs, len, 0) - sim_wire_time(costs, packet, 0) : 0;
+    return sim_stream(&nic->pcie_in, at > behind ? at - behind : 0, at, sim_pcie_time(costs, len),
+                      sim_pcie_time(costs, packet));
 }
 
 void sim_arrive(struct sim *sim, struct sim_op *op) {
     const struct sim_costs *costs = &sim->costs;
     unsigned node = op->kind == DM_VERB_CALL ? op->call->node : dm_addr_node(op->addr);
     struct sim_nic *nic = &sim->nodes[node].nic;
+    if (dm_unlikely(sim->now >= sim->nodes[node].failed_at)) {
+        sim_lose(sim, op);
+        return;
+    }
     uint64_t at = sim_receive(&nic->in, sim->now, sim_request_time(costs, op->kind, op->len));
     enum dm_verb_kind kind = op->kind;
     struct sim_server *pipeline = is_atomic(kind) ? &nic->atomic : &nic->rx;
     at = sim_pipeline(pipeline, at, scaled(sim_rx_time(costs, kind), nic->factor_1024)) + costs->nic_fixed;
     if (kind == DM_VERB_CALL) {
-        at = sim_serve(&nic->pcie_in, at, sim_pcie_time(costs, op->len)) + costs->pcie_write;
+        at = into_host(costs, nic, at, op->len) + costs->pcie_write;
         sim_schedule(sim, op, SIM_DELIVER, at);
         return;
     }
@@ -221,20 +287,14 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
     at = *unit > at ? *unit : at;
     if (kind == DM_VERB_READ) {
         uint64_t service = sim_pcie_time(costs, op->len + costs->read_overhead_bytes);
-        at = sim_serve(&nic->pcie_out, at, service);
-        /* The fetch of the lines ends when the data is there. */
-        uint64_t fetch = sim_pcie_time(costs, (uint32_t)lines_touched(op) * DM_LINE);
-        at += costs->pcie_read > fetch ? costs->pcie_read - fetch : 0;
+        at = sim_serve(&nic->pcie_out, at, service) + costs->pcie_read;
     } else if (kind == DM_VERB_WRITE) {
-        at = sim_serve(&nic->pcie_in, at, sim_pcie_time(costs, op->len)) + costs->pcie_write;
+        at = into_host(costs, nic, at, op->len) + costs->pcie_write;
     } else {
         at = take_unit(sim, nic, op, at, unit);
     }
-    uint64_t *last = &op->ctx->lanes[node].last_effect;
-    at = *last >= at ? *last + 1 : at;
     set_window(sim, op, at);
-    *last = op->end;
-    sim_schedule(sim, op, SIM_EFFECT, at);
+    sim_schedule(sim, op, SIM_EFFECT, op->begin);
 }
 
 void sim_effect(struct sim *sim, struct sim_op *op) {
@@ -243,10 +303,18 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
     struct sim_memory *memory = sim_memory_at(sim, op->addr);
     uint64_t wire = sim_response_time(costs, op->kind, op->len);
     uint64_t sent;
-    if (op->kind == DM_VERB_READ) {
+    if (dm_unlikely(sim->now >= sim->nodes[node].failed_at)) {
+        sim_lose(sim, op);
+        return;
+    }
+    if (dm_unlikely(op->no_effect)) {
+        sent = op->end;
+    } else if (op->kind == DM_VERB_READ) {
         sim_memory_read(sim, memory, op);
-        sent = sim_serve(&sim->nodes[node].nic.out, sim->now, wire);
-        sent = sent > op->end ? sent : op->end;
+        uint32_t packet = sim_packet_bytes(costs, op->len);
+        uint64_t fetched = op->begin + sim_pcie_time(costs, packet);
+        sent = sim_stream(&sim->nodes[node].nic.out, fetched < op->end ? fetched : op->end, op->end, wire,
+                          sim_response_time(costs, DM_VERB_READ, packet));
     } else {
         if (op->kind == DM_VERB_WRITE) {
             sim_memory_write(sim, memory, op);
@@ -258,8 +326,21 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
     }
     struct sim_nic *requester = &sim->nodes[op->from].nic;
     uint64_t at = sent + costs->nic_fixed + costs->propagation;
-    at = op->kind == DM_VERB_READ ? sim_receive(&requester->in, at, wire) : at;
+    if (op->kind == DM_VERB_READ) {
+        at = into_host(costs, requester, sim_receive(&requester->in, at, wire), op->len);
+    }
     sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
+}
+
+void sim_lose(struct sim *sim, struct sim_op *op) {
+    op->status = DM_ERR_PEER;
+    sim_schedule(sim, op, SIM_COMPLETE, sim->now + sim->options->peer_timeout_ns * 1000);
+}
+
+/* The first failure of what a context waits for is what its wait returns; of what it does not, its next commit. */
+static void report_failure(struct sim_ctx *ctx, const struct sim_op *op) {
+    int *report = op->wait ? &ctx->status : &ctx->base.pending_error;
+    *report = *report ? *report : op->status;
 }
 
 void sim_complete(struct sim *sim, struct sim_op *op) {
@@ -280,6 +361,9 @@ void sim_complete(struct sim *sim, struct sim_op *op) {
     if (op->kind == DM_VERB_WRITE) {
         sim_payload_free(sim, op->payload, op->len);
         op->payload = NULL;
+    }
+    if (dm_unlikely(op->status)) {
+        report_failure(ctx, op);
     }
     bool wait = op->wait;
     sim_op_free(sim, op);

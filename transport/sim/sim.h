@@ -11,6 +11,7 @@
 
 #include "common/heap.h"
 #include "transport/core/core.h"
+#include "transport/sim/faults.h"
 #include "transport/sim/model.h"
 
 enum sim_order { SIM_ASCENDING, SIM_RANDOM, SIM_DESCENDING };
@@ -18,6 +19,8 @@ enum sim_order { SIM_ASCENDING, SIM_RANDOM, SIM_DESCENDING };
 struct sim_options {
     unsigned read_line_order, write_line_order; /* enum sim_order */
     uint64_t read_window_ns, write_window_ns;   /* added to the time over which lines are sampled or land */
+    const char *faults;                         /* rules, see faults.h */
+    uint64_t peer_timeout_ns;                   /* until a verb to a failed node completes in error */
 };
 
 /* A FIFO resource: whoever comes at `at` is served after all who came before. */
@@ -33,6 +36,14 @@ static inline uint64_t sim_serve(struct sim_server *server, uint64_t at, uint64_
     server->waited += start + service - at;
     server->served++;
     return start + service;
+}
+
+/* A resource that a message crosses packet by packet: it can begin with the first packet (there at `first`), and cannot
+ * end before the last one (there at `last`) has crossed, which takes `packet`. */
+static inline uint64_t sim_stream(struct sim_server *server, uint64_t first, uint64_t last, uint64_t service,
+                                  uint64_t packet) {
+    uint64_t end = sim_serve(server, first, service);
+    return end > last + packet ? end : last + packet;
 }
 
 /* A pipeline: limits the rate, while the time through it is part of the NIC's fixed latency. Returns when it lets the
@@ -63,18 +74,22 @@ enum sim_stage {
     SIM_RESPOND, /* the handler's core has posted the response */
     SIM_WAKE,    /* a context becomes ready (started, slept, handed a mutex) */
     SIM_KICK,    /* a core has finished what it did and takes the next ready context */
+    SIM_FAIL,    /* a node fails */
 };
 
 /* Two cache lines; the first has what every stage needs. */
 struct sim_op {
     enum sim_stage stage : 8;
     enum dm_verb_kind kind : 8;
-    bool wait, fence;
-    uint32_t tag; /* its place in the pool */
+    bool wait : 1, fence : 1;
+    bool listed : 1;    /* in its memory's reads or writes */
+    bool no_effect : 1; /* it fails before it reaches memory */
+    bool delayed : 1;   /* `delay` holds */
+    int8_t status;      /* what its completion reports: 0 or a failure */
+    uint32_t tag;       /* its place in the pool */
     uint32_t len;
     uint16_t unit;             /* processing unit at the responder */
     uint8_t from;              /* the requester's node */
-    bool listed;               /* in its memory's reads or writes */
     struct sim_ctx *ctx;       /* of a KICK: unused */
     struct sim_thread *thread; /* whose queue pair it uses; of a KICK: the core */
     dm_addr addr;
@@ -91,8 +106,7 @@ struct sim_op {
         struct sim_call *call;
     };
     uint32_t list_index; /* in its memory's reads or writes while listed */
-    int16_t status;      /* what its completion reports: 0 or a failure */
-    bool no_effect;      /* it fails before it reaches memory */
+    uint64_t delay;      /* on its way, beside what the model says */
 };
 
 struct sim_call {
@@ -103,7 +117,7 @@ struct sim_call {
     const void *req;
     void *resp;
     uint32_t req_len, *resp_len;
-    int rc;
+    int rc, status; /* the handler's value; what the fabric reports */
 };
 
 /* A queue pair's send side: verbs that may not go yet, in order. */
@@ -116,7 +130,7 @@ struct sim_thread {
     struct dm_thread base;
     uint64_t clock; /* up to when this core has worked */
     uint64_t busy, waited, served;
-    struct dm_ctx *ready_head, *ready_tail;
+    struct sim_ctx *ready_head, *ready_tail;
     bool kick_pending;
     struct sim_qp *qps; /* one a memory-bearing node */
     uint16_t unit;      /* processing unit that its queue pairs use at every responder */
@@ -134,10 +148,14 @@ struct sim_ctx {
     uint32_t completions; /* to be paid for at the next resume */
     int status;           /* what the wait returns */
     uint64_t ready_at;
-    struct sim_lane *lanes; /* one a memory-bearing node */
-    struct sim_call *job;    /* of a handler context */
+    struct sim_ctx *ready_next; /* not wait_next: a stopped waiter is still in its waitlist */
+    struct sim_lane *lanes;     /* one a memory-bearing node */
+    struct sim_call *job;       /* of a handler context */
     struct sim_ctx *idle_next;
-    uint64_t slice; /* work since the last switch, of background contexts */
+    int64_t client;       /* number of a foreground context of a compute node, or SIM_ANY */
+    uint64_t verbs_begun; /* for faults */
+    bool dead;            /* stopped for good: nothing resumes it */
+    uint64_t slice;       /* work since the last switch, of background contexts */
 };
 
 /* Memory of one space of one node and the accesses in progress on it. */
@@ -150,11 +168,14 @@ struct sim_memory {
     uint32_t read_count, write_count, read_capacity, write_capacity;
 };
 
+#define SIM_NEVER UINT64_MAX
+
 struct sim_node {
     struct sim_nic nic;
     struct sim_memory dram, chip;
     struct sim_ctx *idle_handlers, *inline_handler;
     uint32_t handler_count;
+    uint64_t failed_at;                       /* SIM_NEVER, or from when nothing answers */
     struct sim_call *queue_head, *queue_tail; /* requests that wait for a handler context */
 };
 
@@ -176,12 +197,14 @@ struct sim {
         unsigned char *free; /* each begins with the address of the next */
     } payloads[SIM_PAYLOAD_CLASSES];
     struct dm_prng lines; /* order of lines */
+    struct sim_faults faults;
+    int64_t next_client;
     struct dm_coro main;
     struct sim_ctx *current;
     struct sim_ctx *deferred; /* background contexts that wait for the end of the set-up phase */
     uint64_t foreground;      /* contexts that the run waits for */
     uint64_t async;           /* unsignalled verbs in flight */
-    bool stop_seen, out_of_memory;
+    bool stop_seen, out_of_memory, measured;
     uint64_t events;
 };
 
@@ -204,6 +227,12 @@ void sim_arrive(struct sim *sim, struct sim_op *op);
 void sim_effect(struct sim *sim, struct sim_op *op);
 void sim_complete(struct sim *sim, struct sim_op *op);
 
+/* What a verb meets at a node that has failed: nothing, until the requester gives up. */
+void sim_lose(struct sim *sim, struct sim_op *op);
+
+/* How the faults treat the context's next verb. The context may stop here, for a while or for good. */
+struct sim_fate sim_meet_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node);
+
 /* nodes.c */
 int sim_open(struct dm_fabric *fabric, struct dm_err *err);
 void sim_close(struct dm_fabric *fabric);
@@ -216,6 +245,9 @@ int sim_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req
              uint32_t *resp_len);
 void sim_deliver(struct sim *sim, struct sim_op *op);
 void sim_respond(struct sim *sim, struct sim_op *op);
+
+/* The node fails now: its handlers and background contexts never go on, and those who called it hear nothing. */
+void sim_node_fail(struct sim *sim, unsigned node);
 
 /* engine.c */
 /* NULL when out of memory. dst, payload, status, listed and no_effect are 0; the caller sets what it uses beside. */

@@ -53,6 +53,9 @@ static void record(const struct wl_config *config, const char *path, struct wl_o
     assert_int_equal(wl_record(wl, path, &err), 0);
     assert_int_equal(wl_record(wl, path, &err), DM_ERR_INVALID);
     draw(wl, ops);
+    if (wl_record_finish(wl, &err) != 0) {
+        fail_msg("%s", err.text);
+    }
     wl_close(wl);
 }
 
@@ -157,6 +160,7 @@ static void a_recorded_trace_replays(void **state) {
         assert_int_equal(wl_next(stream, &recorded[i]), 0);
     }
     wl_stream_close(stream);
+    assert_int_equal(wl_record_finish(wl, NULL), 0);
     wl_close(wl);
     wl = open_well(&(struct wl_config){.replay = file_path("run")}, 1, 1);
     uint64_t count = 0;

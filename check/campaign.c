@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The seeds of a campaign over processes. Children take the next seed from shared memory and write one record a seed
+ * into one pipe; a record is short enough to be written at once. Seeds below one that failed are still finished, so
+ * that the seed told is the same however many processes there were.
+ */
+#include "check/campaign.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { JOBS_MAX = 256 };
+
+/* What all processes see. */
+struct shared {
+    _Atomic uint64_t taken; /* seeds given out */
+    _Atomic uint64_t limit; /* seeds from here on are not begun: the lowest that failed, or UINT64_MAX */
+};
+
+struct record {
+    uint64_t seed;
+    int rc; /* < 0: the world could not be run, text says why */
+    enum ck_fault fault;
+    uint64_t operations;
+    uint64_t counters[CK_COUNTERS_MAX];
+    char text[400];
+};
+static_assert(sizeof(struct record) <= PIPE_BUF, "a record must be written at once");
+
+struct worker {
+    const struct ck_campaign *campaign;
+    struct shared *shared;
+    uint64_t begin_ns;
+    struct ck_world *world;
+    struct ck_result *kept; /* NULL in a child */
+};
+
+static uint64_t host_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* The next seed to run; false when there is none. */
+static bool seed_take(const struct worker *worker, uint64_t *seed) {
+    const struct ck_campaign *campaign = worker->campaign;
+    if (campaign->time_ns > 0 && host_ns() - worker->begin_ns >= campaign->time_ns) {
+        return false;
+    }
+    uint64_t number = atomic_fetch_add(&worker->shared->taken, 1);
+    *seed = campaign->first_seed + number;
+    return (campaign->seeds == 0 || number < campaign->seeds) && *seed < atomic_load(&worker->shared->limit);
+}
+
+static void limit_lower(struct shared *shared, uint64_t seed) {
+    uint64_t limit = atomic_load(&shared->limit);
+    while (seed < limit && !atomic_compare_exchange_weak(&shared->limit, &limit, seed)) {
+    }
+}
+
+static void seed_run(struct worker *worker, uint64_t seed, struct record *record) {
+    struct dm_err err = {0};
+    struct ck_result result = {.is_virtual = false};
+    struct ck_part part;
+    *record = (struct record){.seed = seed};
+    record->rc = ck_world_draw(&worker->campaign->request, seed, worker->world, &err);
+    if (record->rc == 0) {
+        ck_part_whole(worker->world, &part);
+        record->rc = ck_run(worker->world, &part, &result, &err);
+    }
+    if (record->rc < 0) {
+        snprintf(record->text, sizeof(record->text), "%s", err.text);
+    } else {
+        record->fault = result.verdict.fault;
+        record->operations = result.history.op_count;
+        memcpy(record->counters, result.counters, sizeof(record->counters));
+        snprintf(record->text, sizeof(record->text), "%s", result.verdict.text);
+    }
+    if (record->rc < 0 || record->fault != CK_RIGHT) {
+        limit_lower(worker->shared, seed);
+    }
+    if (worker->kept && record->rc == 0 && record->fault != CK_RIGHT) {
+        *worker->kept = result;
+    } else {
+        ck_result_fini(&result);
+    }
+    ck_world_fini(worker->world);
+}
+
+/* ---- summing up ------------------------------------------------------------------------------------------------- */
+
+struct totals {
+    const struct ck_campaign *campaign;
+    struct ck_summary *summary;
+    uint64_t unrun_seed; /* the lowest whose world could not be run */
+    int unrun_rc;
+    char unrun_text[400];
+};
+
+static void record_add(struct totals *totals, const struct record *record) {
+    struct ck_summary *summary = totals->summary;
+    if (record->rc < 0) {
+        if (totals->unrun_rc == 0 || record->seed < totals->unrun_seed) {
+            totals->unrun_seed = record->seed;
+            totals->unrun_rc = record->rc;
+            memcpy(totals->unrun_text, record->text, sizeof(totals->unrun_text));
+        }
+        return;
+    }
+    summary->seeds++;
+    if (totals->campaign->on_seed) {
+        totals->campaign->on_seed(totals->campaign->arg, summary->seeds);
+    }
+    summary->operations += record->operations;
+    for (size_t i = 0; i < CK_COUNTERS_MAX; i++) {
+        summary->counters[i] += record->counters[i];
+    }
+    if (record->fault != CK_RIGHT && (!summary->has_failed || record->seed < summary->failed_seed)) {
+        summary->has_failed = true;
+        summary->failed_seed = record->seed;
+        summary->verdict = (struct ck_verdict){.fault = record->fault, .op = CK_NO_OP};
+        snprintf(summary->verdict.text, sizeof(summary->verdict.text), "%.290s", record->text);
+    }
+}
+
+static int totals_close(const struct totals *totals, struct dm_err *err) {
+    const struct ck_summary *summary = totals->summary;
+    if (totals->unrun_rc < 0 && (!summary->has_failed || totals->unrun_seed < summary->failed_seed)) {
+        return dm_fail(err, totals->unrun_rc, "seed %llu: %s", (unsigned long long)totals->unrun_seed,
+                       totals->unrun_text);
+    }
+    return 0;
+}
+
+/* ---- processes -------------------------------------------------------------------------------------------------- */
+
+static void child_main(struct worker *worker, int out) {
+    uint64_t seed;
+    struct record record;
+    while (seed_take(worker, &seed)) {
+        seed_run(worker, seed, &record);
+        if (write(out, &record, sizeof(record)) != (ssize_t)sizeof(record)) {
+            _exit(1);
+        }
+    }
+    _exit(0);
+}
+
+static int children_start(struct worker *worker, unsigned jobs, int out, pid_t *pids) {
+    pid_t parent = getpid();
+    for (unsigned i = 0; i < jobs; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            (void)signal(SIGINT, SIG_IGN); /* the parent's matter, and children go with it */
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent) {
+                _exit(1);
+            }
+            child_main(worker, out);
+        }
+        if (pids[i] < 0) {
+            return (int)i;
+        }
+    }
+    return (int)jobs;
+}
+
+/* A whole record; 0 at the end, 1 for one, < 0 when the pipe broke. */
+static int record_read(int in, struct record *record) {
+    size_t have = 0;
+    while (have < sizeof(*record)) {
+        ssize_t n = read(in, (char *)record + have, sizeof(*record) - have);
+        if (n == 0) {
+            return have == 0 ? 0 : -1;
+        }
+        if (n < 0 && errno != EINTR) {
+            return -1;
+        }
+        have += n > 0 ? (size_t)n : 0;
+    }
+    return 1;
+}
+
+static int run_in_children(struct worker *worker, unsigned jobs, struct totals *totals, struct dm_err *err) {
+    int ends[2];
+    pid_t pids[JOBS_MAX];
+    if (pipe(ends) != 0) {
+        return dm_fail(err, DM_ERR_IO, "cannot make a pipe: %s", strerror(errno));
+    }
+    (void)fflush(NULL); /* what is buffered must not be written by every child */
+    int started = children_start(worker, jobs, ends[1], pids);
+    close(ends[1]);
+    struct record record;
+    while (record_read(ends[0], &record) > 0) {
+        record_add(totals, &record);
+    }
+    close(ends[0]);
+    bool is_whole = started == (int)jobs;
+    for (int i = 0; i < started; i++) {
+        int status = 0;
+        while (waitpid(pids[i], &status, 0) < 0 && errno == EINTR) {
+        }
+        is_whole = is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    return is_whole ? 0 : dm_fail(err, DM_ERR_IO, "a process of the check could not start or died: try --jobs 1");
+}
+
+static int run_here(struct worker *worker, struct totals *totals) {
+    uint64_t seed;
+    struct record record;
+    while (seed_take(worker, &seed)) {
+        seed_run(worker, seed, &record);
+        record_add(totals, &record);
+    }
+    return 0;
+}
+
+int ck_campaign_run(const struct ck_campaign *campaign, struct ck_summary *summary, struct ck_result *kept,
+                    struct dm_err *err) {
+    *summary = (struct ck_summary){.seeds = 0};
+    *kept = (struct ck_result){.is_virtual = false};
+    bool is_virtual = dm_transport_find(campaign->request.transport)->caps & DM_CAP_VIRTUAL_TIME;
+    unsigned jobs = campaign->jobs < 1 ? 1 : campaign->jobs > JOBS_MAX ? JOBS_MAX : campaign->jobs;
+    struct totals totals = {.campaign = campaign, .summary = summary};
+    struct worker worker = {.campaign = campaign, .begin_ns = host_ns(), .kept = is_virtual ? NULL : kept};
+    worker.world = malloc(sizeof(*worker.world));
+    worker.shared = mmap(NULL, sizeof(*worker.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!worker.world || worker.shared == MAP_FAILED) {
+        free(worker.world);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    atomic_init(&worker.shared->taken, 0);
+    atomic_init(&worker.shared->limit, UINT64_MAX);
+    int rc = jobs == 1 || !is_virtual ? run_here(&worker, &totals) : run_in_children(&worker, jobs, &totals, err);
+    summary->host_s = (double)(host_ns() - worker.begin_ns) * 1e-9;
+    munmap(worker.shared, sizeof(*worker.shared));
+    free(worker.world);
+    return rc < 0 ? rc : totals_close(&totals, err);
+}

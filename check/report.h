@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Findings for people: the life of one key, client beside client, from a history.
+ */
+#ifndef DM_CHECK_REPORT_H
+#define DM_CHECK_REPORT_H
+
+#include <stdio.h>
+
+#include "check/judge.h"
+
+/* Prints what happened to the verdict's key, one line an invocation or response, one column a client, the operation
+ * that cannot be explained marked. Prints nothing if the verdict has no key. */
+void ck_timeline_print(const struct ck_history *history, const struct ck_verdict *verdict, FILE *out);
+
+#endif

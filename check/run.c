@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a world to a judged history. Clients put down what they ask and get in places made beforehand, with ticks of one
+ * counter: whatever is done before another operation begins has the lower tick, in virtual and in real time.
+ */
+#include "check/run.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/compiler.h"
+
+#define PATIENCE_STEP_NS    UINT64_C(1000000)
+#define PATIENCE_VIRTUAL_NS UINT64_C(5000000000)
+#define PATIENCE_REAL_NS    UINT64_C(120000000000)
+
+enum { CHUNK_BYTES = 64 << 10, NODES_MAX = 8, SCAN_SLACK = 8, VALUE_MAX = 64 };
+
+static const char profile[] = "cx6-100g";
+
+/* A client: the world's, or the one of a compute node that reads everything at the end. */
+struct actor {
+    struct run *run;
+    unsigned cn;
+    struct ck_op *ops; /* its part of the history */
+    size_t op_count;
+    const uint64_t *pauses_ns; /* before each operation; NULL for final reads */
+    uint64_t *scan_keys;
+    char *scan_values;
+    struct ix_client index;
+    uint64_t counters[CK_COUNTERS_MAX];
+};
+
+struct run {
+    const struct ck_world *world;
+    const struct ck_part *part;
+    struct ix_shape shape;
+    struct dm_fabric *fabric;
+    void *servers[NODES_MAX];
+    void *cns[CK_CNS_MAX];
+    struct ck_result *result;
+    struct actor actors[CK_CLIENTS_MAX + CK_CNS_MAX];
+    unsigned actor_count; /* clients of the world that do anything */
+    uint64_t *pauses_ns;  /* before each operation of the history */
+    struct ck_pair *loaded;
+    size_t loaded_count;
+    _Atomic uint64_t tick;
+    _Atomic unsigned running;
+    atomic_flag failed;
+    unsigned set_up_cn;  /* what the set-up context works on */
+    struct dm_err setup; /* of a set-up context, or of the first client that could not attach */
+    struct ix_report report;
+};
+
+/* ---- the history's places --------------------------------------------------------------------------------------- */
+
+/* Steps of a client that are to be done: those in the part, up to where a fault stops it. */
+static bool step_is_done(const struct run *run, size_t at, size_t place) {
+    const struct ck_world *world = run->world;
+    for (size_t i = 0; i < world->fault_count; i++) {
+        const struct ck_world_fault *fault = &world->faults[i];
+        if (run->part->faults[i] && fault->kind == CK_CLIENT_STOPS && fault->client == world->steps[at].client &&
+            place >= fault->after) {
+            return false;
+        }
+    }
+    return run->part->steps[at];
+}
+
+static void op_prepare(const struct run *run, size_t at, struct ck_op *op) {
+    const struct ck_step *step = &run->world->steps[at];
+    *op = (struct ck_op){
+        .client = step->client, .kind = step->kind, .key = run->world->keys[step->key], .wanted = step->wanted};
+    if (step->kind == WL_INSERT || step->kind == WL_UPDATE) {
+        op->value = ck_step_value(at);
+    }
+}
+
+static void client_prepare(struct run *run, unsigned client) {
+    const struct ck_world *world = run->world;
+    struct ck_history *history = &run->result->history;
+    struct actor *actor = &run->actors[run->actor_count];
+    *actor = (struct actor){.run = run,
+                            .cn = client % world->topology.cns,
+                            .ops = history->ops + history->op_count,
+                            .pauses_ns = run->pauses_ns + history->op_count};
+    size_t place = 0;
+    uint64_t rest_ns = 0;
+    for (size_t at = 0; at < world->step_count; at++) {
+        if (world->steps[at].client != client) {
+            continue;
+        }
+        rest_ns += world->steps[at].pause_ns;
+        if (!step_is_done(run, at, place++)) {
+            rest_ns = run->part->idle_ns > 0 ? rest_ns + run->part->idle_ns : 0;
+        } else {
+            run->pauses_ns[history->op_count] = rest_ns;
+            rest_ns = 0;
+            op_prepare(run, at, &history->ops[history->op_count++]);
+            actor->op_count++;
+        }
+    }
+    run->actor_count += actor->op_count > 0;
+}
+
+/* Every compute node reads every key and scans: an old cache must not lead it astray either. */
+static void final_prepare(struct run *run, unsigned cn) {
+    const struct ck_world *world = run->world;
+    struct ck_history *history = &run->result->history;
+    struct actor *actor = &run->actors[CK_CLIENTS_MAX + cn];
+    *actor = (struct actor){.run = run, .cn = cn, .ops = history->ops + history->op_count};
+    for (unsigned key = 0; key < world->key_count; key++) {
+        actor->ops[actor->op_count++] =
+            (struct ck_op){.client = world->topology.clients + cn, .kind = WL_GET, .key = world->keys[key]};
+    }
+    if (world->index->caps & IX_CAP_SCAN) {
+        actor->ops[actor->op_count++] = (struct ck_op){
+            .client = world->topology.clients + cn, .kind = WL_SCAN, .wanted = world->key_count + SCAN_SLACK};
+    }
+    history->op_count += actor->op_count;
+}
+
+static bool actor_open(struct actor *actor) {
+    size_t room = CK_KEYS_MAX + 2 * SCAN_SLACK;
+    actor->scan_keys = calloc(room, sizeof(*actor->scan_keys));
+    actor->scan_values = calloc(room, actor->run->shape.value_bytes);
+    return actor->scan_keys && actor->scan_values;
+}
+
+static bool history_prepare(struct run *run) {
+    const struct ck_world *world = run->world;
+    struct ck_history *history = &run->result->history;
+    size_t ops = world->step_count + (size_t)world->topology.cns * (world->key_count + 1);
+    snprintf(history->index, sizeof(history->index), "%s", world->index->name);
+    history->seed = world->seed;
+    history->first_reader = world->topology.clients;
+    history->ops = calloc(ops + 1, sizeof(*history->ops));
+    history->initial = calloc(CK_KEYS_MAX, sizeof(*history->initial));
+    run->pauses_ns = calloc(ops + 1, sizeof(*run->pauses_ns));
+    if (!history->ops || !history->initial || !run->pauses_ns) {
+        return false;
+    }
+    for (unsigned key = 0; key < world->key_count; key++) {
+        if (run->part->loaded[key]) {
+            history->initial[history->initial_count++] = (struct ck_pair){world->keys[key], ck_loaded_value(key)};
+        }
+    }
+    for (unsigned client = 0; client < world->topology.clients; client++) {
+        client_prepare(run, client);
+    }
+    for (unsigned cn = 0; cn < world->topology.cns; cn++) {
+        final_prepare(run, cn);
+    }
+    size_t pairs = 0;
+    for (size_t i = 0; i < history->op_count; i++) {
+        pairs += history->ops[i].wanted;
+    }
+    history->pool = calloc(pairs + 1, sizeof(*history->pool));
+    pairs = 0;
+    for (size_t i = 0; history->pool && i < history->op_count; i++) {
+        history->ops[i].pairs = history->pool + pairs;
+        pairs += history->ops[i].wanted;
+    }
+    for (unsigned i = 0; i < DM_ARRAY_LEN(run->actors); i++) {
+        bool is_used = i < run->actor_count || i >= CK_CLIENTS_MAX;
+        if (is_used && run->actors[i].run && !actor_open(&run->actors[i])) {
+            return false;
+        }
+    }
+    return history->pool != NULL;
+}
+
+/* Operations that were never begun are no part of what happened. */
+static void history_close(struct ck_history *history) {
+    size_t kept = 0;
+    for (size_t i = 0; i < history->op_count; i++) {
+        if (history->ops[i].invoke > 0) {
+            history->ops[kept++] = history->ops[i];
+        }
+    }
+    history->op_count = kept;
+}
+
+/* ---- what a client does ----------------------------------------------------------------------------------------- */
+
+static int scan_do(struct actor *actor, struct ck_op *op) {
+    uint32_t value_bytes = actor->run->shape.value_bytes;
+    int rc = ix_scan(&actor->index, op->key, op->wanted, actor->scan_keys, actor->scan_values, &op->found);
+    for (uint32_t i = 0; rc == 0 && i < op->found && i < op->wanted; i++) {
+        uint64_t key = actor->scan_keys[i];
+        const char *value = actor->scan_values + (size_t)i * value_bytes;
+        op->pairs[i] = (struct ck_pair){key, ck_value_read(key, value, value_bytes)};
+    }
+    return rc;
+}
+
+static int op_do(struct actor *actor, struct ck_op *op) {
+    char value[VALUE_MAX];
+    uint32_t value_bytes = actor->run->shape.value_bytes;
+    int rc;
+    switch (op->kind) {
+    case WL_GET:
+        rc = ix_get(&actor->index, op->key, value);
+        op->value = rc == 0 ? ck_value_read(op->key, value, value_bytes) : 0;
+        return rc;
+    case WL_INSERT:
+        ck_value_write(op->key, op->value, value, value_bytes);
+        return ix_insert(&actor->index, op->key, value);
+    case WL_UPDATE:
+        ck_value_write(op->key, op->value, value, value_bytes);
+        return ix_update(&actor->index, op->key, value);
+    case WL_DELETE:
+        return ix_remove(&actor->index, op->key);
+    case WL_SCAN:
+        return scan_do(actor, op);
+    case WL_RMW:
+    case WL_OP_KIND_COUNT:
+        break;
+    }
+    return DM_ERR_UNSUPPORTED;
+}
+
+static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
+    struct run *run = actor->run;
+    const struct ix_ops *index = run->world->index;
+    struct dm_err err = {0};
+    actor->index = (struct ix_client){.ops = index, .value_bytes = run->shape.value_bytes};
+    int rc = index->attach(run->cns[actor->cn], ctx, &actor->index.handle, &err);
+    if (rc < 0) {
+        if (!atomic_flag_test_and_set(&run->failed)) {
+            dm_fail(&run->setup, rc, "a client cannot attach: %s", err.text);
+        }
+        return rc;
+    }
+    for (size_t i = 0; i < actor->op_count && !dm_stopping(ctx); i++) {
+        struct ck_op *op = &actor->ops[i];
+        uint64_t pause_ns = actor->pauses_ns ? actor->pauses_ns[i] : 0;
+        if (pause_ns > 0 && dm_sleep(ctx, pause_ns) < 0) {
+            break;
+        }
+        op->invoke_ns = dm_now(ctx);
+        op->invoke = atomic_fetch_add(&run->tick, 1) + 1;
+        op->outcome = op_do(actor, op);
+        op->response = atomic_fetch_add(&run->tick, 1) + 1;
+        op->response_ns = dm_now(ctx);
+        op->finished = true;
+    }
+    return 0;
+}
+
+static void counters_note(struct actor *actor) {
+    const struct ix_ops *index = actor->run->world->index;
+    const uint64_t *counts = index->counters && actor->index.handle ? index->count(actor->index.handle) : NULL;
+    for (size_t i = 0; counts && index->counters[i] && i < CK_COUNTERS_MAX; i++) {
+        actor->counters[i] = counts[i];
+    }
+}
+
+static void detach(struct actor *actor) {
+    actor->run->world->index->detach(actor->index.handle);
+    actor->index.handle = NULL;
+}
+
+static void client_main(struct dm_ctx *ctx, void *arg) {
+    struct actor *actor = arg;
+    (void)actor_main(ctx, actor); /* what it failed with is in the run */
+    counters_note(actor);
+    detach(actor);
+    atomic_fetch_sub(&actor->run->running, 1);
+}
+
+/* Ends a run that does not end by itself. */
+static void watch_main(struct dm_ctx *ctx, void *arg) {
+    struct run *run = arg;
+    uint64_t patience = run->result->is_virtual ? PATIENCE_VIRTUAL_NS : PATIENCE_REAL_NS;
+    while (atomic_load(&run->running) > 0) {
+        if (dm_now(ctx) > patience) {
+            dm_fabric_stop(run->fabric);
+            return;
+        }
+        if (dm_sleep(ctx, PATIENCE_STEP_NS) < 0) {
+            return;
+        }
+    }
+}
+
+/* ---- set-up ----------------------------------------------------------------------------------------------------- */
+
+static int format_entry(struct dm_ctx *ctx, void *arg) {
+    struct run *run = arg;
+    return run->world->index->format(ctx, run->world->params, &run->shape, &run->setup);
+}
+
+static int open_entry(struct dm_ctx *ctx, void *arg) {
+    struct run *run = arg;
+    return run->world->index->open(ctx, run->world->params, &run->shape, &run->cns[run->set_up_cn], &run->setup);
+}
+
+static uint64_t pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    const struct run *run = pairs->arg;
+    uint64_t i = 0;
+    for (; i < n && first + i < pairs->count; i++) {
+        keys[i] = run->result->history.initial[first + i].key;
+    }
+    return i;
+}
+
+static void pairs_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
+    const struct run *run = pairs->arg;
+    const struct ck_history *history = &run->result->history;
+    for (size_t i = 0; i < history->initial_count; i++) {
+        if (history->initial[i].key == key) {
+            ck_value_write(key, history->initial[i].value, value, run->shape.value_bytes);
+            return;
+        }
+    }
+}
+
+static int load_entry(struct dm_ctx *ctx, void *arg) {
+    struct run *run = arg;
+    struct ix_pairs pairs = {
+        .count = run->result->history.initial_count, .keys = pairs_keys, .value = pairs_value, .arg = run};
+    return run->world->index->load(run->cns[0], ctx, &pairs, &run->setup);
+}
+
+static int verify_entry(struct dm_ctx *ctx, void *arg) {
+    struct run *run = arg;
+    return run->world->index->verify(run->cns[0], ctx, &run->report, &run->setup);
+}
+
+static int final_entry(struct dm_ctx *ctx, void *arg) {
+    struct actor *actor = arg;
+    int rc = actor_main(ctx, actor);
+    detach(actor);
+    return rc;
+}
+
+/* One context on a compute node; what it fails with goes to err. */
+static int set_up(struct run *run, unsigned cn, int (*entry)(struct dm_ctx *, void *), void *arg, const char *what,
+                  struct dm_err *err) {
+    int rc = 0;
+    run->set_up_cn = cn;
+    run->setup = (struct dm_err){.code = 0};
+    int ran = dm_fabric_do(run->fabric, dm_first_cn(run->shape.topology) + cn, entry, arg, &rc, err);
+    if (ran < 0) {
+        return dm_fail_in(err, ran, "%s", what);
+    }
+    return rc < 0 ? dm_fail(err, rc, "%s: %s", what, run->setup.text[0] ? run->setup.text : dm_code_text(rc)) : 0;
+}
+
+static int fabric_open(struct run *run, struct dm_err *err) {
+    const struct ck_world *world = run->world;
+    const struct dm_transport_info *transport = dm_transport_find(world->transport);
+    struct dm_fabric_config config = {
+        .transport = world->transport,
+        .profile = transport->caps & DM_CAP_PROFILE ? profile : NULL,
+        .topology = world->topology,
+        .seed = dm_mix64(world->seed) + run->part->schedule,
+        .chunk_bytes = CHUNK_BYTES,
+        .retry_limit = world->retry_limit,
+        .settings = world->settings,
+        .setting_count = world->setting_count,
+    };
+    DM_TRY(dm_fabric_open(&config, &run->fabric, err));
+    run->result->is_virtual = transport->caps & DM_CAP_VIRTUAL_TIME;
+    run->shape = world->shape;
+    run->shape.topology = dm_fabric_topology(run->fabric);
+    return world->index->check(world->params, &run->shape, err);
+}
+
+static int index_open(struct run *run, struct dm_err *err) {
+    const struct ck_world *world = run->world;
+    for (unsigned node = 0; world->index->serve && node < dm_first_cn(run->shape.topology); node++) {
+        DM_TRY(world->index->serve(run->fabric, node, world->params, &run->shape, &run->servers[node], err));
+    }
+    DM_TRY(set_up(run, 0, format_entry, run, "formatting", err));
+    for (unsigned cn = 0; cn < world->topology.cns; cn++) {
+        DM_TRY(set_up(run, cn, open_entry, run, "opening a compute node", err));
+    }
+    return run->result->history.initial_count > 0 ? set_up(run, 0, load_entry, run, "loading", err) : 0;
+}
+
+static void run_close(struct run *run) {
+    const struct ix_ops *index = run->world->index;
+    for (unsigned cn = 0; cn < CK_CNS_MAX; cn++) {
+        index->close(run->cns[cn]);
+    }
+    for (unsigned node = 0; node < NODES_MAX; node++) {
+        if (run->servers[node]) {
+            index->unserve(run->servers[node]);
+        }
+    }
+    dm_fabric_close(run->fabric);
+    for (unsigned i = 0; i < DM_ARRAY_LEN(run->actors); i++) {
+        free(run->actors[i].scan_keys);
+        free(run->actors[i].scan_values);
+    }
+    free(run->pauses_ns);
+}
+
+/* ---- the run ---------------------------------------------------------------------------------------------------- */
+
+static int clients_start(struct run *run, struct dm_err *err) {
+    const struct dm_topology *topology = &run->world->topology;
+    atomic_store(&run->running, run->actor_count);
+    for (unsigned i = 0; i < run->actor_count; i++) {
+        struct actor *actor = &run->actors[i];
+        unsigned thread = actor->ops[0].client / topology->cns / topology->clients_per_thread;
+        int rc = dm_spawn(run->fabric, dm_first_cn(topology) + actor->cn, thread, client_main, actor);
+        if (rc < 0) {
+            return dm_fail(err, rc, "cannot start a client");
+        }
+    }
+    return dm_spawn(run->fabric, 0, 0, watch_main, run);
+}
+
+static void stuck(struct run *run, const char *why) {
+    struct ck_verdict *verdict = &run->result->verdict;
+    const struct ck_history *history = &run->result->history;
+    *verdict = (struct ck_verdict){.fault = CK_STUCK, .op = CK_NO_OP};
+    size_t open = 0;
+    for (size_t i = 0; i < history->op_count; i++) {
+        bool is_open =
+            history->ops[i].invoke > 0 && (!history->ops[i].finished || history->ops[i].outcome == DM_ERR_STOPPED);
+        if (is_open && open++ == 0) {
+            verdict->has_key = true;
+            verdict->key = history->ops[i].key;
+        }
+    }
+    snprintf(verdict->text, sizeof(verdict->text), "the run does not end: %zu operations have not returned (%.160s)",
+             open, why);
+}
+
+/* Keys that the first compute node found in the end. */
+static uint64_t keys_found(const struct run *run) {
+    const struct actor *actor = &run->actors[CK_CLIENTS_MAX];
+    uint64_t found = 0;
+    for (size_t i = 0; i < actor->op_count; i++) {
+        found += actor->ops[i].kind == WL_GET && actor->ops[i].finished && actor->ops[i].outcome == 0;
+    }
+    return found;
+}
+
+static int look_after(struct run *run, struct dm_err *err) {
+    struct ck_verdict broken = {.fault = CK_RIGHT, .op = CK_NO_OP};
+    dm_fabric_setup(run->fabric);
+    for (unsigned cn = 0; cn < run->world->topology.cns; cn++) {
+        DM_TRY(set_up(run, cn, final_entry, &run->actors[CK_CLIENTS_MAX + cn], "reading everything", err));
+    }
+    struct dm_err walk = {0};
+    int rc = set_up(run, 0, verify_entry, run, "verify", &walk);
+    uint64_t found = keys_found(run);
+    if (rc < 0) {
+        broken.fault = CK_BROKEN;
+        snprintf(broken.text, sizeof(broken.text), "%.280s", walk.text);
+    } else if (run->report.broken > 0) {
+        broken.fault = CK_BROKEN;
+        snprintf(broken.text, sizeof(broken.text), "verify: %llu problems, the first: %.200s",
+                 (unsigned long long)run->report.broken, run->report.first_problem);
+    } else if (run->report.keys != found) {
+        broken.fault = CK_BROKEN;
+        snprintf(broken.text, sizeof(broken.text), "verify counts %llu keys, but reading every key finds %llu",
+                 (unsigned long long)run->report.keys, (unsigned long long)found);
+    }
+    history_close(&run->result->history);
+    DM_TRY(ck_judge(&run->result->history, &run->result->verdict));
+    if (run->result->verdict.fault == CK_RIGHT) {
+        run->result->verdict = broken;
+    }
+    return 0;
+}
+
+static int clients_run(struct run *run, struct dm_err *err) {
+    dm_fabric_measure(run->fabric);
+    DM_TRY(clients_start(run, err));
+    struct dm_err why = {0};
+    int rc = dm_fabric_run(run->fabric, &why);
+    for (unsigned i = 0; i < run->actor_count; i++) {
+        struct actor *actor = &run->actors[i];
+        for (size_t c = 0; c < CK_COUNTERS_MAX; c++) {
+            run->result->counters[c] += actor->counters[c];
+        }
+        if (actor->index.handle) {
+            detach(actor); /* of a client that never came back */
+        }
+    }
+    if (run->setup.code < 0) {
+        return dm_fail(err, run->setup.code, "%s", run->setup.text);
+    }
+    if (rc < 0) {
+        stuck(run, why.text);
+        history_close(&run->result->history);
+        return 0;
+    }
+    return 1;
+}
+
+int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_result *result, struct dm_err *err) {
+    memset(result, 0, sizeof(*result));
+    result->verdict = (struct ck_verdict){.fault = CK_RIGHT, .op = CK_NO_OP};
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    run->world = world;
+    run->part = part;
+    run->result = result;
+    run->shape = world->shape;
+    atomic_flag_clear(&run->failed);
+    int rc = history_prepare(run) ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    rc = rc < 0 ? rc : fabric_open(run, err);
+    rc = rc < 0 ? rc : index_open(run, err);
+    rc = rc < 0 ? rc : clients_run(run, err);
+    rc = rc == 1 ? look_after(run, err) : rc;
+    run_close(run);
+    free(run);
+    return rc;
+}
+
+void ck_result_fini(struct ck_result *result) {
+    ck_history_fini(&result->history);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every index passes a fixed set of seeds and every rare event of it happens; and every parameter value that is known
+ * to be wrong is found within its stated number of seeds. A checker that cannot fail proves nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "check/campaign.h"
+
+enum { SEEDS = 200, COVERAGE_SEEDS = 1000 };
+
+static struct ck_summary run(const struct ix_ops *index, const struct dm_setting *setting, uint64_t seeds) {
+    const struct ck_campaign campaign = {
+        .request = {.index = index, .transport = "sim", .params = setting, .param_count = setting != NULL},
+        .first_seed = 1,
+        .seeds = seeds,
+        .jobs = 1,
+    };
+    struct ck_summary summary;
+    struct ck_result kept;
+    struct dm_err err = {0};
+    int rc = ck_campaign_run(&campaign, &summary, &kept, &err);
+    ck_result_fini(&kept);
+    if (rc < 0) {
+        fail_msg("%s: %s", index->name, err.text);
+    }
+    return summary;
+}
+
+static void every_index_passes_and_its_rare_events_happen(void **state) {
+    (void)state;
+    for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
+        const struct ix_ops *index = *ops;
+        if (index->caps & IX_CAP_NO_DATA) {
+            continue;
+        }
+        struct ck_summary summary = run(index, NULL, index->rare_events ? COVERAGE_SEEDS : SEEDS);
+        if (summary.has_failed) {
+            fail_msg("%s: seed %llu: %s; run dmbench check --index %s --replay %llu", index->name,
+                     (unsigned long long)summary.failed_seed, summary.verdict.text, index->name,
+                     (unsigned long long)summary.failed_seed);
+        }
+        for (size_t i = 0; index->counters && index->counters[i] && i < 32; i++) {
+            if ((index->rare_events >> i & 1) && summary.counters[i] == 0) {
+                fail_msg("%s: %s never happened in %llu seeds", index->name, index->counters[i],
+                         (unsigned long long)summary.seeds);
+            }
+        }
+    }
+}
+
+static void every_value_known_to_be_wrong_is_found_within_its_seeds(void **state) {
+    (void)state;
+    for (const struct ck_wrong *wrong = ck_wrongs; wrong->index; wrong++) {
+        const struct dm_setting setting = {wrong->param, wrong->value};
+        struct ck_summary summary = run(ix_find(wrong->index), &setting, wrong->seeds);
+        if (!summary.has_failed) {
+            fail_msg("%s with %s=%s: nothing found in %u seeds, though %s", wrong->index, wrong->param, wrong->value,
+                     wrong->seeds, wrong->why);
+        }
+        print_message("%s %s=%s: seed %llu: %s\n", wrong->index, wrong->param, wrong->value,
+                      (unsigned long long)summary.failed_seed, ck_fault_names[summary.verdict.fault]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_index_passes_and_its_rare_events_happen),
+        cmocka_unit_test(every_value_known_to_be_wrong_is_found_within_its_seeds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The whole checker on a toy index: the right one passes, and each wrong one is found for what it is, the same in any
+ * number of processes, and shrunk to a few operations.
+ */
+#include "check/campaign.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "check/shrink.h"
+#include "tests/unit/check/toy_index.h"
+
+static struct ck_summary run(enum toy_fault fault, uint64_t seeds, unsigned jobs) {
+    const struct dm_setting setting = {"fault", toy_fault_names[fault]};
+    const struct ck_campaign campaign = {
+        .request = {.index = &toy_index, .transport = "sim", .params = &setting, .param_count = 1},
+        .first_seed = 1,
+        .seeds = seeds,
+        .jobs = jobs,
+    };
+    struct ck_summary summary;
+    struct ck_result kept;
+    struct dm_err err = {0};
+    int rc = ck_campaign_run(&campaign, &summary, &kept, &err);
+    ck_result_fini(&kept);
+    if (rc < 0) {
+        fail_msg("%s: %s", toy_fault_names[fault], err.text);
+    }
+    return summary;
+}
+
+static void a_right_index_passes(void **state) {
+    (void)state;
+    struct ck_summary summary = run(TOY_NONE, 300, 1);
+    if (summary.has_failed) {
+        fail_msg("seed %llu: %s", (unsigned long long)summary.failed_seed, summary.verdict.text);
+    }
+    assert_int_equal(summary.seeds, 300);
+    assert_true(summary.operations > 30000);
+    assert_true(summary.counters[TOY_COUNT_UPDATES] > 1000);
+    assert_int_equal(summary.counters[TOY_COUNT_NEVER], 0);
+}
+
+static void each_wrong_index_is_found_for_what_it_is(void **state) {
+    (void)state;
+    static const struct {
+        enum toy_fault fault;
+        enum ck_fault found[2];
+    } cases[] = {
+        {TOY_LOST_UPDATE, {CK_NOT_LINEARIZABLE, CK_NOT_LINEARIZABLE}},
+        {TOY_STALE_READ, {CK_NOT_LINEARIZABLE, CK_NOT_LINEARIZABLE}},
+        {TOY_TORN_VALUE, {CK_STRANGE_VALUE, CK_STRANGE_VALUE}},
+        {TOY_LYING_INSERT, {CK_NOT_LINEARIZABLE, CK_NOT_LINEARIZABLE}},
+        {TOY_SCAN_GAP, {CK_NOT_LINEARIZABLE, CK_NOT_LINEARIZABLE}},
+        {TOY_SCAN_ORDER, {CK_WRONG_SCAN, CK_STRANGE_VALUE}},
+        {TOY_GIVES_UP, {CK_NO_PROGRESS, CK_NO_PROGRESS}},
+        {TOY_HANGS, {CK_STUCK, CK_STUCK}},
+        {TOY_MISCOUNTS, {CK_BROKEN, CK_BROKEN}},
+        {TOY_BROKEN, {CK_BROKEN, CK_BROKEN}},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ck_summary summary = run(cases[i].fault, 20, 1);
+        if (!summary.has_failed) {
+            fail_msg("%s is not found in 20 seeds", toy_fault_names[cases[i].fault]);
+        }
+        if (summary.verdict.fault != cases[i].found[0] && summary.verdict.fault != cases[i].found[1]) {
+            fail_msg("%s is taken for %s: %s", toy_fault_names[cases[i].fault], ck_fault_names[summary.verdict.fault],
+                     summary.verdict.text);
+        }
+    }
+}
+
+static void the_seed_that_is_told_does_not_depend_on_the_number_of_processes(void **state) {
+    (void)state;
+    struct ck_summary alone = run(TOY_LOST_UPDATE, 100, 1), shared = run(TOY_LOST_UPDATE, 100, 3);
+    assert_true(alone.has_failed && shared.has_failed);
+    assert_int_equal(alone.failed_seed, shared.failed_seed);
+    assert_string_equal(alone.verdict.text, shared.verdict.text);
+    alone = run(TOY_NONE, 60, 1);
+    shared = run(TOY_NONE, 60, 3);
+    assert_int_equal(alone.operations, shared.operations);
+    assert_memory_equal(alone.counters, shared.counters, sizeof(alone.counters));
+}
+
+static void a_lost_update_is_shrunk_to_a_few_operations_that_replay(void **state) {
+    (void)state;
+    const struct dm_setting setting = {"fault", "lost_update"};
+    const struct ck_request request = {.index = &toy_index, .transport = "sim", .params = &setting, .param_count = 1};
+    uint64_t seed = run(TOY_LOST_UPDATE, 100, 1).failed_seed;
+    static struct ck_world world;
+    struct ck_part part, again;
+    struct ck_result result, replayed;
+    assert_int_equal(ck_world_draw(&request, seed, &world, NULL), 0);
+    ck_part_whole(&world, &part);
+    assert_int_equal(ck_run(&world, &part, &result, NULL), 0);
+    assert_int_equal(result.verdict.fault, CK_NOT_LINEARIZABLE);
+    assert_true(ck_shrink(&world, &part, &result, 10000, NULL) > 0);
+    size_t steps = 0;
+    for (size_t i = 0; i < CK_STEPS_MAX; i++) {
+        steps += part.steps[i];
+    }
+    assert_in_range(steps, 1, 4);
+    char text[CK_PART_TEXT_BYTES];
+    assert_int_equal(ck_part_parse(ck_part_text(&part, text, sizeof(text)), &again, NULL), 0);
+    assert_memory_equal(&part, &again, sizeof(part));
+    assert_int_equal(ck_run(&world, &again, &replayed, NULL), 0);
+    assert_int_equal(replayed.verdict.fault, CK_NOT_LINEARIZABLE);
+    assert_string_equal(replayed.verdict.text, result.verdict.text);
+    ck_result_fini(&replayed);
+    ck_result_fini(&result);
+    ck_world_fini(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_index_passes),
+        cmocka_unit_test(each_wrong_index_is_found_for_what_it_is),
+        cmocka_unit_test(the_seed_that_is_told_does_not_depend_on_the_number_of_processes),
+        cmocka_unit_test(a_lost_update_is_shrunk_to_a_few_operations_that_replay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

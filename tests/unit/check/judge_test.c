@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whole histories: scans, outcomes and many keys, right ones and ones with a single flaw.
+ */
+#include "check/judge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/prng.h"
+
+static struct ck_verdict judge(struct ck_op *ops, size_t count, struct ck_pair *initial, size_t initial_count) {
+    struct ck_history history = {.ops = ops, .op_count = count, .initial = initial, .initial_count = initial_count};
+    struct ck_verdict verdict;
+    assert_int_equal(ck_judge(&history, &verdict), 0);
+    return verdict;
+}
+
+#define OP(...)                                                                                                        \
+    { .finished = true, __VA_ARGS__ }
+
+static void a_scan_may_not_pass_over_a_key_that_was_there_throughout(void **state) {
+    (void)state;
+    struct ck_pair initial[] = {{1, 11}, {2, 12}, {3, 13}};
+    struct ck_pair pairs[] = {{1, 11}, {3, 13}};
+    struct ck_op ops[] = {
+        OP(.client = 0, .kind = WL_SCAN, .key = 0, .wanted = 2, .found = 2, .pairs = pairs, .invoke = 1,
+           .response = 10),
+        OP(.client = 1, .kind = WL_DELETE, .key = 2, .invoke = 11, .response = 12),
+    };
+    struct ck_verdict verdict = judge(ops, 2, initial, 3);
+    assert_int_equal(verdict.fault, CK_NOT_LINEARIZABLE);
+    assert_int_equal(verdict.key, 2);
+    assert_int_equal(verdict.op, 0);
+    ops[1].invoke = 9; /* within the scan: then it may have been gone */
+    assert_int_equal(judge(ops, 2, initial, 3).fault, CK_RIGHT);
+}
+
+static void completeness_is_asked_up_to_the_last_key_returned_and_to_the_end_when_fewer_came(void **state) {
+    (void)state;
+    struct ck_pair initial[] = {{1, 11}, {2, 12}, {3, 13}};
+    struct ck_pair pairs[] = {{1, 11}, {2, 12}};
+    struct ck_op scan =
+        OP(.kind = WL_SCAN, .key = 0, .wanted = 2, .found = 2, .pairs = pairs, .invoke = 1, .response = 10);
+    assert_int_equal(judge(&scan, 1, initial, 3).fault, CK_RIGHT);
+    scan.wanted = 3;
+    assert_int_equal(judge(&scan, 1, initial, 3).fault, CK_NOT_LINEARIZABLE);
+    scan.key = 2;
+    assert_int_equal(judge(&scan, 1, initial, 3).fault, CK_WRONG_SCAN);
+}
+
+static void a_scan_must_be_sorted_without_duplicates_and_of_known_pairs(void **state) {
+    (void)state;
+    struct ck_pair initial[] = {{1, 11}, {2, 12}};
+    static const struct {
+        struct ck_pair pairs[2];
+        uint32_t found;
+        enum ck_fault fault;
+    } cases[] = {
+        {{{1, 11}, {2, 12}}, 2, CK_RIGHT},
+        {{{2, 12}, {1, 11}}, 2, CK_WRONG_SCAN},
+        {{{1, 11}, {1, 11}}, 2, CK_WRONG_SCAN},
+        {{{1, 11}, {2, CK_VALUE_STRANGE}}, 2, CK_STRANGE_VALUE},
+        {{{1, 11}, {2, 11}}, 2, CK_NOT_LINEARIZABLE}, /* the value of another key */
+        {{{1, 11}, {7, 12}}, 2, CK_WRONG_SCAN},       /* a key that nobody has ever named */
+        {{{1, 11}, {2, 12}}, 5, CK_WRONG_SCAN},       /* more than asked for */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ck_pair pairs[2] = {cases[i].pairs[0], cases[i].pairs[1]};
+        struct ck_op scan =
+            OP(.kind = WL_SCAN, .wanted = 4, .found = cases[i].found, .pairs = pairs, .invoke = 1, .response = 2);
+        assert_int_equal(judge(&scan, 1, initial, 2).fault, cases[i].fault);
+    }
+}
+
+static void outcomes_are_those_of_the_contract(void **state) {
+    (void)state;
+    static const struct {
+        enum wl_op_kind kind;
+        int outcome;
+        enum ck_fault fault;
+    } cases[] = {
+        {WL_INSERT, DM_NOT_FOUND, CK_STRANGE_OUTCOME},
+        {WL_UPDATE, DM_EXISTS, CK_STRANGE_OUTCOME},
+        {WL_GET, DM_EXISTS, CK_STRANGE_OUTCOME},
+        {WL_DELETE, DM_ERR_CORRUPT, CK_STRANGE_OUTCOME},
+        {WL_GET, DM_ERR_UNSUPPORTED, CK_STRANGE_OUTCOME},
+        {WL_SCAN, DM_NOT_FOUND, CK_STRANGE_OUTCOME},
+        {WL_UPDATE, DM_ERR_RETRY_LIMIT, CK_NO_PROGRESS},
+        {WL_INSERT, DM_ERR_NO_MEMORY, CK_RIGHT},
+        {WL_INSERT, DM_ERR_STOPPED, CK_RIGHT},
+        {WL_GET, DM_NOT_FOUND, CK_RIGHT},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ck_op op =
+            OP(.kind = cases[i].kind, .key = 4, .value = 9, .outcome = cases[i].outcome, .invoke = 1, .response = 2);
+        assert_int_equal(judge(&op, 1, NULL, 0).fault, cases[i].fault);
+    }
+}
+
+static void no_memory_means_that_nothing_happened_but_an_unfinished_write_may_have(void **state) {
+    (void)state;
+    struct ck_op ops[] = {
+        OP(.client = 0, .kind = WL_INSERT, .key = 1, .value = 5, .outcome = DM_ERR_NO_MEMORY, .invoke = 1,
+           .response = 2),
+        OP(.client = 1, .kind = WL_GET, .key = 1, .value = 5, .invoke = 3, .response = 4),
+    };
+    assert_int_equal(judge(ops, 2, NULL, 0).fault, CK_NOT_LINEARIZABLE);
+    ops[0].outcome = DM_ERR_IO;
+    assert_int_equal(judge(ops, 2, NULL, 0).fault, CK_RIGHT);
+    ops[0].finished = false;
+    assert_int_equal(judge(ops, 2, NULL, 0).fault, CK_RIGHT);
+}
+
+/* A register a key, many clients, moments in order; then one answer is falsified. */
+static void a_single_false_answer_among_many_operations_is_found(void **state) {
+    (void)state;
+    enum { OPS = 20000, KEYS = 200, CLIENTS = 16 };
+    struct ck_op *ops = calloc(OPS, sizeof(*ops));
+    uint64_t *values = calloc(KEYS, sizeof(*values)), ends[CLIENTS] = {0};
+    struct dm_prng prng = dm_prng_stream(1, "judge", 0);
+    size_t gets = 0;
+    for (size_t i = 0; i < OPS; i++) {
+        unsigned client = i % CLIENTS;
+        uint64_t key = dm_prng_below(&prng, KEYS), moment = 100 * i + 100;
+        struct ck_op op = OP(.client = client, .key = key, .value = i + 1);
+        op.invoke = moment - dm_prng_below(&prng, moment - ends[client] > 700 ? 700 : moment - ends[client]);
+        op.response = moment + dm_prng_below(&prng, 700);
+        ends[client] = op.response;
+        static const enum wl_op_kind kinds[] = {WL_GET, WL_GET, WL_INSERT, WL_UPDATE, WL_DELETE};
+        op.kind = kinds[dm_prng_below(&prng, 5)];
+        bool is_there = values[key] != 0;
+        op.outcome = op.kind == WL_INSERT ? (is_there ? DM_EXISTS : 0) : is_there ? 0 : DM_NOT_FOUND;
+        if (op.kind == WL_GET) {
+            op.value = values[key];
+            gets += op.outcome == 0;
+        } else if (op.outcome == 0) {
+            values[key] = op.kind == WL_DELETE ? 0 : op.value;
+        }
+        ops[i] = op;
+    }
+    assert_int_equal(judge(ops, OPS, NULL, 0).fault, CK_RIGHT);
+    for (size_t i = OPS / 2; i < OPS; i++) {
+        if (ops[i].kind == WL_GET && ops[i].outcome == 0) {
+            ops[i].outcome = DM_NOT_FOUND;
+            ops[i].invoke = ops[i].response = 100 * i + 100; /* at the very moment: no way round it */
+            break;
+        }
+    }
+    assert_int_equal(judge(ops, OPS, NULL, 0).fault, CK_NOT_LINEARIZABLE);
+    assert_true(gets > 1000);
+    free(values);
+    free(ops);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scan_may_not_pass_over_a_key_that_was_there_throughout),
+        cmocka_unit_test(completeness_is_asked_up_to_the_last_key_returned_and_to_the_end_when_fewer_came),
+        cmocka_unit_test(a_scan_must_be_sorted_without_duplicates_and_of_known_pairs),
+        cmocka_unit_test(outcomes_are_those_of_the_contract),
+        cmocka_unit_test(no_memory_means_that_nothing_happened_but_an_unfinished_write_may_have),
+        cmocka_unit_test(a_single_false_answer_among_many_operations_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Faults on demand: what is to go wrong in a run, when, and with what probability. The rules come from the transport's
+ * option `faults`; everything random about them comes from a stream of its own, so that a run without faults is the
+ * same run whether or not this file exists.
+ */
+#ifndef DM_TRANSPORT_SIM_FAULTS_H
+#define DM_TRANSPORT_SIM_FAULTS_H
+
+#include "transport/fabric.h"
+
+enum sim_fault_kind { SIM_FAULT_STOP, SIM_FAULT_FAIL, SIM_FAULT_DELAY, SIM_FAULT_ERROR, SIM_FAULT_KINDS };
+
+enum { SIM_FAULTS_MAX = 32, SIM_ANY = -1 };
+
+/* One rule. Verbs and calls of a client are numbered from 1. */
+struct sim_fault {
+    enum sim_fault_kind kind;
+    int64_t client, node, verb_kind; /* SIM_ANY: every one */
+    uint64_t verb;                   /* 0: by probability */
+    double probability;
+    uint64_t ns; /* how long it stops (0: for good), when it fails, by how much it delays */
+};
+
+struct sim_faults {
+    struct sim_fault rules[SIM_FAULTS_MAX];
+    uint32_t count;
+    struct dm_prng prng;
+};
+
+/* "stop:client=3,verb=120,for=50us; fail:node=0,at=5ms; delay:p=0.01,by=10us,kind=read; error:client=1,verb=7". Unknown
+ * or missing keys, bad numbers, nodes without memory and clients that do not exist are DM_ERR_INVALID. */
+int sim_faults_parse(struct sim_faults *faults, const char *text, const struct dm_topology *topology,
+                     struct dm_err *err);
+
+/* What becomes of the client's verb number `number`. */
+struct sim_fate {
+    bool stops;
+    uint64_t stop_ns; /* 0: for good */
+    uint64_t delay_ns;
+    bool fails, lands; /* an error; and whether the verb took effect all the same */
+};
+struct sim_fate sim_faults_draw(struct sim_faults *faults, int64_t client, uint64_t number, enum dm_verb_kind kind,
+                                unsigned node);
+
+#endif
