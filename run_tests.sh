@@ -38,13 +38,14 @@ cmake --build build/clang --parallel "$jobs"
 
 echo "== threads: build/tsan"
 cmake --preset tsan
-targets=$(find tests/conformance tests/unit/indexes tests/unit/workloads -name '*_test.c' |
+targets=$(find tests/conformance tests/unit/indexes tests/unit/workloads \
+    tests/unit/transport -name '*_test.c' |
     sed 's#^tests/##; s#\.c$##; s#/#_#g' | sort)
 threads_ok=yes
 # shellcheck disable=SC2086
 cmake --build build/tsan --parallel "$jobs" --target $targets
 ctest --test-dir build/tsan --output-on-failure --parallel "$jobs" \
-    -R '^conformance/|^unit/indexes/|^unit/workloads/' || threads_ok=no
+    -R '^conformance/|^unit/(indexes|workloads|transport)/' || threads_ok=no
 
 echo "== all tests"
 status=0

@@ -273,7 +273,7 @@ static int accesses_collect(struct judge *judge) {
         judge->ends[key] = sum;
         sum += count;
     }
-    judge->accesses = malloc((sum + 1) * sizeof(*judge->accesses));
+    judge->accesses = calloc(sum + 1, sizeof(*judge->accesses));
     if (!judge->accesses) {
         return DM_ERR_NO_MEMORY;
     }

@@ -23,6 +23,7 @@ extern void *make_fcontext(void *stack_top, size_t size, void (*entry)(struct tr
 #if DM_ASAN
 void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
 void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_old, size_t *size_old);
+void __asan_unpoison_memory_region(void const volatile *address, size_t size);
 #endif
 #if DM_TSAN
 void *__tsan_get_current_fiber(void);
@@ -106,6 +107,10 @@ void dm_coro_fini(struct dm_coro *coro) {
         return;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+#if DM_ASAN
+    /* Dropped frames are still poisoned, and the next mapping may come to lie here. */
+    __asan_unpoison_memory_region(coro->stack, coro->stack_size);
+#endif
     munmap(coro->stack - page, coro->stack_size + page);
 #if DM_TSAN
     __tsan_destroy_fiber(coro->fiber);

@@ -18,6 +18,7 @@ enum {
     PREVIEW_KEYS = 1000, /* enough for a workload to say what it would do */
     SETTING_BYTES = 8,   /* the largest C type behind an option */
     PROBE_CHUNK_BYTES = 65536,
+    PROBE_MN_BYTES = 4 * 1024 * 1024,
     MEMORY_GRAIN = 1024 * 1024 /* derived sizes are rounded up to this */
 };
 
@@ -171,21 +172,16 @@ static int resolve_topology(struct hx_config *config, struct dm_err *err) {
     return 0;
 }
 
-/* On-chip memory is the device's to say: a fabric of the smallest size is asked. */
+/* On-chip memory is the device's to say: a fabric with little memory is asked. It has all nodes and clients, because
+ * options of the transport may name them. */
 static int resolve_chip(struct hx_config *config, struct dm_err *err) {
     if (!(config->transport->caps & DM_CAP_CHIP_MEMORY)) {
         return 0;
     }
     struct hx_fabric_settings settings;
     DM_TRY(hx_fabric_settings_init(&settings, config, err));
-    settings.config.topology = (struct dm_topology){.mns = 1,
-                                                    .cns = 1,
-                                                    .mn_cores = 1,
-                                                    .server_cores = 1,
-                                                    .clients = 1,
-                                                    .clients_per_thread = 1,
-                                                    .mn_bytes = 4 * MEMORY_GRAIN,
-                                                    .chip_bytes = UINT32_MAX};
+    settings.config.topology.mn_bytes = PROBE_MN_BYTES;
+    settings.config.topology.chip_bytes = UINT32_MAX;
     settings.config.chunk_bytes = PROBE_CHUNK_BYTES;
     struct dm_fabric *fabric = NULL;
     int rc = dm_fabric_open(&settings.config, &fabric, err);

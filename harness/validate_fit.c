@@ -22,6 +22,7 @@ struct row {
 
 /* clang-format off */
 #define VERBS(kind, size) .verb = DM_VERB_##kind, .bytes = (size)
+#define ATOMICS(kind) {VERBS(kind, 8), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 8}
 #define ALL(kind, size) {VERBS(kind, size), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 64}
 static const struct row rows[] = {
     {"READ, idle", {VERBS(READ, 8)}}, {"READ, idle", {VERBS(READ, 64)}}, {"READ, idle", {VERBS(READ, 256)}},
@@ -34,7 +35,7 @@ static const struct row rows[] = {
     {"READ, 2 machines", {VERBS(READ, 64), .machines = 2, .threads = 16, .coroutines = 4}},
     {"READ, 4 machines", {VERBS(READ, 64), .machines = 4, .threads = 16, .coroutines = 4}},
     {"READ, 8 machines", ALL(READ, 64)}, {"READ, 8 machines", {VERBS(READ, 1024), .machines = 8, .threads = 16, .coroutines = 4}},
-    {"WRITE, 8 machines", ALL(WRITE, 64)}, {"CAS on distinct words", ALL(CAS, 8)}, {"FAA on distinct words", ALL(FAA, 8)},
+    {"WRITE, 8 machines", ALL(WRITE, 64)}, {"CAS on distinct words", ATOMICS(CAS)}, {"FAA on distinct words", ATOMICS(FAA)},
     {"CAS on one word", {VERBS(CAS, 8), .machines = 8, .threads = 16, .places = 1, .stride = 8}},
     {"CAS 256 B apart", {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_place = true, .places = 128, .stride = 256}},
     {"CAS 4 KB apart", {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_place = true, .places = 128, .stride = 4096}},
@@ -79,7 +80,9 @@ int hx_micro_table(const struct hx_micro_fabric *fabric, json_t **table, struct 
 
 int hx_profile_write(const char *path, const char *base, const char *summary, const char *source, json_t *numbers,
                      struct dm_err *err) {
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path, *suffix = strstr(file, ".json");
+    char title[64];
+    snprintf(title, sizeof(title), "%.*s", (int)(suffix ? suffix - file : (long)strlen(file)), file);
     json_t *parameters = json_object();
     const char *name;
     json_t *number;
@@ -87,8 +90,8 @@ int hx_profile_write(const char *path, const char *base, const char *summary, co
         json_object_set_new(parameters, name,
                             json_pack("{s:O, s:s, s:s}", "value", number, "source", source, "confidence", "m"));
     }
-    json_t *top = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema_version", 1, "name", slash ? slash + 1 : path,
-                            "summary", summary, "inherits", base, "parameters", parameters);
+    json_t *top = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema_version", 1, "name", title, "summary", summary,
+                            "inherits", base, "parameters", parameters);
     int rc = top ? dm_json_store(top, path, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
     json_decref(top);
     return rc;
@@ -116,7 +119,10 @@ static int fit_rates(struct fitting *fitting, struct dm_err *err) {
     } rates[] = {
         {"rx_read_mops", "tx_read_mops", ALL(READ, 8), {VERBS(READ, 8), .threads = 16, .coroutines = 8}},
         {"rx_write_mops", "tx_write_mops", ALL(WRITE, 8), {VERBS(WRITE, 8), .threads = 16, .coroutines = 8}},
-        {"rx_atomic_mops", "tx_atomic_mops", ALL(FAA, 8), {VERBS(FAA, 8), .threads = 16, .coroutines = 8}},
+        {"rx_atomic_mops",
+         "tx_atomic_mops",
+         ATOMICS(FAA),
+         {VERBS(FAA, 8), .threads = 16, .coroutines = 8, .places = 8192, .stride = 8}},
     };
     for (size_t i = 0; i < DM_ARRAY_LEN(rates); i++) {
         struct hx_micro_result all, one;

@@ -6,6 +6,7 @@
 #   same A B                  equal but for `provenance`
 #   differ A B                not equal even without `provenance`
 #   get FILE PATH             prints the value at a dotted path
+#   true FILE EXPRESSION      whether a Python expression over the members holds
 import json
 import sys
 
@@ -56,6 +57,8 @@ def main(command, *words):
         return 0 if compared(words[0]) == compared(words[1]) else 1
     if command == "differ":
         return 0 if compared(words[0]) != compared(words[1]) else 1
+    if command == "true":
+        return 0 if eval(words[1], {}, load(words[0])) else 1
     return get(*words)
 
 

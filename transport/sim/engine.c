@@ -55,7 +55,7 @@ struct sim_op *sim_op_new(struct sim *sim) {
     struct sim_op *op = sim->free_ops;
     sim->free_ops = op->next;
     op->status = 0;
-    op->no_effect = op->fence = op->delayed = false;
+    op->no_effect = op->fence = op->delayed = op->sampled = op->listed = false;
     op->dst = NULL;
     return op;
 }
@@ -467,6 +467,8 @@ static int sim_measure(struct dm_fabric *fabric) {
 
 static const char *const order_names[] = {"ascending", "random", "descending", NULL};
 
+static const char *const read_order_names[] = {"posted", "any", NULL};
+
 static const struct dm_opt options[] = {
     {.name = "read_line_order",
      .type = DM_OPT_ENUM,
@@ -492,6 +494,12 @@ static const struct dm_opt options[] = {
      .initial = "0",
      .max = 1e9,
      .help = "time added to that over which the lines of a write land"},
+    {.name = "read_order",
+     .type = DM_OPT_ENUM,
+     .offset = offsetof(struct sim_options, read_order),
+     .initial = "posted",
+     .choices = read_order_names,
+     .help = "order of the reads of one batch to one node: posted, as dm.h promises, or any, as PCIe may fetch them"},
     {.name = "faults",
      .type = DM_OPT_STRING,
      .offset = offsetof(struct sim_options, faults),

@@ -64,6 +64,8 @@ static void list_remove(struct sim_op **list, uint32_t *count, struct sim_op *op
 void sim_memory_forget(struct sim_memory *memory, struct sim_op *op) {
     if (op->kind == DM_VERB_READ) {
         list_remove(memory->reads, &memory->read_count, op);
+    } else if (op->kind != DM_VERB_WRITE) {
+        list_remove(memory->atomics, &memory->atomic_count, op);
     } else {
         list_remove(memory->writes, &memory->write_count, op);
     }
@@ -264,10 +266,29 @@ static void load_now(struct sim *sim, struct sim_memory *memory, uint64_t from, 
     }
 }
 
+void sim_memory_hold(struct sim *sim, struct sim_memory *memory, struct sim_op *op) {
+    list_add(sim, &memory->atomics, &memory->atomic_count, &memory->atomic_capacity, op);
+}
+
+/* A CPU is about to store into [from, to): atomics that have read their word and not yet written it do not see it. */
+static void sample_atomics(struct sim *sim, struct sim_memory *memory, uint64_t from, uint64_t to) {
+    for (uint32_t i = 0; i < memory->atomic_count; i++) {
+        struct sim_op *op = memory->atomics[i];
+        uint64_t hold = op->end - op->begin;
+        if (overlaps(op, from, to) && !op->sampled && op->begin <= sim->now + hold) {
+            op->sampled = true;
+            load_now(sim, memory, dm_addr_offset(op->addr), dm_addr_offset(op->addr) + 8, &op->line_seed);
+        }
+    }
+}
+
 void sim_memory_atomic(struct sim *sim, struct sim_memory *memory, struct sim_op *op) {
     struct dm_verb verb = {.kind = op->kind, .op = op->op};
     uint64_t from = dm_addr_offset(op->addr), found;
     load_now(sim, memory, from, from + 8, &found);
+    if (dm_unlikely(op->sampled)) {
+        found = op->line_seed;
+    }
     bool swapped;
     uint64_t stored = dm_atomic_apply(&verb, found, &swapped);
     if (swapped) {
@@ -289,6 +310,9 @@ void sim_memory_cpu_read(struct sim *sim, struct sim_memory *memory, uint64_t of
 void sim_memory_cpu_write(struct sim *sim, struct sim_memory *memory, uint64_t offset, const void *src, uint32_t len) {
     for (uint64_t at = offset, end = offset + len; at < end;) {
         uint64_t line = (at & ~(uint64_t)(DM_LINE - 1)) + DM_LINE, stop = line < end ? line : end;
+        if (dm_unlikely(memory->atomic_count > 0)) {
+            sample_atomics(sim, memory, at, stop);
+        }
         store_now(sim, memory, at, stop, (const unsigned char *)src + (at - offset));
         at = stop;
     }

@@ -33,6 +33,7 @@ static void memory_unmap(struct sim_memory *memory) {
     }
     free(memory->reads);
     free(memory->writes);
+    free(memory->atomics);
 }
 
 void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes) {

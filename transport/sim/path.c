@@ -239,7 +239,7 @@ static uint64_t lines_touched(const struct sim_op *op) {
 
 /* Sets when the lines of a read or write are sampled or land: [begin, end], where the last one is due at `at`. */
 static void set_window(struct sim *sim, struct sim_op *op, uint64_t at) {
-    uint64_t *last = &op->ctx->lanes[dm_addr_node(op->addr)].last_effect;
+    struct sim_lane *lane = &op->ctx->lanes[dm_addr_node(op->addr)];
     uint64_t lines = lines_touched(op);
     op->begin = op->end = at;
     if (lines > 1) {
@@ -249,12 +249,23 @@ static void set_window(struct sim *sim, struct sim_op *op, uint64_t at) {
         op->end += extra * 1000;
         op->line_seed = dm_prng_u64(&sim->lines);
     }
-    if (*last >= op->begin) {
-        uint64_t later = *last + 1 - op->begin;
+    bool any_order = op->kind == DM_VERB_READ && sim->options->read_order == SIM_READS_ANY;
+    if (dm_unlikely(any_order)) {
+        /* Anywhere within the time that a fetch takes; only behind what changes memory. */
+        uint64_t late = dm_prng_below(&sim->lines, sim->costs.pcie_read + 1);
+        op->begin += late;
+        op->end += late;
+    }
+    uint64_t after = any_order ? lane->last_change : lane->last_effect;
+    if (after >= op->begin) {
+        uint64_t later = after + 1 - op->begin;
         op->begin += later;
         op->end += later;
     }
-    *last = op->end;
+    lane->last_effect = op->end > lane->last_effect ? op->end : lane->last_effect;
+    if (op->kind != DM_VERB_READ) {
+        lane->last_change = op->end;
+    }
 }
 
 /* A payload's way into host memory. `at`: its last packet is there; the first came earlier by what they took on the
@@ -294,6 +305,10 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
         at = take_unit(sim, nic, op, at, unit);
     }
     set_window(sim, op, at);
+    if (is_atomic(kind)) {
+        op->end = op->begin + (dm_addr_space(op->addr) == DM_CHIP ? costs->hold_chip : costs->hold_dram);
+        sim_memory_hold(sim, sim_memory_at(sim, op->addr), op);
+    }
     sim_schedule(sim, op, SIM_EFFECT, op->begin);
 }
 
@@ -320,6 +335,8 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
             sim_memory_write(sim, memory, op);
         } else {
             sim_memory_atomic(sim, memory, op);
+            sim_memory_forget(memory, op);
+            op->end = op->begin;
         }
         /* Acknowledgements are small and coalesced: they take time on the wire but no share of it. */
         sent = op->end + wire;

@@ -16,9 +16,13 @@
 
 enum sim_order { SIM_ASCENDING, SIM_RANDOM, SIM_DESCENDING };
 
+/* Reads of one context to one node: as posted, or each when its own fetch comes through, as PCIe allows. */
+enum sim_read_order { SIM_READS_POSTED, SIM_READS_ANY };
+
 struct sim_options {
     unsigned read_line_order, write_line_order; /* enum sim_order */
     uint64_t read_window_ns, write_window_ns;   /* added to the time over which lines are sampled or land */
+    unsigned read_order;                        /* enum sim_read_order */
     const char *faults;                         /* rules, see faults.h */
     uint64_t peer_timeout_ns;                   /* until a verb to a failed node completes in error */
 };
@@ -84,6 +88,7 @@ struct sim_op {
     bool wait : 1, fence : 1;
     bool listed : 1;    /* in its memory's reads or writes */
     bool no_effect : 1; /* it fails before it reaches memory */
+    bool sampled : 1;   /* of an atomic: a CPU store came while it held its unit; line_seed is what it had read */
     bool delayed : 1;   /* `delay` holds */
     int8_t status;      /* what its completion reports: 0 or a failure */
     uint32_t tag;       /* its place in the pool */
@@ -139,6 +144,7 @@ struct sim_thread {
 /* What a context has under way to one node. */
 struct sim_lane {
     uint64_t last_arrival, last_effect; /* of its last verb there: verbs of a queue pair keep order */
+    uint64_t last_change;               /* of its last one there that is no read */
     uint32_t reads_atomics;             /* own outstanding ones, for fences */
 };
 
@@ -164,8 +170,8 @@ struct sim_memory {
     uint64_t bytes;
     void *map;
     size_t map_bytes;
-    struct sim_op **reads, **writes;
-    uint32_t read_count, write_count, read_capacity, write_capacity;
+    struct sim_op **reads, **writes, **atomics;
+    uint32_t read_count, write_count, atomic_count, read_capacity, write_capacity, atomic_capacity;
 };
 
 #define SIM_NEVER UINT64_MAX
@@ -216,6 +222,9 @@ void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op 
 /* An access that was listed as in progress is over. */
 void sim_memory_forget(struct sim_memory *memory, struct sim_op *op);
 void sim_memory_atomic(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
+/* The atomic will act at op->begin, on what its word holds at op->end - op->begin before; but a CPU store in between is
+ * not seen, and is overwritten. */
+void sim_memory_hold(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
 void sim_memory_cpu_read(struct sim *sim, struct sim_memory *memory, uint64_t offset, void *dst, uint32_t len);
 void sim_memory_cpu_write(struct sim *sim, struct sim_memory *memory, uint64_t offset, const void *src, uint32_t len);
 
