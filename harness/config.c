@@ -5,6 +5,7 @@
  */
 #include "harness/config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,8 +223,11 @@ int hx_config_set(struct hx_config *config, const char *name, const char *text, 
     }
     char origin[NAME_BYTES + 2];
     hx_option_typed(plain, origin, sizeof(origin));
+    char file[PATH_MAX];
     if (strcmp(plain, "ycsb") == 0) {
         strcpy(plain, "workload");
+        snprintf(file, sizeof(file), "%s%s", strchr(text, '/') ? "" : "./", text); /* a file, whatever its name */
+        text = file;
     }
     const struct dm_opt *row = hx_run_option(plain);
     void *values = &config->run;

@@ -23,7 +23,8 @@ void hx_config_close(struct hx_config *config); /* accepts NULL */
 /* Applies a spec object over what is there; `where` (a file name) begins every error. */
 int hx_config_apply_json(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err);
 
-/* Applies one option by its command-line name without dashes ("clients"), or "set.NAME" / "transport_set.NAME". */
+/* Applies one option by its command-line name without dashes ("clients"), or "set.NAME" / "transport_set.NAME". "ycsb"
+ * is a workload that is a file, "p" adds one YCSB property. */
 int hx_config_set(struct hx_config *config, const char *name, const char *text, struct dm_err *err);
 
 /* Checks everything that can be checked without running: names, ranges, index parameters against the shape, memory

@@ -210,7 +210,7 @@ static int check_operations(const struct hx_config *config, struct dm_err *err) 
 }
 
 /* Errors of the workload name the option first, or behind the workload's name; the user is told where that option was
- * set. Errors about a file are left as they are. */
+ * set. Errors about a file, or about what a property file says, are left as they are. */
 static int fail_workload(const struct hx_config *config, int code, struct dm_err *err) {
     struct dm_err cause = *err;
     for (const char *part = cause.text; part; part = strstr(part, ": ")) {
@@ -218,7 +218,8 @@ static int fail_workload(const struct hx_config *config, int code, struct dm_err
         part += part == cause.text ? 0 : strlen(": ");
         size_t length = strcspn(part, ":");
         snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : 0), part);
-        if (part[length] == ':' && dm_opt_find(wl_options, name)) {
+        bool is_option = part[length] == ':' && dm_opt_find(wl_options, name);
+        if (is_option && (part == cause.text || was_set(config, name))) {
             return dm_fail(err, code, "%s%s", origin_of(config, name, buffer, sizeof(buffer)), part + length);
         }
     }

@@ -185,7 +185,7 @@ static void help_print(const struct request *request) {
         group_help(group);
     }
     printf("\nThe workload (empty or 0: as the named workload says):\n"
-           "  --ycsb FILE                 a YCSB property file, the same as --workload FILE\n"
+           "  --ycsb FILE                 a YCSB property file, as --workload ./FILE\n"
            "  -p NAME=VALUE               a YCSB property over the file's; repeatable, added to --properties\n");
     hx_args_help(wl_options);
     if (index && index->params) {

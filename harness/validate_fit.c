@@ -20,35 +20,51 @@ struct row {
     struct hx_micro micro;
 };
 
-/* clang-format off */
 #define VERBS(kind, size) .verb = DM_VERB_##kind, .bytes = (size)
-#define ATOMICS(kind) {VERBS(kind, 8), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 8}
-#define ALL(kind, size) {VERBS(kind, size), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 64}
+#define ATOMICS(kind)                                                                                                  \
+    { VERBS(kind, 8), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 8 }
+#define ALL(kind, size)                                                                                                \
+    { VERBS(kind, size), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 64 }
 static const struct row rows[] = {
-    {"READ, idle", {VERBS(READ, 8)}}, {"READ, idle", {VERBS(READ, 64)}}, {"READ, idle", {VERBS(READ, 256)}},
-    {"READ, idle", {VERBS(READ, 1024)}}, {"READ, idle", {VERBS(READ, 4096)}}, {"READ, idle", {VERBS(READ, 65536)}},
-    {"WRITE, idle", {VERBS(WRITE, 8)}}, {"WRITE, idle", {VERBS(WRITE, 64)}}, {"WRITE, idle", {VERBS(WRITE, 256)}},
-    {"WRITE, idle", {VERBS(WRITE, 1024)}}, {"WRITE, idle", {VERBS(WRITE, 4096)}}, {"WRITE, idle", {VERBS(WRITE, 65536)}},
-    {"CAS, idle", {VERBS(CAS, 8)}}, {"FAA, idle", {VERBS(FAA, 8)}},
-    {"call, idle", {.kind = HX_MICRO_CALL, .bytes = 8}}, {"call, idle", {.kind = HX_MICRO_CALL, .bytes = 1024}},
+    {"READ, idle", {VERBS(READ, 8)}},
+    {"READ, idle", {VERBS(READ, 64)}},
+    {"READ, idle", {VERBS(READ, 256)}},
+    {"READ, idle", {VERBS(READ, 1024)}},
+    {"READ, idle", {VERBS(READ, 4096)}},
+    {"READ, idle", {VERBS(READ, 65536)}},
+    {"WRITE, idle", {VERBS(WRITE, 8)}},
+    {"WRITE, idle", {VERBS(WRITE, 64)}},
+    {"WRITE, idle", {VERBS(WRITE, 256)}},
+    {"WRITE, idle", {VERBS(WRITE, 1024)}},
+    {"WRITE, idle", {VERBS(WRITE, 4096)}},
+    {"WRITE, idle", {VERBS(WRITE, 65536)}},
+    {"CAS, idle", {VERBS(CAS, 8)}},
+    {"FAA, idle", {VERBS(FAA, 8)}},
+    {"call, idle", {.kind = HX_MICRO_CALL, .bytes = 8}},
+    {"call, idle", {.kind = HX_MICRO_CALL, .bytes = 1024}},
     {"READ, 1 machine", {VERBS(READ, 64), .threads = 16, .coroutines = 4}},
     {"READ, 2 machines", {VERBS(READ, 64), .machines = 2, .threads = 16, .coroutines = 4}},
     {"READ, 4 machines", {VERBS(READ, 64), .machines = 4, .threads = 16, .coroutines = 4}},
-    {"READ, 8 machines", ALL(READ, 64)}, {"READ, 8 machines", {VERBS(READ, 1024), .machines = 8, .threads = 16, .coroutines = 4}},
-    {"WRITE, 8 machines", ALL(WRITE, 64)}, {"CAS on distinct words", ATOMICS(CAS)}, {"FAA on distinct words", ATOMICS(FAA)},
+    {"READ, 8 machines", ALL(READ, 64)},
+    {"READ, 8 machines", {VERBS(READ, 1024), .machines = 8, .threads = 16, .coroutines = 4}},
+    {"WRITE, 8 machines", ALL(WRITE, 64)},
+    {"CAS on distinct words", ATOMICS(CAS)},
+    {"FAA on distinct words", ATOMICS(FAA)},
     {"CAS on one word", {VERBS(CAS, 8), .machines = 8, .threads = 16, .places = 1, .stride = 8}},
     {"CAS 256 B apart", {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_place = true, .places = 128, .stride = 256}},
     {"CAS 4 KB apart", {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_place = true, .places = 128, .stride = 4096}},
-    {"CAS on one on-chip word", {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .places = 1, .stride = 8}},
-    {"CAS on distinct on-chip words", {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .places = 1024, .stride = 8}},
-    {"READ, batches of 4", {VERBS(READ, 64), .batch = 4, .threads = 8}}, {"READ, batches of 16", {VERBS(READ, 64), .batch = 16, .threads = 8}},
+    {"CAS on one on-chip word",
+     {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .places = 1, .stride = 8}},
+    {"CAS on distinct on-chip words",
+     {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .places = 1024, .stride = 8}},
+    {"READ, batches of 4", {VERBS(READ, 64), .batch = 4, .threads = 8}},
+    {"READ, batches of 16", {VERBS(READ, 64), .batch = 16, .threads = 8}},
     {"WRITE, batches of 16", {VERBS(WRITE, 64), .batch = 16, .threads = 8}},
     {"READ, 1024 queue pairs", {VERBS(READ, 64), .machines = 16, .threads = 64}},
     {"READ, 4096 queue pairs", {VERBS(READ, 64), .machines = 32, .threads = 128}},
     {"call, 1 core", {.kind = HX_MICRO_CALL, .bytes = 64, .machines = 4, .threads = 16}},
     {"call, 4 cores", {.kind = HX_MICRO_CALL, .bytes = 64, .machines = 4, .threads = 16, .mn_cores = 4}},
 };
-/* clang-format on */
 
 static unsigned clients_of(const struct hx_micro *micro) {
     return (micro->machines ? micro->machines : 1) * (micro->threads ? micro->threads : 1) *

@@ -323,7 +323,7 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
 }
 
 static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
-    uint64_t number;
+    uint64_t number = 0;
     while (!dm_stopping(ctx)) {
         struct wl_op op;
         int rc = operation_draw(worker, ctx, &number, &op);

@@ -36,7 +36,17 @@ refused 2 "--cache: " run --cache 10Q
 refused 2 "--duration: " run --duration 5
 refused 2 "--mns: " run --mns 65
 refused 2 "--theta: " run --theta wide
+refused 2 "--theta: 0 must be above 0 and below 1" run --theta 0
+refused 2 "--theta: " run --theta 1
+refused 2 "--theta: " run --theta -0.5
+refused 2 "--theta: " run --theta nan
+refused 2 "--rate: " run --rate fast
+refused 2 "--rate: " run --rate 2.5
+refused 2 "--arrival: " run --rate 1K --arrival sometimes
+refused 2 "--arrival: goes with an open loop only" run --arrival poisson
 refused 2 "--mix: " run --mix read=0.5,update=0.4
+refused 2 "--mix: " run --mix read=0.5,read=0.5
+refused 2 "--mix: " run --mix read=1.5
 refused 2 "--distribution: " run --distribution zipfain
 refused 2 "--set: unknown index parameter 'fil'" run --set fil=3
 refused 2 "--set: 'node_bytes' is not NAME=VALUE" run --set node_bytes
@@ -70,6 +80,45 @@ refused 2 "array.json:" run array.json
 refused 1 "absent.json: cannot open" run absent.json
 echo '{"broken": ' >profile.json
 refused 2 "profile.json" run --profile ./profile.json
+
+# YCSB property files and properties
+printf 'recordcount=100\nreadproportion=0.5\nupdateproportion=0.5\nreadproprtion=1\n' >typo.properties
+refused 2 "typo.properties:4: unknown YCSB property 'readproprtion'; did you mean 'readproportion'?" run --ycsb ./typo.properties
+printf 'recordcount=100\nreadproportion\n' >bare.properties
+refused 2 "bare.properties:2: 'readproportion' should be name=value" run --ycsb bare.properties
+printf 'recordcount=100\nreadproportion=0.5\nupdateproportion=0.3\n' >sum.properties
+refused 2 "sum.properties: " run --ycsb sum.properties
+printf 'recordcount=0\nreadproportion=1\nupdateproportion=0\n' >none.properties
+refused 2 "none.properties: " run --workload none.properties
+refused 1 "absent.properties" run --ycsb absent.properties
+refused 2 "-p: 'readproportion' is not NAME=VALUE" run -p readproportion
+refused 2 "-p: " run -p readproprtion=1
+refused 2 "did you mean 'readproportion'?" run -p readproprtion=1
+refused 2 "-p: " run -p recordcount=many
+expect 2 run -p
+holds err "-p: needs a value"
+refused 2 "unknown option '-q'" run -q a=b
+
+# data sets: SOSD's is a count and as many 64-bit keys
+: >empty.sosd
+printf '\002\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0' >short.sosd
+printf '\001\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0\0' >odd.sosd
+printf '\0\0\0\0\0\0\0\002\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0\002' >swapped.sosd
+printf '\002\0\0\0\0\0\0\0\002\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0' >unsorted.sosd
+for file in empty short odd swapped unsorted; do
+    refused 2 "$file.sosd" run --index null --workload c --key-set sosd:$file.sosd
+done
+refused 2 "is big-endian" run --index null --workload c --key-set sosd:swapped.sosd
+refused 1 "absent.sosd" run --index null --workload c --key-set sosd:absent.sosd
+refused 2 "--key-set: " run --index null --workload c --key-set unifrom
+
+# traces
+: >empty.csv
+refused 2 "empty.csv: holds no requests" run --index null --trace empty.csv
+printf '0,key,3,8,1,get,0\n0,key,3,8,1,got,0\n' >line.csv
+refused 2 "line.csv:2: " run --index null --trace line.csv
+printf '\0\0\0\0' >binary.csv
+refused 2 "binary.csv:1: " run --index null --trace binary.csv
 
 # places that cannot be written, found out before anything runs
 expect 1 run --out absent/folder/result.json

@@ -111,7 +111,8 @@ static void a_resolved_configuration_survives_json(void **state) {
 static void the_hash_tells_configurations_apart(void **state) {
     (void)state;
     static const char *const changes[][2] = {{"seed", "2"},  {"clients", "5"}, {"workload", "c"},
-                                             {"cache", "1"}, {"ops", "1001"},  {"profile", "cx5-100g"}};
+                                             {"cache", "1"}, {"ops", "1001"},  {"profile", "cx5-100g"},
+                                             {"rate", "1K"}};
     char hashes[DM_ARRAY_LEN(changes) + 1][17];
     for (size_t i = 0; i <= DM_ARRAY_LEN(changes); i++) {
         struct hx_config *config = small_config();
@@ -126,6 +127,82 @@ static void the_hash_tells_configurations_apart(void **state) {
         }
         hx_config_close(config);
     }
+}
+
+static void where_a_run_is_recorded_is_told_but_is_not_in_the_hash(void **state) {
+    (void)state;
+    struct hx_config *plain = small_config(), *recorded = small_config();
+    char hash[17], hash_recorded[17];
+    must_set(recorded, "record", "run.ops");
+    must_resolve(plain);
+    must_resolve(recorded);
+    hx_config_hash(plain, hash);
+    hx_config_hash(recorded, hash_recorded);
+    assert_string_equal(hash, hash_recorded);
+    json_t *spec = hx_config_to_json(recorded);
+    assert_string_equal(json_string_value(json_object_get(spec, "record")), "run.ops");
+    json_decref(spec);
+    hx_config_close(plain);
+    hx_config_close(recorded);
+}
+
+static void properties_add_up_behind_those_of_a_spec(void **state) {
+    (void)state;
+    struct hx_config *config = small_config();
+    struct dm_err err = {0};
+    must_apply(config, "{\"properties\": \"readproportion=0.5,updateproportion=0.5\"}");
+    must_set(config, "p", "readproportion=0.25");
+    must_set(config, "p", "updateproportion=0.75");
+    assert_int_equal(hx_config_set(config, "p", "readproportion", &err), DM_ERR_INVALID);
+    assert_string_equal(err.text, "-p: 'readproportion' is not NAME=VALUE");
+    assert_int_equal(hx_config_set(config, "p", "a=1,b=2", &err), DM_ERR_INVALID);
+    assert_memory_equal(err.text, "-p: 'a=1,b=2' holds a comma", strlen("-p: 'a=1,b=2' holds a comma"));
+    must_resolve(config);
+    assert_string_equal(config->workload.mix, "read=0.25,update=0.75");
+    hx_config_close(config);
+}
+
+static void ycsb_is_a_workload_that_is_a_file(void **state) {
+    (void)state;
+    struct hx_config *config = small_config();
+    struct dm_err err = {0};
+    must_set(config, "ycsb", "folder/c");
+    assert_string_equal(config->workload.workload, "folder/c");
+    must_set(config, "ycsb", "c");
+    assert_string_equal(config->workload.workload, "./c");
+    assert_true(hx_config_resolve(config, &err) < 0);
+    assert_non_null(strstr(err.text, "./c"));
+    hx_config_close(config);
+}
+
+/* The sum of both is what was recorded, or what the trace holds, unless both were given. */
+static void a_trace_says_how_many_operations_there_are(void **state) {
+    (void)state;
+    struct hx_config *config = new_config();
+    struct dm_err err = {0};
+    must_set(config, "index", "null");
+    must_set(config, "trace", DM_TEST_DATA "/cache-trace.csv");
+    must_resolve(config);
+    assert_int_equal(config->run.ops, 15);
+    assert_int_equal(config->run.warmup, 1);
+    assert_int_equal(config->workload.keys, 5);
+    hx_config_close(config);
+
+    config = new_config();
+    must_set(config, "index", "null");
+    must_set(config, "trace", DM_TEST_DATA "/cache-trace.csv");
+    must_set(config, "warmup", "6");
+    must_resolve(config);
+    assert_int_equal(config->run.ops, 10);
+    hx_config_close(config);
+
+    config = new_config();
+    must_set(config, "index", "null");
+    must_set(config, "trace", DM_TEST_DATA "/cache-trace.csv");
+    must_set(config, "warmup", "16");
+    assert_int_equal(hx_config_resolve(config, &err), DM_ERR_INVALID);
+    assert_memory_equal(err.text, "--warmup: there are only 16", strlen("--warmup: there are only 16"));
+    hx_config_close(config);
 }
 
 static void derived_values_follow_unless_given(void **state) {
@@ -204,6 +281,9 @@ static void resolving_says_where_and_what(void **state) {
         {"{\"profile\": \"cx9\"}", "spec.json: profile: "},
         {"{\"workload\": \"zz\"}", "spec.json: workload: "},
         {"{\"mix\": \"read=2\"}", "spec.json: mix: "},
+        {"{\"theta\": 0}", "spec.json: theta: 0 must be above 0 and below 1"},
+        {"{\"arrival\": \"poisson\"}", "spec.json: arrival: goes with an open loop only"},
+        {"{\"record\": \"a\", \"replay\": \"b\"}", "spec.json: record: b is a recording already"},
         {"{\"clients\": 2, \"cns\": 3}", "spec.json: clients: 2 clients are fewer than the 3 compute nodes"},
         {"{\"cns\": 128, \"mns\": 64, \"servers\": 32, \"clients\": 1000}", ""},
         {"{\"set\": {\"nothing\": 1}}", "spec.json: set: unknown index parameter 'nothing'"},
@@ -275,6 +355,10 @@ int main(void) {
         cmocka_unit_test(command_line_and_spec_give_the_same_configuration),
         cmocka_unit_test(a_resolved_configuration_survives_json),
         cmocka_unit_test(the_hash_tells_configurations_apart),
+        cmocka_unit_test(where_a_run_is_recorded_is_told_but_is_not_in_the_hash),
+        cmocka_unit_test(properties_add_up_behind_those_of_a_spec),
+        cmocka_unit_test(ycsb_is_a_workload_that_is_a_file),
+        cmocka_unit_test(a_trace_says_how_many_operations_there_are),
         cmocka_unit_test(derived_values_follow_unless_given),
         cmocka_unit_test(later_settings_win),
         cmocka_unit_test(a_whole_result_is_a_spec),

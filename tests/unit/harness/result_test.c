@@ -15,10 +15,11 @@
 #include "harness/settings.h"
 #include "harness/worker.h"
 
-static struct hx_config *null_config(void) {
+static struct hx_config *config_of_rate(const char *rate) {
     struct hx_config *config = hx_config_new();
     struct dm_err err = {0};
     assert_non_null(config);
+    assert_int_equal(hx_config_set(config, "rate", rate, &err), 0);
     assert_int_equal(hx_config_set(config, "index", "null", &err), 0);
     assert_int_equal(hx_config_set(config, "clients", "2", &err), 0);
     assert_int_equal(hx_config_set(config, "keys", "1K", &err), 0);
@@ -26,6 +27,10 @@ static struct hx_config *null_config(void) {
         fail_msg("%s", err.text);
     }
     return config;
+}
+
+static struct hx_config *null_config(void) {
+    return config_of_rate("0");
 }
 
 static struct hx_measured *new_measured(const struct hx_config *config) {
@@ -39,6 +44,7 @@ static struct hx_measured *new_measured(const struct hx_config *config) {
     assert_non_null(measured->counters);
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
         dm_hist_clear(&measured->ops[kind].latency_ns);
+        dm_hist_clear(&measured->ops[kind].service_ns);
     }
     return measured;
 }
@@ -78,6 +84,8 @@ static void counts_latencies_and_outcomes_arrive(void **state) {
     assert_int_equal(integer_at(ops, "get", "outcomes", "not_found"), 1);
     assert_int_equal(integer_at(ops, "get", "latency_ns", "p50"), 20);
     assert_int_equal(integer_at(ops, "get", "latency_ns", "max"), 40);
+    assert_null(json_object_get(json_object_get(ops, "get"), "service_ns"));
+    assert_null(json_object_get(result, "load"));
     const json_t *op = json_object_get(ops, "get");
     assert_true(json_real_value(json_object_get(op, "round_trips_mean")) == 1.5);
     assert_true(json_real_value(json_object_get(json_object_get(op, "verbs_mean"), "read")) == 2.0);
@@ -91,6 +99,40 @@ static void counts_latencies_and_outcomes_arrive(void **state) {
     json_decref(result);
     hx_measured_free(measured);
     hx_config_close(config);
+}
+
+/* 101 operations asked for at 1 a us, that began at 1 in `distance_ns`. */
+static json_t *open_result(uint64_t distance_ns) {
+    struct hx_config *config = config_of_rate("1M");
+    struct hx_measured *measured = new_measured(config);
+    struct hx_op_stats *get = &measured->ops[WL_GET];
+    measured->operations = measured->succeeded = get->count = 101;
+    measured->start_ns = 5000;
+    measured->punctuality = (struct hx_punctuality){5000, 105000, 5000 + 100 * distance_ns, 77};
+    dm_hist_record(&get->latency_ns, 90);
+    dm_hist_record(&get->service_ns, 30);
+    json_t *result = hx_result_new(config, measured);
+    assert_non_null(result);
+    assert_int_equal(integer_at(json_object_get(result, "ops"), "get", "latency_ns", "max"), 90);
+    assert_int_equal(integer_at(json_object_get(result, "ops"), "get", "service_ns", "max"), 30);
+    hx_measured_free(measured);
+    hx_config_close(config);
+    return result;
+}
+
+static void an_open_loop_is_held_against_its_schedule(void **state) {
+    (void)state;
+    json_t *kept = open_result(1005), *missed = open_result(2000);
+    const json_t *load = json_object_get(kept, "load");
+    assert_true(json_is_true(json_object_get(load, "is_reached")));
+    assert_int_equal(json_integer_value(json_object_get(load, "target_ops_per_s")), 1000000);
+    assert_true(json_real_value(json_object_get(load, "offered_ops_per_s")) == 1e6);
+    assert_int_equal(json_integer_value(json_object_get(load, "start_delay_max_ns")), 77);
+    load = json_object_get(missed, "load");
+    assert_true(json_is_false(json_object_get(load, "is_reached")));
+    assert_true(json_real_value(json_object_get(load, "achieved_ops_per_s")) == 5e5);
+    json_decref(kept);
+    json_decref(missed);
 }
 
 static void parts_of_an_rmw_count_for_both(void **state) {
@@ -160,6 +202,7 @@ static void every_code_has_a_place(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_latencies_and_outcomes_arrive),
+        cmocka_unit_test(an_open_loop_is_held_against_its_schedule),
         cmocka_unit_test(parts_of_an_rmw_count_for_both),
         cmocka_unit_test(memory_kinds_sum_to_what_was_handed_out),
         cmocka_unit_test(the_bottleneck_is_the_busiest_resource),

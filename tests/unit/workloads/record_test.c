@@ -233,6 +233,34 @@ static void what_is_not_a_whole_recording_is_refused(void **state) {
     free(bytes);
 }
 
+static void a_recording_that_is_not_finished_is_removed(void **state) {
+    (void)state;
+    static struct wl_op ops[OPERATIONS];
+    const char *path = file_path("unfinished");
+    unsigned before = files_count();
+    struct wl *wl = open_well(&(struct wl_config){.workload = "a", .keys = 100}, CLIENTS, 1);
+    assert_int_equal(wl_record(wl, path, NULL), 0);
+    draw(wl, ops);
+    assert_int_equal(files_count(), before + 1);
+    wl_close(wl);
+    assert_int_equal(files_count(), before);
+}
+
+static void a_workload_says_how_long_it_is(void **state) {
+    (void)state;
+    static struct wl_op ops[OPERATIONS];
+    record(&(struct wl_config){.workload = "a", .keys = 100}, file_path("run"), ops);
+    static const char trace[] = DM_TEST_DATA "/cache-trace.csv";
+    const struct wl_config configs[] = {{.workload = "a", .keys = 10}, {.trace = trace}, {.replay = file_path("run")}};
+    static const uint64_t lengths[] = {0, 16, OPERATIONS};
+    for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++) {
+        struct wl *wl = open_well(&configs[i], CLIENTS, 1);
+        assert_int_equal(wl_length(wl), lengths[i]);
+        assert_int_equal(wl_record_finish(wl, NULL), 0); /* nothing to finish */
+        wl_close(wl);
+    }
+}
+
 static void a_recording_that_cannot_be_written_is_refused_at_once(void **state) {
     (void)state;
     struct wl *wl = open_well(&(struct wl_config){.workload = "a", .keys = 10}, 1, 1);
@@ -263,6 +291,8 @@ int main(void) {
         cmocka_unit_test(the_effective_settings_of_a_replay_replay_again),
         cmocka_unit_test(a_recorded_trace_replays),
         cmocka_unit_test(what_is_not_a_whole_recording_is_refused),
+        cmocka_unit_test(a_recording_that_is_not_finished_is_removed),
+        cmocka_unit_test(a_workload_says_how_long_it_is),
         cmocka_unit_test(a_recording_that_cannot_be_written_is_refused_at_once),
         cmocka_unit_test(another_key_set_than_the_recorded_one_is_refused),
     };
