@@ -210,6 +210,20 @@ static int add_property(struct hx_config *config, const char *text, struct dm_er
     return rc < 0 ? rc : origin_note(config, "properties", "-p", err);
 }
 
+const char *const hx_workload_details[] = {"properties", "mix",      "distribution",      "theta", "insert_order",
+                                           "scan_min",   "scan_max", "scan_distribution", NULL};
+
+int hx_config_forget_details(struct hx_config *config, struct dm_err *err) {
+    for (const char *const *name = hx_workload_details; *name; name++) {
+        const struct dm_opt *row = dm_opt_find(wl_options, *name);
+        DM_TRY(dm_opt_set(wl_options, &config->workload, *name, row->initial ? row->initial : "", err));
+        size_t position = hx_option_position(*name);
+        free(config->origins[position]);
+        config->origins[position] = NULL;
+    }
+    return 0;
+}
+
 int hx_config_set(struct hx_config *config, const char *name, const char *text, struct dm_err *err) {
     char plain[NAME_BYTES];
     if (strcmp(name, "p") == 0) {

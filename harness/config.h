@@ -27,6 +27,13 @@ int hx_config_apply_json(struct hx_config *config, const json_t *spec, const cha
  * is a workload that is a file, "p" adds one YCSB property. */
 int hx_config_set(struct hx_config *config, const char *name, const char *text, struct dm_err *err);
 
+/* The members that say what a named workload does. A workload named anew (on the command line over a result, or by a
+ * sweep) means its own mix, not the one that the file spells out. NULL-terminated. */
+extern const char *const hx_workload_details[];
+
+/* Sets them back to what the named workload says. */
+int hx_config_forget_details(struct hx_config *config, struct dm_err *err);
+
 /* Checks everything that can be checked without running: names, ranges, index parameters against the shape, memory
  * against the keys. Must be called once after the last change; fills in derived defaults (memory node size, threads).
  */

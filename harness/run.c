@@ -124,6 +124,12 @@ static int request_apply(const struct request *request, struct hx_config *config
     }
     for (size_t i = 0; i < request->count; i++) {
         const char *name = request->words[i].name;
+        if (strcmp(name, "workload") == 0 || strcmp(name, "ycsb") == 0 || strcmp(name, "p") == 0) {
+            DM_TRY(hx_config_forget_details(config, err));
+        }
+    }
+    for (size_t i = 0; i < request->count; i++) {
+        const char *name = request->words[i].name;
         const char *value = request->words[i].value;
         if (strcmp(name, "set") == 0 || strcmp(name, "transport_set") == 0) {
             DM_TRY(config_apply_pair(config, name, value, err));

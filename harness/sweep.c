@@ -11,6 +11,7 @@
 #include "common/opt_json.h"
 #include "harness/args.h"
 #include "harness/commands.h"
+#include "harness/config.h"
 #include "harness/points.h"
 #include "harness/sweep_grid.h"
 #include "harness/tree.h"
@@ -172,6 +173,16 @@ static int add_combination(struct sweep *sweep, const size_t *choice, size_t *in
     return rc;
 }
 
+/* A workload that the grid names means its own mix, not the one that the base (a result's configuration) spells out. */
+static void forget_details(struct sweep *sweep) {
+    for (size_t i = 0; i < sweep->grid.count; i++) {
+        for (const char *const *name = hx_workload_details;
+             strcmp(sweep->grid.columns[i].name, "workload") == 0 && *name; name++) {
+            json_object_del(sweep->base, *name);
+        }
+    }
+}
+
 static int build(struct sweep *sweep, struct dm_err *err) {
     sweep->base = sweep->base_path != NULL ? dm_json_load(sweep->base_path, err) : json_object();
     if (sweep->base == NULL) {
@@ -184,6 +195,7 @@ static int build(struct sweep *sweep, struct dm_err *err) {
         json_decref(sweep->base);
         sweep->base = inner;
     }
+    forget_details(sweep);
     DM_TRY(add_seeds(sweep, err));
     sweep->row_count = hx_grid_size(&sweep->grid);
     sweep->rows = calloc(sweep->row_count, sizeof(*sweep->rows));

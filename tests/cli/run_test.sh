@@ -85,3 +85,10 @@ expect 0 --version
 holds out "dmbench"
 expect 0 --help
 holds out "sweep"
+
+# a workload named over a result means its own mix; the keys stay
+expect 0 run sherman_a.json --workload c --out renamed.json
+[ "$($result get renamed.json config.mix)" = "$($result get sherman_c.json config.mix)" ] || fail "the old mix is kept"
+[ "$($result get renamed.json config.keys)" -eq 20000 ] || fail "the keys of the file are gone"
+expect 0 run sherman_a.json --workload c --mix read=0.5,insert=0.5 --out mixed.json
+[ "$($result get mixed.json ops.insert.count)" -gt 3000 ] || fail "a mix given with the workload does not count"
