@@ -247,6 +247,10 @@ static int check_load(const struct hx_config *config, struct dm_err *err) {
         dm_fail(err, DM_ERR_INVALID, "0 must be above 0 and below 1; keys without skew are --distribution uniform");
         return fail_at(config, "theta", DM_ERR_INVALID, err);
     }
+    if (was_set(config, "keys") && workload->keys == 0 && !has_file) {
+        dm_fail(err, DM_ERR_INVALID, "0 records leave nothing to ask for; load at least 1");
+        return fail_at(config, "keys", DM_ERR_INVALID, err);
+    }
     return 0;
 }
 

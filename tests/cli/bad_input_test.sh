@@ -37,6 +37,7 @@ refused 2 "--duration: " run --duration 5
 refused 2 "--mns: " run --mns 65
 refused 2 "--theta: " run --theta wide
 refused 2 "--theta: 0 must be above 0 and below 1" run --theta 0
+refused 2 "--keys: 0 records leave nothing to ask for" run --keys 0
 refused 2 "--theta: " run --theta 1
 refused 2 "--theta: " run --theta -0.5
 refused 2 "--theta: " run --theta nan
