@@ -3,7 +3,7 @@
 #
 # Every test: installs what is missing, builds with the sanitizers, compiles once with the other compiler, runs all with
 # ctest and ends with its summary. Builds: build/test (address and undefined behaviour), build/tsan (threads; the tests of
-# what threads share), build/clang (compiled only).
+# what threads share), build/clang (compiled, and the readers of files fuzzed a little).
 set -eu
 cd "$(dirname "$0")"
 
@@ -35,6 +35,8 @@ cmake --build build/test --parallel "$jobs"
 echo "== the other compiler: build/clang"
 cmake --preset clang
 cmake --build build/clang --parallel "$jobs"
+fuzz_ok=yes
+ctest --test-dir build/clang --output-on-failure --parallel "$jobs" -L fuzz || fuzz_ok=no
 
 echo "== threads: build/tsan"
 cmake --preset tsan
@@ -52,6 +54,10 @@ status=0
 ctest --test-dir build/test --output-on-failure --parallel "$jobs" "$@" || status=$?
 if [ "$threads_ok" = no ]; then
     echo "run_tests.sh: tests of build/tsan failed, see above" >&2
+    exit 1
+fi
+if [ "$fuzz_ok" = no ]; then
+    echo "run_tests.sh: a fuzz target of build/clang failed, see above" >&2
     exit 1
 fi
 exit "$status"

@@ -76,6 +76,7 @@ static void seed_run(struct worker *worker, uint64_t seed, struct record *record
     record->rc = ck_world_draw(&worker->campaign->request, seed, worker->world, &err);
     if (record->rc == 0) {
         ck_part_whole(worker->world, &part);
+        worker->world->keeps_verbs = worker->kept != NULL; /* it cannot be run again for them */
         record->rc = ck_run(worker->world, &part, &result, &err);
     }
     if (record->rc < 0) {

@@ -39,7 +39,8 @@ struct ck_op {
 struct ck_history {
     char index[40];
     uint64_t seed;
-    unsigned first_reader;   /* clients from here on only read what was left in the end; 0: there are none */
+    unsigned first_reader; /* clients from here on only read what was left in the end; 0: there are none */
+    bool may_starve; /* a client stopped for good inside an operation: others may give up, nobody is judged for it */
     struct ck_pair *initial; /* loaded before the first operation; keys ascending */
     size_t initial_count;
     struct ck_op *ops; /* grouped by client, each client's in its order */

@@ -9,7 +9,8 @@
  *     {"client": 0, "op": "update", "key": 3, "value": 41, "invoke": 5, "response": 9, "outcome": "ok"},
  *     {"client": 1, "op": "scan", "key": 0, "count": 2, "pairs": [[1, 7], [3, 41]], ...}]}
  *
- * An operation without a response has neither "response" nor "outcome". A value that nobody wrote is 0. Numbers above
+ * "may_starve" is there when a client stopped for good inside an operation, which others need not get past. An
+ * operation without a response has neither "response" nor "outcome". A value that nobody wrote is 0. Numbers above
  * 2^63 - 1 are strings.
  */
 #include <errno.h>
@@ -77,6 +78,9 @@ static void history_print(FILE *out, const struct ck_history *history) {
     fprintf(out, "{\"kind\": \"%s\", \"schema_version\": %d, \"index\": \"%s\"", kind_text, SCHEMA_VERSION,
             history->index);
     member_print(out, "seed", history->seed);
+    if (history->may_starve) {
+        fputs(", \"may_starve\": true", out);
+    }
     fputs(",\n \"initial\": [", out);
     pairs_print(out, history->initial, history->initial_count);
     fputs("],\n \"operations\": [", out);
@@ -335,7 +339,8 @@ static size_t pairs_in(const json_t *operations) {
 }
 
 static int head_read(struct reader *reader) {
-    static const char *const members[] = {"kind", "schema_version", "index", "seed", "initial", "operations", NULL};
+    static const char *const members[] = {"kind",       "schema_version", "index",      "seed",
+                                          "may_starve", "initial",        "operations", NULL};
     const char *name;
     json_t *value;
     json_object_foreach(reader->top, name, value) {
@@ -356,6 +361,11 @@ static int head_read(struct reader *reader) {
         return dm_fail(reader->err, DM_ERR_INVALID, "%s: \"index\" or \"seed\" is absent or not what it should be",
                        reader->path);
     }
+    const json_t *may_starve = json_object_get(reader->top, "may_starve");
+    if (may_starve && !json_is_boolean(may_starve)) {
+        return dm_fail(reader->err, DM_ERR_INVALID, "%s: \"may_starve\" is true or false", reader->path);
+    }
+    reader->history->may_starve = json_is_true(may_starve);
     snprintf(reader->history->index, sizeof(reader->history->index), "%s", index);
     if (!json_is_array(json_object_get(reader->top, "initial")) ||
         !json_is_array(json_object_get(reader->top, "operations"))) {

@@ -120,7 +120,7 @@ static void look_at(const struct ck_history *history, size_t at, struct ck_verdi
     }
     if (!outcome_allowed(op)) {
         verdict_set(verdict, CK_STRANGE_OUTCOME, history, at, op->key, "an outcome that this operation cannot have");
-    } else if (op->outcome == DM_ERR_RETRY_LIMIT) {
+    } else if (op->outcome == DM_ERR_RETRY_LIMIT && !history->may_starve) {
         char what[96];
         snprintf(what, sizeof(what), "gave up; %zu operations of others were done meanwhile",
                  progress_beside(history, op));

@@ -8,9 +8,15 @@
 #include <stdio.h>
 
 #include "check/judge.h"
+#include "check/verbs.h"
 
 /* Prints what happened to the verdict's key, one line an invocation or response, one column a client, the operation
- * that cannot be explained marked. Prints nothing if the verdict has no key. */
-void ck_timeline_print(const struct ck_history *history, const struct ck_verdict *verdict, FILE *out);
+ * that cannot be explained marked; between them, where `verbs` is not NULL, the verbs of these operations. Prints
+ * nothing if the verdict has no key. */
+void ck_timeline_print(const struct ck_history *history, const struct ck_verdict *verdict, const struct ck_verbs *verbs,
+                       FILE *out);
+
+/* What a verb did, without its times: "cas 8 at 0:001a40: 0 -> 5". Returns text. */
+const char *ck_verb_text(const struct dm_trace_event *event, char *text, size_t capacity);
 
 #endif

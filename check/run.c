@@ -16,7 +16,15 @@
 #define PATIENCE_VIRTUAL_NS UINT64_C(5000000000)
 #define PATIENCE_REAL_NS    UINT64_C(120000000000)
 
-enum { CHUNK_BYTES = 64 << 10, NODES_MAX = 8, SCAN_SLACK = 8, VALUE_MAX = 64 };
+enum {
+    CHUNK_BYTES = 64 << 10,
+    NODES_MAX = 8,
+    SCAN_SLACK = 8,
+    VALUE_MAX = 64,
+    STARVING_RETRIES =
+        1000, /* behind a client that stopped for good: to give up is allowed, and should not take long */
+    RULES_BYTES = 512,
+};
 
 static const char profile[] = "cx6-100g";
 
@@ -31,6 +39,7 @@ struct actor {
     char *scan_values;
     struct ix_client index;
     uint64_t counters[CK_COUNTERS_MAX];
+    _Atomic unsigned ctx; /* the id of its context; 0: not begun */
 };
 
 struct run {
@@ -52,6 +61,7 @@ struct run {
     unsigned set_up_cn;  /* what the set-up context works on */
     struct dm_err setup; /* of a set-up context, or of the first client that could not attach */
     struct ix_report report;
+    char rules[RULES_BYTES]; /* the fabric's faults */
 };
 
 /* ---- the history's places --------------------------------------------------------------------------------------- */
@@ -61,7 +71,7 @@ static bool step_is_done(const struct run *run, size_t at, size_t place) {
     const struct ck_world *world = run->world;
     for (size_t i = 0; i < world->fault_count; i++) {
         const struct ck_world_fault *fault = &world->faults[i];
-        if (run->part->faults[i] && fault->kind == CK_CLIENT_STOPS && fault->client == world->steps[at].client &&
+        if (run->part->faults[i] && fault->kind == CK_CLIENT_ENDS && fault->client == world->steps[at].client &&
             place >= fault->after) {
             return false;
         }
@@ -226,6 +236,7 @@ static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
     struct run *run = actor->run;
     const struct ix_ops *index = run->world->index;
     struct dm_err err = {0};
+    atomic_store(&actor->ctx, dm_ctx_id(ctx));
     actor->index = (struct ix_client){.ops = index, .value_bytes = run->shape.value_bytes};
     int rc = index->attach(run->cns[actor->cn], ctx, &actor->index.handle, &err);
     if (rc < 0) {
@@ -350,23 +361,64 @@ static int set_up(struct run *run, unsigned cn, int (*entry)(struct dm_ctx *, vo
     return rc < 0 ? dm_fail(err, rc, "%s: %s", what, run->setup.text[0] ? run->setup.text : dm_code_text(rc)) : 0;
 }
 
+/* The fabric numbers clients as they are started. */
+static unsigned actor_number(const struct run *run, unsigned client) {
+    unsigned i = 0;
+    while (i < run->actor_count && run->actors[i].ops[0].client != client) {
+        i++;
+    }
+    return i;
+}
+
+/* The fabric's rules for the faults of the part; one for a client that does nothing is left out. */
+static void faults_prepare(struct run *run) {
+    const struct ck_world *world = run->world;
+    size_t at = 0;
+    for (size_t i = 0; i < world->fault_count; i++) {
+        const struct ck_world_fault *fault = &world->faults[i];
+        unsigned number = actor_number(run, fault->client);
+        if (run->part->faults[i] && (number < run->actor_count || fault->kind == CK_VERBS_LATE)) {
+            at += ck_fault_rule(fault, number, run->rules + at, sizeof(run->rules) - at);
+            bool stops = fault->kind == CK_CLIENT_STOPS && !ck_survives(world->index);
+            run->result->history.may_starve = run->result->history.may_starve || stops;
+        }
+    }
+}
+
+/* A verb of a client, or of a handler or background context. */
+static void verb_keep(void *arg, const struct dm_trace_event *event) {
+    struct run *run = arg;
+    unsigned client = CK_NO_CLIENT;
+    for (unsigned i = 0; i < run->actor_count && client == CK_NO_CLIENT; i++) {
+        client = atomic_load(&run->actors[i].ctx) == event->ctx ? run->actors[i].ops[0].client : client;
+    }
+    ck_verbs_add(&run->result->verbs, event, client);
+}
+
 static int fabric_open(struct run *run, struct dm_err *err) {
     const struct ck_world *world = run->world;
     const struct dm_transport_info *transport = dm_transport_find(world->transport);
+    struct dm_setting settings[CK_SETTINGS_MAX + 1] = {{"faults", run->rules}};
+    size_t own = run->rules[0] ? 1 : 0; /* what was asked for goes over it */
+    memcpy(settings + own, world->settings, world->setting_count * sizeof(*settings));
     struct dm_fabric_config config = {
         .transport = world->transport,
         .profile = transport->caps & DM_CAP_PROFILE ? profile : NULL,
         .topology = world->topology,
         .seed = dm_mix64(world->seed) + run->part->schedule,
         .chunk_bytes = CHUNK_BYTES,
-        .retry_limit = world->retry_limit,
-        .settings = world->settings,
-        .setting_count = world->setting_count,
+        .retry_limit = run->result->history.may_starve ? STARVING_RETRIES : world->retry_limit,
+        .settings = settings,
+        .setting_count = world->setting_count + own,
     };
     DM_TRY(dm_fabric_open(&config, &run->fabric, err));
     run->result->is_virtual = transport->caps & DM_CAP_VIRTUAL_TIME;
     run->shape = world->shape;
     run->shape.topology = dm_fabric_topology(run->fabric);
+    run->result->topology = world->topology;
+    if (world->keeps_verbs) {
+        dm_fabric_trace(run->fabric, verb_keep, run);
+    }
     return world->index->check(world->params, &run->shape, err);
 }
 
@@ -413,7 +465,10 @@ static int clients_start(struct run *run, struct dm_err *err) {
             return dm_fail(err, rc, "cannot start a client");
         }
     }
-    return dm_spawn(run->fabric, 0, 0, watch_main, run);
+    /* A client that stops for good never ends: there the run must not wait for the one who waits for all. */
+    bool may_stop = dm_fabric_transport(run->fabric)->caps & DM_CAP_FAULTS;
+    return may_stop ? dm_spawn_background(run->fabric, 0, watch_main, run)
+                    : dm_spawn(run->fabric, 0, 0, watch_main, run);
 }
 
 static void stuck(struct run *run, const char *why) {
@@ -441,6 +496,17 @@ static uint64_t keys_found(const struct run *run) {
         found += actor->ops[i].kind == WL_GET && actor->ops[i].finished && actor->ops[i].outcome == 0;
     }
     return found;
+}
+
+/* Behind a client that has stopped for good: what the others were told, and what can still be read. */
+static int judge_starving(struct run *run, bool is_readable, struct dm_err *err) {
+    dm_fabric_setup(run->fabric);
+    for (unsigned cn = 0; is_readable && cn < run->world->topology.cns; cn++) {
+        is_readable = set_up(run, cn, final_entry, &run->actors[CK_CLIENTS_MAX + cn], "reading", NULL) == 0;
+    }
+    history_close(&run->result->history);
+    int rc = ck_judge(&run->result->history, &run->result->verdict);
+    return rc < 0 ? dm_fail(err, rc, "out of memory") : 0;
 }
 
 static int look_after(struct run *run, struct dm_err *err) {
@@ -489,6 +555,9 @@ static int clients_run(struct run *run, struct dm_err *err) {
     if (run->setup.code < 0) {
         return dm_fail(err, run->setup.code, "%s", run->setup.text);
     }
+    if (run->result->history.may_starve) {
+        return judge_starving(run, rc == 0, err);
+    }
     if (rc < 0) {
         stuck(run, why.text);
         history_close(&run->result->history);
@@ -510,6 +579,7 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
     run->shape = world->shape;
     atomic_flag_clear(&run->failed);
     int rc = history_prepare(run) ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    faults_prepare(run);
     rc = rc < 0 ? rc : fabric_open(run, err);
     rc = rc < 0 ? rc : index_open(run, err);
     rc = rc < 0 ? rc : clients_run(run, err);
@@ -521,4 +591,5 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
 
 void ck_result_fini(struct ck_result *result) {
     ck_history_fini(&result->history);
+    ck_verbs_fini(&result->verbs);
 }

@@ -216,6 +216,7 @@ static int fabric_draw(const struct ck_request *request, struct ck_world *world,
     struct dm_prng prng = stream(world, "check fabric");
     setting_add(world, "read_line_order", orders[dm_prng_below(&prng, 4)]);
     setting_add(world, "write_line_order", orders[dm_prng_below(&prng, 4)]);
+    setting_add(world, "read_order", dm_prng_below(&prng, 2) ? "any" : "posted");
     for (size_t i = 0; i < 2; i++) {
         snprintf(world->window_text[i], sizeof(world->window_text[i]), "%lluns",
                  (unsigned long long)ONE_OF(&prng, 0, 200, 1000, 2000, 2000));
@@ -310,17 +311,6 @@ static void steps_draw(struct ck_world *world) {
     }
 }
 
-static void faults_draw(struct ck_world *world) {
-    struct dm_prng prng = stream(world, "check faults");
-    size_t each = world->step_count / world->topology.clients;
-    world->fault_count = chance(&prng, 25) ? 1 + dm_prng_below(&prng, 2) : 0;
-    for (size_t i = 0; i < world->fault_count; i++) {
-        world->faults[i] = (struct ck_world_fault){.kind = CK_CLIENT_STOPS,
-                                                   .client = (unsigned)dm_prng_below(&prng, world->topology.clients),
-                                                   .after = dm_prng_below(&prng, each + 1)};
-    }
-}
-
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_world *world, struct dm_err *err) {
@@ -334,7 +324,7 @@ int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_wor
     DM_TRY(params_draw(request, world, err));
     DM_TRY(fabric_draw(request, world, err));
     steps_draw(world);
-    faults_draw(world);
+    ck_faults_draw(world);
     return 0;
 }
 
@@ -361,6 +351,11 @@ const char *ck_world_text(const struct ck_world *world, char *text, size_t capac
     for (size_t i = 0; i < world->setting_count && at < (int)capacity; i++) {
         at += snprintf(text + at, capacity - (size_t)at, "%s %s=%s", i == 0 ? ";" : "", world->settings[i].name,
                        world->settings[i].value);
+    }
+    for (size_t i = 0; i < world->fault_count && at < (int)capacity; i++) {
+        char fault[80];
+        at +=
+            snprintf(text + at, capacity - (size_t)at, "; %s", ck_fault_text(&world->faults[i], fault, sizeof(fault)));
     }
     return text;
 }

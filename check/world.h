@@ -43,12 +43,17 @@ struct ck_step {
 
 /* What goes wrong on purpose, beside the fabric's own disorder. */
 enum ck_fault_kind {
-    CK_CLIENT_STOPS, /* the client does no more after `after` of its steps */
+    CK_CLIENT_ENDS,   /* the client does no more after `after` of its steps */
+    CK_CLIENT_STOPS,  /* it stops for good before its verb number `after`: most often inside an operation */
+    CK_CLIENT_STANDS, /* it stands still there for `ns` */
+    CK_VERBS_LATE,    /* `percent` of all verbs come `ns` later than they should */
 };
 struct ck_world_fault {
     enum ck_fault_kind kind;
     unsigned client;
     size_t after;
+    uint64_t ns;
+    unsigned percent;
 };
 
 struct ck_world {
@@ -71,6 +76,7 @@ struct ck_world {
     size_t step_count;
     struct ck_world_fault faults[CK_FAULTS_MAX];
     size_t fault_count;
+    bool keeps_verbs; /* set by the caller: runs keep their verbs, for people */
 };
 
 /* A selection of a world: what shrinking has left. */
@@ -94,6 +100,17 @@ void ck_part_whole(const struct ck_world *world, struct ck_part *part);
 enum { CK_PART_TEXT_BYTES = 4096 };
 const char *ck_part_text(const struct ck_part *part, char *text, size_t capacity);
 int ck_part_parse(const char *text, struct ck_part *part, struct dm_err *err);
+
+/* Draws what goes wrong; part of ck_world_draw. */
+void ck_faults_draw(struct ck_world *world);
+
+/* The fault as a rule of the fabric's, for the client that has this number there: "stop:client=3,verb=17;". Returns its
+ * length, 0 if it is none of the fabric's. */
+size_t ck_fault_rule(const struct ck_world_fault *fault, unsigned client, char *text, size_t capacity);
+const char *ck_fault_text(const struct ck_world_fault *fault, char *text, size_t capacity); /* for people; text */
+
+/* Does the index claim to go on when a client has stopped for good inside an operation? */
+bool ck_survives(const struct ix_ops *index);
 
 /* The number of the value that step i writes, and of the value that key i is loaded with. */
 static inline uint64_t ck_step_value(size_t step) {

@@ -96,17 +96,29 @@ static inline struct dm_heap_entry dm_heap_pop(struct dm_heap *heap) {
 }
 
 /* Removes the earliest entry and adds one, in a single pass: what dm_heap_pop and then dm_heap_push do. The heap must
- * not be empty. */
+ * not be empty. In a large heap nobody can predict which of four children is the earliest: they are told apart without
+ * branches. In a small one that only makes each step wait for the one before. */
+enum { DM_HEAP_LARGE = 64 };
+
 static inline void dm_heap_replace(struct dm_heap *heap, uint64_t time, uint32_t tag) {
     assert(heap->count > 0);
     struct dm_heap_entry *entries = heap->entries;
     struct dm_heap_entry entry = {time, heap->sequence++ << DM_HEAP_TAG_BITS | tag};
     uint32_t end = DM_HEAP_ROOT + heap->count, at = DM_HEAP_ROOT;
-    for (;;) {
-        uint32_t child = 4 * at - 8;
-        if (child >= end) {
-            break;
+    if (heap->count > DM_HEAP_LARGE) {
+        for (uint32_t child = 4 * at - 8; child + 4 <= end; child = 4 * at - 8) {
+            uint32_t low = child + dm_heap_before(entries[child + 1], entries[child]);
+            uint32_t high = child + 2 + dm_heap_before(entries[child + 3], entries[child + 2]);
+            uint32_t least = low + (high - low) * dm_heap_before(entries[high], entries[low]);
+            if (!dm_heap_before(entries[least], entry)) {
+                entries[at] = entry;
+                return;
+            }
+            entries[at] = entries[least];
+            at = least;
         }
+    }
+    for (uint32_t child = 4 * at - 8; child < end; child = 4 * at - 8) {
         uint32_t least = child;
         uint32_t stop = child + 4 < end ? child + 4 : end;
         for (uint32_t next = child + 1; next < stop; next++) {

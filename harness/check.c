@@ -15,6 +15,7 @@
 #include "harness/interrupt.h"
 #include "harness/progress.h"
 #include "harness/settings.h"
+#include "harness/trace_file.h"
 
 enum { PAIRS_MAX = 12, PAIR_BYTES = 128, SEEDS_DEFAULT = 200, COVERAGE_SEEDS = 100, WORLD_TEXT_BYTES = 1500 };
 
@@ -22,7 +23,7 @@ enum { COVERAGE_AUTO, COVERAGE_ON, COVERAGE_OFF };
 static const char *const coverage_names[] = {"auto", "on", "off", NULL};
 
 struct check_options {
-    const char *index, *transport, *replay, *part, *history, *out;
+    const char *index, *transport, *replay, *part, *history, *out, *trace;
     uint64_t seeds, first_seed, time_ns, jobs, shrink_runs;
     unsigned coverage;
     bool json;
@@ -45,6 +46,8 @@ static const struct dm_opt check_options[] = {
     ROW(part, DM_OPT_STRING, .initial = "", .help = "with --replay: only this part of its world, as a report named it"),
     ROW(history, DM_OPT_STRING, .initial = "", .help = "judge the history in this file instead of running anything"),
     ROW(out, DM_OPT_STRING, .initial = "", .help = "write the history of the failing, or replayed, run to this file"),
+    ROW(trace, DM_OPT_STRING, .initial = "",
+        .help = "with --replay: write its operations and verbs to this file, for Perfetto"),
     ROW(coverage, DM_OPT_ENUM, .initial = "auto", .choices = coverage_names,
         .help = "fail if a rare event of the index never happened; auto: from 100 seeds on, with no --set"),
     ROW(shrink_runs, DM_OPT_COUNT, .initial = "20000", .max = 1e9, .help = "runs that shrinking may take"),
@@ -131,6 +134,9 @@ static int options_check(const struct check *check, struct dm_err *err) {
     if (options->part[0] && !options->replay[0]) {
         return dm_fail(err, DM_ERR_INVALID, "--part: needs --replay SEED");
     }
+    if (options->trace[0] && !options->replay[0]) {
+        return dm_fail(err, DM_ERR_INVALID, "--trace: needs --replay SEED");
+    }
     if (options->jobs > 1 && !(transport->caps & DM_CAP_VIRTUAL_TIME)) {
         return dm_fail(err, DM_ERR_INVALID, "--jobs: transport %s runs in real time, one seed after the other",
                        transport->name);
@@ -149,6 +155,7 @@ static void help_print(const struct check *check) {
         "  dmbench check --time 1h --first-seed 1000000\n"
         "  dmbench check --index sherman --set versions=none        a variant that is known to be wrong\n"
         "  dmbench check --index sherman --replay 17 --out run.json\n"
+        "  dmbench check --index sherman --replay 17 --trace run.perfetto.json   to look at in ui.perfetto.dev\n"
         "  dmbench check --history run.json\n\nOptions:\n");
     hx_args_help(check_options);
     printf("  --set NAME=VALUE   a parameter of the index, the same in all worlds; repeatable\n"
@@ -215,7 +222,7 @@ static void finding_print(const struct check *check, const struct finding *findi
         printf("  (real time: a replay need not fail again; --out FILE keeps this history)\n");
     }
     putchar('\n');
-    ck_timeline_print(&finding->result->history, verdict, stdout);
+    ck_timeline_print(&finding->result->history, verdict, &finding->result->verbs, stdout);
 }
 
 static json_t *finding_json(const struct check *check, const struct finding *finding) {
@@ -231,14 +238,34 @@ static json_t *finding_json(const struct check *check, const struct finding *fin
     return object;
 }
 
+/* Runs the part once more, now keeping its verbs: in virtual time it is the same run. */
+static int verbs_fetch(struct ck_world *world, const struct ck_part *part, struct ck_result *result,
+                       struct dm_err *err) {
+    if (!result->is_virtual || result->verbs.count > 0) {
+        return 0;
+    }
+    struct ck_result again;
+    world->keeps_verbs = true;
+    int rc = ck_run(world, part, &again, err);
+    world->keeps_verbs = false;
+    if (rc < 0) {
+        ck_result_fini(&again);
+        return rc;
+    }
+    ck_result_fini(result);
+    *result = again;
+    return 0;
+}
+
 /* Shrinks if that makes sense, keeps the history if asked, and tells. `result` fails. */
-static int finding_tell(struct check *check, const struct ix_ops *index, const struct ck_world *world,
-                        struct ck_part *part, struct ck_result *result, json_t *into, struct dm_err *err) {
+static int finding_tell(struct check *check, const struct ix_ops *index, struct ck_world *world, struct ck_part *part,
+                        struct ck_result *result, json_t *into, struct dm_err *err) {
     struct finding finding = {index, world, part, result, world->seed, 0};
     if (result->is_virtual && !check->options.part[0] && check->options.shrink_runs > 0) {
         finding.runs = ck_shrink(world, part, result, (unsigned)check->options.shrink_runs, err);
         DM_TRY(finding.runs);
     }
+    DM_TRY(verbs_fetch(world, part, result, err));
     if (check->options.out[0]) {
         DM_TRY(ck_history_store(&result->history, check->options.out, err));
     }
@@ -398,7 +425,12 @@ static int replay_do(struct check *check, struct ck_world *world, struct dm_err 
     } else if (rc == 0) {
         ck_part_whole(world, &part);
     }
+    world->keeps_verbs = check->options.trace[0];
     rc = rc < 0 ? rc : ck_run(world, &part, &result, err);
+    world->keeps_verbs = false;
+    if (rc == 0 && check->options.trace[0]) {
+        rc = hx_trace_store_run(&result, check->options.trace, err);
+    }
     json_t *into = check->findings ? json_object() : NULL;
     if (into) {
         json_array_append_new(check->findings, into);
@@ -436,7 +468,7 @@ static int history_do(struct check *check, struct dm_err *err) {
         } else {
             printf("%s: %zu operations: %s: %s\n", check->options.history, history.op_count,
                    ck_fault_names[verdict.fault], text);
-            ck_timeline_print(&history, &verdict, stdout);
+            ck_timeline_print(&history, &verdict, NULL, stdout);
         }
     }
     ck_history_fini(&history);

@@ -22,6 +22,7 @@ enum { BLOCK_MAX = 64 };
 /* Everything that is open while a point runs. */
 struct point {
     struct hx_config *config;
+    struct hx_tracer *tracer; /* or NULL */
     const struct ix_ops *index;
     struct ix_shape shape;
     struct wl *wl;
@@ -250,6 +251,7 @@ static int run_init(struct point *point, struct dm_err *err) {
         .fabric = point->fabric,
         .wl = point->wl,
         .progress = &point->progress,
+        .tracer = point->tracer,
         .counter_count = count_names(point->index->counters),
         .is_virtual = point->measured->is_virtual,
         .is_replay = point->config->workload.replay[0] != '\0',
@@ -295,6 +297,9 @@ static int clients_run(struct point *point, struct dm_err *err) {
     DM_TRY(run_init(point, err));
     DM_TRY(record_begin(point, err));
     dm_fabric_measure(point->fabric);
+    if (point->tracer) {
+        hx_tracer_watch(point->tracer, point->fabric);
+    }
     DM_TRY(workers_open(point, err));
     uint64_t begin = hx_host_ns();
     uint64_t verbs_before = dm_verb_total(point->fabric);
@@ -417,9 +422,10 @@ static int point_run(struct point *point, struct dm_err *err) {
     return record_end(point, err);
 }
 
-int hx_measure(struct hx_config *config, struct hx_measured **measured, struct dm_err *err) {
+int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err) {
     uint64_t begin = hx_host_ns();
-    struct point point = {.config = config, .index = config->index, .measured = calloc(1, sizeof(**measured))};
+    struct point point = {
+        .config = config, .tracer = tracer, .index = config->index, .measured = calloc(1, sizeof(**measured))};
     *measured = NULL;
     if (!point.measured) {
         return fail_no_memory(err);

@@ -7,6 +7,7 @@
 
 #include "common/hist.h"
 #include "harness/config.h"
+#include "harness/tracer.h"
 #include "indexes/index.h"
 #include "transport/fabric.h"
 #include "workloads/workload.h"
@@ -58,9 +59,9 @@ struct hx_measured {
 };
 
 /* Opens, loads, runs, looks and closes. 0; DM_ERR_STOPPED when interrupted; another failure with its reason. A
- * recording is there only on success. The caller frees *measured, which is NULL on failure. Once for a configuration.
- */
-int hx_measure(struct hx_config *config, struct hx_measured **measured, struct dm_err *err);
+ * recording is there only on success. The tracer, or NULL, sees the measured operations. The caller frees *measured,
+ * which is NULL on failure. Once for a configuration. */
+int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err);
 void hx_measured_free(struct hx_measured *measured); /* accepts NULL */
 
 /* The busiest resource, or NULL where the transport has none. */

@@ -22,7 +22,8 @@ enum { WORDS_MAX = 256 };
 
 /* Options of the command itself; they are no part of the point. */
 struct run_options {
-    const char *out;
+    const char *out, *verb_trace;
+    uint64_t trace_ops;
     bool json;
 };
 
@@ -37,6 +38,18 @@ static const struct dm_opt run_options[] = {
      .offset = offsetof(struct run_options, json),
      .initial = "0",
      .help = "print the result itself instead of the summary"},
+    {.name = "verb_trace",
+     .type = DM_OPT_STRING,
+     .offset = offsetof(struct run_options, verb_trace),
+     .initial = "",
+     .help = "write the first measured operations and their verbs to this file, for ui.perfetto.dev"},
+    {.name = "trace_ops",
+     .type = DM_OPT_COUNT,
+     .offset = offsetof(struct run_options, trace_ops),
+     .initial = "1000",
+     .min = 1,
+     .max = HX_TRACER_OPS_MAX,
+     .help = "how many operations --verb-trace takes"},
     DM_OPT_END,
 };
 
@@ -181,6 +194,7 @@ static void help_print(const struct request *request) {
         "  dmbench run --workload b --rate 5M --arrival poisson\n"
         "  dmbench run --index sherman --workload a --record a.ops\n"
         "  dmbench run --index null --replay a.ops\n"
+        "  dmbench run --index sherman --workload a --verb-trace a.perfetto.json --trace-ops 200\n"
         "  dmbench run --index sherman --help     with the parameters of that index\n"
         "\nThe command:\n");
     hx_args_help(run_options);
@@ -227,7 +241,7 @@ static int out_check(const char *option, const char *path, struct dm_err *err) {
 
 /* Both are written whole or not at all, so one would take the other's place. */
 static int outputs_check(const struct run_options *options, const struct hx_config *config, struct dm_err *err) {
-    const char *record = config->run.record;
+    const char *record = config->run.record ? config->run.record : "";
     if (options->out[0]) {
         DM_TRY(out_check("--out", options->out, err));
     }
@@ -236,6 +250,14 @@ static int outputs_check(const struct run_options *options, const struct hx_conf
     }
     if (record[0] && strcmp(record, options->out) == 0) {
         return dm_fail(err, DM_ERR_INVALID, "--record: '%.200s' is where --out writes the result", record);
+    }
+    if (options->verb_trace[0]) {
+        DM_TRY(out_check("--verb-trace", options->verb_trace, err));
+    }
+    if (options->verb_trace[0] &&
+        (strcmp(options->verb_trace, options->out) == 0 || strcmp(options->verb_trace, record) == 0)) {
+        return dm_fail(err, DM_ERR_INVALID, "--verb-trace: '%.200s' is where --out or --record writes",
+                       options->verb_trace);
     }
     return 0;
 }
@@ -261,10 +283,35 @@ static int result_give(const json_t *result, const struct run_options *options, 
     return 0;
 }
 
+static int trace_give(struct hx_tracer *tracer, const struct hx_config *config, const char *path, struct dm_err *err) {
+    hx_interrupt_hold(true);
+    int rc = hx_tracer_store(tracer, &config->topology, path, err);
+    hx_interrupt_hold(false);
+    return rc;
+}
+
+static int point_measure(struct hx_config *config, const struct run_options *options, struct hx_measured **measured,
+                         struct dm_err *err) {
+    if (!options->verb_trace[0]) {
+        return hx_measure(config, NULL, measured, err);
+    }
+    struct hx_tracer *tracer = hx_tracer_new(options->trace_ops, config->topology.clients);
+    int rc = tracer ? hx_measure(config, tracer, measured, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    if (rc == 0) {
+        rc = trace_give(tracer, config, options->verb_trace, err);
+    }
+    if (rc < 0) {
+        hx_measured_free(*measured);
+        *measured = NULL;
+    }
+    hx_tracer_free(tracer);
+    return rc;
+}
+
 static int point_run(struct hx_config *config, const struct run_options *options, int argc, char **argv,
                      bool *is_broken, struct dm_err *err) {
     struct hx_measured *measured = NULL;
-    DM_TRY(hx_measure(config, &measured, err));
+    DM_TRY(point_measure(config, options, &measured, err));
     json_t *result = hx_result_new(config, measured);
     int rc = result && json_object_set_new(result, "provenance", hx_provenance_new(config, measured, argc, argv)) == 0
                  ? result_give(result, options, err)

@@ -155,13 +155,11 @@ static int curves_write(const char *folder, const double *models, struct dm_err 
 /* Measures all points, or those of one id. */
 static int points_measure(const struct options *options, double *models, json_t *rows, unsigned counts[2],
                           struct dm_err *err) {
-    unsigned known = 0;
     for (size_t i = 0; i < hx_point_count; i++) {
         const struct hx_point *point = &hx_points[i];
         if (options->only[0] && strcmp(options->only, point->id) != 0) {
             continue;
         }
-        known++;
         int rc = hx_point_measure(point, &models[i], err);
         if (rc < 0) {
             return dm_fail_in(err, rc, "%s, %s", point->id, point->what);
@@ -173,10 +171,23 @@ static int points_measure(const struct options *options, double *models, json_t 
             point_print(point, models[i]);
         }
     }
-    return known ? 0 : dm_fail(err, DM_ERR_INVALID, "--only: there is no point '%s' (V1 to V14)", options->only);
+    return 0;
+}
+
+static int check_only(const char *only, struct dm_err *err) {
+    for (size_t i = 0; i < hx_point_count; i++) {
+        if (only[0] == '\0' || strcmp(only, hx_points[i].id) == 0) {
+            return 0;
+        }
+    }
+    return dm_fail(err, DM_ERR_INVALID, "--only: there is no point '%.40s' (V1 to V14)", only);
 }
 
 static int validate_points(const struct options *options, struct dm_err *err) {
+    DM_TRY(check_only(options->only, err));
+    if (options->out[0] && options->only[0]) {
+        return dm_fail(err, DM_ERR_INVALID, "--out: needs all points, leave out --only");
+    }
     double *models = calloc(hx_point_count, sizeof(*models));
     json_t *rows = json_array();
     unsigned counts[2] = {0};
@@ -187,8 +198,7 @@ static int validate_points(const struct options *options, struct dm_err *err) {
     }
     rc = rc < 0 ? rc : points_measure(options, models, rows, counts, err);
     if (rc == 0 && options->out[0]) {
-        rc = options->only[0] ? dm_fail(err, DM_ERR_INVALID, "--out: needs all points, leave out --only")
-                              : curves_write(options->out, models, err);
+        rc = curves_write(options->out, models, err);
     }
     if (rc == 0 && options->json) {
         json_t *top =

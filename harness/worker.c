@@ -305,11 +305,16 @@ static void begin_note(struct hx_worker *worker, struct dm_ctx *ctx, struct hx_t
 static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op) {
     struct hx_tally *tally = worker->is_measuring ? worker->tally : NULL;
     struct hx_op_stats *stats = tally ? &tally->ops[op->kind] : NULL;
+    struct hx_tracer *tracer = tally ? worker->run->tracer : NULL;
     if (tally) {
         begin_note(worker, ctx, tally);
     }
+    size_t traced = dm_unlikely(tracer != NULL) ? hx_tracer_begin(tracer, ctx, worker->client, op) : HX_NOT_TRACED;
     int rc = op->kind == WL_RMW ? rmw_run(worker, ctx, op, tally)
                                 : op_run(worker, ctx, op->kind, op, stats, stats ? &stats->account : NULL);
+    if (dm_unlikely(tracer != NULL)) {
+        hx_tracer_end(tracer, ctx, traced, rc);
+    }
     if (tally && rc != DM_ERR_STOPPED) {
         uint64_t now = dm_now(ctx);
         tally->operations++;
@@ -355,6 +360,9 @@ void hx_worker_main(struct dm_ctx *ctx, void *arg) {
     struct hx_run *run = worker->run;
     struct dm_err err = {0};
     dm_account_use(ctx, NULL);
+    if (run->tracer) {
+        hx_tracer_client(run->tracer, ctx, worker->client);
+    }
     atomic_min(&run->begin_ns, dm_now(ctx));
     int rc = worker->index.ops->attach(worker->cn, ctx, &worker->index.handle, &err);
     if (rc < 0) {

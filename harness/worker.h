@@ -36,6 +36,7 @@ struct hx_run {
     struct dm_fabric *fabric;
     struct wl *wl;
     struct hx_progress *progress;
+    struct hx_tracer *tracer; /* or NULL */
     size_t counter_count;
     struct hx_schedule schedule;
     bool is_virtual;

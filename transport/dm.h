@@ -9,10 +9,9 @@
  * Rules an index must respect (sim breaks programs that assume more):
  *  - a read or write is atomic per aligned 64-byte line and never beyond; the lines of a read are sampled in any order;
  *  - the lines of a write land in any order unless the fabric's knob says ascending; never rely on it;
- *  - atomics are atomic against each other on one node, and against reads and writes of the word; not against CPU
- * stores;
- *  - within one batch, verbs to one node take effect in posted order; nothing is ordered between nodes or contexts
- * unless the first was waited for;
+ *  - atomics are atomic against each other on a node and against reads and writes of the word, not against CPU stores;
+ *  - within one batch, verbs to one node take effect in posted order, but reads among themselves may be sampled in any;
+ *  - nothing is ordered between nodes or contexts unless the first was waited for;
  *  - a completed write is visible to later one-sided verbs; the node's own CPU may see it later;
  *  - on-chip memory is small, has no CPU access, and keeps order with DRAM of the same node;
  *  - remote bytes are never trusted: an implausible header is a torn or stale read, to be retried within a bound.

@@ -150,4 +150,45 @@ size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, siz
 /* Verbs sent since open. Exact between runs. */
 uint64_t dm_verb_total(const struct dm_fabric *fabric);
 
+/* ---- tracing ---------------------------------------------------------------------------------------------------- */
+
+/* What a context may be seen to do beside verbs and calls. */
+enum dm_trace_kind {
+    DM_TRACE_WAIT = DM_VERB_KIND_COUNT, /* for a mutex or condition of its node */
+    DM_TRACE_STOP,                      /* a fault stops it; outcome DM_ERR_STOPPED: for good */
+    DM_TRACE_KIND_COUNT,
+};
+extern const char *const dm_trace_names[DM_TRACE_KIND_COUNT]; /* of verbs too */
+
+/* One verb, call or wait, told when it is over. Times are those of dm_now. */
+struct dm_trace_event {
+    unsigned ctx, node, thread; /* who, and where it runs */
+    unsigned kind;              /* enum dm_verb_kind or dm_trace_kind */
+    unsigned target;            /* the node that a verb or call goes to; else the own one */
+    dm_addr addr;
+    uint32_t method;             /* of a call */
+    uint32_t len;                /* bytes; of a call: its request */
+    uint64_t batch;              /* verbs committed together have the same number; 0: none */
+    bool is_waited;              /* false: unsignalled */
+    uint64_t posted_ns, done_ns; /* its batch was committed; its completion came (unsignalled in real time: was sent) */
+
+    /* What the responder did, in virtual time; 0 elsewhere and where it never came to it. A verb takes effect from
+     * effect_ns (the first line) to landed_ns (the last); a call is answered at both. */
+    uint64_t arrived_ns, effect_ns, landed_ns;
+
+    int outcome;     /* 0 or a failure; of a call: its value */
+    bool has_found;  /* of an atomic: the next three hold */
+    bool is_swapped; /* it changed the word */
+    uint64_t found;
+    struct dm_mask op; /* of a CAS: compare and swap; of an addition: swap is what was added */
+};
+
+/* Called for each event, on the thread of its context in real time: several at once. It may not wait, and may not use
+ * the fabric. */
+typedef void (*dm_trace_sink)(void *arg, const struct dm_trace_event *event);
+
+/* Events after the set-up phase go to `sink` from now on; NULL: nowhere, which costs nothing. Changes nothing that
+ * happens in virtual time. Only while no context runs. */
+void dm_fabric_trace(struct dm_fabric *fabric, dm_trace_sink sink, void *arg);
+
 #endif

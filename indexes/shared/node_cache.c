@@ -121,7 +121,7 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     atomic_init(&cache->epoch, 1);
     atomic_flag_clear(&cache->guard);
     cache->cells = aligned_alloc(DM_LINE, config->threads * sizeof(struct cell));
-    cache->buckets = calloc(room, sizeof(uint32_t));
+    cache->buckets = calloc(room, sizeof(*cache->buckets));
     cache->slab = slab_alloc(room * cache->slot_bytes);
     if (!cache->cells || !cache->buckets || !cache->slab) {
         ix_cache_close(cache);

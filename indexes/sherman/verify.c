@@ -153,6 +153,9 @@ static uint64_t parent_check(struct walk *walk, unsigned level, dm_addr addr, ui
 /* Walks one level along its chain. DM_NOT_FOUND: it breaks off (and is reported). */
 static int level_walk(struct walk *walk, unsigned level) {
     const struct node_layout *layout = &walk->cn->layout;
+    if (walk->expected.count == 0) {
+        return DM_NOT_FOUND; /* the level above named no node at all, which has been reported */
+    }
     dm_addr addr = walk->expected.items[0].addr;
     uint64_t low = 0;
     uint64_t number = 0;

@@ -210,9 +210,11 @@ static inline int tw_run_table(const char *group, const struct tw_row *rows, siz
     while (dm_transports()[transports]) {
         transports++;
     }
-    struct CMUnitTest *tests = calloc(transports * row_count, sizeof(*tests));
-    char(*names)[160] = calloc(transports * row_count, sizeof(*names));
+    struct CMUnitTest *tests = calloc(transports * row_count + 1, sizeof(*tests));
+    char(*names)[160] = calloc(transports * row_count + 1, sizeof(*names));
     if (!tests || !names) {
+        free(tests);
+        free(names);
         return 1;
     }
     for (size_t t = 0; t < transports; t++) {

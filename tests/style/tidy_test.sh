@@ -10,8 +10,12 @@ fi
 need clang-tidy
 database=$DM_BUILD_DIR/compile_commands.json
 [ -f "$database" ] || complain "$database is missing"
+# What this compiler does not build (fuzz targets) has no flags to be read with.
 # shellcheck disable=SC2016
-sources '*.c' | xargs -P "$(nproc)" -n 4 sh -c '
-    clang-tidy --quiet --extra-arg=-Wno-ignored-optimization-argument -p "$0" "$@" 2>/dev/null || { echo "clang-tidy: $*"; exit 1; }' "$DM_BUILD_DIR" ||
+sources '*.c' | while read -r file; do
+    ! grep -qF "/$file\"" "$database" || echo "$file"
+done | xargs -P "$(nproc)" -n 4 sh -c '
+    clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
+         --extra-arg=-Wno-ignored-optimization-argument -p "$0" "$@" 2>/dev/null || { echo "clang-tidy: $*"; exit 1; }' "$DM_BUILD_DIR" ||
     complain "clang-tidy complains, see above"
 finish

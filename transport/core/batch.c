@@ -25,45 +25,58 @@ static inline struct dm_verb *batch_next(struct dm_ctx *ctx) {
     return dm_likely(ctx->batch_count < ctx->batch_capacity) ? &ctx->batch[ctx->batch_count++] : batch_grow(ctx);
 }
 
-static void post(struct dm_ctx *ctx, struct dm_verb verb) {
-    bool atomic = verb.kind != DM_VERB_READ && verb.kind != DM_VERB_WRITE;
-    if (dm_unlikely(!dm_range_valid(ctx->fabric, verb.addr, verb.len) || (atomic && verb.addr.bits % 8 != 0))) {
+/* The place of a new verb, with what all kinds have; NULL when there is none. Filled in place: a struct built on the
+ * stack and then copied makes the copy wait for the stores. */
+static inline struct dm_verb *post(struct dm_ctx *ctx, enum dm_verb_kind kind, dm_addr addr, uint32_t len) {
+    bool atomic = kind != DM_VERB_READ && kind != DM_VERB_WRITE;
+    if (dm_unlikely(!dm_range_valid(ctx->fabric, addr, len) || (atomic && addr.bits % 8 != 0))) {
         ctx->batch_error = DM_ERR_ADDRESS;
     }
-    struct dm_verb *next = batch_next(ctx);
-    if (dm_likely(next != NULL)) {
-        *next = verb;
+    struct dm_verb *verb = batch_next(ctx);
+    if (dm_likely(verb != NULL)) {
+        verb->kind = kind;
+        verb->len = len;
+        verb->addr = addr;
     }
+    return verb;
 }
 
 void dm_post_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {
-    post(ctx, (struct dm_verb){.kind = DM_VERB_READ, .addr = src, .dst = dst, .len = len});
+    struct dm_verb *verb = post(ctx, DM_VERB_READ, src, len);
+    if (dm_likely(verb != NULL)) {
+        verb->dst = dst;
+    }
 }
 
 void dm_post_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len) {
-    post(ctx, (struct dm_verb){.kind = DM_VERB_WRITE, .addr = dst, .src = src, .len = len});
+    struct dm_verb *verb = post(ctx, DM_VERB_WRITE, dst, len);
+    if (dm_likely(verb != NULL)) {
+        verb->src = src;
+    }
+}
+
+static void post_atomic(struct dm_ctx *ctx, enum dm_verb_kind kind, dm_addr addr, struct dm_mask op, uint64_t *old) {
+    struct dm_verb *verb = post(ctx, kind, addr, 8);
+    if (dm_likely(verb != NULL)) {
+        verb->dst = old;
+        verb->op = op;
+    }
 }
 
 void dm_post_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired, uint64_t *old) {
-    post(ctx,
-         (struct dm_verb){
-             .kind = DM_VERB_CAS, .addr = addr, .dst = old, .len = 8, .op = {expect, UINT64_MAX, desired, UINT64_MAX}});
+    post_atomic(ctx, DM_VERB_CAS, addr, (struct dm_mask){expect, UINT64_MAX, desired, UINT64_MAX}, old);
 }
 
 void dm_post_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t *old) {
-    post(ctx, (struct dm_verb){.kind = DM_VERB_FAA, .addr = addr, .dst = old, .len = 8, .op = {.swap = add}});
+    post_atomic(ctx, DM_VERB_FAA, addr, (struct dm_mask){.swap = add}, old);
 }
 
 void dm_post_masked_cas(struct dm_ctx *ctx, dm_addr addr, struct dm_mask mask, uint64_t *old) {
-    post(ctx, (struct dm_verb){.kind = DM_VERB_MASKED_CAS, .addr = addr, .dst = old, .len = 8, .op = mask});
+    post_atomic(ctx, DM_VERB_MASKED_CAS, addr, mask, old);
 }
 
 void dm_post_masked_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t boundary, uint64_t *old) {
-    post(ctx, (struct dm_verb){.kind = DM_VERB_MASKED_FAA,
-                               .addr = addr,
-                               .dst = old,
-                               .len = 8,
-                               .op = {.swap = add, .compare_mask = boundary}});
+    post_atomic(ctx, DM_VERB_MASKED_FAA, addr, (struct dm_mask){.swap = add, .compare_mask = boundary}, old);
 }
 
 uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped) {
@@ -151,7 +164,14 @@ static bool has_masked(const struct dm_ctx *ctx) {
 
 static int send_batch(struct dm_ctx *ctx, bool wait) {
     count_sent(ctx, wait);
+    bool is_traced = dm_is_traced(ctx->fabric);
+    if (dm_unlikely(is_traced)) {
+        dm_trace_begin(ctx);
+    }
     int rc = ctx->ops->commit(ctx, wait);
+    if (dm_unlikely(is_traced) && !ctx->ops->traces_verbs) {
+        dm_trace_batch(ctx, wait, rc);
+    }
     if (rc == 0 && wait) {
         count_cas_failures(ctx);
     }
@@ -171,7 +191,7 @@ static int emulate_masked(struct dm_ctx *ctx, struct dm_verb verb) {
             ctx->account->cas_failures++;
             break;
         }
-        uint64_t old;
+        uint64_t old = 0;
         DM_TRY(dm_cas(ctx, verb.addr, found, desired, &old));
         if (old == found) {
             break;
@@ -202,7 +222,10 @@ static int commit_emulated(struct dm_ctx *ctx) {
             rc = dm_commit(ctx);
             rc = rc == 0 ? emulate_masked(ctx, verbs[i]) : rc;
         } else {
-            post(ctx, verbs[i]);
+            struct dm_verb *again = batch_next(ctx);
+            if (again) {
+                *again = verbs[i];
+            }
         }
     }
     rc = rc == 0 ? dm_commit(ctx) : rc;

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "common/compiler.h"
 #include "common/coro.h"
 #include "transport/fabric.h"
 
@@ -55,6 +56,7 @@ struct dm_ctx {
     struct dm_ctx *wait_next; /* in a waitlist or a ready queue */
     struct dm_ctx *all_next;  /* in fabric->contexts */
     struct dm_account nowhere;
+    struct dm_trace_event traced; /* times of the batch or call under way; only while somebody traces */
 };
 
 struct dm_chunk {
@@ -109,12 +111,16 @@ struct dm_fabric {
     _Atomic unsigned setup_node; /* round robin of set-up allocations */
     _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
     _Atomic uint64_t memory_freed, memory_chunks;
+    dm_trace_sink trace; /* NULL: nobody traces */
+    void *trace_arg;
+    _Atomic uint64_t trace_batches;
     void *impl; /* the transport's */
 };
 
 struct dm_transport_ops {
     struct dm_transport_info info;
     size_t options_bytes, ctx_bytes, thread_bytes;
+    bool traces_verbs; /* commit itself tells of each verb, with the responder's times */
 
     /* Memory and resources for fabric->topology; threads exist already. close undoes a part-way open too. */
     int (*open)(struct dm_fabric *fabric, struct dm_err *err);
@@ -157,6 +163,19 @@ bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len);
 
 /* alloc.c: the handler behind DM_METHOD_CHUNK. */
 int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+
+/* trace.c: what is told of the batch or call that begins now; of the batch that was sent, verb by verb; of the call
+ * that has ended; and of a wait since posted_ns. Called only while dm_is_traced. */
+static inline bool dm_is_traced(const struct dm_fabric *fabric) {
+    return dm_unlikely(fabric->trace != NULL) && fabric->measuring;
+}
+void dm_trace_begin(struct dm_ctx *ctx);
+void dm_trace_batch(struct dm_ctx *ctx, bool is_waited, int outcome);
+void dm_trace_call(struct dm_ctx *ctx, unsigned node, unsigned method, uint32_t req_len, int outcome);
+void dm_trace_wait(struct dm_ctx *ctx, enum dm_trace_kind kind, uint64_t posted_ns, int outcome);
+
+/* What the verb found, for its event. */
+void dm_trace_found(struct dm_trace_event *event, const struct dm_verb *verb, uint64_t found);
 
 /* batch.c: the new value that an atomic verb stores for what it found; *swapped says whether it stores. */
 uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped);

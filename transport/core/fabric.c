@@ -109,7 +109,7 @@ static int make_threads(struct dm_fabric *fabric, unsigned node) {
         thread->node = node;
         thread->index = state->thread_count;
         thread->alloc_node = (node + thread->index) % fabric->topology.mns;
-        thread->chunks = calloc(memory_nodes(&fabric->topology), sizeof(*thread->chunks));
+        thread->chunks = calloc((size_t)memory_nodes(&fabric->topology) + 1, sizeof(*thread->chunks));
         if (!thread->chunks) {
             return DM_ERR_NO_MEMORY;
         }
@@ -411,7 +411,14 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
     ctx->account->verbs[DM_VERB_CALL]++;
     ctx->thread->verbs++;
     ctx->account->bytes_written += req_len;
+    bool is_traced = dm_is_traced(ctx->fabric);
+    if (dm_unlikely(is_traced)) {
+        dm_trace_begin(ctx);
+    }
     int rc = ctx->ops->call(ctx, node, method, req, req_len, resp, len);
+    if (dm_unlikely(is_traced)) {
+        dm_trace_call(ctx, node, method, req_len, rc);
+    }
     ctx->account->bytes_read += rc >= 0 ? *len : 0;
     return rc;
 }

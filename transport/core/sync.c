@@ -51,6 +51,17 @@ static bool waitlist_remove(struct dm_waitlist *list, struct dm_ctx *ctx) {
     return false;
 }
 
+/* Parks; whoever traces is told of the wait. */
+static int wait_here(struct dm_ctx *ctx) {
+    bool is_traced = dm_is_traced(ctx->fabric);
+    uint64_t posted_ns = dm_unlikely(is_traced) ? ctx->ops->now(ctx) : 0;
+    int rc = ctx->ops->park(ctx);
+    if (dm_unlikely(is_traced)) {
+        dm_trace_wait(ctx, DM_TRACE_WAIT, posted_ns, rc);
+    }
+    return rc;
+}
+
 int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
     guard_take(mutex);
     if (!mutex->held) {
@@ -60,7 +71,7 @@ int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
     }
     waitlist_append(&mutex->waiters, ctx);
     guard_drop(mutex);
-    int rc = ctx->ops->park(ctx);
+    int rc = wait_here(ctx);
     if (rc < 0) {
         guard_take(mutex);
         bool waiting = waitlist_remove(&mutex->waiters, ctx);
@@ -96,7 +107,7 @@ int dm_cond_wait(struct dm_ctx *ctx, struct dm_cond *cond, struct dm_mutex *mute
     /* The condition's list is protected by the mutex that the caller holds. */
     waitlist_append(&cond->waiters, ctx);
     dm_mutex_unlock(ctx, mutex);
-    int rc = ctx->ops->park(ctx);
+    int rc = wait_here(ctx);
     if (rc < 0) {
         /* The run ends: nobody wakes any more, and the list dies with its owner. */
         return rc;

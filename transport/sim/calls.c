@@ -83,6 +83,9 @@ void sim_deliver(struct sim *sim, struct sim_op *op) {
         return;
     }
     call->status = op->status;
+    if (dm_unlikely(dm_is_traced(sim->fabric))) {
+        sim_trace_call(sim, call, false);
+    }
     sim->nodes[op->from].nic.outstanding--;
     sim_op_free(sim, op);
     struct sim_ctx *handler = node->idle_handlers;
@@ -115,6 +118,9 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     op->from = (uint8_t)call->caller->base.node;
     op->wait = true;
     op->status = (int8_t)call->status;
+    if (dm_unlikely(dm_is_traced(sim->fabric))) {
+        sim_trace_call(sim, call, true);
+    }
     requester->outstanding++; /* taken back by the completion */
     if (dm_unlikely(sim->now >= sim->nodes[call->node].failed_at)) {
         sim_lose(sim, op);

@@ -422,11 +422,18 @@ struct sim_fate sim_meet_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb
     if (fate.stops && fate.stop_ns == 0) {
         ctx->dead = true;
         sim->foreground -= !ctx->base.background;
+        if (dm_is_traced(sim->fabric)) {
+            dm_trace_wait(&ctx->base, DM_TRACE_STOP, sim_now(&ctx->base), DM_ERR_STOPPED);
+        }
         sim_suspend(ctx);
     } else if (fate.stops) {
         /* Verbs already sent may complete meanwhile: they must not wake it, and their status is kept. */
         ctx->pending++;
+        uint64_t since_ns = sim_now(&ctx->base);
         int rc = sim_sleep(&ctx->base, fate.stop_ns);
+        if (dm_is_traced(sim->fabric)) {
+            dm_trace_wait(&ctx->base, DM_TRACE_STOP, since_ns, rc);
+        }
         ctx->pending--;
         ctx->status = ctx->status ? ctx->status : rc;
     }
@@ -499,7 +506,8 @@ static const struct dm_opt options[] = {
      .offset = offsetof(struct sim_options, read_order),
      .initial = "posted",
      .choices = read_order_names,
-     .help = "order of the reads of one batch to one node: posted, as dm.h promises, or any, as PCIe may fetch them"},
+     .help = "order in which reads of one batch are sampled: as posted, or any, as PCIe may fetch them (for checks: it "
+             "delays reads by up to pcie_read)"},
     {.name = "faults",
      .type = DM_OPT_STRING,
      .offset = offsetof(struct sim_options, faults),
@@ -524,6 +532,7 @@ const struct dm_transport_ops dm_transport_sim = {
     .options_bytes = sizeof(struct sim_options),
     .ctx_bytes = sizeof(struct sim_ctx),
     .thread_bytes = sizeof(struct sim_thread),
+    .traces_verbs = true,
     .open = sim_open,
     .close = sim_close,
     .measure = sim_measure,

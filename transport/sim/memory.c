@@ -297,6 +297,9 @@ void sim_memory_atomic(struct sim *sim, struct sim_memory *memory, struct sim_op
     if (op->dst) {
         memcpy(op->dst, &found, sizeof(found));
     }
+    if (dm_unlikely(dm_is_traced(sim->fabric))) {
+        sim_trace_found(sim, op, &verb, found);
+    }
 }
 
 void sim_memory_cpu_read(struct sim *sim, struct sim_memory *memory, uint64_t offset, void *dst, uint32_t len) {

@@ -142,6 +142,7 @@ static void release_payloads(struct sim *sim) {
         free(sim->blocks[block]);
     }
     free(sim->blocks);
+    free(sim->traced);
     for (unsigned class = 0; class < SIM_PAYLOAD_CLASSES; class ++) {
         for (unsigned char *payload = sim->payloads[class].free, *next; payload; payload = next) {
             memcpy(&next, payload, sizeof(next));

@@ -116,7 +116,9 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
         memcpy(op->payload, verb->src, verb->len);
     } else {
         op->dst = verb->dst;
-        op->op = verb->op;
+        if (verb->kind != DM_VERB_READ) {
+            op->op = verb->op;
+        }
     }
     /* Behind an own read or atomic that has not completed, a write or atomic needs the fence; a read does not. */
     struct sim_lane *lane = &ctx->lanes[dm_addr_node(verb->addr)];
@@ -185,6 +187,9 @@ int sim_commit(struct dm_ctx *base, bool wait) {
         }
         if (dm_unlikely(sim->faults.count > 0)) {
             apply_fate(op, fate, broken);
+        }
+        if (dm_unlikely(dm_is_traced(base->fabric))) {
+            sim_trace_post(sim, op);
         }
         uint64_t bit = UINT64_C(1) << (dm_addr_node(op->addr) % 64);
         uint64_t work = sim->costs.post + (nodes_seen & bit ? 0 : sim->costs.doorbell);
@@ -285,6 +290,9 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
         sim_lose(sim, op);
         return;
     }
+    if (dm_unlikely(dm_is_traced(sim->fabric)) && op->kind != DM_VERB_CALL) {
+        sim_trace_arrive(sim, op);
+    }
     uint64_t at = sim_receive(&nic->in, sim->now, sim_request_time(costs, op->kind, op->len));
     enum dm_verb_kind kind = op->kind;
     struct sim_server *pipeline = is_atomic(kind) ? &nic->atomic : &nic->rx;
@@ -341,6 +349,9 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
         /* Acknowledgements are small and coalesced: they take time on the wire but no share of it. */
         sent = op->end + wire;
     }
+    if (dm_unlikely(dm_is_traced(sim->fabric)) && !op->no_effect) {
+        sim_trace_effect(sim, op);
+    }
     struct sim_nic *requester = &sim->nodes[op->from].nic;
     uint64_t at = sent + costs->nic_fixed + costs->propagation;
     if (op->kind == DM_VERB_READ) {
@@ -383,6 +394,9 @@ void sim_complete(struct sim *sim, struct sim_op *op) {
         report_failure(ctx, op);
     }
     bool wait = op->wait;
+    if (dm_unlikely(dm_is_traced(sim->fabric)) && op->kind != DM_VERB_CALL) {
+        sim_trace_complete(sim, op);
+    }
     sim_op_free(sim, op);
     if (!wait) {
         sim->async--;

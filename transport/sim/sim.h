@@ -212,6 +212,8 @@ struct sim {
     uint64_t async;           /* unsignalled verbs in flight */
     bool stop_seen, out_of_memory, measured;
     uint64_t events;
+    struct dm_trace_event *traced; /* by the operation's place in the pool; while somebody traces */
+    uint32_t traced_count;
 };
 
 /* memory.c: what verbs do to bytes, with the tearing that overlap allows. The moment at which an access in progress
@@ -241,6 +243,14 @@ void sim_lose(struct sim *sim, struct sim_op *op);
 
 /* How the faults treat the context's next verb. The context may stop here, for a while or for good. */
 struct sim_fate sim_meet_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node);
+
+/* trace.c: the stages of an operation, for whoever traces; called only while dm_is_traced. */
+void sim_trace_post(struct sim *sim, const struct sim_op *op);
+void sim_trace_arrive(struct sim *sim, const struct sim_op *op);
+void sim_trace_effect(struct sim *sim, const struct sim_op *op);
+void sim_trace_found(struct sim *sim, const struct sim_op *op, const struct dm_verb *verb, uint64_t found);
+void sim_trace_complete(struct sim *sim, const struct sim_op *op);
+void sim_trace_call(struct sim *sim, struct sim_call *call, bool is_answer);
 
 /* nodes.c */
 int sim_open(struct dm_fabric *fabric, struct dm_err *err);

@@ -23,6 +23,7 @@ struct landed {
 };
 
 struct world {
+    struct dm_fabric fabric; /* what is not about memory: nothing is traced */
     struct sim sim;
     struct sim_options options;
     struct sim_memory memory;
@@ -42,6 +43,7 @@ static void world_open(struct world *world, unsigned read_order, unsigned write_
     memset(world, 0, sizeof(*world));
     world->options.read_line_order = read_order;
     world->options.write_line_order = write_order;
+    world->sim.fabric = &world->fabric;
     world->sim.options = &world->options;
     world->memory.base = world->bytes;
     world->memory.bytes = BYTES;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What goes wrong on purpose: drawing it, telling the fabric, and who is to survive it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "check/world.h"
+
+static const char *const survivors[] = {
+#define CK_SURVIVOR(index, why) #index,
+#include "check/survivors.def"
+#undef CK_SURVIVOR
+    NULL,
+};
+
+bool ck_survives(const struct ix_ops *index) {
+    const char *const *name = survivors;
+    while (*name && strcmp(*name, index->name) != 0) {
+        name++;
+    }
+    return *name != NULL;
+}
+
+static bool chance(struct dm_prng *prng, unsigned percent) {
+    return dm_prng_below(prng, 100) < percent;
+}
+
+/* Clients that do no more after some of their steps: every transport can do that. */
+static void ends_draw(struct ck_world *world, size_t steps_each) {
+    struct dm_prng prng = dm_prng_stream(world->seed, "check faults", 0);
+    unsigned count = chance(&prng, 25) ? (unsigned)(1 + dm_prng_below(&prng, 2)) : 0;
+    for (unsigned i = 0; i < count; i++) {
+        world->faults[world->fault_count++] =
+            (struct ck_world_fault){.kind = CK_CLIENT_ENDS,
+                                    .client = (unsigned)dm_prng_below(&prng, world->topology.clients),
+                                    .after = dm_prng_below(&prng, steps_each + 1)};
+    }
+}
+
+static void fabric_fault_draw(struct ck_world *world, size_t steps_each, struct dm_prng *prng) {
+    static const uint64_t stands_ns[] = {3000, 30000, 300000}, late_ns[] = {500, 3000, 20000};
+    static const unsigned late_percents[] = {1, 5, 20};
+    unsigned which = (unsigned)dm_prng_below(prng, 10), size = (unsigned)dm_prng_below(prng, 3);
+    struct ck_world_fault *fault = &world->faults[world->fault_count++];
+    *fault = (struct ck_world_fault){.client = (unsigned)dm_prng_below(prng, world->topology.clients),
+                                     .after = 1 + dm_prng_below(prng, 6 * (steps_each + 1)),
+                                     .percent = late_percents[dm_prng_below(prng, 3)]};
+    if (which < 3) {
+        fault->kind = CK_CLIENT_STOPS;
+    } else if (which < 7) {
+        fault->kind = CK_CLIENT_STANDS;
+        fault->ns = stands_ns[size];
+    } else {
+        fault->kind = CK_VERBS_LATE;
+        fault->ns = late_ns[size];
+    }
+}
+
+void ck_faults_draw(struct ck_world *world) {
+    size_t steps_each = world->step_count / world->topology.clients;
+    struct dm_prng prng = dm_prng_stream(world->seed, "check fabric faults", 0);
+    ends_draw(world, steps_each);
+    unsigned count = chance(&prng, 30) ? (unsigned)(1 + dm_prng_below(&prng, 2)) : 0;
+    bool is_able = dm_transport_find(world->transport)->caps & DM_CAP_FAULTS;
+    for (unsigned i = 0; is_able && i < count && world->fault_count < CK_FAULTS_MAX; i++) {
+        fabric_fault_draw(world, steps_each, &prng);
+    }
+}
+
+size_t ck_fault_rule(const struct ck_world_fault *fault, unsigned client, char *text, size_t capacity) {
+    int length = 0;
+    switch (fault->kind) {
+    case CK_CLIENT_ENDS:
+        break;
+    case CK_CLIENT_STOPS:
+        length = snprintf(text, capacity, "stop:client=%u,verb=%zu;", client, fault->after);
+        break;
+    case CK_CLIENT_STANDS:
+        length = snprintf(text, capacity, "stop:client=%u,verb=%zu,for=%lluns;", client, fault->after,
+                          (unsigned long long)fault->ns);
+        break;
+    case CK_VERBS_LATE:
+        length = snprintf(text, capacity, "delay:p=0.%02u,by=%lluns;", fault->percent, (unsigned long long)fault->ns);
+        break;
+    }
+    return (size_t)length;
+}
+
+const char *ck_fault_text(const struct ck_world_fault *fault, char *text, size_t capacity) {
+    switch (fault->kind) {
+    case CK_CLIENT_ENDS:
+        snprintf(text, capacity, "client %u ends after %zu operations", fault->client, fault->after);
+        break;
+    case CK_CLIENT_STOPS:
+        snprintf(text, capacity, "client %u stops for good at its verb %zu", fault->client, fault->after);
+        break;
+    case CK_CLIENT_STANDS:
+        snprintf(text, capacity, "client %u stands still at its verb %zu for %llu ns", fault->client, fault->after,
+                 (unsigned long long)fault->ns);
+        break;
+    case CK_VERBS_LATE:
+        snprintf(text, capacity, "%u %% of all verbs come %llu ns late", fault->percent, (unsigned long long)fault->ns);
+        break;
+    }
+    return text;
+}

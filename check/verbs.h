@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The verbs of a run, kept for people: the timeline of a finding and trace files.
+ */
+#ifndef DM_CHECK_VERBS_H
+#define DM_CHECK_VERBS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "transport/fabric.h"
+
+enum { CK_NO_CLIENT = 0x7fffffff }; /* of a handler or background context */
+
+struct ck_verb {
+    struct dm_trace_event event;
+    unsigned client;
+};
+
+/* Zero-initialise. */
+struct ck_verbs {
+    struct ck_verb *items; /* in the order in which they ended */
+    size_t count, room;
+    size_t lost; /* for want of memory */
+    atomic_flag guard;
+};
+
+/* Keeps one more; several threads may. */
+void ck_verbs_add(struct ck_verbs *verbs, const struct dm_trace_event *event, unsigned client);
+void ck_verbs_fini(struct ck_verbs *verbs); /* harmless on a zeroed one */
+
+#endif

@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# dmbench validate: published points and their status, curves, micro-benchmarks of a fabric, fitted profiles, bad input.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect 0 validate --only V10
+expect 3 validate --only V13
+expect 0 validate --only V5 --json
+expect 3 validate --out curves
+for curve in V4 V6 V10 V11-cib; do
+    [ -s "curves/$curve.tsv" ] || fail "no data of $curve"
+    [ -s "curves/$curve.gp" ] || fail "no program for $curve"
+done
+expect 0 validate --profile cx5-100g
+expect 0 validate --profile cx6-100g --fit fitted.json --base cx5-100g
+expect 0 run --keys 1K --ops 1K --clients 4 --profile ./fitted.json
+
+expect 2 validate --only V15
+expect 2 validate --profile nothing
+expect 2 validate --transport nothing
+expect 2 validate --only V1 --profile cx5-100g
+expect 2 validate --only V1 --out curves
+expect 2 validate --fit fitted.json --base nothing
+expect 2 validate --sed 3
+expect 2 validate words
+expect 0 validate --help

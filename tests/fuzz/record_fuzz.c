@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recorded operations: any file is taken or refused, and all clients together find what its header says.
+ */
+#include "fuzz/fuzz_file.h"
+#include "workloads/record.h"
+
+enum { CLIENTS = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct dm_err err;
+    struct wl_config config;
+    struct wl_replay *replay = NULL;
+    dm_opt_defaults(wl_options, &config);
+    if (wl_replay_open(fuzz_file(data, size), &config, &replay, &err) == 0) {
+        uint64_t taken = 0;
+        for (unsigned client = 0; client < CLIENTS; client++) {
+            struct wl_replay_cursor cursor = wl_replay_cursor_make(replay, client, CLIENTS);
+            struct wl_op op;
+            while (wl_replay_next(&cursor, &op) == 0) {
+                fuzz_require(op.kind < WL_OP_KIND_COUNT, "an operation of no kind");
+                taken++;
+            }
+        }
+        fuzz_require(taken == wl_replay_info(replay)->recorded, "clients miss recorded operations");
+    }
+    wl_replay_close(replay);
+    dm_opt_free(wl_options, &config);
+    return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Faults in worlds: every kind is drawn, reaches the fabric, and is judged as it should be.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "check/report.h"
+#include "check/run.h"
+
+static struct ck_world world;
+
+static void draw(const char *transport, uint64_t seed) {
+    const struct ck_request request = {.index = ix_find("sherman"), .transport = transport};
+    struct dm_err err = {0};
+    if (ck_world_draw(&request, seed, &world, &err) < 0) {
+        fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+    }
+}
+
+static bool has_fault(enum ck_fault_kind kind) {
+    for (size_t i = 0; i < world.fault_count; i++) {
+        if (world.faults[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void every_kind_of_fault_is_drawn_where_the_fabric_can_do_it(void **state) {
+    (void)state;
+    unsigned sim[4] = {0}, local[4] = {0};
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        for (int kind = 0; kind < 4; kind++) {
+            draw("sim", seed);
+            sim[kind] += has_fault((enum ck_fault_kind)kind);
+            ck_world_fini(&world);
+            draw("local", seed);
+            local[kind] += has_fault((enum ck_fault_kind)kind);
+            ck_world_fini(&world);
+        }
+    }
+    for (int kind = 0; kind < 4; kind++) {
+        assert_true(sim[kind] > 20);
+        assert_int_equal(local[kind] > 0, kind == CK_CLIENT_ENDS);
+    }
+}
+
+static void a_fault_names_the_client_by_its_number_in_the_fabric(void **state) {
+    (void)state;
+    char text[80];
+    const struct ck_world_fault stop = {.kind = CK_CLIENT_STOPS, .client = 5, .after = 17};
+    const struct ck_world_fault stand = {.kind = CK_CLIENT_STANDS, .client = 5, .after = 3, .ns = 400};
+    const struct ck_world_fault late = {.kind = CK_VERBS_LATE, .percent = 5, .ns = 900};
+    const struct ck_world_fault end = {.kind = CK_CLIENT_ENDS, .client = 5, .after = 17};
+    assert_true(ck_fault_rule(&stop, 2, text, sizeof(text)) > 0);
+    assert_string_equal(text, "stop:client=2,verb=17;");
+    assert_true(ck_fault_rule(&stand, 2, text, sizeof(text)) > 0);
+    assert_string_equal(text, "stop:client=2,verb=3,for=400ns;");
+    assert_true(ck_fault_rule(&late, 2, text, sizeof(text)) > 0);
+    assert_string_equal(text, "delay:p=0.05,by=900ns;");
+    assert_int_equal(ck_fault_rule(&end, 2, text, sizeof(text)), 0);
+}
+
+static unsigned stops_told(const struct ck_verbs *verbs, bool for_good) {
+    unsigned count = 0;
+    for (size_t i = 0; i < verbs->count; i++) {
+        const struct dm_trace_event *event = &verbs->items[i].event;
+        count += event->kind == DM_TRACE_STOP && (event->outcome == DM_ERR_STOPPED) == for_good;
+    }
+    return count;
+}
+
+static unsigned open_operations(const struct ck_history *history) {
+    unsigned count = 0;
+    for (size_t i = 0; i < history->op_count; i++) {
+        count += !history->ops[i].finished;
+    }
+    return count;
+}
+
+/* The drawn client may end before it comes to that verb, so not every fault happens. */
+static void clients_stop_inside_operations_and_what_they_leave_open_is_nobodys_fault(void **state) {
+    (void)state;
+    unsigned stopped = 0, open = 0, stood = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct ck_part part;
+        struct ck_result result;
+        draw("sim", seed);
+        bool stops = has_fault(CK_CLIENT_STOPS);
+        if (stops || has_fault(CK_CLIENT_STANDS)) {
+            ck_part_whole(&world, &part);
+            world.keeps_verbs = true;
+            assert_int_equal(ck_run(&world, &part, &result, NULL), 0);
+            if (result.verdict.fault != CK_RIGHT) {
+                fail_msg("seed %llu: %s", (unsigned long long)seed, result.verdict.text);
+            }
+            assert_int_equal(result.history.may_starve, stops);
+            stopped += stops_told(&result.verbs, true);
+            stood += stops_told(&result.verbs, false);
+            open += stops ? open_operations(&result.history) : 0;
+            ck_result_fini(&result);
+        }
+        ck_world_fini(&world);
+    }
+    assert_true(stopped > 10 && stood > 10 && open > 10);
+}
+
+static struct ck_verdict judge_one_that_gave_up(bool may_starve) {
+    struct ck_op op = {.kind = WL_UPDATE,
+                       .finished = true,
+                       .outcome = DM_ERR_RETRY_LIMIT,
+                       .key = 1,
+                       .value = 2,
+                       .invoke = 1,
+                       .response = 2};
+    const struct ck_history history = {.may_starve = may_starve, .ops = &op, .op_count = 1};
+    struct ck_verdict verdict;
+    assert_int_equal(ck_judge(&history, &verdict), 0);
+    return verdict;
+}
+
+static void giving_up_is_right_only_behind_a_client_that_stopped_for_good(void **state) {
+    (void)state;
+    assert_int_equal(judge_one_that_gave_up(false).fault, CK_NO_PROGRESS);
+    assert_int_equal(judge_one_that_gave_up(true).fault, CK_RIGHT);
+}
+
+static void a_history_keeps_that_others_may_starve(void **state) {
+    (void)state;
+    char path[] = "/tmp/dmbench_history.XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    const struct ck_history history = {.index = "toy", .may_starve = true};
+    struct ck_history again;
+    assert_int_equal(ck_history_store(&history, path, NULL), 0);
+    assert_int_equal(ck_history_load(path, &again, NULL), 0);
+    assert_true(again.may_starve);
+    ck_history_fini(&again);
+    unlink(path);
+}
+
+static void the_timeline_shows_the_verbs_of_the_operations_of_its_key(void **state) {
+    (void)state;
+    struct ck_op ops[] = {
+        {.client = 3,
+         .kind = WL_GET,
+         .finished = true,
+         .key = 1,
+         .value = 9,
+         .invoke = 1,
+         .response = 2,
+         .invoke_ns = 1000,
+         .response_ns = 5000},
+        {.client = 4,
+         .kind = WL_GET,
+         .finished = true,
+         .key = 2,
+         .value = 9,
+         .invoke = 3,
+         .response = 4,
+         .invoke_ns = 1000,
+         .response_ns = 5000},
+    };
+    struct ck_verb items[] = {
+        {.client = 3,
+         .event = {.kind = DM_VERB_CAS,
+                   .target = 1,
+                   .len = 8,
+                   .addr = dm_addr_make(1, DM_DRAM, 0xab40),
+                   .posted_ns = 1500,
+                   .effect_ns = 2100,
+                   .landed_ns = 2100,
+                   .done_ns = 3000,
+                   .has_found = true,
+                   .found = 0x77}},
+        {.client = 3, .event = {.kind = DM_VERB_READ, .len = 16, .posted_ns = 9000, .done_ns = 9900}},
+        {.client = 4, .event = {.kind = DM_VERB_READ, .len = 32, .posted_ns = 1600, .done_ns = 2000}},
+    };
+    const struct ck_history history = {.ops = ops, .op_count = 2};
+    const struct ck_verbs verbs = {.items = items, .count = 3};
+    const struct ck_verdict verdict = {.fault = CK_NOT_LINEARIZABLE, .has_key = true, .key = 1, .op = 0};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    ck_timeline_print(&history, &verdict, &verbs, out);
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, "cas 8 at 1:00ab40: not swapped, found 77, acts 2.100, done 3.000"));
+    assert_null(strstr(text, "read"));
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_fault_is_drawn_where_the_fabric_can_do_it),
+        cmocka_unit_test(a_fault_names_the_client_by_its_number_in_the_fabric),
+        cmocka_unit_test(clients_stop_inside_operations_and_what_they_leave_open_is_nobodys_fault),
+        cmocka_unit_test(giving_up_is_right_only_behind_a_client_that_stopped_for_good),
+        cmocka_unit_test(a_history_keeps_that_others_may_starve),
+        cmocka_unit_test(the_timeline_shows_the_verbs_of_the_operations_of_its_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
