@@ -213,9 +213,9 @@ static int check_operations(const struct hx_config *config, struct dm_err *err) 
  * set. Errors about a file, or about what a property file says, are left as they are. */
 static int fail_workload(const struct hx_config *config, int code, struct dm_err *err) {
     struct dm_err cause = *err;
-    for (const char *part = cause.text; part; part = strstr(part, ": ")) {
+    for (const char *part = cause.text, *colon; part; part = colon ? colon + strlen(": ") : NULL) {
         char name[64], buffer[64];
-        part += part == cause.text ? 0 : strlen(": ");
+        colon = strstr(part, ": ");
         size_t length = strcspn(part, ":");
         snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : 0), part);
         bool is_option = part[length] == ':' && dm_opt_find(wl_options, name);

@@ -199,8 +199,8 @@ static void fill_defaults(struct hx_micro *micro, const struct hx_micro_fabric *
         /* As many threads as the host has; the clients stay as many. */
         unsigned clients = micro->machines * micro->threads * micro->coroutines;
         micro->machines = 1;
-        micro->threads = fabric->threads_max;
-        micro->coroutines = (clients + fabric->threads_max - 1) / fabric->threads_max;
+        micro->threads = at_least_1(fabric->threads_max);
+        micro->coroutines = (clients + micro->threads - 1) / micro->threads;
     }
     if (micro->places == 0) {
         micro->places = micro->bytes > 4096 ? 64 : 4096;

@@ -242,22 +242,21 @@ static int out_check(const char *option, const char *path, struct dm_err *err) {
 /* Both are written whole or not at all, so one would take the other's place. */
 static int outputs_check(const struct run_options *options, const struct hx_config *config, struct dm_err *err) {
     const char *record = config->run.record ? config->run.record : "";
-    if (options->out[0]) {
-        DM_TRY(out_check("--out", options->out, err));
+    const char *out = options->out, *trace = options->verb_trace;
+    if (out[0]) {
+        DM_TRY(out_check("--out", out, err));
     }
     if (record[0]) {
         DM_TRY(out_check("--record", record, err));
     }
-    if (record[0] && strcmp(record, options->out) == 0) {
+    if (record[0] && strcmp(record, out) == 0) {
         return dm_fail(err, DM_ERR_INVALID, "--record: '%.200s' is where --out writes the result", record);
     }
-    if (options->verb_trace[0]) {
-        DM_TRY(out_check("--verb-trace", options->verb_trace, err));
+    if (trace[0]) {
+        DM_TRY(out_check("--verb-trace", trace, err));
     }
-    if (options->verb_trace[0] &&
-        (strcmp(options->verb_trace, options->out) == 0 || strcmp(options->verb_trace, record) == 0)) {
-        return dm_fail(err, DM_ERR_INVALID, "--verb-trace: '%.200s' is where --out or --record writes",
-                       options->verb_trace);
+    if (trace[0] && (strcmp(trace, out) == 0 || strcmp(trace, record) == 0)) {
+        return dm_fail(err, DM_ERR_INVALID, "--verb-trace: '%.200s' is where --out or --record writes", trace);
     }
     return 0;
 }
@@ -296,7 +295,10 @@ static int point_measure(struct hx_config *config, const struct run_options *opt
         return hx_measure(config, NULL, measured, err);
     }
     struct hx_tracer *tracer = hx_tracer_new(options->trace_ops, config->topology.clients);
-    int rc = tracer ? hx_measure(config, tracer, measured, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    if (!tracer) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    int rc = hx_measure(config, tracer, measured, err);
     if (rc == 0) {
         rc = trace_give(tracer, config, options->verb_trace, err);
     }
@@ -316,7 +318,7 @@ static int point_run(struct hx_config *config, const struct run_options *options
     int rc = result && json_object_set_new(result, "provenance", hx_provenance_new(config, measured, argc, argv)) == 0
                  ? result_give(result, options, err)
                  : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
-    *is_broken = measured->verified && measured->report.broken > 0;
+    *is_broken = measured && measured->verified && measured->report.broken > 0;
     json_decref(result);
     hx_measured_free(measured);
     return rc;
@@ -332,7 +334,12 @@ int hx_cmd_run(int argc, char **argv) {
     dm_opt_defaults(run_options, &options);
     struct hx_config *config = hx_config_new();
     struct hx_args args = {run_options, &options, names.all, names.flags, take_word, &request};
-    int rc = config ? hx_args_parse(&args, argc, argv, &err) : dm_fail(&err, DM_ERR_NO_MEMORY, "out of memory");
+    int rc = DM_ERR_NO_MEMORY;
+    if (!config) {
+        dm_fail(&err, rc, "out of memory");
+        goto out;
+    }
+    rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
         help_print(&request);
         rc = 0;

@@ -191,7 +191,10 @@ static int validate_points(const struct options *options, struct dm_err *err) {
     double *models = calloc(hx_point_count, sizeof(*models));
     json_t *rows = json_array();
     unsigned counts[2] = {0};
-    int rc = models && rows ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    int rc = models && rows ? 0 : DM_ERR_NO_MEMORY;
+    if (rc < 0) {
+        dm_fail(err, rc, "out of memory");
+    }
     if (rc == 0 && !options->json) {
         printf("%-4s %-44s %-13s  %10s %10s %-6s %6s %-6s %-11s %-4s %s\n", "id", "what", "profile", "published",
                "model", "unit", "ratio", "within", "kind", "is", "source");
@@ -251,7 +254,7 @@ static void rows_print(json_t *rows) {
 }
 
 static int table_print(const struct options *options, struct dm_err *err) {
-    struct hx_micro_fabric fabric;
+    struct hx_micro_fabric fabric = {0};
     json_t *rows = NULL;
     DM_TRY(fabric_of(options, &fabric, err));
     DM_TRY(hx_micro_table(&fabric, &rows, err));

@@ -117,7 +117,7 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     op->thread = sim_thread_of(call->caller);
     op->from = (uint8_t)call->caller->base.node;
     op->wait = true;
-    op->status = (int8_t)call->status;
+    op->status = (int16_t)call->status;
     if (dm_unlikely(dm_is_traced(sim->fabric))) {
         sim_trace_call(sim, call, true);
     }

@@ -90,7 +90,7 @@ struct sim_op {
     bool no_effect : 1; /* it fails before it reaches memory */
     bool sampled : 1;   /* of an atomic: a CPU store came while it held its unit; line_seed is what it had read */
     bool delayed : 1;   /* `delay` holds */
-    int8_t status;      /* what its completion reports: 0 or a failure */
+    int16_t status;     /* what its completion reports: 0 or a failure */
     uint32_t tag;       /* its place in the pool */
     uint32_t len;
     uint16_t unit;             /* processing unit at the responder */
