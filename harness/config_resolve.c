@@ -341,6 +341,12 @@ static int resolve_memory(struct hx_config *config, struct dm_err *err) {
                 keys, index->name, bytes_text(least, need, sizeof(need)));
         return fail_at(config, "mn_memory", DM_ERR_INVALID, err);
     }
+    if ((double)run->mn_bytes > hx_run_option("mn_memory")->max) {
+        char need[32];
+        dm_fail(err, DM_ERR_INVALID, "a memory node would need %s, which is more than --mn-memory can be",
+                bytes_text(run->mn_bytes, need, sizeof(need)));
+        return fail_at(config, "keys", DM_ERR_INVALID, err);
+    }
     config->topology.mn_bytes = run->mn_bytes;
     return 0;
 }

@@ -161,6 +161,10 @@ int wl_core_next(struct wl_core_stream *stream, struct wl_op *op) {
     op->scan_length = 0;
     if (op->kind == WL_INSERT) {
         DM_TRY(wl_ack_next(&core->ack, &op->ticket));
+        if (op->ticket - core->map->fresh_start >= wl_keymap_room(core->map)) {
+            return DM_ERR_NO_MEMORY; /* a key set without a free key left; wl_open refuses what is sure to come to this
+                                      */
+        }
         op->key = wl_keymap_key(core->map, op->ticket);
         return 0;
     }

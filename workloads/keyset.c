@@ -44,6 +44,11 @@ static void reserve_find(struct wl_keymap *map) {
             map->reserve_after = i;
         }
     }
+    map->reserve_room = room;
+}
+
+uint64_t wl_keymap_room(const struct wl_keymap *map) {
+    return map->kind == WL_KEYMAP_SET ? map->reserve_room : WL_KEY_MAX - map->fresh_start;
 }
 
 static uint64_t fresh_key(const struct wl_keymap *map, uint64_t j) {

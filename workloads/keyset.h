@@ -56,6 +56,7 @@ struct wl_keymap {
     void *mapped;           /* a file, or NULL */
     size_t mapped_bytes;
     uint64_t reserve, reserve_after; /* the first key of the reserve and the position of the key below it */
+    uint64_t reserve_room;           /* keys of the reserve */
     uint64_t *load;                  /* the array of wl_keymap_load, or NULL */
 };
 
@@ -68,7 +69,10 @@ void wl_keymap_close(struct wl_keymap *map);
 const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count);
 void wl_keymap_load_release(struct wl_keymap *map);
 
-/* The key of a set for a key number. */
+/* Inserts for which there are surely free keys. */
+uint64_t wl_keymap_room(const struct wl_keymap *map);
+
+/* The key of a set for a key number; numbers of inserts stay below fresh_start + wl_keymap_room. */
 uint64_t wl_keymap_set_key(const struct wl_keymap *map, uint64_t number);
 
 static inline uint64_t wl_keymap_key(const struct wl_keymap *map, uint64_t number) {

@@ -99,6 +99,17 @@ static int key_set_check(const struct wl_spec *spec, struct dm_err *err) {
     return 0;
 }
 
+/* A set that leaves too few keys free for what the run will insert. */
+static int check_room(const struct wl *wl, const char *key_set, struct dm_err *err) {
+    double inserts = (double)wl->operations * wl->spec.share[WL_INSERT];
+    uint64_t room = wl_keymap_room(&wl->map);
+    if (inserts <= (double)room) {
+        return 0;
+    }
+    return dm_fail(err, DM_ERR_INVALID, "key_set %s: %.0f inserts are expected, but it leaves only %llu keys free",
+                   key_set, inserts, (unsigned long long)room);
+}
+
 static int core_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
     bool all_of_file = wl_keyset_is_file(config->key_set) && config->keys == 0;
     DM_TRY(spec_make(&wl->spec, config, err));
@@ -109,6 +120,7 @@ static int core_open(struct wl *wl, const struct wl_config *config, struct dm_er
                           wl->seed, err));
     if (config->key_set[0] != '\0') {
         wl->spec.record_count = wl->map.loaded;
+        DM_TRY(check_room(wl, config->key_set, err));
     } else {
         wl->map.first = wl->spec.insert_start;
         wl->map.loaded = wl->spec.insert_count > 0 ? wl->spec.insert_count : wl->spec.record_count;

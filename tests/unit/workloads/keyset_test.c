@@ -368,6 +368,32 @@ static void a_workload_over_a_file_takes_all_its_keys_unless_told(void **state) 
     wl_close(wl);
 }
 
+static void a_set_without_room_for_the_inserts_of_a_run_is_refused(void **state) {
+    (void)state;
+    uint64_t keys[1] = {UINT64_MAX - 4};
+    char key_set[420];
+    snprintf(key_set, sizeof key_set, "sosd:%s", sosd_write("k_uint64", 1, keys, 1, 8));
+    struct wl_config config;
+    struct dm_err err;
+    struct wl *wl = NULL;
+    dm_opt_defaults(wl_options, &config);
+    assert_int_equal(dm_opt_set(wl_options, &config, "workload", "load", &err), 0);
+    assert_int_equal(dm_opt_set(wl_options, &config, "key_set", key_set, &err), 0);
+    assert_int_equal(wl_open(&config, 4, 1, 1, &wl, &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "4 inserts are expected, but it leaves only 3 keys free"));
+    assert_int_equal(wl_open(&config, 3, 1, 1, &wl, &err), 0);
+    struct wl_stream *stream = wl_stream_open(wl, 0);
+    struct wl_op op;
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(wl_next(stream, &op), 0);
+        assert_in_range(op.key, UINT64_MAX - 3, UINT64_MAX - 1);
+    }
+    assert_int_equal(wl_next(stream, &op), DM_ERR_NO_MEMORY);
+    wl_stream_close(stream);
+    wl_close(wl);
+    dm_opt_free(wl_options, &config);
+}
+
 int main(void) {
     dm_log_set_level(DM_LOG_ERROR);
     const struct CMUnitTest tests[] = {
@@ -388,6 +414,7 @@ int main(void) {
         cmocka_unit_test(raw_files_have_no_count),
         cmocka_unit_test(damaged_key_files_are_refused_with_what_is_wrong),
         cmocka_unit_test(more_keys_than_a_file_has_are_refused),
+        cmocka_unit_test(a_set_without_room_for_the_inserts_of_a_run_is_refused),
         cmocka_unit_test(a_workload_over_a_file_takes_all_its_keys_unless_told),
     };
     return cmocka_run_group_tests(tests, files_setup, files_teardown);
