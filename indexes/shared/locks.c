@@ -70,7 +70,7 @@ dm_addr ix_locks_word(const struct ix_locks *locks, dm_addr node) {
  * from going on. */
 enum { TRIES_AT_ONCE = 256, TRIES_A_STEP = 64, BACK_OFF_NS = 2000, BACK_OFF_STEPS = 7 };
 
-static int back_off(struct dm_ctx *ctx, uint32_t tries) {
+int ix_lock_back_off(struct dm_ctx *ctx, uint32_t tries) {
     if (tries < TRIES_AT_ONCE) {
         return 0;
     }
@@ -85,7 +85,7 @@ static int word_acquire(struct dm_ctx *ctx, struct ix_lock *lock, uint64_t *old,
             return 0;
         }
         DM_TRY(dm_retry(ctx, DM_RETRY_LOCK, attempts));
-        DM_TRY(back_off(ctx, tries));
+        DM_TRY(ix_lock_back_off(ctx, tries));
     }
 }
 

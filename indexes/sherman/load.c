@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bulk load: builds the tree bottom-up from sorted pairs. Keys are spread evenly over the leaves that the fill factor
- * asks for, and nodes go round the memory nodes. The empty leaf that format made becomes the first leaf.
+ * Bulk load: builds the leaves from sorted pairs, then the tree over them. Keys are spread evenly over the leaves that
+ * the fill factor asks for, and nodes go round the memory nodes. The empty leaf that format made becomes the first
+ * leaf.
  */
 #include "sherman.h"
 
 #include <stdlib.h>
 
 enum { LOAD_BATCH = 32 }; /* nodes that one doorbell writes */
-
-/* A node of the level just built. */
-struct built {
-    uint64_t low;
-    dm_addr addr;
-};
 
 struct loader {
     struct sherman_cn *cn;
@@ -26,7 +21,7 @@ struct loader {
     unsigned waiting;
     char *image;
     uint64_t *keys; /* of one leaf, and the first of the next */
-    struct built *level;
+    struct ix_tree_built *level;
     uint64_t level_count;
 };
 
@@ -42,24 +37,15 @@ static int nodes_flush(struct loader *loader) {
 static int node_write(struct loader *loader, dm_addr addr) {
     const struct node_layout *layout = &loader->cn->layout;
     char *wire = loader->wires + (size_t)loader->waiting * layout->node_bytes;
-    node_encode(layout, loader->image, 0, wire);
+    leaf_refresh(layout, loader->image, 0);
+    ix_lines_encode(loader->image, layout->node_bytes, 0, wire);
     loader->addrs[loader->waiting] = addr;
     return ++loader->waiting == LOAD_BATCH ? nodes_flush(loader) : 0;
 }
 
-static int node_alloc(struct loader *loader, uint64_t number, enum dm_mem kind, dm_addr *addr) {
+static int leaf_alloc(struct loader *loader, uint64_t number, dm_addr *addr) {
     unsigned mn = (unsigned)(number % loader->cn->shape->topology->mns);
-    return dm_alloc(loader->ctx, mn, loader->cn->layout.node_bytes, DM_LINE, kind, addr);
-}
-
-/* Nodes that `entries` entries need at this fill, and where node i of them begins. */
-static uint64_t nodes_for(uint64_t entries, double fill, uint32_t cap, uint32_t least) {
-    uint64_t each = (uint64_t)(fill * cap);
-    each = each < least ? least : each;
-    return (entries + each - 1) / each;
-}
-static uint64_t node_begin(uint64_t entries, uint64_t nodes, uint64_t i) {
-    return (uint64_t)((unsigned __int128)entries * i / nodes);
+    return dm_alloc(loader->ctx, mn, loader->cn->layout.node_bytes, DM_LINE, DM_MEM_LEAF, addr);
 }
 
 static void leaf_fill(struct loader *loader, unsigned n) {
@@ -75,7 +61,7 @@ static void leaf_fill(struct loader *loader, unsigned n) {
 static int leaves_build(struct loader *loader, dm_addr first) {
     const struct node_layout *layout = &loader->cn->layout;
     const struct ix_pairs *pairs = loader->pairs;
-    uint64_t leaves = nodes_for(pairs->count, loader->cn->params->fill, layout->leaf_cap, 1);
+    uint64_t leaves = ix_tree_nodes_for(pairs->count, loader->cn->params->fill, layout->leaf_cap, 1);
     loader->level = calloc(leaves, sizeof(*loader->level));
     if (!loader->level) {
         return DM_ERR_NO_MEMORY;
@@ -83,21 +69,21 @@ static int leaves_build(struct loader *loader, dm_addr first) {
     dm_addr addr = first;
     uint64_t low = 0;
     for (uint64_t i = 0; i < leaves; i++) {
-        uint64_t begin = node_begin(pairs->count, leaves, i);
-        uint64_t n = node_begin(pairs->count, leaves, i + 1) - begin;
+        uint64_t begin = ix_tree_node_begin(pairs->count, leaves, i);
+        uint64_t n = ix_tree_node_begin(pairs->count, leaves, i + 1) - begin;
         bool last = i + 1 == leaves;
         if (pairs->keys(pairs, begin, n + !last, loader->keys) != n + !last) {
             return DM_ERR_INVALID;
         }
-        uint64_t high = last ? NODE_INFINITY : loader->keys[n];
+        uint64_t high = last ? IX_NODE_INFINITY : loader->keys[n];
         dm_addr next = DM_NULL;
         if (!last) {
-            DM_TRY(node_alloc(loader, i + 1, DM_MEM_LEAF, &next));
+            DM_TRY(leaf_alloc(loader, i + 1, &next));
         }
-        node_init(layout, loader->image, 0, low, high, next);
+        leaf_init(layout, loader->image, low, high, next);
         leaf_fill(loader, (unsigned)n);
         DM_TRY(node_write(loader, addr));
-        loader->level[i] = (struct built){low, addr};
+        loader->level[i] = (struct ix_tree_built){low, addr};
         addr = next;
         low = high;
     }
@@ -105,51 +91,12 @@ static int leaves_build(struct loader *loader, dm_addr first) {
     return 0;
 }
 
-/* Puts a level of inner nodes over the last one, in place of it in loader->level. */
-static int inner_build(struct loader *loader, unsigned level) {
-    const struct node_layout *layout = &loader->cn->layout;
-    uint64_t children = loader->level_count;
-    uint64_t nodes = nodes_for(children, loader->cn->params->fill, layout->inner_cap, 2);
-    dm_addr addr;
-    DM_TRY(node_alloc(loader, 0, DM_MEM_INNER, &addr));
-    for (uint64_t i = 0; i < nodes; i++) {
-        uint64_t begin = node_begin(children, nodes, i);
-        uint64_t end = node_begin(children, nodes, i + 1);
-        bool last = i + 1 == nodes;
-        dm_addr next = DM_NULL;
-        if (!last) {
-            DM_TRY(node_alloc(loader, i + 1, DM_MEM_INNER, &next));
-        }
-        uint64_t low = loader->level[begin].low;
-        node_init(layout, loader->image, level, low, last ? NODE_INFINITY : loader->level[end].low, next);
-        for (uint64_t c = begin; c < end; c++) {
-            inner_keys(loader->image)[c - begin] = loader->level[c].low;
-            inner_children(layout, loader->image)[c - begin] = loader->level[c].addr;
-        }
-        node_head_of(loader->image)->count = (uint16_t)(end - begin);
-        DM_TRY(node_write(loader, addr));
-        /* Never ahead of what is still to be read: i <= begin. */
-        loader->level[i] = (struct built){low, addr};
-        addr = next;
-    }
-    loader->level_count = nodes;
-    return 0;
-}
-
 static int tree_build(struct loader *loader) {
     struct sherman_cn *cn = loader->cn;
-    uint64_t root = atomic_load_explicit(&cn->root, memory_order_relaxed);
-    unsigned level = 0;
-    DM_TRY(leaves_build(loader, sherman_root_addr(root)));
-    while (loader->level_count > 1) {
-        DM_TRY(inner_build(loader, ++level));
-    }
+    uint64_t root = atomic_load_explicit(&cn->tree.root, memory_order_relaxed);
+    DM_TRY(leaves_build(loader, ix_tree_root_addr(root)));
     DM_TRY(nodes_flush(loader));
-    uint64_t *word = (uint64_t *)(void *)loader->wires;
-    *word = sherman_root_word(loader->level[0].addr, level);
-    DM_TRY(dm_write(loader->ctx, sherman_root_place(), word, sizeof(*word)));
-    atomic_store_explicit(&cn->root, *word, memory_order_relaxed);
-    return 0;
+    return ix_tree_build(&cn->tree, loader->ctx, cn->params->fill, loader->level, loader->level_count);
 }
 
 int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {

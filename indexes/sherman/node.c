@@ -6,108 +6,40 @@
 
 struct node_layout node_layout_make(uint32_t node_bytes, uint32_t value_bytes, enum ix_versions versions) {
     uint32_t image_bytes = ix_lines_data_bytes(node_bytes);
-    uint32_t body = image_bytes - (uint32_t)sizeof(struct node_head);
+    uint32_t body = image_bytes - (uint32_t)sizeof(struct ix_node_head);
     return (struct node_layout){
         .node_bytes = node_bytes,
         .image_bytes = image_bytes,
         .value_bytes = value_bytes,
         .entry_bytes = ENTRY_HEAD + value_bytes,
         .leaf_cap = body / (ENTRY_HEAD + value_bytes),
-        .inner_cap = body / (uint32_t)(sizeof(uint64_t) + sizeof(dm_addr)),
         .versions = versions,
+        .inner = ix_inner_layout_of(node_bytes, false, versions),
     };
 }
 
 uint32_t node_bytes_min(uint32_t value_bytes) {
     uint32_t leaf = NODE_CAP_MIN * (ENTRY_HEAD + value_bytes);
     uint32_t inner = NODE_CAP_MIN * (uint32_t)(sizeof(uint64_t) + sizeof(dm_addr));
-    return ix_lines_wire_bytes((uint32_t)sizeof(struct node_head) + (leaf > inner ? leaf : inner));
+    return ix_lines_wire_bytes((uint32_t)sizeof(struct ix_node_head) + (leaf > inner ? leaf : inner));
 }
 
 uint32_t node_value_max(uint32_t node_bytes) {
-    uint32_t body = ix_lines_data_bytes(node_bytes) - (uint32_t)sizeof(struct node_head);
+    uint32_t body = ix_lines_data_bytes(node_bytes) - (uint32_t)sizeof(struct ix_node_head);
     return body / NODE_CAP_MIN > ENTRY_HEAD ? body / NODE_CAP_MIN - ENTRY_HEAD : 0;
 }
 
-bool node_plausible(const struct node_layout *layout, const void *image, unsigned level) {
-    const struct node_head *head = image;
-    if (head->magic != NODE_MAGIC || head->level != level || head->low >= head->high) {
-        return false;
+void leaf_refresh(const struct node_layout *layout, void *image, uint8_t version) {
+    uint8_t *bytes = image;
+    for (unsigned i = 0; i < layout->leaf_cap; i++) {
+        bytes[leaf_entry_offset(layout, i)] = ix_lines_fresh(version);
     }
-    if (dm_addr_is_null(head->sibling) != (head->high == NODE_INFINITY)) {
-        return false;
-    }
-    return level == 0 || (head->count >= 1 && head->count <= layout->inner_cap && inner_keys_in(image)[0] == head->low);
-}
-
-void node_init(const struct node_layout *layout, void *image, unsigned level, uint64_t low, uint64_t high,
-               dm_addr sibling) {
-    memset(image, 0, layout->image_bytes);
-    *node_head_of(image) = (struct node_head){
-        .magic = NODE_MAGIC,
-        .level = (uint8_t)level,
-        .low = low,
-        .high = high,
-        .sibling = sibling,
-    };
-}
-
-void node_encode(const struct node_layout *layout, void *image, uint8_t version, void *wire) {
-    if (node_head_of(image)->level == 0) {
-        uint8_t *bytes = image;
-        for (unsigned i = 0; i < layout->leaf_cap; i++) {
-            bytes[leaf_entry_offset(layout, i)] = ix_lines_fresh(version);
-        }
-    }
-    ix_lines_encode(image, layout->node_bytes, version, wire);
-}
-
-/* ---- inner nodes ------------------------------------------------------------------------------------------------ */
-
-unsigned inner_find(const void *image, uint64_t key) {
-    const uint64_t *keys = inner_keys_in(image);
-    unsigned base = 0;
-    unsigned left = node_head_in(image)->count;
-    while (left > 1) {
-        unsigned half = left / 2;
-        base = keys[base + half] <= key ? base + half : base;
-        left -= half;
-    }
-    return base;
-}
-
-void inner_add(const struct node_layout *layout, void *image, uint64_t key, dm_addr child) {
-    struct node_head *head = node_head_of(image);
-    uint64_t *keys = inner_keys(image);
-    dm_addr *children = inner_children(layout, image);
-    unsigned at = head->count == 0 ? 0 : inner_find(image, key) + 1;
-    memmove(keys + at + 1, keys + at, (head->count - at) * sizeof(*keys));
-    memmove(children + at + 1, children + at, (head->count - at) * sizeof(*children));
-    keys[at] = key;
-    children[at] = child;
-    head->count++;
-}
-
-uint64_t inner_split(const struct node_layout *layout, void *image, void *right, dm_addr right_addr) {
-    struct node_head *head = node_head_of(image);
-    uint64_t *keys = inner_keys(image);
-    unsigned keep = head->count / 2u;
-    unsigned moved = head->count - keep;
-    uint64_t middle = keys[keep];
-    node_init(layout, right, head->level, middle, head->high, head->sibling);
-    memcpy(inner_keys(right), keys + keep, moved * sizeof(*keys));
-    memcpy(inner_children(layout, right), inner_children(layout, image) + keep, moved * sizeof(dm_addr));
-    node_head_of(right)->count = (uint16_t)moved;
-    head->count = (uint16_t)keep;
-    head->high = middle;
-    head->sibling = right_addr;
-    return middle;
 }
 
 /* ---- leaves ----------------------------------------------------------------------------------------------------- */
 
 int leaf_find(const struct node_layout *layout, const void *image, uint64_t key) {
-    const char *entry = (const char *)image + sizeof(struct node_head);
+    const char *entry = (const char *)image + sizeof(struct ix_node_head);
     for (unsigned i = 0; i < layout->leaf_cap; i++, entry += layout->entry_bytes) {
         uint64_t here;
         memcpy(&here, entry + 2, sizeof(here));
@@ -158,12 +90,12 @@ unsigned leaf_sort(const struct node_layout *layout, const void *image, uint64_t
 uint64_t leaf_split(const struct node_layout *layout, void *image, void *right, dm_addr right_addr, uint16_t *order,
                     void *scratch) {
     memcpy(scratch, image, layout->image_bytes);
-    const struct node_head *old = node_head_in(scratch);
+    const struct ix_node_head *old = ix_node_head_in(scratch);
     unsigned count = leaf_sort(layout, scratch, 0, order);
     unsigned keep = count / 2;
     uint64_t middle = leaf_key(layout, scratch, order[keep]);
-    node_init(layout, right, 0, middle, old->high, old->sibling);
-    node_init(layout, image, 0, old->low, middle, right_addr);
+    leaf_init(layout, right, middle, old->high, old->sibling);
+    leaf_init(layout, image, old->low, middle, right_addr);
     for (unsigned i = 0; i < count; i++) {
         void *into = i < keep ? image : right;
         leaf_set(layout, into, i < keep ? i : i - keep, leaf_key(layout, scratch, order[i]),

@@ -27,26 +27,26 @@ struct scan {
 static void leaf_take(struct scan *scan) {
     struct sherman_client *client = scan->client;
     const struct node_layout *layout = &client->cn->layout;
-    const struct node_head *head = node_head_in(client->image);
+    const struct ix_node_head *head = ix_node_head_in(client->tree.image);
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
-    unsigned n = leaf_sort(layout, client->image, scan->cursor, client->order);
+    unsigned n = leaf_sort(layout, client->tree.image, scan->cursor, client->order);
     for (unsigned i = 0; i < n && scan->found < scan->wanted; i++, scan->found++) {
-        scan->keys[scan->found] = leaf_key(layout, client->image, client->order[i]);
+        scan->keys[scan->found] = leaf_key(layout, client->tree.image, client->order[i]);
         memcpy(scan->values + (size_t)scan->found * layout->value_bytes,
-               leaf_value(layout, client->image, client->order[i]), layout->value_bytes);
+               leaf_value(layout, client->tree.image, client->order[i]), layout->value_bytes);
     }
     scan->cursor = head->high;
     scan->moved = false;
     scan->next = head->sibling;
-    scan->end = head->high == NODE_INFINITY;
+    scan->end = head->high == IX_NODE_INFINITY;
 }
 
 /* With torn=absent, the known-wrong way: half-written entries are left out. */
 static void torn_drop(struct sherman_client *client, const void *wire) {
     const struct node_layout *layout = &client->cn->layout;
     for (unsigned i = 0; i < layout->leaf_cap; i++) {
-        if (leaf_used(layout, client->image, i) && !sherman_entry_whole(client, wire, i)) {
-            leaf_clear(layout, client->image, i);
+        if (leaf_used(layout, client->tree.image, i) && !sherman_entry_whole(client, wire, i)) {
+            leaf_clear(layout, client->tree.image, i);
         }
     }
 }
@@ -55,10 +55,7 @@ static void torn_drop(struct sherman_client *client, const void *wire) {
 static void parent_distrust(struct scan *scan) {
     struct sherman_client *client = scan->client;
     client->counts[SHERMAN_SCAN_GAP]++;
-    if (client->top >= 1 && client->path[1].stamp != 0) {
-        ix_cache_drop(client->cn->cache, client->path[1].addr, client->path[1].stamp);
-        client->path[1].stamp = 0;
-    }
+    ix_tree_distrust(&client->tree, 0);
 }
 
 /* Takes the leaf that lies in `wire` if it is whole and covers the cursor. Otherwise sets where to look next (null: ask
@@ -71,9 +68,9 @@ static int leaf_use(struct scan *scan, const char *wire) {
         client->counts[SHERMAN_TORN_NODE]++;
         return dm_retry(client->ctx, DM_RETRY_TORN, &scan->attempts);
     }
-    ix_lines_decode(wire, layout->node_bytes, client->image);
-    const struct node_head *head = node_head_in(client->image);
-    if (!node_plausible(layout, client->image, 0) || scan->cursor < head->low) {
+    ix_lines_decode(wire, layout->node_bytes, client->tree.image);
+    const struct ix_node_head *head = ix_node_head_in(client->tree.image);
+    if (!ix_node_plausible(&layout->inner, client->tree.image, 0) || scan->cursor < head->low) {
         parent_distrust(scan);
         scan->next = DM_NULL;
         scan->moved = false;
@@ -83,12 +80,12 @@ static int leaf_use(struct scan *scan, const char *wire) {
         scan->next = head->sibling;
         scan->moved = true;
         client->counts[SHERMAN_MOVED_RIGHT]++;
-        if (client->top > 0) {
+        if (client->tree.top > 0) {
             parent_distrust(scan);
         } else {
             /* This node knew the tree when it was one leaf: walking on from there would pass through the whole index.
              */
-            int grown = sherman_root_refresh(client);
+            int grown = ix_tree_root_refresh(&client->tree);
             DM_TRY(grown);
             scan->next = grown > 0 ? DM_NULL : scan->next;
             scan->moved = grown == 0;
@@ -114,8 +111,8 @@ static int leaf_step(struct scan *scan) {
         scan->moved = false;
         return dm_retry(client->ctx, DM_RETRY_STALE, &scan->attempts);
     }
-    DM_TRY(dm_read(client->ctx, scan->next, client->wire, node_bytes));
-    return leaf_use(scan, client->wire);
+    DM_TRY(dm_read(client->ctx, scan->next, client->tree.wire, node_bytes));
+    return leaf_use(scan, client->tree.wire);
 }
 
 /* Leaves that the rest of the scan should take, by the fill that load gives. */
@@ -128,13 +125,13 @@ static unsigned leaves_wanted(const struct scan *scan) {
 
 /* Copies from the parent in `image` the addresses of up to n leaves from the cursor's on; returns how many. */
 static unsigned leaves_of(const struct scan *scan, const void *image, dm_addr *leaves, unsigned n) {
-    const struct node_head *head = node_head_in(image);
+    const struct ix_node_head *head = ix_node_head_in(image);
     if (scan->cursor < head->low || scan->cursor >= head->high) {
         return 0;
     }
-    unsigned first = inner_find(image, scan->cursor);
+    unsigned first = ix_inner_find(image, scan->cursor);
     n = n < head->count - first ? n : head->count - first;
-    memcpy(leaves, inner_children_in(&scan->client->cn->layout, image) + first, n * sizeof(*leaves));
+    memcpy(leaves, ix_inner_children_in(&scan->client->tree.cn->inner, image) + first, n * sizeof(*leaves));
     return n;
 }
 
@@ -143,17 +140,18 @@ static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
     struct sherman_client *client = scan->client;
     struct sherman_cn *cn = client->cn;
     unsigned n = leaves_wanted(scan);
-    DM_TRY(sherman_descend(client, scan->cursor, 0, &scan->attempts, &leaves[0]));
+    DM_TRY(ix_tree_descend(&client->tree, scan->cursor, 0, &scan->attempts));
+    leaves[0] = client->tree.child.addr;
     *count = 0;
-    if (client->top >= 1 && client->path[1].stamp == 0) {
+    if (client->tree.top >= 1 && client->tree.path[1].stamp == 0) {
         /* The parent was the last node read. */
-        *count = leaves_of(scan, client->image, leaves, n);
-    } else if (client->top >= 1) {
+        *count = leaves_of(scan, client->tree.image, leaves, n);
+    } else if (client->tree.top >= 1) {
         uint32_t stamp;
-        ix_cache_enter(cn->cache, client->thread);
-        const void *copy = ix_cache_find(cn->cache, client->path[1].addr, &stamp);
+        ix_cache_enter(cn->tree.cache, client->tree.thread);
+        const void *copy = ix_cache_find(cn->tree.cache, client->tree.path[1].addr, &stamp);
         *count = copy ? leaves_of(scan, copy, leaves, n) : 0;
-        ix_cache_leave(cn->cache, client->thread);
+        ix_cache_leave(cn->tree.cache, client->tree.thread);
     }
     *count = *count == 0 ? 1 : *count;
     return 0;

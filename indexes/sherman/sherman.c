@@ -109,9 +109,9 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     struct node_layout layout = node_layout_make((uint32_t)params->node_bytes, shape->value_bytes, IX_VERSIONS_LINES);
     double fill = params->fill < 0.5 ? params->fill : 0.5;
     double leaf_keys = fill * layout.leaf_cap < 1 ? 1 : fill * layout.leaf_cap;
-    double inner_keys = fill * layout.inner_cap < 2 ? 2 : fill * layout.inner_cap;
+    double inner_keys = fill * layout.inner.cap < 2 ? 2 : fill * layout.inner.cap;
     double leaves = (double)keys / leaf_keys + 2;
-    double nodes = leaves * inner_keys / (inner_keys - 1) + NODE_LEVELS + 6.0 * shape->topology->clients;
+    double nodes = leaves * inner_keys / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     uint64_t locks = sizeof(uint64_t) * (uint64_t)lock_count(params, shape->topology);
     double mns = shape->topology->mns;
     return DM_RESERVED_BYTES + locks + (uint64_t)(nodes / mns + 1) * layout.node_bytes;
@@ -146,13 +146,14 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
         dm_fail(err, rc, "sherman: no room for the first leaf on memory node 0");
         goto out;
     }
-    node_init(&layout, image, 0, 0, NODE_INFINITY, DM_NULL);
-    node_encode(&layout, image, 0, wire);
+    leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
+    leaf_refresh(&layout, image, 0);
+    ix_lines_encode(image, layout.node_bytes, 0, wire);
     dm_post_write(ctx, root, wire, layout.node_bytes);
     dm_post_write(ctx, dm_addr_make(0, DM_DRAM, SHERMAN_LOCKS_OFFSET), bases, sizeof(*bases) * SHERMAN_MNS_MAX);
     rc = dm_commit(ctx);
-    bases[0] = sherman_root_word(root, 0);
-    rc = rc < 0 ? rc : dm_write(ctx, sherman_root_place(), bases, sizeof(*bases));
+    bases[0] = ix_tree_root_word(root, 0);
+    rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_place(), bases, sizeof(*bases));
     if (rc < 0) {
         dm_fail(err, rc, "sherman: cannot write the empty tree: %s", dm_code_text(rc));
     }
@@ -166,7 +167,7 @@ out:
 static void close_cn(void *handle) {
     struct sherman_cn *cn = handle;
     if (cn) {
-        ix_cache_close(cn->cache);
+        ix_cache_close(cn->tree.cache);
         ix_locks_close(cn->locks);
         free(cn);
     }
@@ -178,12 +179,12 @@ static int cn_open_parts(struct dm_ctx *ctx, struct sherman_cn *cn) {
     if (!page) {
         return DM_ERR_NO_MEMORY;
     }
-    DM_TRY(dm_read(ctx, sherman_root_place(), page + SHERMAN_ROOT_OFFSET, DM_RESERVED_BYTES - SHERMAN_ROOT_OFFSET));
+    DM_TRY(dm_read(ctx, ix_tree_root_place(), page + IX_TREE_ROOT_OFFSET, DM_RESERVED_BYTES - IX_TREE_ROOT_OFFSET));
     uint64_t root;
     dm_addr bases[SHERMAN_MNS_MAX];
-    memcpy(&root, page + SHERMAN_ROOT_OFFSET, sizeof(root));
+    memcpy(&root, page + IX_TREE_ROOT_OFFSET, sizeof(root));
     memcpy(bases, page + SHERMAN_LOCKS_OFFSET, sizeof(bases));
-    atomic_init(&cn->root, root);
+    atomic_init(&cn->tree.root, root);
     struct ix_lock_config locks = {
         .count = lock_count(params, cn->shape->topology),
         .local = params->local_locks,
@@ -196,11 +197,10 @@ static int cn_open_parts(struct dm_ctx *ctx, struct sherman_cn *cn) {
     }
     struct ix_cache_config cache = {
         .bytes = params->cache_levels > 0 ? cn->shape->cache_bytes : 0,
-        .copy_bytes =
-            (uint32_t)sizeof(struct node_head) + cn->layout.inner_cap * (uint32_t)(sizeof(uint64_t) + sizeof(dm_addr)),
+        .copy_bytes = ix_tree_copy_bytes(&cn->layout.inner),
         .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
     };
-    return ix_cache_open(&cache, &cn->cache);
+    return ix_cache_open(&cache, &cn->tree.cache);
 }
 
 static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
@@ -214,6 +214,10 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
     cn->params = params;
     cn->shape = shape;
     cn->layout = node_layout_make((uint32_t)params->node_bytes, shape->value_bytes, (enum ix_versions)params->versions);
+    cn->tree.inner = cn->layout.inner;
+    cn->tree.alloc_bytes = cn->layout.node_bytes;
+    cn->tree.cache_levels = params->cache_levels;
+    cn->tree.combine = params->combine;
     uint32_t batch = SCAN_BATCH_BYTES / cn->layout.node_bytes;
     cn->scan_batch = batch < 2 ? 2 : batch > SHERMAN_SCAN_BATCH_MAX ? SHERMAN_SCAN_BATCH_MAX : batch;
     int rc = cn_open_parts(ctx, cn);
@@ -227,7 +231,7 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
 
 static uint64_t cache_bytes(const void *handle) {
     const struct sherman_cn *cn = handle;
-    return ix_cache_used(cn->cache);
+    return ix_cache_used(cn->tree.cache);
 }
 
 /* ---- clients ---------------------------------------------------------------------------------------------------- */
@@ -235,11 +239,8 @@ static uint64_t cache_bytes(const void *handle) {
 static void detach(void *handle) {
     struct sherman_client *client = handle;
     if (client) {
-        while (client->spares > 0) {
-            client->spares--;
-            dm_free(client->ctx, client->spare[client->spares], client->cn->layout.node_bytes, DM_MEM_INNER);
-        }
-        free(client->image);
+        ix_tree_release(&client->tree);
+        free(client->tree.image);
         free(client);
     }
 }
@@ -260,15 +261,21 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
     }
     client->cn = cn;
     client->ctx = ctx;
-    client->thread = dm_thread(ctx);
     client->zero = words;
-    client->old = words + 1;
-    client->root = words + 2;
-    client->wire = (char *)(words + WORDS);
-    client->wire_right = client->wire + wire_bytes;
-    client->batch = client->wire_right + wire_bytes;
-    client->image = images;
-    client->image_right = images + image_bytes;
+    client->tree = (struct ix_tree){
+        .cn = &cn->tree,
+        .ctx = ctx,
+        .hooks = &sherman_hooks,
+        .counts = client->counts,
+        .thread = dm_thread(ctx),
+        .old = words + 1,
+        .root = words + 2,
+        .wire = (char *)(words + WORDS),
+        .wire_right = (char *)(words + WORDS) + wire_bytes,
+        .image = images,
+        .image_right = images + image_bytes,
+    };
+    client->batch = client->tree.wire_right + wire_bytes;
     client->scratch = images + 2 * image_bytes;
     client->order = (uint16_t *)(void *)(images + 3 * (size_t)image_bytes);
     *out = client;

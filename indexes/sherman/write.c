@@ -4,73 +4,53 @@
  */
 #include "sherman.h"
 
-int sherman_commit_unlock(struct sherman_client *client, struct ix_lock *lock) {
-    struct sherman_cn *cn = client->cn;
-    if (cn->params->combine) {
-        /* Node and lock are on one memory node, so the unlock takes effect behind the writes. */
-        ix_lock_post_release(client->ctx, cn->locks, lock, client->zero);
-        return ix_lock_finish(client->ctx, lock, dm_commit(client->ctx));
-    }
-    int rc = dm_commit(client->ctx);
-    return rc < 0 ? ix_lock_finish(client->ctx, lock, rc) : ix_lock_release(client->ctx, cn->locks, lock, client->zero);
-}
+/* ---- how the tree locks a node ------------------------------------------------------------------------------------
+ */
 
-/* Locks and reads the node at *addr. 0: it covers key and the lock is held. Otherwise the lock is free again: 1 go on
- * at *addr, SHERMAN_AGAIN, or a failure. */
-static int lock_and_read(struct sherman_client *client, uint64_t key, unsigned level, uint32_t *attempts, dm_addr *addr,
-                         struct ix_lock *lock) {
-    struct sherman_cn *cn = client->cn;
-    if (!dm_addr_valid(client->ctx, *addr, cn->layout.node_bytes)) {
-        return sherman_misled(client, level, false, attempts);
-    }
-    DM_TRY(ix_lock_acquire(client->ctx, cn->locks, *addr, client->old, attempts, lock));
-    client->counts[SHERMAN_HAND_OVER] += lock->handed;
-    int rc = sherman_fetch(client, *addr, level, attempts);
-    const struct node_head *head = node_head_in(client->image);
-    if (rc == 0 && key >= head->low && key < head->high) {
-        return 0;
-    }
-    int released = ix_lock_release(client->ctx, cn->locks, lock, client->zero);
-    DM_TRY(rc);
-    DM_TRY(released);
-    bool right = rc == 0 && key >= head->high;
-    if (right) {
-        *addr = head->sibling;
-    }
-    rc = sherman_misled(client, level, right, attempts);
-    return rc == 0 ? 1 : rc;
-}
-
-int sherman_lock_node(struct sherman_client *client, uint64_t key, unsigned level, dm_addr from, uint32_t *attempts,
-                      dm_addr *addr, struct ix_lock *lock) {
-    *addr = from;
-    int rc = dm_addr_is_null(from) ? SHERMAN_AGAIN : 1;
-    while (rc != 0) {
-        if (rc == SHERMAN_AGAIN) {
-            rc = sherman_descend(client, key, level, attempts, addr);
-            if (rc != 0) {
-                return rc;
-            }
-        }
-        rc = lock_and_read(client, key, level, attempts, addr, lock);
-        DM_TRY(rc);
-    }
-    dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
+static int hook_lock(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
+    struct sherman_client *client = (struct sherman_client *)tree;
+    DM_TRY(ix_lock_acquire(client->ctx, client->cn->locks, addr, tree->old, attempts, &client->lock));
+    client->counts[SHERMAN_HAND_OVER] += client->lock.handed;
     return 0;
 }
 
+static int hook_unlock(struct ix_tree *tree) {
+    struct sherman_client *client = (struct sherman_client *)tree;
+    return ix_lock_release(client->ctx, client->cn->locks, &client->lock, client->zero);
+}
+
+/* Writes and unlock in one doorbell, or apart without combining. */
+static int hook_commit_unlock(struct ix_tree *tree) {
+    struct sherman_client *client = (struct sherman_client *)tree;
+    struct ix_lock *lock = &client->lock;
+    if (client->cn->params->combine) {
+        /* Node and lock are on one memory node, so the unlock takes effect behind the writes. */
+        ix_lock_post_release(client->ctx, client->cn->locks, lock, client->zero);
+        return ix_lock_finish(client->ctx, lock, dm_commit(client->ctx));
+    }
+    int rc = dm_commit(client->ctx);
+    return rc < 0 ? ix_lock_finish(client->ctx, lock, rc) : hook_unlock(tree);
+}
+
+const struct ix_tree_hooks sherman_hooks = {
+    .lock = hook_lock, .commit_unlock = hook_commit_unlock, .unlock = hook_unlock};
+
+/* ---- the operations ------------------------------------------------------------------------------------------------
+ */
+
 /* Sends entry `at` as the image has it, and the unlock. */
-static int entry_write(struct sherman_client *client, dm_addr addr, unsigned at, struct ix_lock *lock) {
+static int entry_write(struct sherman_client *client, dm_addr addr, unsigned at) {
     const struct node_layout *layout = &client->cn->layout;
     uint32_t offset = leaf_entry_offset(layout, at);
-    struct ix_span span = ix_lines_put_object(client->wire, offset, client->image + offset, layout->entry_bytes);
-    dm_post_write(client->ctx, dm_addr_add(addr, span.offset), client->wire + span.offset, span.bytes);
-    return sherman_commit_unlock(client, lock);
+    struct ix_span span =
+        ix_lines_put_object(client->tree.wire, offset, client->tree.image + offset, layout->entry_bytes);
+    dm_post_write(client->ctx, dm_addr_add(addr, span.offset), client->tree.wire + span.offset, span.bytes);
+    return hook_commit_unlock(&client->tree);
 }
 
 /* Gives the lock back without a change; `outcome` unless that fails. */
-static int leave(struct sherman_client *client, struct ix_lock *lock, int outcome) {
-    int rc = ix_lock_release(client->ctx, client->cn->locks, lock, client->zero);
+static int leave(struct sherman_client *client, int outcome) {
+    int rc = hook_unlock(&client->tree);
     return rc < 0 ? rc : outcome;
 }
 
@@ -78,46 +58,43 @@ int sherman_insert(void *handle, uint64_t key, const void *value) {
     struct sherman_client *client = handle;
     const struct node_layout *layout = &client->cn->layout;
     uint32_t attempts = 0;
-    struct ix_lock lock;
     dm_addr addr;
-    DM_TRY(sherman_lock_node(client, key, 0, DM_NULL, &attempts, &addr, &lock));
-    if (leaf_find(layout, client->image, key) != ENTRY_NONE) {
-        return leave(client, &lock, DM_EXISTS);
+    DM_TRY(ix_tree_lock_node(&client->tree, key, 0, DM_NULL, &attempts, &addr));
+    if (leaf_find(layout, client->tree.image, key) != ENTRY_NONE) {
+        return leave(client, DM_EXISTS);
     }
-    int at = leaf_find_unused(layout, client->image);
+    int at = leaf_find_unused(layout, client->tree.image);
     if (at == ENTRY_NONE) {
-        return sherman_split_insert(client, addr, &lock, key, value);
+        return sherman_split_insert(client, addr, key, value);
     }
-    leaf_set(layout, client->image, (unsigned)at, key, value);
-    return entry_write(client, addr, (unsigned)at, &lock);
+    leaf_set(layout, client->tree.image, (unsigned)at, key, value);
+    return entry_write(client, addr, (unsigned)at);
 }
 
 int sherman_update(void *handle, uint64_t key, const void *value) {
     struct sherman_client *client = handle;
     const struct node_layout *layout = &client->cn->layout;
     uint32_t attempts = 0;
-    struct ix_lock lock;
     dm_addr addr;
-    DM_TRY(sherman_lock_node(client, key, 0, DM_NULL, &attempts, &addr, &lock));
-    int at = leaf_find(layout, client->image, key);
+    DM_TRY(ix_tree_lock_node(&client->tree, key, 0, DM_NULL, &attempts, &addr));
+    int at = leaf_find(layout, client->tree.image, key);
     if (at == ENTRY_NONE) {
-        return leave(client, &lock, DM_NOT_FOUND);
+        return leave(client, DM_NOT_FOUND);
     }
-    leaf_set(layout, client->image, (unsigned)at, key, value);
-    return entry_write(client, addr, (unsigned)at, &lock);
+    leaf_set(layout, client->tree.image, (unsigned)at, key, value);
+    return entry_write(client, addr, (unsigned)at);
 }
 
 int sherman_remove(void *handle, uint64_t key) {
     struct sherman_client *client = handle;
     const struct node_layout *layout = &client->cn->layout;
     uint32_t attempts = 0;
-    struct ix_lock lock;
     dm_addr addr;
-    DM_TRY(sherman_lock_node(client, key, 0, DM_NULL, &attempts, &addr, &lock));
-    int at = leaf_find(layout, client->image, key);
+    DM_TRY(ix_tree_lock_node(&client->tree, key, 0, DM_NULL, &attempts, &addr));
+    int at = leaf_find(layout, client->tree.image, key);
     if (at == ENTRY_NONE) {
-        return leave(client, &lock, DM_NOT_FOUND);
+        return leave(client, DM_NOT_FOUND);
     }
-    leaf_clear(layout, client->image, (unsigned)at);
-    return entry_write(client, addr, (unsigned)at, &lock);
+    leaf_clear(layout, client->tree.image, (unsigned)at);
+    return entry_write(client, addr, (unsigned)at);
 }

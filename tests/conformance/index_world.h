@@ -55,6 +55,8 @@ static const struct {
     const char *index, *name, *value;
 } world_tiny[] = {
     {"sherman", "node_bytes", "128"},
+    {"chime", "span", "8"},
+    {"chime", "neighbourhood", "4"},
 };
 
 static inline uint64_t world_key(uint64_t number, uint64_t count) {

@@ -44,7 +44,11 @@ static void a_seed_always_gives_the_same_world_and_another_seed_another(void **s
 
 static bool has_value(const struct ck_world *in, const char *param, const char *value) {
     char text[64];
-    dm_opt_format(dm_opt_find(in->index->params, param), in->params, text, sizeof(text));
+    const struct dm_opt *row = dm_opt_find(in->index->params, param);
+    dm_opt_format(row, in->params, text, sizeof(text));
+    if (row->type == DM_OPT_BOOL) { /* wrong.def says on and off */
+        value = strcmp(value, "on") == 0 ? "true" : "false";
+    }
     return strcmp(text, value) == 0;
 }
 

@@ -23,7 +23,7 @@ static void a_node_of_1_kb_holds_what_the_public_code_holds(void **state) {
     (void)state;
     struct node_layout layout = node_layout_make(1024, 8, IX_VERSIONS_LINES);
     assert_int_equal(layout.leaf_cap, 54);
-    assert_int_equal(layout.inner_cap, 61);
+    assert_int_equal(layout.inner.cap, 61);
     assert_int_equal(layout.entry_bytes, 18);
     for (uint32_t value = 1; value <= 1024; value++) {
         uint32_t least = node_bytes_min(value);
@@ -36,46 +36,46 @@ static void a_node_of_1_kb_holds_what_the_public_code_holds(void **state) {
 static void an_inner_node_finds_the_child_of_every_key(void **state) {
     (void)state;
     struct node_layout layout = node_layout_make(1024, 8, IX_VERSIONS_LINES);
-    for (unsigned n = 1; n <= layout.inner_cap; n++) {
-        node_init(&layout, image, 1, 100, NODE_INFINITY, DM_NULL);
+    for (unsigned n = 1; n <= layout.inner.cap; n++) {
+        ix_node_init(image, layout.image_bytes, 1, 100, IX_NODE_INFINITY, DM_NULL);
         for (unsigned i = 0; i < n; i++) {
             /* The first, then from the last one down. */
             unsigned child = i == 0 ? 0 : n - i;
-            inner_add(&layout, image, 100 + 10 * child, dm_addr_make(0, DM_DRAM, 4096 + 64 * child));
+            ix_inner_add(&layout.inner, image, 100 + 10 * child, dm_addr_make(0, DM_DRAM, 4096 + 64 * child));
         }
-        assert_true(node_plausible(&layout, image, 1));
+        assert_true(ix_node_plausible(&layout.inner, image, 1));
         for (unsigned i = 0; i < n; i++) {
-            assert_int_equal(inner_find(image, 100 + 10 * i), i);
-            assert_int_equal(inner_find(image, 109 + 10 * i), i);
+            assert_int_equal(ix_inner_find(image, 100 + 10 * i), i);
+            assert_int_equal(ix_inner_find(image, 109 + 10 * i), i);
         }
-        assert_int_equal(inner_find(image, UINT64_MAX - 1), n - 1);
+        assert_int_equal(ix_inner_find(image, UINT64_MAX - 1), n - 1);
     }
 }
 
 static void a_split_inner_node_keeps_all_children_in_order(void **state) {
     (void)state;
     struct node_layout layout = node_layout_make(128, 8, IX_VERSIONS_LINES);
-    node_init(&layout, image, 2, 0, 1000, dm_addr_make(1, DM_DRAM, 4096));
-    for (unsigned i = 0; i < layout.inner_cap; i++) {
-        inner_add(&layout, image, 10 * i, dm_addr_make(0, DM_DRAM, 64 * (i + 1)));
+    ix_node_init(image, layout.image_bytes, 2, 0, 1000, dm_addr_make(1, DM_DRAM, 4096));
+    for (unsigned i = 0; i < layout.inner.cap; i++) {
+        ix_inner_add(&layout.inner, image, 10 * i, dm_addr_make(0, DM_DRAM, 64 * (i + 1)));
     }
     dm_addr where = dm_addr_make(2, DM_DRAM, 8192);
-    uint64_t middle = inner_split(&layout, image, right, where);
-    assert_true(node_plausible(&layout, image, 2));
-    assert_true(node_plausible(&layout, right, 2));
-    assert_int_equal(node_head_of(image)->high, middle);
-    assert_int_equal(node_head_of(right)->low, middle);
-    assert_int_equal(node_head_of(right)->high, 1000);
-    assert_int_equal(node_head_of(image)->sibling.bits, where.bits);
-    assert_int_equal(node_head_of(image)->count + node_head_of(right)->count, layout.inner_cap);
-    assert_int_equal(inner_keys(right)[0], middle);
+    uint64_t middle = ix_inner_split(&layout.inner, image, right, where);
+    assert_true(ix_node_plausible(&layout.inner, image, 2));
+    assert_true(ix_node_plausible(&layout.inner, right, 2));
+    assert_int_equal(ix_node_head_of(image)->high, middle);
+    assert_int_equal(ix_node_head_of(right)->low, middle);
+    assert_int_equal(ix_node_head_of(right)->high, 1000);
+    assert_int_equal(ix_node_head_of(image)->sibling.bits, where.bits);
+    assert_int_equal(ix_node_head_of(image)->count + ix_node_head_of(right)->count, layout.inner.cap);
+    assert_int_equal(ix_inner_keys(right)[0], middle);
 }
 
 static void a_leaf_tells_a_zero_key_and_value_from_an_unused_entry(void **state) {
     (void)state;
     struct node_layout layout = node_layout_make(1024, 8, IX_VERSIONS_LINES);
     uint64_t zero = 0;
-    node_init(&layout, image, 0, 0, NODE_INFINITY, DM_NULL);
+    ix_node_init(image, layout.image_bytes, 0, 0, IX_NODE_INFINITY, DM_NULL);
     assert_int_equal(leaf_find(&layout, image, 0), ENTRY_NONE);
     leaf_set(&layout, image, 5, 0, &zero);
     assert_int_equal(leaf_find(&layout, image, 0), 5);
@@ -87,7 +87,7 @@ static void a_leaf_tells_a_zero_key_and_value_from_an_unused_entry(void **state)
 static void a_split_leaf_keeps_every_pair_on_its_side(void **state) {
     (void)state;
     struct node_layout layout = node_layout_make(1024, 8, IX_VERSIONS_LINES);
-    node_init(&layout, image, 0, 0, NODE_INFINITY, DM_NULL);
+    ix_node_init(image, layout.image_bytes, 0, 0, IX_NODE_INFINITY, DM_NULL);
     for (unsigned i = 0; i < layout.leaf_cap; i++) {
         uint64_t key = (i * 29) % layout.leaf_cap * 3;
         uint64_t value = key + 1;
@@ -114,17 +114,17 @@ static void other_bytes_are_not_taken_for_a_node(void **state) {
     (void)state;
     struct node_layout layout = node_layout_make(256, 8, IX_VERSIONS_LINES);
     memset(image, 0, sizeof(image));
-    assert_false(node_plausible(&layout, image, 0));
-    node_init(&layout, image, 1, 10, 20, dm_addr_make(0, DM_DRAM, 4096));
-    assert_false(node_plausible(&layout, image, 1));
-    inner_add(&layout, image, 10, dm_addr_make(0, DM_DRAM, 8192));
-    assert_true(node_plausible(&layout, image, 1));
-    assert_false(node_plausible(&layout, image, 0));
-    node_head_of(image)->count = (uint16_t)(layout.inner_cap + 1);
-    assert_false(node_plausible(&layout, image, 1));
-    node_head_of(image)->count = 1;
-    node_head_of(image)->sibling = DM_NULL;
-    assert_false(node_plausible(&layout, image, 1));
+    assert_false(ix_node_plausible(&layout.inner, image, 0));
+    ix_node_init(image, layout.image_bytes, 1, 10, 20, dm_addr_make(0, DM_DRAM, 4096));
+    assert_false(ix_node_plausible(&layout.inner, image, 1));
+    ix_inner_add(&layout.inner, image, 10, dm_addr_make(0, DM_DRAM, 8192));
+    assert_true(ix_node_plausible(&layout.inner, image, 1));
+    assert_false(ix_node_plausible(&layout.inner, image, 0));
+    ix_node_head_of(image)->count = (uint16_t)(layout.inner.cap + 1);
+    assert_false(ix_node_plausible(&layout.inner, image, 1));
+    ix_node_head_of(image)->count = 1;
+    ix_node_head_of(image)->sibling = DM_NULL;
+    assert_false(ix_node_plausible(&layout.inner, image, 1));
 }
 
 int main(void) {

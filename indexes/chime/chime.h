@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CHIME inside: what its files share. README.md maps the paper's parts to the files.
+ *
+ * The life of an operation: ix_tree_descend (shared/tree.c) finds the leaf through the cache, and what its parent says
+ * of it: its key range and which leaf comes next. A get (read.c) reads one neighbourhood, or first one entry that the
+ * hotspot buffer names. A write (write.c) locks the leaf, whose lock word says where there is room, reads the
+ * neighbourhood or the hop range, and sends the changed entries and behind them the lock word. A leaf that has no room
+ * is split (split.c), one that runs empty takes over its right neighbour (merge.c).
+ */
+#ifndef DM_INDEXES_CHIME_CHIME_H
+#define DM_INDEXES_CHIME_CHIME_H
+
+#include "hotspot.h"
+#include "indexes/index.h"
+#include "indexes/shared/tree.h"
+#include "leaf.h"
+
+/* ---- parameters ------------------------------------------------------------------------------------------------ */
+
+enum { CHIME_VALIDATE_SIBLINGS, CHIME_VALIDATE_FENCES, CHIME_VALIDATE_NONE };
+enum { CHIME_VACANCY_PIGGYBACK, CHIME_VACANCY_READ, CHIME_VACANCY_NONE };
+enum { CHIME_UNLOCK_BEHIND, CHIME_UNLOCK_BEFORE };
+
+struct chime_params {
+    uint64_t span, neighbourhood, hotspot_bytes;
+    double hotspot_share, fill;
+    bool speculative, replicate, bitmap_check, merge, local_locks;
+    unsigned validation, vacancy, unlock;
+    uint64_t cache_levels;
+};
+
+/* ---- counters --------------------------------------------------------------------------------------------------- */
+
+#define CHIME_COUNTERS(X)                                                                                              \
+    IX_TREE_COUNTERS(X)                                                                                                \
+    X(LEAF_SPLIT, "leaf_split", 1)                                                                                     \
+    X(LEAF_MERGE, "leaf_merge", 1)                                                                                     \
+    X(HOP, "hop", 1) /* an insert moved other keys */                                                                  \
+    X(TORN_ENTRY, "torn_entry", 1)                                                                                     \
+    X(HOP_SEEN, "hop_seen", 1)           /* a reader met a hop bitmap that the keys do not bear out */                 \
+    X(HALF_SPLIT, "half_split", 1)       /* a leaf's sibling was not the one its parent names */                       \
+    X(DEAD_LEAF, "dead_leaf", 1)         /* an old parent led to a leaf that was merged away */                        \
+    X(LARGEST_READ, "largest_read", 1)   /* the largest key had to be read apart */                                    \
+    X(HOTSPOT_HIT, "hotspot_hit", 0)     /* a speculative read found the key */                                        \
+    X(HOTSPOT_WRONG, "hotspot_wrong", 0) /* it did not */                                                              \
+    X(HOTSPOT_MISS, "hotspot_miss", 0)   /* nothing to speculate on */                                                 \
+    X(SCAN_GAP, "scan_gap", 0)           /* a scan met a leaf that its parent did not know */
+enum chime_counter {
+#define X(name, text, rare) CHIME_##name,
+    CHIME_COUNTERS(X)
+#undef X
+        CHIME_COUNTER_COUNT,
+};
+
+enum {
+    CHIME_SCAN_BATCH_MAX = 16, /* leaves that one doorbell of a scan reads at most */
+    CHIME_GATES = 4096,        /* leaves share them by hash */
+};
+
+/* ---- a compute node and a client -------------------------------------------------------------------------------- */
+
+struct chime_cn {
+    struct ix_tree_cn tree; /* inner nodes and their cache */
+    const struct chime_params *params;
+    const struct ix_shape *shape;
+    struct chime_layout layout;
+    struct chime_hotspot *hotspot; /* NULL: none */
+    struct dm_mutex *gates;        /* CHIME_GATES of them: where clients queue for leaf locks; NULL: they do not */
+    unsigned scan_batch;
+};
+
+/* A lock that is held. */
+struct chime_lock {
+    dm_addr word;
+    uint64_t held;         /* what the word holds now */
+    uint64_t old;          /* what it held before: for a leaf where there is room, and the largest key */
+    struct dm_mutex *gate; /* of this compute node, released with the lock; NULL: none */
+};
+
+/* A leaf in local memory, whole or in part. */
+struct chime_copy {
+    char *wire, *image;
+    unsigned start, count; /* entries that were read */
+};
+
+struct chime_client {
+    struct ix_tree tree; /* first: the tree's hooks find the client by it */
+    struct chime_cn *cn;
+    struct dm_ctx *ctx;
+    uint64_t *words; /* device memory: results of atomics and lock words to be written */
+    struct chime_lock leaf_lock, right_lock, inner_lock;
+    struct chime_copy leaf, right; /* the leaf in hand; a split's or a merge's right one */
+    char *batch;                   /* device memory: scan_batch leaves */
+    uint16_t *order;
+    uint64_t counts[CHIME_COUNTER_COUNT];
+};
+
+/* ---- io.c ------------------------------------------------------------------------------------------------------- */
+
+/* Reads `count` entries from `start` on and a copy of the metadata; all of the leaf if count is the span. [waits] */
+int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned start, unsigned count);
+
+/* Reads one entry alone into client->leaf. [waits] */
+int chime_load_entry(struct chime_client *client, dm_addr leaf, unsigned i);
+
+/* True if one entry is whole; or everything that was loaded is, and of one whole write of the leaf. */
+bool chime_entry_whole(struct chime_client *client, const struct chime_copy *copy, unsigned i);
+bool chime_copy_whole(struct chime_client *client, const struct chime_copy *copy);
+
+/* True if the hop bitmap of `home`, whose neighbourhood was loaded, agrees with the keys; always without bitmap_check.
+ */
+bool chime_hops_agree(struct chime_client *client, const struct chime_copy *copy, unsigned home);
+
+/* The metadata that came along. */
+struct chime_meta chime_copy_meta(const struct chime_client *client, const struct chime_copy *copy);
+
+/* Takes the lock whose word lies at `word`. 0, or a failure with nothing held. [waits] */
+int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock);
+
+/* Adds the unlock to the current batch, leaving `next` in the word. Then commit and hand the result to finish, which
+ * returns it. After a failed commit the word is freed by compare-and-swap, but not after DM_ERR_STOPPED or DM_ERR_PEER,
+ * when no verb can be sent. */
+void chime_lock_post(struct chime_client *client, struct chime_lock *lock, uint64_t next);
+int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint64_t next, int rc);
+
+/* Posts, commits, finishes; without a change. [waits] */
+int chime_lock_release(struct chime_client *client, struct chime_lock *lock);
+
+/* Sends the changed entries of the leaf in hand and the unlock. [waits] */
+int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next);
+
+/* Lays a copy out for a whole write with this node version. */
+void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t version);
+
+static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
+    return dm_addr_add(leaf, cn->layout.lock_offset);
+}
+
+extern const struct ix_tree_hooks chime_hooks;
+
+/* ---- read.c, write.c -------------------------------------------------------------------------------------------- */
+
+/* What the metadata of a leaf says about a key that its parent sends there. */
+enum chime_verdict { CHIME_COVERS, CHIME_RIGHT, CHIME_DEAD };
+enum chime_verdict chime_judge(struct chime_client *client, const struct chime_meta *meta, uint64_t key, dm_addr next);
+
+/* Tries the hotspot buffer: 0 with the entry in client->leaf and its position, DM_NOT_FOUND, or a failure. [waits] */
+int chime_speculate(struct chime_client *client, dm_addr leaf, uint64_t key, unsigned *position);
+
+int chime_get(void *client, uint64_t key, void *value);
+int chime_insert(void *client, uint64_t key, const void *value);
+int chime_update(void *client, uint64_t key, const void *value);
+int chime_remove(void *client, uint64_t key);
+
+/* ---- split.c, merge.c ------------------------------------------------------------------------------------------- */
+
+/* Splits the leaf, which is locked and loaded whole, and puts the key in; `filled` is what chime_place said. Releases
+ * the lock. 0; IX_TREE_AGAIN if the key has still found no place; a failure. [waits] */
+int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned filled);
+
+/* Lets the leaf that covers key take over its right neighbour, if that goes. 0 or a failure. [waits] */
+int chime_merge(struct chime_client *client, uint64_t key);
+
+/* ---- scan.c, load.c, verify.c ----------------------------------------------------------------------------------- */
+
+int chime_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
+int chime_bulk_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
+int chime_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading parts of leaves, the locks, and writing entries back.
+ *
+ * A copy has room for a whole leaf; what is read lies where it lies in the leaf, so that the functions of
+ * indexes/shared/lines.h apply to parts too.
+ */
+#include "chime.h"
+#include "indexes/shared/locks.h"
+
+enum { GAP_BYTES = 64 }; /* unchanged bytes between changed entries that are cheaper to send than another verb */
+
+/* Posts the read of entries first .. last, with the copy of the metadata that lies before them. */
+static void post_segment(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned first,
+                         unsigned last) {
+    const struct chime_layout *layout = &client->cn->layout;
+    bool meta = layout->replicate ? first % layout->hood == 0 : first == 0;
+    uint32_t from = meta ? chime_meta_offset(layout, layout->replicate ? first / layout->hood : 0)
+                         : chime_entry_offset(layout, first);
+    uint32_t end = chime_entry_offset(layout, last) + layout->entry_bytes;
+    struct ix_span span = ix_lines_span(from, end - from);
+    dm_post_read(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
+}
+
+static void decode(const struct chime_copy *copy, uint32_t from, uint32_t bytes) {
+    uint32_t first = from / IX_LINE_DATA;
+    uint32_t lines = (from + bytes - 1) / IX_LINE_DATA - first + 1;
+    ix_lines_decode(copy->wire + first * DM_LINE, lines * DM_LINE, copy->image + first * IX_LINE_DATA);
+}
+
+static int load_whole(struct chime_client *client, struct chime_copy *copy, dm_addr leaf) {
+    const struct chime_layout *layout = &client->cn->layout;
+    DM_TRY(dm_read(client->ctx, leaf, copy->wire, layout->used_bytes));
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE);
+    decode(copy, 0, layout->image_bytes);
+    return 0;
+}
+
+/* Decodes entries first .. last and the line in front, where their metadata may be. */
+static void decode_segment(const struct chime_client *client, const struct chime_copy *copy, unsigned first,
+                           unsigned last) {
+    const struct chime_layout *layout = &client->cn->layout;
+    uint32_t end = chime_entry_offset(layout, last) + layout->entry_bytes;
+    uint32_t from = chime_entry_offset(layout, first);
+    from = from > layout->meta_bytes ? from - layout->meta_bytes : 0;
+    decode(copy, from, end - from);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, (end - from) / IX_LINE_DATA + 1);
+}
+
+int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned start, unsigned count) {
+    const struct chime_layout *layout = &client->cn->layout;
+    copy->start = start;
+    copy->count = count;
+    if (count >= layout->span) {
+        return load_whole(client, copy, leaf);
+    }
+    bool wraps = start + count > layout->span;
+    unsigned last = wraps ? layout->span - 1 : start + count - 1;
+    post_segment(client, copy, leaf, start, last);
+    if (wraps) {
+        post_segment(client, copy, leaf, 0, start + count - 1 - layout->span);
+    }
+    bool apart = !layout->replicate && !wraps && start > 0;
+    if (apart) {
+        struct ix_span span = ix_lines_span(0, layout->meta_bytes);
+        dm_post_read(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
+    }
+    DM_TRY(dm_commit(client->ctx));
+    decode_segment(client, copy, start, last);
+    if (wraps) {
+        decode_segment(client, copy, 0, start + count - 1 - layout->span);
+    }
+    if (apart) {
+        decode(copy, 0, layout->meta_bytes);
+    }
+    return 0;
+}
+
+int chime_load_entry(struct chime_client *client, dm_addr leaf, unsigned i) {
+    const struct chime_layout *layout = &client->cn->layout;
+    uint32_t offset = chime_entry_offset(layout, i);
+    struct ix_span span = ix_lines_span(offset, layout->entry_bytes);
+    DM_TRY(dm_read(client->ctx, dm_addr_add(leaf, span.offset), client->leaf.wire + span.offset, span.bytes));
+    decode(&client->leaf, offset, layout->entry_bytes);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1);
+    return 0;
+}
+
+bool chime_entry_whole(struct chime_client *client, const struct chime_copy *copy, unsigned i) {
+    const struct chime_layout *layout = &client->cn->layout;
+    return ix_lines_object_whole(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES);
+}
+
+static uint8_t node_version(const char *wire, uint32_t offset) {
+    return (uint8_t)wire[ix_lines_place(offset)] >> 4;
+}
+
+/* True if the object is whole and of node version `version`. */
+static bool object_fits(const char *wire, uint32_t offset, uint32_t bytes, uint8_t version) {
+    return ix_lines_object_whole(wire, offset, bytes, IX_VERSIONS_LINES) && node_version(wire, offset) == version;
+}
+
+static bool has_entry(const struct chime_layout *layout, const struct chime_copy *copy, unsigned i) {
+    return chime_distance(layout, copy->start, i) < copy->count;
+}
+
+bool chime_copy_whole(struct chime_client *client, const struct chime_copy *copy) {
+    const struct chime_layout *layout = &client->cn->layout;
+    unsigned group = layout->replicate ? chime_meta_near(layout, copy->start) : 0;
+    uint32_t meta = chime_meta_offset(layout, group);
+    uint8_t version = node_version(copy->wire, meta);
+    if (!ix_lines_object_whole(copy->wire, meta, layout->meta_bytes, IX_VERSIONS_LINES)) {
+        client->counts[CHIME_TORN_NODE]++;
+        return false;
+    }
+    for (unsigned d = 0; d < copy->count; d++) {
+        unsigned i = chime_at(layout, copy->start, d);
+        if (!object_fits(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version)) {
+            bool entry = node_version(copy->wire, chime_entry_offset(layout, i)) == version;
+            client->counts[entry ? CHIME_TORN_ENTRY : CHIME_TORN_NODE]++;
+            return false;
+        }
+    }
+    return true;
+}
+
+bool chime_hops_agree(struct chime_client *client, const struct chime_copy *copy, unsigned home) {
+    const struct chime_layout *layout = &client->cn->layout;
+    if (!client->cn->params->bitmap_check ||
+        chime_hops_of(layout, copy->image, home) == chime_hop(layout, copy->image, home)) {
+        return true;
+    }
+    client->counts[CHIME_HOP_SEEN]++;
+    return false;
+}
+
+struct chime_meta chime_copy_meta(const struct chime_client *client, const struct chime_copy *copy) {
+    const struct chime_layout *layout = &client->cn->layout;
+    return chime_meta_get(layout, copy->image, layout->replicate ? chime_meta_near(layout, copy->start) : 0);
+}
+
+void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t version) {
+    const struct chime_layout *layout = &client->cn->layout;
+    char fresh = (char)ix_lines_fresh(version);
+    for (unsigned i = 0; i < layout->span; i++) {
+        copy->image[chime_entry_offset(layout, i)] = fresh;
+    }
+    for (unsigned g = 0; g < layout->groups; g++) {
+        copy->image[chime_meta_offset(layout, g)] = fresh;
+    }
+    ix_lines_encode(copy->image, layout->wire_bytes, version, copy->wire);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE);
+}
+
+/* ---- locks ------------------------------------------------------------------------------------------------------ */
+
+/* Each lock of a client has a word of device memory to be released from. */
+static uint64_t *release_word(struct chime_client *client, const struct chime_lock *lock) {
+    unsigned slot = lock == &client->leaf_lock ? 3 : lock == &client->right_lock ? 4 : 5;
+    return client->words + slot;
+}
+
+int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock) {
+    bool apart = leaf && client->cn->params->vacancy == CHIME_VACANCY_READ;
+    uint64_t owner = ((uint64_t)dm_node(client->ctx) << 32 | dm_ctx_id(client->ctx)) << 1 | 1;
+    struct dm_mask mask = {
+        .compare = 0, .compare_mask = 1, .swap = apart ? 1 : owner, .swap_mask = apart ? 1 : UINT64_MAX};
+    uint64_t *old = client->words;
+    for (uint32_t tries = 1;; tries++) {
+        DM_TRY(dm_masked_cas(client->ctx, word, mask, old));
+        if (!(*old & 1)) {
+            break;
+        }
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_LOCK, attempts));
+        DM_TRY(ix_lock_back_off(client->ctx, tries));
+    }
+    *lock = (struct chime_lock){.word = word, .held = apart ? *old | 1 : owner, .old = *old};
+    /* The vacancy bitmap read apart: what it costs not to have it from the compare-and-swap. */
+    return apart ? dm_read(client->ctx, word, old, sizeof(*old)) : 0;
+}
+
+void chime_lock_post(struct chime_client *client, struct chime_lock *lock, uint64_t next) {
+    uint64_t *word = release_word(client, lock);
+    *word = next;
+    dm_post_write(client->ctx, lock->word, word, sizeof(*word));
+}
+
+int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint64_t next, int rc) {
+    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+        dm_cas(client->ctx, lock->word, lock->held, next, NULL);
+    }
+    if (lock->gate) {
+        dm_mutex_unlock(client->ctx, lock->gate);
+        lock->gate = NULL;
+    }
+    return rc;
+}
+
+int chime_lock_release(struct chime_client *client, struct chime_lock *lock) {
+    chime_lock_post(client, lock, lock->old);
+    return chime_lock_finish(client, lock, lock->old, dm_commit(client->ctx));
+}
+
+static int hook_lock(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
+    struct chime_client *client = (struct chime_client *)tree;
+    dm_addr word = dm_addr_add(addr, tree->cn->inner.node_bytes);
+    return chime_lock_take(client, word, false, attempts, &client->inner_lock);
+}
+
+static int hook_commit_unlock(struct ix_tree *tree) {
+    return chime_lock_release((struct chime_client *)tree, &((struct chime_client *)tree)->inner_lock);
+}
+
+const struct ix_tree_hooks chime_hooks = {
+    .lock = hook_lock, .commit_unlock = hook_commit_unlock, .unlock = hook_commit_unlock};
+
+/* ---- writing back ----------------------------------------------------------------------------------------------- */
+
+/* Posts the changed entries, neighbours together: entries between two of them go along if they were read and are few.
+ */
+static void post_changes(struct chime_client *client, dm_addr leaf, const struct chime_set *changed) {
+    const struct chime_layout *layout = &client->cn->layout;
+    struct chime_copy *copy = &client->leaf;
+    uint32_t begin = 0;
+    uint32_t end = 0; /* of the run so far, in the image; none if equal */
+    bool loaded = true;
+    for (unsigned i = 0; i < layout->span; i++) {
+        loaded &= has_entry(layout, copy, i);
+        if (!chime_set_has(changed, i)) {
+            continue;
+        }
+        uint32_t offset = chime_entry_offset(layout, i);
+        ix_lines_put_object(copy->wire, offset, copy->image + offset, layout->entry_bytes);
+        if (end > begin && (!loaded || offset - end > GAP_BYTES)) {
+            struct ix_span span = ix_lines_span(begin, end - begin);
+            dm_post_write(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
+            begin = end = 0;
+        }
+        begin = end > begin ? begin : offset;
+        end = offset + layout->entry_bytes;
+        loaded = true;
+    }
+    struct ix_span span = ix_lines_span(begin, end - begin);
+    dm_post_write(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
+}
+
+int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next) {
+    struct chime_lock *lock = &client->leaf_lock;
+    if (client->cn->params->unlock == CHIME_UNLOCK_BEFORE) {
+        chime_lock_post(client, lock, next);
+        DM_TRY(chime_lock_finish(client, lock, next, dm_commit(client->ctx)));
+        post_changes(client, leaf, changed);
+        return dm_commit(client->ctx);
+    }
+    /* A second verb behind the write, never the tail of one write: bytes of a write land in any order. */
+    post_changes(client, leaf, changed);
+    chime_lock_post(client, lock, next);
+    return chime_lock_finish(client, lock, next, dm_commit(client->ctx));
+}

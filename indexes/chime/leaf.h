@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CHIME's leaves: hopscotch hash tables with wrap-around (paper, sections 2.3 and 4.2). All functions are pure and work
+ * on the image; indexes/shared/lines.h has the wire form. Of a leaf that was read in part only the entries that were
+ * read may be looked at.
+ *
+ *     image   | meta | H entries | meta | H entries | ...            with metadata replication; else one meta in front
+ *     meta    | version 1 | valid 1 | sibling 8 | [low 8 | high 8] |  fences only with validation=fences
+ *     entry   | version 1 | hop bitmap 2 | key 8 | value |            bit d of the bitmap: the key d entries on lives
+ * here behind the image, 8-byte aligned: the lock word
+ *
+ *     lock word, from bit 0: lock 1 | position of the largest key | vacancy bitmap, a bit a group of entries: 1 is full
+ *
+ * While the lock is held the rest of the word names the holder.
+ */
+#ifndef DM_INDEXES_CHIME_LEAF_H
+#define DM_INDEXES_CHIME_LEAF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/prng.h"
+#include "indexes/shared/lines.h"
+#include "transport/dm.h"
+
+enum {
+    CHIME_SPAN_MAX = 512,
+    CHIME_HOOD_MAX = 16, /* bits of a hop bitmap */
+    CHIME_NONE = -1,
+};
+
+#define CHIME_NO_KEY UINT64_MAX /* of an empty entry */
+
+struct chime_layout {
+    uint32_t span, hood; /* entries of a leaf, and of a neighbourhood (the paper's H) */
+    uint32_t value_bytes, entry_bytes, meta_bytes;
+    uint32_t groups; /* copies of the metadata */
+    uint32_t image_bytes, wire_bytes;
+    uint32_t used_bytes;  /* of the wire form: what a whole write sends */
+    uint32_t lock_offset; /* of the lock word, behind those */
+    uint32_t alloc_bytes;
+    unsigned argmax_bits, vacancy_bits;
+    bool replicate, fences;
+};
+
+struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t value_bytes, bool replicate, bool fences);
+
+/* What every copy of the metadata says. */
+struct chime_meta {
+    bool valid;
+    dm_addr sibling;
+    uint64_t low, high; /* with fences */
+};
+
+/* A set of entries. */
+struct chime_set {
+    uint64_t bits[CHIME_SPAN_MAX / 64];
+};
+static inline void chime_set_add(struct chime_set *set, unsigned i) {
+    set->bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+static inline bool chime_set_has(const struct chime_set *set, unsigned i) {
+    return set->bits[i / 64] >> i % 64 & 1;
+}
+
+static inline unsigned chime_home(const struct chime_layout *layout, uint64_t key) {
+    return (unsigned)((dm_mix64(key) >> 32) * layout->span >> 32);
+}
+/* Entry `d` behind `i`, around the end. */
+static inline unsigned chime_at(const struct chime_layout *layout, unsigned i, unsigned d) {
+    unsigned at = i + d;
+    return at >= layout->span ? at - layout->span : at;
+}
+/* How far `to` lies behind `from`. */
+static inline unsigned chime_distance(const struct chime_layout *layout, unsigned from, unsigned to) {
+    return to >= from ? to - from : to + layout->span - from;
+}
+
+static inline uint32_t chime_entry_offset(const struct chime_layout *layout, unsigned i) {
+    uint32_t metas = layout->replicate ? i / layout->hood + 1 : 1;
+    return metas * layout->meta_bytes + i * layout->entry_bytes;
+}
+static inline uint32_t chime_meta_offset(const struct chime_layout *layout, unsigned group) {
+    return group * (layout->meta_bytes + layout->hood * layout->entry_bytes);
+}
+/* The copy of the metadata that a read of `hood` or more entries from `start` on comes past. */
+static inline unsigned chime_meta_near(const struct chime_layout *layout, unsigned start) {
+    unsigned group = (start + layout->hood - 1) / layout->hood;
+    return group < layout->groups ? group : 0;
+}
+
+static inline uint64_t chime_key(const struct chime_layout *layout, const void *image, unsigned i) {
+    uint64_t key;
+    memcpy(&key, (const char *)image + chime_entry_offset(layout, i) + 3, sizeof(key));
+    return key;
+}
+static inline unsigned chime_hop(const struct chime_layout *layout, const void *image, unsigned i) {
+    uint16_t hop;
+    memcpy(&hop, (const char *)image + chime_entry_offset(layout, i) + 1, sizeof(hop));
+    return hop;
+}
+static inline void *chime_value(const struct chime_layout *layout, void *image, unsigned i) {
+    return (char *)image + chime_entry_offset(layout, i) + 11;
+}
+
+/* Starts an empty leaf. */
+void chime_leaf_init(const struct chime_layout *layout, void *image, const struct chime_meta *meta);
+void chime_meta_set(const struct chime_layout *layout, void *image, const struct chime_meta *meta);
+struct chime_meta chime_meta_get(const struct chime_layout *layout, const void *image, unsigned group);
+
+/* Where key is in its neighbourhood, or CHIME_NONE. */
+int chime_find(const struct chime_layout *layout, const void *image, uint64_t key);
+
+/* The hop bitmap of `home` as the keys in its neighbourhood have it. */
+unsigned chime_hops_of(const struct chime_layout *layout, const void *image, unsigned home);
+
+/* Makes all hop bitmaps agree with the keys. */
+void chime_hops_rebuild(const struct chime_layout *layout, void *image);
+
+/* Puts a key that is not there into the leaf, moving others if it must, using `reach` entries from its home on. Changed
+ * entries are added to `changed`; *largest follows the key it points at; *filled is the entry that was empty before.
+ * The position, or CHIME_NONE: then nothing changed, and *filled is the empty entry that could not be brought near
+ * enough, or the span if there is none. */
+int chime_place(const struct chime_layout *layout, void *image, uint64_t key, const void *value, unsigned reach,
+                struct chime_set *changed, unsigned *largest, unsigned *filled);
+
+/* Takes the key at entry i out. */
+void chime_take(const struct chime_layout *layout, void *image, unsigned i, struct chime_set *changed);
+
+/* Sets the value at entry i. */
+void chime_put_value(const struct chime_layout *layout, void *image, unsigned i, const void *value);
+
+/* Positions of the keys from `first` on, ascending by key; returns how many. `order` has room for the span. */
+unsigned chime_sort(const struct chime_layout *layout, const void *image, uint64_t first, uint16_t *order);
+
+/* Where to split for a key that chime_place refused with this *filled: the first key of the right half. Both halves get
+ * a key. `order` as for sort. */
+uint64_t chime_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
+                         uint16_t *order);
+
+/* Moves the keys from `pivot` on to the same entries of `right`, and makes the hop bitmaps of both agree. Metadata is
+ * the caller's. */
+void chime_split(const struct chime_layout *layout, void *image, void *right, uint64_t pivot);
+
+/* ---- the lock word ---------------------------------------------------------------------------------------------- */
+
+static inline unsigned chime_group_of(const struct chime_layout *layout, unsigned i) {
+    return i * layout->vacancy_bits / layout->span;
+}
+/* The first entry of a group; of the one behind the last: the span. */
+static inline unsigned chime_group_begin(const struct chime_layout *layout, unsigned group) {
+    return (group * layout->span + layout->vacancy_bits - 1) / layout->vacancy_bits;
+}
+static inline bool chime_word_full(const struct chime_layout *layout, uint64_t word, unsigned group) {
+    return word >> (1 + layout->argmax_bits + group) & 1;
+}
+static inline unsigned chime_word_largest(const struct chime_layout *layout, uint64_t word) {
+    return (unsigned)(word >> 1 & ((UINT64_C(1) << layout->argmax_bits) - 1)) % layout->span;
+}
+static inline uint64_t chime_word_set_largest(const struct chime_layout *layout, uint64_t word, unsigned i) {
+    uint64_t mask = ((UINT64_C(1) << layout->argmax_bits) - 1) << 1;
+    return (word & ~mask) | (uint64_t)i << 1;
+}
+/* True if no group is full: the leaf is empty, or nearly so. */
+static inline bool chime_word_low(const struct chime_layout *layout, uint64_t word) {
+    return word >> (1 + layout->argmax_bits) == 0;
+}
+
+/* Sets the bit of entry i's group as the image has it. */
+uint64_t chime_word_refresh(const struct chime_layout *layout, uint64_t word, const void *image, unsigned i);
+
+/* The word of a whole leaf, not locked. */
+uint64_t chime_word_of(const struct chime_layout *layout, const void *image);
+
+/* What an insert has to read: *count entries from *start on hold the neighbourhood of home and reach as far as the
+ * first vacancy behind it, in whole groups; the span if there is none. */
+void chime_reach(const struct chime_layout *layout, uint64_t word, unsigned home, unsigned *start, unsigned *count);
+
+#endif

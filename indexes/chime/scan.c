@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Scans. Keys lie in a leaf by their hash, so a range needs whole leaves. The parent on the way down gives the
+ * addresses of the leaves that will be needed; they are read with one doorbell, sorted, and taken in order.
+ *
+ * What makes the result right for any keys is the chain, not the parent: the first leaf begins at or before the cursor
+ * (lower bounds never change), and a leaf is taken only if it is the sibling of the one taken before. So everything
+ * between has been seen, each key in one state of the leaf that was responsible for it at some moment of the scan. A
+ * dead leaf, or the end of what the parent knew, is no break: all keys up to the last one taken are done, and the
+ * parents are asked for the leaf that covers the next number.
+ */
+#include "chime.h"
+
+struct scan {
+    struct chime_client *client;
+    uint32_t attempts;
+    uint64_t cursor; /* everything below is done */
+    uint32_t wanted, found;
+    uint64_t *keys;
+    char *values;
+    dm_addr next; /* the leaf behind the last one taken, or the first; null: ask the parents */
+    bool end;     /* no leaf follows: the index ends there */
+    /* The leaf behind those that the parent named, and where it begins; null if there is none. */
+    dm_addr bound;
+    uint64_t bound_key;
+};
+
+/* Takes the pairs of the copy from the cursor on. */
+static void leaf_take(struct scan *scan, struct chime_copy *copy) {
+    struct chime_client *client = scan->client;
+    const struct chime_layout *layout = &client->cn->layout;
+    dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
+    unsigned n = chime_sort(layout, copy->image, scan->cursor, client->order);
+    for (unsigned i = 0; i < n && scan->found < scan->wanted; i++, scan->found++) {
+        uint64_t key = chime_key(layout, copy->image, client->order[i]);
+        scan->keys[scan->found] = key;
+        memcpy(scan->values + (size_t)scan->found * layout->value_bytes,
+               chime_value(layout, copy->image, client->order[i]), layout->value_bytes);
+        scan->cursor = key + 1;
+    }
+    scan->next = chime_copy_meta(client, copy).sibling;
+    scan->end = dm_addr_is_null(scan->next);
+}
+
+static bool hops_agree(struct chime_client *client, struct chime_copy *copy) {
+    for (unsigned i = 0; i < client->cn->layout.span; i++) {
+        if (!chime_hops_agree(client, copy, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Takes the whole leaf in `copy` if it is whole and alive. 1: read it again; 0 otherwise, or a failure. */
+static int leaf_use(struct scan *scan, struct chime_copy *copy) {
+    struct chime_client *client = scan->client;
+    const struct chime_layout *layout = &client->cn->layout;
+    copy->start = 0;
+    copy->count = layout->span;
+    if (!chime_copy_whole(client, copy) || !hops_agree(client, copy)) {
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &scan->attempts));
+        return 1;
+    }
+    if (!chime_copy_meta(client, copy).valid) {
+        client->counts[CHIME_DEAD_LEAF]++;
+        scan->next = DM_NULL;
+        int rc = ix_tree_misled(&client->tree, 0, false, &scan->attempts);
+        return rc < 0 ? rc : 0;
+    }
+    leaf_take(scan, copy);
+    return 0;
+}
+
+/* Reads the leaf at scan->next alone and uses it. [waits] */
+static int leaf_step(struct scan *scan) {
+    struct chime_client *client = scan->client;
+    const struct chime_layout *layout = &client->cn->layout;
+    int rc;
+    do {
+        if (!dm_addr_valid(client->ctx, scan->next, layout->alloc_bytes)) {
+            scan->next = DM_NULL;
+            rc = ix_tree_misled(&client->tree, 0, false, &scan->attempts);
+            return rc < 0 ? rc : 0;
+        }
+        DM_TRY(chime_load(client, &client->leaf, scan->next, 0, layout->span));
+        rc = leaf_use(scan, &client->leaf);
+    } while (rc == 1);
+    return rc;
+}
+
+static bool scan_done(const struct scan *scan) {
+    return scan->end || scan->found == scan->wanted || scan->cursor == UINT64_MAX;
+}
+
+/* Leaves that the rest of the scan should take, by the fill that load gives. */
+static unsigned leaves_wanted(const struct scan *scan) {
+    const struct chime_cn *cn = scan->client->cn;
+    double each = cn->layout.span * cn->params->fill;
+    double leaves = (double)(scan->wanted - scan->found) / (each < 1 ? 1 : each) + 1;
+    return leaves < cn->scan_batch ? (unsigned)leaves : cn->scan_batch;
+}
+
+/* Copies from the parent in `image` the addresses of up to n leaves from the cursor's on, and sets the bound; returns
+ * how many. */
+static unsigned leaves_of(struct scan *scan, const void *image, dm_addr *leaves, unsigned n) {
+    const struct ix_inner_layout *inner = &scan->client->tree.cn->inner;
+    const struct ix_node_head *head = ix_node_head_in(image);
+    if (scan->cursor < head->low || scan->cursor >= head->high) {
+        return 0;
+    }
+    unsigned first = ix_inner_find(image, scan->cursor);
+    n = n < head->count - first ? n : head->count - first;
+    memcpy(leaves, ix_inner_children_in(inner, image) + first, n * sizeof(*leaves));
+    scan->bound = ix_inner_next(inner, image, first + n - 1);
+    scan->bound_key = first + n < head->count ? ix_inner_keys_in(image)[first + n] : head->high;
+    return n;
+}
+
+/* Finds out where the next leaves are: from the parent that the way down to the cursor passes. [waits] */
+static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
+    struct ix_tree *tree = &scan->client->tree;
+    unsigned n = leaves_wanted(scan);
+    DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
+    leaves[0] = tree->child.addr;
+    *count = 0;
+    if (tree->top >= 1 && tree->path[1].stamp == 0) {
+        /* The parent was the last node read. */
+        *count = leaves_of(scan, tree->image, leaves, n);
+    } else if (tree->top >= 1) {
+        uint32_t stamp;
+        ix_cache_enter(tree->cn->cache, tree->thread);
+        const void *copy = ix_cache_find(tree->cn->cache, tree->path[1].addr, &stamp);
+        *count = copy ? leaves_of(scan, copy, leaves, n) : 0;
+        ix_cache_leave(tree->cn->cache, tree->thread);
+    }
+    if (*count == 0) {
+        *count = 1;
+        scan->bound = tree->child.next;
+        scan->bound_key = tree->child.high;
+    }
+    return 0;
+}
+
+/* True while the chain has a leaf to be read before `leaf`. */
+static bool before_leaf(const struct scan *scan, dm_addr leaf) {
+    return !scan_done(scan) && !dm_addr_is_null(scan->next) && !dm_addr_equal(scan->next, leaf);
+}
+
+/* The parent in use did not know of a leaf: it is out of date. From a lone leaf that was the root, walking on would
+ * pass through the whole index. */
+static int parent_distrust(struct scan *scan) {
+    struct ix_tree *tree = &scan->client->tree;
+    scan->client->counts[CHIME_SCAN_GAP]++;
+    if (tree->top == 0) {
+        int grown = ix_tree_root_refresh(tree);
+        DM_TRY(grown);
+        scan->next = grown > 0 ? DM_NULL : scan->next;
+    } else {
+        ix_tree_distrust(tree, 0);
+    }
+    return dm_retry(scan->client->ctx, DM_RETRY_MOVED, &scan->attempts);
+}
+
+/* Copies leaf i of the batch to the leaf in hand. */
+static void batch_take(struct chime_client *client, unsigned i) {
+    const struct chime_layout *layout = &client->cn->layout;
+    memcpy(client->leaf.wire, client->batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
+    ix_lines_decode(client->leaf.wire, layout->wire_bytes, client->leaf.image);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE);
+}
+
+/* Everything below the bound is done. */
+static void bound_reach(struct scan *scan) {
+    scan->end |= dm_addr_is_null(scan->bound);
+    scan->cursor = scan->bound_key > scan->cursor ? scan->bound_key : scan->cursor;
+}
+
+/* Takes what the chain has before `leaf`, with single reads; *there says if it has come to it. */
+static int chain_follow(struct scan *scan, dm_addr leaf, bool *there) {
+    while (before_leaf(scan, leaf)) {
+        DM_TRY(parent_distrust(scan));
+        if (!dm_addr_is_null(scan->next)) {
+            DM_TRY(leaf_step(scan));
+        }
+    }
+    *there = !scan_done(scan) && !dm_addr_is_null(scan->next);
+    return 0;
+}
+
+/* With validation=none, the known-wrong way: what the parent names is taken, whatever the chain says. */
+static int leaves_believe(struct scan *scan, const dm_addr *leaves, unsigned count) {
+    for (unsigned i = 0; i < count && !scan_done(scan); i++) {
+        batch_take(scan->client, i);
+        int rc = leaf_use(scan, &scan->client->leaf);
+        DM_TRY(rc);
+        if (rc == 1) {
+            scan->next = leaves[i];
+            DM_TRY(leaf_step(scan));
+        }
+    }
+    bound_reach(scan);
+    return 0;
+}
+
+/* Reads leaves with one doorbell and takes them in order, with single reads where the chain has others. [waits] */
+static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count) {
+    struct chime_client *client = scan->client;
+    const struct chime_layout *layout = &client->cn->layout;
+    for (unsigned i = 0; i < count; i++) {
+        if (!dm_addr_valid(client->ctx, leaves[i], layout->alloc_bytes)) {
+            count = i;
+            break;
+        }
+        dm_post_read(client->ctx, leaves[i], client->batch + (size_t)i * layout->wire_bytes, layout->used_bytes);
+    }
+    if (count == 0) {
+        int rc = ix_tree_misled(&client->tree, 0, false, &scan->attempts);
+        return rc < 0 ? rc : 0;
+    }
+    DM_TRY(dm_commit(client->ctx));
+    if (client->cn->params->validation == CHIME_VALIDATE_NONE) {
+        return leaves_believe(scan, leaves, count);
+    }
+    scan->next = leaves[0];
+    bool there;
+    for (unsigned i = 0; i < count; i++) {
+        DM_TRY(chain_follow(scan, leaves[i], &there));
+        if (!there) {
+            return 0;
+        }
+        batch_take(client, i);
+        int rc = leaf_use(scan, &client->leaf);
+        DM_TRY(rc);
+        if (rc == 1) {
+            DM_TRY(leaf_step(scan));
+        }
+    }
+    DM_TRY(chain_follow(scan, scan->bound, &there));
+    if (there) {
+        bound_reach(scan);
+    }
+    return 0;
+}
+
+int chime_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
+    struct scan scan = {.client = handle, .cursor = first, .wanted = count, .keys = keys, .values = values};
+    *found = 0;
+    while (!scan_done(&scan)) {
+        dm_addr leaves[CHIME_SCAN_BATCH_MAX];
+        unsigned n;
+        DM_TRY(leaves_find(&scan, leaves, &n));
+        DM_TRY(leaves_take(&scan, leaves, n));
+    }
+    *found = scan.found;
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Splitting a leaf (section 4.4). What a reader, or a client that stops, can see at each step:
+ *   1. the right leaf is written, its lock word with it: nobody can reach it, the tree is as before;
+ *   2. the left leaf is written in one whole write, every copy of its metadata with the new sibling; behind it, as a
+ * verb of its own, the lock word;
+ *   3. the parent has the new leaf (ix_tree_link). Until then the sibling is not the one that the parent names.
+ * All nodes that the way up can need are allocated before step 1, so running out of memory leaves the tree untouched.
+ */
+#include "chime.h"
+
+/* Writes both halves; the locks' words are those of the images. */
+static int halves_write(struct chime_client *client, dm_addr left, dm_addr right) {
+    const struct chime_layout *layout = &client->cn->layout;
+    uint8_t version = ix_lines_node_version(client->leaf.wire);
+    uint64_t left_word = chime_word_of(layout, client->leaf.image);
+    uint64_t right_word = chime_word_of(layout, client->right.image);
+    chime_encode(client, &client->leaf, (uint8_t)((version + 1) & 0xf));
+    chime_encode(client, &client->right, 0);
+    client->words[6] = right_word;
+    dm_post_write(client->ctx, right, client->right.wire, layout->used_bytes);
+    dm_post_write(client->ctx, chime_leaf_word(client->cn, right), &client->words[6], sizeof(uint64_t));
+    /* On one memory node posted order is enough; between two the right half must have landed first. */
+    if (dm_addr_node(left) != dm_addr_node(right)) {
+        int rc = dm_commit(client->ctx);
+        if (rc < 0) {
+            return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
+        }
+    }
+    dm_post_write(client->ctx, left, client->leaf.wire, layout->used_bytes);
+    chime_lock_post(client, &client->leaf_lock, left_word);
+    return chime_lock_finish(client, &client->leaf_lock, left_word, dm_commit(client->ctx));
+}
+
+int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned filled) {
+    struct chime_cn *cn = client->cn;
+    const struct chime_layout *layout = &cn->layout;
+    struct chime_copy *left = &client->leaf;
+    dm_addr addr;
+    int rc = ix_tree_reserve(&client->tree);
+    rc = rc < 0 ? rc : dm_alloc(client->ctx, DM_ANY_NODE, layout->alloc_bytes, DM_LINE, DM_MEM_LEAF, &addr);
+    if (rc < 0) {
+        int released = chime_lock_release(client, &client->leaf_lock);
+        return released < 0 ? released : rc;
+    }
+    struct chime_meta meta = chime_meta_get(layout, left->image, 0);
+    uint64_t pivot = chime_split_key(layout, left->image, key, filled, client->order);
+    chime_split(layout, left->image, client->right.image, pivot);
+    struct chime_set unused = {{0}};
+    unsigned largest = 0;
+    unsigned ignored;
+    /* The split key is such that there is nearly always room now; if not, both halves are in order and the insert
+     * begins again. */
+    int at = chime_place(layout, key < pivot ? left->image : client->right.image, key, value, layout->span, &unused,
+                         &largest, &ignored);
+    chime_meta_set(layout, client->right.image,
+                   &(struct chime_meta){.valid = true, .sibling = meta.sibling, .low = pivot, .high = meta.high});
+    chime_meta_set(layout, left->image,
+                   &(struct chime_meta){.valid = true, .sibling = addr, .low = meta.low, .high = pivot});
+    rc = halves_write(client, leaf, addr);
+    if (rc >= 0) {
+        client->counts[CHIME_LEAF_SPLIT]++;
+        rc = ix_tree_link(&client->tree, pivot, addr);
+    }
+    if (rc < 0) {
+        atomic_store_explicit(&cn->tree.interrupted, true, memory_order_relaxed);
+    }
+    if (rc < 0 && rc != DM_ERR_NO_MEMORY) {
+        return rc;
+    }
+    /* With the key in, a parent that could not be told is no reason to say otherwise. */
+    return at != CHIME_NONE ? 0 : rc < 0 ? rc : IX_TREE_AGAIN;
+}

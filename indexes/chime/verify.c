@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * verify: indexes/shared/tree_walk.c walks the inner levels; here the chain of leaves is compared with what they say,
+ * and each leaf is checked: versions, all copies of the metadata, keys in range and in their neighbourhood, hop
+ * bitmaps, the lock word with vacancies and the largest key.
+ *
+ * A leaf that no parent knows, and a lock that is held, are legal only if an operation of this compute node was
+ * interrupted in the middle.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "chime.h"
+
+struct audit {
+    struct chime_cn *cn;
+    struct ix_walk walk;
+    char *wire, *image;
+    uint64_t *word;
+    uint16_t *order;
+    uint64_t entries;
+    bool interrupted;
+};
+
+static dm_addr lock_word(void *owner, dm_addr node) {
+    const struct audit *audit = owner;
+    return dm_addr_add(node, audit->cn->tree.inner.node_bytes);
+}
+
+static void meta_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t high) {
+    const struct chime_layout *layout = &audit->cn->layout;
+    struct chime_meta meta = chime_meta_get(layout, audit->image, 0);
+    for (unsigned g = 0; g < layout->groups; g++) {
+        struct chime_meta copy = chime_meta_get(layout, audit->image, g);
+        if (!copy.valid || !dm_addr_equal(copy.sibling, meta.sibling) || copy.low != meta.low ||
+            copy.high != meta.high) {
+            ix_walk_problem(&audit->walk, "leaf %016" PRIx64 ": metadata %u is not valid or differs from the first",
+                            addr.bits, g);
+        }
+    }
+    if (layout->fences && !audit->interrupted && (meta.low != low || meta.high != high)) {
+        ix_walk_problem(&audit->walk, "leaf %016" PRIx64 ": its fences are not what its parent says", addr.bits);
+    }
+}
+
+static void keys_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t high) {
+    const struct chime_layout *layout = &audit->cn->layout;
+    struct ix_walk *walk = &audit->walk;
+    unsigned count = chime_sort(layout, audit->image, 0, audit->order);
+    walk->report->keys += count;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned at = audit->order[i];
+        uint64_t key = chime_key(layout, audit->image, at);
+        if (key < low || key >= high) {
+            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is outside its range", addr.bits, key);
+        }
+        if (chime_distance(layout, chime_home(layout, key), at) >= layout->hood) {
+            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is outside its neighbourhood", addr.bits, key);
+        }
+        if (i > 0 && key == chime_key(layout, audit->image, audit->order[i - 1])) {
+            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
+        }
+    }
+    for (unsigned i = 0; i < layout->span; i++) {
+        if (chime_hop(layout, audit->image, i) != chime_hops_of(layout, audit->image, i)) {
+            ix_walk_problem(walk, "leaf %016" PRIx64 ": the hop bitmap of entry %u is wrong", addr.bits, i);
+        }
+    }
+}
+
+static void leaf_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t high) {
+    const struct chime_layout *layout = &audit->cn->layout;
+    struct ix_walk *walk = &audit->walk;
+    bool whole = ix_lines_whole(audit->wire, layout->wire_bytes, IX_VERSIONS_LINES);
+    for (unsigned i = 0; i < layout->span; i++) {
+        whole &=
+            ix_lines_object_whole(audit->wire, chime_entry_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES);
+    }
+    if (!whole) {
+        ix_walk_problem(walk, "leaf %016" PRIx64 ": torn", addr.bits);
+    }
+    walk->report->leaves++;
+    audit->entries += layout->span;
+    meta_check(audit, addr, low, high);
+    keys_check(audit, addr, low, high);
+    if (*audit->word != chime_word_of(layout, audit->image) && !audit->interrupted) {
+        ix_walk_problem(walk, "leaf %016" PRIx64 ": the lock word is %016" PRIx64 ", its content wants %016" PRIx64,
+                        addr.bits, *audit->word, chime_word_of(layout, audit->image));
+    }
+}
+
+static int leaf_read(struct audit *audit, dm_addr addr) {
+    const struct chime_layout *layout = &audit->cn->layout;
+    dm_post_read(audit->walk.ctx, addr, audit->wire, layout->used_bytes);
+    dm_post_read(audit->walk.ctx, chime_leaf_word(audit->cn, addr), audit->word, sizeof(*audit->word));
+    DM_TRY(dm_commit(audit->walk.ctx));
+    ix_lines_decode(audit->wire, layout->wire_bytes, audit->image);
+    return 0;
+}
+
+/* Walks the chain of leaves. Between two that a parent knows there may be others only after an interruption. */
+static int leaves_walk(struct audit *audit) {
+    struct ix_walk *walk = &audit->walk;
+    const struct ix_tree_children *leaves = &walk->expected;
+    dm_addr addr = leaves->items[0].addr;
+    uint64_t number = 0;
+    while (!dm_addr_is_null(addr)) {
+        bool known = number < leaves->count && dm_addr_equal(addr, leaves->items[number].addr);
+        if (!dm_addr_valid(walk->ctx, addr, audit->cn->layout.alloc_bytes) || (!known && !audit->interrupted)) {
+            ix_walk_problem(walk, "leaf %016" PRIx64 " is not known to its parent, or there is no such memory",
+                            addr.bits);
+            return 0;
+        }
+        DM_TRY(leaf_read(audit, addr));
+        number += known;
+        uint64_t low = number > 0 ? leaves->items[number - 1].low : 0;
+        uint64_t high = number < leaves->count ? leaves->items[number].low : UINT64_MAX;
+        leaf_check(audit, addr, low, high);
+        addr = chime_meta_get(&audit->cn->layout, audit->image, 0).sibling;
+    }
+    if (number != leaves->count) {
+        ix_walk_problem(walk, "a leaf is known to the parents but not in the chain");
+    }
+    return 0;
+}
+
+int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
+    struct chime_cn *cn = handle;
+    const struct chime_layout *layout = &cn->layout;
+    *report = (struct ix_report){0};
+    struct audit audit = {.cn = cn, .interrupted = atomic_load_explicit(&cn->tree.interrupted, memory_order_relaxed)};
+    audit.walk =
+        (struct ix_walk){.cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .lock_word = lock_word};
+    audit.wire = dm_local_alloc(ctx, layout->wire_bytes);
+    audit.word = dm_local_alloc(ctx, sizeof(uint64_t));
+    audit.image = calloc(1, layout->wire_bytes);
+    audit.order = calloc(layout->span, sizeof(*audit.order));
+    int rc = ix_walk_open(&audit.walk);
+    rc = audit.wire && audit.word && audit.image && audit.order ? rc : DM_ERR_NO_MEMORY;
+    rc = rc < 0 ? rc : ix_walk_levels(&audit.walk, 1);
+    rc = rc == 0 ? leaves_walk(&audit) : rc;
+    report->leaf_fill = audit.entries > 0 ? (double)report->keys / (double)audit.entries : 0;
+    ix_walk_close(&audit.walk);
+    free(audit.image);
+    free(audit.order);
+    return rc < 0 ? dm_fail(err, rc, "chime: walking the tree: %s", dm_code_text(rc)) : 0;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Insert, update and delete: lock the leaf, read what is needed of it, change entries, send them and the lock word.
+ *
+ * Under the lock the leaf does not change, so what is read needs no versions. If its sibling is not the one that the
+ * parent names, a key that is there is there all the same; one that is not may belong to the right, and an insert
+ * reads the largest key: a key below it belongs here (section 4.2.3). Above it nothing is certain, as largest keys get
+ * deleted too: then the parents are asked again until the split is known to them.
+ */
+#include "chime.h"
+
+/* Gives the leaf's lock back without a change; `outcome` unless that fails. */
+static int leave(struct chime_client *client, int outcome) {
+    int rc = chime_lock_release(client, &client->leaf_lock);
+    return rc < 0 ? rc : outcome;
+}
+
+/* Gives the lock back and goes to the parents again: the leaf is dead, or the key may belong to the right. */
+static int leave_misled(struct chime_client *client, enum chime_verdict verdict, uint32_t *attempts) {
+    client->counts[CHIME_HALF_SPLIT] += verdict == CHIME_RIGHT;
+    DM_TRY(leave(client, 0));
+    int rc = ix_tree_misled(&client->tree, 0, verdict == CHIME_RIGHT, attempts);
+    return rc < 0 ? rc : IX_TREE_AGAIN;
+}
+
+/* Finds and locks the leaf that the parents name for key. 0; IX_TREE_AGAIN; a failure. */
+static int leaf_lock(struct chime_client *client, uint64_t key, uint32_t *attempts) {
+    struct ix_tree *tree = &client->tree;
+    DM_TRY(ix_tree_descend(tree, key, 0, attempts));
+    dm_addr leaf = tree->child.addr;
+    if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.alloc_bytes)) {
+        return ix_tree_misled(tree, 0, false, attempts);
+    }
+    /* One of a compute node's clients at a time tries the remote word. A merge, which takes two locks, does not queue:
+     * whoever is at a gate waits for the word alone, so that is safe. */
+    struct dm_mutex *gates = client->cn->gates;
+    struct dm_mutex *gate = gates ? &gates[dm_mix64(leaf.bits) % CHIME_GATES] : NULL;
+    if (gate) {
+        DM_TRY(dm_mutex_lock(client->ctx, gate));
+    }
+    int rc = chime_lock_take(client, chime_leaf_word(client->cn, leaf), true, attempts, &client->leaf_lock);
+    client->leaf_lock.gate = rc < 0 ? NULL : gate;
+    if (rc < 0 && gate) {
+        dm_mutex_unlock(client->ctx, gate);
+    }
+    return rc;
+}
+
+/* The largest key of the locked leaf, CHIME_NO_KEY if it is empty: read apart if it is not at hand. */
+static int largest_key(struct chime_client *client, unsigned largest, uint64_t *key) {
+    const struct chime_layout *layout = &client->cn->layout;
+    struct chime_copy *copy = &client->leaf;
+    if (chime_distance(layout, copy->start, largest) >= copy->count) {
+        int rc = chime_load_entry(client, client->tree.child.addr, largest);
+        if (rc < 0) {
+            return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
+        }
+        client->counts[CHIME_LARGEST_READ]++;
+    }
+    *key = chime_key(layout, copy->image, largest);
+    return 0;
+}
+
+/* ---- insert -------------------------------------------------------------------------------------------------------
+ */
+
+static bool larger_loaded(const struct chime_client *client, uint64_t key) {
+    const struct chime_layout *layout = &client->cn->layout;
+    for (unsigned d = 0; d < client->leaf.count; d++) {
+        uint64_t here = chime_key(layout, client->leaf.image, chime_at(layout, client->leaf.start, d));
+        if (here != CHIME_NO_KEY && here > key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Puts the key into the leaf, of which the hop range is loaded. `is_largest`: no key of the leaf is larger. */
+static int leaf_put(struct chime_client *client, uint64_t key, const void *value, bool is_largest) {
+    const struct chime_layout *layout = &client->cn->layout;
+    struct chime_copy *copy = &client->leaf;
+    dm_addr leaf = client->tree.child.addr;
+    uint64_t word = client->leaf_lock.old;
+    unsigned home = chime_home(layout, key);
+    struct chime_set changed = {{0}};
+    unsigned largest = chime_word_largest(layout, word);
+    unsigned filled;
+    unsigned reach =
+        copy->count >= layout->span ? layout->span : copy->count - chime_distance(layout, copy->start, home);
+    int at = chime_place(layout, copy->image, key, value, reach, &changed, &largest, &filled);
+    if (at == CHIME_NONE && copy->count < layout->span) {
+        /* The rest of the leaf is needed to split it. */
+        int rc = chime_load(client, copy, leaf, 0, layout->span);
+        if (rc < 0) {
+            return chime_lock_finish(client, &client->leaf_lock, word, rc);
+        }
+        at = chime_place(layout, copy->image, key, value, layout->span, &changed, &largest, &filled);
+    }
+    if (at == CHIME_NONE) {
+        return chime_split_insert(client, leaf, key, value, filled);
+    }
+    client->counts[CHIME_HOP] += filled != (unsigned)at;
+    word = chime_word_refresh(layout, word, copy->image, filled);
+    word = chime_word_set_largest(layout, word, is_largest ? (unsigned)at : largest);
+    DM_TRY(chime_write_back(client, leaf, &changed, word));
+    chime_hotspot_note(client->cn->hotspot, leaf, home, key, (unsigned)at);
+    return 0;
+}
+
+static int insert_once(struct chime_client *client, uint64_t key, const void *value, uint32_t *attempts) {
+    const struct chime_layout *layout = &client->cn->layout;
+    struct chime_lock *lock = &client->leaf_lock;
+    int rc = leaf_lock(client, key, attempts);
+    if (rc != 0) {
+        return rc;
+    }
+    unsigned start = 0;
+    unsigned count = layout->span;
+    if (client->cn->params->vacancy != CHIME_VACANCY_NONE) {
+        chime_reach(layout, lock->old, chime_home(layout, key), &start, &count);
+    }
+    rc = chime_load(client, &client->leaf, client->tree.child.addr, start, count);
+    if (rc < 0) {
+        return chime_lock_finish(client, lock, lock->old, rc);
+    }
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
+    if (chime_find(layout, client->leaf.image, key) != CHIME_NONE) {
+        return leave(client, DM_EXISTS);
+    }
+    struct chime_meta meta = chime_copy_meta(client, &client->leaf);
+    enum chime_verdict verdict = chime_judge(client, &meta, key, client->tree.child.next);
+    if (verdict == CHIME_DEAD) {
+        return leave_misled(client, verdict, attempts);
+    }
+    bool is_largest = false;
+    if (!larger_loaded(client, key)) {
+        uint64_t most = 0;
+        DM_TRY(largest_key(client, chime_word_largest(layout, lock->old), &most));
+        is_largest = most == CHIME_NO_KEY || key > most;
+    }
+    if (verdict == CHIME_RIGHT && is_largest) {
+        return leave_misled(client, verdict, attempts);
+    }
+    return leaf_put(client, key, value, is_largest);
+}
+
+int chime_insert(void *handle, uint64_t key, const void *value) {
+    struct chime_client *client = handle;
+    uint32_t attempts = 0;
+    int rc;
+    dm_charge(client->ctx, DM_WORK_HASH, 1);
+    do {
+        rc = insert_once(client, key, value, &attempts);
+    } while (rc == IX_TREE_AGAIN);
+    return rc;
+}
+
+/* ---- update and delete --------------------------------------------------------------------------------------------
+ */
+
+/* Locks the leaf of a key that is there, with its entry loaded at *at, and the neighbourhood unless `speculate` found
+ * it. DM_NOT_FOUND, IX_TREE_AGAIN and failures without the lock. */
+static int present_lock(struct chime_client *client, uint64_t key, bool speculate, uint32_t *attempts, unsigned *at) {
+    const struct chime_layout *layout = &client->cn->layout;
+    struct chime_lock *lock = &client->leaf_lock;
+    int rc = leaf_lock(client, key, attempts);
+    if (rc != 0) {
+        return rc;
+    }
+    dm_addr leaf = client->tree.child.addr;
+    rc = speculate ? chime_speculate(client, leaf, key, at) : DM_NOT_FOUND;
+    if (rc == 0) {
+        return 0;
+    }
+    rc = rc < 0 ? rc : chime_load(client, &client->leaf, leaf, chime_home(layout, key), layout->hood);
+    if (rc < 0) {
+        return chime_lock_finish(client, lock, lock->old, rc);
+    }
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
+    int found = chime_find(layout, client->leaf.image, key);
+    if (found != CHIME_NONE) {
+        *at = (unsigned)found;
+        return 0;
+    }
+    struct chime_meta meta = chime_copy_meta(client, &client->leaf);
+    enum chime_verdict verdict = chime_judge(client, &meta, key, client->tree.child.next);
+    return verdict == CHIME_COVERS ? leave(client, DM_NOT_FOUND) : leave_misled(client, verdict, attempts);
+}
+
+int chime_update(void *handle, uint64_t key, const void *value) {
+    struct chime_client *client = handle;
+    const struct chime_layout *layout = &client->cn->layout;
+    uint32_t attempts = 0;
+    unsigned at = 0;
+    int rc;
+    dm_charge(client->ctx, DM_WORK_HASH, 1);
+    do {
+        rc = present_lock(client, key, true, &attempts, &at);
+    } while (rc == IX_TREE_AGAIN);
+    if (rc != 0) {
+        return rc;
+    }
+    struct chime_set changed = {{0}};
+    chime_set_add(&changed, at);
+    chime_put_value(layout, client->leaf.image, at, value);
+    dm_addr leaf = client->tree.child.addr;
+    DM_TRY(chime_write_back(client, leaf, &changed, client->leaf_lock.old));
+    chime_hotspot_note(client->cn->hotspot, leaf, chime_home(layout, key), key, at);
+    return 0;
+}
+
+/* The lock word without entry `at`, which is taken out already; finds the new largest key if it was that one. */
+static int word_without(struct chime_client *client, unsigned at, uint64_t *word) {
+    const struct chime_layout *layout = &client->cn->layout;
+    struct chime_lock *lock = &client->leaf_lock;
+    uint64_t bit = UINT64_C(1) << (1 + layout->argmax_bits + chime_group_of(layout, at));
+    *word = lock->old & ~bit;
+    if (chime_word_largest(layout, lock->old) != at) {
+        return 0;
+    }
+    struct chime_copy *other = &client->right; /* the leaf in hand keeps what is to be written */
+    int rc = chime_load(client, other, client->tree.child.addr, 0, layout->span);
+    if (rc < 0) {
+        return chime_lock_finish(client, lock, lock->old, rc);
+    }
+    client->counts[CHIME_LARGEST_READ]++;
+    struct chime_set unused = {{0}};
+    chime_take(layout, other->image, at, &unused);
+    *word = chime_word_of(layout, other->image);
+    return 0;
+}
+
+int chime_remove(void *handle, uint64_t key) {
+    struct chime_client *client = handle;
+    const struct chime_layout *layout = &client->cn->layout;
+    uint32_t attempts = 0;
+    unsigned at = 0;
+    int rc;
+    dm_charge(client->ctx, DM_WORK_HASH, 1);
+    do {
+        rc = present_lock(client, key, false, &attempts, &at);
+    } while (rc == IX_TREE_AGAIN);
+    if (rc != 0) {
+        return rc;
+    }
+    struct chime_set changed = {{0}};
+    uint64_t word;
+    chime_take(layout, client->leaf.image, at, &changed);
+    DM_TRY(word_without(client, at, &word));
+    DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word));
+    /* The key is gone whatever becomes of the merge. */
+    if (client->cn->params->merge && chime_word_low(layout, word)) {
+        (void)chime_merge(client, key);
+    }
+    return 0;
+}

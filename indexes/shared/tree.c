@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Descent through cached and remote inner nodes; see tree.h.
+ */
+#include "indexes/shared/tree.h"
+
+#include "common/compiler.h"
+
+static uint32_t node_lines(const struct ix_tree *tree) {
+    return tree->cn->inner.node_bytes / DM_LINE;
+}
+
+uint32_t ix_tree_copy_bytes(const struct ix_inner_layout *inner) {
+    return ix_inner_bytes(inner->cap, inner->beyond);
+}
+
+int ix_tree_root_refresh(struct ix_tree *tree) {
+    struct ix_tree_cn *cn = tree->cn;
+    DM_TRY(dm_read(tree->ctx, ix_tree_root_place(), tree->root, sizeof(*tree->root)));
+    uint64_t seen = *tree->root;
+    uint64_t known = atomic_load_explicit(&cn->root, memory_order_relaxed);
+    while (ix_tree_root_level(seen) > ix_tree_root_level(known)) {
+        if (atomic_compare_exchange_weak_explicit(&cn->root, &known, seen, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            break;
+        }
+    }
+    return ix_tree_root_level(seen) > tree->top;
+}
+
+void ix_tree_cache_keep(struct ix_tree *tree, dm_addr addr, const void *image) {
+    struct ix_tree_cn *cn = tree->cn;
+    unsigned level = ix_node_head_in(image)->level;
+    unsigned top = ix_tree_root_level(atomic_load_explicit(&cn->root, memory_order_relaxed));
+    if (top < level || top - level < cn->cache_levels) {
+        bool evicted = ix_cache_insert(cn->cache, addr, level, image);
+        tree->counts[IX_TREE_CACHE_EVICTION] += evicted;
+    }
+}
+
+int ix_tree_fetch(struct ix_tree *tree, dm_addr addr, unsigned level, uint32_t *attempts) {
+    const struct ix_inner_layout *inner = &tree->cn->inner;
+    if (!dm_addr_valid(tree->ctx, addr, inner->node_bytes)) {
+        return IX_TREE_AGAIN;
+    }
+    for (;;) {
+        DM_TRY(dm_read(tree->ctx, addr, tree->wire, inner->node_bytes));
+        dm_charge(tree->ctx, DM_WORK_LINE_COPY, node_lines(tree));
+        if (ix_lines_whole(tree->wire, inner->node_bytes, inner->versions)) {
+            ix_lines_decode(tree->wire, inner->node_bytes, tree->image);
+            return ix_node_plausible(inner, tree->image, level) ? 0 : IX_TREE_AGAIN;
+        }
+        tree->counts[IX_TREE_TORN_NODE]++;
+        DM_TRY(dm_retry(tree->ctx, DM_RETRY_TORN, attempts));
+    }
+}
+
+bool ix_tree_distrust(struct ix_tree *tree, unsigned level) {
+    if (level >= tree->top || tree->path[level + 1].stamp == 0) {
+        return false;
+    }
+    ix_cache_drop(tree->cn->cache, tree->path[level + 1].addr, tree->path[level + 1].stamp);
+    tree->path[level + 1].stamp = 0;
+    return true;
+}
+
+int ix_tree_misled(struct ix_tree *tree, unsigned level, bool right, uint32_t *attempts) {
+    bool again = !right;
+    if (level >= tree->top) {
+        /* What was the root has a sibling, or is none at all: there may be a new root. */
+        int grown = ix_tree_root_refresh(tree);
+        DM_TRY(grown);
+        again |= grown > 0;
+    } else {
+        again |= ix_tree_distrust(tree, level);
+    }
+    tree->counts[again ? IX_TREE_STALE_CACHE : IX_TREE_MOVED_RIGHT]++;
+    DM_TRY(dm_retry(tree->ctx, again ? DM_RETRY_STALE : DM_RETRY_MOVED, attempts));
+    return again ? IX_TREE_AGAIN : 0;
+}
+
+/* Goes from an inner node that covers key to its child. */
+static void child_take(struct ix_tree *tree, const void *image, uint64_t key) {
+    const struct ix_inner_layout *inner = &tree->cn->inner;
+    const struct ix_node_head *head = ix_node_head_in(image);
+    const uint64_t *keys = ix_inner_keys_in(image);
+    unsigned at = ix_inner_find(image, key);
+    bool last = at + 1u == head->count;
+    tree->child = (struct ix_tree_child){
+        .addr = ix_inner_children_in(inner, image)[at],
+        .low = keys[at],
+        .high = last ? head->high : keys[at + 1],
+        .next = ix_inner_next(inner, image, at),
+        .last = last,
+    };
+}
+
+/* The search would miss line after line; asked for together they come together. */
+static void prefetch_node(const void *copy, uint32_t bytes) {
+    for (uint32_t at = DM_LINE; at < bytes; at += DM_LINE) {
+        dm_prefetch_read((const char *)copy + at);
+    }
+}
+
+/* Goes down as far as copies reach. Stops at `target`, at a node that is not cached, or at one that does not cover key:
+ * then *right is set and ->child is its sibling. Returns the level of ->child. */
+static unsigned descend_cached(struct ix_tree *tree, uint64_t key, unsigned level, unsigned target, bool *right) {
+    struct ix_tree_cn *cn = tree->cn;
+    ix_cache_enter(cn->cache, tree->thread);
+    while (level > target) {
+        uint32_t stamp;
+        const void *copy = ix_cache_find(cn->cache, tree->child.addr, &stamp);
+        if (!copy) {
+            break;
+        }
+        tree->cache_steps++;
+        tree->path[level] = (struct ix_tree_step){tree->child.addr, stamp};
+        prefetch_node(copy, cn->inner.image_bytes);
+        if (key >= ix_node_head_in(copy)->high) {
+            tree->child.addr = ix_node_head_in(copy)->sibling;
+            *right = true;
+            break;
+        }
+        child_take(tree, copy, key);
+        level--;
+    }
+    ix_cache_leave(cn->cache, tree->thread);
+    return level;
+}
+
+/* One level down (or to the right, then *right is set) through remote memory. */
+static int descend_remote(struct ix_tree *tree, uint64_t key, unsigned level, uint32_t *attempts, bool *right) {
+    tree->counts[IX_TREE_CACHE_MISS]++;
+    dm_addr addr = tree->child.addr;
+    int rc = ix_tree_fetch(tree, addr, level, attempts);
+    const struct ix_node_head *head = ix_node_head_in(tree->image);
+    if (rc == IX_TREE_AGAIN || (rc == 0 && key < head->low)) {
+        return ix_tree_misled(tree, level, false, attempts);
+    }
+    DM_TRY(rc);
+    dm_charge(tree->ctx, DM_WORK_NODE_PROBE, 1);
+    ix_tree_cache_keep(tree, addr, tree->image);
+    tree->path[level] = (struct ix_tree_step){addr, 0};
+    *right = key >= head->high;
+    if (*right) {
+        tree->child.addr = head->sibling;
+    } else {
+        child_take(tree, tree->image, key);
+    }
+    return 0;
+}
+
+static void charge_cached(struct ix_tree *tree) {
+    if (tree->cache_steps > 0) {
+        dm_charge(tree->ctx, DM_WORK_CACHE_PROBE, tree->cache_steps);
+        dm_charge(tree->ctx, DM_WORK_NODE_PROBE, tree->cache_steps);
+        tree->counts[IX_TREE_CACHE_HIT] += tree->cache_steps;
+        tree->cache_steps = 0;
+    }
+}
+
+/* From the root to `target` once; IX_TREE_AGAIN when something on the way was out of date. */
+static int descend_once(struct ix_tree *tree, uint64_t key, unsigned target, uint32_t *attempts) {
+    uint64_t root = atomic_load_explicit(&tree->cn->root, memory_order_relaxed);
+    unsigned level = ix_tree_root_level(root);
+    tree->child = (struct ix_tree_child){
+        .addr = ix_tree_root_addr(root), .high = IX_NODE_INFINITY, .next = DM_NULL, .last = true};
+    tree->top = level;
+    if (level < target) {
+        return IX_TREE_ABOVE_ROOT;
+    }
+    while (level > target) {
+        bool right = false;
+        level = descend_cached(tree, key, level, target, &right);
+        if (level > target && !right) {
+            charge_cached(tree);
+            int rc = descend_remote(tree, key, level, attempts, &right);
+            if (rc != 0) {
+                return rc;
+            }
+            level -= !right;
+        }
+        if (right) {
+            int rc = ix_tree_misled(tree, level, true, attempts);
+            if (rc != 0) {
+                return rc;
+            }
+        }
+    }
+    charge_cached(tree);
+    return 0;
+}
+
+int ix_tree_descend(struct ix_tree *tree, uint64_t key, unsigned level, uint32_t *attempts) {
+    int rc;
+    do {
+        rc = descend_once(tree, key, level, attempts);
+    } while (rc == IX_TREE_AGAIN);
+    return rc;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What CHIME alone promises: its message sequences and bytes in the quiet case, that each technique can be switched
+ * off, that the events it declares do happen, that leaves merge, and that its known-wrong variants are wrong where the
+ * right ones are not.
+ */
+#include "conformance/index_steady.h"
+#include "indexes/chime/chime.h"
+
+extern const struct ix_ops ix_ops_chime;
+
+static struct world_config sim_config(void) {
+    return (struct world_config){
+        .ops = &ix_ops_chime,
+        .transport = "sim",
+        .mns = 1,
+        .cns = 1,
+        .clients = 1,
+        .clients_per_thread = 1,
+        .value_bytes = 8,
+        .cache_bytes = 4 << 20,
+        .seed = 5,
+        .expected_keys = 10000,
+    };
+}
+
+/* ---- round trips in the quiet case --------------------------------------------------------------------------------
+ */
+
+enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200 };
+
+/* The operations of one kind, and how many of them took how many round trips. */
+struct kind {
+    struct dm_account account;
+    unsigned trips[8];
+};
+
+struct quiet {
+    struct world *world;
+    struct kind first_get, hot_get, absent, update, hot_update, insert, remove, scan;
+    uint64_t wrong, largest_read, cached;
+};
+
+enum operation { GET, UPDATE, INSERT, REMOVE };
+
+static int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, enum operation operation,
+                    uint64_t key, uint64_t *value) {
+    struct dm_account account = {0};
+    dm_account_use(ctx, &account);
+    int rc = operation == GET      ? ix_get(client, key, value)
+             : operation == UPDATE ? ix_update(client, key, value)
+             : operation == INSERT ? ix_insert(client, key, value)
+                                   : ix_remove(client, key);
+    dm_account_use(ctx, NULL);
+    kind->trips[account.round_trips < 7 ? account.round_trips : 7]++;
+    dm_account_add(&kind->account, &account);
+    return rc;
+}
+
+static int quiet_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    uint64_t value = 1;
+    uint64_t keys[20];
+    uint64_t values[20];
+    uint32_t found;
+    /* The inner nodes come into the cache; keys between are asked for, so that the hotspot buffer stays empty. */
+    for (uint64_t i = 1; i < QUIET_KEYS; i += 8) {
+        WORLD_CHECK_EQ(ix_get(&client, world_key(i, QUIET_KEYS), &value), DM_NOT_FOUND);
+    }
+    for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
+        uint64_t present = world_key(2 * (n * 37 % 5000), QUIET_KEYS);
+        uint64_t absent = world_key(2 * (n * 37 % 5000) + 1, QUIET_KEYS);
+        WORLD_CHECK_EQ(
+            kind_run(ctx, &quiet->update, &client, UPDATE, world_key(2 * (n * 37 % 5000) + 2, QUIET_KEYS), &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->first_get, &client, GET, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->hot_get, &client, GET, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->hot_update, &client, UPDATE, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, absent, &value), DM_NOT_FOUND);
+        uint64_t splits = client.ops->count(client.handle)[CHIME_LEAF_SPLIT];
+        struct kind insert = quiet->insert;
+        WORLD_CHECK_EQ(kind_run(ctx, &insert, &client, INSERT, absent, &value), 0);
+        if (client.ops->count(client.handle)[CHIME_LEAF_SPLIT] == splits) {
+            quiet->insert = insert;
+        }
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
+    }
+    dm_account_use(ctx, &quiet->scan.account);
+    WORLD_CHECK_EQ(ix_scan(&client, world_key(5000, QUIET_KEYS), 20, keys, values, &found), 0);
+    WORLD_CHECK_EQ(found, 20);
+    dm_account_use(ctx, NULL);
+    quiet->wrong = client.ops->count(client.handle)[CHIME_HOTSPOT_WRONG];
+    quiet->largest_read = client.ops->count(client.handle)[CHIME_LARGEST_READ];
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static struct ix_report quiet_run(const struct world_config *config, struct quiet *quiet) {
+    struct world world;
+    struct world_pairs pairs;
+    world_open(&world, config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes));
+    dm_fabric_measure(world.fabric);
+    *quiet = (struct quiet){.world = &world};
+    world_do(&world, 0, quiet_entry, quiet);
+    quiet->cached = ix_ops_chime.cache_bytes(world.cns[0]);
+    struct ix_report report = world_verify(&world);
+    world_close(&world);
+    return report;
+}
+
+static void a_quiet_get_is_one_round_trip_of_under_200_bytes(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.absent.trips[1], QUIET_SAMPLES);
+    assert_true(quiet.absent.account.bytes_read < 200 * QUIET_SAMPLES);
+    /* Two reads where the neighbourhood goes round the end, with one doorbell. */
+    assert_true(quiet.absent.account.verbs[DM_VERB_READ] < QUIET_SAMPLES * 5 / 4);
+    assert_int_equal(quiet.absent.account.doorbells, QUIET_SAMPLES);
+}
+
+static void a_hotspot_hit_reads_one_entry_and_a_wrong_one_costs_a_round_trip(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.hot_get.trips[1], QUIET_SAMPLES);
+    assert_true(quiet.hot_get.account.bytes_read <= 20 * QUIET_SAMPLES);
+    assert_int_equal(quiet.first_get.trips[1] + quiet.first_get.trips[2], QUIET_SAMPLES);
+    assert_true(quiet.first_get.trips[2] <= quiet.wrong);
+}
+
+struct moved {
+    struct world *world;
+    struct dm_account account;
+};
+
+static int moved_entry(struct dm_ctx *ctx, void *arg) {
+    struct moved *moved = arg;
+    struct ix_client client = world_attach(moved->world, 0, ctx, NULL);
+    struct chime_client *inner = client.handle;
+    uint64_t key = world_key(100, QUIET_KEYS);
+    uint64_t value;
+    uint32_t attempts = 0;
+    WORLD_CHECK_EQ(ix_tree_descend(&inner->tree, key, 0, &attempts), 0);
+    unsigned home = chime_home(&inner->cn->layout, key);
+    dm_addr leaf = inner->tree.child.addr;
+    int at = CHIME_NONE;
+    WORLD_CHECK_EQ(chime_load(inner, &inner->leaf, leaf, home, inner->cn->layout.hood), 0);
+    at = chime_find(&inner->cn->layout, inner->leaf.image, key);
+    WORLD_CHECK(at >= 0);
+    /* Tell the buffer of a place where the key is not. */
+    chime_hotspot_note(inner->cn->hotspot, leaf, home, key, chime_at(&inner->cn->layout, (unsigned)at, 1));
+    dm_account_use(ctx, &moved->account);
+    WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+    dm_account_use(ctx, NULL);
+    WORLD_CHECK_EQ(client.ops->count(client.handle)[CHIME_HOTSPOT_WRONG], 1);
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void a_wrong_speculation_takes_two_round_trips(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    struct world_pairs pairs;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, 8));
+    dm_fabric_measure(world.fabric);
+    struct moved moved = {.world = &world};
+    world_do(&world, 0, moved_entry, &moved);
+    assert_int_equal(moved.account.round_trips, 2);
+    world_close(&world);
+}
+
+static void a_quiet_write_takes_three_round_trips_and_four_for_the_largest_key(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.update.trips[3] + quiet.update.trips[4], QUIET_SAMPLES);
+    assert_true(quiet.update.trips[4] <= quiet.wrong);
+    assert_int_equal(quiet.hot_update.trips[3], QUIET_SAMPLES);
+    const struct kind *writes[] = {&quiet.insert, &quiet.remove};
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned all = 0;
+        for (unsigned t = 0; t < 8; t++) {
+            all += writes[i]->trips[t];
+        }
+        assert_int_equal(writes[i]->trips[3] + writes[i]->trips[4], all);
+        assert_true(writes[i]->trips[4] < all / 4);
+        assert_int_equal(writes[i]->account.verbs[DM_VERB_MASKED_CAS], all);
+    }
+    assert_int_equal(quiet.insert.trips[4] + quiet.remove.trips[4], quiet.largest_read);
+    /* Lock, a hop range, entries and unlock: nothing near a leaf of 1317 bytes. */
+    assert_true(quiet.hot_update.account.bytes_written <= (20 + 8 + 40) * QUIET_SAMPLES);
+    assert_true(quiet.hot_update.account.bytes_read <= 40 * QUIET_SAMPLES);
+}
+
+static void a_bitmap_read_apart_costs_an_insert_a_round_trip(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    config.params[0] = (struct dm_setting){"vacancy", "read"};
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.insert.trips[3], 0);
+    assert_true(quiet.insert.trips[4] > quiet.insert.trips[5]);
+}
+
+static void metadata_without_copies_costs_a_read(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    config.params[0] = (struct dm_setting){"replicate", "off"};
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_true(quiet.absent.account.verbs[DM_VERB_READ] > QUIET_SAMPLES * 19 / 10);
+    assert_int_equal(quiet.absent.trips[1], QUIET_SAMPLES);
+}
+
+static void without_a_cache_every_inner_level_costs_a_read(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    config.cache_bytes = 0;
+    struct quiet quiet;
+    struct ix_report report = quiet_run(&config, &quiet);
+    assert_true(report.height >= 3);
+    assert_int_equal(quiet.absent.trips[report.height], QUIET_SAMPLES);
+    assert_int_equal(quiet.cached, 0);
+}
+
+static void a_quiet_scan_within_one_parent_is_one_round_trip(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.scan.account.round_trips, 1);
+    assert_int_equal(quiet.scan.account.doorbells, 1);
+}
+
+/* ---- merges ---------------------------------------------------------------------------------------------------------
+ */
+
+static int emptying_entry(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    uint64_t keys[4];
+    uint64_t values[4];
+    uint32_t found;
+    for (uint64_t i = 0; i < QUIET_KEYS; i += 2) {
+        if (i % 1000 != 0) {
+            WORLD_CHECK_EQ(ix_remove(&client, world_key(i, QUIET_KEYS)), 0);
+        }
+    }
+    WORLD_CHECK_EQ(ix_scan(&client, 0, 4, keys, values, &found), 0);
+    WORLD_CHECK_EQ(found, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        WORLD_CHECK_EQ(keys[i], world_key(1000 * i, QUIET_KEYS));
+    }
+    WORLD_CHECK(client.ops->count(client.handle)[CHIME_LEAF_MERGE] > 100);
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void leaves_that_deletes_empty_are_merged_away(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    struct world_pairs pairs;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, 8));
+    uint64_t before = world_verify(&world).leaves;
+    world_do(&world, 0, emptying_entry, &world);
+    struct ix_report report = world_verify(&world);
+    assert_int_equal(report.keys, QUIET_KEYS / 1000);
+    assert_true(report.leaves < before / 4);
+    world_close(&world);
+}
+
+/* ---- techniques off, events, wrong variants -------------------------------------------------------------------------
+ */
+
+static struct world_config steady_config(uint64_t seed) {
+    struct world_config config = sim_config();
+    config.tiny = true;
+    config.cns = 2;
+    config.mns = 1 + (unsigned)(seed % 3);
+    config.cache_bytes = seed % 4 == 0 ? 2500 : 1 << 20;
+    config.seed = seed;
+    return config;
+}
+
+static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **state) {
+    (void)state;
+    static const struct dm_setting off[] = {
+        {"local_locks", "off"},   {"speculative", "off"}, {"vacancy", "read"},    {"vacancy", "none"},
+        {"replicate", "off"},     {"merge", "off"},       {"cache_levels", "0"},  {"cache_levels", "1"},
+        {"validation", "fences"}, {"fill", "1"},          {"hotspot_share", "1"}, {"hotspot_bytes", "300"},
+        {"span", "13"},
+    };
+    for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+        struct world_config config = steady_config(i);
+        config.params[0] = off[i];
+        assert_int_equal(steady_run(config, 300).violations, 0);
+    }
+}
+
+static void every_declared_event_happens_in_a_small_crowd(void **state) {
+    (void)state;
+    uint64_t counts[CHIME_COUNTER_COUNT] = {0};
+    for (uint64_t seed = 0; seed < 48; seed++) {
+        struct world_config config = steady_config(seed);
+        config.value_bytes = seed % 2 ? 8 : 24;
+        config.tiny = false;
+        config.params[0] = (struct dm_setting){"span", seed % 3 ? "8" : "4"};
+        config.params[1] = (struct dm_setting){"neighbourhood", seed % 3 ? "4" : "2"};
+        struct steady_result result = steady_run(config, 300);
+        assert_int_equal(result.violations, 0);
+        for (unsigned c = 0; c < CHIME_COUNTER_COUNT; c++) {
+            counts[c] += result.counts[c];
+        }
+    }
+    for (unsigned c = 0; c < CHIME_COUNTER_COUNT; c++) {
+        /* Every fourth key of this crowd stays for good, so its leaves never run empty: check sees merges. */
+        bool merges = c == CHIME_LEAF_MERGE || c == CHIME_DEAD_LEAF;
+        if (!merges && ix_ops_chime.rare_events >> c & 1 && counts[c] == 0) {
+            fail_msg("event %s never happened", ix_ops_chime.counters[c]);
+        }
+    }
+}
+
+/* Seeds until the variant is caught; 0: not within `seeds`. */
+static uint64_t caught_after(const char *name, const char *value, uint64_t seeds) {
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct world_config config = steady_config(seed);
+        config.params[0] = (struct dm_setting){name, value};
+        if (steady_run(config, 300).violations > 0) {
+            print_message("%s=%s: caught at seed %u\n", name, value, (unsigned)seed);
+            return seed;
+        }
+    }
+    return 0;
+}
+
+static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state) {
+    (void)state;
+    assert_int_equal(caught_after("bitmap_check", "on", 100), 0);
+    assert_int_not_equal(caught_after("bitmap_check", "off", 100), 0);
+    assert_int_not_equal(caught_after("unlock", "before", 20), 0);
+    assert_int_not_equal(caught_after("validation", "none", 20), 0);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------------------------------
+ */
+
+static int check_of(uint32_t value_bytes, const char *name, const char *value, struct dm_err *err) {
+    struct chime_params params;
+    struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1};
+    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = &topology};
+    dm_opt_defaults(ix_ops_chime.params, &params);
+    int rc = dm_opt_set(ix_ops_chime.params, &params, name, value, err);
+    return rc < 0 ? rc : ix_ops_chime.check(&params, &shape, err);
+}
+
+static void impossible_shapes_are_refused_with_the_limit(void **state) {
+    (void)state;
+    struct dm_err err = {0};
+    assert_int_equal(check_of(8, "span", "64", &err), 0);
+    assert_int_equal(check_of(1024, "span", "64", &err), 0);
+    assert_int_equal(check_of(1025, "span", "64", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "1 to 1024"));
+    assert_int_equal(check_of(1024, "span", "256", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "values may have up to 491 bytes"));
+    assert_int_equal(check_of(491, "span", "256", &err), 0);
+    assert_int_equal(check_of(492, "span", "256", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(8, "span", "0", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(8, "span", "4", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "neighbourhood of 8"));
+    assert_int_equal(check_of(8, "neighbourhood", "17", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(8, "hotspot_bytes", "1000001", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "whole cache"));
+    assert_int_equal(check_of(8, "hotspot_bytes", "1000000", &err), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_quiet_get_is_one_round_trip_of_under_200_bytes),
+        cmocka_unit_test(a_hotspot_hit_reads_one_entry_and_a_wrong_one_costs_a_round_trip),
+        cmocka_unit_test(a_wrong_speculation_takes_two_round_trips),
+        cmocka_unit_test(a_quiet_write_takes_three_round_trips_and_four_for_the_largest_key),
+        cmocka_unit_test(a_bitmap_read_apart_costs_an_insert_a_round_trip),
+        cmocka_unit_test(metadata_without_copies_costs_a_read),
+        cmocka_unit_test(without_a_cache_every_inner_level_costs_a_read),
+        cmocka_unit_test(a_quiet_scan_within_one_parent_is_one_round_trip),
+        cmocka_unit_test(leaves_that_deletes_empty_are_merged_away),
+        cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
+        cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
+        cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
+        cmocka_unit_test(impossible_shapes_are_refused_with_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
