@@ -17,8 +17,10 @@ void wl_ack_init(struct wl_ack *ack, uint64_t start) {
 }
 
 int wl_ack_next(struct wl_ack *ack, uint64_t *number) {
-    /* Between this test and the increment other threads may take numbers too: the slack is for them. */
-    if (atomic_load_explicit(&ack->next, memory_order_relaxed) - wl_ack_newest(ack) > WL_ACK_WINDOW - WL_ACK_SLACK) {
+    /* The limit first: read the other way round it may have passed the number, and the difference would wrap. Between
+     * this test and the increment other threads may take numbers too: the slack is for them. */
+    uint64_t newest = wl_ack_newest(ack);
+    if (atomic_load(&ack->next) - newest > WL_ACK_WINDOW - WL_ACK_SLACK) {
         return DM_ERR_RETRY_LIMIT;
     }
     *number = atomic_fetch_add_explicit(&ack->next, 1, memory_order_relaxed);
