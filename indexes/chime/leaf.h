@@ -16,6 +16,7 @@
 #ifndef DM_INDEXES_CHIME_LEAF_H
 #define DM_INDEXES_CHIME_LEAF_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static inline unsigned chime_distance(const struct chime_layout *layout, unsigne
 }
 
 static inline uint32_t chime_entry_offset(const struct chime_layout *layout, unsigned i) {
+    assert(layout->hood > 0);
     uint32_t metas = layout->replicate ? i / layout->hood + 1 : 1;
     return metas * layout->meta_bytes + i * layout->entry_bytes;
 }
@@ -150,6 +152,7 @@ static inline unsigned chime_group_of(const struct chime_layout *layout, unsigne
 }
 /* The first entry of a group; of the one behind the last: the span. */
 static inline unsigned chime_group_begin(const struct chime_layout *layout, unsigned group) {
+    assert(layout->vacancy_bits > 0);
     return (group * layout->span + layout->vacancy_bits - 1) / layout->vacancy_bits;
 }
 static inline bool chime_word_full(const struct chime_layout *layout, uint64_t word, unsigned group) {
