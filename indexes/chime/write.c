@@ -160,7 +160,8 @@ int chime_insert(void *handle, uint64_t key, const void *value) {
 
 /* Locks the leaf of a key that is there, with its entry loaded at *at, and the neighbourhood unless `speculate` found
  * it. DM_NOT_FOUND, IX_TREE_AGAIN and failures without the lock. */
-static int present_lock(struct chime_client *client, uint64_t key, bool speculate, uint32_t *attempts, unsigned *at) {
+static int present_lock_once(struct chime_client *client, uint64_t key, bool speculate, uint32_t *attempts,
+                             unsigned *at) {
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_lock *lock = &client->leaf_lock;
     int rc = leaf_lock(client, key, attempts);
@@ -187,16 +188,22 @@ static int present_lock(struct chime_client *client, uint64_t key, bool speculat
     return verdict == CHIME_COVERS ? leave(client, DM_NOT_FOUND) : leave_misled(client, verdict, attempts);
 }
 
-int chime_update(void *handle, uint64_t key, const void *value) {
-    struct chime_client *client = handle;
-    const struct chime_layout *layout = &client->cn->layout;
+/* The same until it is decided: 0 with the lock, DM_NOT_FOUND or a failure without. */
+static int present_lock(struct chime_client *client, uint64_t key, bool speculate, unsigned *at) {
     uint32_t attempts = 0;
-    unsigned at = 0;
     int rc;
     dm_charge(client->ctx, DM_WORK_HASH, 1);
     do {
-        rc = present_lock(client, key, true, &attempts, &at);
+        rc = present_lock_once(client, key, speculate, &attempts, at);
     } while (rc == IX_TREE_AGAIN);
+    return rc;
+}
+
+int chime_update(void *handle, uint64_t key, const void *value) {
+    struct chime_client *client = handle;
+    const struct chime_layout *layout = &client->cn->layout;
+    unsigned at = 0;
+    int rc = present_lock(client, key, true, &at);
     if (rc != 0) {
         return rc;
     }
@@ -233,13 +240,8 @@ static int word_without(struct chime_client *client, unsigned at, uint64_t *word
 int chime_remove(void *handle, uint64_t key) {
     struct chime_client *client = handle;
     const struct chime_layout *layout = &client->cn->layout;
-    uint32_t attempts = 0;
     unsigned at = 0;
-    int rc;
-    dm_charge(client->ctx, DM_WORK_HASH, 1);
-    do {
-        rc = present_lock(client, key, false, &attempts, &at);
-    } while (rc == IX_TREE_AGAIN);
+    int rc = present_lock(client, key, false, &at);
     if (rc != 0) {
         return rc;
     }
