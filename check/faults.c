@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What goes wrong on purpose: drawing it, telling the fabric, and who is to survive it.
+ * What goes wrong on purpose: drawing it, telling the fabric.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "check/world.h"
-
-static const char *const survivors[] = {
-#define CK_SURVIVOR(index, why) #index,
-#include "check/survivors.def"
-#undef CK_SURVIVOR
-    NULL,
-};
-
-bool ck_survives(const struct ix_ops *index) {
-    const char *const *name = survivors;
-    while (*name && strcmp(*name, index->name) != 0) {
-        name++;
-    }
-    return *name != NULL;
-}
 
 static bool chance(struct dm_prng *prng, unsigned percent) {
     return dm_prng_below(prng, 100) < percent;

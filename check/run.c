@@ -379,7 +379,7 @@ static void faults_prepare(struct run *run) {
         unsigned number = actor_number(run, fault->client);
         if (run->part->faults[i] && (number < run->actor_count || fault->kind == CK_VERBS_LATE)) {
             at += ck_fault_rule(fault, number, run->rules + at, sizeof(run->rules) - at);
-            bool stops = fault->kind == CK_CLIENT_STOPS && !ck_survives(world->index);
+            bool stops = fault->kind == CK_CLIENT_STOPS && !(world->index->caps & IX_CAP_CLIENT_STOP);
             run->result->history.may_starve = run->result->history.may_starve || stops;
         }
     }

@@ -9,13 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct ck_wrong ck_wrongs[] = {
-#define CK_WRONG(index, param, value, seeds, why) {#index, #param, #value, seeds, why},
-#include "check/wrong.def"
-#undef CK_WRONG
-    {.index = NULL},
-};
-
 enum {
     MN_BYTES = 32 << 20,
     RETRY_LIMIT = 20000,
@@ -65,9 +58,8 @@ static void topology_draw(struct ck_world *world) {
 /* ---- parameters of the index ------------------------------------------------------------------------------------ */
 
 static bool is_wrong(const struct ck_world *world, const char *param, const char *value) {
-    for (const struct ck_wrong *wrong = ck_wrongs; wrong->index; wrong++) {
-        if (strcmp(wrong->index, world->index->name) == 0 && strcmp(wrong->param, param) == 0 &&
-            strcmp(wrong->value, value) == 0) {
+    for (const struct ix_wrong *wrong = world->index->wrong; wrong && wrong->param; wrong++) {
+        if (strcmp(wrong->param, param) == 0 && strcmp(wrong->value, value) == 0) {
             return true;
         }
     }

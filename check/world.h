@@ -109,9 +109,6 @@ void ck_faults_draw(struct ck_world *world);
 size_t ck_fault_rule(const struct ck_world_fault *fault, unsigned client, char *text, size_t capacity);
 const char *ck_fault_text(const struct ck_world_fault *fault, char *text, size_t capacity); /* for people; text */
 
-/* Does the index claim to go on when a client has stopped for good inside an operation? */
-bool ck_survives(const struct ix_ops *index);
-
 /* The number of the value that step i writes, and of the value that key i is loaded with. */
 static inline uint64_t ck_step_value(size_t step) {
     return CK_KEYS_MAX + 1 + step;
@@ -122,13 +119,5 @@ static inline uint64_t ck_loaded_value(size_t key) {
 
 /* One line for people: "3 clients on 2 CNs, 1 MN, 12 keys, values of 8 bytes, node_bytes=192 ...". Returns text. */
 const char *ck_world_text(const struct ck_world *world, char *text, size_t capacity);
-
-/* A line of wrong.def. */
-struct ck_wrong {
-    const char *index, *param, *value;
-    unsigned seeds;
-    const char *why;
-};
-extern const struct ck_wrong ck_wrongs[]; /* ends with a NULL index */
 
 #endif

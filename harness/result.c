@@ -84,6 +84,25 @@ static json_t *histogram_string(const struct dm_hist *hist) {
     return string;
 }
 
+/* Mean ns an operation by phase, of those that took time; NULL if there are none. */
+static json_t *phases_object(const struct dm_account *account, uint64_t count) {
+    static const char *const names[DM_PHASE_COUNT] = {
+#define X(name, text) text,
+        DM_PHASES(X)
+#undef X
+    };
+    json_t *object = NULL;
+    for (int i = 0; i < DM_PHASE_COUNT; i++) {
+        if (account->phase_ns[i] > 0) {
+            object = object ? object : json_object();
+            if (!put(object, names[i], real(ratio(account->phase_ns[i], count)))) {
+                break;
+            }
+        }
+    }
+    return object;
+}
+
 static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats) {
     const struct dm_account *account = &stats->account;
     uint64_t count = stats->count;
@@ -100,6 +119,8 @@ static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats) 
                     put(object, "retries_mean", retries_object(account, count)) &&
                     put(object, "outcomes", outcomes_object(stats)) &&
                     put(object, "histogram", histogram_string(&stats->latency_ns));
+    json_t *phases = phases_object(account, count);
+    is_whole = is_whole && (!phases || put(object, "phases_ns_mean", phases));
     if (is_whole && stats->service_ns.count > 0) {
         is_whole = put(object, "service_ns", latency_object(&stats->service_ns));
     }

@@ -31,6 +31,7 @@ enum ix_cap {
     IX_CAP_SERVERS = 1 << 3,      /* needs index servers */
     IX_CAP_SERVER_FAULT = 1 << 4, /* survives the failure of an index server */
     IX_CAP_NO_DATA = 1 << 5,      /* keeps nothing: only measures the harness (null) */
+    IX_CAP_CLIENT_STOP = 1 << 6,  /* goes on when a client stops for good inside an operation */
 };
 
 /* What an instance is made for. */
@@ -50,8 +51,19 @@ struct ix_pairs {
     void *arg;
 };
 
-/* What verify found; `broken` is 0 when the structure is whole. */
+/* A parameter value that is known to be wrong, kept to prove that `dmbench check` can fail: worlds never draw it, and
+ * when it is asked for it must be found within that many seeds. */
+struct ix_wrong {
+    const char *param, *value;
+    unsigned seeds;
+    const char *why; /* what goes wrong, in a few words */
+};
+
+/* What verify found; `broken` is 0 when the structure is whole. `interrupted` is set by the caller: a client has
+ * stopped for good inside an operation, so what one unfinished operation leaves behind (a held lock, a node without its
+ * parent's pointer) is no breakage. verify keeps it and sets everything else. */
 struct ix_report {
+    bool interrupted;
     uint64_t keys, leaves, inner_nodes;
     unsigned height;  /* levels including the leaves; 0 where it means nothing */
     double leaf_fill; /* entries used over entries there are */
@@ -70,8 +82,9 @@ struct ix_ops {
 
     const struct dm_opt *params; /* rows over params_bytes of values; shown, validated, swept, stored in results */
     size_t params_bytes;
-    const char *const *counters; /* names of the index's own counters, NULL-terminated; see ix_count */
-    unsigned rare_events;        /* bit i: counter i is an event that `check` must see happen */
+    const char *const *counters;  /* names of the index's own counters, NULL-terminated; see ix_count */
+    unsigned rare_events;         /* bit i: counter i is an event that `check` must see happen */
+    const struct ix_wrong *wrong; /* ends with a NULL param; NULL if there are none */
 
     /* Refuses parameters and shapes that cannot work, naming the limit. Required. */
     int (*check)(const void *params, const struct ix_shape *shape, struct dm_err *err);

@@ -135,6 +135,11 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
 int dm_spawn_background(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg),
                         void *arg);
 
+/* A memory node or index server may fail and come back, with its DRAM zeroed and the contexts that it ran gone: their
+ * waits have returned DM_ERR_STOPPED. `entry` then runs there as a background context, each time, before any call is
+ * served again. One a node; set-up phase only. DM_EXISTS if there is one. */
+int dm_on_restart(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg), void *arg);
+
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 /* What allocated bytes are for; results report bytes by kind. */
@@ -255,6 +260,28 @@ enum dm_retry {
 int dm_retry(struct dm_ctx *ctx, enum dm_retry cause, uint32_t *attempts);
 
 /* Round trips, verbs, bytes, doorbells and calls are counted below the contract; no index counts them. */
+
+/* What an operation spends its time on. An operation begins and ends in `other`. */
+#define DM_PHASES(X)                                                                                                   \
+    X(DM_PHASE_OTHER, "other")                                                                                         \
+    X(DM_PHASE_INDEX, "index") /* finding the place, and changing the structure */                                     \
+    X(DM_PHASE_VALUE, "value") /* reading or writing values kept apart from the index */                               \
+    X(DM_PHASE_LOCK, "lock")   /* taking a remote lock */                                                              \
+    X(DM_PHASE_CALL, "call")   /* a call, without what of it is told apart */                                          \
+    X(DM_PHASE_QUEUE, "queue") /* waiting for a server's worker */                                                     \
+    X(DM_PHASE_LOG, "log")     /* writing and shipping a log */
+enum dm_phase {
+#define X(name, text) name,
+    DM_PHASES(X)
+#undef X
+        DM_PHASE_COUNT,
+};
+
+/* The time of this context counts to `phase` from now on. Returns the phase before, to go back to. */
+enum dm_phase dm_phase(struct dm_ctx *ctx, enum dm_phase phase);
+
+/* ns of what counted to `from` were spent on `to`: for times that a server tells in its response. */
+void dm_phase_move(struct dm_ctx *ctx, enum dm_phase from, enum dm_phase to, uint64_t ns);
 
 /* ---- where am I ------------------------------------------------------------------------------------------------- */
 

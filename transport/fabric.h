@@ -116,9 +116,11 @@ struct dm_account {
     uint64_t cas_failures;
     uint64_t masked_emulated; /* masked atomics done by plain CAS */
     uint64_t retries[DM_RETRY_COUNT];
+    uint64_t phase_ns[DM_PHASE_COUNT]; /* by dm_phase; nothing for `other`, which is the rest of the operation */
 };
 
-/* Counts of this context go to `account` from now on; NULL: nowhere. The caller keeps the account alive. */
+/* Counts of this context go to `account` from now on; NULL: nowhere. The caller keeps the account alive, and has called
+ * dm_phase(ctx, DM_PHASE_OTHER) before. */
 void dm_account_use(struct dm_ctx *ctx, struct dm_account *account);
 void dm_account_add(struct dm_account *into, const struct dm_account *from);
 

@@ -279,6 +279,13 @@ static const uint64_t *count(const void *handle) {
     return client->counts;
 }
 
+static const struct ix_wrong wrong_values[] = {
+    {"bitmap_check", "off", 4000, "a reader that sees half of a hop misses the key that moved"},
+    {"unlock", "before", 200, "the next writer reads entries that are still being written, and writes them back"},
+    {"validation", "none", 200, "a reader with an old parent misses keys that a split has moved"},
+    {.param = NULL},
+};
+
 const struct ix_ops ix_ops_chime = {
     .name = "chime",
     .summary = "B-link tree whose leaves are hopscotch hash tables; reads a neighbourhood or an entry, not a leaf",
@@ -290,6 +297,7 @@ const struct ix_ops ix_ops_chime = {
     .params_bytes = sizeof(struct chime_params),
     .counters = counter_names,
     .rare_events = RARE_EVENTS,
+    .wrong = wrong_values,
     .check = check,
     .memory_needed = memory_needed,
     .format = format,

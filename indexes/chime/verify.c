@@ -127,7 +127,7 @@ static int leaves_walk(struct audit *audit) {
 int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct chime_cn *cn = handle;
     const struct chime_layout *layout = &cn->layout;
-    *report = (struct ix_report){0};
+    *report = (struct ix_report){.interrupted = report->interrupted};
     struct audit audit = {.cn = cn, .interrupted = atomic_load_explicit(&cn->tree.interrupted, memory_order_relaxed)};
     audit.walk =
         (struct ix_walk){.cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .lock_word = lock_word};

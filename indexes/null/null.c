@@ -200,7 +200,7 @@ static int verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct
     (void)cn;
     (void)ctx;
     (void)err;
-    *report = (struct ix_report){0};
+    *report = (struct ix_report){.interrupted = report->interrupted};
     return 0;
 }
 

@@ -287,6 +287,13 @@ static const uint64_t *count(const void *handle) {
     return client->counts;
 }
 
+static const struct ix_wrong wrong_values[] = {
+    {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},
+    {"versions", "none", 20, "a read mixes two writes of one node"},
+    {"torn", "absent", 40, "an entry that is being written is taken as not there"},
+    {.param = NULL},
+};
+
 const struct ix_ops ix_ops_sherman = {
     .name = "sherman",
     .summary = "B-link tree with on-chip hierarchical locks and versioned lines; one-sided verbs only",
@@ -297,6 +304,7 @@ const struct ix_ops ix_ops_sherman = {
     .params_bytes = sizeof(struct sherman_params),
     .counters = counter_names,
     .rare_events = RARE_EVENTS,
+    .wrong = wrong_values,
     .check = check,
     .memory_needed = memory_needed,
     .format = format,

@@ -45,7 +45,7 @@ static dm_addr lock_word(void *owner, dm_addr node) {
 
 int sherman_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct sherman_cn *cn = handle;
-    *report = (struct ix_report){0};
+    *report = (struct ix_report){.interrupted = report->interrupted};
     struct audit audit = {.cn = cn, .order = calloc(cn->layout.leaf_cap, sizeof(*audit.order))};
     struct ix_walk walk = {
         .cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .lock_word = lock_word, .leaf = leaf_check};

@@ -56,15 +56,18 @@ static void every_index_passes_and_its_rare_events_happen(void **state) {
 
 static void every_value_known_to_be_wrong_is_found_within_its_seeds(void **state) {
     (void)state;
-    for (const struct ck_wrong *wrong = ck_wrongs; wrong->index; wrong++) {
-        const struct dm_setting setting = {wrong->param, wrong->value};
-        struct ck_summary summary = run(ix_find(wrong->index), &setting, wrong->seeds);
-        if (!summary.has_failed) {
-            fail_msg("%s with %s=%s: nothing found in %u seeds, though %s", wrong->index, wrong->param, wrong->value,
-                     wrong->seeds, wrong->why);
+    for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
+        const char *name = (*ops)->name;
+        for (const struct ix_wrong *wrong = (*ops)->wrong; wrong && wrong->param; wrong++) {
+            const struct dm_setting setting = {wrong->param, wrong->value};
+            struct ck_summary summary = run(*ops, &setting, wrong->seeds);
+            if (!summary.has_failed) {
+                fail_msg("%s with %s=%s: nothing found in %u seeds, though %s", name, wrong->param, wrong->value,
+                         wrong->seeds, wrong->why);
+            }
+            print_message("%s %s=%s: seed %llu: %s\n", name, wrong->param, wrong->value,
+                          (unsigned long long)summary.failed_seed, ck_fault_names[summary.verdict.fault]);
         }
-        print_message("%s %s=%s: seed %llu: %s\n", wrong->index, wrong->param, wrong->value,
-                      (unsigned long long)summary.failed_seed, ck_fault_names[summary.verdict.fault]);
     }
 }
 

@@ -298,6 +298,25 @@ int dm_retry(struct dm_ctx *ctx, enum dm_retry cause, uint32_t *attempts) {
     return ++*attempts >= ctx->fabric->config.retry_limit ? DM_ERR_RETRY_LIMIT : 0;
 }
 
+enum dm_phase dm_phase(struct dm_ctx *ctx, enum dm_phase phase) {
+    enum dm_phase before = ctx->phase;
+    if (before != phase) {
+        uint64_t now = ctx->ops->now(ctx);
+        if (before != DM_PHASE_OTHER) {
+            ctx->account->phase_ns[before] += now - ctx->phase_since_ns;
+        }
+        ctx->phase = phase;
+        ctx->phase_since_ns = now;
+    }
+    return before;
+}
+
+void dm_phase_move(struct dm_ctx *ctx, enum dm_phase from, enum dm_phase to, uint64_t ns) {
+    /* Modulo 2^64: what counts to `from` may be added only when its phase ends. */
+    ctx->account->phase_ns[from] -= from != DM_PHASE_OTHER ? ns : 0;
+    ctx->account->phase_ns[to] += to != DM_PHASE_OTHER ? ns : 0;
+}
+
 void dm_account_use(struct dm_ctx *ctx, struct dm_account *account) {
     ctx->account = account ? account : &ctx->nowhere;
 }

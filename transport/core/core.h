@@ -43,6 +43,8 @@ struct dm_ctx {
     unsigned node;
     uint32_t id;
     struct dm_account *account; /* never NULL: `nowhere` when nobody counts */
+    enum dm_phase phase;
+    uint64_t phase_since_ns; /* unless the phase is `other` */
     struct dm_verb *batch;
     uint32_t batch_count, batch_capacity;
     int batch_error;   /* found while posting; reported by the commit */
@@ -89,6 +91,8 @@ struct dm_node_state {
     unsigned thread_count;
     struct dm_thread **threads;
     struct dm_method methods[DM_METHOD_MAX + 1];
+    void (*restart)(struct dm_ctx *ctx, void *arg); /* see dm_on_restart; may be NULL */
+    void *restart_arg;
     uint64_t bytes;             /* DRAM */
     _Atomic uint64_t allocated; /* bump offset of chunks */
     _Atomic uint32_t chip_allocated;

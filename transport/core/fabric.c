@@ -423,6 +423,19 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
     return rc;
 }
 
+int dm_on_restart(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg), void *arg) {
+    if (node >= fabric->topology.mns + fabric->topology.servers || fabric->measuring) {
+        return DM_ERR_INVALID;
+    }
+    struct dm_node_state *state = &fabric->nodes[node];
+    if (state->restart) {
+        return DM_EXISTS;
+    }
+    state->restart = entry;
+    state->restart_arg = arg;
+    return 0;
+}
+
 void dm_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units) {
     ctx->ops->charge(ctx, work, units);
 }

@@ -46,29 +46,34 @@ static bool has_value(const struct ck_world *in, const char *param, const char *
     char text[64];
     const struct dm_opt *row = dm_opt_find(in->index->params, param);
     dm_opt_format(row, in->params, text, sizeof(text));
-    if (row->type == DM_OPT_BOOL) { /* wrong.def says on and off */
+    if (row->type == DM_OPT_BOOL) { /* tables of wrong values say on and off */
         value = strcmp(value, "on") == 0 ? "true" : "false";
     }
     return strcmp(text, value) == 0;
 }
 
+static void value_is_drawn_only_when_asked_for(const struct ix_ops *index, const struct ix_wrong *wrong) {
+    struct ck_request request = {.index = index, .transport = "sim"};
+    const struct dm_setting asked = {wrong->param, wrong->value};
+    assert_non_null(dm_opt_find(index->params, wrong->param));
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        draw(&request, seed, &world);
+        assert_false(has_value(&world, wrong->param, wrong->value));
+        ck_world_fini(&world);
+    }
+    request.params = &asked;
+    request.param_count = 1;
+    draw(&request, 1, &world);
+    assert_true(has_value(&world, wrong->param, wrong->value));
+    ck_world_fini(&world);
+}
+
 static void values_known_to_be_wrong_are_drawn_only_when_asked_for(void **state) {
     (void)state;
-    for (const struct ck_wrong *wrong = ck_wrongs; wrong->index; wrong++) {
-        struct ck_request request = {.index = ix_find(wrong->index), .transport = "sim"};
-        const struct dm_setting asked = {wrong->param, wrong->value};
-        assert_non_null(request.index);
-        assert_non_null(dm_opt_find(request.index->params, wrong->param));
-        for (uint64_t seed = 1; seed <= 200; seed++) {
-            draw(&request, seed, &world);
-            assert_false(has_value(&world, wrong->param, wrong->value));
-            ck_world_fini(&world);
+    for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
+        for (const struct ix_wrong *wrong = (*ops)->wrong; wrong && wrong->param; wrong++) {
+            value_is_drawn_only_when_asked_for(*ops, wrong);
         }
-        request.params = &asked;
-        request.param_count = 1;
-        draw(&request, 1, &world);
-        assert_true(has_value(&world, wrong->param, wrong->value));
-        ck_world_fini(&world);
     }
 }
 
