@@ -498,44 +498,62 @@ static uint64_t keys_found(const struct run *run) {
     return found;
 }
 
-/* Behind a client that has stopped for good: what the others were told, and what can still be read. */
+/* What verify says, as a verdict. */
+static struct ck_verdict structure_judge(struct run *run) {
+    struct ck_verdict verdict = {.fault = CK_RIGHT, .op = CK_NO_OP};
+    struct dm_err walk = {0};
+    run->report = (struct ix_report){.interrupted = run->result->history.may_starve};
+    int rc = set_up(run, 0, verify_entry, run, "verify", &walk);
+    uint64_t found = keys_found(run);
+    if (rc < 0) {
+        verdict.fault = CK_BROKEN;
+        snprintf(verdict.text, sizeof(verdict.text), "%.280s", walk.text);
+    } else if (run->report.broken > 0) {
+        verdict.fault = CK_BROKEN;
+        snprintf(verdict.text, sizeof(verdict.text), "verify: %llu problems, the first: %.200s",
+                 (unsigned long long)run->report.broken, run->report.first_problem);
+    } else if (run->report.keys != found) {
+        verdict.fault = CK_BROKEN;
+        snprintf(verdict.text, sizeof(verdict.text), "verify counts %llu keys, but reading every key finds %llu",
+                 (unsigned long long)run->report.keys, (unsigned long long)found);
+    }
+    return verdict;
+}
+
+/* The history first: a wrong answer says more than a broken structure. */
+static int judge(struct run *run, const struct ck_verdict *structure, struct dm_err *err) {
+    history_close(&run->result->history);
+    int rc = ck_judge(&run->result->history, &run->result->verdict);
+    if (rc < 0) {
+        return dm_fail(err, rc, "out of memory");
+    }
+    if (run->result->verdict.fault == CK_RIGHT) {
+        run->result->verdict = *structure;
+    }
+    return 0;
+}
+
+/* Behind a client that has stopped for good inside an operation: what the others were told, and what can still be read.
+ * Where everything can, the structure too. */
 static int judge_starving(struct run *run, bool is_readable, struct dm_err *err) {
+    struct ck_verdict structure = {.fault = CK_RIGHT, .op = CK_NO_OP};
     dm_fabric_setup(run->fabric);
     for (unsigned cn = 0; is_readable && cn < run->world->topology.cns; cn++) {
         is_readable = set_up(run, cn, final_entry, &run->actors[CK_CLIENTS_MAX + cn], "reading", NULL) == 0;
     }
-    history_close(&run->result->history);
-    int rc = ck_judge(&run->result->history, &run->result->verdict);
-    return rc < 0 ? dm_fail(err, rc, "out of memory") : 0;
+    if (is_readable) {
+        structure = structure_judge(run);
+    }
+    return judge(run, &structure, err);
 }
 
 static int look_after(struct run *run, struct dm_err *err) {
-    struct ck_verdict broken = {.fault = CK_RIGHT, .op = CK_NO_OP};
     dm_fabric_setup(run->fabric);
     for (unsigned cn = 0; cn < run->world->topology.cns; cn++) {
         DM_TRY(set_up(run, cn, final_entry, &run->actors[CK_CLIENTS_MAX + cn], "reading everything", err));
     }
-    struct dm_err walk = {0};
-    int rc = set_up(run, 0, verify_entry, run, "verify", &walk);
-    uint64_t found = keys_found(run);
-    if (rc < 0) {
-        broken.fault = CK_BROKEN;
-        snprintf(broken.text, sizeof(broken.text), "%.280s", walk.text);
-    } else if (run->report.broken > 0) {
-        broken.fault = CK_BROKEN;
-        snprintf(broken.text, sizeof(broken.text), "verify: %llu problems, the first: %.200s",
-                 (unsigned long long)run->report.broken, run->report.first_problem);
-    } else if (run->report.keys != found) {
-        broken.fault = CK_BROKEN;
-        snprintf(broken.text, sizeof(broken.text), "verify counts %llu keys, but reading every key finds %llu",
-                 (unsigned long long)run->report.keys, (unsigned long long)found);
-    }
-    history_close(&run->result->history);
-    DM_TRY(ck_judge(&run->result->history, &run->result->verdict));
-    if (run->result->verdict.fault == CK_RIGHT) {
-        run->result->verdict = broken;
-    }
-    return 0;
+    struct ck_verdict structure = structure_judge(run);
+    return judge(run, &structure, err);
 }
 
 static int clients_run(struct run *run, struct dm_err *err) {

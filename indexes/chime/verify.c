@@ -4,8 +4,8 @@
  * and each leaf is checked: versions, all copies of the metadata, keys in range and in their neighbourhood, hop
  * bitmaps, the lock word with vacancies and the largest key.
  *
- * A leaf that no parent knows, and a lock that is held, are legal only if an operation of this compute node was
- * interrupted in the middle.
+ * A leaf that no parent knows, and a lock that is held, are legal only if an operation was interrupted in the middle,
+ * as this compute node knows of its own and the caller says of others.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,7 +128,8 @@ int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     struct chime_cn *cn = handle;
     const struct chime_layout *layout = &cn->layout;
     *report = (struct ix_report){.interrupted = report->interrupted};
-    struct audit audit = {.cn = cn, .interrupted = atomic_load_explicit(&cn->tree.interrupted, memory_order_relaxed)};
+    bool own = atomic_load_explicit(&cn->tree.interrupted, memory_order_relaxed);
+    struct audit audit = {.cn = cn, .interrupted = own || report->interrupted};
     audit.walk =
         (struct ix_walk){.cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .lock_word = lock_word};
     audit.wire = dm_local_alloc(ctx, layout->wire_bytes);

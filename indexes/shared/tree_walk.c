@@ -3,8 +3,8 @@
  * The walk that verify makes; see tree.h. Checked of every level: versions, heads, fences without gap or overlap, order
  * of inner keys, every node known to its parent, what inner nodes know of the child beyond them, locks free.
  *
- * A node that its parent does not know, and a lock that is held, are legal only if an operation of this compute node
- * was interrupted in the middle; then they are not counted as broken.
+ * A node that its parent does not know, and a lock that is held, are legal only if an operation was interrupted in the
+ * middle, as this compute node knows of its own and the caller says of others; then they are not counted as broken.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,6 +20,10 @@ void ix_walk_problem(struct ix_walk *walk, const char *format, ...) {
         vsnprintf(walk->report->first_problem, sizeof(walk->report->first_problem), format, args);
         va_end(args);
     }
+}
+
+static bool is_interrupted(const struct ix_walk *walk) {
+    return walk->report->interrupted || atomic_load_explicit(&walk->cn->interrupted, memory_order_relaxed);
 }
 
 static int children_add(struct ix_tree_children *children, uint64_t low, dm_addr addr) {
@@ -117,7 +121,7 @@ static uint64_t parent_check(struct ix_walk *walk, unsigned level, dm_addr addr,
         }
         return number + 1;
     }
-    if (!atomic_load_explicit(&walk->cn->interrupted, memory_order_relaxed)) {
+    if (!is_interrupted(walk)) {
         ix_walk_problem(walk, "node %016" PRIx64 ", level %u, is not known to its parent", addr.bits, level);
     }
     return number;
@@ -149,7 +153,7 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
             return DM_NOT_FOUND;
         }
         number = parent_check(walk, level, addr, low, number);
-        if (walk->words[slot] != 0 && !atomic_load_explicit(&walk->cn->interrupted, memory_order_relaxed)) {
+        if (walk->words[slot] != 0 && !is_interrupted(walk)) {
             ix_walk_problem(walk, "node %016" PRIx64 ", level %u: locked, the word is %016" PRIx64, addr.bits, level,
                             walk->words[slot]);
         }

@@ -115,12 +115,50 @@ static void a_lost_update_is_shrunk_to_a_few_operations_that_replay(void **state
     ck_world_fini(&world);
 }
 
+static bool has_stop(const struct ck_world *world) {
+    for (size_t i = 0; i < world->fault_count; i++) {
+        if (world->faults[i].kind == CK_CLIENT_STOPS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A world with that fault of the toy, the first from `seed` on in which a client stops for good. */
+static void stopped_world_draw(enum toy_fault fault, uint64_t seed, struct ck_world *world) {
+    const struct dm_setting setting = {"fault", toy_fault_names[fault]};
+    const struct ck_request request = {.index = &toy_index, .transport = "sim", .params = &setting, .param_count = 1};
+    assert_int_equal(ck_world_draw(&request, seed, world, NULL), 0);
+    while (!has_stop(world)) {
+        ck_world_fini(world);
+        assert_int_equal(ck_world_draw(&request, ++seed, world, NULL), 0);
+    }
+}
+
+static void the_structure_is_judged_behind_a_client_that_stopped_too(void **state) {
+    (void)state;
+    static const enum toy_fault faults[] = {TOY_NONE, TOY_BROKEN, TOY_MISCOUNTS};
+    static struct ck_world world;
+    for (size_t i = 0; i < 3; i++) {
+        struct ck_part part;
+        struct ck_result result;
+        stopped_world_draw(faults[i], 1, &world);
+        ck_part_whole(&world, &part);
+        assert_int_equal(ck_run(&world, &part, &result, NULL), 0);
+        assert_true(result.history.may_starve);
+        assert_int_equal(result.verdict.fault, faults[i] == TOY_NONE ? CK_RIGHT : CK_BROKEN);
+        ck_result_fini(&result);
+        ck_world_fini(&world);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_index_passes),
         cmocka_unit_test(each_wrong_index_is_found_for_what_it_is),
         cmocka_unit_test(the_seed_that_is_told_does_not_depend_on_the_number_of_processes),
         cmocka_unit_test(a_lost_update_is_shrunk_to_a_few_operations_that_replay),
+        cmocka_unit_test(the_structure_is_judged_behind_a_client_that_stopped_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
