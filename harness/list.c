@@ -21,9 +21,10 @@ enum { NAMES_MAX = 128, PATH_BYTES = 1024 };
 struct item {
     char name[64];
     char summary[400];
-    const char *paper;           /* NULL where there is none */
-    const struct dm_opt *params; /* NULL where there are none */
-    const char *const *counters; /* NULL where there are none */
+    const char *paper;            /* NULL where there is none */
+    const struct dm_opt *params;  /* NULL where there are none */
+    const char *const *counters;  /* NULL where there are none */
+    const struct ix_wrong *wrong; /* likewise */
 };
 
 struct items {
@@ -49,6 +50,7 @@ static void collect_indexes(struct items *items) {
             item->paper = (*ops)->paper;
             item->params = (*ops)->params;
             item->counters = (*ops)->counters;
+            item->wrong = (*ops)->wrong;
         }
     }
 }
@@ -160,6 +162,14 @@ static json_t *item_to_json(const struct item *item) {
         }
         json_object_set_new(object, "counters", counters);
     }
+    if (item->wrong) {
+        json_t *values = json_array();
+        for (const struct ix_wrong *wrong = item->wrong; wrong->param; wrong++) {
+            json_array_append_new(values, json_pack("{s:s, s:s, s:i, s:s}", "parameter", wrong->param, "value",
+                                                    wrong->value, "seeds", (int)wrong->seeds, "why", wrong->why));
+        }
+        json_object_set_new(object, "known_wrong", values);
+    }
     return object;
 }
 
@@ -196,6 +206,12 @@ static void item_print(const struct kind *kind, const struct item *item) {
             printf(" %s", *name);
         }
         printf("\n");
+    }
+    if (item->wrong) {
+        printf("Known to be wrong, for `dmbench check` to find:\n");
+        for (const struct ix_wrong *wrong = item->wrong; wrong->param; wrong++) {
+            printf("  %s=%s: %s\n", wrong->param, wrong->value, wrong->why);
+        }
     }
 }
 
