@@ -89,8 +89,8 @@ static int word_acquire(struct dm_ctx *ctx, struct ix_lock *lock, uint64_t *old,
     }
 }
 
-int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, uint64_t *old, uint32_t *attempts,
-                    struct ix_lock *lock) {
+static int lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, uint64_t *old, uint32_t *attempts,
+                        struct ix_lock *lock) {
     *lock = (struct ix_lock){
         .word = ix_locks_word(locks, node),
         .owner = (uint64_t)dm_node(ctx) << 32 | dm_ctx_id(ctx),
@@ -118,6 +118,14 @@ int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, ui
     if (rc < 0) {
         dm_mutex_unlock(ctx, &slot->mutex);
     }
+    return rc;
+}
+
+int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, uint64_t *old, uint32_t *attempts,
+                    struct ix_lock *lock) {
+    enum dm_phase before = dm_phase(ctx, DM_PHASE_LOCK);
+    int rc = lock_acquire(ctx, locks, node, old, attempts, lock);
+    dm_phase(ctx, before);
     return rc;
 }
 
