@@ -33,6 +33,7 @@ struct record {
     enum ck_fault fault;
     uint64_t operations;
     uint64_t counters[CK_COUNTERS_MAX];
+    struct ix_rdwc_counts shared;
     char text[400];
 };
 static_assert(sizeof(struct record) <= PIPE_BUF, "a record must be written at once");
@@ -85,6 +86,7 @@ static void seed_run(struct worker *worker, uint64_t seed, struct record *record
         record->fault = result.verdict.fault;
         record->operations = result.history.op_count;
         memcpy(record->counters, result.counters, sizeof(record->counters));
+        record->shared = result.shared;
         snprintf(record->text, sizeof(record->text), "%s", result.verdict.text);
     }
     if (record->rc < 0 || record->fault != CK_RIGHT) {
@@ -126,6 +128,9 @@ static void record_add(struct totals *totals, const struct record *record) {
     for (size_t i = 0; i < CK_COUNTERS_MAX; i++) {
         summary->counters[i] += record->counters[i];
     }
+    summary->shared.shared_gets += record->shared.shared_gets;
+    summary->shared.shared_updates += record->shared.shared_updates;
+    summary->shared.bypassed += record->shared.bypassed;
     if (record->fault != CK_RIGHT && (!summary->has_failed || record->seed < summary->failed_seed)) {
         summary->has_failed = true;
         summary->failed_seed = record->seed;

@@ -22,6 +22,7 @@ struct ck_summary {
     uint64_t seeds;      /* that were run and judged */
     uint64_t operations; /* in their histories */
     uint64_t counters[CK_COUNTERS_MAX];
+    struct ix_rdwc_counts shared;
     double host_s;
     bool has_failed; /* then the next three are of the lowest seed that failed */
     uint64_t failed_seed;

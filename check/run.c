@@ -39,6 +39,7 @@ struct actor {
     char *scan_values;
     struct ix_client index;
     uint64_t counters[CK_COUNTERS_MAX];
+    struct ix_rdwc_counts shared;
     _Atomic unsigned ctx; /* the id of its context; 0: not begun */
 };
 
@@ -49,6 +50,7 @@ struct run {
     struct dm_fabric *fabric;
     void *servers[NODES_MAX];
     void *cns[CK_CNS_MAX];
+    struct ix_rdwc *rdwcs[CK_CNS_MAX]; /* NULL without */
     struct ck_result *result;
     struct actor actors[CK_CLIENTS_MAX + CK_CNS_MAX];
     unsigned actor_count; /* clients of the world that do anything */
@@ -245,7 +247,12 @@ static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
         }
         return rc;
     }
-    for (size_t i = 0; i < actor->op_count && !dm_stopping(ctx); i++) {
+    /* Final reads go by themselves: a client that was stopped may have left a round open. */
+    bool is_final = actor >= run->actors + CK_CLIENTS_MAX;
+    if (run->rdwcs[actor->cn] && !is_final) {
+        rc = ix_rdwc_wrap(run->rdwcs[actor->cn], ctx, &actor->index);
+    }
+    for (size_t i = 0; rc == 0 && i < actor->op_count && !dm_stopping(ctx); i++) {
         struct ck_op *op = &actor->ops[i];
         uint64_t pause_ns = actor->pauses_ns ? actor->pauses_ns[i] : 0;
         if (pause_ns > 0 && dm_sleep(ctx, pause_ns) < 0) {
@@ -258,18 +265,23 @@ static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
         op->response_ns = dm_now(ctx);
         op->finished = true;
     }
-    return 0;
+    return rc;
 }
 
 static void counters_note(struct actor *actor) {
     const struct ix_ops *index = actor->run->world->index;
-    const uint64_t *counts = index->counters && actor->index.handle ? index->count(actor->index.handle) : NULL;
+    const uint64_t *counts =
+        index->counters && actor->index.handle ? actor->index.ops->count(actor->index.handle) : NULL;
     for (size_t i = 0; counts && index->counters[i] && i < CK_COUNTERS_MAX; i++) {
         actor->counters[i] = counts[i];
+    }
+    if (actor->run->rdwcs[actor->cn] && actor->index.handle) {
+        actor->shared = *ix_rdwc_counts(&actor->index);
     }
 }
 
 static void detach(struct actor *actor) {
+    ix_rdwc_unwrap(&actor->index);
     actor->run->world->index->detach(actor->index.handle);
     actor->index.handle = NULL;
 }
@@ -379,7 +391,9 @@ static void faults_prepare(struct run *run) {
         unsigned number = actor_number(run, fault->client);
         if (run->part->faults[i] && (number < run->actor_count || fault->kind == CK_VERBS_LATE)) {
             at += ck_fault_rule(fault, number, run->rules + at, sizeof(run->rules) - at);
-            bool stops = fault->kind == CK_CLIENT_STOPS && !(world->index->caps & IX_CAP_CLIENT_STOP);
+            /* With read delegation others wait for it on its node, whatever the index claims. */
+            bool stops = fault->kind == CK_CLIENT_STOPS &&
+                         (!(world->index->caps & IX_CAP_CLIENT_STOP) || world->rdwc != IX_RDWC_OFF);
             run->result->history.may_starve = run->result->history.may_starve || stops;
         }
     }
@@ -431,6 +445,16 @@ static int index_open(struct run *run, struct dm_err *err) {
     for (unsigned cn = 0; cn < world->topology.cns; cn++) {
         DM_TRY(set_up(run, cn, open_entry, run, "opening a compute node", err));
     }
+    for (unsigned cn = 0; world->rdwc != IX_RDWC_OFF && cn < world->topology.cns; cn++) {
+        const struct ix_rdwc_config config = {.mode = world->rdwc,
+                                              .clients = world->topology.clients,
+                                              .places = world->rdwc_places,
+                                              .value_bytes = run->shape.value_bytes};
+        run->rdwcs[cn] = ix_rdwc_open(world->index, &config);
+        if (!run->rdwcs[cn]) {
+            return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+        }
+    }
     return run->result->history.initial_count > 0 ? set_up(run, 0, load_entry, run, "loading", err) : 0;
 }
 
@@ -438,6 +462,7 @@ static void run_close(struct run *run) {
     const struct ix_ops *index = run->world->index;
     for (unsigned cn = 0; cn < CK_CNS_MAX; cn++) {
         index->close(run->cns[cn]);
+        ix_rdwc_close(run->rdwcs[cn]);
     }
     for (unsigned node = 0; node < NODES_MAX; node++) {
         if (run->servers[node]) {
@@ -566,6 +591,9 @@ static int clients_run(struct run *run, struct dm_err *err) {
         for (size_t c = 0; c < CK_COUNTERS_MAX; c++) {
             run->result->counters[c] += actor->counters[c];
         }
+        run->result->shared.shared_gets += actor->shared.shared_gets;
+        run->result->shared.shared_updates += actor->shared.shared_updates;
+        run->result->shared.bypassed += actor->shared.bypassed;
         if (actor->index.handle) {
             detach(actor); /* of a client that never came back */
         }

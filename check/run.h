@@ -16,8 +16,9 @@ struct ck_result {
     struct ck_verdict verdict;
     bool is_virtual;                    /* the transport's time: the same world gives the same result */
     uint64_t counters[CK_COUNTERS_MAX]; /* the index's own, summed over clients */
-    struct ck_verbs verbs;              /* if the world keeps them */
-    struct dm_topology topology;        /* of the fabric */
+    struct ix_rdwc_counts shared;
+    struct ck_verbs verbs;       /* if the world keeps them */
+    struct dm_topology topology; /* of the fabric */
 };
 
 /* Runs the part: load, clients with their scripts, a final read of every key and a scan from every compute node, the

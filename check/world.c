@@ -223,6 +223,16 @@ static int fabric_draw(const struct ck_request *request, struct ck_world *world,
     return 0;
 }
 
+/* Few places, so that keys meet in them. */
+static void rdwc_draw(const struct ck_request *request, struct ck_world *world) {
+    static const enum ix_rdwc_mode asked[] = {
+        [CK_RDWC_OFF] = IX_RDWC_OFF, [CK_RDWC_ON] = IX_RDWC_ON, [CK_RDWC_STALE] = IX_RDWC_STALE};
+    struct dm_prng prng = stream(world, "check rdwc");
+    enum ix_rdwc_mode drawn = chance(&prng, 30) ? IX_RDWC_ON : IX_RDWC_OFF;
+    world->rdwc_places = (uint32_t)ONE_OF(&prng, 2, 4, 16, 256);
+    world->rdwc = request->rdwc == CK_RDWC_DRAWN ? drawn : asked[request->rdwc];
+}
+
 /* ---- keys and scripts ------------------------------------------------------------------------------------------- */
 
 static void keys_draw(struct ck_world *world) {
@@ -315,6 +325,7 @@ int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_wor
     keys_draw(world);
     DM_TRY(params_draw(request, world, err));
     DM_TRY(fabric_draw(request, world, err));
+    rdwc_draw(request, world);
     steps_draw(world);
     ck_faults_draw(world);
     return 0;
@@ -335,6 +346,10 @@ const char *ck_world_text(const struct ck_world *world, char *text, size_t capac
                       "%u bytes on chip;",
                       topology->clients, topology->cns, topology->clients_per_thread, topology->mns, world->key_count,
                       world->shape.value_bytes, (unsigned long long)world->shape.cache_bytes, topology->chip_bytes);
+    if (world->rdwc != IX_RDWC_OFF && at < (int)capacity) {
+        at += snprintf(text + at, capacity - (size_t)at, " rdwc=%s with %u places;",
+                       world->rdwc == IX_RDWC_STALE ? "stale" : "on", world->rdwc_places);
+    }
     for (const struct dm_opt *row = world->index->params; row && row->name && at < (int)capacity; row++) {
         char value[64];
         dm_opt_format(row, world->params, value, sizeof(value));

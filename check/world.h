@@ -9,6 +9,7 @@
 #define DM_CHECK_WORLD_H
 
 #include "indexes/index.h"
+#include "indexes/shared/rdwc.h"
 #include "transport/fabric.h"
 #include "workloads/workload.h"
 
@@ -22,6 +23,9 @@ enum {
     CK_SCAN_MAX = 24,
 };
 
+/* Read delegation and write combining around the index. */
+enum ck_rdwc { CK_RDWC_DRAWN, CK_RDWC_OFF, CK_RDWC_ON, CK_RDWC_STALE };
+
 /* What is the same for all seeds: the index, and what the user wants otherwise than drawn. */
 struct ck_request {
     const struct ix_ops *index;
@@ -30,6 +34,7 @@ struct ck_request {
     size_t param_count;
     const struct dm_setting *settings; /* of the transport */
     size_t setting_count;
+    enum ck_rdwc rdwc;
 };
 
 /* One operation of a client. The value that it writes is numbered by its place: see ck_step_value. */
@@ -64,6 +69,8 @@ struct ck_world {
     struct dm_topology topology;
     struct ix_shape shape; /* its topology is the fabric's; set by the run */
     uint32_t retry_limit;
+    enum ix_rdwc_mode rdwc;
+    uint32_t rdwc_places; /* of its table */
     struct dm_setting settings[CK_SETTINGS_MAX];
     size_t setting_count;
     char window_text[2][24];

@@ -21,11 +21,12 @@ enum { PAIRS_MAX = 12, PAIR_BYTES = 128, SEEDS_DEFAULT = 200, COVERAGE_SEEDS = 1
 
 enum { COVERAGE_AUTO, COVERAGE_ON, COVERAGE_OFF };
 static const char *const coverage_names[] = {"auto", "on", "off", NULL};
+static const char *const rdwc_names[] = {"drawn", "off", "on", "stale", NULL}; /* as enum ck_rdwc */
 
 struct check_options {
     const char *index, *transport, *replay, *part, *history, *out, *trace;
     uint64_t seeds, first_seed, time_ns, jobs, shrink_runs;
-    unsigned coverage;
+    unsigned coverage, rdwc;
     bool json;
 };
 
@@ -50,6 +51,10 @@ static const struct dm_opt check_options[] = {
         .help = "with --replay: write its operations and verbs to this file, for Perfetto"),
     ROW(coverage, DM_OPT_ENUM, .initial = "auto", .choices = coverage_names,
         .help = "fail if a rare event of the index never happened; auto: from 100 seeds on, with no --set"),
+    ROW(rdwc, DM_OPT_ENUM, .initial = "drawn", .choices = rdwc_names,
+        .help =
+            "read delegation and write combining around the index: in some worlds, in none, in all, or in all in a way "
+            "that is known to be wrong"),
     ROW(shrink_runs, DM_OPT_COUNT, .initial = "20000", .max = 1e9, .help = "runs that shrinking may take"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the findings as JSON"),
     DM_OPT_END,
@@ -176,6 +181,9 @@ static void command_text(const struct check *check, const struct ix_ops *index, 
     if (strcmp(check->options.transport, "sim") != 0) {
         at += snprintf(text + at, capacity - (size_t)at, " --transport %s", check->options.transport);
     }
+    if (check->options.rdwc != CK_RDWC_DRAWN) {
+        at += snprintf(text + at, capacity - (size_t)at, " --rdwc %s", rdwc_names[check->options.rdwc]);
+    }
     const struct pairs *both[] = {&check->params, &check->settings};
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < both[k]->count && at < (int)capacity; i++) {
@@ -288,21 +296,33 @@ static bool wants_coverage(const struct check *check, const struct ck_summary *s
            strcmp(check->options.transport, "sim") == 0;
 }
 
+struct telling {
+    json_t *into, *counters, *missing;
+};
+
+static void counter_tell(const struct telling *telling, const char *name, uint64_t count, bool is_rare) {
+    json_object_set_new(telling->counters, name, json_integer((json_int_t)count));
+    if (is_rare && count == 0) {
+        json_array_append_new(telling->missing, json_string(name));
+    }
+    if (!telling->into && is_rare) {
+        printf("  %-20s %llu%s\n", name, (unsigned long long)count, count > 0 ? "" : "   <== never happened");
+    }
+}
+
 /* Tells the counters, and which events should have been seen but were not. */
 static void counters_tell(struct check *check, const struct ix_ops *index, const struct ck_summary *summary,
                           json_t *into) {
     json_t *counters = json_object(), *missing = json_array();
+    const struct telling telling = {into, counters, missing};
     bool is_checked = wants_coverage(check, summary) && !summary->has_failed;
     for (size_t i = 0; index->counters && index->counters[i] && i < CK_COUNTERS_MAX; i++) {
-        bool is_rare = i < 32 && (index->rare_events >> i & 1);
-        json_object_set_new(counters, index->counters[i], json_integer((json_int_t)summary->counters[i]));
-        if (is_rare && summary->counters[i] == 0) {
-            json_array_append_new(missing, json_string(index->counters[i]));
-        }
-        if (!into && is_rare) {
-            printf("  %-20s %llu%s\n", index->counters[i], (unsigned long long)summary->counters[i],
-                   summary->counters[i] > 0 ? "" : "   <== never happened");
-        }
+        counter_tell(&telling, index->counters[i], summary->counters[i], i < 32 && (index->rare_events >> i & 1));
+    }
+    if (check->options.rdwc != CK_RDWC_OFF) {
+        counter_tell(&telling, "shared_get", summary->shared.shared_gets, true);
+        counter_tell(&telling, "shared_update", summary->shared.shared_updates, index->caps & IX_CAP_INSERT);
+        counter_tell(&telling, "rdwc_bypass", summary->shared.bypassed, true);
     }
     if (is_checked && json_array_size(missing) > 0) {
         check->is_wrong = true;
@@ -343,7 +363,8 @@ static struct ck_request request_of(const struct check *check, const struct ix_o
                                .params = check->params.settings,
                                .param_count = check->params.count,
                                .settings = check->settings.settings,
-                               .setting_count = check->settings.count};
+                               .setting_count = check->settings.count,
+                               .rdwc = check->options.rdwc};
 }
 
 /* How far a campaign is: in seeds, or in time when only that is bounded. */

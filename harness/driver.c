@@ -31,6 +31,7 @@ struct point {
     struct dm_fabric *fabric;
     void **servers; /* one a memory node and index server; NULL where none serves */
     void **cns;
+    struct ix_rdwc **rdwcs; /* one a compute node; all NULL without */
     struct hx_worker *workers;
     struct hx_tally **tallies;
     size_t tally_count;
@@ -107,7 +108,8 @@ static int fabric_open(struct point *point, struct dm_err *err) {
     point->measured->is_virtual = dm_fabric_transport(point->fabric)->caps & DM_CAP_VIRTUAL_TIME;
     point->servers = calloc(topology->mns + topology->servers, sizeof(*point->servers));
     point->cns = calloc(topology->cns, sizeof(*point->cns));
-    return point->servers && point->cns ? 0 : fail_no_memory(err);
+    point->rdwcs = calloc(topology->cns, sizeof(*point->rdwcs));
+    return point->servers && point->cns && point->rdwcs ? 0 : fail_no_memory(err);
 }
 
 static int servers_open(struct point *point, struct dm_err *err) {
@@ -211,6 +213,22 @@ static int tallies_open(struct point *point, struct dm_err *err) {
     return 0;
 }
 
+static int rdwcs_open(struct point *point, struct dm_err *err) {
+    const struct dm_topology *topology = point->shape.topology;
+    for (unsigned cn = 0; point->config->run.rdwc != IX_RDWC_OFF && cn < topology->cns; cn++) {
+        const struct ix_rdwc_config config = {
+            .mode = point->config->run.rdwc,
+            .clients = hx_cn_clients(topology, cn),
+            .value_bytes = point->shape.value_bytes,
+        };
+        point->rdwcs[cn] = ix_rdwc_open(point->index, &config);
+        if (!point->rdwcs[cn]) {
+            return fail_no_memory(err);
+        }
+    }
+    return 0;
+}
+
 /* Client i works on compute node i % cns; the clients of a node fill its threads one after the other. */
 static int workers_open(struct point *point, struct dm_err *err) {
     const struct dm_topology *topology = point->shape.topology;
@@ -223,7 +241,7 @@ static int workers_open(struct point *point, struct dm_err *err) {
         unsigned thread = client / topology->cns / topology->clients_per_thread;
         size_t tally = point->measured->is_virtual ? 0 : point->tally_first[cn] + thread;
         struct hx_worker *worker = &point->workers[client];
-        if (hx_worker_init(worker, &point->run, client, point->cns[cn], point->tallies[tally]) < 0 ||
+        if (hx_worker_init(worker, &point->run, client, point->cns[cn], point->rdwcs[cn], point->tallies[tally]) < 0 ||
             dm_spawn(point->fabric, dm_first_cn(topology) + cn, thread, hx_worker_main, worker) < 0) {
             return fail_no_memory(err);
         }
@@ -300,6 +318,7 @@ static int clients_run(struct point *point, struct dm_err *err) {
     if (point->tracer) {
         hx_tracer_watch(point->tracer, point->fabric);
     }
+    DM_TRY(rdwcs_open(point, err));
     DM_TRY(workers_open(point, err));
     uint64_t begin = hx_host_ns();
     uint64_t verbs_before = dm_verb_total(point->fabric);
@@ -358,6 +377,8 @@ static int collect(struct point *point, struct dm_err *err) {
     for (unsigned cn = 0; cn < point->shape.topology->cns; cn++) {
         uint64_t bytes = point->index->cache_bytes(point->cns[cn]);
         measured->cache_bytes = bytes > measured->cache_bytes ? bytes : measured->cache_bytes;
+        bytes = ix_rdwc_bytes(point->rdwcs[cn]);
+        measured->rdwc_bytes = bytes > measured->rdwc_bytes ? bytes : measured->rdwc_bytes;
     }
     dm_memory_use(point->fabric, &measured->memory);
     return 0;
@@ -388,6 +409,9 @@ static void point_close(struct point *point) {
     for (unsigned cn = 0; point->cns && cn < topology->cns; cn++) {
         point->index->close(point->cns[cn]);
     }
+    for (unsigned cn = 0; point->rdwcs && cn < topology->cns; cn++) {
+        ix_rdwc_close(point->rdwcs[cn]);
+    }
     for (unsigned node = 0; point->servers && node < dm_first_cn(topology); node++) {
         if (point->servers[node]) {
             point->index->unserve(point->servers[node]);
@@ -406,6 +430,7 @@ static void point_close(struct point *point) {
     free(point->tally_first);
     free(point->workers);
     free(point->cns);
+    free(point->rdwcs);
     free(point->servers);
 }
 

@@ -20,6 +20,7 @@ struct hx_op_stats {
     uint64_t count;
     uint64_t outcomes[HX_OUTCOMES];
     uint64_t entries; /* pairs that scans returned */
+    uint64_t shared;  /* answered by another client's operation, see indexes/shared/rdwc.h */
     struct dm_account account;
     struct dm_hist latency_ns; /* of an open loop: from when it was due */
     struct dm_hist service_ns; /* of an open loop: from when it began */
@@ -50,6 +51,8 @@ struct hx_measured {
     uint64_t *counters; /* of the index, in the order of its names */
     struct dm_memory_use memory;
     uint64_t cache_bytes; /* of the compute node that uses most */
+    uint64_t rdwc_bytes;  /* of read delegation and write combining, a compute node */
+    uint64_t bypassed;    /* operations whose place there another key had */
     struct dm_resource *resources;
     size_t resource_count;
     bool verified;

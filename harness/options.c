@@ -10,12 +10,22 @@
 
 #define AT(member) .offset = offsetof(struct hx_settings, member)
 
+static const char *const rdwc_names[] = {"off", "on", NULL}; /* as enum ix_rdwc_mode; the wrong one is for `check` */
+
 static const struct dm_opt what_options[] = {
     {.name = "index",
      .type = DM_OPT_STRING,
      AT(index),
      .initial = "sherman",
      .help = "the index to run; see `dmbench list indexes`"},
+    {.name = "rdwc",
+     .type = DM_OPT_ENUM,
+     AT(rdwc),
+     .initial = "off",
+     .choices = rdwc_names,
+     .help =
+         "read delegation and write combining: gets, and updates, of one key that clients of a compute node want at "
+         "the same time are one operation on the index"},
     {.name = "transport",
      .type = DM_OPT_STRING,
      AT(transport),

@@ -103,7 +103,7 @@ static json_t *phases_object(const struct dm_account *account, uint64_t count) {
     return object;
 }
 
-static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats) {
+static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats, bool has_rdwc) {
     const struct dm_account *account = &stats->account;
     uint64_t count = stats->count;
     json_t *object = json_object();
@@ -124,6 +124,9 @@ static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats) 
     if (is_whole && stats->service_ns.count > 0) {
         is_whole = put(object, "service_ns", latency_object(&stats->service_ns));
     }
+    if (is_whole && has_rdwc && (kind == WL_GET || kind == WL_UPDATE)) {
+        is_whole = put(object, "shared", whole(stats->shared));
+    }
     if (is_whole && kind == WL_SCAN) {
         is_whole = put(object, "entries_mean", real(ratio(stats->entries, count)));
     }
@@ -134,11 +137,11 @@ static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats) 
     return object;
 }
 
-static json_t *ops_object(const struct hx_measured *measured) {
+static json_t *ops_object(const struct hx_measured *measured, bool has_rdwc) {
     json_t *object = json_object();
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
         const struct hx_op_stats *stats = &measured->ops[kind];
-        if (stats->count > 0 && !put(object, wl_op_names[kind], op_object((enum wl_op_kind)kind, stats))) {
+        if (stats->count > 0 && !put(object, wl_op_names[kind], op_object((enum wl_op_kind)kind, stats, has_rdwc))) {
             json_decref(object);
             return NULL;
         }
@@ -245,21 +248,31 @@ static json_t *load_object(const struct hx_settings *run, const struct hx_measur
                      achieved >= offered * (1 - tolerance), "start_delay_max_ns", (json_int_t)kept->delay_max_ns);
 }
 
+/* Read delegation and write combining; `shared` of the operations has the rest. */
+static json_t *rdwc_object(const struct hx_measured *measured) {
+    return json_pack("{s:I, s:I}", "bypassed", (json_int_t)measured->bypassed, "bytes_per_cn",
+                     (json_int_t)measured->rdwc_bytes);
+}
+
 json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *measured) {
     char hash[17];
+    bool has_rdwc = config->run.rdwc != IX_RDWC_OFF;
     hx_config_hash(config, hash);
     json_t *result = json_object();
     bool is_whole = put(result, "schema_version", json_integer(HX_SCHEMA_VERSION)) &&
                     put(result, "time_base", json_string(measured->is_virtual ? "virtual" : "real")) &&
                     put(result, "config", hx_config_to_json(config)) && put(result, "config_hash", json_string(hash)) &&
                     put(result, "throughput_ops_per_s", real(throughput(measured))) &&
-                    put(result, "ops", ops_object(measured)) &&
+                    put(result, "ops", ops_object(measured, has_rdwc)) &&
                     put(result, "nodes", nodes_array(&config->topology, measured)) &&
                     put(result, "bottleneck", bottleneck_object(&config->topology, measured)) &&
                     put(result, "cache_bytes_per_cn", whole(measured->cache_bytes)) &&
                     put(result, "memory_bytes", memory_object(&measured->memory)) &&
                     put(result, "counters", counters_object(config->index, measured)) &&
                     put(result, "phases", phases_array(&config->run, measured));
+    if (is_whole && has_rdwc) {
+        is_whole = put(result, "rdwc", rdwc_object(measured));
+    }
     if (is_whole && config->run.rate > 0) {
         is_whole = put(result, "load", load_object(&config->run, measured));
     }

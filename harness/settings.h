@@ -9,6 +9,7 @@
 #include "common/opt.h"
 #include "harness/config.h"
 #include "indexes/index.h"
+#include "indexes/shared/rdwc.h"
 #include "transport/fabric.h"
 #include "workloads/workload.h"
 
@@ -18,6 +19,7 @@ enum hx_arrival { HX_ARRIVAL_FIXED, HX_ARRIVAL_POISSON };
 /* The run options: rows of hx_run_groups. */
 struct hx_settings {
     const char *index, *transport, *profile;
+    unsigned rdwc; /* enum ix_rdwc_mode */
     uint64_t cns, mns, servers, mn_cores, server_cores;
     uint64_t clients, coroutines;
     uint64_t rate;    /* operations a second in all; 0: closed loop */

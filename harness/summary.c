@@ -118,6 +118,23 @@ static void outcomes_print(const json_t *result, FILE *out) {
     }
 }
 
+/* With read delegation and write combining: what touched no network. */
+static void shared_print(const json_t *result, FILE *out) {
+    const json_t *rdwc = json_object_get(result, "rdwc");
+    const char *name;
+    json_t *op;
+    const char *separator = "  shared     ";
+    json_object_foreach(json_object_get(result, "ops"), name, op) {
+        if (rdwc && json_object_get(op, "shared")) {
+            fprintf(out, "%s %.1f %% of %ss", separator, 100 * number_of(op, "shared") / number_of(op, "count"), name);
+            separator = ",";
+        }
+    }
+    if (separator[0] == ',') {
+        fprintf(out, " were answered by another client's operation\n");
+    }
+}
+
 static void memory_print(const json_t *result, FILE *out) {
     char text[TEXT_BYTES];
     fprintf(out, "  cache       %s a compute node\n",
@@ -198,6 +215,7 @@ void hx_summary_print(const json_t *result, const char *file, FILE *out) {
     ops_print(result, out);
     fprintf(out, "\n");
     outcomes_print(result, out);
+    shared_print(result, out);
     const json_t *bottleneck = json_object_get(result, "bottleneck");
     if (json_is_object(bottleneck)) {
         fprintf(out, "  busiest     %s of %s node %.0f, %.1f %% of the time\n", text_of(bottleneck, "resource"),

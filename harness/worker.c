@@ -44,6 +44,7 @@ void hx_tally_free(struct hx_tally *tally) {
 static void op_stats_add(struct hx_op_stats *into, const struct hx_op_stats *from) {
     into->count += from->count;
     into->entries += from->entries;
+    into->shared += from->shared;
     for (int i = 0; i < HX_OUTCOMES; i++) {
         into->outcomes[i] += from->outcomes[i];
     }
@@ -73,18 +74,21 @@ void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_
     dm_account_add(&into->ops[WL_RMW].account, &from->rmw_update);
     into->operations += from->operations;
     into->succeeded += from->succeeded;
+    into->bypassed += from->bypassed;
     punctuality_add(&into->punctuality, &from->punctuality);
     for (size_t i = 0; i < counter_count; i++) {
         into->counters[i] += from->counters[i];
     }
 }
 
-int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct hx_tally *tally) {
+int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
+                   struct hx_tally *tally) {
     uint32_t value_bytes = run->config->shape.value_bytes;
     uint32_t scan_max = wl_scan_max(run->wl);
     *worker = (struct hx_worker){
         .run = run,
         .cn = cn,
+        .rdwc = rdwc,
         .client = client,
         .tally = tally,
         .index = {.ops = run->config->index, .value_bytes = value_bytes},
@@ -203,6 +207,12 @@ static void resources_look(struct hx_worker *worker) {
     }
 }
 
+/* Operations of this client so far that another one's answered. */
+static uint64_t shared_so_far(const struct hx_worker *worker) {
+    const struct ix_rdwc_counts *counts = worker->rdwc ? ix_rdwc_counts(&worker->index) : NULL;
+    return counts ? counts->shared_gets + counts->shared_updates : 0;
+}
+
 /* This client's first measured operation is about to begin. */
 static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t number) {
     struct hx_run *run = worker->run;
@@ -211,6 +221,7 @@ static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64
         dm_resources_reset(run->fabric);
     }
     atomic_min(&run->start_ns, dm_now(ctx));
+    worker->bypassed_before = worker->rdwc ? ix_rdwc_counts(&worker->index)->bypassed : 0;
     if (run->counter_count > 0) {
         memcpy(worker->counters_before, worker->index.ops->count(worker->index.handle),
                run->counter_count * sizeof(uint64_t));
@@ -268,11 +279,13 @@ static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind 
     }
     dm_account_use(ctx, account);
     uint64_t begin_ns = dm_now(ctx);
+    uint64_t shared = shared_so_far(worker);
     int rc = index_call(worker, kind, op, &entries);
     dm_phase(ctx, DM_PHASE_OTHER); /* a failed operation may have left another one */
     if (rc != DM_ERR_STOPPED) {
         outcome_note(worker, ctx, stats, worker->due_ns, begin_ns, rc);
         stats->entries += entries;
+        stats->shared += shared_so_far(worker) - shared;
     }
     return rc;
 }
@@ -356,6 +369,34 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
     }
 }
 
+/* Attaches to the index, and puts read delegation around it. */
+static int attach(struct hx_worker *worker, struct dm_ctx *ctx, struct dm_err *err) {
+    struct ix_client *index = &worker->index;
+    DM_TRY(index->ops->attach(worker->cn, ctx, &index->handle, err));
+    return worker->rdwc ? ix_rdwc_wrap(worker->rdwc, ctx, index) : 0;
+}
+
+static void detach(struct hx_worker *worker) {
+    ix_rdwc_unwrap(&worker->index);
+    worker->index.ops->detach(worker->index.handle);
+    worker->index.handle = NULL;
+}
+
+/* What was counted elsewhere since this client's first measured operation. */
+static void counters_take(struct hx_worker *worker) {
+    struct hx_run *run = worker->run;
+    if (!worker->is_measuring) {
+        return;
+    }
+    const uint64_t *now = run->counter_count > 0 ? worker->index.ops->count(worker->index.handle) : NULL;
+    for (size_t i = 0; i < run->counter_count; i++) {
+        worker->tally->counters[i] += now[i] - worker->counters_before[i];
+    }
+    if (worker->rdwc) {
+        worker->tally->bypassed += ix_rdwc_counts(&worker->index)->bypassed - worker->bypassed_before;
+    }
+}
+
 void hx_worker_main(struct dm_ctx *ctx, void *arg) {
     struct hx_worker *worker = arg;
     struct hx_run *run = worker->run;
@@ -365,19 +406,13 @@ void hx_worker_main(struct dm_ctx *ctx, void *arg) {
         hx_tracer_client(run->tracer, ctx, worker->client);
     }
     atomic_min(&run->begin_ns, dm_now(ctx));
-    int rc = worker->index.ops->attach(worker->cn, ctx, &worker->index.handle, &err);
+    int rc = attach(worker, ctx, &err);
     if (rc < 0) {
         run_fail(worker, rc, "cannot attach to the index", err.text[0] ? err.text : dm_code_text(rc));
     } else {
         client_loop(worker, ctx);
     }
-    if (worker->is_measuring && run->counter_count > 0) {
-        const uint64_t *now = worker->index.ops->count(worker->index.handle);
-        for (size_t i = 0; i < run->counter_count; i++) {
-            worker->tally->counters[i] += now[i] - worker->counters_before[i];
-        }
-    }
+    counters_take(worker);
     dm_account_use(ctx, NULL);
-    worker->index.ops->detach(worker->index.handle);
-    worker->index.handle = NULL;
+    detach(worker);
 }

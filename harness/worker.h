@@ -20,6 +20,7 @@ struct hx_tally {
     struct dm_account rmw_get, rmw_update;
     uint64_t begun, operations, succeeded; /* operations are those that have ended */
     uint64_t end_ns;
+    uint64_t bypassed; /* see hx_measured */
     struct hx_punctuality punctuality;
     uint64_t *counters;
 };
@@ -57,6 +58,7 @@ struct hx_run {
 struct hx_worker {
     struct hx_run *run;
     void *cn;
+    struct ix_rdwc *rdwc; /* of its compute node; NULL without */
     unsigned client;
     struct hx_tally *tally;
     struct wl_stream *stream;
@@ -66,14 +68,16 @@ struct hx_worker {
     uint64_t version;                /* of the next value it writes */
     bool is_measuring;
     uint64_t *counters_before;
+    uint64_t bypassed_before;
     void *value;
     uint32_t scan_capacity;
     uint64_t *scan_keys;
     void *scan_values;
 };
 
-/* Allocates what client number `client` needs. */
-int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct hx_tally *tally);
+/* Allocates what client number `client` needs. `rdwc` is NULL without read delegation. */
+int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
+                   struct hx_tally *tally);
 void hx_worker_fini(struct hx_worker *worker); /* accepts one that is all zero */
 
 /* The client's context; `arg` is its worker. */

@@ -41,6 +41,15 @@ $result validate "$DM_SOURCE_DIR/results/schema.json" ./*.json || status=$?
 gets=$($result get sherman_f.json ops.get.count)
 [ "$gets" -eq 8000 ] || fail "a read-modify-write has a get: $gets of 8000"
 
+# read delegation: what is shared is counted apart, and the configuration says so
+expect 0 run --index sherman --workload a --keys 20 --ops 8K --clients 12 --rdwc on --out shared.json
+holds out "answered by another client's operation"
+$result validate "$DM_SOURCE_DIR/results/schema.json" shared.json || fail "a result with --rdwc does not fit the schema"
+[ "$($result get shared.json config.rdwc)" = on ] || fail "the configuration does not say that reads are delegated"
+[ "$($result get shared.json ops.update.shared)" -gt 0 ] || fail "twelve clients on 20 keys share nothing"
+expect 2 run --index sherman --rdwc stale
+holds err "--rdwc"
+
 # the configuration of a result, and a whole result, run again to the same bytes
 $result config sherman_a.json >spec.json
 expect 0 run spec.json --out again.json

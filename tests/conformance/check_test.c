@@ -14,9 +14,11 @@
 
 enum { SEEDS = 200, COVERAGE_SEEDS = 1000 };
 
-static struct ck_summary run(const struct ix_ops *index, const struct dm_setting *setting, uint64_t seeds) {
+static struct ck_summary run_shared(const struct ix_ops *index, const struct dm_setting *setting, enum ck_rdwc rdwc,
+                                    uint64_t seeds) {
     const struct ck_campaign campaign = {
-        .request = {.index = index, .transport = "sim", .params = setting, .param_count = setting != NULL},
+        .request =
+            {.index = index, .transport = "sim", .params = setting, .param_count = setting != NULL, .rdwc = rdwc},
         .first_seed = 1,
         .seeds = seeds,
         .jobs = 1,
@@ -30,6 +32,10 @@ static struct ck_summary run(const struct ix_ops *index, const struct dm_setting
         fail_msg("%s: %s", index->name, err.text);
     }
     return summary;
+}
+
+static struct ck_summary run(const struct ix_ops *index, const struct dm_setting *setting, uint64_t seeds) {
+    return run_shared(index, setting, CK_RDWC_DRAWN, seeds);
 }
 
 static void every_index_passes_and_its_rare_events_happen(void **state) {
@@ -71,9 +77,42 @@ static void every_value_known_to_be_wrong_is_found_within_its_seeds(void **state
     }
 }
 
+static void every_index_passes_with_read_delegation_and_write_combining(void **state) {
+    (void)state;
+    for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
+        if ((*ops)->caps & IX_CAP_NO_DATA) {
+            continue;
+        }
+        struct ck_summary summary = run_shared(*ops, NULL, CK_RDWC_ON, SEEDS);
+        if (summary.has_failed) {
+            fail_msg("%s: seed %llu: %s", (*ops)->name, (unsigned long long)summary.failed_seed, summary.verdict.text);
+        }
+        assert_true(summary.shared.shared_gets > 0);
+        assert_true(summary.shared.shared_updates > 0 || !((*ops)->caps & IX_CAP_INSERT));
+        assert_true(summary.shared.bypassed > 0);
+    }
+}
+
+/* A get that joins another one which has begun already may be told what was so before it began. */
+static void stale_read_delegation_is_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *index;
+        uint64_t seeds;
+    } cases[] = {{"chime", 200}, {"sherman", 1000}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ck_summary summary = run_shared(ix_find(cases[i].index), NULL, CK_RDWC_STALE, cases[i].seeds);
+        assert_true(summary.has_failed);
+        assert_int_equal(summary.verdict.fault, CK_NOT_LINEARIZABLE);
+        print_message("%s with stale delegation: seed %llu\n", cases[i].index, (unsigned long long)summary.failed_seed);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_passes_and_its_rare_events_happen),
+        cmocka_unit_test(every_index_passes_with_read_delegation_and_write_combining),
+        cmocka_unit_test(stale_read_delegation_is_found),
         cmocka_unit_test(every_value_known_to_be_wrong_is_found_within_its_seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
