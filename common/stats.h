@@ -5,6 +5,7 @@
 #ifndef DM_COMMON_STATS_H
 #define DM_COMMON_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,27 @@ struct dm_interval {
 /* Percentile bootstrap interval of the median at the given confidence (0.95), `rounds` resamples. */
 struct dm_interval dm_bootstrap_median(const double *values, size_t count, double confidence, unsigned rounds,
                                        uint64_t seed);
+
+/* Percentile bootstrap interval of median(b) / median(a), both resampled apart from one another. A point where neither
+ * sample has two values; NaN where a's median is 0 or a sample is empty. */
+struct dm_interval dm_bootstrap_ratio(const double *a, size_t a_count, const double *b, size_t b_count,
+                                      double confidence, unsigned rounds, uint64_t seed);
+
+struct dm_rank_test {
+    double u; /* pairs in which b's value is the greater one, ties counted half */
+    double p; /* two-sided; 1 for an empty sample */
+    bool exact;
+};
+
+/* Mann-Whitney U. The distribution of U is exact for up to 50 values a side without ties; otherwise the normal
+ * approximation with the correction for ties and for continuity. p is NaN when out of memory. */
+struct dm_rank_test dm_mann_whitney(const double *a, size_t a_count, const double *b, size_t b_count);
+
+/* Cliff's delta: the share of pairs in which b is greater less the share in which it is smaller, -1 to 1. 0 for an
+ * empty sample. */
+double dm_cliffs_delta(const double *a, size_t a_count, const double *b, size_t b_count);
+
+/* "negligible" below 0.147, "small" below 0.33, "medium" below 0.474, else "large" (Romano et al. 2006). */
+const char *dm_delta_text(double delta);
 
 #endif

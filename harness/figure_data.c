@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/hist.h"
 #include "common/opt_json.h"
 #include "harness/figure.h"
+#include "harness/result_set.h"
 #include "harness/tree.h"
 
 enum { LABEL_BYTES = 256 };
@@ -106,61 +106,11 @@ size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_d
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
-/* A number of the merged histograms of all index operations. A read-modify-write is left out as a whole, because its
- * get and its update are counted among the others. */
-static double merged_latency(const json_t *result, const char *what) {
-    static const struct {
-        const char *name;
-        double share;
-    } quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99_9", 0.999}};
-    struct dm_hist *all = malloc(sizeof(*all));
-    struct dm_hist *one = malloc(sizeof(*one));
-    double value = NAN;
-    const char *name;
-    json_t *op;
-    if (all == NULL || one == NULL) {
-        goto out;
-    }
-    dm_hist_clear(all);
-    json_object_foreach(json_object_get(result, "ops"), name, op) {
-        const char *text = json_string_value(json_object_get(op, "histogram"));
-        if (strcmp(name, "rmw") == 0) {
-            continue;
-        }
-        if (text == NULL || dm_hist_decode(one, text) < 0) {
-            goto out;
-        }
-        dm_hist_merge(all, one);
-    }
-    if (all->count == 0) {
-        goto out;
-    }
-    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
-        if (strcmp(what, quantiles[i].name) == 0) {
-            value = (double)dm_hist_quantile(all, quantiles[i].share);
-        }
-    }
-    value = strcmp(what, "mean") == 0 ? dm_hist_mean(all) : value;
-out:
-    free(all);
-    free(one);
-    return value;
-}
-
-static double path_value(const char *path, const json_t *result) {
-    static const char merged[] = "ops.all.latency_ns.";
-    const json_t *value = hx_tree_find(result, path);
-    if (value == NULL && result != NULL && strncmp(path, merged, sizeof(merged) - 1) == 0) {
-        return merged_latency(result, path + sizeof(merged) - 1);
-    }
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result) {
-    double value = path_value(metric->path, result) * metric->factor;
+    double value = hx_result_number(result, metric->path) * metric->factor;
     double sum = 0;
     for (size_t i = 0; i < json_array_size(metric->over); i++) {
-        sum += path_value(json_string_value(json_array_get(metric->over, i)), result);
+        sum += hx_result_number(result, json_string_value(json_array_get(metric->over, i)));
     }
     if (metric->over == NULL) {
         return value;

@@ -270,12 +270,18 @@ static void runner_loop(struct runner *runner) {
     hx_points_progress_clear(&runner->progress);
 }
 
-/* Longest first, so that the last ones to run are short; the order of points breaks ties. */
+static json_int_t seed_of(const struct hx_points *points, size_t index) {
+    return json_integer_value(json_object_get(points->items[index].config, "seed"));
+}
+
+/* Longest first, so that the last ones to run are short. Among equals a round of all points for each seed, so that a
+ * machine that grows slower meets all of them alike; then the order of points. */
 static int compare_cost(const void *left, const void *right, void *arg) {
     const struct hx_points *points = arg;
     size_t a = *(const size_t *)left, b = *(const size_t *)right;
     double difference = points->items[b].cost - points->items[a].cost;
-    return difference > 0 ? 1 : difference < 0 ? -1 : (a > b) - (a < b);
+    json_int_t turn = seed_of(points, a) - seed_of(points, b);
+    return difference > 0 ? 1 : difference < 0 ? -1 : turn > 0 ? 1 : turn < 0 ? -1 : (a > b) - (a < b);
 }
 
 static int runner_init(struct runner *runner) {

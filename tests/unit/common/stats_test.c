@@ -150,6 +150,77 @@ static void samples_too_small_to_resample_give_a_point(void **state) {
     assert_near(idle.high, 1.5, 0.0);
 }
 
+/* Published examples: U and p of R's wilcox.test and tables of the U distribution. */
+static void the_rank_test_agrees_with_known_values(void **state) {
+    (void)state;
+    struct dm_rank_test apart = dm_mann_whitney((double[]){1, 2, 3}, 3, (double[]){4, 5, 6}, 3);
+    assert_true(apart.exact);
+    assert_near(apart.u, 9.0, 0.0);
+    assert_near(apart.p, 0.1, 1e-12); /* 2 of 20 arrangements */
+    struct dm_rank_test mixed = dm_mann_whitney((double[]){1, 4, 5}, 3, (double[]){2, 3, 6, 7}, 4);
+    assert_near(mixed.u, 8.0, 0.0);
+    assert_near(mixed.p, 22.0 / 35.0, 1e-12); /* 11 of 35 arrangements have U up to 4 */
+    /* 4 and 4 values: the 5 % limit of the tables is U = 0, p = 2 / 70 */
+    struct dm_rank_test four = dm_mann_whitney((double[]){5, 6, 7, 8}, 4, (double[]){1, 2, 3, 4}, 4);
+    assert_near(four.u, 0.0, 0.0);
+    assert_near(four.p, 2.0 / 70.0, 1e-12);
+}
+
+static void ties_take_the_normal_approximation(void **state) {
+    (void)state;
+    /* by hand: U = 15 of 25; groups of 2, 2, 3 and 2 equal values: 6 + 6 + 24 + 6 */
+    struct dm_rank_test test = dm_mann_whitney((double[]){1, 2, 2, 3, 4}, 5, (double[]){1, 3, 3, 4, 2.5}, 5);
+    assert_false(test.exact);
+    assert_near(test.u, 15.0, 0.0);
+    double variance = 25.0 / 12.0 * (11.0 - (6.0 + 6.0 + 24.0 + 6.0) / 90.0);
+    assert_near(test.p, erfc((15.0 - 12.5 - 0.5) / sqrt(2.0 * variance)), 1e-12);
+    struct dm_rank_test equal = dm_mann_whitney((double[]){2, 2}, 2, (double[]){2, 2}, 2);
+    assert_near(equal.p, 1.0, 0.0);
+    assert_near(dm_mann_whitney(NULL, 0, (double[]){1}, 1).p, 1.0, 0.0);
+}
+
+static void the_rank_test_is_even_under_no_difference(void **state) {
+    (void)state;
+    struct dm_prng prng = {.state = 99};
+    unsigned below = 0;
+    for (unsigned round = 0; round < 2000; round++) {
+        double a[8], b[8];
+        for (size_t i = 0; i < 8; i++) {
+            a[i] = dm_prng_double(&prng);
+            b[i] = dm_prng_double(&prng);
+        }
+        double p = dm_mann_whitney(a, 8, b, 8).p;
+        assert_near(p, dm_mann_whitney(b, 8, a, 8).p, 1e-12);
+        below += p <= 0.05 ? 1 : 0;
+    }
+    assert_in_range(below, 50, 130); /* 2.5 to 6.5 % of 2000: the exact level here is 4.99 % */
+}
+
+static void the_effect_size_counts_pairs(void **state) {
+    (void)state;
+    assert_near(dm_cliffs_delta((double[]){1, 2}, 2, (double[]){3, 4}, 2), 1.0, 0.0);
+    assert_near(dm_cliffs_delta((double[]){3, 4}, 2, (double[]){1, 2}, 2), -1.0, 0.0);
+    assert_near(dm_cliffs_delta((double[]){1, 2, 3}, 3, (double[]){1, 2, 3}, 3), 0.0, 1e-15);
+    assert_near(dm_cliffs_delta((double[]){1, 3}, 2, (double[]){2, 3}, 2), 0.25, 1e-15);
+    assert_near(dm_cliffs_delta(NULL, 0, (double[]){2}, 1), 0.0, 0.0);
+    assert_string_equal(dm_delta_text(0.1), "negligible");
+    assert_string_equal(dm_delta_text(-0.4), "medium");
+    assert_string_equal(dm_delta_text(-1), "large");
+}
+
+static void the_interval_of_a_ratio_holds_it(void **state) {
+    (void)state;
+    const double a[] = {10, 11, 9, 10.5, 9.5}, b[] = {20, 21, 19, 22, 18};
+    struct dm_interval interval = dm_bootstrap_ratio(a, 5, b, 5, 0.95, 2000, 1);
+    assert_true(interval.low > 18.0 / 11.0 - 1e-9 && interval.low < 2.0);
+    assert_true(interval.high < 22.0 / 9.0 + 1e-9 && interval.high > 2.0);
+    struct dm_interval single = dm_bootstrap_ratio(a, 1, b, 1, 0.95, 2000, 1);
+    assert_near(single.low, 2.0, 0.0);
+    assert_near(single.high, 2.0, 0.0);
+    assert_true(isnan(dm_bootstrap_ratio((double[]){0}, 1, b, 1, 0.95, 100, 1).low));
+    assert_true(isnan(dm_bootstrap_ratio(NULL, 0, b, 1, 0.95, 100, 1).high));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mean_of_known_values_is_right),
@@ -164,6 +235,11 @@ int main(void) {
         cmocka_unit_test(about_95_of_100_intervals_hold_the_true_median),
         cmocka_unit_test(the_same_seed_gives_the_same_interval),
         cmocka_unit_test(samples_too_small_to_resample_give_a_point),
+        cmocka_unit_test(the_rank_test_agrees_with_known_values),
+        cmocka_unit_test(ties_take_the_normal_approximation),
+        cmocka_unit_test(the_rank_test_is_even_under_no_difference),
+        cmocka_unit_test(the_effect_size_counts_pairs),
+        cmocka_unit_test(the_interval_of_a_ratio_holds_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
