@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/compiler.h"
 #include "harness/args.h"
 #include "harness/commands.h"
 #include "harness/figure_draw.h"
@@ -19,23 +20,20 @@
 enum { PATH_BYTES = 4096, FIGURES_MAX = 256 };
 
 struct figure_options {
-    const char *plots, *out;
-    unsigned scale;
-    uint64_t jobs;
+    const char *plots, *out, *scale;
+    uint64_t jobs, repeat;
     bool list, dry_run, no_plot, force, json;
 };
-
-static const char *const scale_names[] = {"quick", "paper", NULL};
 
 #define AT(member) .offset = offsetof(struct figure_options, member)
 
 static const struct dm_opt figure_table[] = {
     {.name = "scale",
-     .type = DM_OPT_ENUM,
+     .type = DM_OPT_STRING,
      AT(scale),
      .initial = "quick",
-     .choices = scale_names,
-     .help = "size of the points: paper is what the papers used, quick keeps their proportions"},
+     .help = "size of the points: paper is what the papers used, quick keeps their proportions, a number divides the "
+             "paper's keys, caches and operations by itself"},
     {.name = "out", .type = DM_OPT_STRING, AT(out), .initial = "results", .help = "folder for points/ and figures/"},
     {.name = "jobs",
      .type = DM_OPT_COUNT,
@@ -44,6 +42,13 @@ static const struct dm_opt figure_table[] = {
      .min = 0,
      .max = 4096,
      .help = "points that run at once; 0: one a core, as far as memory goes"},
+    {.name = "repeat",
+     .type = DM_OPT_COUNT,
+     AT(repeat),
+     .initial = "1",
+     .min = 1,
+     .max = HX_FIG_REPEAT_MAX,
+     .help = "runs of each point, with seeds that follow its own; two or more give error bars"},
     {.name = "list", .type = DM_OPT_BOOL, AT(list), .initial = "0", .help = "list the figures and run nothing"},
     {.name = "dry_run",
      .type = DM_OPT_BOOL,
@@ -89,7 +94,7 @@ static void print_help(void) {
     printf("usage: dmbench figure NAME... [options]        (NAME \"all\": every figure)\n"
            "       dmbench figure --list\n\n"
            "Runs a figure's points, as far as their results are not there yet, and writes for each plot\n"
-           "OUT/figures/NAME/PLOT.png and .svg, the table .tsv and the gnuplot program .gp that drew it.\n\n");
+           "OUT/figures/NAME/PLOT.png, .svg and .pdf, the table .tsv and the gnuplot program .gp that drew it.\n\n");
     hx_args_help(figure_table);
     printf("\nexamples:\n"
            "  dmbench figure sherman-clients\n"
@@ -127,7 +132,8 @@ static int load_one(struct session *session, const char *id, struct dm_err *err)
         return dm_fail(err, DM_ERR_INVALID, "more than %d figures", FIGURES_MAX);
     }
     struct hx_figure *figure;
-    DM_TRY(hx_figure_load(session->options.plots, id, scale_names[session->options.scale], &figure, err));
+    DM_TRY(hx_figure_load(session->options.plots, id, session->options.scale, &figure, err));
+    figure->repeat = (unsigned)session->options.repeat;
     session->figures[session->figure_count++] = figure;
     return 0;
 }
@@ -163,9 +169,13 @@ static json_t *figure_object(const struct hx_figure *figure) {
     for (size_t i = 0; i < figure->plot_count; i++) {
         json_array_append_new(plots, json_string(figure->plots[i].id));
     }
-    size_t points = figure->panel_count * figure->series_count * figure->case_count;
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o}", "id", figure->id, "title", figure->title, "shows", figure->shows,
-                     "keeps", figure->keeps, "points", (json_int_t)points, "plots", plots);
+    json_t *absent = json_array();
+    for (size_t i = 0; i < figure->absent_count; i++) {
+        json_array_append_new(absent, json_string(figure->absent[i].label));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o}", "id", figure->id, "title", figure->title, "shows",
+                     figure->shows, "keeps", figure->keeps, "points", (json_int_t)hx_figure_places(figure), "plots",
+                     plots, "not_built", absent);
 }
 
 static int print_list(struct session *session, struct dm_err *err) {
@@ -185,7 +195,9 @@ static int print_list(struct session *session, struct dm_err *err) {
         for (size_t k = 0; k < figure->plot_count; k++) {
             printf(" %s", figure->plots[k].id);
         }
-        printf("\n");
+        char absent[512];
+        hx_fig_absent_text(figure, absent, sizeof(absent));
+        printf("%s%s\n", absent[0] != '\0' ? "\n  " : "", absent);
     }
     if (session->options.json) {
         json_dumpf(list, stdout, JSON_INDENT(2));
@@ -242,19 +254,21 @@ static int copy_style(const struct session *session, struct dm_err *err) {
 
 static void remove_pictures(const char *folder, const char *plot) {
     char path[PATH_BYTES];
-    path_set(path, "%s/%s.png", folder, plot);
-    unlink(path);
-    path_set(path, "%s/%s.svg", folder, plot);
-    unlink(path);
+    static const char *const kinds[] = {"png", "svg", "pdf"};
+    for (size_t i = 0; i < DM_ARRAY_LEN(kinds); i++) {
+        path_set(path, "%s/%s.%s", folder, plot, kinds[i]);
+        unlink(path);
+    }
 }
 
 static int draw_plot(const struct session *session, const struct hx_figure *figure, const struct hx_fig_plot *plot,
-                     const struct hx_fig_data *data, const char *folder, struct dm_err *err) {
+                     const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *folder,
+                     struct dm_err *err) {
     char path[PATH_BYTES], program[PATH_BYTES];
     path_set(path, "%s/%s.tsv", folder, plot->id);
     DM_TRY(hx_fig_table(figure, plot, session->points, data, path, err));
     path_set(path, "%s/%s.gp", folder, plot->id);
-    DM_TRY(hx_fig_program(figure, plot, session->points, data, path, err));
+    DM_TRY(hx_fig_program(figure, plot, session->points, data, lines, path, err));
     /* An older picture beside newer numbers would be a wrong one. */
     remove_pictures(folder, plot->id);
     if (session->options.no_plot) {
@@ -267,7 +281,7 @@ static int draw_plot(const struct session *session, const struct hx_figure *figu
         remove_pictures(folder, plot->id);
         return rc;
     }
-    printf("%s/%s.png\n%s/%s.svg\n", folder, plot->id, folder, plot->id);
+    printf("%s/%s.png\n%s/%s.svg\n%s/%s.pdf\n", folder, plot->id, folder, plot->id, folder, plot->id);
     return 0;
 }
 
@@ -279,21 +293,30 @@ static bool interrupted(void) {
 
 static int draw_figure(const struct session *session, const struct hx_figure *figure, size_t *missing,
                        struct dm_err *err) {
-    char folder[PATH_BYTES];
+    char folder[PATH_BYTES], absent[512];
     struct hx_fig_data data;
+    struct hx_fig_lines lines = {.count = 0};
+    hx_fig_absent_text(figure, absent, sizeof(absent));
+    if (absent[0] != '\0') {
+        fprintf(stderr, "%s: %s\n", figure->id, absent);
+    }
+    if (hx_figure_places(figure) == 0) {
+        return 0; /* nothing of it is built: no picture is better than an empty one */
+    }
     path_set(folder, "%s/figures/%s", session->options.out, figure->id);
     DM_TRY(hx_make_folder(folder, err));
     DM_TRY(hx_fig_data_load(figure, session->points, &data, err));
     int rc = 0;
     for (size_t i = 0; i < figure->plot_count && rc == 0; i++) {
         rc = interrupted() ? dm_fail(err, DM_ERR_STOPPED, "interrupted")
-                           : draw_plot(session, figure, &figure->plots[i], &data, folder, err);
+                           : draw_plot(session, figure, &figure->plots[i], &data, &lines, folder, err);
     }
     if (data.missing > 0) {
         fprintf(stderr, "dmbench figure: %s: %zu of its points are missing; the panels that need them say so\n",
                 figure->id, data.missing);
         *missing += data.missing;
     }
+    free(lines.items);
     hx_fig_data_fini(figure, &data);
     return rc;
 }
@@ -336,7 +359,8 @@ static int run_figures(struct session *session, struct dm_err *err) {
 }
 
 static int session_run(struct session *session, struct dm_err *err) {
-    int rc = hx_figure_ids(session->options.plots, &session->ids, err);
+    int rc = hx_figure_check_scale(session->options.scale, err);
+    rc = rc < 0 ? rc : hx_figure_ids(session->options.plots, &session->ids, err);
     if (rc == 0 && session->options.list) {
         rc = print_list(session, err);
         return rc < 0 ? hx_report("figure", err) : HX_DONE;

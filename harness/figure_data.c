@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/compiler.h"
 #include "common/opt_json.h"
+#include "common/stats.h"
 #include "harness/figure.h"
 #include "harness/result_set.h"
 #include "harness/tree.h"
@@ -17,17 +19,73 @@ enum { LABEL_BYTES = 256 };
 
 /* ---- points ----------------------------------------------------------------------------------------------------- */
 
-/* The configuration of one place: figure, scale, panel, series, case. */
-static json_t *place_config(const struct hx_figure *figure, size_t panel, size_t series, size_t at) {
-    const json_t *parts[] = {figure->scale_config, figure->panels[panel].config, figure->series[series].config,
-                             figure->cases[at].config};
-    json_t *config = hx_tree_merge(figure->config, NULL);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && config != NULL; i++) {
-        json_t *merged = hx_tree_merge(config, parts[i]);
-        json_decref(config);
-        config = merged;
+/* Divides a number that may have a unit ("60M", "100MB") by the figure's divisor. */
+static int divide(const struct hx_figure *figure, json_t *config, const char *path, struct dm_err *err) {
+    const json_t *value = hx_tree_find(config, path);
+    uint64_t number = 0;
+    if (value == NULL) {
+        return 0;
     }
-    return config;
+    if (json_is_string(value)) {
+        const char *text = json_string_value(value);
+        if (dm_parse_count(text, &number, NULL) < 0 && dm_parse_bytes(text, &number, NULL) < 0) {
+            return dm_fail(err, DM_ERR_INVALID, "figure %s: %s: '%.40s' is no number to scale", figure->id, path, text);
+        }
+    } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
+        number = (uint64_t)json_integer_value(value);
+    } else {
+        return dm_fail(err, DM_ERR_INVALID, "figure %s: %s: is no whole number to scale", figure->id, path);
+    }
+    double scaled = (double)number / figure->divisor;
+    json_t *smaller = json_integer((json_int_t)(number > 0 && scaled < 1 ? 1 : scaled + 0.5));
+    int rc = smaller == NULL ? DM_ERR_NO_MEMORY : hx_tree_put(config, path, smaller);
+    json_decref(smaller);
+    return rc < 0 ? dm_fail(err, rc, "figure %s: no memory", figure->id) : 0;
+}
+
+static int divide_all(const struct hx_figure *figure, json_t *config, struct dm_err *err) {
+    static const char *const usual[] = {"keys", "ops", "warmup", "cache"};
+    for (size_t i = 0; figure->scaled == NULL && i < DM_ARRAY_LEN(usual); i++) {
+        DM_TRY(divide(figure, config, usual[i], err));
+    }
+    for (size_t i = 0; i < json_array_size(figure->scaled); i++) {
+        DM_TRY(divide(figure, config, json_string_value(json_array_get(figure->scaled, i)), err));
+    }
+    return 0;
+}
+
+/* Puts `over` over *config; NULL changes nothing. */
+static int put_over(json_t **config, const json_t *over, struct dm_err *err) {
+    json_t *merged = hx_tree_merge(*config, over);
+    json_decref(*config);
+    *config = merged;
+    return merged != NULL ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a figure's points");
+}
+
+/* The configuration of one place and seed: figure, scale, panel, series, what a smaller scale says, case. */
+static int place_config(const struct hx_figure *figure, size_t panel, size_t series, size_t at, json_t **config,
+                        struct dm_err *err) {
+    const json_t *parts[] = {figure->config, figure->scale_config, figure->panels[panel].config,
+                             figure->series[series].config};
+    json_t *case_config = hx_tree_merge(figure->cases[at].config, NULL);
+    int rc = case_config == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a figure's points") : 0;
+    *config = NULL;
+    for (size_t i = 0; rc == 0 && i < DM_ARRAY_LEN(parts); i++) {
+        rc = put_over(config, parts[i], err);
+    }
+    if (rc == 0 && figure->divisor > 0) {
+        rc = divide_all(figure, *config, err);
+        rc = rc < 0 || figure->cases_as_is ? rc : divide_all(figure, case_config, err);
+    }
+    rc = rc < 0 ? rc : put_over(config, figure->over_config, err);
+    rc = rc < 0 ? rc : put_over(config, case_config, err);
+    if (rc == 0 && figure->profile != NULL) {
+        rc = json_object_set_new(*config, "profile", json_string(figure->profile)) == 0
+                 ? 0
+                 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a figure's points");
+    }
+    json_decref(case_config);
+    return rc;
 }
 
 /* What sets a place apart: "sherman-clients: YCSB A, Sherman, clients 64". */
@@ -48,9 +106,23 @@ static void place_label(const struct hx_figure *figure, size_t panel, size_t ser
     }
 }
 
+/* The points of a place, one a seed; the seeds follow the first one. */
+static int add_seeds(struct hx_figure *figure, struct hx_points *points, size_t place, json_t *config,
+                     const char *label, struct dm_err *err) {
+    const json_t *seed = json_object_get(config, "seed");
+    json_int_t first = json_is_integer(seed) ? json_integer_value(seed) : 1;
+    for (unsigned i = 0; i < figure->repeat; i++) {
+        if (i > 0 && json_object_set_new(config, "seed", json_integer(first + (json_int_t)i)) != 0) {
+            return dm_fail(err, DM_ERR_NO_MEMORY, "figure %s: no memory for its points", figure->id);
+        }
+        DM_TRY(hx_points_add(points, config, label, label, &figure->points[place * figure->repeat + i], err));
+    }
+    return 0;
+}
+
 int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err) {
-    size_t count = figure->panel_count * figure->series_count * figure->case_count;
-    figure->points = calloc(count, sizeof(*figure->points));
+    size_t count = hx_figure_places(figure);
+    figure->points = calloc(count * figure->repeat + 1, sizeof(*figure->points));
     if (figure->points == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "figure %s: no memory for %zu points", figure->id, count);
     }
@@ -59,34 +131,44 @@ int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct 
         size_t series = place / figure->case_count % figure->series_count;
         size_t panel = place / figure->case_count / figure->series_count;
         char label[LABEL_BYTES];
-        json_t *config = place_config(figure, panel, series, at);
-        if (config == NULL) {
-            return dm_fail(err, DM_ERR_NO_MEMORY, "figure %s: no memory for its points", figure->id);
+        json_t *config;
+        int rc = place_config(figure, panel, series, at, &config, err);
+        if (rc == 0) {
+            place_label(figure, panel, series, at, config, label);
+            rc = add_seeds(figure, points, place, config, label, err);
         }
-        place_label(figure, panel, series, at, config, label);
-        int rc = hx_points_add(points, config, label, label, &figure->points[place], err);
         json_decref(config);
         DM_TRY(rc);
     }
     return 0;
 }
 
+static bool place_missing(const struct hx_figure *figure, const struct hx_fig_data *data, size_t place) {
+    bool missing = false;
+    for (unsigned i = 0; i < figure->repeat; i++) {
+        missing = missing || data->results[place * figure->repeat + i] == NULL;
+    }
+    return missing;
+}
+
 int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *points, struct hx_fig_data *data,
                      struct dm_err *err) {
-    size_t count = figure->panel_count * figure->series_count * figure->case_count;
-    *data = (struct hx_fig_data){.results = calloc(count, sizeof(*data->results))};
+    size_t count = hx_figure_places(figure);
+    *data = (struct hx_fig_data){.results = calloc(count * figure->repeat + 1, sizeof(*data->results))};
     if (data->results == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "figure %s: no memory for its results", figure->id);
     }
     for (size_t place = 0; place < count; place++) {
-        data->results[place] = hx_points_load(points, figure->points[place], NULL);
-        data->missing += data->results[place] == NULL;
+        for (unsigned i = 0; i < figure->repeat; i++) {
+            data->results[place * figure->repeat + i] = hx_points_load(points, hx_figure_point(figure, place, i), NULL);
+        }
+        data->missing += place_missing(figure, data, place);
     }
     return 0;
 }
 
 void hx_fig_data_fini(const struct hx_figure *figure, struct hx_fig_data *data) {
-    size_t count = figure->panel_count * figure->series_count * figure->case_count;
+    size_t count = hx_figure_places(figure) * figure->repeat;
     for (size_t place = 0; place < count && data->results != NULL; place++) {
         json_decref(data->results[place]);
     }
@@ -98,7 +180,7 @@ size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_d
     size_t missing = 0;
     for (size_t series = 0; series < figure->series_count; series++) {
         for (size_t at = 0; at < figure->case_count; at++) {
-            missing += data->results[hx_figure_at(figure, panel, series, at)] == NULL;
+            missing += place_missing(figure, data, hx_figure_at(figure, panel, series, at));
         }
     }
     return missing;
@@ -118,11 +200,26 @@ double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *res
     return sum > 0 ? value / sum : NAN;
 }
 
+struct hx_fig_value hx_fig_value(const struct hx_figure *figure, const struct hx_fig_data *data,
+                                 const struct hx_fig_metric *metric, size_t place) {
+    enum { ROUNDS = 1000, SEED = 1 };
+    static const struct hx_fig_value none = {NAN, NAN, NAN};
+    double values[HX_FIG_REPEAT_MAX];
+    for (unsigned i = 0; i < figure->repeat; i++) {
+        values[i] = hx_fig_metric_value(metric, data->results[place * figure->repeat + i]);
+        if (!isfinite(values[i])) {
+            return none;
+        }
+    }
+    struct dm_interval interval = dm_bootstrap_median(values, figure->repeat, 0.95, ROUNDS, SEED);
+    return (struct hx_fig_value){dm_median(values, figure->repeat), interval.low, interval.high};
+}
+
 double hx_figure_x(const struct hx_figure *figure, const struct hx_points *points, size_t place, size_t at) {
     if (figure->x_option == NULL) {
         return (double)at;
     }
-    const json_t *value = hx_tree_find(points->items[figure->points[place]].config, figure->x_option);
+    const json_t *value = hx_tree_find(points->items[hx_figure_point(figure, place, 0)].config, figure->x_option);
     return json_is_number(value) ? json_number_value(value) * figure->x_factor : NAN;
 }
 
@@ -177,6 +274,9 @@ static void table_header(const struct hx_figure *figure, const struct hx_fig_plo
     }
     for (size_t i = 0; i < plot->y_count; i++) {
         fprintf(file, "\t%s", plot->y[i].column);
+        if (figure->repeat > 1) {
+            fprintf(file, "\t%s_low\t%s_high", plot->y[i].column, plot->y[i].column);
+        }
     }
     fprintf(file, "%s\tpoint\n", plot->reference != SIZE_MAX ? "\tgain" : "");
 }
@@ -184,7 +284,6 @@ static void table_header(const struct hx_figure *figure, const struct hx_fig_plo
 static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
                       const struct hx_fig_data *data, size_t panel, size_t series, size_t at, FILE *file) {
     size_t place = hx_figure_at(figure, panel, series, at);
-    const json_t *result = data->results[place];
     double x = hx_figure_x(figure, points, place, at);
     print_text(file, figure->panels[panel].label);
     fputc('\t', file);
@@ -197,16 +296,26 @@ static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *
         print_text(file, figure->cases[at].label);
     }
     if (plot->by_metric) {
-        print_number(file, hx_fig_metric_value(&plot->x, result));
+        print_number(file, hx_fig_value(figure, data, &plot->x, place).middle);
     }
     for (size_t i = 0; i < plot->y_count; i++) {
-        print_number(file, hx_fig_metric_value(&plot->y[i], result));
+        struct hx_fig_value value = hx_fig_value(figure, data, &plot->y[i], place);
+        print_number(file, value.middle);
+        if (figure->repeat > 1) {
+            print_number(file, value.low);
+            print_number(file, value.high);
+        }
     }
     if (plot->reference != SIZE_MAX) {
-        const json_t *reference = data->results[hx_figure_at(figure, panel, series, plot->reference)];
-        print_number(file, hx_fig_metric_value(&plot->y[0], result) / hx_fig_metric_value(&plot->y[0], reference));
+        size_t reference = hx_figure_at(figure, panel, series, plot->reference);
+        print_number(file, hx_fig_value(figure, data, &plot->y[0], place).middle /
+                               hx_fig_value(figure, data, &plot->y[0], reference).middle);
     }
-    fprintf(file, "\t%s\n", points->items[figure->points[place]].hash);
+    fprintf(file, "\t");
+    for (unsigned i = 0; i < figure->repeat; i++) {
+        fprintf(file, "%s%s", i > 0 ? "," : "", points->items[hx_figure_point(figure, place, i)].hash);
+    }
+    fprintf(file, "\n");
 }
 
 int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
@@ -226,14 +335,29 @@ int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot,
     return hx_fig_file_close(file, path, err);
 }
 
+void hx_fig_absent_text(const struct hx_figure *figure, char *text, size_t capacity) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < figure->absent_count && length < capacity; i++) {
+        bool again = false;
+        for (size_t k = 0; k < i; k++) {
+            again = again || strcmp(figure->absent[i].label, figure->absent[k].label) == 0;
+        }
+        if (!again) {
+            length += (size_t)snprintf(text + length, capacity - length, "%s%s",
+                                       length > 0 ? ", " : "not built here: ", figure->absent[i].label);
+        }
+    }
+}
+
 /* ---- the footer ------------------------------------------------------------------------------------------------- */
 
 /* The value that an option has in all points of the figure, or NULL if they differ. */
 static const json_t *common_option(const struct hx_figure *figure, const struct hx_points *points, const char *name) {
-    size_t count = figure->panel_count * figure->series_count * figure->case_count;
-    const json_t *common = json_object_get(points->items[figure->points[0]].config, name);
+    size_t count = hx_figure_places(figure);
+    const json_t *common = json_object_get(points->items[hx_figure_point(figure, 0, 0)].config, name);
     for (size_t place = 1; place < count && common != NULL; place++) {
-        if (!json_equal(common, json_object_get(points->items[figure->points[place]].config, name))) {
+        if (!json_equal(common, json_object_get(points->items[hx_figure_point(figure, place, 0)].config, name))) {
             common = NULL;
         }
     }
@@ -256,7 +380,7 @@ static void count_format(double number, char *text, size_t capacity) {
 }
 
 static const char *time_base_text(const struct hx_figure *figure, const struct hx_fig_data *data) {
-    size_t count = figure->panel_count * figure->series_count * figure->case_count;
+    size_t count = hx_figure_places(figure) * figure->repeat;
     size_t virtual_count = 0, real_count = 0;
     for (size_t place = 0; place < count; place++) {
         const char *base = json_string_value(json_object_get(data->results[place], "time_base"));
@@ -286,6 +410,10 @@ void hx_fig_footer(const struct hx_figure *figure, const struct hx_points *point
         }
     }
     const char *profile = json_string_value(common_option(figure, points, "profile"));
-    snprintf(text, capacity, "%s, profile %s%s, scale %s", time_base_text(figure, data),
-             profile != NULL ? profile : "differs", cluster, figure->scale);
+    char seeds[32] = "";
+    if (figure->repeat > 1) {
+        snprintf(seeds, sizeof(seeds), ", %u seeds", figure->repeat);
+    }
+    snprintf(text, capacity, "%s, profile %s%s, scale %s%s", time_base_text(figure, data),
+             profile != NULL ? profile : "differs", cluster, figure->scale, seeds);
 }

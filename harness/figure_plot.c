@@ -22,6 +22,7 @@ enum {
     HEADER = 30,     /* the title */
     LEGEND = 22,     /* a strip of its own, where no cell is free */
     FOOTER = 44,     /* the x label and the line of provenance */
+    ABSENT = 14,     /* the line of what is not built */
     PANEL_LEFT = 40, /* tic labels */
     PANEL_RIGHT = 10,
     PANEL_TOP = 20,    /* the panel's name */
@@ -33,7 +34,7 @@ enum {
 struct layout {
     size_t columns, rows;
     int cell_width, cell_height, panel_bottom;
-    int width, height, legend_height;
+    int width, height, legend_height, footer_height;
     bool legend, legend_in_cell;
 };
 
@@ -43,6 +44,7 @@ struct writer {
     const struct hx_fig_plot *plot;
     const struct hx_points *points;
     const struct hx_fig_data *data;
+    const struct hx_fig_lines *lines;
     struct layout layout;
 };
 
@@ -96,8 +98,9 @@ static struct layout layout_make(const struct hx_figure *figure, const struct hx
     layout.legend = figure->series_count * plot->y_count > 1;
     layout.legend_in_cell = layout.legend && layout.rows * layout.columns > figure->panel_count;
     layout.legend_height = layout.legend && !layout.legend_in_cell ? LEGEND : 0;
+    layout.footer_height = FOOTER + (figure->absent_count > 0 ? ABSENT : 0);
     layout.width = EDGE_LEFT + EDGE_RIGHT + (int)layout.columns * layout.cell_width;
-    layout.height = HEADER + layout.legend_height + FOOTER + (int)layout.rows * layout.cell_height;
+    layout.height = HEADER + layout.legend_height + layout.footer_height + (int)layout.rows * layout.cell_height;
     return layout;
 }
 
@@ -151,7 +154,7 @@ static void write_y(const struct writer *writer, size_t panel) {
     double low = INFINITY, high = 0;
     for (size_t at = 0; plot->y_log && at < figure->series_count * figure->case_count * plot->y_count; at++) {
         size_t place = hx_figure_at(figure, panel, 0, 0) + at / plot->y_count;
-        double y = hx_fig_metric_value(&plot->y[at % plot->y_count], writer->data->results[place]);
+        double y = hx_fig_value(figure, writer->data, &plot->y[at % plot->y_count], place).middle;
         low = y > 0 && y < low ? y : low;
         high = y > high ? y : high;
     }
@@ -190,27 +193,68 @@ static void write_style(const struct writer *writer, size_t series, size_t metri
     fprintf(writer->file, ", %zu, %zu)", series + 1, metric);
 }
 
+/* A column of the panel's and series' rows. */
+static void write_pick(const struct writer *writer, size_t panel, size_t series, const char *column,
+                       const char *suffix) {
+    fprintf(writer->file, ":(pick(");
+    write_quoted(writer->file, writer->figure->panels[panel].label);
+    fprintf(writer->file, ", ");
+    write_quoted(writer->file, writer->figure->series[series].label);
+    fprintf(writer->file, ", \"%s%s\"))", column, suffix);
+}
+
+/* With several seeds, bars of error from the low to the high end of the interval. */
 static void write_curve(const struct writer *writer, size_t panel, size_t series, size_t metric) {
     const struct hx_fig_plot *plot = writer->plot;
     const char *x = plot->bars ? "position" : plot->by_metric ? plot->x.column : "x";
+    bool repeated = writer->figure->repeat > 1;
     double count = (double)writer->figure->series_count;
     double width = 0.78 / count;
     fprintf(writer->file, "        data using (column(\"%s\")", x);
     if (plot->bars) {
         fprintf(writer->file, " + %.4f", ((double)series - (count - 1) / 2) * width);
     }
-    fprintf(writer->file, "):(pick(");
-    write_quoted(writer->file, writer->figure->panels[panel].label);
-    fprintf(writer->file, ", ");
-    write_quoted(writer->file, writer->figure->series[series].label);
-    fprintf(writer->file, ", \"%s\"))", plot->y[metric].column);
+    fprintf(writer->file, ")");
+    write_pick(writer, panel, series, plot->y[metric].column, "");
+    if (repeated) {
+        write_pick(writer, panel, series, plot->y[metric].column, "_low");
+        write_pick(writer, panel, series, plot->y[metric].column, "_high");
+    }
     if (plot->bars) {
-        fprintf(writer->file, ":(%.4f) with boxes ", width * 0.92);
+        fprintf(writer->file, ":(%.4f) with %s ", width * 0.92, repeated ? "boxerrorbars" : "boxes");
     } else {
-        fprintf(writer->file, " with linespoints ");
+        fprintf(writer->file, " with %s ", repeated ? "yerrorlines" : "linespoints");
     }
     write_style(writer, series, metric);
     fprintf(writer->file, " notitle");
+}
+
+/* What the papers claim, as lines across the panel. */
+static void write_lines(const struct writer *writer, size_t panel) {
+    for (size_t i = 0; i < writer->lines->count; i++) {
+        const struct hx_fig_line *line = &writer->lines->items[i];
+        if (line->panel == panel && strcmp(line->plot, writer->plot->id) == 0) {
+            fprintf(writer->file, ", \\\n        %.10g with lines linestyle style_claim notitle", line->y);
+        }
+    }
+}
+
+/* Their names, at their left ends; behind the panel they are taken away again. */
+static void write_line_labels(const struct writer *writer, size_t panel, bool set) {
+    for (size_t i = 0; i < writer->lines->count; i++) {
+        const struct hx_fig_line *line = &writer->lines->items[i];
+        if (line->panel != panel || strcmp(line->plot, writer->plot->id) != 0) {
+            continue;
+        }
+        if (!set) {
+            fprintf(writer->file, "    unset label %zu\n", 20 + i);
+            continue;
+        }
+        fprintf(writer->file, "    set label %zu ", 20 + i);
+        write_quoted(writer->file, line->label);
+        fprintf(writer->file,
+                " at graph 0.01, first %.10g left offset 0, 0.4 font font_tiny textcolor rgb color_claim\n", line->y);
+    }
 }
 
 /* The gain above each bar. */
@@ -248,6 +292,7 @@ static void write_panel(const struct writer *writer, size_t panel) {
         return;
     }
     write_axes(writer, panel);
+    write_line_labels(writer, panel, true);
     fprintf(writer->file, "    plot \\\n");
     const char *separator = "";
     for (size_t series = 0; series < writer->figure->series_count; series++) {
@@ -260,7 +305,9 @@ static void write_panel(const struct writer *writer, size_t panel) {
             write_gains(writer, panel, series);
         }
     }
+    write_lines(writer, panel);
     fprintf(writer->file, "\n    unset logscale\n");
+    write_line_labels(writer, panel, false);
 }
 
 static void write_legend(const struct writer *writer) {
@@ -326,15 +373,23 @@ static void write_labels(const struct writer *writer) {
             EDGE_LEFT * 0.55 / layout->width, 1 - grid_middle / layout->height);
     write_quoted(writer->file, writer->plot->by_metric ? writer->plot->x.label : writer->figure->x_label);
     fprintf(writer->file, " at screen %.4f, %.4f center\n    set label 4 ", x_middle / layout->width,
-            FOOTER * 0.74 / layout->height);
+            (layout->footer_height - FOOTER * 0.26) / layout->height);
     write_quoted(writer->file, footer);
     fprintf(writer->file, " at screen 0.5, %.4f center font font_small textcolor rgb color_note\n",
-            FOOTER * 0.24 / layout->height);
+            (layout->footer_height - FOOTER * 0.76) / layout->height);
+    hx_fig_absent_text(writer->figure, footer, sizeof(footer));
+    if (footer[0] != '\0') {
+        fprintf(writer->file, "    set label 5 ");
+        write_quoted(writer->file, footer);
+        fprintf(writer->file, " at screen 0.5, %.4f center font font_small textcolor rgb color_note\n",
+                ABSENT * 0.5 / layout->height);
+    }
 }
 
 int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
-                   const struct hx_fig_data *data, const char *path, struct dm_err *err) {
-    struct writer writer = {.figure = figure, .plot = plot, .points = points, .data = data};
+                   const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *path,
+                   struct dm_err *err) {
+    struct writer writer = {.figure = figure, .plot = plot, .points = points, .data = data, .lines = lines};
     writer.file = hx_fig_file_open(path, err);
     if (writer.file == NULL) {
         return DM_ERR_IO;
@@ -346,7 +401,7 @@ int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plo
     for (size_t panel = 0; panel < figure->panel_count; panel++) {
         write_panel(&writer, panel);
         if (panel == 0) {
-            fprintf(writer.file, "    unset label 1; unset label 2; unset label 3; unset label 4\n");
+            fprintf(writer.file, "    unset label 1; unset label 2; unset label 3; unset label 4; unset label 5\n");
         }
     }
     if (writer.layout.legend) {

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/compiler.h"
 #include "common/opt_json.h"
 #include "harness/commands.h"
 #include "harness/figure.h"
 #include "harness/tree.h"
+#include "indexes/index.h"
 
 enum { WHERE_BYTES = 512 };
 
@@ -101,7 +103,55 @@ static int read_panels(struct hx_figure *figure, const char *where, struct dm_er
     return read_items(array, false, place, &figure->panels, &figure->panel_count, err);
 }
 
-static int read_series(struct hx_figure *figure, const char *where, struct dm_err *err) {
+/* Whether an index is one that a paper compares with and that may be built some day. */
+static int check_system(const char *plots, const char *index, const char *where, struct dm_err *err) {
+    char path[WHERE_BYTES];
+    place_set(path, "%s/systems.json", plots);
+    json_t *systems = dm_json_load(path, NULL);
+    const char *names[64] = {NULL};
+    size_t count = 0;
+    const char *name;
+    json_t *unused;
+    for (const struct ix_ops *const *ops = ix_all(); *ops != NULL && count < DM_ARRAY_LEN(names); ops++) {
+        names[count++] = (*ops)->name;
+    }
+    bool known = json_object_get(systems, index) != NULL;
+    json_object_foreach(systems, name, unused) {
+        if (count < DM_ARRAY_LEN(names) && ix_find(name) == NULL) {
+            names[count++] = name;
+        }
+    }
+    int rc = known ? 0 : dm_fail_in(err, hx_fail_unknown(err, "index", index, names, count), "%s.config", where);
+    json_decref(systems);
+    return rc;
+}
+
+/* Takes the items whose index is not built out of a list. */
+static int drop_absent(struct hx_figure *figure, const char *plots, const char *where, struct hx_fig_item *items,
+                       size_t *count, struct dm_err *err) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        char place[WHERE_BYTES];
+        const json_t *own = json_object_get(items[i].config, "index");
+        const char *index = json_string_value(own != NULL ? own : json_object_get(figure->config, "index"));
+        if (index == NULL || ix_find(index) != NULL) {
+            items[kept++] = items[i];
+            continue;
+        }
+        place_set(place, "%s[%zu]", where, i);
+        DM_TRY(check_system(plots, index, place, err));
+        struct hx_fig_absent *absent = realloc(figure->absent, (figure->absent_count + 1) * sizeof(*absent));
+        if (absent == NULL) {
+            return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
+        }
+        figure->absent = absent;
+        absent[figure->absent_count++] = (struct hx_fig_absent){.label = items[i].label, .index = index};
+    }
+    *count = kept;
+    return 0;
+}
+
+static int read_series(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
     const json_t *array;
     char place[WHERE_BYTES];
     DM_TRY(hx_tree_get(figure->spec, "series", JSON_ARRAY, true, where, &array, err));
@@ -115,7 +165,7 @@ static int read_series(struct hx_figure *figure, const char *where, struct dm_er
             item->style = json_is_string(index) ? json_string_value(index) : item->label;
         }
     }
-    return 0;
+    return drop_absent(figure, plots, place, figure->series, &figure->series_count, err);
 }
 
 /* The values that an option takes along x: one case each, with a config of that option alone. */
@@ -141,7 +191,18 @@ static int read_values(struct hx_figure *figure, const json_t *values, const cha
     return 0;
 }
 
-static int read_x(struct hx_figure *figure, const json_t *scale, const char *where, struct dm_err *err) {
+/* Named cases with an index of their own may name one that is not built. */
+static int drop_absent_cases(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
+    for (size_t i = 0; i < figure->case_count; i++) {
+        if (json_object_get(figure->cases[i].config, "index") != NULL) {
+            return drop_absent(figure, plots, where, figure->cases, &figure->case_count, err);
+        }
+    }
+    return 0;
+}
+
+static int read_x(struct hx_figure *figure, const char *plots, const json_t *scale, const char *where,
+                  struct dm_err *err) {
     static const char *const known[] = {"option", "label", "factor", "log", "cases", NULL};
     const json_t *x, *cases, *values;
     char place[WHERE_BYTES];
@@ -158,11 +219,15 @@ static int read_x(struct hx_figure *figure, const json_t *scale, const char *whe
     }
     if (cases != NULL) {
         place_set(place, "%s: x.cases", where);
-        return read_items(cases, false, place, &figure->cases, &figure->case_count, err);
+        DM_TRY(read_items(cases, false, place, &figure->cases, &figure->case_count, err));
+        return drop_absent_cases(figure, plots, place, err);
     }
-    place_set(place, "%s: scales.%s", where, figure->scale);
-    DM_TRY(hx_tree_get(scale, "x", JSON_ARRAY, true, place, &values, err));
-    place_set(place, "%s: scales.%s.x", where, figure->scale);
+    const char *name = json_object_get(scale, "x") != NULL || figure->divisor == 0 ? figure->scale : "paper";
+    const json_t *scales = json_object_get(figure->spec, "scales");
+    figure->cases_as_is = strcmp(name, "paper") != 0;
+    place_set(place, "%s: scales.%s", where, name);
+    DM_TRY(hx_tree_get(json_object_get(scales, name), "x", JSON_ARRAY, true, place, &values, err));
+    place_set(place, "%s: scales.%s.x", where, name);
     return read_values(figure, values, place, err);
 }
 
@@ -270,23 +335,86 @@ static int read_plots(struct hx_figure *figure, const char *where, struct dm_err
 
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
-static int read_scale(struct hx_figure *figure, const char *where, const json_t **scale, struct dm_err *err) {
-    static const char *const names[] = {"quick", "paper", NULL};
-    static const char *const known[] = {"config", "x", NULL};
-    const json_t *scales;
+static int check_scaled(struct hx_figure *figure, const char *where, struct dm_err *err) {
+    DM_TRY(hx_tree_get(figure->spec, "scaled", JSON_ARRAY, false, where, &figure->scaled, err));
+    for (size_t i = 0; i < json_array_size(figure->scaled); i++) {
+        if (!json_is_string(json_array_get(figure->scaled, i))) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: scaled[%zu]: must be a string", where, i);
+        }
+    }
+    return 0;
+}
+
+static bool is_named_scale(const char *scale) {
+    return strcmp(scale, "quick") == 0 || strcmp(scale, "paper") == 0;
+}
+
+int hx_figure_check_scale(const char *scale, struct dm_err *err) {
+    double factor = 1;
+    int rc = is_named_scale(scale) ? 0 : dm_parse_real(scale, &factor, NULL);
+    if (rc == 0 && factor >= 1 && factor <= 1e6 && strlen(scale) <= 20) {
+        return 0;
+    }
+    return dm_fail(
+        err, DM_ERR_INVALID,
+        "--scale: '%.40s' is neither quick nor paper nor a number from 1 to 1000000 that the paper's sizes are "
+        "divided by",
+        scale);
+}
+
+/* A member of `scales`: everything by itself, or a factor and what differs. */
+static int read_named_scale(struct hx_figure *figure, const json_t *scales, const char *where, const json_t **scale,
+                            struct dm_err *err) {
+    static const char *const known[] = {"factor", "config", "x", NULL};
     char place[WHERE_BYTES];
-    DM_TRY(hx_tree_get(figure->spec, "scales", JSON_OBJECT, true, where, &scales, err));
     place_set(place, "%s: scales", where);
-    DM_TRY(hx_tree_check(scales, names, place, err));
     DM_TRY(hx_tree_get(scales, figure->scale, JSON_OBJECT, true, place, scale, err));
     place_set(place, "%s: scales.%s", where, figure->scale);
     DM_TRY(hx_tree_check(*scale, known, place, err));
-    return hx_tree_get(*scale, "config", JSON_OBJECT, true, place, &figure->scale_config, err);
+    const json_t *factor, *config;
+    DM_TRY(hx_tree_get(*scale, "factor", JSON_REAL, false, place, &factor, err));
+    DM_TRY(hx_tree_get(*scale, "config", JSON_OBJECT, factor == NULL, place, &config, err));
+    figure->scale_config = config;
+    if (factor == NULL) {
+        return 0;
+    }
+    figure->divisor = json_number_value(factor);
+    figure->over_config = config;
+    return figure->divisor >= 1 && strcmp(figure->scale, "paper") != 0
+               ? 0
+               : dm_fail(err, DM_ERR_INVALID, "%s.factor: must be at least 1, and not the paper's", place);
 }
 
-static int read_all(struct hx_figure *figure, const char *id, const char *where, struct dm_err *err) {
-    static const char *const known[] = {"id",     "title",  "shows", "keeps", "config", "scales",
-                                        "panels", "series", "x",     "plots", NULL};
+static int read_scale(struct hx_figure *figure, const char *asked, const char *where, const json_t **scale,
+                      struct dm_err *err) {
+    static const char *const names[] = {"quick", "paper", NULL};
+    const json_t *scales, *paper;
+    char place[WHERE_BYTES];
+    DM_TRY(check_scaled(figure, where, err));
+    DM_TRY(hx_tree_get(figure->spec, "scales", JSON_OBJECT, true, where, &scales, err));
+    place_set(place, "%s: scales", where);
+    DM_TRY(hx_tree_check(scales, names, place, err));
+    if (is_named_scale(asked)) {
+        snprintf(figure->scale, sizeof(figure->scale), "%s", asked);
+        DM_TRY(read_named_scale(figure, scales, where, scale, err));
+    } else {
+        DM_TRY(hx_figure_check_scale(asked, err));
+        DM_TRY(dm_parse_real(asked, &figure->divisor, err));
+        snprintf(figure->scale, sizeof(figure->scale), "1/%.20s", asked);
+        *scale = NULL;
+    }
+    if (figure->divisor == 0) {
+        return 0;
+    }
+    DM_TRY(hx_tree_get(scales, "paper", JSON_OBJECT, true, place, &paper, err));
+    place_set(place, "%s: scales.paper", where);
+    return hx_tree_get(paper, "config", JSON_OBJECT, true, place, &figure->scale_config, err);
+}
+
+static int read_all(struct hx_figure *figure, const char *plots, const char *id, const char *asked, const char *where,
+                    struct dm_err *err) {
+    static const char *const known[] = {"id",     "title",  "shows",  "keeps", "config", "scales",
+                                        "scaled", "panels", "series", "x",     "plots",  NULL};
     const json_t *scale;
     DM_TRY(hx_tree_check(figure->spec, known, where, err));
     DM_TRY(read_text(figure->spec, "id", true, NULL, where, &figure->id, err));
@@ -297,10 +425,10 @@ static int read_all(struct hx_figure *figure, const char *id, const char *where,
     if (strcmp(figure->id, id) != 0) {
         return dm_fail(err, DM_ERR_INVALID, "%s: id: '%s' must be the file's name, '%s'", where, figure->id, id);
     }
-    DM_TRY(read_scale(figure, where, &scale, err));
+    DM_TRY(read_scale(figure, asked, where, &scale, err));
     DM_TRY(read_panels(figure, where, err));
-    DM_TRY(read_series(figure, where, err));
-    DM_TRY(read_x(figure, scale, where, err));
+    DM_TRY(read_series(figure, plots, where, err));
+    DM_TRY(read_x(figure, plots, scale, where, err));
     return read_plots(figure, where, err);
 }
 
@@ -312,9 +440,11 @@ int hx_figure_load(const char *plots, const char *id, const char *scale, struct 
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for figure '%s'", id);
     }
     place_set(path, "%s/figures/%s.json", plots, id);
-    (*figure)->scale = scale;
+    (*figure)->repeat = 1;
     (*figure)->spec = dm_json_load(path, err);
-    int rc = (*figure)->spec != NULL ? read_all(*figure, id, path, err) : err != NULL ? err->code : DM_ERR_INVALID;
+    int rc = (*figure)->spec != NULL ? read_all(*figure, plots, id, scale, path, err)
+             : err != NULL           ? err->code
+                                     : DM_ERR_INVALID;
     if (rc < 0) {
         hx_figure_free(*figure);
         *figure = NULL;
@@ -331,6 +461,7 @@ void hx_figure_free(struct hx_figure *figure) {
     free(figure->cases);
     free(figure->plots);
     free(figure->points);
+    free(figure->absent);
     json_decref(figure->cases_config);
     json_decref(figure->spec);
     free(figure);

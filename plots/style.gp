@@ -10,15 +10,18 @@ set datafile missing "NaN"
 # ---- terminals ------------------------------------------------------------------------------------------------------
 # Sizes are those of the SVG. A figure four panels wide is 886 units: printed over two columns (7 inches) text of 12
 # units is 7 points high. The PNG has png_factor times as many pixels.
-kinds = "png svg"
+kinds = "png svg pdf"
 font_name = "DejaVu Sans"
 png_factor = 2.5
 font_title = ",14"
 font_small = ",10"
+font_tiny = ",8"
 open_png(w, h) = sprintf("set terminal pngcairo noenhanced size %d,%d font '%s,12' fontscale %g linewidth %g pointscale %g background rgb 'white'", \
     int(w * png_factor), int(h * png_factor), font_name, 0.75 * png_factor, png_factor, png_factor)
 open_svg(w, h) = sprintf("set terminal svg noenhanced size %d,%d font '%s,12' linewidth 1 background rgb 'white'", w, h, font_name)
-open(kind) = (kind eq "png" ? open_png(width, height) : open_svg(width, height)).sprintf("; set output '%s.%s'", name, kind)
+open_pdf(w, h) = sprintf("set terminal pdfcairo noenhanced size %.3fin,%.3fin font '%s,12' fontscale 0.6 linewidth 1 background rgb 'white'", \
+    w / 96.0, h / 96.0, font_name)
+open(kind) = (kind eq "png" ? open_png(width, height) : kind eq "svg" ? open_svg(width, height) : open_pdf(width, height)).sprintf("; set output '%s.%s'", name, kind)
 
 # ---- palette --------------------------------------------------------------------------------------------------------
 # Okabe and Ito's colours and three dark ones: told apart by colour-blind readers. Each comes with a point and a dash of
@@ -34,6 +37,11 @@ set dashtype 3 (2,2)
 set dashtype 4 (8,3,2,3)
 system_count = words(systems)
 color_note = "#555555"
+
+# What a paper claims, as a line across a panel.
+color_claim = "#B03060"
+style_claim = 900
+set style line style_claim linecolor rgb color_claim linewidth 1.2 dashtype 3
 
 # Variant v (0 to 3) of system i is style i + 100 v: the same colour, other dashes, open points from 1 on. In a figure of
 # its own variants a system's further series take the styles of their names.

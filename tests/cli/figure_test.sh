@@ -61,7 +61,7 @@ holds err "4 points: 4 there already, 0 to run"
 if command -v gnuplot >/dev/null 2>&1; then
     expect 0 figure all --plots plots --out results
     for plot in lines/throughput lines/latency bars/gain; do
-        for kind in png svg gp tsv; do
+        for kind in png svg pdf gp tsv; do
             [ -s "results/figures/$plot.$kind" ] || fail "$plot.$kind is missing"
         done
         holds "results/figures/$plot.svg" "simulated (virtual time), profile cx6-100g"
@@ -90,6 +90,37 @@ if command -v gnuplot >/dev/null 2>&1; then
     [ ! -e results/figures/bars/gain.png ] || fail "without gnuplot: an old picture is left"
 elif [ "${CI:-}" = true ]; then
     fail "gnuplot is not installed"
+fi
+
+# A system that is not built is left out, and every place says so; one that nobody knows is a mistake.
+cp "$DM_SOURCE_DIR/plots/systems.json" plots/
+sed 's/"id": "lines"/"id": "systems"/; s/"series": .*/"series": [{"label": "null", "config": {"index": "null"}}, {"label": "Cell tree", "config": {"index": "cell"}}],/' \
+    plots/figures/lines.json >plots/figures/systems.json
+expect 0 figure systems --plots plots --out results
+holds err "systems: not built here: Cell tree"
+if command -v gnuplot >/dev/null 2>&1; then
+    holds results/figures/systems/throughput.svg "not built here: Cell tree"
+fi
+! grep -q Cell results/figures/systems/throughput.tsv || fail "$(cat results/figures/systems/throughput.tsv)"
+expect 0 figure systems --plots plots --list
+holds out "not built here: Cell tree"
+sed 's/"cell"/"clel"/; s/"id": "systems"/"id": "nobody"/' plots/figures/systems.json >plots/figures/nobody.json
+expect 2 figure nobody --plots plots --out results
+holds err "series[1].config: unknown index 'clel' (did you mean 'cell'?"
+rm plots/figures/nobody.json
+sed 's/"index": "null"/"index": "smart"/; s/"id": "systems"/"id": "empty"/' plots/figures/systems.json >plots/figures/empty.json
+expect 0 figure empty --plots plots --out results
+[ ! -e results/figures/empty ] || fail "drew a figure of nothing"
+
+# Any scale, seeds as repetitions, error bars.
+expect 0 figure lines --plots plots --out smaller --scale 2.5 --repeat 3
+[ "$(find smaller/points -name '*.json' | wc -l)" -eq 18 ] || fail "$(find smaller/points)"
+grep -l '"ops": 1600,' smaller/points/*.json >found || fail "4K operations over 2.5 are not 1600"
+grep -l '"keys": 400,' smaller/points/*.json >found || fail "1K keys over 2.5 are not 400"
+holds smaller/figures/lines/throughput.tsv mops_low
+if command -v gnuplot >/dev/null 2>&1; then
+    holds smaller/figures/lines/throughput.gp yerrorlines
+    holds smaller/figures/lines/throughput.svg "scale 1/2.5, 3 seeds"
 fi
 
 # An interrupt: status 130, what is finished stays, nothing half-written or half-drawn, and the next run goes on. One
@@ -122,6 +153,7 @@ bad() {
 bad 2 "unknown figure 'linse' (did you mean 'lines'?" linse --plots plots
 bad 2 "name a figure" --plots plots
 bad 2 "--scale" lines --scale huge --plots plots
+bad 2 "--scale: '0.5'" lines --plots plots --scale 0.5
 bad 2 "--sclae" lines --sclae quick
 bad 2 "--jobs" lines --jobs -3
 bad 1 "nowhere/figures" lines --plots nowhere
