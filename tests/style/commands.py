@@ -9,7 +9,7 @@ import re
 import sys
 
 SHELL = set(""". : [ ! { } alias break case cd command continue do done elif else esac eval exec exit export fi for
-    function getopts if in kill local printf read readonly return set shift source then times trap umask unset until
+    function getopts if in kill local printf read readonly return set shift source then times trap ulimit umask unset until
     wait while""".split())
 # Words that start another command given as their arguments, after options and assignments.
 PREFIXES = {"env", "setsid", "timeout", "xargs", "exec", "step", "quietly", "command", "!"}

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# kernel.sh CACHE MODULE...: prints a folder of the cache that holds a kernel (vmlinuz), the modules named and those that
+# they need (modules/) and the order to load them in (order). On the first call the distribution's kernel package is
+# downloaded and unpacked, never installed; afterwards nothing is fetched. Status 77, with the reason, where that cannot be.
+set -eu
+cache=$1
+shift
+PATH=$PATH:/usr/sbin:/sbin
+
+unavailable() {
+    echo "tests/rxe: $*" >&2
+    exit 77
+}
+
+# What a folder holds follows from the modules asked for.
+folder=$cache/kernel-$(echo "$@" | cksum | cut -d ' ' -f 1)
+if [ -e "$folder/order" ]; then
+    echo "$folder"
+    exit 0
+fi
+
+command -v apt-get >/dev/null 2>&1 || unavailable "no apt-get here to fetch a kernel with"
+command -v modprobe >/dev/null 2>&1 || unavailable "no modprobe (package kmod)"
+mkdir -p "$cache"
+work=$(mktemp -d "$cache/unpack.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# fetch: the versioned image that the package linux-image-amd64 stands for.
+fetch() {
+    package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
+    [ -n "$package" ] || return 1
+    (cd "$work" && apt-get download -q "$package" >download.log 2>&1)
+}
+if ! fetch; then
+    # Lists that are missing, or so old that the server dropped what they name.
+    [ "$(id -u)" -ne 0 ] || apt-get update -q >"$work/update.log" 2>&1 || true
+    fetch || unavailable "cannot download a kernel: $(tail -n 2 "$work/download.log" 2>/dev/null || echo 'apt knows no linux-image-amd64')"
+fi
+
+dpkg -x "$work/$package"_*.deb "$work/tree"
+# The tree may keep its modules below /usr, where modprobe does not look.
+[ -d "$work/tree/lib/modules" ] || ln -s usr/lib "$work/tree/lib"
+version=$(basename "$work"/tree/boot/vmlinuz-* | sed 's/^vmlinuz-//')
+depmod -b "$work/tree" "$version"
+mkdir -p "$work/result/modules"
+cp "$work/tree/boot/vmlinuz-$version" "$work/result/vmlinuz"
+# Lines are "insmod PATH" or "builtin NAME"; a module is loaded after all that it needs, once.
+for module in "$@"; do
+    modprobe -d "$work/tree" -S "$version" --show-depends "$module" ||
+        unavailable "the kernel package $package has no module $module"
+done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$work/paths"
+while read -r path; do
+    cp "$path" "$work/result/modules/"
+    basename "$path"
+done <"$work/paths" >"$work/result/order"
+[ -s "$work/result/order" ] || unavailable "the kernel package $package has none of the modules: $*"
+# Whoever is first wins: both have the same.
+mv -T "$work/result" "$folder" 2>/dev/null || [ -e "$folder/order" ]
+echo "$folder"

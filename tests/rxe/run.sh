@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs a command in a throw-away virtual machine that has two software RoCE devices: the kernel's real RDMA stack on a
+# machine without a NIC. No special right is needed, nothing of the host is changed: the machine sees the host's files
+# read-only with an overlay in its memory, and forgets all at its end.
+set -eu
+usage() {
+    cat <<'TEXT'
+usage: tests/rxe/run.sh [--timeout SECONDS] [--memory MEGABYTES] -- COMMAND [ARGUMENTS...]
+
+Runs the command, in the working folder and environment of the caller, in a virtual machine with the devices rxe0
+(10.77.0.1) and rxe1 (10.77.1.1). Its output and its status become those of this script. It has no input, and what it
+writes to files is lost. Limit: 600 seconds for all unless told otherwise.
+
+status  the command's; 77 where the machine cannot be had here (1 with CI=true); 124 after the time limit;
+        125 if the machine ended without a status: its console is shown then
+
+DM_RXE_CACHE  where the kernel is kept (default: build/rxe of the source tree)
+DM_RXE_KVM    1 to use /dev/kvm, which is faster, and on some hosts hangs
+TEXT
+}
+here=$(cd "$(dirname "$0")" && pwd)
+PATH=$PATH:/usr/sbin:/sbin
+
+limit_s=600
+memory_mb=2048
+while [ $# -gt 0 ]; do
+    case $1 in
+    --timeout) limit_s=$2 && shift ;;
+    --memory) memory_mb=$2 && shift ;;
+    --help | -h)
+        usage
+        exit 0
+        ;;
+    --)
+        shift
+        break
+        ;;
+    *)
+        echo "run.sh: unknown option '$1' (see --help)" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+[ $# -gt 0 ] || {
+    usage >&2
+    exit 2
+}
+
+unavailable() {
+    [ $# -eq 0 ] || echo "tests/rxe: skipped: $*" >&2
+    # What CI lacks it could have installed.
+    [ "${CI:-}" != true ] || exit 1
+    exit 77
+}
+for tool in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio modprobe:kmod ip:iproute2 rdma:iproute2; do
+    command -v "${tool%%:*}" >/dev/null 2>&1 || unavailable "no ${tool%%:*} here (package ${tool#*:})"
+done
+[ -e /etc/libibverbs.d/rxe.driver ] || unavailable "libibverbs has no driver for rxe (package ibverbs-providers)"
+
+# crc32_generic is nobody's dependency on paper; without it rxe refuses every device.
+status=0
+kernel=$("$here/kernel.sh" "${DM_RXE_CACHE:-$here/../../build/rxe}" virtio_pci 9pnet_virtio 9p overlay crc32_generic \
+    ib_uverbs rdma_ucm rdma_rxe veth) || status=$?
+[ "$status" -ne 77 ] || unavailable
+[ "$status" -eq 0 ] || exit "$status"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/dmbench_rxe.XXXXXX")
+machine=""
+readers=""
+# Called by the trap.
+# shellcheck disable=SC2317
+finish() {
+    for process in $machine $readers; do
+        kill "$process" 2>/dev/null || true
+    done
+    rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' HUP INT TERM
+
+# The initial file system.
+mkdir -p "$work/first/bin" "$work/first/host" "$work/first/upper" "$work/first/files" "$work/first/proc" "$work/first/sys" \
+    "$work/first/dev" "$work/first/modules" "$work/exchange"
+cp "$(command -v busybox)" "$work/first/bin/"
+cp "$here/init.sh" "$work/first/init"
+chmod +x "$work/first/init"
+cp "$kernel/order" "$work/first/"
+cp "$kernel"/modules/* "$work/first/modules/"
+# The init's interpreter is there before it can make links.
+ln -s busybox "$work/first/bin/sh"
+(cd "$work/first" && find . | cpio --quiet -o -H newc) >"$work/initrd"
+
+# The command: one quoted word an argument.
+cp "$here/guest.sh" "$work/exchange/"
+export -p >"$work/exchange/environment"
+{
+    printf 'cd '
+    for word in "$PWD" "$@"; do
+        printf "'%s' " "$(printf '%s_' "$word" | sed "s/'/'\\\\''/g" | sed '$ s/_$//')"
+        [ "$word" != "$PWD" ] || [ -n "${seen:-}" ] || printf '|| exit 126\nexec '
+        seen=yes
+    done
+    echo
+} >"$work/exchange/command"
+: >"$work/exchange/stdout"
+: >"$work/exchange/stderr"
+
+if [ "${DM_RXE_KVM:-}" = 1 ]; then
+    set -- -accel kvm -cpu host
+else
+    set -- -accel tcg,thread=multi -cpu max
+fi
+timeout -k 5 "$limit_s" qemu-system-x86_64 -M q35 "$@" -smp 2 -m "$memory_mb" -net none -no-reboot \
+    -display none -monitor none -serial "file:$work/console" \
+    -kernel "$kernel/vmlinuz" -initrd "$work/initrd" -append 'console=ttyS0 quiet oops=panic panic=-1' \
+    -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
+    -virtfs "local,path=$work/exchange,mount_tag=exchange,security_model=none" \
+    </dev/null >"$work/qemu" 2>&1 &
+machine=$!
+# What the command prints appears while it runs.
+tail -q -n +1 -f --pid="$machine" "$work/exchange/stdout" &
+readers=$!
+tail -q -n +1 -f --pid="$machine" "$work/exchange/stderr" >&2 &
+readers="$readers $!"
+ended=0
+wait "$machine" || ended=$?
+machine=""
+# The readers see the machine's end and print the rest.
+for process in $readers; do
+    wait "$process" || true
+done
+readers=""
+
+if [ -s "$work/exchange/status" ]; then
+    exit "$(cat "$work/exchange/status")"
+fi
+{
+    echo "tests/rxe: the machine's console ends:"
+    tail -n 40 "$work/console" "$work/qemu" 2>/dev/null
+} >&2
+if [ "$ended" -eq 124 ] || [ "$ended" -eq 137 ]; then
+    echo "tests/rxe: no end within $limit_s s" >&2
+    exit 124
+fi
+echo "tests/rxe: the machine ended without the command's status" >&2
+exit 125
