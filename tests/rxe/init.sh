@@ -1,5 +1,4 @@
 #!/bin/sh
-# shellcheck disable=SC3045
 # SPDX-License-Identifier: Apache-2.0
 #
 # The first process of the virtual machine that run.sh boots, run by busybox from the initial file system: loads the modules,
@@ -38,7 +37,9 @@ mount -t tmpfs -o mode=1777 shm /files/dev/shm
 mount -t 9p -o "$share,cache=none" exchange /files/run/rxe || give_up "cannot mount the exchange folder"
 
 # Both are inherited; the shell of the host's files need not have ulimit's options.
+# shellcheck disable=SC3045
 ulimit -l unlimited || give_up "cannot lift the limit of locked memory"
+# shellcheck disable=SC3045
 ulimit -c 0
 chroot /files /bin/sh /run/rxe/guest.sh
 sync
