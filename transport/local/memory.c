@@ -4,119 +4,11 @@
  * has a sequence number (shared with some other lines) that a writer makes odd while it changes the line, and that a
  * reader compares before and after its copy, so that readers of a hot line do not get in one another's way. CPU
  * accesses do not look at it: they are atomic per word alone, as the contract says.
- *
- * Data is copied by atomic words. Their order (acquire, release) is what makes the sequence numbers work; it is no
- * promise to index code. Under ThreadSanitizer on x86 the accesses are relaxed, which changes nothing in the machine
- * but tells the sanitizer that remote memory does not order ordinary memory: an index that relies on it is reported.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "transport/local/local.h"
+#include "transport/realtime/words.h"
 
-#if DM_TSAN && defined(__x86_64__)
-#define LOCAL_ACQUIRE memory_order_relaxed
-#define LOCAL_RELEASE memory_order_relaxed
-#else
-#define LOCAL_ACQUIRE memory_order_acquire
-#define LOCAL_RELEASE memory_order_release
-#endif
-
-#define LOCAL_HUGE_PAGE (UINT64_C(1) << 21)
-
-enum {
-    WORD = 8,
-    SPINS = 100, /* looks at a changing line before the processor is given away: its writer may have been preempted */
-};
-
-/* ---- maps ------------------------------------------------------------------------------------------------------- */
-
-/* Address space, touched only where it is used; aligned so that bulk data can lie on huge pages. */
-int local_memory_map(struct local_memory *memory, uint64_t bytes) {
-    size_t mapped = (size_t)(bytes + LOCAL_HUGE_PAGE);
-    void *map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) {
-        return DM_ERR_NO_MEMORY;
-    }
-    uintptr_t aligned = ((uintptr_t)map + LOCAL_HUGE_PAGE - 1) & ~(uintptr_t)(LOCAL_HUGE_PAGE - 1);
-    memory->map = map;
-    memory->map_bytes = mapped;
-    memory->base = (unsigned char *)aligned;
-    return 0;
-}
-
-void local_memory_unmap(struct local_memory *memory) {
-    if (memory->map) {
-        munmap(memory->map, memory->map_bytes);
-    }
-}
-
-void local_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes) {
-    uint64_t from = (offset + LOCAL_HUGE_PAGE - 1) & ~(LOCAL_HUGE_PAGE - 1);
-    uint64_t to = (offset + bytes) & ~(LOCAL_HUGE_PAGE - 1);
-    if (from < to) {
-        /* Only a hint: fewer address-translation misses on random reads. */
-        (void)madvise(local_of(fabric)->nodes[node].dram.base + from, to - from, MADV_HUGEPAGE);
-    }
-}
-
-/* ---- words ------------------------------------------------------------------------------------------------------ */
-
-static inline uint64_t word_load(const unsigned char *at) {
-    return atomic_load_explicit((const _Atomic uint64_t *)at, LOCAL_ACQUIRE);
-}
-
-static inline void word_store(unsigned char *at, uint64_t word) {
-    atomic_store_explicit((_Atomic uint64_t *)at, word, LOCAL_RELEASE);
-}
-
-static inline void load_bytes(const unsigned char *at, unsigned char *out, uint32_t len) {
-    for (uint32_t i = 0; i < len; i++) {
-        out[i] = atomic_load_explicit((const _Atomic unsigned char *)(at + i), LOCAL_ACQUIRE);
-    }
-}
-
-static inline void store_bytes(unsigned char *at, const unsigned char *data, uint32_t len) {
-    for (uint32_t i = 0; i < len; i++) {
-        atomic_store_explicit((_Atomic unsigned char *)(at + i), data[i], LOCAL_RELEASE);
-    }
-}
-
-static inline void load_words(const unsigned char *at, unsigned char *out, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t word = word_load(at + (size_t)i * WORD);
-        memcpy(out + (size_t)i * WORD, &word, WORD);
-    }
-}
-
-static inline void store_words(unsigned char *at, const unsigned char *data, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t word;
-        memcpy(&word, data + (size_t)i * WORD, WORD);
-        word_store(at + (size_t)i * WORD, word);
-    }
-}
-
-/* Bytes up to the next word, at most len. */
-static inline uint32_t head_bytes(const unsigned char *at, uint32_t len) {
-    uint32_t head = (uint32_t)(-(uintptr_t)at & (WORD - 1));
-    return head < len ? head : len;
-}
-
-static void load_any(const unsigned char *at, unsigned char *out, uint32_t len) {
-    uint32_t head = head_bytes(at, len), words = (len - head) / WORD, done = head + words * WORD;
-    load_bytes(at, out, head);
-    load_words(at + head, out + head, words);
-    load_bytes(at + done, out + done, len - done);
-}
-
-static void store_any(unsigned char *at, const unsigned char *data, uint32_t len) {
-    uint32_t head = head_bytes(at, len), words = (len - head) / WORD, done = head + words * WORD;
-    store_bytes(at, data, head);
-    store_words(at + head, data + head, words);
-    store_bytes(at + done, data + done, len - done);
-}
+enum { SPINS = 100 }; /* looks at a changing line before the processor is given away: its writer may wait for it */
 
 /* ---- lines ------------------------------------------------------------------------------------------------------ */
 
@@ -135,26 +27,26 @@ static uint32_t line_lock(_Atomic uint32_t *stripe) {
     for (unsigned spins = 0;; spin(&spins)) {
         uint32_t seen = atomic_load_explicit(stripe, memory_order_relaxed);
         if (seen % 2 == 0 &&
-            atomic_compare_exchange_weak_explicit(stripe, &seen, seen + 1, LOCAL_ACQUIRE, memory_order_relaxed)) {
+            atomic_compare_exchange_weak_explicit(stripe, &seen, seen + 1, RT_ACQUIRE, memory_order_relaxed)) {
             return seen;
         }
     }
 }
 
 static void line_unlock(_Atomic uint32_t *stripe, uint32_t seen) {
-    atomic_store_explicit(stripe, seen + 2, LOCAL_RELEASE);
+    atomic_store_explicit(stripe, seen + 2, RT_RELEASE);
 }
 
 static void line_read(_Atomic uint32_t *stripe, const unsigned char *at, unsigned char *out, uint32_t len) {
     for (unsigned spins = 0;; spin(&spins)) {
-        uint32_t seen = atomic_load_explicit(stripe, LOCAL_ACQUIRE);
+        uint32_t seen = atomic_load_explicit(stripe, RT_ACQUIRE);
         if (seen % 2 != 0) {
             continue;
         }
         if (len == DM_LINE) {
-            load_words(at, out, DM_LINE / WORD);
+            rt_load_words(at, out, DM_LINE / RT_WORD);
         } else {
-            load_any(at, out, len);
+            rt_load_any(at, out, len);
         }
         /* The data's loads are acquires, so this one is not made before them. */
         if (atomic_load_explicit(stripe, memory_order_relaxed) == seen) {
@@ -167,9 +59,9 @@ static void line_write(_Atomic uint32_t *stripe, unsigned char *at, const unsign
     uint32_t seen = line_lock(stripe);
     /* The data's stores are releases, so none is seen before the odd number. */
     if (len == DM_LINE) {
-        store_words(at, data, DM_LINE / WORD);
+        rt_store_words(at, data, DM_LINE / RT_WORD);
     } else {
-        store_any(at, data, len);
+        rt_store_any(at, data, len);
     }
     line_unlock(stripe, seen);
 }
@@ -187,7 +79,7 @@ static void execute_read(const struct local *local, const struct dm_verb *verb) 
     uint64_t offset = dm_addr_offset(verb->addr), end = offset + verb->len;
     for (uint32_t len; offset < end; offset += len, out += len) {
         len = piece_bytes(offset, end);
-        line_read(stripe_of(local, memory, offset), memory->base + offset, out, len);
+        line_read(stripe_of(local, memory, offset), memory->bytes.base + offset, out, len);
     }
 }
 
@@ -197,7 +89,7 @@ static void execute_write(const struct local *local, const struct dm_verb *verb)
     uint64_t offset = dm_addr_offset(verb->addr), end = offset + verb->len;
     for (uint32_t len; offset < end; offset += len, data += len) {
         len = piece_bytes(offset, end);
-        line_write(stripe_of(local, memory, offset), memory->base + offset, data, len);
+        line_write(stripe_of(local, memory, offset), memory->bytes.base + offset, data, len);
     }
 }
 
@@ -206,12 +98,12 @@ static bool execute_atomic(const struct local *local, const struct dm_verb *verb
     const struct local_memory *memory = local_memory_at(local, verb->addr);
     uint64_t offset = dm_addr_offset(verb->addr);
     _Atomic uint32_t *stripe = stripe_of(local, memory, offset);
-    unsigned char *at = memory->base + offset;
+    unsigned char *at = memory->bytes.base + offset;
     uint32_t seen = line_lock(stripe);
     bool swapped;
-    uint64_t found = word_load(at), stored = dm_atomic_apply(verb, found, &swapped);
+    uint64_t found = rt_word_load(at), stored = dm_atomic_apply(verb, found, &swapped);
     if (swapped) {
-        word_store(at, stored);
+        rt_word_store(at, stored);
     }
     line_unlock(stripe, seen);
     if (verb->dst) {
@@ -261,16 +153,18 @@ bool local_memory_execute(struct local *local, const struct dm_ctx *ctx) {
 
 /* ---- the node's own CPU ----------------------------------------------------------------------------------------- */
 
+static unsigned char *cpu_at(const struct dm_ctx *ctx, dm_addr addr) {
+    return local_memory_at(local_of(ctx->fabric), addr)->bytes.base + dm_addr_offset(addr);
+}
+
 void local_cpu_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {
-    load_any(local_memory_at(local_of(ctx->fabric), src)->base + dm_addr_offset(src), dst, len);
+    rt_bytes_load(cpu_at(ctx, src), dst, len);
 }
 
 void local_cpu_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len) {
-    store_any(local_memory_at(local_of(ctx->fabric), dst)->base + dm_addr_offset(dst), src, len);
+    rt_bytes_store(cpu_at(ctx, dst), src, len);
 }
 
 uint64_t local_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired) {
-    unsigned char *at = local_memory_at(local_of(ctx->fabric), addr)->base + dm_addr_offset(addr);
-    atomic_compare_exchange_strong((_Atomic uint64_t *)at, &expect, desired);
-    return expect;
+    return rt_word_cas(cpu_at(ctx, addr), expect, desired);
 }
