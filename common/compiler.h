@@ -19,6 +19,9 @@
 #define DM_NO_INLINE     __attribute__((noinline))
 #define DM_NO_RETURN     __attribute__((noreturn))
 
+/* Products of 64-bit numbers, exactly. */
+typedef __int128 dm_int128;
+
 #define DM_ARRAY_LEN(array)                    (sizeof(array) / sizeof((array)[0]))
 #define DM_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
