@@ -23,6 +23,7 @@ enum dm_cap {
     DM_CAP_CHIP_MEMORY = 1 << 2,
     DM_CAP_PROFILE = 1 << 3, /* takes a NIC and CPU profile */
     DM_CAP_FAULTS = 1 << 4,
+    DM_CAP_DEVICE = 1 << 5, /* needs a device that may not be there: opening tells */
 };
 
 struct dm_transport_info {
@@ -34,6 +35,12 @@ struct dm_transport_info {
 /* All transports compiled in, in transports.def's order; NULL-terminated. */
 const struct dm_transport_info *const *dm_transports(void);
 const struct dm_transport_info *dm_transport_find(const char *name);
+
+/* Transports that this program was built without, and why; NULL-terminated names. */
+struct dm_transport_absence {
+    const char *name, *reason;
+};
+const struct dm_transport_absence *dm_transports_absent(void);
 
 struct dm_setting {
     const char *name, *value;

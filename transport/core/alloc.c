@@ -183,6 +183,9 @@ int dm_chip_alloc(struct dm_ctx *ctx, unsigned node, uint32_t bytes, dm_addr *ad
 }
 
 void *dm_local_alloc(struct dm_ctx *ctx, uint32_t bytes) {
+    if (ctx->ops->local_alloc) {
+        return ctx->ops->local_alloc(ctx->fabric, bytes);
+    }
     size_t total = ((size_t)bytes + DM_LINE + DM_LINE - 1) & ~(size_t)(DM_LINE - 1);
     struct dm_local_block *block = aligned_alloc(DM_LINE, total);
     if (!block) {

@@ -151,6 +151,10 @@ struct dm_transport_ops {
     void (*cpu_write)(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len);
     uint64_t (*cpu_cas)(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired);
 
+    /* Memory for dm_local_alloc that lives as long as the fabric, zero, aligned to a line; NULL when out of memory. May
+     * be NULL: the heap's will do. */
+    void *(*local_alloc)(struct dm_fabric *fabric, size_t bytes);
+
     /* Bulk data will live here soon: a chance to ask for huge pages. May be NULL. */
     void (*expect_bulk)(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
 

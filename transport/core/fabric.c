@@ -13,19 +13,34 @@
 #define DM_TRANSPORT(name) extern const struct dm_transport_ops dm_transport_##name;
 #include "transport/transports.def"
 #undef DM_TRANSPORT
+#undef DM_TRANSPORT_ABSENT
 
 static const struct dm_transport_ops *const transports[] = {
 #define DM_TRANSPORT(name) &dm_transport_##name,
 #include "transport/transports.def"
 #undef DM_TRANSPORT
+#undef DM_TRANSPORT_ABSENT
 };
 
 static const struct dm_transport_info *const infos[] = {
 #define DM_TRANSPORT(name) &dm_transport_##name.info,
 #include "transport/transports.def"
 #undef DM_TRANSPORT
+#undef DM_TRANSPORT_ABSENT
     NULL,
 };
+
+static const struct dm_transport_absence absent[] = {
+#define DM_TRANSPORT_ABSENT(name, reason) {#name, reason},
+#include "transport/transports.def"
+#undef DM_TRANSPORT
+#undef DM_TRANSPORT_ABSENT
+    {NULL, NULL},
+};
+
+const struct dm_transport_absence *dm_transports_absent(void) {
+    return absent;
+}
 
 const struct dm_transport_info *const *dm_transports(void) {
     return infos;

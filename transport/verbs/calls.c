@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls: a request is one message and so is its response. A connection has a number of slots, and a caller takes one
+ * before it sends, so that the called side has always a buffer ready to receive; callers beyond that wait in line. The
+ * thread that the connection's other end belongs to runs the handler. What comes in is checked before it is used.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+struct request_head {
+    uint32_t method, len, room, slot;
+};
+struct response_head {
+    uint32_t slot, len;
+    int32_t rc;
+    uint32_t zero;
+};
+
+enum { HEAD = 16, MESSAGE = (HEAD + DM_CALL_MAX + DM_LINE - 1) / DM_LINE * DM_LINE };
+
+/* ---- messages --------------------------------------------------------------------------------------------------- */
+
+static int receive_post(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_tag *tag) {
+    struct ibv_sge sge = {.addr = (uintptr_t)conn->in + (size_t)tag->slot * MESSAGE, .length = MESSAGE};
+    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)tag | VERBS_RECEIVED, .sg_list = &sge, .num_sge = 1}, *bad = NULL;
+    verbs_arena_key(verbs, conn->port, conn->in, MESSAGE, &sge.lkey);
+    return ibv_post_recv(conn->qp, &wr, &bad) == 0 ? 0 : DM_ERR_IO;
+}
+
+/* Sends message number `number` of the connection's own. */
+static int message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes, struct verbs_tag *tag) {
+    const struct verbs *verbs = verbs_of_thread(conn->thread);
+    struct ibv_sge sge = {.addr = (uintptr_t)conn->out + (size_t)number * MESSAGE, .length = bytes};
+    struct ibv_send_wr wr = {.wr_id = (uintptr_t)tag | VERBS_SENT,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad = NULL;
+    verbs_arena_key(verbs, conn->port, conn->out, MESSAGE, &sge.lkey);
+    if (bytes <= conn->inline_bytes) {
+        wr.send_flags |= IBV_SEND_INLINE;
+    }
+    if (conn->loose_upto > conn->done) {
+        wr.send_flags |= IBV_SEND_FENCE;
+        conn->loose_upto = 0;
+    }
+    verbs_tag_push(conn, tag, 1);
+    return ibv_post_send(conn->qp, &wr, &bad) == 0 ? 0 : DM_ERR_IO;
+}
+
+static void broken_message(struct verbs_conn *conn, const char *what) {
+    if (!conn->is_incoming) {
+        char name[VERBS_TEXT];
+        struct verbs *verbs = verbs_of_thread(conn->thread);
+        verbs_failure_note(verbs, DM_ERR_CORRUPT, "SEND to %s: %s",
+                           verbs_node_name(verbs, conn->node, name, sizeof(name)), what);
+    }
+    verbs_conn_break(conn, DM_ERR_IO);
+}
+
+/* ---- the called side -------------------------------------------------------------------------------------------- */
+
+static void reply_send(struct rt_job *rt_job, struct dm_ctx *handler, int rc) {
+    (void)handler;
+    struct verbs_job *job = (struct verbs_job *)rt_job;
+    struct verbs_conn *conn = job->conn;
+    struct verbs_reply *reply = job->reply;
+    struct response_head head = {.slot = job->caller_slot, .len = rc < 0 ? 0 : job->resp_len, .rc = rc};
+    if (conn->failure < 0) {
+        reply->is_busy = false;
+        return; /* nobody is there any more */
+    }
+    uint32_t number = (uint32_t)(reply - conn->replies);
+    memcpy(conn->out + (size_t)number * MESSAGE, &head, sizeof(head));
+    /* The buffer first, so that it is there when the caller's slot is free again. */
+    if (receive_post(verbs_of_thread(conn->thread), conn, &job->received) < 0 ||
+        message_send(conn, number, HEAD + head.len, &reply->sent) < 0) {
+        broken_message(conn, "the response cannot be posted");
+    }
+}
+
+static struct verbs_reply *reply_take(struct verbs_conn *conn) {
+    for (uint32_t i = 0; i < 2 * conn->slots; i++) {
+        if (!conn->replies[i].is_busy) {
+            conn->replies[i].is_busy = true;
+            return &conn->replies[i];
+        }
+    }
+    return NULL;
+}
+
+static int replies_open(struct verbs_conn *conn) {
+    if (conn->out) {
+        return 0;
+    }
+    conn->out = verbs_arena_alloc(verbs_of_thread(conn->thread), (size_t)2 * conn->slots * MESSAGE);
+    return conn->out ? 0 : DM_ERR_NO_MEMORY;
+}
+
+/* Gives the request to a handler context; false if it has to wait. */
+static bool job_serve(struct verbs_job *job) {
+    struct verbs_conn *conn = job->conn;
+    if (conn->failure < 0) {
+        return true;
+    }
+    if (replies_open(conn) < 0) {
+        verbs_conn_break(conn, DM_ERR_NO_MEMORY);
+        return true;
+    }
+    job->reply = reply_take(conn);
+    if (!job->reply) {
+        return false;
+    }
+    job->job.resp = conn->out + (size_t)(job->reply - conn->replies) * MESSAGE + HEAD;
+    if (job->job.method && job->job.method->handler) {
+        rt_serve(&conn->thread->rt, &job->job);
+    } else {
+        job->resp_len = 0;
+        reply_send(&job->job, NULL, DM_ERR_ADDRESS);
+    }
+    return true;
+}
+
+void verbs_backlog_serve(struct verbs_thread *thread) {
+    while (thread->backlog && rt_can_serve(&thread->rt)) {
+        struct verbs_job *job = thread->backlog;
+        if (!job_serve(job)) {
+            return; /* a response that is on its way makes room */
+        }
+        thread->backlog = job->next;
+    }
+}
+
+static void request_received(struct verbs_conn *conn, uint32_t number, uint32_t bytes) {
+    struct verbs_thread *thread = conn->thread;
+    struct dm_node_state *node = &thread->rt.base.fabric->nodes[thread->rt.base.node];
+    struct verbs_job *job = &conn->jobs[number];
+    struct request_head head;
+    const unsigned char *message = conn->in + (size_t)number * MESSAGE;
+    memcpy(&head, message, sizeof(head));
+    if (bytes < HEAD || head.len != bytes - HEAD || head.room > DM_CALL_MAX || head.slot >= conn->slots) {
+        broken_message(conn, "malformed request");
+        return;
+    }
+    job->job = (struct rt_job){.method = head.method <= DM_METHOD_MAX ? &node->methods[head.method] : NULL,
+                               .req = message + HEAD,
+                               .req_len = head.len,
+                               .resp_len = &job->resp_len,
+                               .answer = reply_send};
+    job->caller_slot = head.slot;
+    job->resp_len = head.room;
+    job->next = NULL;
+    *(thread->backlog ? &thread->backlog_tail->next : &thread->backlog) = job;
+    thread->backlog_tail = job;
+    verbs_backlog_serve(thread);
+}
+
+/* ---- the caller's side ------------------------------------------------------------------------------------------ */
+
+static void slot_free(struct verbs_conn *conn, struct verbs_call *call) {
+    if (call->is_sent && !call->ctx) {
+        call->is_taken = false;
+        verbs_wake_waiters(conn, &conn->slot_waiters, false);
+    }
+}
+
+static void call_answered(struct verbs_conn *conn, struct verbs_call *call, int rc) {
+    call->is_answered = true;
+    call->rc = rc;
+    conn->calls_open--;
+    conn->thread->under_way--;
+    if (call->ctx->rt.wait == RT_AWAY) {
+        rt_ready(&conn->thread->rt, &call->ctx->rt, 0);
+    }
+}
+
+static void response_received(struct verbs_conn *conn, const struct verbs_tag *tag, uint32_t bytes) {
+    const unsigned char *message = conn->in + (size_t)tag->slot * MESSAGE;
+    struct response_head head;
+    memcpy(&head, message, sizeof(head));
+    struct verbs_call *call = bytes >= HEAD && head.slot < conn->slots ? &conn->calls[head.slot] : NULL;
+    if (!call || !call->ctx || call->is_answered || head.len != bytes - HEAD || head.len > call->room) {
+        broken_message(conn, "malformed response");
+        return;
+    }
+    if (head.len > 0) {
+        memcpy(call->resp, message + HEAD, head.len);
+    }
+    call->len = head.len;
+    if (receive_post(verbs_of_thread(conn->thread), conn, tag) < 0) {
+        broken_message(conn, "no buffer for the next response");
+        return;
+    }
+    call_answered(conn, call, head.rc);
+}
+
+static int caller_open(struct verbs_conn *conn) {
+    struct verbs *verbs = verbs_of_thread(conn->thread);
+    conn->calls = calloc(conn->slots, sizeof(*conn->calls));
+    conn->receives = calloc(conn->slots, sizeof(*conn->receives));
+    conn->out = verbs_arena_alloc(verbs, (size_t)conn->slots * MESSAGE);
+    conn->in = verbs_arena_alloc(verbs, (size_t)conn->slots * MESSAGE);
+    if (!conn->calls || !conn->receives || !conn->out || !conn->in) {
+        return DM_ERR_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < conn->slots; i++) {
+        conn->calls[i].sent = (struct verbs_tag){.kind = VERBS_SEND, .conn = conn, .slot = i};
+        conn->receives[i] = (struct verbs_tag){.kind = VERBS_RECEIVE, .conn = conn, .slot = i};
+        DM_TRY(receive_post(verbs, conn, &conn->receives[i]));
+    }
+    return 0;
+}
+
+/* A free slot, and room in the send queue; waits for both. */
+static int slot_take(struct verbs_ctx *ctx, struct verbs_conn *conn, struct verbs_call **call) {
+    for (;;) {
+        if (conn->failure < 0) {
+            return conn->failure;
+        }
+        if (ctx->rt.base.fabric->stop) {
+            return DM_ERR_STOPPED;
+        }
+        uint32_t i = 0;
+        while (i < conn->slots && conn->calls[i].is_taken) {
+            i++;
+        }
+        if (i < conn->slots && verbs_has_room(conn, 1)) {
+            *call = &conn->calls[i];
+            return 0;
+        }
+        verbs_wait_in(ctx, i < conn->slots ? &conn->room : &conn->slot_waiters);
+    }
+}
+
+static int request_send(struct verbs_conn *conn, uint32_t slot, unsigned method, const void *req, uint32_t req_len) {
+    struct request_head head = {.method = method, .len = req_len, .room = conn->calls[slot].room, .slot = slot};
+    unsigned char *message = conn->out + (size_t)slot * MESSAGE;
+    memcpy(message, &head, sizeof(head));
+    if (req_len > 0) {
+        memcpy(message + HEAD, req, req_len);
+    }
+    return message_send(conn, slot, HEAD + req_len, &conn->calls[slot].sent);
+}
+
+int verbs_call(struct dm_ctx *base, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
+               uint32_t *resp_len) {
+    struct verbs_ctx *ctx = (struct verbs_ctx *)base;
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    struct verbs_conn *conn = thread->conns ? thread->conns[node] : NULL;
+    struct verbs_call *call = NULL;
+    if (!conn) {
+        DM_TRY(verbs_connect(thread, node, &conn));
+    }
+    if (!conn->calls && caller_open(conn) < 0) {
+        verbs_conn_break(conn, DM_ERR_NO_MEMORY);
+        return DM_ERR_NO_MEMORY;
+    }
+    DM_TRY(slot_take(ctx, conn, &call));
+    call->ctx = ctx;
+    call->is_taken = true;
+    call->is_sent = call->is_answered = false;
+    call->resp = resp;
+    call->room = *resp_len;
+    call->begin_ns = rt_clock_ns();
+    conn->calls_open++;
+    thread->under_way++;
+    if (request_send(conn, (uint32_t)(call - conn->calls), method, req, req_len) < 0) {
+        broken_message(conn, "the request cannot be posted");
+    }
+    while (!call->is_answered) {
+        rt_suspend(&ctx->rt, RT_AWAY);
+    }
+    int rc = call->rc;
+    *resp_len = call->len;
+    call->ctx = NULL;
+    slot_free(conn, call);
+    return rc;
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------- */
+
+int verbs_calls_open(struct verbs *verbs, struct verbs_conn *conn) {
+    if (!conn->is_incoming) {
+        return 0;
+    }
+    conn->jobs = calloc(conn->slots, sizeof(*conn->jobs));
+    conn->replies = calloc((size_t)2 * conn->slots, sizeof(*conn->replies));
+    conn->in = verbs_arena_alloc(verbs, (size_t)conn->slots * MESSAGE);
+    if (!conn->jobs || !conn->replies || !conn->in) {
+        return DM_ERR_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < conn->slots; i++) {
+        conn->jobs[i].conn = conn;
+        conn->jobs[i].received = (struct verbs_tag){.kind = VERBS_RECEIVE, .conn = conn, .slot = i};
+    }
+    for (uint32_t i = 0; i < 2 * conn->slots; i++) {
+        conn->replies[i].sent = (struct verbs_tag){.kind = VERBS_SEND, .conn = conn, .slot = i};
+    }
+    return 0;
+}
+
+int verbs_receives_post(struct verbs *verbs, struct verbs_conn *conn) {
+    for (uint32_t i = 0; conn->is_incoming && i < conn->slots; i++) {
+        DM_TRY(receive_post(verbs, conn, &conn->jobs[i].received));
+    }
+    return 0;
+}
+
+void verbs_calls_close(struct verbs_conn *conn) {
+    free(conn->calls);
+    free(conn->receives);
+    free(conn->jobs);
+    free(conn->replies);
+}
+
+void verbs_call_sent(struct verbs_conn *conn, struct verbs_tag *tag) {
+    if (conn->is_incoming) {
+        conn->replies[tag->slot].is_busy = false;
+        return;
+    }
+    struct verbs_call *call = &conn->calls[tag->slot];
+    call->is_sent = true;
+    slot_free(conn, call);
+}
+
+void verbs_received(struct verbs_conn *conn, const struct verbs_tag *tag, uint32_t bytes) {
+    if (conn->is_incoming) {
+        request_received(conn, tag->slot, bytes);
+    } else {
+        response_received(conn, tag, bytes);
+    }
+}
+
+void verbs_calls_break(struct verbs_conn *conn, int code) {
+    for (uint32_t i = 0; conn->calls && i < conn->slots; i++) {
+        struct verbs_call *call = &conn->calls[i];
+        if (call->ctx && !call->is_answered) {
+            call->len = 0;
+            call_answered(conn, call, code);
+        }
+    }
+    verbs_wake_waiters(conn, &conn->slot_waiters, true);
+}
+
+void verbs_calls_check(struct verbs_conn *conn, uint64_t now_ns) {
+    struct verbs *verbs = verbs_of_thread(conn->thread);
+    for (uint32_t i = 0; conn->calls_open > 0 && i < conn->slots; i++) {
+        const struct verbs_call *call = &conn->calls[i];
+        if (call->ctx && !call->is_answered && now_ns - call->begin_ns > verbs->options->call_timeout_ns) {
+            char name[VERBS_TEXT];
+            verbs_failure_note(verbs, DM_ERR_PEER, "call to %s: no answer within %.1f s",
+                               verbs_node_name(verbs, conn->node, name, sizeof(name)),
+                               (double)verbs->options->call_timeout_ns * 1e-9);
+            verbs_conn_break(conn, DM_ERR_PEER);
+            return;
+        }
+    }
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queues of threads and connections between them. Made when first needed, under one lock, since an end is made for
+ * another thread to serve; used by their own thread alone from then on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "transport/verbs/verbs.h"
+
+enum {
+    READS_MAX = 16, /* reads and atomics under way a connection, where the device can do more */
+    HANDLER_ROOM = 64,
+    RNR_RETRIES = 6, /* 7 would be without end */
+    RNR_TIMER = 12,  /* 0.64 ms */
+};
+
+/* ---- queues of a thread ----------------------------------------------------------------------------------------- */
+
+static unsigned threads_in_all(const struct dm_fabric *fabric) {
+    unsigned count = 0;
+    for (unsigned node = 0; node < fabric->node_count; node++) {
+        count += fabric->nodes[node].thread_count;
+    }
+    return count;
+}
+
+/* Completions that may be there at once: own ones, and those of the calls that it serves. */
+static int cq_entries(const struct verbs_thread *thread) {
+    const struct dm_fabric *fabric = thread->rt.base.fabric;
+    const struct verbs *verbs = verbs_of(fabric);
+    uint64_t slots = verbs->options->call_slots, nodes = dm_first_cn(&fabric->topology);
+    uint64_t contexts = fabric->topology.clients_per_thread + HANDLER_ROOM;
+    uint64_t serving = threads_in_all(fabric) / fabric->nodes[thread->rt.base.node].thread_count + 1;
+    uint64_t entries = nodes * (contexts + VERBS_ASYNC_TAGS + 3 * slots) + serving * (4 * slots + 1);
+    uint64_t limit = (uint64_t)thread->port->attr.max_cqe;
+    return (int)(entries < limit ? entries : limit);
+}
+
+static int thread_queues(struct verbs *verbs, struct verbs_thread *thread, struct dm_err *err) {
+    if (atomic_load(&thread->cq)) {
+        return 0;
+    }
+    struct verbs_port *port = verbs_port_of(verbs, thread->rt.base.node);
+    size_t nodes = verbs->rt.fabric->node_count;
+    thread->port = port;
+    thread->conns = calloc(nodes, sizeof(struct verbs_conn *));
+    thread->chains = calloc(nodes, sizeof(*thread->chains));
+    thread->touched = calloc(nodes, sizeof(*thread->touched));
+    thread->wrs = calloc(DM_BATCH_MAX, sizeof(*thread->wrs));
+    thread->sges = calloc(DM_BATCH_MAX, sizeof(*thread->sges));
+    thread->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (!thread->conns || !thread->chains || !thread->touched || !thread->wrs || !thread->sges || thread->event < 0) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory or file descriptor for a thread's queues; see `ulimit -n`");
+    }
+    thread->channel = ibv_create_comp_channel(port->device);
+    if (!thread->channel || fcntl(thread->channel->fd, F_SETFL, fcntl(thread->channel->fd, F_GETFL) | O_NONBLOCK) < 0) {
+        return dm_fail(err, DM_ERR_IO, "device %s gives no completion channel: %s", port->name, strerror(errno));
+    }
+    int entries = cq_entries(thread);
+    struct ibv_cq *cq = ibv_create_cq(port->device, entries, thread, thread->channel, 0);
+    if (!cq) {
+        return dm_fail(err, DM_ERR_IO, "device %s gives no completion queue of %d entries: %s", port->name, entries,
+                       strerror(errno));
+    }
+    atomic_store(&thread->cq, cq);
+    return 0;
+}
+
+/* ---- one end ---------------------------------------------------------------------------------------------------- */
+
+static int qp_new(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err) {
+    struct ibv_cq *cq = atomic_load(&conn->thread->cq);
+    uint32_t inline_bytes = conn->is_incoming ? 0 : (uint32_t)verbs->options->inline_bytes;
+    for (;; inline_bytes /= 2) {
+        struct ibv_qp_init_attr attr = {
+            .send_cq = cq,
+            .recv_cq = cq,
+            .cap = {.max_send_wr = conn->depth,
+                    .max_recv_wr = conn->slots,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = inline_bytes},
+            .qp_type = IBV_QPT_RC,
+        };
+        conn->qp = ibv_create_qp(conn->port->pd, &attr);
+        if (conn->qp) {
+            conn->inline_bytes = conn->is_incoming ? 0 : attr.cap.max_inline_data;
+            break;
+        }
+        if (inline_bytes == 0) {
+            return dm_fail(err, DM_ERR_IO, "device %s gives no queue pair of %u work requests: %s", conn->port->name,
+                           conn->depth, strerror(errno));
+        }
+    }
+    struct ibv_qp_attr init = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = conn->port->number,
+        .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+    };
+    int failed = ibv_modify_qp(conn->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return failed ? dm_fail(err, DM_ERR_IO, "device %s, queue pair: %s", conn->port->name, strerror(failed)) : 0;
+}
+
+static uint8_t reads_at_once(const struct verbs_port *port) {
+    int can = port->attr.max_qp_rd_atom < port->attr.max_qp_init_rd_atom ? port->attr.max_qp_rd_atom
+                                                                         : port->attr.max_qp_init_rd_atom;
+    return (uint8_t)(can < 1 ? 1 : can < READS_MAX ? can : READS_MAX);
+}
+
+static void end_describe(const struct verbs_conn *conn, struct verbs_end *end) {
+    const struct verbs_port *port = conn->port;
+    *end = (struct verbs_end){
+        .qpn = conn->qp->qp_num,
+        .psn = (uint32_t)(dm_mix64(conn->qp->qp_num) & 0xffffff),
+        .lid = port->lid,
+        .is_global = port->is_global,
+        .mtu = (uint8_t)port->mtu,
+        .reads = reads_at_once(port),
+        .slots = conn->slots,
+    };
+    memcpy(end->gid, port->gid.raw, sizeof(end->gid));
+}
+
+static void conn_free(struct verbs_conn *conn) {
+    if (conn->qp) {
+        ibv_destroy_qp(conn->qp);
+    }
+    verbs_calls_close(conn);
+    free(conn);
+}
+
+static int conn_new(struct verbs *verbs, struct verbs_thread *thread, unsigned node, uint32_t slots, bool is_incoming,
+                    struct verbs_conn **made, struct dm_err *err) {
+    DM_TRY(thread_queues(verbs, thread, err));
+    struct verbs_conn *conn = calloc(1, sizeof(*conn));
+    if (!conn) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a connection");
+    }
+    conn->thread = thread;
+    conn->port = thread->port;
+    conn->node = node;
+    conn->is_incoming = is_incoming;
+    conn->slots = slots;
+    conn->depth = is_incoming ? 2 * slots + 2 : (uint32_t)verbs->options->depth;
+    for (unsigned i = 0; i < VERBS_ASYNC_TAGS; i++) {
+        conn->async[i] = (struct verbs_tag){.kind = VERBS_ASYNC, .conn = conn};
+    }
+    int rc = qp_new(verbs, conn, err);
+    if (rc == 0 && verbs_calls_open(verbs, conn) < 0) {
+        rc = dm_fail(err, DM_ERR_NO_MEMORY, "no registered memory for the calls of a connection");
+    }
+    if (rc < 0) {
+        conn_free(conn);
+        return rc;
+    }
+    *made = conn;
+    return 0;
+}
+
+/* ---- joining ---------------------------------------------------------------------------------------------------- */
+
+static int qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *theirs) {
+    const struct verbs_port *port = conn->port;
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = (enum ibv_mtu)(theirs->mtu < (uint8_t)port->mtu ? theirs->mtu : (uint8_t)port->mtu),
+        .dest_qp_num = theirs->qpn,
+        .rq_psn = theirs->psn,
+        .max_dest_rd_atomic = reads_at_once(port),
+        .min_rnr_timer = RNR_TIMER,
+        .ah_attr = {.dlid = theirs->lid, .port_num = port->number},
+    };
+    if (port->is_global) {
+        attr.ah_attr.is_global = 1;
+        attr.ah_attr.grh.sgid_index = port->gid_index;
+        attr.ah_attr.grh.hop_limit = 64;
+        attr.ah_attr.grh.traffic_class = (uint8_t)verbs->options->traffic_class;
+        memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
+    }
+    return ibv_modify_qp(conn->qp, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static int qp_send(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,
+                   const struct verbs_end *theirs) {
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTS,
+        .timeout = (uint8_t)verbs->options->ack_timeout,
+        .retry_cnt = (uint8_t)verbs->options->retries,
+        .rnr_retry = RNR_RETRIES,
+        .sq_psn = ours->psn,
+        .max_rd_atomic = theirs->reads < ours->reads ? theirs->reads : ours->reads,
+    };
+    return ibv_modify_qp(conn->qp, &attr,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                             IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static int conn_join(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,
+                     const struct verbs_end *theirs, struct dm_err *err) {
+    if (conn->port->is_global != (theirs->is_global != 0)) {
+        return dm_fail(err, DM_ERR_INVALID, "device %s and the other end's are of different kinds (RoCE, InfiniBand)",
+                       conn->port->name);
+    }
+    int failed = qp_receive(verbs, conn, theirs);
+    if (!failed && verbs_receives_post(verbs, conn) < 0) {
+        failed = ENOMEM;
+    }
+    failed = failed ? failed : qp_send(verbs, conn, ours, theirs);
+    if (failed) {
+        return dm_fail(err, DM_ERR_IO, "device %s cannot connect its queue pair: %s", conn->port->name,
+                       strerror(failed));
+    }
+    conn->is_ready = true;
+    return 0;
+}
+
+/* The threads of a node serve connections in turn. */
+static struct verbs_thread *serving_thread(struct verbs *verbs, unsigned node) {
+    const struct dm_node_state *state = &verbs->rt.fabric->nodes[node];
+    return (struct verbs_thread *)state->threads[atomic_fetch_add(&verbs->serve_next, 1) % state->thread_count];
+}
+
+static int accept_locked(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
+                         struct verbs_end *ours, struct dm_err *err) {
+    struct verbs_thread *thread = serving_thread(verbs, node);
+    struct verbs_conn *conn = NULL;
+    if (rt_thread_ensure(&thread->rt) < 0) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a thread");
+    }
+    DM_TRY(conn_new(verbs, thread, caller, theirs->slots, true, &conn, err));
+    end_describe(conn, ours);
+    int rc = conn_join(verbs, conn, ours, theirs, err);
+    if (rc < 0) {
+        conn_free(conn);
+        return rc;
+    }
+    conn->thread_next = atomic_load(&thread->incoming);
+    atomic_store(&thread->incoming, conn);
+    rt_thread_notify(&thread->rt); /* if it sleeps it does so without looking at this queue */
+    return 0;
+}
+
+int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
+                 struct verbs_end *ours, struct dm_err *err) {
+    pthread_mutex_lock(&verbs->connect_lock);
+    int rc = accept_locked(verbs, node, caller, theirs, ours, err);
+    pthread_mutex_unlock(&verbs->connect_lock);
+    return rc;
+}
+
+static int connect_hosted(struct verbs *verbs, struct verbs_conn *conn, struct verbs_end *ours, struct dm_err *err) {
+    struct verbs_end theirs;
+    DM_TRY(accept_locked(verbs, conn->node, conn->thread->rt.base.node, ours, &theirs, err));
+    return conn_join(verbs, conn, ours, &theirs, err);
+}
+
+static int connect_remote(struct verbs *verbs, struct verbs_conn *conn, struct verbs_end *ours, struct dm_err *err) {
+    struct verbs_end theirs;
+    DM_TRY(verbs_peer_connect(verbs, conn->node, conn->thread->rt.base.node, ours, &theirs, err));
+    return conn_join(verbs, conn, ours, &theirs, err);
+}
+
+static int connect_locked(struct verbs *verbs, struct verbs_thread *thread, unsigned node, struct verbs_conn **made,
+                          struct dm_err *err) {
+    struct verbs_conn *conn = NULL;
+    DM_TRY(conn_new(verbs, thread, node, (uint32_t)verbs->options->call_slots, false, &conn, err));
+    struct verbs_end ours;
+    end_describe(conn, &ours);
+    int rc = verbs->hosted[node] ? connect_hosted(verbs, conn, &ours, err) : connect_remote(verbs, conn, &ours, err);
+    if (rc < 0) {
+        conn_free(conn);
+        return rc;
+    }
+    *made = conn;
+    return 0;
+}
+
+int verbs_connect(struct verbs_thread *thread, unsigned node, struct verbs_conn **conn) {
+    struct verbs *verbs = verbs_of_thread(thread);
+    struct dm_err err = {0};
+    char name[VERBS_TEXT];
+    pthread_mutex_lock(&verbs->connect_lock);
+    int rc = connect_locked(verbs, thread, node, conn, &err);
+    pthread_mutex_unlock(&verbs->connect_lock);
+    if (rc < 0) {
+        verbs_failure_note(verbs, rc, "connecting to %s: %s", verbs_node_name(verbs, node, name, sizeof(name)),
+                           err.text);
+        return rc;
+    }
+    thread->conns[node] = *conn;
+    return 0;
+}
+
+void verbs_thread_close(struct verbs_thread *thread) {
+    struct ibv_cq *cq = atomic_load(&thread->cq);
+    for (unsigned node = 0; thread->conns && node < thread->rt.base.fabric->node_count; node++) {
+        if (thread->conns[node]) {
+            conn_free(thread->conns[node]);
+        }
+    }
+    for (struct verbs_conn *conn = atomic_load(&thread->incoming), *next; conn; conn = next) {
+        next = conn->thread_next;
+        conn_free(conn);
+    }
+    if (cq) {
+        ibv_destroy_cq(cq);
+    }
+    if (thread->channel) {
+        ibv_destroy_comp_channel(thread->channel);
+    }
+    if (thread->conns && thread->event >= 0) {
+        close(thread->event);
+    }
+    free(thread->conns);
+    free(thread->chains);
+    free(thread->touched);
+    free(thread->wrs);
+    free(thread->sges);
+}

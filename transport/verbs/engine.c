@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The transport's frame: opening and closing, options, the table. Real time, a real device.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "transport/verbs/verbs.h"
+
+/* Every thread has two file descriptors; the usual limit is for interactive programs. */
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int check_device(const struct verbs *verbs, struct dm_err *err) {
+    for (unsigned i = 0; i < verbs->port_count; i++) {
+        const struct verbs_port *port = &verbs->ports[i];
+        if (verbs->options->depth > (uint64_t)port->attr.max_qp_wr) {
+            return dm_fail(err, DM_ERR_INVALID, "verbs: device %s has queues of %d work requests at most; lower depth",
+                           port->name, port->attr.max_qp_wr);
+        }
+        if (port->attr.atomic_cap == IBV_ATOMIC_NONE) {
+            return dm_fail(err, DM_ERR_UNSUPPORTED, "verbs: device %s has no atomics", port->name);
+        }
+    }
+    return 0;
+}
+
+static int verbs_parts_open(struct verbs *verbs, struct dm_err *err) {
+    struct dm_fabric *fabric = verbs->rt.fabric;
+    raise_file_limit();
+    DM_TRY(verbs_peers_plan(verbs, err));
+    DM_TRY(verbs_ports_open(verbs, err));
+    DM_TRY(check_device(verbs, err));
+    DM_TRY(verbs_arena_open(verbs, err));
+    (void)fabric;
+    DM_TRY(verbs_offers_open(verbs, err));
+    return verbs_peers_open(verbs, err);
+}
+
+static int verbs_open(struct dm_fabric *fabric, struct dm_err *err) {
+    const struct verbs_options *own = fabric->options;
+    struct verbs *verbs = calloc(1, sizeof(*verbs));
+    if (!verbs) {
+        return DM_ERR_NO_MEMORY;
+    }
+    fabric->impl = verbs;
+    verbs->options = own;
+    verbs->rt = (struct rt){
+        .fabric = fabric, .hooks = &verbs_hooks, .name = "verbs", .yield_every = own->yield_every, .pin = own->pin};
+    verbs->chip_kind = "none";
+    pthread_mutex_init(&verbs->connect_lock, NULL);
+    pthread_mutex_init(&verbs->failure_lock, NULL);
+    pthread_mutex_init(&verbs->arena_lock, NULL);
+    DM_TRY(rt_open(&verbs->rt));
+    verbs->offers = calloc(fabric->node_count, sizeof(*verbs->offers));
+    verbs->regions = calloc(fabric->node_count, sizeof(*verbs->regions));
+    verbs->hosted = calloc(fabric->node_count, sizeof(*verbs->hosted));
+    if (!verbs->offers || !verbs->regions || !verbs->hosted) {
+        return DM_ERR_NO_MEMORY;
+    }
+    int rc = verbs_parts_open(verbs, err);
+    if (rc < 0 && atomic_load(&verbs->has_failed)) {
+        return dm_fail(err, verbs->failure_code, "verbs: %s", verbs->failure);
+    }
+    return rc;
+}
+
+static void close_thread(struct rt_thread *thread) {
+    verbs_thread_close((struct verbs_thread *)thread);
+}
+
+static void free_tags(const struct dm_fabric *fabric) {
+    for (struct dm_ctx *ctx = fabric->contexts; ctx; ctx = ctx->all_next) {
+        free(((struct verbs_ctx *)ctx)->tags);
+    }
+}
+
+static void verbs_close(struct dm_fabric *fabric) {
+    struct verbs *verbs = verbs_of(fabric);
+    verbs_peers_close(verbs); /* nobody connects from here on */
+    rt_join(&verbs->rt);
+    rt_each_thread(&verbs->rt, close_thread);
+    free_tags(fabric);
+    verbs_offers_close(verbs);
+    verbs_arena_close(verbs);
+    verbs_ports_close(verbs);
+    rt_close(&verbs->rt);
+    pthread_mutex_destroy(&verbs->connect_lock);
+    pthread_mutex_destroy(&verbs->failure_lock);
+    pthread_mutex_destroy(&verbs->arena_lock);
+    free(verbs->offers);
+    free(verbs->regions);
+    free(verbs->hosted);
+    free(verbs);
+    fabric->impl = NULL;
+}
+
+static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
+    struct verbs *verbs = verbs_of(fabric);
+    int rc = rt_run(fabric, err);
+    if (atomic_load(&verbs->has_failed)) {
+        rc = verbs->failure_code;
+        return dm_fail(err, rc, "verbs: %s", verbs->failure);
+    }
+    return rc;
+}
+
+static void *verbs_local_alloc(struct dm_fabric *fabric, size_t bytes) {
+    return verbs_arena_alloc(verbs_of(fabric), bytes);
+}
+
+#define AT(member) .offset = offsetof(struct verbs_options, member)
+
+static const struct dm_opt options[] = {
+    {.name = "device",
+     .type = DM_OPT_STRING,
+     AT(device),
+     .initial = "",
+     .help = "RDMA device, as `ibv_devices` names it; empty: the first that has an active port"},
+    {.name = "mn_device",
+     .type = DM_OPT_STRING,
+     AT(mn_device),
+     .initial = "",
+     .help = "another device for the memory nodes and index servers of this process; empty: the same"},
+    {.name = "port",
+     .type = DM_OPT_COUNT,
+     AT(port),
+     .initial = "0",
+     .max = 255,
+     .help = "port of the device, counted from 1; 0: the first active one"},
+    {.name = "gid",
+     .type = DM_OPT_COUNT,
+     AT(gid),
+     .initial = "0",
+     .max = 256,
+     .help = "entry of the port's table of addresses, counted from 1; 0: RoCE v2 with an IPv4 address if there is one"},
+    {.name = "mtu",
+     .type = DM_OPT_BYTES,
+     AT(mtu),
+     .initial = "0",
+     .max = 4096,
+     .help = "path MTU: 256, 512, 1024, 2048 or 4096, no more than the port's; 0: the port's"},
+    {.name = "traffic_class",
+     .type = DM_OPT_COUNT,
+     AT(traffic_class),
+     .initial = "0",
+     .max = 255,
+     .help = "of packets, for a lossless class of the switches"},
+    {.name = "depth",
+     .type = DM_OPT_COUNT,
+     AT(depth),
+     .initial = "1024",
+     .min = 1024,
+     .max = 32768,
+     .unit = "work requests",
+     .help = "length of a connection's send queue"},
+    {.name = "call_slots",
+     .type = DM_OPT_COUNT,
+     AT(call_slots),
+     .initial = "4",
+     .min = 1,
+     .max = 1024,
+     .help = "calls of one thread to one node at once; more wait"},
+    {.name = "inline_max",
+     .type = DM_OPT_BYTES,
+     AT(inline_bytes),
+     .initial = "220",
+     .max = 1024,
+     .help = "writes of so many bytes at most go into the work request itself, where the device can"},
+    {.name = "ack_timeout",
+     .type = DM_OPT_COUNT,
+     AT(ack_timeout),
+     .initial = "16",
+     .min = 1,
+     .max = 31,
+     .help = "a packet is sent again after 4.096 us times 2 to this power"},
+    {.name = "retries",
+     .type = DM_OPT_COUNT,
+     AT(retries),
+     .initial = "7",
+     .max = 7,
+     .help = "a packet is sent again so often before the peer counts as failed"},
+    {.name = "timeout",
+     .type = DM_OPT_DURATION,
+     AT(timeout_ns),
+     .initial = "10s",
+     .min = 1e6,
+     .max = 1e12,
+     .help = "verbs that have not completed by then, and processes that have not answered, count as failed"},
+    {.name = "call_timeout",
+     .type = DM_OPT_DURATION,
+     AT(call_timeout_ns),
+     .initial = "30s",
+     .min = 1e6,
+     .max = 1e12,
+     .help = "calls that have not been answered by then count as failed"},
+    {.name = "spin",
+     .type = DM_OPT_DURATION,
+     AT(spin_ns),
+     .initial = "1ms",
+     .help = "a thread that waits looks at its completion queue so long before it sleeps"},
+    {.name = "huge_pages",
+     .type = DM_OPT_BOOL,
+     AT(huge_pages),
+     .initial = "on",
+     .help = "memory of nodes on huge pages where the system has some"},
+    {.name = "pin",
+     .type = DM_OPT_BOOL,
+     AT(pin),
+     .initial = "off",
+     .help = "bind each thread to one of the processors that the program may use, in turn"},
+    {.name = "yield_every",
+     .type = DM_OPT_COUNT,
+     AT(yield_every),
+     .initial = "64",
+     .min = 1,
+     .max = 1e9,
+     .unit = "waits",
+     .help = "a thread looks for stops and new work after so many waits for verbs at the latest"},
+    DM_OPT_END,
+};
+
+const struct dm_transport_ops dm_transport_verbs = {
+    .info = {.name = "verbs",
+             .summary = "RDMA devices through libibverbs, in real time",
+             .caps = DM_CAP_CHIP_MEMORY | DM_CAP_DEVICE,
+             .options = options},
+    .options_bytes = sizeof(struct verbs_options),
+    .ctx_bytes = sizeof(struct verbs_ctx),
+    .thread_bytes = sizeof(struct verbs_thread),
+    .open = verbs_open,
+    .close = verbs_close,
+    .measure = rt_measure,
+    .run = verbs_run,
+    .start = rt_start,
+    .commit = verbs_commit,
+    .call = verbs_call,
+    .park = rt_park,
+    .wake = rt_wake,
+    .sleep = rt_sleep,
+    .now = rt_now,
+    .charge = rt_charge,
+    .cpu_read = verbs_cpu_read,
+    .cpu_write = verbs_cpu_write,
+    .cpu_cas = verbs_cpu_cas,
+    .local_alloc = verbs_local_alloc,
+};

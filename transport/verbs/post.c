@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a batch to work requests: those to one node are linked, posted with one doorbell, and the last of them is
+ * signalled. What does not lie in registered memory goes through a copy: of the context where it is waited for, and of
+ * the connection where it is not.
+ *
+ * Order: a reliable connection executes in posted order, except that a send, write or atomic may overtake a read or an
+ * atomic before it. Those get a fence where the same batch, or unsignalled work before it, has such a one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+enum { STAGE_ALIGN = 8 };
+
+static inline bool is_atomic(const struct dm_verb *verb) {
+    return verb->kind != DM_VERB_READ && verb->kind != DM_VERB_WRITE;
+}
+
+/* Bytes that have to be copied for the verb; 0: the device reads or writes them where they are. */
+static uint32_t staged_bytes(const struct verbs *verbs, const struct verbs_conn *conn, const struct dm_verb *verb,
+                             bool wait) {
+    uint32_t key, rounded = (verb->len + STAGE_ALIGN - 1) & ~(uint32_t)(STAGE_ALIGN - 1);
+    if (is_atomic(verb)) {
+        return STAGE_ALIGN;
+    }
+    if (verb->kind == DM_VERB_WRITE) {
+        bool is_inline = verb->len <= conn->inline_bytes;
+        return is_inline || (wait && verbs_arena_key(verbs, conn->port, verb->src, verb->len, &key)) ? 0 : rounded;
+    }
+    return verbs_arena_key(verbs, conn->port, verb->dst, verb->len, &key) ? 0 : rounded;
+}
+
+/* ---- planning --------------------------------------------------------------------------------------------------- */
+
+static void plan_clear(struct verbs_thread *thread) {
+    for (unsigned i = 0; i < thread->touched_count; i++) {
+        thread->chains[thread->touched[i]] = (struct verbs_chain){0};
+    }
+    thread->touched_count = 0;
+}
+
+static int chain_begin(struct verbs_thread *thread, unsigned node, struct verbs_chain *chain) {
+    struct verbs_conn *conn = thread->conns ? thread->conns[node] : NULL;
+    if (dm_unlikely(!conn)) {
+        DM_TRY(verbs_connect(thread, node, &conn));
+        chain = &thread->chains[node];
+    }
+    if (dm_unlikely(conn->failure < 0)) {
+        return conn->failure;
+    }
+    chain->conn = conn;
+    chain->is_loose = conn->loose_upto > conn->done;
+    thread->touched[thread->touched_count++] = node;
+    return 0;
+}
+
+/* How many verbs go where, and how many bytes have to be copied. */
+static int plan(struct verbs_ctx *ctx, bool wait, uint64_t *staged) {
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    const struct verbs *verbs = verbs_of_thread(thread);
+    const struct dm_ctx *base = &ctx->rt.base;
+    *staged = 0;
+    for (uint32_t i = 0; i < base->batch_count; i++) {
+        unsigned node = dm_addr_node(base->batch[i].addr);
+        if (!thread->chains || !thread->chains[node].conn) {
+            DM_TRY(chain_begin(thread, node, thread->chains ? &thread->chains[node] : NULL));
+        }
+        struct verbs_chain *chain = &thread->chains[node];
+        uint32_t bytes = staged_bytes(verbs, chain->conn, &base->batch[i], wait);
+        chain->count++;
+        chain->staged += bytes;
+        *staged += bytes;
+    }
+    return 0;
+}
+
+/* A piece of the ring is whole, so up to a piece may be lost at its end. */
+static bool ring_has_room(const struct verbs_conn *conn, uint32_t bytes) {
+    return conn->ring_taken - conn->ring_done + 2 * (uint64_t)bytes <= VERBS_RING;
+}
+
+/* The first connection of the plan that has no room, or NULL. */
+static struct verbs_conn *plan_blocked(const struct verbs_thread *thread, bool wait) {
+    for (unsigned i = 0; i < thread->touched_count; i++) {
+        const struct verbs_chain *chain = &thread->chains[thread->touched[i]];
+        if (!verbs_has_room(chain->conn, chain->count) || (!wait && !ring_has_room(chain->conn, chain->staged))) {
+            return chain->conn;
+        }
+    }
+    return NULL;
+}
+
+static int plan_memory(struct verbs_ctx *ctx, bool wait, uint64_t staged) {
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    struct verbs *verbs = verbs_of_thread(thread);
+    if (wait && staged > ctx->bounce_bytes) {
+        uint64_t bytes = ctx->bounce_bytes ? ctx->bounce_bytes : 256;
+        while (bytes < staged) {
+            bytes *= 2;
+        }
+        ctx->bounce = verbs_arena_alloc(verbs, bytes);
+        ctx->bounce_bytes = ctx->bounce ? bytes : 0;
+        return ctx->bounce ? 0 : DM_ERR_NO_MEMORY;
+    }
+    for (unsigned i = 0; !wait && i < thread->touched_count; i++) {
+        struct verbs_conn *conn = thread->chains[thread->touched[i]].conn;
+        if (!conn->ring) {
+            conn->ring = verbs_arena_alloc(verbs, VERBS_RING);
+        }
+        if (!conn->ring) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    return 0;
+}
+
+int verbs_wait_in(struct verbs_ctx *ctx, struct verbs_waiters *waiters) {
+    ctx->next = NULL;
+    *(waiters->head ? &waiters->tail->next : &waiters->head) = ctx;
+    waiters->tail = ctx;
+    return rt_suspend(&ctx->rt, RT_AWAY);
+}
+
+/* A plan for which there is room. Others may plan while this waits, so it is made anew then. */
+static int plan_with_room(struct verbs_ctx *ctx, bool *wait) {
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    for (;;) {
+        uint64_t staged;
+        DM_TRY(plan(ctx, *wait, &staged));
+        if (!*wait && staged > VERBS_RING / 4) {
+            *wait = true; /* large: it is simpler to wait for it */
+            plan_clear(thread);
+            continue;
+        }
+        struct verbs_conn *blocked = plan_blocked(thread, *wait);
+        if (dm_likely(!blocked)) {
+            return plan_memory(ctx, *wait, staged);
+        }
+        plan_clear(thread);
+        verbs_wait_in(ctx, &blocked->room);
+    }
+}
+
+/* ---- building --------------------------------------------------------------------------------------------------- */
+
+static unsigned char *ring_take(struct verbs_conn *conn, uint32_t bytes) {
+    uint64_t at = conn->ring_taken % VERBS_RING;
+    if (at + bytes > VERBS_RING) {
+        conn->ring_taken += VERBS_RING - at;
+        at = 0;
+    }
+    conn->ring_taken += bytes;
+    return conn->ring + at;
+}
+
+/* Where the device reads or writes the verb's bytes. */
+static void fill_bytes(const struct verbs *verbs, struct verbs_conn *conn, const struct dm_verb *verb,
+                       unsigned char *stage, struct ibv_send_wr *wr, struct ibv_sge *sge) {
+    bool is_write = verb->kind == DM_VERB_WRITE;
+    sge->length = verb->len;
+    wr->sg_list = sge;
+    wr->num_sge = 1;
+    if (is_write && verb->len <= conn->inline_bytes) {
+        wr->send_flags |= IBV_SEND_INLINE;
+        sge->addr = (uintptr_t)verb->src;
+        sge->lkey = 0;
+        return;
+    }
+    const void *at = is_write ? verb->src : verb->dst;
+    if (stage) {
+        if (is_write) {
+            memcpy(stage, verb->src, verb->len);
+        }
+        at = stage;
+    }
+    sge->addr = (uintptr_t)at;
+    verbs_arena_key(verbs, conn->port, at, verb->len, &sge->lkey);
+}
+
+static void fill_target(const struct verbs *verbs, const struct dm_verb *verb, struct ibv_send_wr *wr) {
+    const struct verbs_region *region = &verbs->regions[dm_addr_node(verb->addr)][dm_addr_space(verb->addr)];
+    uint64_t at = region->base + dm_addr_offset(verb->addr);
+    if (!is_atomic(verb)) {
+        wr->opcode = verb->kind == DM_VERB_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+        wr->wr.rdma.remote_addr = at;
+        wr->wr.rdma.rkey = region->rkey;
+        return;
+    }
+    bool is_cas = verb->kind == DM_VERB_CAS;
+    wr->opcode = is_cas ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+    wr->wr.atomic.remote_addr = at;
+    wr->wr.atomic.rkey = region->rkey;
+    wr->wr.atomic.compare_add = is_cas ? verb->op.compare : verb->op.swap;
+    wr->wr.atomic.swap = is_cas ? verb->op.swap : 0;
+}
+
+static enum verbs_verb verb_number(const struct dm_verb *verb) {
+    switch (verb->kind) {
+    case DM_VERB_READ:
+        return VERBS_READ;
+    case DM_VERB_WRITE:
+        return VERBS_WRITE;
+    case DM_VERB_CAS:
+        return VERBS_CAS;
+    default:
+        return VERBS_FAA;
+    }
+}
+
+/* The tag at the end of a chain. Unsignalled ones have one too: a failure comes with it. */
+static struct verbs_tag *chain_tag(struct verbs_ctx *ctx, struct verbs_conn *conn, bool wait) {
+    struct verbs_tag *tag = wait ? &ctx->tags[conn->node] : &conn->async[conn->async_next % VERBS_ASYNC_TAGS];
+    if (wait) {
+        *tag = (struct verbs_tag){.kind = VERBS_BATCH, .conn = conn, .ctx = ctx};
+    }
+    return tag;
+}
+
+static void chain_add(struct verbs_chain *chain, struct ibv_send_wr *wr, const struct dm_verb *verb) {
+    bool is_read = verb->kind == DM_VERB_READ;
+    if (!is_read && chain->is_loose) {
+        wr->send_flags |= IBV_SEND_FENCE;
+        chain->is_loose = false;
+        chain->conn->loose_upto = 0;
+    }
+    chain->is_loose = chain->is_loose || verb->kind != DM_VERB_WRITE;
+    *(chain->last ? &chain->last->next : &chain->first) = wr;
+    chain->last = wr;
+}
+
+static void build(struct verbs_ctx *ctx, bool wait) {
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    const struct verbs *verbs = verbs_of_thread(thread);
+    const struct dm_ctx *base = &ctx->rt.base;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < base->batch_count; i++) {
+        const struct dm_verb *verb = &base->batch[i];
+        struct verbs_chain *chain = &thread->chains[dm_addr_node(verb->addr)];
+        struct ibv_send_wr *wr = &thread->wrs[i];
+        uint32_t bytes = staged_bytes(verbs, chain->conn, verb, wait);
+        unsigned char *stage = bytes == 0 ? NULL : wait ? ctx->bounce + at : ring_take(chain->conn, bytes);
+        if (!chain->tag) {
+            chain->tag = chain_tag(ctx, chain->conn, wait);
+        }
+        at += bytes;
+        *wr = (struct ibv_send_wr){.wr_id = (uintptr_t)chain->tag | verb_number(verb)};
+        fill_bytes(verbs, chain->conn, verb, stage, wr, &thread->sges[i]);
+        fill_target(verbs, verb, wr);
+        chain_add(chain, wr, verb);
+    }
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------- */
+
+void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t count) {
+    conn->posted += count;
+    conn->unsignalled = 0;
+    conn->ring_signalled = conn->ring_taken;
+    tag->upto = conn->posted;
+    tag->ring_upto = conn->ring_taken;
+    tag->next = NULL;
+    *(conn->head ? &conn->tail->next : &conn->head) = tag;
+    conn->tail = tag;
+    conn->thread->under_way++;
+}
+
+/* Unsignalled work is signalled from time to time, so that it stays bounded. */
+static bool wants_signal(const struct verbs_conn *conn, uint32_t count) {
+    return conn->unsignalled + count >= conn->depth / 4 || conn->ring_taken - conn->ring_signalled >= VERBS_RING / 4;
+}
+
+static void chain_send(struct verbs_ctx *ctx, struct verbs_chain *chain, bool wait) {
+    struct verbs_conn *conn = chain->conn;
+    if (wait || wants_signal(conn, chain->count)) {
+        chain->last->send_flags |= IBV_SEND_SIGNALED;
+        conn->async_next += !wait;
+        ctx->waiting += wait;
+        verbs_tag_push(conn, chain->tag, chain->count);
+    } else {
+        conn->posted += chain->count;
+        conn->unsignalled += chain->count;
+    }
+    if (!wait) {
+        ctx->async_nodes[conn->node / 64] |= UINT64_C(1) << conn->node % 64;
+        conn->loose_upto = chain->is_loose ? conn->posted : conn->loose_upto;
+    }
+    struct ibv_send_wr *bad = NULL;
+    int failed = ibv_post_send(conn->qp, chain->first, &bad);
+    if (dm_unlikely(failed)) {
+        char name[VERBS_TEXT];
+        struct verbs *verbs = verbs_of_thread(conn->thread);
+        verbs_failure_note(verbs, DM_ERR_IO, "posting to %s: %s",
+                           verbs_node_name(verbs, conn->node, name, sizeof(name)), strerror(failed));
+        verbs_conn_break(conn, DM_ERR_IO);
+    }
+}
+
+/* What came into the copy goes where it was wanted. */
+static void take_results(struct verbs_ctx *ctx) {
+    const struct verbs_thread *thread = verbs_thread_of(ctx);
+    const struct verbs *verbs = verbs_of_thread(thread);
+    const struct dm_ctx *base = &ctx->rt.base;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < base->batch_count; i++) {
+        const struct dm_verb *verb = &base->batch[i];
+        uint32_t bytes = staged_bytes(verbs, thread->conns[dm_addr_node(verb->addr)], verb, true);
+        if (bytes > 0 && verb->kind != DM_VERB_WRITE && verb->dst) {
+            memcpy(verb->dst, ctx->bounce + at, verb->len);
+        }
+        at += bytes;
+    }
+}
+
+int verbs_commit(struct dm_ctx *base, bool wait) {
+    struct verbs_ctx *ctx = (struct verbs_ctx *)base;
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    if (dm_unlikely(!ctx->tags)) {
+        ctx->tags = calloc(base->fabric->node_count, sizeof(*ctx->tags));
+        if (!ctx->tags) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    int rc = plan_with_room(ctx, &wait);
+    if (rc < 0) {
+        plan_clear(thread);
+        return rc;
+    }
+    build(ctx, wait);
+    ctx->failure = 0;
+    for (unsigned i = 0; i < thread->touched_count; i++) {
+        chain_send(ctx, &thread->chains[thread->touched[i]], wait);
+    }
+    plan_clear(thread);
+    while (ctx->waiting > 0) {
+        rt_suspend(&ctx->rt, RT_AWAY);
+    }
+    if (wait && ctx->failure == 0) {
+        take_results(ctx);
+    }
+    return wait ? ctx->failure : 0;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The structures of the transport `verbs`. Threads and their contexts are those of transport/realtime. A thread has one
+ * completion queue, and a reliable connection to every node that it talks to, made when it first does; the other end
+ * belongs to a thread of that node, which serves the calls that come over it. Only its thread touches a connection.
+ *
+ *   device.c    which device, port and address; protection domains
+ *   memory.c    registered memory: what nodes offer, and what verbs of this process read from and write to
+ *   connect.c   completion queues, queue pairs, joining two ends
+ *   post.c      from a batch to linked work requests
+ *   complete.c  completions, failures, how a thread waits
+ *   calls.c     requests and responses as messages
+ *   wire.c      the messages of the control connection between processes
+ *   peer.c      the control connection, both ends
+ *   engine.c    open, close, options, the table
+ */
+#ifndef DM_TRANSPORT_VERBS_VERBS_H
+#define DM_TRANSPORT_VERBS_VERBS_H
+
+#include <infiniband/verbs.h>
+
+#include "transport/realtime/realtime.h"
+#include "transport/verbs/wire.h"
+
+enum {
+    VERBS_PORTS = 2,        /* devices in use: of compute nodes, of memory nodes */
+    VERBS_ASYNC_TAGS = 16,  /* signalled ends of unsignalled work a connection, far more than can be under way */
+    VERBS_RING = 64 * 1024, /* bytes of unsignalled writes under way a connection */
+    VERBS_SLAB = 2 << 20,   /* registered at once */
+    VERBS_TEXT = 300,
+};
+
+struct verbs_options {
+    const char *device, *mn_device;
+    uint64_t port, gid, mtu, traffic_class;
+    uint64_t depth, call_slots, inline_bytes;
+    uint64_t ack_timeout, retries;
+    uint64_t timeout_ns, call_timeout_ns, spin_ns;
+    uint64_t yield_every;
+    bool huge_pages, pin;
+};
+
+/* One port of one device, opened. */
+struct verbs_port {
+    struct ibv_context *device;
+    struct ibv_pd *pd;
+    struct ibv_device_attr attr;
+    uint64_t chip_bytes; /* on-chip memory that the device can give; 0: none */
+    uint8_t number, gid_index;
+    union ibv_gid gid;
+    uint16_t lid;
+    enum ibv_mtu mtu;
+    bool is_global; /* addresses carry the GID: RoCE */
+    char name[64];
+};
+
+/* Memory of a node of this process. */
+struct verbs_offer {
+    struct rt_memory dram, chip_dram; /* chip_dram: where the device has no memory of its own */
+    struct ibv_mr *dram_mr, *chip_mr;
+    struct ibv_dm *chip_dm;
+};
+
+struct verbs_conn;
+struct verbs_ctx;
+
+enum verbs_tag_kind { VERBS_BATCH, VERBS_ASYNC, VERBS_SEND, VERBS_RECEIVE };
+
+/* What a completion is for. Those of the send queue are in the connection's list, in posted order. The low bits of a
+ * work request's number say which verb it is (enum verbs_verb). */
+struct verbs_tag {
+    enum verbs_tag_kind kind;
+    struct verbs_conn *conn;
+    struct verbs_tag *next;
+    uint64_t upto;      /* work requests posted with this one */
+    uint64_t ring_upto; /* bytes of the ring taken */
+    struct verbs_ctx *ctx;
+    uint32_t slot;
+};
+
+enum verbs_verb { VERBS_READ, VERBS_WRITE, VERBS_CAS, VERBS_FAA, VERBS_SENT, VERBS_RECEIVED, VERBS_VERB_MASK = 7 };
+
+/* A call under way, on the caller's side. */
+struct verbs_call {
+    struct verbs_ctx *ctx;               /* NULL: the slot is free, or nobody waits any more */
+    bool is_taken, is_sent, is_answered; /* a slot is free again when its message has been sent and answered */
+    void *resp;
+    uint32_t room, len;
+    int rc;
+    uint64_t begin_ns;
+    struct verbs_tag sent;
+};
+
+/* A call under way, on the called side: a buffer that a request came into. */
+struct verbs_job {
+    struct rt_job job;
+    struct verbs_conn *conn;
+    struct verbs_tag received;
+    struct verbs_job *next; /* waits for a handler context */
+    struct verbs_reply *reply;
+    uint32_t number, caller_slot, resp_len;
+};
+
+/* A buffer for a response. */
+struct verbs_reply {
+    struct verbs_tag sent;
+    bool is_busy;
+};
+
+struct verbs_waiters {
+    struct verbs_ctx *head, *tail;
+};
+
+struct verbs_conn {
+    struct verbs_thread *thread;
+    struct ibv_qp *qp;
+    struct verbs_port *port;
+    unsigned node; /* the other end's */
+    bool is_incoming, is_ready;
+    int failure; /* of the connection: a code; nothing more is sent */
+
+    /* The send queue. */
+    uint32_t depth, inline_bytes;
+    uint64_t posted, done;
+    uint32_t unsignalled; /* since the last signalled one */
+    uint64_t loose_upto;  /* an unsignalled atomic that later writes have to be fenced against */
+    struct verbs_tag *head, *tail;
+    struct verbs_tag async[VERBS_ASYNC_TAGS];
+    uint32_t async_next;
+    struct verbs_waiters room;
+    const struct verbs_tag *seen; /* the oldest one at the last look, and since when */
+    uint64_t seen_upto, seen_ns;
+
+    /* Bytes of unsignalled writes. */
+    unsigned char *ring;
+    uint64_t ring_taken, ring_signalled, ring_done;
+
+    /* Calls. */
+    uint32_t slots;
+    unsigned char *out, *in; /* messages: to be sent, received */
+    struct verbs_call *calls;
+    struct verbs_waiters slot_waiters;
+    uint32_t calls_open;
+    struct verbs_tag *receives; /* of the caller's side, one a buffer */
+    struct verbs_job *jobs;
+    struct verbs_reply *replies;
+
+    struct verbs_conn *thread_next;
+};
+
+struct verbs_ctx {
+    struct rt_ctx rt;
+    struct verbs_tag *tags; /* one a node */
+    uint32_t waiting;       /* completions to come */
+    int failure;
+    unsigned char *bounce;
+    uint64_t bounce_bytes;
+    struct verbs_ctx *next; /* among waiters */
+    uint64_t async_nodes[4];
+};
+
+/* The part of a batch that goes to one node. */
+struct verbs_chain {
+    struct verbs_conn *conn;
+    struct verbs_tag *tag;
+    struct ibv_send_wr *first, *last;
+    uint32_t count, staged; /* verbs; bytes that have to be copied first */
+    bool is_loose;          /* a read or atomic before, without a fence since */
+};
+
+struct verbs_thread {
+    struct rt_thread rt;
+    _Atomic(struct ibv_cq *) cq;
+    struct ibv_comp_channel *channel;
+    struct verbs_port *port;
+    int event; /* file descriptor that rouses; valid with cq */
+    bool is_armed, was_busy;
+    uint32_t under_way; /* tags and calls whose completions are to come */
+    uint64_t idle_since_ns, checked_ns;
+    uint32_t spins;
+    struct verbs_conn **conns;             /* to a node; NULL: none yet */
+    _Atomic(struct verbs_conn *) incoming; /* made by others for this thread to serve */
+    struct verbs_job *backlog, *backlog_tail;
+    struct verbs_chain *chains; /* one a node, empty between commits */
+    unsigned *touched;          /* nodes of the batch at hand */
+    unsigned touched_count;
+    struct ibv_send_wr *wrs;
+    struct ibv_sge *sges;
+};
+
+struct verbs_peer;
+
+struct verbs {
+    struct rt rt;
+    const struct verbs_options *options;
+    struct verbs_port ports[VERBS_PORTS];
+    unsigned port_count;
+    struct verbs_offer *offers;        /* one a node; empty where it is not ours */
+    struct verbs_region (*regions)[2]; /* of each node: DRAM, chip */
+    bool *hosted;                      /* nodes of this process */
+    pthread_mutex_t connect_lock;      /* of making queue pairs and threads' queues */
+    _Atomic uint32_t serve_next;
+    bool has_huge_pages;
+    const char *chip_kind;
+
+    /* Registered memory of this process: one span of addresses, registered slab by slab. */
+    pthread_mutex_t arena_lock;
+    unsigned char *arena;
+    size_t arena_bytes, arena_used, arena_ready;
+    struct ibv_mr *(*arena_mrs)[VERBS_PORTS]; /* of each slab */
+
+    _Atomic bool has_failed;
+    pthread_mutex_t failure_lock;
+    int failure_code;
+    char failure[VERBS_TEXT];
+
+    struct verbs_peer *peer; /* other processes; NULL: there are none */
+};
+
+static inline struct verbs *verbs_of(const struct dm_fabric *fabric) {
+    return fabric->impl;
+}
+static inline struct verbs_thread *verbs_thread_of(const struct verbs_ctx *ctx) {
+    return (struct verbs_thread *)ctx->rt.base.thread;
+}
+static inline struct verbs *verbs_of_thread(const struct verbs_thread *thread) {
+    return thread->rt.base.fabric->impl;
+}
+
+/* ---- device.c --------------------------------------------------------------------------------------------------- */
+
+/* Opens the devices that the options name, or the first with an active port. */
+int verbs_ports_open(struct verbs *verbs, struct dm_err *err);
+void verbs_ports_close(struct verbs *verbs);
+struct verbs_port *verbs_port_of(struct verbs *verbs, unsigned node);
+
+/* Which entry of a port's table of addresses is best; -1: none will do. */
+int verbs_gid_choose(const struct ibv_gid_entry *entries, size_t count, bool is_ethernet);
+
+/* ---- memory.c --------------------------------------------------------------------------------------------------- */
+
+int verbs_arena_open(struct verbs *verbs, struct dm_err *err);
+void verbs_arena_close(struct verbs *verbs);
+/* Registered, zero, aligned to a line; lives as long as the fabric. NULL when out of memory. */
+void *verbs_arena_alloc(struct verbs *verbs, size_t bytes);
+/* True if [at, at + len) is registered: the key for `port`. */
+bool verbs_arena_key(const struct verbs *verbs, const struct verbs_port *port, const void *at, uint32_t len,
+                     uint32_t *key);
+
+/* Memory of the nodes of this process, and its description in verbs->regions. */
+int verbs_offers_open(struct verbs *verbs, struct dm_err *err);
+void verbs_offers_close(struct verbs *verbs);
+
+void verbs_cpu_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len);
+void verbs_cpu_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len);
+uint64_t verbs_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired);
+
+/* ---- connect.c -------------------------------------------------------------------------------------------------- */
+
+/* The thread's connection to the node, made if there is none yet. A failure is noted (see verbs_failure_note). */
+int verbs_connect(struct verbs_thread *thread, unsigned node, struct verbs_conn **conn);
+
+/* The called side: makes an end for a thread of `node` to serve, joined to `theirs`, and describes it. */
+int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
+                 struct verbs_end *ours, struct dm_err *err);
+
+void verbs_thread_close(struct verbs_thread *thread);
+
+/* ---- post.c ----------------------------------------------------------------------------------------------------- */
+
+int verbs_commit(struct dm_ctx *ctx, bool wait);
+
+/* Waits in line. */
+int verbs_wait_in(struct verbs_ctx *ctx, struct verbs_waiters *waiters);
+
+/* Puts a signalled work request's tag behind the others and counts `count` work requests. */
+void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t count);
+
+static inline bool verbs_has_room(const struct verbs_conn *conn, uint32_t count) {
+    return conn->posted - conn->done + count <= conn->depth;
+}
+
+/* ---- complete.c ------------------------------------------------------------------------------------------------- */
+
+/* Takes what has completed; true if anything had. */
+bool verbs_poll(struct verbs_thread *thread);
+
+/* The connection is of no use any more: everybody who waits on it is told `code`. */
+void verbs_conn_break(struct verbs_conn *conn, int code);
+
+/* The first failure is kept for the run's error. */
+void verbs_failure_note(struct verbs *verbs, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+void verbs_wake_waiters(struct verbs_conn *conn, struct verbs_waiters *waiters, bool all);
+
+extern const struct rt_hooks verbs_hooks;
+
+/* ---- calls.c ---------------------------------------------------------------------------------------------------- */
+
+/* What the called side needs; with verbs_receives_post once the queue pair is ready to receive. Callers' part is made
+ * by their first call. */
+int verbs_calls_open(struct verbs *verbs, struct verbs_conn *conn);
+int verbs_receives_post(struct verbs *verbs, struct verbs_conn *conn);
+void verbs_calls_close(struct verbs_conn *conn);
+void verbs_call_sent(struct verbs_conn *conn, struct verbs_tag *tag);
+void verbs_received(struct verbs_conn *conn, const struct verbs_tag *tag, uint32_t bytes);
+void verbs_calls_break(struct verbs_conn *conn, int code);
+void verbs_backlog_serve(struct verbs_thread *thread);
+/* Breaks the connection if a call has taken too long. */
+void verbs_calls_check(struct verbs_conn *conn, uint64_t now_ns);
+int verbs_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
+               uint32_t *resp_len);
+
+/* ---- peer.c ----------------------------------------------------------------------------------------------------- */
+
+/* Says which nodes are this process's. */
+int verbs_peers_plan(struct verbs *verbs, struct dm_err *err);
+int verbs_peers_open(struct verbs *verbs, struct dm_err *err);
+void verbs_peers_close(struct verbs *verbs);
+/* Asks the process of `node` for an end joined to `ours`. */
+int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
+                       struct verbs_end *theirs, struct dm_err *err);
+/* How the node is called in errors. */
+const char *verbs_node_name(const struct verbs *verbs, unsigned node, char *text, size_t capacity);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The messages of the control connection between the processes of one fabric: fixed sizes, little-endian, no pointers.
+ * What comes in is checked before anything is done with it; a description of memory is only kept, never followed here.
+ * Knows nothing of devices, so that it can be tested, and fuzzed, anywhere.
+ */
+#ifndef DM_TRANSPORT_VERBS_WIRE_H
+#define DM_TRANSPORT_VERBS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+enum {
+    WIRE_VERSION = 1,
+    WIRE_TOKEN = 32, /* bytes, zero-padded */
+    WIRE_MAX = 256,  /* bytes of a message, its length word included */
+    WIRE_NODES = 256,
+};
+
+/* Memory that a node offers to all connected ends. */
+struct verbs_region {
+    uint64_t base, bytes; /* what a verb's address is counted from; 0 bytes: there is none */
+    uint32_t rkey;
+};
+
+/* One end of a connection. */
+struct verbs_end {
+    uint32_t qpn, psn;
+    uint16_t lid;
+    uint8_t gid[16];
+    uint8_t is_global, mtu; /* mtu as enum ibv_mtu */
+    uint8_t reads;          /* reads and atomics that it can serve at once */
+    uint32_t slots;         /* calls at once */
+};
+
+enum wire_kind {
+    WIRE_HELLO = 1, /* caller: version, token, what it believes the fabric to be, its node */
+    WIRE_WELCOME,   /* the answer: which node this is, and its memory */
+    WIRE_CONNECT,   /* caller: its end */
+    WIRE_CONNECTED, /* the answer: the other end */
+    WIRE_REFUSED,   /* the answer to anything: why not, as a code */
+    WIRE_KIND_END,
+};
+
+struct wire_message {
+    enum wire_kind kind;
+    union {
+        struct {
+            uint8_t token[WIRE_TOKEN];
+            uint64_t fabric; /* a hash of topology and seed: both sides must mean the same */
+            uint32_t node;   /* that the caller wants to talk to */
+        } hello;
+        struct {
+            uint32_t node;
+            struct verbs_region dram, chip;
+        } welcome;
+        struct {
+            uint32_t node, caller; /* to be connected to; whose end it is */
+            struct verbs_end end;
+        } connect; /* CONNECTED too */
+        struct {
+            int32_t code;
+        } refused;
+    };
+};
+
+/* Writes the message; returns its bytes, length word included, at most WIRE_MAX. */
+size_t wire_encode(const struct wire_message *message, unsigned char *bytes);
+
+/* What a message's first four bytes say of the length of the rest, or DM_ERR_CORRUPT if that cannot be. */
+int wire_length(const unsigned char word[4]);
+
+/* Reads the rest of a message, `len` bytes. DM_ERR_CORRUPT if any of it cannot be. */
+int wire_decode(const unsigned char *bytes, size_t len, struct wire_message *message);
+
+/* Compares in time that depends on the length alone. */
+bool wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]);
+
+/* Zero-pads; false if the text is longer or empty. */
+bool wire_token_from(const char *text, uint8_t token[WIRE_TOKEN]);
+
+#endif
