@@ -353,6 +353,16 @@ static int resources_take(struct point *point) {
     return 0;
 }
 
+static void notes_take(struct point *point) {
+    struct dm_note notes[DM_NOTES_MAX];
+    struct hx_measured *measured = point->measured;
+    measured->note_count = dm_fabric_notes(point->fabric, notes, DM_NOTES_MAX);
+    for (size_t i = 0; i < measured->note_count; i++) {
+        snprintf(measured->notes[i].name, sizeof(measured->notes[i].name), "%s", notes[i].name);
+        snprintf(measured->notes[i].value, sizeof(measured->notes[i].value), "%s", notes[i].value);
+    }
+}
+
 static int collect(struct point *point, struct dm_err *err) {
     struct hx_measured *measured = point->measured;
     struct hx_run *run = &point->run;
@@ -381,6 +391,7 @@ static int collect(struct point *point, struct dm_err *err) {
         measured->rdwc_bytes = bytes > measured->rdwc_bytes ? bytes : measured->rdwc_bytes;
     }
     dm_memory_use(point->fabric, &measured->memory);
+    notes_take(point);
     return 0;
 }
 

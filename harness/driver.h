@@ -55,6 +55,10 @@ struct hx_measured {
     uint64_t bypassed;    /* operations whose place there another key had */
     struct dm_resource *resources;
     size_t resource_count;
+    struct hx_note {
+        char name[24], value[72];
+    } notes[DM_NOTES_MAX]; /* see dm_fabric_notes */
+    size_t note_count;
     bool verified;
     struct ix_report report;
     struct hx_host_times host;

@@ -68,6 +68,11 @@ static void collect_transports(struct items *items) {
             item->params = (*info)->options;
         }
     }
+    for (const struct dm_transport_absence *absent = dm_transports_absent(); absent->name; absent++) {
+        char summary[PATH_BYTES];
+        snprintf(summary, sizeof(summary), "left out: %s", absent->reason);
+        items_add(items, absent->name, summary);
+    }
 }
 
 static void collect_profiles(struct items *items) {

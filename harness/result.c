@@ -254,6 +254,14 @@ static json_t *rdwc_object(const struct hx_measured *measured) {
                      (json_int_t)measured->rdwc_bytes);
 }
 
+static json_t *notes_object(const struct hx_measured *measured) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < measured->note_count; i++) {
+        put(object, measured->notes[i].name, json_string(measured->notes[i].value));
+    }
+    return object;
+}
+
 json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *measured) {
     char hash[17];
     bool has_rdwc = config->run.rdwc != IX_RDWC_OFF;
@@ -272,6 +280,9 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
                     put(result, "phases", phases_array(&config->run, measured));
     if (is_whole && has_rdwc) {
         is_whole = put(result, "rdwc", rdwc_object(measured));
+    }
+    if (is_whole && measured->note_count > 0) {
+        is_whole = put(result, "fabric", notes_object(measured));
     }
     if (is_whole && config->run.rate > 0) {
         is_whole = put(result, "load", load_object(&config->run, measured));

@@ -156,6 +156,14 @@ void dm_resources_reset(struct dm_fabric *fabric);
 /* Copies up to capacity resources; returns how many there are. 0 for real-time transports. */
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
 
+/* What a result has to say of the fabric beside its settings: which device, what stands in for what. Both strings belong
+ * to the fabric. Copies up to capacity notes; returns how many there are, DM_NOTES_MAX at most. */
+enum { DM_NOTES_MAX = 8 };
+struct dm_note {
+    const char *name, *value;
+};
+size_t dm_fabric_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity);
+
 /* Verbs sent since open. Exact between runs. */
 uint64_t dm_verb_total(const struct dm_fabric *fabric);
 

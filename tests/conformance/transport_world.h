@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "conformance/available.h"
 #include "transport/fabric.h"
 
 enum {
@@ -76,22 +77,6 @@ static inline struct dm_topology tw_topology(void) {
                                 .clients_per_thread = TW_A_THREAD,
                                 .mn_bytes = TW_MN_BYTES,
                                 .chip_bytes = TW_CHIP_BYTES};
-}
-
-/* Transports that need a device are left out where there is none, with the reason; each program asks once. */
-static inline bool tw_is_there(const struct dm_transport_info *info, const struct dm_topology *topology) {
-    if (!(info->caps & DM_CAP_DEVICE)) {
-        return true;
-    }
-    struct dm_fabric_config config = {.transport = info->name, .topology = *topology, .seed = TW_SEED};
-    struct dm_fabric *fabric = NULL;
-    struct dm_err err = {0};
-    int rc = dm_fabric_open(&config, &fabric, &err);
-    dm_fabric_close(fabric);
-    if (rc < 0) {
-        fprintf(stderr, "transport %s skipped: %s\n", info->name, err.text);
-    }
-    return rc == 0;
 }
 
 static inline void tw_open(struct tw *tw, const struct dm_transport_info *info, struct dm_topology topology,
@@ -220,14 +205,13 @@ struct tw_row {
 #define TW_NEEDS(test, cap)                                                                                            \
     { #test, (test), (cap) }
 
-/* Every row on every transport that can do it; with DM_TEST_TRANSPORT=NAME on that one, and with DM_TEST_FILTER=PATTERN
- * those whose name matches. */
+/* Every row on every transport that can do it; with DM_TEST_FILTER=PATTERN those whose name matches. */
 static inline int tw_run_table(const char *group, const struct tw_row *rows, size_t row_count) {
     size_t transports = 0, count = 0;
     while (dm_transports()[transports]) {
         transports++;
     }
-    const char *only = getenv("DM_TEST_TRANSPORT"), *filter = getenv("DM_TEST_FILTER");
+    const char *filter = getenv("DM_TEST_FILTER");
     cmocka_set_test_filter(filter);
     struct CMUnitTest *tests = calloc(transports * row_count + 1, sizeof(*tests));
     char(*names)[160] = calloc(transports * row_count + 1, sizeof(*names));
@@ -238,8 +222,7 @@ static inline int tw_run_table(const char *group, const struct tw_row *rows, siz
     }
     for (size_t t = 0; t < transports; t++) {
         const struct dm_transport_info *info = dm_transports()[t];
-        struct dm_topology topology = tw_topology();
-        if ((only && strcmp(only, info->name) != 0) || !tw_is_there(info, &topology)) {
+        if (!transport_is_there(info)) {
             continue;
         }
         for (size_t r = 0; r < row_count; r++) {

@@ -160,6 +160,7 @@ struct dm_transport_ops {
 
     void (*resources_reset)(struct dm_fabric *fabric);                                             /* may be NULL */
     size_t (*resources)(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity); /* may be NULL */
+    size_t (*notes)(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity);             /* may be NULL */
 };
 
 /* fabric.c */

@@ -530,3 +530,7 @@ void dm_resources_reset(struct dm_fabric *fabric) {
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity) {
     return fabric->ops->resources ? fabric->ops->resources(fabric, resources, capacity) : 0;
 }
+
+size_t dm_fabric_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity) {
+    return fabric->ops->notes ? fabric->ops->notes(fabric, notes, capacity) : 0;
+}

@@ -36,7 +36,9 @@ static int cq_entries(const struct verbs_thread *thread) {
     uint64_t slots = verbs->options->call_slots, nodes = dm_first_cn(&fabric->topology);
     uint64_t contexts = fabric->topology.clients_per_thread + HANDLER_ROOM;
     uint64_t serving = threads_in_all(fabric) / fabric->nodes[thread->rt.base.node].thread_count + 1;
-    uint64_t entries = nodes * (contexts + VERBS_ASYNC_TAGS + 3 * slots) + serving * (4 * slots + 1);
+    uint64_t serving_nodes = nodes * fabric->topology.mn_cores, handler_slots = verbs->options->handler_slots;
+    uint64_t entries = nodes * (contexts + VERBS_ASYNC_TAGS + 3 * slots) + serving * (4 * slots + 1) +
+                       (serving_nodes + nodes) * 4 * handler_slots;
     uint64_t limit = (uint64_t)thread->port->attr.max_cqe;
     return (int)(entries < limit ? entries : limit);
 }
@@ -267,10 +269,17 @@ static int connect_remote(struct verbs *verbs, struct verbs_conn *conn, struct v
     return conn_join(verbs, conn, ours, &theirs, err);
 }
 
+/* Handlers may call on, and hold their slot meanwhile: a ring of them must not run out of slots. */
+static uint32_t slots_of(const struct verbs *verbs, const struct verbs_thread *thread) {
+    uint64_t slots = verbs->options->call_slots, handler_slots = verbs->options->handler_slots;
+    bool is_cn = thread->rt.base.node >= dm_first_cn(&verbs->rt.fabric->topology);
+    return (uint32_t)(is_cn || slots > handler_slots ? slots : handler_slots);
+}
+
 static int connect_locked(struct verbs *verbs, struct verbs_thread *thread, unsigned node, struct verbs_conn **made,
                           struct dm_err *err) {
     struct verbs_conn *conn = NULL;
-    DM_TRY(conn_new(verbs, thread, node, (uint32_t)verbs->options->call_slots, false, &conn, err));
+    DM_TRY(conn_new(verbs, thread, node, slots_of(verbs, thread), false, &conn, err));
     struct verbs_end ours;
     end_describe(conn, &ours);
     int rc = verbs->hosted[node] ? connect_hosted(verbs, conn, &ours, err) : connect_remote(verbs, conn, &ours, err);

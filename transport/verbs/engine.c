@@ -111,6 +111,28 @@ static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
     return rc;
 }
 
+/* Software RoCE copies with the processor; two of them may work on one line at once. */
+static bool is_line_atomic(const struct verbs *verbs) {
+    enum { VENDOR_SOFTWARE = 0xffffff };
+    bool is_software = verbs->ports[verbs->port_count - 1].attr.vendor_id == VENDOR_SOFTWARE;
+    return !is_software || verbs->rt.cpu_count == 1;
+}
+
+static size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity) {
+    const struct verbs *verbs = verbs_of(fabric);
+    const struct dm_note all[] = {
+        {"device", verbs->ports[0].name},
+        {"mn_device", verbs->ports[verbs->port_count - 1].name},
+        {"chip_memory", verbs->chip_kind},
+        {"huge_pages", verbs->has_huge_pages ? "yes" : "no"},
+        {"line_atomic", is_line_atomic(verbs) ? "yes" : "no"},
+        {"masked_atomics", "emulated"},
+    };
+    size_t count = DM_ARRAY_LEN(all);
+    memcpy(notes, all, (count < capacity ? count : capacity) * sizeof(*notes));
+    return count;
+}
+
 static void *verbs_local_alloc(struct dm_fabric *fabric, size_t bytes) {
     return verbs_arena_alloc(verbs_of(fabric), bytes);
 }
@@ -167,6 +189,14 @@ static const struct dm_opt options[] = {
      .min = 1,
      .max = 1024,
      .help = "calls of one thread to one node at once; more wait"},
+    {.name = "handler_slots",
+     .type = DM_OPT_COUNT,
+     AT(handler_slots),
+     .initial = "64",
+     .min = 1,
+     .max = 1024,
+     .help = "the same for threads of memory nodes and index servers, whose handlers may call on: at least as many as "
+             "may wait for each other"},
     {.name = "inline_max",
      .type = DM_OPT_BYTES,
      AT(inline_bytes),
@@ -250,4 +280,5 @@ const struct dm_transport_ops dm_transport_verbs = {
     .cpu_write = verbs_cpu_write,
     .cpu_cas = verbs_cpu_cas,
     .local_alloc = verbs_local_alloc,
+    .notes = verbs_notes,
 };

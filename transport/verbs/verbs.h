@@ -33,7 +33,7 @@ enum {
 struct verbs_options {
     const char *device, *mn_device;
     uint64_t port, gid, mtu, traffic_class;
-    uint64_t depth, call_slots, inline_bytes;
+    uint64_t depth, call_slots, handler_slots, inline_bytes;
     uint64_t ack_timeout, retries;
     uint64_t timeout_ns, call_timeout_ns, spin_ns;
     uint64_t yield_every;
