@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What every index must do on every transport, judged against a reference map; each test runs for each pair of
- * indexes.def and transports.def that can run here.
+ * indexes.def and transports.def (see transport_choice.h).
  */
-#include "conformance/available.h"
 #include "conformance/index_steady.h"
+#include "conformance/transport_choice.h"
 
 #include "common/compiler.h"
 
@@ -465,24 +465,19 @@ static const struct {
     {"a full memory node refuses inserts and breaks nothing", a_full_memory_node_refuses_inserts_and_breaks_nothing},
 };
 
-enum { TRANSPORTS_MAX = 8, PAIRS_MAX = 64, NAME_MAX_BYTES = 160 };
+enum { PAIRS_MAX = 64, NAME_MAX_BYTES = 160 };
 
 int main(void) {
     static struct pair pairs[PAIRS_MAX];
     static char names[PAIRS_MAX * DM_ARRAY_LEN(suite)][NAME_MAX_BYTES];
     static struct CMUnitTest tests[PAIRS_MAX * DM_ARRAY_LEN(suite)];
-    bool is_there[TRANSPORTS_MAX] = {false};
     size_t pair_count = 0;
     size_t count = 0;
-    for (size_t i = 0; dm_transports()[i] && i < TRANSPORTS_MAX; i++) {
-        is_there[i] = transport_is_there(dm_transports()[i]);
-    }
-    cmocka_set_test_filter(getenv("DM_TEST_FILTER"));
-    for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
-        for (const struct dm_transport_info *const *transport = dm_transports(); *transport; transport++) {
-            if (!is_there[transport - dm_transports()] || pair_count == PAIRS_MAX) {
-                continue;
-            }
+    for (const struct dm_transport_info *const *transport = dm_transports(); *transport; transport++) {
+        if (!test_runs_on(*transport)) {
+            continue;
+        }
+        for (const struct ix_ops *const *ops = ix_all(); *ops && pair_count < PAIRS_MAX; ops++) {
             struct pair *pair = &pairs[pair_count++];
             *pair = (struct pair){*ops, *transport};
             for (size_t i = 0; i < DM_ARRAY_LEN(suite); i++, count++) {
@@ -492,5 +487,5 @@ int main(void) {
             }
         }
     }
-    return _cmocka_run_group_tests("index_conformance", tests, count, NULL, NULL);
+    return test_run("index_conformance", tests, count);
 }

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "conformance/available.h"
+#include "conformance/transport_choice.h"
 #include "transport/fabric.h"
 
 enum {
@@ -205,14 +205,12 @@ struct tw_row {
 #define TW_NEEDS(test, cap)                                                                                            \
     { #test, (test), (cap) }
 
-/* Every row on every transport that can do it; with DM_TEST_FILTER=PATTERN those whose name matches. */
+/* Every row on every transport that can do it (see transport_choice.h). */
 static inline int tw_run_table(const char *group, const struct tw_row *rows, size_t row_count) {
     size_t transports = 0, count = 0;
     while (dm_transports()[transports]) {
         transports++;
     }
-    const char *filter = getenv("DM_TEST_FILTER");
-    cmocka_set_test_filter(filter);
     struct CMUnitTest *tests = calloc(transports * row_count + 1, sizeof(*tests));
     char(*names)[160] = calloc(transports * row_count + 1, sizeof(*names));
     if (!tests || !names) {
@@ -222,7 +220,7 @@ static inline int tw_run_table(const char *group, const struct tw_row *rows, siz
     }
     for (size_t t = 0; t < transports; t++) {
         const struct dm_transport_info *info = dm_transports()[t];
-        if (!transport_is_there(info)) {
+        if (!test_runs_on(info)) {
             continue;
         }
         for (size_t r = 0; r < row_count; r++) {
@@ -234,7 +232,7 @@ static inline int tw_run_table(const char *group, const struct tw_row *rows, siz
             }
         }
     }
-    int failed = _cmocka_run_group_tests(group, tests, count, NULL, NULL);
+    int failed = test_run(group, tests, count);
     free(tests);
     free(names);
     return failed;

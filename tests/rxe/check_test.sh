@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Small histories of every index on real RDMA are linearizable.
+# shellcheck source=tests/rxe/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+for index in $(indexes); do
+    "$DMBENCH" check --index "$index" --transport verbs --seeds 20 --coverage off || fail "check of $index"
+done

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# counts.py NAME A B: holds what an operation costs in result A against B: round trips, verbs and bytes, by type of operation.
+# Prints one line a type, and each difference; status 1 if there is one.
+import json
+import sys
+
+
+def costs(path):
+    with open(path, encoding="utf-8") as file:
+        ops = json.load(file)["ops"]
+    found = {}
+    for kind, op in ops.items():
+        found[kind] = {"count": op["count"], "round trips": op["round_trips_mean"]}
+        found[kind].update({"bytes " + way: op[f"bytes_{way}_mean"] for way in ("read", "written")})
+        found[kind].update(op["verbs_mean"])
+    return found
+
+
+def main(name, first, second):
+    ours, theirs = costs(first), costs(second)
+    differences = []
+    for kind in sorted(set(ours) | set(theirs)):
+        a, b = ours.get(kind, {}), theirs.get(kind, {})
+        verbs = sum(a.get(verb, 0) for verb in ("read", "write", "cas", "faa", "masked_cas", "masked_faa", "call"))
+        print(f"{name} {kind}: {a.get('count', 0)} operations, {a.get('round trips', 0):.3f} round trips, "
+              f"{verbs:.3f} verbs, {a.get('bytes read', 0):.1f} B read, {a.get('bytes written', 0):.1f} B written")
+        differences += [f"{name} {kind}: {what}: {a.get(what)} and {b.get(what)}"
+                        for what in sorted(set(a) | set(b)) if a.get(what) != b.get(what)]
+    print("\n".join(differences), end="\n" if differences else "")
+    return 1 if differences or not ours else 0
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+#
+# What the tests in the virtual machine share: what tests/cli/lib.sh has, and both ends of a perftest program. Sourced;
+# needs DMBENCH, DM_SOURCE_DIR and DM_BUILD_DIR.
+# shellcheck source=tests/cli/lib.sh
+. "$DM_SOURCE_DIR/tests/cli/lib.sh"
+: "${DM_BUILD_DIR:?the build tree}"
+
+[ -e /sys/class/infiniband/rxe0 ] || fail "no rxe0 here: start this by tests/rxe/run.sh"
+"$DMBENCH" list --json >listed 2>&1 || fail "dmbench list: $(cat listed)"
+grep -q '"verbs"' listed || {
+    echo "skipped: dmbench is built without verbs (packages libibverbs-dev and librdmacm-dev)" >&2
+    [ "${CI:-}" != true ] || exit 1
+    exit 77
+}
+
+# perftest_row BYTES PROGRAM OPTIONS...: the row of figures that a program of perftest prints at its client's side, the
+# server on rxe1 and the client on rxe0.
+perftest_row() {
+    bytes=$1
+    program=$2
+    shift 2
+    timeout 60 "$program" -F -d rxe1 -x 1 -s "$bytes" "$@" >server 2>&1 &
+    server=$!
+    for attempt in 1 2 3 4 5 6 7 8 9 10 last; do
+        # Until the server listens.
+        if timeout 60 "$program" -F -d rxe0 -x 1 -s "$bytes" "$@" 127.0.0.1 >client 2>&1; then
+            break
+        fi
+        [ "$attempt" != last ] || fail "$program: $(cat client server)"
+        sleep 0.3
+    done
+    wait "$server" || fail "$program: $(cat server)"
+    awk -v bytes="$bytes" '$1 == bytes { print }' client
+}
+
+# indexes: the names of all that keep data.
+indexes() {
+    python3 -c '
+import json, sys
+print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if index["name"] != "null"))' <listed
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Reads through the contract beside perftest on the same devices, in turns: latency of one client, rate of sixteen on one
+# thread and as many outstanding. A report: how fast is for the reader to judge, the test fails only without figures.
+# shellcheck source=tests/rxe/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+rounds=3
+for round in $(seq $rounds); do
+    for bytes in 64 1024; do
+        perftest_row "$bytes" ib_read_lat -n 2000 | awk '{ print "perftest latency_p50", $1, 1, $5 }'
+        perftest_row "$bytes" ib_read_bw -n 20000 -t 16 | awk '{ print "perftest rate", $1, 16, 1e6 * $5 }'
+    done
+    "$DM_BUILD_DIR/bench/verbs_bench" verbs device=rxe0 mn_device=rxe1 >bench || fail "verbs_bench, round $round"
+    sed 's/^/contract /' bench
+done >figures
+
+# Ratios of medians over the rounds.
+awk -v rounds=$rounds '
+    function median(who, what,    i, j, t, n, v) {
+        n = 0
+        for (i = 1; i <= count[who, what]; i++)
+            v[++n] = figure[who, what, i]
+        for (i = 1; i <= n; i++)
+            for (j = i + 1; j <= n; j++)
+                if (v[j] < v[i]) { t = v[i]; v[i] = v[j]; v[j] = t }
+        return n ? v[int((n + 1) / 2)] : 0
+    }
+    function row(title, what, unit, wanted,    ours, theirs) {
+        ours = median("contract", what)
+        theirs = median("perftest", what)
+        if (ours <= 0 || theirs <= 0) { print "no figures for " title; bad = 1; return }
+        printf "%-42s %12.2f %12.2f %-8s ratio %.3f (%s)\n", title, ours, theirs, unit, ours / theirs, wanted
+    }
+    { what = $2 " " $3 " " $4; figure[$1, what, ++count[$1, what]] = $5 }
+    END {
+        printf "%-42s %12s %12s\n", "medians of " rounds " rounds", "contract", "perftest"
+        row("read of 64 B, one client, median", "latency_p50 64 1", "us", "wanted: at most 1.15")
+        row("read of 1 KB, one client, median", "latency_p50 1024 1", "us", "wanted: at most 1.15")
+        row("reads of 64 B, 16 coroutines or depth 16", "rate 64 16", "reads/s", "wanted: at least 0.9")
+        row("reads of 1 KB, 16 coroutines or depth 16", "rate 1024 16", "reads/s", "wanted: at least 0.9")
+        exit bad
+    }' figures || fail "figures are missing: $(cat figures)"
