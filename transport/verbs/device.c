@@ -139,7 +139,9 @@ static int port_find(struct verbs *verbs, const char *name, struct verbs_port *p
     int count = 0;
     struct ibv_device **devices = ibv_get_device_list(&count);
     if (!devices || count == 0) {
-        ibv_free_device_list(devices);
+        if (devices) { /* the library takes no NULL, which it gives where the kernel knows no RDMA */
+            ibv_free_device_list(devices);
+        }
         return dm_fail(err, DM_ERR_IO,
                        "verbs: no RDMA device here (`ibv_devices` lists them); software RoCE makes one: "
                        "rdma link add rxe0 type rxe netdev NAME");
