@@ -57,6 +57,7 @@ static const struct {
     {"sherman", "node_bytes", "128"},
     {"chime", "span", "8"},
     {"chime", "neighbourhood", "4"},
+    {"xstore_d", "slots", "4"},
 };
 
 static inline uint64_t world_key(uint64_t number, uint64_t count) {

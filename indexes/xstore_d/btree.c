@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The levels above the leaves, in the memory node's DRAM and for its CPU alone: a B-link tree in place of the paper's
+ * tree in hardware transactions. Writers hold the mutex of one node at a time and link what they split off afterwards;
+ * readers hold none, check what they read, and follow right links. A node that its parent does not know yet, or never
+ * will because memory ran out, is one link further away and nothing else.
+ */
+#include <stdlib.h>
+
+#include "xstore.h"
+
+struct inner {
+    uint64_t words[XSTORE_INNER_WORDS];
+};
+
+enum { CHECK, HEAD, HIGH, KEYS, CHILDREN = KEYS + XSTORE_FANOUT };
+
+static unsigned count_of(const struct inner *node) {
+    return (unsigned)(node->words[HEAD] >> 48);
+}
+static unsigned level_of(const struct inner *node) {
+    return (unsigned)(node->words[HEAD] >> 32 & 0xffff);
+}
+static uint32_t next_of(const struct inner *node) {
+    return (uint32_t)node->words[HEAD];
+}
+static uint64_t head_word(unsigned count, unsigned level, uint32_t next) {
+    return (uint64_t)count << 48 | (uint64_t)level << 32 | next;
+}
+static uint64_t inner_check(uint32_t place, const struct inner *node) {
+    return xstore_check(~dm_mix64(place), node->words + HEAD, XSTORE_INNER_WORDS - HEAD);
+}
+
+static void inner_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct inner *node) {
+    node->words[CHECK] = inner_check(place, node);
+    dm_cpu_write(ctx, xstore_addr(server->node, place), node->words, sizeof(node->words));
+    dm_charge(ctx, DM_WORK_LINE_COPY, XSTORE_INNER_BYTES / DM_LINE);
+}
+
+/* Reads until a writer on another core is through. */
+static int inner_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct inner *node) {
+    dm_addr addr = xstore_addr(server->node, place);
+    uint32_t attempts = 0;
+    if (place == 0 || !dm_addr_valid(ctx, addr, XSTORE_INNER_BYTES)) {
+        return DM_ERR_CORRUPT;
+    }
+    for (;;) {
+        dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+        dm_cpu_read(ctx, addr, node->words, sizeof(node->words));
+        if (node->words[CHECK] == inner_check(place, node) && count_of(node) <= XSTORE_FANOUT) {
+            return 0;
+        }
+        DM_TRY(dm_retry(ctx, DM_RETRY_TORN, &attempts));
+        DM_TRY(dm_sleep(ctx, 0));
+    }
+}
+
+/* ---- the root --------------------------------------------------------------------------------------------------- */
+
+static dm_addr root_addr(const struct xstore_server *server) {
+    return dm_addr_make(server->node, DM_DRAM, XSTORE_ROOT_OFFSET);
+}
+
+static uint64_t root_word(uint32_t place, unsigned level) {
+    return (uint64_t)level << 32 | place;
+}
+
+static uint64_t root_load(struct xstore_server *server, struct dm_ctx *ctx) {
+    uint64_t word;
+    dm_cpu_read(ctx, root_addr(server), &word, sizeof(word));
+    return word;
+}
+
+static void root_store(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word) {
+    dm_cpu_write(ctx, root_addr(server), &word, sizeof(word));
+}
+
+/* ---- descent ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t child_for(const struct inner *node, uint64_t key) {
+    unsigned low = 0, high = count_of(node);
+    while (high - low > 1) { /* the first child covers whatever is below the second */
+        unsigned middle = (low + high) / 2;
+        if (node->words[KEYS + middle] <= key) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return (uint32_t)node->words[CHILDREN + low];
+}
+
+static bool covers(const struct inner *node, uint64_t key) {
+    return key < node->words[HIGH] || node->words[HIGH] == UINT64_MAX;
+}
+
+/* The outcome when the tree is not as high as `level`. */
+enum { ABOVE_ROOT = 2000 };
+
+static int descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place) {
+    uint64_t root = root_load(server, ctx);
+    unsigned at = (unsigned)(root >> 32);
+    *place = (uint32_t)root;
+    if (at < level) {
+        return ABOVE_ROOT;
+    }
+    while (at > level) {
+        struct inner node;
+        DM_TRY(inner_load(server, ctx, *place, &node));
+        if (!covers(&node, key)) {
+            *place = next_of(&node);
+            continue;
+        }
+        if (level_of(&node) != at || count_of(&node) == 0) {
+            return DM_ERR_CORRUPT;
+        }
+        *place = child_for(&node, key);
+        at--;
+    }
+    return 0;
+}
+
+int xstore_descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place) {
+    int rc = descend(server, ctx, key, level, place);
+    return rc == ABOVE_ROOT ? DM_ERR_CORRUPT : rc;
+}
+
+/* ---- insertion -------------------------------------------------------------------------------------------------- */
+
+static int inner_alloc(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *place) {
+    dm_addr addr;
+    DM_TRY(dm_alloc(ctx, server->node, XSTORE_INNER_BYTES, DM_LINE, DM_MEM_INNER, &addr));
+    *place = xstore_place_of(addr);
+    return 0;
+}
+
+static void entry_insert(struct inner *node, uint64_t key, uint32_t child) {
+    unsigned count = count_of(node), at = count;
+    while (at > 1 && node->words[KEYS + at - 1] > key) {
+        at--;
+    }
+    memmove(node->words + KEYS + at + 1, node->words + KEYS + at, (count - at) * 8);
+    memmove(node->words + CHILDREN + at + 1, node->words + CHILDREN + at, (count - at) * 8);
+    node->words[KEYS + at] = key;
+    node->words[CHILDREN + at] = child;
+    node->words[HEAD] = head_word(count + 1, level_of(node), next_of(node));
+}
+
+/* Moves the upper half of the locked node to `right`, puts the entry where it belongs, stores the right one first:
+ * until the left one is stored nobody can reach it. Returns where the right one begins. */
+static uint64_t inner_split(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct inner *node,
+                            uint32_t right, uint64_t key, uint32_t child) {
+    unsigned count = count_of(node), kept = count / 2, moved = count - kept, level = level_of(node);
+    struct inner upper = {{0}};
+    uint64_t low = node->words[KEYS + kept];
+    memcpy(upper.words + KEYS, node->words + KEYS + kept, moved * 8);
+    memcpy(upper.words + CHILDREN, node->words + CHILDREN + kept, moved * 8);
+    upper.words[HEAD] = head_word(moved, level, next_of(node));
+    upper.words[HIGH] = node->words[HIGH];
+    node->words[HEAD] = head_word(kept, level, right);
+    node->words[HIGH] = low;
+    entry_insert(key < low ? node : &upper, key, child);
+    inner_store(server, ctx, right, &upper);
+    inner_store(server, ctx, place, node);
+    return low;
+}
+
+/* Puts a new root over the old one and `child`. ABOVE_ROOT: somebody else was first. */
+static int root_grow(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, uint32_t child, unsigned level,
+                     uint32_t fresh) {
+    /* The word's stripe is that of place 0, which no node has; it is a mutex of the server like the others. */
+    struct dm_mutex *lock = &server->stripes[0];
+    DM_TRY(dm_mutex_lock(ctx, lock));
+    uint64_t root = root_load(server, ctx);
+    bool first = root >> 32 == level;
+    if (first) {
+        struct inner node = {{0}};
+        node.words[HEAD] = head_word(2, level + 1, 0);
+        node.words[HIGH] = UINT64_MAX;
+        node.words[KEYS + 1] = key;
+        node.words[CHILDREN] = (uint32_t)root;
+        node.words[CHILDREN + 1] = child;
+        inner_store(server, ctx, fresh, &node);
+        root_store(server, ctx, root_word(fresh, level + 1));
+    }
+    dm_mutex_unlock(ctx, lock);
+    return first ? 0 : ABOVE_ROOT;
+}
+
+/* Locks the node of `level` that covers key. */
+static int inner_lock(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place,
+                      struct inner *node) {
+    int rc = descend(server, ctx, key, level, place);
+    if (rc != 0) {
+        return rc;
+    }
+    for (;;) {
+        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, *place)));
+        rc = inner_load(server, ctx, *place, node);
+        if (rc == 0 && covers(node, key)) {
+            return 0;
+        }
+        dm_mutex_unlock(ctx, xstore_stripe(server, *place));
+        DM_TRY(rc);
+        *place = next_of(node);
+    }
+}
+
+/* One level; *key and *child become what the level above has to know, *child 0 if nothing. `fresh` was allocated for a
+ * split or a new root; *used says whether it was used. */
+static int link_level(struct xstore_server *server, struct dm_ctx *ctx, uint64_t *key, uint32_t *child, unsigned level,
+                      uint32_t fresh, bool *used) {
+    struct inner node;
+    uint32_t place;
+    *used = false;
+    int rc = inner_lock(server, ctx, *key, level + 1, &place, &node);
+    if (rc == ABOVE_ROOT) {
+        if (fresh == 0) {
+            return DM_ERR_NO_MEMORY;
+        }
+        rc = root_grow(server, ctx, *key, *child, level, fresh);
+        *used = rc == 0;
+        *child = *used ? 0 : *child;
+        return rc;
+    }
+    DM_TRY(rc);
+    if (count_of(&node) < XSTORE_FANOUT) {
+        entry_insert(&node, *key, *child);
+        inner_store(server, ctx, place, &node);
+        *child = 0;
+    } else if (fresh != 0) {
+        *key = inner_split(server, ctx, place, &node, fresh, *key, *child);
+        *child = fresh;
+        *used = true;
+    } else {
+        rc = DM_ERR_NO_MEMORY;
+    }
+    dm_mutex_unlock(ctx, xstore_stripe(server, place));
+    return rc;
+}
+
+static void unlinked_add(struct xstore_server *server, struct dm_ctx *ctx) {
+    dm_addr addr = dm_addr_make(server->node, DM_DRAM, XSTORE_UNLINKED_OFFSET);
+    uint64_t seen = 0, found;
+    while ((found = dm_cpu_cas(ctx, addr, seen, seen + 1)) != seen) {
+        seen = found;
+    }
+}
+
+int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, uint32_t child, unsigned level) {
+    while (child != 0) {
+        uint32_t fresh = 0;
+        bool used;
+        int rc = inner_alloc(server, ctx, &fresh);
+        if (rc < 0 && rc != DM_ERR_NO_MEMORY) {
+            return rc;
+        }
+        rc = link_level(server, ctx, &key, &child, level, fresh, &used);
+        if (fresh != 0 && !used) {
+            dm_free(ctx, xstore_addr(server->node, fresh), XSTORE_INNER_BYTES, DM_MEM_INNER);
+        }
+        if (rc == DM_ERR_NO_MEMORY) {
+            unlinked_add(server, ctx);
+            return 0;
+        }
+        DM_TRY(rc);
+        level += rc == 0; /* else the tree has grown: again */
+    }
+    return 0;
+}
+
+/* ---- bulk load -------------------------------------------------------------------------------------------------- */
+
+static uint64_t nodes_for(uint64_t entries, double fill) {
+    uint64_t each = (uint64_t)(fill * XSTORE_FANOUT);
+    each = each < 2 ? 2 : each;
+    return (entries + each - 1) / each;
+}
+
+/* Builds the node over `count` entries; its places are known before. */
+static void inner_build(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, uint32_t next, uint64_t high,
+                        unsigned level, const struct xstore_built *entries, unsigned count) {
+    struct inner node = {{0}};
+    for (unsigned i = 0; i < count; i++) {
+        node.words[KEYS + i] = entries[i].low;
+        node.words[CHILDREN + i] = entries[i].place;
+    }
+    node.words[HEAD] = head_word(count, level, next);
+    node.words[HIGH] = high;
+    inner_store(server, ctx, place, &node);
+}
+
+static int level_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_built *built, uint64_t *count,
+                       unsigned level) {
+    uint64_t nodes = nodes_for(*count, server->params->fill);
+    uint32_t place, next = 0;
+    DM_TRY(inner_alloc(server, ctx, &place));
+    for (uint64_t i = 0; i < nodes; i++, place = next) {
+        uint64_t begin = *count * i / nodes, end = *count * (i + 1) / nodes;
+        uint64_t high = end < *count ? built[end].low : UINT64_MAX;
+        next = 0;
+        if (i + 1 < nodes) {
+            DM_TRY(inner_alloc(server, ctx, &next));
+        }
+        inner_build(server, ctx, place, next, high, level, built + begin, (unsigned)(end - begin));
+        built[i] = (struct xstore_built){built[begin].low, place};
+    }
+    *count = nodes;
+    return 0;
+}
+
+int xstore_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_built *level, uint64_t count) {
+    unsigned height = 0;
+    while (count > 1) {
+        DM_TRY(level_build(server, ctx, level, &count, ++height));
+    }
+    root_store(server, ctx, root_word(level[0].place, height));
+    return 0;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * XStore-D's objects in remote memory (XStore, section 5.1, figure 5) and the check words that make them readable
+ * without a lock. Everything lies on a memory node and is written by that node's CPU alone.
+ *
+ *     leaf            check 8 | incarnation 24, counter 8, right link 32 | keys N x 8 | N x {check 8, value} | low 8,
+ * high 8 inner node      check 8 | count 16, level 16, right link 32 | high 8 | keys 16 x 8 | children 16 x 8 sub-model
+ * slope 4, intercept 4 | under 2, over 2, leaves 4 | version 4, table 4 | check 8 table line      7 entries x {valid 1,
+ * leaf 31, incarnation 24, counter 8} | check 8
+ *
+ * A place is an address on its node in units of 64 bytes, which fits 31 bits up to 128 GiB.
+ *
+ * Check words. The paper's leaves are written inside hardware transactions, which abort when a NIC touches them, and
+ * have 16-bit versions a line. Here the CPU's stores are atomic by words of 8 bytes and no more, so an object has a
+ * check: a sum, over its words, of a mix of the word, its number and what the object is (its address, the key of a
+ * value, the version of a table). A reader takes an object whose words agree with its check. Whatever the order in
+ * which lines and words are sampled and stored, what it took is then the state that the check word stood for at the
+ * moment when that word was sampled: so a write takes effect when its check word is stored. No version can wrap; a
+ * mixture passes with a chance of 2^-63. A check is odd, so zeroed memory is never taken for an object.
+ */
+#ifndef DM_INDEXES_XSTORE_D_LAYOUT_H
+#define DM_INDEXES_XSTORE_D_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/prng.h"
+#include "indexes/shared/rmi.h"
+#include "transport/dm.h"
+
+enum {
+    XSTORE_SLOTS_MAX = 64,
+    XSTORE_VALUE_MAX = 1024,
+    XSTORE_FANOUT = 16,
+    XSTORE_LEVELS = 20,
+    XSTORE_LINE_ENTRIES = 7,
+    XSTORE_INNER_WORDS = 3 + 2 * XSTORE_FANOUT,
+    XSTORE_INNER_BYTES = 320,
+    XSTORE_MODEL_BYTES = 32,
+    XSTORE_HEAD_WORDS = 2,
+};
+
+/* The reserved page of a memory node. */
+enum {
+    XSTORE_ROOT_OFFSET = 64,      /* the root's place, its level in the upper half */
+    XSTORE_UNLINKED_OFFSET = 72,  /* nodes that their parents do not know, as there was no memory for a parent */
+    XSTORE_SET_OFFSET = 128,      /* struct xstore_set on the wire */
+    XSTORE_BORDERS_OFFSET = 1024, /* on node 0: the first key of every memory node, and a check word */
+};
+
+/* ---- check words ------------------------------------------------------------------------------------------------ */
+
+static inline uint64_t xstore_mix(uint64_t seed, uint64_t number, uint64_t word) {
+    return dm_mix64(word ^ (seed + number * UINT64_C(0x9e3779b97f4a7c15)));
+}
+
+/* The sum of `count` words of which the first has this number. */
+static inline uint64_t xstore_sum(uint64_t seed, uint64_t number, const uint64_t *words, unsigned count) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < count; i++) {
+        sum += xstore_mix(seed, number + i, words[i]);
+    }
+    return sum;
+}
+
+static inline uint64_t xstore_check(uint64_t seed, const uint64_t *words, unsigned count) {
+    return xstore_sum(seed, 0, words, count) | 1;
+}
+
+/* ---- places and headers ----------------------------------------------------------------------------------------- */
+
+static inline uint32_t xstore_place_of(dm_addr addr) {
+    return (uint32_t)(dm_addr_offset(addr) / DM_LINE);
+}
+static inline dm_addr xstore_addr(unsigned node, uint64_t place) {
+    return dm_addr_make(node, DM_DRAM, place * DM_LINE);
+}
+
+#define XSTORE_INCARNATION_MASK UINT32_C(0xffffff)
+
+struct xstore_head {
+    uint32_t incarnation; /* 24 bits; raised when the leaf splits */
+    uint32_t count;
+    uint32_t next; /* the right link; 0: none */
+};
+
+static inline uint64_t xstore_head_word(struct xstore_head head) {
+    return (uint64_t)(head.incarnation & XSTORE_INCARNATION_MASK) << 40 | (uint64_t)head.count << 32 | head.next;
+}
+static inline struct xstore_head xstore_head_of(uint64_t word) {
+    return (struct xstore_head){(uint32_t)(word >> 40), (uint32_t)(word >> 32 & 0xff), (uint32_t)word};
+}
+
+/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+
+struct xstore_layout {
+    uint32_t slots, value_bytes, value_words;
+    uint32_t keys_bytes;   /* what a lookup reads: check, header, keys */
+    uint32_t slot_bytes;   /* of a value with its check */
+    uint32_t read_bytes;   /* keys and values */
+    uint32_t fence_offset; /* low and high, for the memory node alone */
+    uint32_t leaf_bytes;
+};
+
+static inline struct xstore_layout xstore_layout_make(uint32_t slots, uint32_t value_bytes) {
+    struct xstore_layout layout = {.slots = slots, .value_bytes = value_bytes, .value_words = (value_bytes + 7) / 8};
+    layout.keys_bytes = (XSTORE_HEAD_WORDS + slots) * 8;
+    layout.slot_bytes = 8 + layout.value_words * 8;
+    layout.read_bytes = layout.keys_bytes + slots * layout.slot_bytes;
+    layout.fence_offset = layout.read_bytes;
+    layout.leaf_bytes = (layout.fence_offset + 16 + DM_LINE - 1) / DM_LINE * DM_LINE;
+    return layout;
+}
+
+static inline uint32_t xstore_slot_offset(const struct xstore_layout *layout, unsigned slot) {
+    return layout->keys_bytes + slot * layout->slot_bytes;
+}
+
+/* The check of a leaf whose words begin at `words` (its check first); counts past the slots are not believed. */
+static inline uint64_t xstore_leaf_check(uint32_t place, const uint64_t *words) {
+    return xstore_check(dm_mix64(place), words + 1, 1 + xstore_head_of(words[1]).count);
+}
+static inline bool xstore_leaf_whole(const struct xstore_layout *layout, uint32_t place, const uint64_t *words) {
+    return xstore_head_of(words[1]).count <= layout->slots && words[0] == xstore_leaf_check(place, words);
+}
+
+/* The check of a value says which key it belongs to: it stands for the key that the paper stores beside the value. */
+static inline uint64_t xstore_value_check(uint64_t key, const uint64_t *words, unsigned count) {
+    return xstore_check(dm_mix64(key ^ UINT64_C(0x76616c7565)), words, count);
+}
+
+/* ---- sub-models and the translation table ----------------------------------------------------------------------- */
+
+/* A generation of models: what model expansion replaces at once. */
+struct xstore_set {
+    uint32_t generation;
+    struct ix_rmi_top top;
+    uint32_t records; /* place of the sub-models */
+};
+enum { XSTORE_SET_WORDS = 6 };
+
+void xstore_set_encode(const struct xstore_set *set, unsigned node, uint64_t words[XSTORE_SET_WORDS]);
+bool xstore_set_decode(const uint64_t words[XSTORE_SET_WORDS], unsigned node, struct xstore_set *set);
+
+/* A sub-model with its table. */
+struct xstore_record {
+    struct ix_rmi_model model;
+    uint32_t leaves;  /* entries of its table */
+    uint32_t version; /* raised with every training */
+    uint32_t table;   /* place of the table */
+};
+enum { XSTORE_RECORD_WORDS = 4 };
+
+static inline uint64_t xstore_record_seed(unsigned node, uint32_t generation, uint32_t number) {
+    return dm_mix64((uint64_t)generation << 32 | number) + node;
+}
+void xstore_record_encode(const struct xstore_record *record, uint64_t seed, uint64_t words[XSTORE_RECORD_WORDS]);
+bool xstore_record_decode(const uint64_t words[XSTORE_RECORD_WORDS], uint64_t seed, struct xstore_record *record);
+
+/* Lines of a table are told apart by the record's seed, its version and their number. */
+static inline uint64_t xstore_line_seed(uint64_t record_seed, uint32_t version, uint32_t line) {
+    return dm_mix64(record_seed ^ ((uint64_t)version << 32 | line));
+}
+static inline bool xstore_line_whole(const uint64_t *line, uint64_t seed) {
+    return line[XSTORE_LINE_ENTRIES] == xstore_check(seed, line, XSTORE_LINE_ENTRIES);
+}
+static inline uint32_t xstore_lines_for(uint32_t leaves) {
+    return (leaves + XSTORE_LINE_ENTRIES - 1) / XSTORE_LINE_ENTRIES;
+}
+
+/* Lines that are allocated for a table: of four sizes between two powers of two. A sub-model's leaves never become
+ * fewer, so the size follows from their number. */
+uint32_t xstore_table_lines(uint32_t leaves);
+
+struct xstore_entry {
+    bool valid;
+    uint32_t leaf; /* its place */
+    uint32_t incarnation;
+    uint32_t count; /* pairs in it when the sub-model was trained */
+};
+static inline uint64_t xstore_entry_word(struct xstore_entry entry) {
+    return (uint64_t)entry.valid << 63 | (uint64_t)entry.leaf << 32 |
+           (uint64_t)(entry.incarnation & XSTORE_INCARNATION_MASK) << 8 | entry.count;
+}
+static inline struct xstore_entry xstore_entry_of(uint64_t word) {
+    return (struct xstore_entry){word >> 63, (uint32_t)(word >> 32 & 0x7fffffff), (uint32_t)(word >> 8 & 0xffffff),
+                                 (uint32_t)(word & 0xff)};
+}
+
+/* The leaves [*first, *last] of its table that can hold a key at this place. False: the model does not say. */
+bool xstore_record_range(const struct xstore_record *record, uint32_t slots, uint32_t number, double place,
+                         uint32_t *first, uint32_t *last);
+
+/* ---- requests and responses ------------------------------------------------------------------------------------- */
+
+enum {
+    XSTORE_GET = DM_METHOD_FIRST, /* key; the value and what the client's models lack */
+    XSTORE_INSERT,
+    XSTORE_UPDATE,
+    XSTORE_REMOVE,
+    XSTORE_WALK, /* the leaves from a key, or from a leaf, on */
+    XSTORE_FORMAT,
+    XSTORE_LOAD,
+    XSTORE_BUILD,
+};
+
+enum { XSTORE_HINTS = 4, XSTORE_WALK_MAX = 64, XSTORE_REPLY_LINES = 64 };
+
+/* What a client knows of the sub-model that it used for a key. */
+struct xstore_known {
+    uint32_t generation, number, version;
+    uint32_t stale; /* it led to a leaf that has split since; 2: and the table is wanted too */
+};
+
+struct xstore_get_request {
+    uint64_t key;
+    struct xstore_known known;
+};
+
+/* Before the value (or the leaves of a walk), if there are any, the record and the lines that the client lacks. */
+struct xstore_reply {
+    uint32_t generation; /* of the node's models now */
+    uint32_t version;    /* of the record that follows; 0: none */
+    uint32_t lines;      /* of its table that follow, from `first_line` on */
+    uint32_t first_line;
+    uint32_t items; /* leaves of a walk; of a get: 1 if there is a value */
+    uint32_t pad;
+};
+
+struct xstore_write_request {
+    uint64_t key;
+    uint32_t hint_count, pad;
+    uint64_t hints[XSTORE_HINTS]; /* table entries */
+};
+
+struct xstore_write_reply {
+    uint32_t split, hinted; /* the leaf split; the position hint was right */
+};
+
+struct xstore_walk_request {
+    uint64_t key;
+    struct xstore_known known;
+    uint32_t from;   /* not 0: begin with this leaf, whatever the key */
+    uint32_t wanted; /* leaves */
+};
+
+#endif

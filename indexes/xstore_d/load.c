@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An empty tree, bulk load and the division of keys among memory nodes (XStore, section 5.5): each node has a tree, a
+ * table and models of its own for a range of keys. The ranges are made at bulk load, so that each node gets as many
+ * keys; without keys they are equal shares of the key space. A compute node sends sorted pairs; the node's CPU does the
+ * rest.
+ */
+#include <stdlib.h>
+
+#include "xstore.h"
+
+/* ---- on a memory node ------------------------------------------------------------------------------------------- */
+
+struct xstore_loader {
+    struct xstore_leaf leaf; /* the last one, not stored yet */
+    unsigned count, each;    /* keys in it, and at most */
+    struct xstore_built *built;
+    uint64_t leaves, room, keys;
+};
+
+struct load_request {
+    uint32_t count, pad; /* then the keys, then the values */
+};
+
+void xstore_loader_free(struct xstore_loader *loader) {
+    if (loader) {
+        free(loader->built);
+        free(loader);
+    }
+}
+
+static int leaf_alloc(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *place) {
+    dm_addr addr;
+    DM_TRY(dm_alloc(ctx, server->node, server->layout.leaf_bytes, DM_LINE, DM_MEM_LEAF, &addr));
+    *place = xstore_place_of(addr);
+    return 0;
+}
+
+static void slots_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned from) {
+    for (unsigned i = from; i < server->layout.slots; i++) {
+        xstore_value_clear(server, ctx, place, i);
+    }
+}
+
+int xstore_on_format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    struct xstore_leaf leaf = {.high = UINT64_MAX};
+    (void)req;
+    (void)req_len;
+    (void)resp;
+    *resp_len = 0;
+    DM_TRY(leaf_alloc(server, ctx, &leaf.place));
+    slots_clear(server, ctx, leaf.place, 0);
+    xstore_fences_store(server, ctx, &leaf);
+    xstore_leaf_store(server, ctx, &leaf, (struct xstore_head){0});
+    struct xstore_built built = {0, leaf.place};
+    DM_TRY(xstore_build(server, ctx, &built, 1));
+    if (server->params->logging) {
+        DM_TRY(xstore_log_open(server, ctx));
+    }
+    return xstore_train_all(&server->load_trainer, ctx,
+                            server->params->models > 0 ? (uint32_t)server->params->models : 1);
+}
+
+static int built_add(struct xstore_loader *loader) {
+    if (loader->leaves == loader->room) {
+        uint64_t room = loader->room ? loader->room * 2 : 1024;
+        struct xstore_built *grown = realloc(loader->built, room * sizeof(*grown));
+        if (!grown) {
+            return DM_ERR_NO_MEMORY;
+        }
+        loader->built = grown;
+        loader->room = room;
+    }
+    loader->built[loader->leaves++] = (struct xstore_built){loader->leaf.low, loader->leaf.place};
+    return 0;
+}
+
+/* The first leaf is the one that the empty tree has. */
+static int loader_open(struct xstore_server *server, struct dm_ctx *ctx) {
+    struct xstore_loader *loader = calloc(1, sizeof(*loader));
+    if (!loader) {
+        return DM_ERR_NO_MEMORY;
+    }
+    server->loader = loader;
+    unsigned each = (unsigned)(server->params->fill * (double)server->layout.slots);
+    loader->each = each > 0 ? each : 1;
+    DM_TRY(xstore_leaf_lock(server, ctx, 0, &loader->leaf));
+    xstore_leaf_unlock(server, ctx, loader->leaf.place);
+    return built_add(loader);
+}
+
+static void leaf_finish(struct xstore_server *server, struct dm_ctx *ctx, uint32_t next, uint64_t high) {
+    struct xstore_loader *loader = server->loader;
+    loader->leaf.high = high;
+    slots_clear(server, ctx, loader->leaf.place, loader->count);
+    xstore_fences_store(server, ctx, &loader->leaf);
+    xstore_leaf_store(server, ctx, &loader->leaf, (struct xstore_head){.count = loader->count, .next = next});
+}
+
+static int pair_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, const void *value) {
+    struct xstore_loader *loader = server->loader;
+    if (loader->count == loader->each) {
+        uint32_t place;
+        DM_TRY(leaf_alloc(server, ctx, &place));
+        leaf_finish(server, ctx, place, key);
+        loader->leaf = (struct xstore_leaf){.place = place, .low = key};
+        loader->count = 0;
+        DM_TRY(built_add(loader));
+    }
+    xstore_value_store(server, ctx, loader->leaf.place, loader->count, key, value);
+    xstore_leaf_keys(&loader->leaf)[loader->count++] = key;
+    loader->keys++;
+    return 0;
+}
+
+int xstore_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    const struct load_request *request = req;
+    uint32_t value_bytes = server->layout.value_bytes;
+    (void)resp;
+    *resp_len = 0;
+    if (req_len < sizeof(*request) || (req_len - sizeof(*request)) / (8 + value_bytes) < request->count) {
+        return DM_ERR_INVALID;
+    }
+    const char *keys = (const char *)(request + 1), *values = keys + 8 * (size_t)request->count;
+    if (!server->loader) {
+        DM_TRY(loader_open(server, ctx));
+    }
+    for (uint32_t i = 0; i < request->count; i++) {
+        uint64_t key;
+        memcpy(&key, keys + 8 * (size_t)i, sizeof(key));
+        DM_TRY(pair_append(server, ctx, key, values + (size_t)value_bytes * i));
+    }
+    return 0;
+}
+
+static uint32_t models_for(const struct xstore_params *params, uint64_t keys) {
+    uint64_t models = params->models > 0 ? params->models : keys / params->keys_per_model;
+    uint64_t most = UINT32_MAX / XSTORE_MODEL_BYTES;
+    return models < 1 ? 1 : models > most ? (uint32_t)most : (uint32_t)models;
+}
+
+int xstore_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    struct xstore_loader *loader = server->loader;
+    (void)req;
+    (void)req_len;
+    (void)resp;
+    *resp_len = 0;
+    if (!loader) {
+        return 0; /* no pair came */
+    }
+    leaf_finish(server, ctx, 0, UINT64_MAX);
+    DM_TRY(xstore_build(server, ctx, loader->built, loader->leaves));
+    atomic_store_explicit(&server->keys, loader->keys, memory_order_relaxed);
+    DM_TRY(xstore_train_all(&server->load_trainer, ctx, models_for(server->params, loader->keys)));
+    xstore_loader_free(loader);
+    server->loader = NULL;
+    return 0;
+}
+
+/* ---- on a compute node ------------------------------------------------------------------------------------------ */
+
+static int borders_write(struct dm_ctx *ctx, const uint64_t borders[XSTORE_NODES_MAX]) {
+    uint64_t *words = dm_local_alloc(ctx, (XSTORE_NODES_MAX + 1) * 8);
+    if (!words) {
+        return DM_ERR_NO_MEMORY;
+    }
+    memcpy(words, borders, XSTORE_NODES_MAX * 8);
+    words[XSTORE_NODES_MAX] = xstore_check(0, words, XSTORE_NODES_MAX);
+    return dm_write(ctx, dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET), words, (XSTORE_NODES_MAX + 1) * 8);
+}
+
+/* The first key of every memory node, and UINT64_MAX for nodes that there are not. */
+static void borders_make(const struct ix_pairs *pairs, unsigned nodes, uint64_t borders[XSTORE_NODES_MAX]) {
+    for (unsigned i = 0; i < XSTORE_NODES_MAX; i++) {
+        borders[i] = i < nodes ? UINT64_MAX / nodes * i : UINT64_MAX;
+        if (i > 0 && i < nodes && pairs && pairs->count >= nodes) {
+            pairs->keys(pairs, pairs->count / nodes * i, 1, &borders[i]);
+        }
+    }
+}
+
+int xstore_format(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err) {
+    uint64_t borders[XSTORE_NODES_MAX];
+    (void)params;
+    borders_make(NULL, shape->topology->mns, borders);
+    int rc = borders_write(ctx, borders);
+    for (unsigned node = 0; node < shape->topology->mns && rc >= 0; node++) {
+        rc = dm_call(ctx, node, XSTORE_FORMAT, borders, 8, NULL, NULL);
+    }
+    return rc < 0 ? dm_fail(err, rc, "xstore_d: cannot make an empty tree: %s", dm_code_text(rc)) : 0;
+}
+
+/* How many pairs have a key below `key`; at least `low` have. */
+static uint64_t rank_of(const struct ix_pairs *pairs, uint64_t key, uint64_t low) {
+    uint64_t high = pairs->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2, found;
+        pairs->keys(pairs, middle, 1, &found);
+        if (found < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+struct sender {
+    struct dm_ctx *ctx;
+    uint32_t value_bytes, room;
+    char *request;
+    uint64_t *keys;
+};
+
+/* Sends pairs [first, last) to a node. */
+static int pairs_send(const struct sender *sender, const struct ix_pairs *pairs, unsigned node, uint64_t first,
+                      uint64_t last) {
+    while (first < last) {
+        uint64_t wanted = last - first < sender->room ? last - first : sender->room;
+        uint32_t count = (uint32_t)pairs->keys(pairs, first, wanted, sender->keys);
+        struct load_request head = {.count = count};
+        char *keys = sender->request + sizeof(head), *values = keys + 8 * (size_t)count;
+        if (count == 0) {
+            return DM_ERR_INVALID;
+        }
+        memcpy(sender->request, &head, sizeof(head));
+        memcpy(keys, sender->keys, 8 * (size_t)count);
+        for (uint32_t i = 0; i < count; i++) {
+            pairs->value(pairs, sender->keys[i], values + (size_t)i * sender->value_bytes);
+        }
+        uint32_t bytes = (uint32_t)(values - sender->request) + count * sender->value_bytes;
+        DM_TRY(dm_call(sender->ctx, node, XSTORE_LOAD, sender->request, bytes, NULL, NULL));
+        first += count;
+    }
+    return dm_call(sender->ctx, node, XSTORE_BUILD, sender->request, 8, NULL, NULL);
+}
+
+int xstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
+    const struct xstore_cn *cn = handle;
+    unsigned nodes = cn->shape->topology->mns;
+    uint64_t borders[XSTORE_NODES_MAX];
+    uint32_t value_bytes = cn->shape->value_bytes;
+    uint32_t room = (DM_CALL_MAX - (uint32_t)sizeof(struct load_request)) / (8 + value_bytes);
+    struct sender sender = {.ctx = ctx, .value_bytes = value_bytes, .room = room};
+    sender.request = malloc(DM_CALL_MAX);
+    sender.keys = malloc(room * sizeof(*sender.keys));
+    int rc = sender.request && sender.keys ? 0 : DM_ERR_NO_MEMORY;
+    borders_make(pairs, nodes, borders);
+    rc = rc < 0 ? rc : borders_write(ctx, borders);
+    uint64_t first = 0;
+    for (unsigned node = 0; node < nodes && rc >= 0; node++) {
+        uint64_t last = node + 1 < nodes ? rank_of(pairs, borders[node + 1], first) : pairs->count;
+        rc = pairs_send(&sender, pairs, node, first, last);
+        first = last;
+    }
+    free(sender.request);
+    free(sender.keys);
+    return rc < 0 ? dm_fail(err, rc, "xstore_d: cannot load: %s", dm_code_text(rc)) : 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Get (XStore, section 5.2.1): read the keys of the leaves that the models name, find the key, read its value. A key
+ * that is not there is absent if all incarnations agree: each entry of the table then stands for the keys that it stood
+ * for at training, and the key's leaf is among those that were read (train.c). Otherwise the key may have moved one
+ * right link away (speculative execution), and if it is not there either, the memory node is called, which also says
+ * what it has trained since.
+ */
+#include "xstore.h"
+
+bool xstore_fetched_whole(const struct xstore_client *client, unsigned i, uint32_t place) {
+    const uint64_t *words = xstore_leaf_words(client, i);
+    if (!client->cn->params->leaf_check) {
+        return xstore_head_of(words[1]).count <= client->cn->layout.slots;
+    }
+    return xstore_leaf_whole(&client->cn->layout, place, words);
+}
+
+/* A key that was found: where its value is. */
+struct found {
+    unsigned fetched; /* number of the leaf in client->leaves */
+    unsigned slot;
+    uint32_t place;
+};
+
+static uint32_t fetch_bytes(const struct xstore_client *client) {
+    bool whole = client->cn->params->fetch == XSTORE_FETCH_LEAF;
+    return whole ? client->cn->layout.read_bytes : client->cn->layout.keys_bytes;
+}
+
+/* Reads leaves into client->leaves, all in one round trip. False places are not followed. */
+static int leaves_read(struct xstore_client *client, const uint32_t *places, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        dm_addr addr = xstore_addr(client->where.node, places[i]);
+        if (places[i] == 0 || !dm_addr_valid(client->ctx, addr, client->cn->layout.leaf_bytes)) {
+            return DM_ERR_CORRUPT;
+        }
+        dm_post_read(client->ctx, addr, xstore_leaf_words(client, i), fetch_bytes(client));
+    }
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, count * (fetch_bytes(client) / DM_LINE + 1));
+    return dm_commit(client->ctx);
+}
+
+static bool leaf_search(struct xstore_client *client, unsigned i, uint32_t place, uint64_t key, struct found *found) {
+    const uint64_t *words = xstore_leaf_words(client, i);
+    unsigned count = xstore_head_of(words[1]).count;
+    for (unsigned slot = 0; slot < count; slot++) {
+        if (words[XSTORE_HEAD_WORDS + slot] == key) {
+            dm_charge(client->ctx, DM_WORK_KEY_COMPARE, slot + 1);
+            *found = (struct found){i, slot, place};
+            return true;
+        }
+    }
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, count);
+    return false;
+}
+
+/* Looks for the key in what was read. 0; DM_NOT_FOUND; XSTORE_TORN; or XSTORE_STALE, with the right links of leaves
+ * that have split in `links`. */
+static int fetched_search(struct xstore_client *client, uint64_t key, struct found *found, uint32_t *links,
+                          unsigned *link_count) {
+    const struct xstore_where *where = &client->where;
+    int rc = DM_NOT_FOUND;
+    *link_count = 0;
+    for (unsigned i = 0; i < where->count; i++) {
+        const struct xstore_entry *entry = &where->entries[i];
+        if (!xstore_fetched_whole(client, i, entry->leaf)) {
+            xstore_count(client, XSTORE_TORN_LEAF_COUNT);
+            rc = XSTORE_TORN;
+            continue;
+        }
+        struct xstore_head head = xstore_head_of(xstore_leaf_words(client, i)[1]);
+        bool is_stale = client->cn->params->incarnation && head.incarnation != entry->incarnation;
+        if (is_stale) {
+            xstore_count(client, XSTORE_INCARNATION_COUNT);
+            rc = rc == XSTORE_TORN ? rc : XSTORE_STALE;
+        }
+        bool may_be_here = !is_stale || client->cn->params->speculate;
+        if (may_be_here && leaf_search(client, i, entry->leaf, key, found)) {
+            client->counts[XSTORE_SPECULATION_COUNT] += is_stale;
+            return 0;
+        }
+        if (is_stale && head.next != 0) {
+            links[(*link_count)++] = head.next;
+        }
+    }
+    return rc;
+}
+
+/* One right link further. 0; XSTORE_TORN; XSTORE_STALE: not there either. */
+static int speculate(struct xstore_client *client, uint64_t key, const uint32_t *links, unsigned count,
+                     struct found *found) {
+    if (!client->cn->params->speculate || count == 0) {
+        return XSTORE_STALE;
+    }
+    int rc = leaves_read(client, links, count);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = XSTORE_STALE;
+    for (unsigned i = 0; i < count; i++) {
+        if (!xstore_fetched_whole(client, i, links[i])) {
+            xstore_count(client, XSTORE_TORN_LEAF_COUNT);
+            rc = XSTORE_TORN;
+        } else if (leaf_search(client, i, links[i], key, found)) {
+            xstore_count(client, XSTORE_SPECULATION_COUNT);
+            return 0;
+        }
+    }
+    return rc;
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------------- */
+
+/* 0, or XSTORE_TORN: it is not this key's, or is being written. */
+static int value_read(struct xstore_client *client, uint64_t key, const struct found *found, void *value) {
+    const struct xstore_layout *layout = &client->cn->layout;
+    uint32_t offset = xstore_slot_offset(layout, found->slot);
+    const uint64_t *words = client->words;
+    if (client->cn->params->fetch == XSTORE_FETCH_LEAF) {
+        words = xstore_leaf_words(client, found->fetched) + offset / 8;
+    } else {
+        dm_addr addr = dm_addr_add(xstore_addr(client->where.node, found->place), offset);
+        enum dm_phase before = dm_phase(client->ctx, DM_PHASE_VALUE);
+        int rc = dm_read(client->ctx, addr, client->words, layout->slot_bytes);
+        dm_phase(client->ctx, before);
+        DM_TRY(rc);
+    }
+    if (client->cn->params->value_check && words[0] != xstore_value_check(key, words + 1, layout->value_words)) {
+        xstore_count(client, XSTORE_TORN_VALUE_COUNT);
+        return XSTORE_TORN;
+    }
+    memcpy(value, words + 1, layout->value_bytes);
+    return 0;
+}
+
+/* ---- the fallback ----------------------------------------------------------------------------------------------- */
+
+static int get_by_call(struct xstore_client *client, uint64_t key, bool stale, void *value) {
+    struct xstore_get_request request = {.key = key, .known = xstore_known_of(client, stale)};
+    uint32_t len = DM_CALL_MAX;
+    xstore_count(client, XSTORE_FALLBACK_COUNT);
+    memcpy(client->request, &request, sizeof(request));
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_CALL);
+    int rc =
+        dm_call(client->ctx, client->where.node, XSTORE_GET, client->request, sizeof(request), client->reply, &len);
+    dm_phase(client->ctx, before);
+    DM_TRY(rc);
+    uint32_t value_bytes = client->cn->layout.value_words * 8;
+    if (rc == 0 && len >= value_bytes) {
+        memcpy(value, client->reply + len - value_bytes, client->cn->layout.value_bytes);
+    }
+    (void)xstore_reply_take(client, client->where.node, &request.known, len);
+    return rc;
+}
+
+/* ---- get -------------------------------------------------------------------------------------------------------- */
+
+/* One attempt: 0 with the value; DM_NOT_FOUND; XSTORE_TORN; a failure. */
+static int get_once(struct xstore_client *client, unsigned node, uint64_t key, void *value, uint32_t *attempts) {
+    struct found found = {0};
+    uint32_t places[XSTORE_SPAN_MAX], links[XSTORE_SPAN_MAX];
+    unsigned link_count;
+    int rc = xstore_locate(client, node, key, attempts);
+    if (rc == XSTORE_BY_CALL) {
+        return get_by_call(client, key, false, value);
+    }
+    DM_TRY(rc);
+    for (unsigned i = 0; i < client->where.count; i++) {
+        places[i] = client->where.entries[i].leaf;
+    }
+    DM_TRY(leaves_read(client, places, client->where.count));
+    rc = fetched_search(client, key, &found, links, &link_count);
+    if (rc == XSTORE_STALE) {
+        rc = speculate(client, key, links, link_count, &found);
+    }
+    if (rc == XSTORE_STALE) {
+        return get_by_call(client, key, true, value);
+    }
+    return rc == 0 ? value_read(client, key, &found, value) : rc;
+}
+
+int xstore_get(void *handle, uint64_t key, void *value) {
+    struct xstore_client *client = handle;
+    unsigned node = xstore_node_of(client, key);
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_INDEX);
+    int rc;
+    for (uint32_t attempts = 0;;) {
+        rc = get_once(client, node, key, value, &attempts);
+        if (rc != XSTORE_TORN) {
+            break;
+        }
+        rc = dm_retry(client->ctx, DM_RETRY_TORN, &attempts);
+        if (rc < 0) {
+            break;
+        }
+    }
+    dm_phase(client->ctx, before);
+    return rc;
+}

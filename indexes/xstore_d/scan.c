@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Scan (XStore, section 5.2.2): a look-up of the first key's leaf, then whole leaves in the order of the table, many
+ * with one doorbell. Whether the table is right is read from the leaves themselves: a leaf's right link must name the
+ * next one. Where it does not, a leaf has split since training, and the memory node is asked for the chain from there
+ * on.
+ *
+ * Why no pair is missed or seen twice: a key only ever moves to a new leaf directly behind its own. A leaf that was
+ * read before its split has all its keys, and its link then does not name the new leaf; one that was read afterwards
+ * has a link that does. So following links as they were read visits every key once, at whatever moments leaves are
+ * read.
+ */
+#include "xstore.h"
+
+struct scan {
+    struct xstore_client *client;
+    uint64_t first;
+    uint32_t count, found, value_bytes;
+    uint64_t *keys;
+    char *values;
+    uint32_t attempts;
+
+    uint32_t expected;              /* the leaf that comes next; 0: the node's last one is through */
+    uint32_t list[XSTORE_WALK_MAX]; /* leaves that should follow, *expected* first */
+    unsigned listed;
+    bool has_table;      /* client->where names the table that the list came from */
+    uint32_t table_next; /* the leaf of that table behind the list */
+};
+
+/* Leaves that are likely to hold what is still wanted: they are half full at least. */
+static uint32_t leaves_wanted(const struct scan *scan) {
+    uint32_t each = scan->client->cn->layout.slots / 2, leaves = (scan->count - scan->found) / each + 2;
+    return leaves < XSTORE_WALK_MAX ? leaves : XSTORE_WALK_MAX;
+}
+
+/* ---- which leaves ----------------------------------------------------------------------------------------------- */
+
+/* The chain from ->expected on, or, if that is 0, from the leaf of `key` on, as the memory node has it now. */
+static int list_by_call(struct scan *scan, uint64_t key, bool stale) {
+    struct xstore_client *client = scan->client;
+    struct xstore_walk_request request = {
+        .key = key, .known = xstore_known_of(client, stale), .from = scan->expected, .wanted = leaves_wanted(scan)};
+    uint32_t len = DM_CALL_MAX;
+    xstore_count(client, XSTORE_FALLBACK_COUNT);
+    memcpy(client->request, &request, sizeof(request));
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_CALL);
+    unsigned node = client->where.node;
+    int rc = dm_call(client->ctx, node, XSTORE_WALK, client->request, sizeof(request), client->reply, &len);
+    dm_phase(client->ctx, before);
+    DM_TRY(rc);
+    struct xstore_reply reply;
+    memcpy(&reply, client->reply, sizeof(reply));
+    const char *at = xstore_reply_take(client, node, &request.known, len);
+    scan->has_table = false;
+    scan->listed = at && reply.items <= XSTORE_WALK_MAX ? reply.items : 0;
+    if (scan->listed == 0) {
+        return DM_ERR_CORRUPT;
+    }
+    memcpy(scan->list, at, scan->listed * sizeof(*scan->list));
+    scan->expected = scan->list[0];
+    return 0;
+}
+
+/* Adds leaves of the tables from ->table_next on, until there are likely enough. */
+static int list_by_table(struct scan *scan) {
+    struct xstore_client *client = scan->client;
+    uint32_t wanted = scan->count - scan->found, pairs = 0;
+    while (scan->listed < client->scan_batch && pairs < wanted + client->cn->layout.slots) {
+        struct xstore_entry entries[XSTORE_SCAN_BATCH_MAX];
+        uint32_t got;
+        uint32_t room = client->scan_batch - scan->listed;
+        int rc = xstore_table(client, scan->table_next, room, entries, &got);
+        for (uint32_t i = 0; rc == 0 && i < got && pairs < wanted + client->cn->layout.slots; i++) {
+            scan->table_next++;
+            if (scan->listed == 0 || scan->list[scan->listed - 1] != entries[i].leaf) {
+                scan->list[scan->listed++] = entries[i].leaf;
+                pairs += entries[i].count;
+            }
+        }
+        if (rc == 0 && scan->table_next == client->where.record.leaves) {
+            rc = xstore_next_model(client);
+            scan->table_next = 0; /* its first leaf may be the last of the table before */
+        }
+        if (rc != 0) {
+            scan->has_table = false;
+            return rc < 0 ? rc : 0;
+        }
+    }
+    return 0;
+}
+
+/* Among the leaves that may cover the key, the last with a key up to it: what is before it is below. */
+static int start_find(struct scan *scan, uint64_t key) {
+    struct xstore_client *client = scan->client;
+    const struct xstore_where *where = &client->where;
+    scan->has_table = true;
+    scan->table_next = where->first;
+    if (client->cn->params->fetch == XSTORE_FETCH_LEAF) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < where->count; i++) {
+        dm_addr addr = xstore_addr(where->node, where->entries[i].leaf);
+        dm_post_read(client->ctx, addr, xstore_leaf_words(client, i), client->cn->layout.keys_bytes);
+    }
+    DM_TRY(dm_commit(client->ctx));
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, where->count * (client->cn->layout.keys_bytes / DM_LINE + 1));
+    for (uint32_t i = 0; i < where->count; i++) {
+        const uint64_t *words = xstore_leaf_words(client, i);
+        bool is_whole = xstore_fetched_whole(client, i, where->entries[i].leaf);
+        for (unsigned k = 0; is_whole && k < xstore_head_of(words[1]).count; k++) {
+            scan->table_next = words[XSTORE_HEAD_WORDS + k] <= key ? where->first + i : scan->table_next;
+        }
+    }
+    return 0;
+}
+
+/* Finds where the node's part of the scan begins. */
+static int scan_begin(struct scan *scan, unsigned node, uint64_t key) {
+    scan->listed = 0;
+    scan->expected = 0;
+    scan->has_table = false;
+    int rc = xstore_locate(scan->client, node, key, &scan->attempts);
+    if (rc == XSTORE_BY_CALL) {
+        return list_by_call(scan, key, false);
+    }
+    DM_TRY(rc);
+    DM_TRY(start_find(scan, key));
+    DM_TRY(list_by_table(scan));
+    if (scan->listed == 0) {
+        return list_by_call(scan, key, false);
+    }
+    scan->expected = scan->list[0];
+    return 0;
+}
+
+/* Sees to it that the list begins with the leaf that comes next. */
+static int list_ensure(struct scan *scan) {
+    if (scan->listed == 0 && scan->has_table) {
+        DM_TRY(list_by_table(scan));
+        if (scan->listed > 1 && scan->list[0] != scan->expected && scan->list[1] == scan->expected) {
+            scan->listed--; /* a leaf of two sub-models, which is through */
+            memmove(scan->list, scan->list + 1, scan->listed * sizeof(*scan->list));
+        }
+    }
+    if (scan->listed > 0 && scan->list[0] == scan->expected) {
+        return 0;
+    }
+    bool is_gap = scan->listed > 0;
+    scan->client->counts[XSTORE_SCAN_GAP_COUNT] += is_gap;
+    if (is_gap) {
+        DM_TRY(dm_retry(scan->client->ctx, DM_RETRY_MOVED, &scan->attempts));
+    }
+    return list_by_call(scan, scan->first, is_gap);
+}
+
+/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+
+static bool value_take(const struct scan *scan, const uint64_t *leaf, unsigned slot, void *value) {
+    const struct xstore_layout *layout = &scan->client->cn->layout;
+    const uint64_t *words = leaf + xstore_slot_offset(layout, slot) / 8;
+    uint64_t key = leaf[XSTORE_HEAD_WORDS + slot];
+    memcpy(value, words + 1, layout->value_bytes);
+    return !scan->client->cn->params->value_check ||
+           words[0] == xstore_value_check(key, words + 1, layout->value_words);
+}
+
+/* Takes over the leaf's pairs from the first key on. False if it is torn: then nothing was taken. */
+static bool leaf_take(struct scan *scan, unsigned fetched, uint32_t place) {
+    const uint64_t *leaf = xstore_leaf_words(scan->client, fetched), *keys = leaf + XSTORE_HEAD_WORDS;
+    if (!xstore_fetched_whole(scan->client, fetched, place)) {
+        return false;
+    }
+    struct xstore_head head = xstore_head_of(leaf[1]);
+    unsigned order[XSTORE_SLOTS_MAX], count = 0;
+    for (unsigned i = 0; i < head.count; i++) {
+        unsigned at = count;
+        if (keys[i] < scan->first) {
+            continue;
+        }
+        for (; at > 0 && keys[order[at - 1]] > keys[i]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = i;
+        count++;
+    }
+    uint32_t found = scan->found;
+    for (unsigned i = 0; i < count && found < scan->count; i++, found++) {
+        if (!value_take(scan, leaf, order[i], scan->values + (size_t)found * scan->value_bytes)) {
+            return false;
+        }
+        scan->keys[found] = keys[order[i]];
+    }
+    scan->found = found;
+    scan->expected = head.next;
+    dm_charge(scan->client->ctx, DM_WORK_KEY_COMPARE, head.count);
+    return true;
+}
+
+static void list_shift(struct scan *scan, unsigned through) {
+    scan->listed -= through;
+    memmove(scan->list, scan->list + through, scan->listed * sizeof(*scan->list));
+}
+
+/* Reads the leaves of the list, up to a batch, and takes over as many as follow one another. */
+static int batch_take(struct scan *scan) {
+    struct xstore_client *client = scan->client;
+    unsigned count = scan->listed < client->scan_batch ? scan->listed : client->scan_batch, through = 0;
+    for (unsigned i = 0; i < count; i++) {
+        dm_addr addr = xstore_addr(client->where.node, scan->list[i]);
+        if (!dm_addr_valid(client->ctx, addr, client->cn->layout.leaf_bytes)) {
+            return DM_ERR_CORRUPT;
+        }
+        dm_post_read(client->ctx, addr, xstore_leaf_words(client, i), client->cn->layout.read_bytes);
+    }
+    DM_TRY(dm_commit(client->ctx));
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, count * (client->cn->layout.read_bytes / DM_LINE + 1));
+    while (through < count && scan->list[through] == scan->expected && scan->found < scan->count) {
+        if (!leaf_take(scan, through, scan->list[through])) {
+            xstore_count(client, XSTORE_TORN_LEAF_COUNT);
+            DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &scan->attempts));
+            break;
+        }
+        through++;
+    }
+    list_shift(scan, through);
+    return 0;
+}
+
+static int node_scan(struct scan *scan, unsigned node, uint64_t key) {
+    DM_TRY(scan_begin(scan, node, key));
+    while (scan->expected != 0 && scan->found < scan->count) {
+        DM_TRY(list_ensure(scan));
+        DM_TRY(batch_take(scan));
+    }
+    return 0;
+}
+
+int xstore_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
+    struct xstore_client *client = handle;
+    unsigned nodes = client->cn->shape->topology->mns;
+    struct scan scan = {.client = client,
+                        .first = first,
+                        .count = count,
+                        .value_bytes = client->cn->layout.value_bytes,
+                        .keys = keys,
+                        .values = values};
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_INDEX);
+    int rc = 0;
+    for (unsigned node = xstore_node_of(client, first); node < nodes && scan.found < count && rc >= 0; node++) {
+        uint64_t key = client->borders[node] > first ? client->borders[node] : first;
+        rc = node_scan(&scan, node, key);
+    }
+    dm_phase(client->ctx, before);
+    *found = rc < 0 ? 0 : scan.found;
+    return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a memory node does for a call: reads that clients could not do alone, updates, inserts with splits, deletes, and
+ * lists of leaves for scans (XStore, section 5.3). Every handler charges the node's cores.
+ */
+#include <stdlib.h>
+
+#include "xstore.h"
+
+/* ---- what a client's models lack ----------------------------------------------------------------------------------
+ */
+
+static void models_add(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_known *known,
+                       struct xstore_reply *reply, char *room) {
+    struct xstore_set set = {.generation = 0};
+    if (dm_mutex_lock(ctx, &server->models_lock) == 0) {
+        set = server->set;
+        dm_mutex_unlock(ctx, &server->models_lock);
+    }
+    reply->generation = set.generation;
+    if (known->generation != set.generation || known->number >= set.top.models) {
+        return; /* the client reads the new set itself */
+    }
+    uint64_t words[XSTORE_RECORD_WORDS];
+    struct xstore_record record;
+    dm_addr records = xstore_addr(server->node, set.records);
+    dm_cpu_read(ctx, dm_addr_add(records, (uint64_t)known->number * XSTORE_MODEL_BYTES), words, sizeof(words));
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+    uint64_t seed = xstore_record_seed(server->node, set.generation, known->number);
+    if (!xstore_record_decode(words, seed, &record) || record.version == known->version) {
+        if (known->stale) {
+            xstore_train_stale(server, ctx, known);
+        }
+        return;
+    }
+    reply->version = record.version;
+    memcpy(room, words, sizeof(words));
+    uint32_t lines = known->stale > 1 ? xstore_lines_for(record.leaves) : 0;
+    dm_addr table = xstore_addr(server->node, record.table);
+    if (lines > 0 && lines <= XSTORE_REPLY_LINES && dm_addr_valid(ctx, table, lines * DM_LINE)) {
+        reply->lines = lines;
+        dm_cpu_read(ctx, table, room + sizeof(words), lines * DM_LINE);
+        dm_charge(ctx, DM_WORK_LINE_COPY, lines);
+    }
+}
+
+static uint32_t models_bytes(const struct xstore_reply *reply) {
+    return (reply->version > 0 ? XSTORE_MODEL_BYTES : 0) + reply->lines * DM_LINE;
+}
+
+/* ---- reads ------------------------------------------------------------------------------------------------------ */
+
+static void charge_search(struct xstore_server *server, struct dm_ctx *ctx) {
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, server->layout.slots);
+}
+
+static int on_get(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    const struct xstore_get_request *request = req;
+    struct xstore_reply reply = {.generation = 0};
+    char *out = resp;
+    uint32_t most = (uint32_t)sizeof(reply) + XSTORE_MODEL_BYTES + XSTORE_REPLY_LINES * DM_LINE;
+    if (req_len != sizeof(*request) || *resp_len < most + XSTORE_VALUE_MAX) {
+        return DM_ERR_INVALID;
+    }
+    models_add(server, ctx, &request->known, &reply, out + sizeof(reply));
+    struct xstore_leaf leaf;
+    uint32_t at = (uint32_t)sizeof(reply) + models_bytes(&reply);
+    DM_TRY(xstore_leaf_lock(server, ctx, request->key, &leaf));
+    int slot = xstore_leaf_find(&leaf, request->key);
+    if (slot >= 0) {
+        xstore_value_load(server, ctx, leaf.place, (unsigned)slot, out + at);
+        reply.items = 1;
+        at += server->layout.value_words * 8;
+    }
+    xstore_leaf_unlock(server, ctx, leaf.place);
+    charge_search(server, ctx);
+    memcpy(out, &reply, sizeof(reply));
+    *resp_len = at;
+    return slot >= 0 ? 0 : DM_NOT_FOUND;
+}
+
+/* The first leaf of a walk. */
+static int walk_begin(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_walk_request *request,
+                      uint32_t *place) {
+    struct xstore_leaf leaf;
+    *place = request->from;
+    if (request->from == 0) {
+        DM_TRY(xstore_leaf_lock(server, ctx, request->key, &leaf));
+        xstore_leaf_unlock(server, ctx, leaf.place);
+        *place = leaf.place;
+    }
+    return 0;
+}
+
+static int on_walk(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    const struct xstore_walk_request *request = req;
+    struct xstore_reply reply = {.generation = 0};
+    char *out = resp;
+    uint32_t most = (uint32_t)sizeof(reply) + XSTORE_MODEL_BYTES + XSTORE_REPLY_LINES * DM_LINE;
+    if (req_len != sizeof(*request) || *resp_len < most + XSTORE_WALK_MAX * sizeof(uint32_t)) {
+        return DM_ERR_INVALID;
+    }
+    models_add(server, ctx, &request->known, &reply, out + sizeof(reply));
+    uint32_t at = (uint32_t)sizeof(reply) + models_bytes(&reply), place;
+    uint32_t wanted = request->wanted < XSTORE_WALK_MAX ? request->wanted : XSTORE_WALK_MAX;
+    DM_TRY(walk_begin(server, ctx, request, &place));
+    while (place != 0 && reply.items < wanted) {
+        struct xstore_leaf leaf;
+        memcpy(out + at, &place, sizeof(place));
+        at += (uint32_t)sizeof(place);
+        reply.items++;
+        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, place)));
+        bool is_leaf = xstore_leaf_load(server, ctx, place, &leaf);
+        xstore_leaf_unlock(server, ctx, place);
+        dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+        place = is_leaf ? xstore_leaf_head(&leaf).next : 0;
+    }
+    memcpy(out, &reply, sizeof(reply));
+    *resp_len = at;
+    return 0;
+}
+
+/* ---- insert ----------------------------------------------------------------------------------------------------- */
+
+/* The key's slot is empty: it becomes valid last, and a reader that saw the key comes again until then. */
+static void leaf_append(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint64_t key,
+                        const void *value) {
+    struct xstore_head head = xstore_leaf_head(leaf);
+    xstore_leaf_keys(leaf)[head.count++] = key;
+    xstore_leaf_store(server, ctx, leaf, head);
+    xstore_value_store(server, ctx, leaf->place, head.count - 1, key, value);
+    dm_charge(ctx, DM_WORK_LINE_COPY, 2);
+}
+
+/* A split in the making: the keys below `border` stay. */
+struct split {
+    uint64_t border;
+    uint32_t right;
+    uint64_t key;
+    const void *value;
+};
+
+/* The least key of the upper half of the leaf's keys and the new one. */
+static uint64_t border_of(struct xstore_leaf *leaf, uint64_t key) {
+    unsigned count = xstore_leaf_head(leaf).count;
+    uint64_t sorted[XSTORE_SLOTS_MAX + 1];
+    memcpy(sorted, xstore_leaf_keys(leaf), count * sizeof(*sorted));
+    sorted[count] = key;
+    for (unsigned i = 1; i <= count; i++) {
+        uint64_t moved = sorted[i];
+        unsigned at = i;
+        for (; at > 0 && sorted[at - 1] > moved; at--) {
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = moved;
+    }
+    return sorted[(count + 1) / 2];
+}
+
+/* Writes the right leaf, which nobody can reach yet. */
+static void right_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *left,
+                        const struct split *split) {
+    char value[XSTORE_VALUE_MAX];
+    struct xstore_leaf right = {.place = split->right, .low = split->border, .high = left->high};
+    struct xstore_head head = {.next = xstore_leaf_head(left).next};
+    unsigned count = xstore_leaf_head(left).count;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t key = xstore_leaf_keys(left)[i];
+        if (key >= split->border) {
+            xstore_value_load(server, ctx, left->place, i, value);
+            xstore_value_store(server, ctx, right.place, head.count, key, value);
+            xstore_leaf_keys(&right)[head.count++] = key;
+        }
+    }
+    if (split->key >= split->border) {
+        xstore_value_store(server, ctx, right.place, head.count, split->key, split->value);
+        xstore_leaf_keys(&right)[head.count++] = split->key;
+    }
+    for (unsigned i = head.count; i < server->layout.slots; i++) {
+        xstore_value_clear(server, ctx, right.place, i);
+    }
+    xstore_fences_store(server, ctx, &right);
+    xstore_leaf_store(server, ctx, &right, head);
+}
+
+/* Leaves the lower half in the left leaf: the header makes the split happen; then the values that fill holes move, and
+ * the others' are made invalid. */
+static void left_shrink(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *left,
+                        const struct split *split) {
+    unsigned from[XSTORE_SLOTS_MAX], kept = 0, count = xstore_leaf_head(left).count;
+    uint64_t *keys = xstore_leaf_keys(left);
+    for (unsigned i = 0; i < count; i++) {
+        kept += keys[i] < split->border;
+    }
+    for (unsigned i = 0, at = kept; i < kept; i++) {
+        from[i] = i;
+        if (keys[i] >= split->border) {
+            while (keys[at] >= split->border) {
+                at++;
+            }
+            keys[i] = keys[at];
+            from[i] = at++;
+        }
+    }
+    bool is_left = split->key < split->border;
+    struct xstore_head head = xstore_leaf_head(left);
+    head = (struct xstore_head){head.incarnation + 1, kept + is_left, split->right};
+    keys[kept] = is_left ? split->key : keys[kept];
+    left->high = split->border;
+    xstore_fences_store(server, ctx, left);
+    xstore_leaf_store(server, ctx, left, head);
+    char value[XSTORE_VALUE_MAX];
+    for (unsigned i = 0; i < kept; i++) {
+        if (from[i] != i) {
+            xstore_value_load(server, ctx, left->place, from[i], value);
+            xstore_value_store(server, ctx, left->place, i, keys[i], value);
+        }
+    }
+    for (unsigned i = kept; i < count; i++) {
+        xstore_value_clear(server, ctx, left->place, i);
+    }
+    if (is_left) {
+        xstore_value_store(server, ctx, left->place, kept, split->key, split->value);
+    }
+    dm_charge(ctx, DM_WORK_LINE_COPY, 2 * server->layout.leaf_bytes / DM_LINE);
+}
+
+/* Puts the key into the locked leaf, which it releases; *fresh is a leaf's memory, or 0. 0; DM_EXISTS; XSTORE_STALE if
+ * a fresh leaf is needed. */
+static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint64_t key,
+                       const void *value, uint32_t *fresh) {
+    int rc = 0;
+    if (xstore_leaf_find(leaf, key) >= 0) {
+        rc = DM_EXISTS;
+    } else if (xstore_leaf_head(leaf).count < server->layout.slots) {
+        leaf_append(server, ctx, leaf, key, value);
+    } else if (*fresh == 0) {
+        rc = XSTORE_STALE;
+    } else {
+        struct split split = {border_of(leaf, key), *fresh, key, value};
+        right_build(server, ctx, leaf, &split);
+        left_shrink(server, ctx, leaf, &split);
+        *fresh = 0;
+    }
+    xstore_leaf_unlock(server, ctx, leaf->place);
+    return rc;
+}
+
+static int insert(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, const void *value, bool *splits) {
+    struct xstore_leaf leaf;
+    uint32_t fresh = 0, right = 0;
+    uint64_t high = 0;
+    int rc = XSTORE_STALE;
+    while (rc == XSTORE_STALE) {
+        DM_TRY(xstore_leaf_lock(server, ctx, key, &leaf));
+        charge_search(server, ctx);
+        high = leaf.high;
+        rc = leaf_insert(server, ctx, &leaf, key, value, &fresh);
+        if (rc == XSTORE_STALE) {
+            dm_addr addr;
+            DM_TRY(dm_alloc(ctx, server->node, server->layout.leaf_bytes, DM_LINE, DM_MEM_LEAF, &addr));
+            right = fresh = xstore_place_of(addr);
+        }
+    }
+    *splits = right != 0 && fresh == 0;
+    if (fresh != 0) {
+        dm_free(ctx, xstore_addr(server->node, fresh), server->layout.leaf_bytes, DM_MEM_LEAF);
+    }
+    if (*splits) {
+        xstore_train_later(server, ctx, leaf.low, high);
+        rc = xstore_link(server, ctx, leaf.high, right, 0);
+    }
+    return rc;
+}
+
+static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    const struct xstore_write_request *request = req;
+    struct xstore_write_reply reply = {0};
+    bool splits = false;
+    if (req_len < sizeof(*request) + server->layout.value_bytes || *resp_len < sizeof(reply)) {
+        return DM_ERR_INVALID;
+    }
+    int rc = insert(server, ctx, request->key, request + 1, &splits);
+    if (rc == 0) {
+        atomic_fetch_add_explicit(&server->keys, 1, memory_order_relaxed);
+        rc = xstore_log_append(server, ctx, request->key, XSTORE_INSERT, request + 1);
+    }
+    reply.split = splits;
+    memcpy(resp, &reply, sizeof(reply));
+    *resp_len = sizeof(reply);
+    return rc;
+}
+
+/* ---- update and delete ------------------------------------------------------------------------------------------ */
+
+/* Locks the leaf that a position hint names, if it holds the key still. */
+static int hint_lock(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_write_request *request,
+                     struct xstore_leaf *leaf) {
+    for (uint32_t i = 0; i < request->hint_count && i < XSTORE_HINTS; i++) {
+        struct xstore_entry entry = xstore_entry_of(request->hints[i]);
+        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, entry.leaf)));
+        dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+        bool is_leaf = xstore_leaf_load(server, ctx, entry.leaf, leaf);
+        if (is_leaf && xstore_leaf_head(leaf).incarnation == entry.incarnation &&
+            xstore_leaf_find(leaf, request->key) >= 0) {
+            return 0;
+        }
+        xstore_leaf_unlock(server, ctx, entry.leaf);
+        charge_search(server, ctx);
+    }
+    return DM_NOT_FOUND;
+}
+
+static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    const struct xstore_write_request *request = req;
+    struct xstore_write_reply reply = {0};
+    struct xstore_leaf leaf;
+    if (req_len < sizeof(*request) + server->layout.value_bytes || *resp_len < sizeof(reply)) {
+        return DM_ERR_INVALID;
+    }
+    int rc = hint_lock(server, ctx, request, &leaf);
+    reply.hinted = rc == 0;
+    rc = rc == DM_NOT_FOUND ? xstore_leaf_lock(server, ctx, request->key, &leaf) : rc;
+    DM_TRY(rc);
+    int slot = xstore_leaf_find(&leaf, request->key);
+    if (slot >= 0) {
+        xstore_value_store(server, ctx, leaf.place, (unsigned)slot, request->key, request + 1);
+    }
+    xstore_leaf_unlock(server, ctx, leaf.place);
+    charge_search(server, ctx);
+    dm_charge(ctx, DM_WORK_LINE_COPY, 1);
+    memcpy(resp, &reply, sizeof(reply));
+    *resp_len = sizeof(reply);
+    return slot < 0 ? DM_NOT_FOUND : xstore_log_append(server, ctx, request->key, XSTORE_UPDATE, request + 1);
+}
+
+/* The last pair takes the place of the one that goes. */
+static void leaf_remove(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, unsigned slot) {
+    char value[XSTORE_VALUE_MAX];
+    struct xstore_head head = xstore_leaf_head(leaf);
+    unsigned last = --head.count;
+    uint64_t moved = xstore_leaf_keys(leaf)[last];
+    xstore_leaf_keys(leaf)[slot] = moved;
+    xstore_leaf_store(server, ctx, leaf, head);
+    if (slot != last) {
+        xstore_value_load(server, ctx, leaf->place, last, value);
+        xstore_value_store(server, ctx, leaf->place, slot, moved, value);
+    }
+    xstore_value_clear(server, ctx, leaf->place, last);
+    dm_charge(ctx, DM_WORK_LINE_COPY, 2);
+}
+
+static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct xstore_server *server = arg;
+    const struct xstore_write_request *request = req;
+    struct xstore_leaf leaf;
+    (void)resp;
+    if (req_len < sizeof(*request)) {
+        return DM_ERR_INVALID;
+    }
+    DM_TRY(xstore_leaf_lock(server, ctx, request->key, &leaf));
+    int slot = xstore_leaf_find(&leaf, request->key);
+    if (slot >= 0) {
+        leaf_remove(server, ctx, &leaf, (unsigned)slot);
+    }
+    xstore_leaf_unlock(server, ctx, leaf.place);
+    charge_search(server, ctx);
+    *resp_len = 0;
+    if (slot < 0) {
+        return DM_NOT_FOUND;
+    }
+    atomic_fetch_sub_explicit(&server->keys, 1, memory_order_relaxed);
+    return xstore_log_append(server, ctx, request->key, XSTORE_REMOVE, NULL);
+}
+
+/* ---- the server ------------------------------------------------------------------------------------------------- */
+
+void xstore_unserve(void *handle) {
+    struct xstore_server *server = handle;
+    if (server) {
+        xstore_queue_free(&server->queue);
+        for (unsigned i = 0; i < XSTORE_TRAINERS_MAX; i++) {
+            xstore_trainer_fini(&server->trainers[i]);
+        }
+        xstore_trainer_fini(&server->load_trainer);
+        xstore_loader_free(server->loader);
+        free(server);
+    }
+}
+
+static int handlers_register(struct xstore_server *server) {
+    static const struct {
+        unsigned method;
+        dm_handler handler;
+    } handlers[] = {
+        {XSTORE_GET, on_get},          {XSTORE_INSERT, on_insert},      {XSTORE_UPDATE, on_update},
+        {XSTORE_REMOVE, on_remove},    {XSTORE_WALK, on_walk},          {XSTORE_FORMAT, xstore_on_format},
+        {XSTORE_LOAD, xstore_on_load}, {XSTORE_BUILD, xstore_on_build},
+    };
+    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+        int rc = dm_register(server->fabric, server->node, handlers[i].method, handlers[i].handler, server);
+        if (rc != 0) {
+            return rc < 0 ? rc : DM_ERR_INVALID;
+        }
+    }
+    for (uint64_t i = 0; i < server->params->trainers; i++) {
+        xstore_trainer_init(&server->trainers[i], server);
+        DM_TRY(dm_spawn_background(server->fabric, server->node, xstore_trainer_main, &server->trainers[i]));
+    }
+    return server->params->logging ? dm_spawn_background(server->fabric, server->node, xstore_logger_main, server) : 0;
+}
+
+int xstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape, void **out,
+                 struct dm_err *err) {
+    *out = NULL;
+    if (node >= shape->topology->mns) {
+        return 0; /* an index server has nothing to do here */
+    }
+    struct xstore_server *server = calloc(1, sizeof(*server));
+    if (!server) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "xstore_d: out of memory for memory node %u", node);
+    }
+    server->params = params;
+    server->shape = shape;
+    server->layout = xstore_layout_make((uint32_t)server->params->slots, shape->value_bytes);
+    server->fabric = fabric;
+    server->node = node;
+    xstore_trainer_init(&server->load_trainer, server);
+    int rc = handlers_register(server);
+    if (rc < 0) {
+        xstore_unserve(server);
+        return dm_fail(err, rc, "xstore_d: cannot serve on memory node %u: %s", node, dm_code_text(rc));
+    }
+    *out = server;
+    return 0;
+}

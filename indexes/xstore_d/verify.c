@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Self-check: on every memory node the levels of the tree from the root down, the chain of leaves with their fences,
+ * keys and values, and the models: every sub-model, every entry of its table, and for entries whose incarnation still
+ * agrees that the model predicts both ends of what the leaf covers. Entries of leaves that have split are legal: they
+ * await training. Training may go on meanwhile.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "xstore.h"
+
+/* A leaf as the chain has it, in order of place when sorted. */
+struct seen {
+    uint32_t place, incarnation;
+    uint64_t low, high;
+};
+
+struct audit {
+    struct xstore_cn *cn;
+    struct dm_ctx *ctx;
+    struct ix_report *report;
+    unsigned node;
+    char *wire; /* device memory: a leaf, or an inner node */
+    uint64_t *words;
+    struct seen *seen;
+    uint64_t count, room;
+    uint64_t unlinked; /* nodes that no parent names */
+};
+
+__attribute__((format(printf, 2, 3))) static void problem(struct audit *audit, const char *format, ...) {
+    struct ix_report *report = audit->report;
+    if (report->broken++ == 0) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(report->first_problem, sizeof(report->first_problem), format, arguments);
+        va_end(arguments);
+    }
+}
+
+static int read_at(struct audit *audit, uint32_t place, uint32_t bytes) {
+    dm_addr addr = xstore_addr(audit->node, place);
+    if (place == 0 || !dm_addr_valid(audit->ctx, addr, bytes)) {
+        problem(audit, "node %u: link to place %" PRIu32 ", where nothing can be", audit->node, place);
+        return DM_NOT_FOUND;
+    }
+    return dm_read(audit->ctx, addr, audit->wire, bytes);
+}
+
+/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+
+static void leaf_check(struct audit *audit, const struct seen *leaf, const uint64_t *words) {
+    const struct xstore_layout *layout = &audit->cn->layout;
+    const uint64_t *keys = words + XSTORE_HEAD_WORDS;
+    unsigned count = xstore_head_of(words[1]).count;
+    for (unsigned i = 0; i < count; i++) {
+        if (keys[i] < leaf->low || keys[i] >= leaf->high) {
+            problem(audit, "node %u: leaf %" PRIu32 " has key %" PRIu64 " outside of its fences", audit->node,
+                    leaf->place, keys[i]);
+        }
+        for (unsigned k = 0; k < i; k++) {
+            if (keys[k] == keys[i]) {
+                problem(audit, "node %u: leaf %" PRIu32 " has key %" PRIu64 " twice", audit->node, leaf->place,
+                        keys[i]);
+            }
+        }
+        const uint64_t *value = words + xstore_slot_offset(layout, i) / 8;
+        if (value[0] != xstore_value_check(keys[i], value + 1, layout->value_words)) {
+            problem(audit, "node %u: the value of key %" PRIu64 " is not its own", audit->node, keys[i]);
+        }
+    }
+    for (unsigned i = count; i < layout->slots; i++) {
+        if (words[xstore_slot_offset(layout, i) / 8] != 0) {
+            problem(audit, "node %u: leaf %" PRIu32 ", slot %u is empty and has a value", audit->node, leaf->place, i);
+        }
+    }
+    audit->report->keys += count;
+    audit->report->leaf_fill += count;
+}
+
+static int seen_add(struct audit *audit, const struct seen *leaf) {
+    if (audit->count == audit->room) {
+        uint64_t room = audit->room ? audit->room * 2 : 1024;
+        struct seen *grown = realloc(audit->seen, room * sizeof(*grown));
+        if (!grown) {
+            return DM_ERR_NO_MEMORY;
+        }
+        audit->seen = grown;
+        audit->room = room;
+    }
+    audit->seen[audit->count++] = *leaf;
+    return 0;
+}
+
+static int leaves_walk(struct audit *audit, uint32_t place) {
+    const struct xstore_layout *layout = &audit->cn->layout;
+    uint64_t low = 0;
+    while (place != 0) {
+        int rc = read_at(audit, place, layout->leaf_bytes);
+        if (rc != 0) {
+            return rc;
+        }
+        const uint64_t *words = (const uint64_t *)(const void *)audit->wire, *fences = words + layout->fence_offset / 8;
+        struct xstore_head head = xstore_head_of(words[1]);
+        struct seen leaf = {place, head.incarnation, fences[0], fences[1]};
+        if (!xstore_leaf_whole(layout, place, words)) {
+            problem(audit, "node %u: leaf %" PRIu32 " does not agree with its check", audit->node, place);
+            return DM_NOT_FOUND;
+        }
+        if (leaf.low != low || leaf.high <= leaf.low || (head.next == 0) != (leaf.high == UINT64_MAX)) {
+            problem(audit, "node %u: leaf %" PRIu32 " covers %" PRIu64 " to %" PRIu64 ", expected from %" PRIu64,
+                    audit->node, place, leaf.low, leaf.high, low);
+        }
+        leaf_check(audit, &leaf, words);
+        DM_TRY(seen_add(audit, &leaf));
+        low = leaf.high;
+        place = head.next;
+    }
+    return 0;
+}
+
+/* ---- the levels above ------------------------------------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b) {
+    const struct seen *left = a, *right = b;
+    return (left->place > right->place) - (left->place < right->place);
+}
+
+/* The nodes of a level, as its chain has them; the leaves are the last. Places are looked up when sorted. */
+static const struct seen *seen_find(const struct seen *seen, uint64_t count, uint32_t place) {
+    struct seen wanted = {.place = place};
+    return count > 0 ? bsearch(&wanted, seen, count, sizeof(*seen), by_place) : NULL;
+}
+
+/* Walks the chain of an inner level; children are appended to `below`. *first becomes the first child. */
+static int inner_level_walk(struct audit *audit, uint32_t *first, unsigned level, struct seen **children,
+                            uint64_t *child_count) {
+    uint64_t room = 0, low = 0;
+    uint32_t place = *first, lowest = 0;
+    *child_count = 0;
+    while (place != 0) {
+        int rc = read_at(audit, place, XSTORE_INNER_BYTES);
+        if (rc != 0) {
+            return rc;
+        }
+        const uint64_t *words = (const uint64_t *)(const void *)audit->wire, *keys = words + 3;
+        unsigned count = (unsigned)(words[1] >> 48), its_level = (unsigned)(words[1] >> 32 & 0xffff);
+        if (words[0] != xstore_check(~dm_mix64(place), words + 1, XSTORE_INNER_WORDS - 1) || count == 0 ||
+            count > XSTORE_FANOUT || its_level != level || words[2] <= low) {
+            problem(audit, "node %u: inner node %" PRIu32 " of level %u is not whole", audit->node, place, level);
+            return DM_NOT_FOUND;
+        }
+        for (unsigned i = 0; i < count; i++, (*child_count)++) {
+            if (*child_count == room) {
+                room = room ? room * 2 : 1024;
+                struct seen *grown = realloc(*children, room * sizeof(*grown));
+                if (!grown) {
+                    return DM_ERR_NO_MEMORY;
+                }
+                *children = grown;
+            }
+            (*children)[*child_count] = (struct seen){.place = (uint32_t)words[3 + XSTORE_FANOUT + i], .low = keys[i]};
+        }
+        lowest = lowest ? lowest : (uint32_t)words[3 + XSTORE_FANOUT];
+        audit->report->inner_nodes++;
+        low = words[2];
+        place = (uint32_t)words[1];
+    }
+    *first = lowest;
+    return 0;
+}
+
+/* Every child must begin where its parent says. */
+static void children_compare(struct audit *audit, const struct seen *children, uint64_t child_count, unsigned level) {
+    for (uint64_t i = 0; i < child_count; i++) {
+        const struct seen *leaf = seen_find(audit->seen, audit->count, children[i].place);
+        if (level == 1 && (!leaf || leaf->low != children[i].low)) {
+            problem(audit, "node %u: a parent has place %" PRIu32 " from key %" PRIu64 " on, which is no such leaf",
+                    audit->node, children[i].place, children[i].low);
+        }
+    }
+    audit->unlinked += level == 1 && audit->count > child_count ? audit->count - child_count : 0;
+}
+
+static int tree_walk(struct audit *audit) {
+    uint64_t head[2];
+    DM_TRY(dm_read(audit->ctx, dm_addr_make(audit->node, DM_DRAM, XSTORE_ROOT_OFFSET), audit->words, sizeof(head)));
+    memcpy(head, audit->words, sizeof(head));
+    unsigned level = (unsigned)(head[0] >> 32);
+    uint32_t place = (uint32_t)head[0];
+    struct seen *children = NULL;
+    uint64_t child_count = 0, inner_unlinked = 0;
+    int rc = 0;
+    audit->report->height = level + 1 > audit->report->height ? level + 1 : audit->report->height;
+    unsigned at = level;
+    for (; at > 0 && rc == 0; at--) {
+        uint64_t above = child_count, nodes = audit->report->inner_nodes;
+        rc = inner_level_walk(audit, &place, at, &children, &child_count);
+        nodes = audit->report->inner_nodes - nodes;
+        inner_unlinked += at < level && nodes > above ? nodes - above : 0;
+    }
+    audit->count = 0;
+    audit->unlinked = inner_unlinked;
+    rc = rc == 0 ? leaves_walk(audit, place) : rc;
+    audit->report->leaves += audit->count;
+    qsort(audit->seen, audit->count, sizeof(*audit->seen), by_place);
+    if (rc == 0 && level > 0) {
+        children_compare(audit, children, child_count, 1);
+    }
+    if (rc == 0 && level > 0 && audit->unlinked > head[1]) {
+        problem(audit, "node %u: %" PRIu64 " nodes have no parent, memory ran out for %" PRIu64, audit->node,
+                audit->unlinked, head[1]);
+    }
+    free(children);
+    return rc;
+}
+
+/* ---- models ----------------------------------------------------------------------------------------------------- */
+
+struct model_audit {
+    struct audit *audit;
+    struct xstore_set set;
+    uint32_t number;
+    struct xstore_record record;
+    uint64_t low, high; /* the sub-model's keys */
+};
+
+static bool predicts(const struct model_audit *model, uint64_t key, uint32_t leaf) {
+    uint32_t first, last;
+    double place = ix_rmi_place(&model->set.top, key);
+    uint32_t slots = model->audit->cn->layout.slots;
+    bool is_bounded = xstore_record_range(&model->record, slots, model->number, place, &first, &last);
+    return !is_bounded || (first <= leaf && leaf <= last);
+}
+
+static void entry_check(const struct model_audit *model, uint32_t number, struct xstore_entry entry) {
+    struct audit *audit = model->audit;
+    const struct seen *leaf = seen_find(audit->seen, audit->count, entry.leaf);
+    if (!leaf || !entry.valid) {
+        problem(audit, "node %u: sub-model %" PRIu32 " names leaf %" PRIu32 ", which is none", audit->node,
+                model->number, entry.leaf);
+        return;
+    }
+    uint64_t low = leaf->low > model->low ? leaf->low : model->low;
+    uint64_t high = leaf->high < model->high ? leaf->high : model->high;
+    if (leaf->incarnation == entry.incarnation && low < high && audit->cn->params->augment &&
+        (!predicts(model, low, number) || !predicts(model, high - 1, number))) {
+        problem(audit, "node %u: sub-model %" PRIu32 " does not predict leaf %" PRIu32 " for its keys", audit->node,
+                model->number, number);
+    }
+}
+
+/* 0, or XSTORE_STALE: it was trained again in between. */
+static int table_check(const struct model_audit *model, uint64_t seed) {
+    struct audit *audit = model->audit;
+    for (uint32_t line = 0; line < xstore_lines_for(model->record.leaves); line++) {
+        dm_addr addr = dm_addr_add(xstore_addr(audit->node, model->record.table), (uint64_t)line * DM_LINE);
+        if (!dm_addr_valid(audit->ctx, addr, DM_LINE)) {
+            return XSTORE_STALE;
+        }
+        DM_TRY(dm_read(audit->ctx, addr, audit->words, DM_LINE));
+        if (!xstore_line_whole(audit->words, xstore_line_seed(seed, model->record.version, line))) {
+            return XSTORE_STALE;
+        }
+        for (uint32_t k = 0; k < XSTORE_LINE_ENTRIES; k++) {
+            uint32_t leaf = line * XSTORE_LINE_ENTRIES + k;
+            if (leaf < model->record.leaves) {
+                entry_check(model, leaf, xstore_entry_of(audit->words[k]));
+            }
+        }
+    }
+    return 0;
+}
+
+static int model_check(struct model_audit *model) {
+    struct audit *audit = model->audit;
+    uint64_t seed = xstore_record_seed(audit->node, model->set.generation, model->number);
+    dm_addr addr =
+        dm_addr_add(xstore_addr(audit->node, model->set.records), (uint64_t)model->number * XSTORE_MODEL_BYTES);
+    const struct ix_rmi_top *top = &model->set.top;
+    model->low = model->number > 0 ? ix_rmi_first_key(top, model->number) : 0;
+    model->high = model->number + 1 < top->models ? ix_rmi_first_key(top, model->number + 1) : UINT64_MAX;
+    for (uint32_t attempts = 0;;) {
+        DM_TRY(dm_read(audit->ctx, addr, audit->words, XSTORE_MODEL_BYTES));
+        bool is_whole = xstore_record_decode(audit->words, seed, &model->record);
+        int rc = is_whole ? table_check(model, seed) : XSTORE_STALE;
+        if (rc != XSTORE_STALE) {
+            return rc;
+        }
+        rc = dm_retry(audit->ctx, DM_RETRY_STALE, &attempts);
+        if (rc == DM_ERR_RETRY_LIMIT || attempts > 100) {
+            problem(audit, "node %u: sub-model %" PRIu32 " or its table is not whole", audit->node, model->number);
+            return 0;
+        }
+        DM_TRY(rc);
+    }
+}
+
+static int models_walk(struct audit *audit) {
+    struct model_audit model = {.audit = audit};
+    dm_addr addr = dm_addr_make(audit->node, DM_DRAM, XSTORE_SET_OFFSET);
+    DM_TRY(dm_read(audit->ctx, addr, audit->words, XSTORE_SET_WORDS * 8));
+    if (!xstore_set_decode(audit->words, audit->node, &model.set)) {
+        problem(audit, "node %u: no set of models", audit->node);
+        return 0;
+    }
+    for (; model.number < model.set.top.models; model.number++) {
+        DM_TRY(model_check(&model));
+    }
+    return 0;
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
+
+int xstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
+    struct xstore_cn *cn = handle;
+    *report = (struct ix_report){.interrupted = report->interrupted};
+    struct audit audit = {.cn = cn, .ctx = ctx, .report = report};
+    uint32_t bytes = cn->layout.leaf_bytes > XSTORE_INNER_BYTES ? cn->layout.leaf_bytes : XSTORE_INNER_BYTES;
+    audit.wire = dm_local_alloc(ctx, bytes);
+    audit.words = dm_local_alloc(ctx, DM_LINE);
+    int rc = audit.wire && audit.words ? 0 : DM_ERR_NO_MEMORY;
+    for (; rc >= 0 && audit.node < cn->shape->topology->mns; audit.node++) {
+        rc = tree_walk(&audit);
+        rc = rc == 0 ? models_walk(&audit) : rc;
+    }
+    free(audit.seen);
+    report->leaf_fill = report->leaves > 0 ? report->leaf_fill / (double)(report->leaves * cn->layout.slots) : 0;
+    return rc < 0 ? dm_fail(err, rc, "xstore_d: cannot walk memory node %u: %s", audit.node, dm_code_text(rc)) : 0;
+}

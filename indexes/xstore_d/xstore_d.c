@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * XStore-D's table: parameters, checks, and the life of compute nodes and clients.
+ */
+#include <stdlib.h>
+
+#include "xstore.h"
+
+enum {
+    SCAN_BATCH_BYTES = 16384,
+    WORDS_BYTES = 8192, /* more than a value with its check, and than the lines of any table that is read at once */
+    MN_BYTES_LOG = 37,  /* what a place of 31 bits reaches */
+};
+
+static const char *const cachings[] = {"all", "models", "top", NULL};
+static const char *const fetches[] = {"keys", "leaf", NULL};
+
+#define ROW(member, opt_type, ...)                                                                                     \
+    { .name = #member, .type = opt_type, .offset = offsetof(struct xstore_params, member), __VA_ARGS__ }
+static const struct dm_opt params_table[] = {
+    ROW(slots, DM_OPT_COUNT, .initial = "16", .min = 4, .max = XSTORE_SLOTS_MAX, .unit = "pairs", .symbol = "N",
+        .help = "Pairs of a leaf."),
+    ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
+        .help = "Share of a node's entries that bulk load fills; the paper's trees are half full."),
+    ROW(models, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1 << 26, .unit = "sub-models", .symbol = "M",
+        .help = "Sub-models of a memory node at bulk load; 0: one for keys_per_model keys."),
+    ROW(keys_per_model, DM_OPT_COUNT, .initial = "200", .min = 4, .max = 1e9, .unit = "keys",
+        .help = "Keys of a sub-model at bulk load, if models is 0."),
+    ROW(expand, DM_OPT_BOOL, .initial = "on", .help = "Models are doubled when they have too many keys."),
+    ROW(expand_at, DM_OPT_COUNT, .initial = "400", .min = 4, .max = 1e9, .unit = "keys",
+        .help = "Keys a sub-model, on average, at which the models are doubled."),
+    ROW(trainers, DM_OPT_COUNT, .initial = "1", .min = 1, .max = XSTORE_TRAINERS_MAX, .unit = "contexts",
+        .help = "Background contexts of a memory node that train, on the cores that serve calls too."),
+    ROW(cache, DM_OPT_ENUM, .initial = "all", .choices = cachings,
+        .help = "What compute nodes cache: sub-models and tables, sub-models, or the top model alone."),
+    ROW(fetch, DM_OPT_ENUM, .initial = "keys", .choices = fetches,
+        .help = "What a look-up reads of a leaf: its keys, and a value afterwards, or all of it at once."),
+    ROW(span_max, DM_OPT_COUNT, .initial = "10", .min = 1, .max = XSTORE_SPAN_MAX, .unit = "leaves",
+        .help = "Leaves that a look-up reads; a wider prediction makes it a call."),
+    ROW(hint, DM_OPT_BOOL, .initial = "on", .help = "Updates carry the predicted leaves (position hint)."),
+    ROW(speculate, DM_OPT_BOOL, .initial = "on",
+        .help = "A key is looked for in leaves that have split, and behind one right link."),
+    ROW(prefill, DM_OPT_BOOL, .initial = "on", .help = "The first client of a compute node fills its cache."),
+    ROW(logging, DM_OPT_BOOL, .initial = "off", .help = "Memory nodes log writes and drain the log on their cores."),
+    ROW(incarnation, DM_OPT_BOOL, .initial = "on",
+        .help = "A leaf's incarnation is compared with the table's; off is wrong."),
+    ROW(leaf_check, DM_OPT_BOOL, .initial = "on", .help = "Readers check that a leaf is one state; off is wrong."),
+    ROW(value_check, DM_OPT_BOOL, .initial = "on",
+        .help = "Readers check that a value is whole and the key's; off is wrong."),
+    ROW(augment, DM_OPT_BOOL, .initial = "on",
+        .help = "Bounds hold at the ends of leaves, and so for absent keys; off is wrong."),
+    DM_OPT_END,
+};
+
+static const char *const counter_names[] = {
+#define X(name, text, rare) text,
+    XSTORE_COUNTERS(X)
+#undef X
+        NULL,
+};
+
+enum {
+    RARE_EVENTS = 0
+#define X(name, text, rare) | (rare) << XSTORE_##name##_COUNT
+    XSTORE_COUNTERS(X)
+#undef X
+};
+
+static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    (void)values;
+    if (shape->value_bytes < 1 || shape->value_bytes > XSTORE_VALUE_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "xstore_d: values of %u bytes: 1 to %d are possible", shape->value_bytes,
+                       XSTORE_VALUE_MAX);
+    }
+    if (shape->topology->mns < 1 || shape->topology->mns > XSTORE_NODES_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "xstore_d: %u memory nodes: 1 to %d are possible", shape->topology->mns,
+                       XSTORE_NODES_MAX);
+    }
+    if (shape->topology->mn_cores < 1) {
+        return dm_fail(err, DM_ERR_INVALID, "xstore_d: memory nodes need at least 1 core");
+    }
+    if (shape->topology->mn_bytes >> MN_BYTES_LOG) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "xstore_d: memory nodes of more than 128 GiB are out of a leaf link's reach");
+    }
+    return 0;
+}
+
+/* Leaves and inner nodes may be half as full as they can be; tables and records are there twice during an expansion. */
+static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
+    const struct xstore_params *params = values;
+    struct xstore_layout layout = xstore_layout_make((uint32_t)params->slots, shape->value_bytes);
+    double fill = params->fill < 0.5 ? params->fill : 0.5;
+    double mine = (double)keys / shape->topology->mns + 1;
+    double leaf_keys = fill * layout.slots < 1 ? 1 : fill * layout.slots;
+    double leaves = mine / leaf_keys + 2;
+    double inners = leaves / (fill * XSTORE_FANOUT < 2 ? 1 : fill * XSTORE_FANOUT - 1) + XSTORE_LEVELS;
+    double models = params->models > 0 ? (double)params->models : mine / (double)params->keys_per_model + 1;
+    models = params->expand ? models + 2 * mine / (double)params->expand_at : models;
+    double tables = (leaves / XSTORE_LINE_ENTRIES + 2 * models) * 1.25 * DM_LINE;
+    double bytes = leaves * layout.leaf_bytes + inners * XSTORE_INNER_BYTES;
+    bytes += 3 * (tables + models * XSTORE_MODEL_BYTES);
+    return DM_RESERVED_BYTES + (uint64_t)bytes + (UINT64_C(1) << 19);
+}
+
+/* ---- compute nodes ---------------------------------------------------------------------------------------------- */
+
+static void close_cn(void *handle) {
+    struct xstore_cn *cn = handle;
+    if (cn) {
+        xstore_cache_close(&cn->records);
+        xstore_cache_close(&cn->lines);
+        free(cn);
+    }
+}
+
+/* The budget goes to sub-models first, twice as many as are expected, and what is left to tables. */
+static int caches_open(struct xstore_cn *cn) {
+    const struct xstore_params *params = cn->params;
+    uint64_t budget = params->cache == XSTORE_CACHE_TOP ? 0 : cn->shape->cache_bytes;
+    uint64_t models = params->models * cn->shape->topology->mns;
+    models = models > 0 ? models : cn->shape->expected_keys / params->keys_per_model;
+    models = models > 64 ? models : 64;
+    uint64_t most = params->cache == XSTORE_CACHE_ALL ? budget / 2 : budget;
+    uint64_t records = 2 * models * XSTORE_MODEL_BYTES;
+    records = records < most ? records : most;
+    DM_TRY(xstore_cache_open(&cn->records, records, XSTORE_RECORD_WORDS));
+    uint64_t lines = params->cache == XSTORE_CACHE_ALL ? budget - records : 0;
+    return xstore_cache_open(&cn->lines, lines, XSTORE_LINE_ENTRIES + 1);
+}
+
+static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+                   struct dm_err *err) {
+    *out = NULL;
+    struct xstore_cn *cn = calloc(1, sizeof(*cn));
+    if (!cn) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "xstore_d: out of memory on compute node %u", dm_node(ctx));
+    }
+    cn->params = values;
+    cn->shape = shape;
+    cn->layout = xstore_layout_make((uint32_t)cn->params->slots, shape->value_bytes);
+    int rc = caches_open(cn);
+    if (rc < 0) {
+        close_cn(cn);
+        return dm_fail(err, rc, "xstore_d: no memory for the cache of compute node %u", dm_node(ctx));
+    }
+    *out = cn;
+    return 0;
+}
+
+static uint64_t cache_bytes(const void *handle) {
+    const struct xstore_cn *cn = handle;
+    return xstore_cache_used(&cn->records) + xstore_cache_used(&cn->lines);
+}
+
+/* ---- clients ---------------------------------------------------------------------------------------------------- */
+
+static void detach(void *client) {
+    free(client);
+}
+
+static int borders_read(struct xstore_client *client) {
+    enum { BYTES = (XSTORE_NODES_MAX + 1) * 8 };
+    dm_addr addr = dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET);
+    DM_TRY(dm_read(client->ctx, addr, client->words, BYTES));
+    memcpy(client->borders, client->words, sizeof(client->borders));
+    bool is_whole = client->words[XSTORE_NODES_MAX] == xstore_check(0, client->words, XSTORE_NODES_MAX);
+    return is_whole ? 0 : DM_ERR_CORRUPT;
+}
+
+static int buffers_make(struct xstore_client *client) {
+    uint32_t leaf_bytes = client->cn->layout.leaf_bytes, batch = SCAN_BATCH_BYTES / leaf_bytes;
+    client->scan_batch = batch < 2 ? 2 : batch > XSTORE_SCAN_BATCH_MAX ? XSTORE_SCAN_BATCH_MAX : batch;
+    uint32_t leaves = client->scan_batch > XSTORE_SPAN_MAX ? client->scan_batch : XSTORE_SPAN_MAX;
+    client->leaves = dm_local_alloc(client->ctx, leaves * leaf_bytes);
+    client->words = dm_local_alloc(client->ctx, WORDS_BYTES);
+    client->request = dm_local_alloc(client->ctx, DM_CALL_MAX);
+    client->reply = dm_local_alloc(client->ctx, DM_CALL_MAX);
+    return client->leaves && client->words && client->request && client->reply ? 0 : DM_ERR_NO_MEMORY;
+}
+
+static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
+    struct xstore_cn *cn = handle;
+    *out = NULL;
+    struct xstore_client *client = calloc(1, sizeof(*client));
+    if (!client) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "xstore_d: out of memory for a client");
+    }
+    client->cn = cn;
+    client->ctx = ctx;
+    *out = client; /* from here on the caller's, who may have to release it if the context never comes back */
+    int rc = buffers_make(client);
+    rc = rc < 0 ? rc : borders_read(client);
+    rc = rc < 0 || !cn->params->prefill ? rc : xstore_prefill(client);
+    if (rc < 0) {
+        *out = NULL;
+        detach(client);
+        return dm_fail(err, rc, "xstore_d: cannot attach a client: %s", dm_code_text(rc));
+    }
+    return 0;
+}
+
+static const uint64_t *count(const void *handle) {
+    const struct xstore_client *client = handle;
+    return client->counts;
+}
+
+static const struct ix_wrong wrong_values[] = {
+    {"incarnation", "off", 200, "a key that a split moved is said to be absent"},
+    {"leaf_check", "off", 2000, "keys of two states of a leaf are taken for one"},
+    {"value_check", "off", 200, "a value that was moved or is being written is taken for the key's"},
+    {"augment", "off", 2000, "a key inserted between two trained ones lies outside of the predicted leaves"},
+    {.param = NULL},
+};
+
+const struct ix_ops ix_ops_xstore_d = {
+    .name = "xstore_d",
+    .summary = "B+ tree on the memory nodes' cores; clients read leaves one-sided, found by cached learned models",
+    .paper =
+        "X. Wei, R. Chen, H. Chen: Fast RDMA-based Ordered Key-Value Store using Remote Learned Cache, OSDI 2020; as "
+        "XStore-D in P. Li, Y. Hua, P. Zuo, Z. Chen, J. Sheng: ROLEX, FAST 2023",
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_CLIENT_STOP,
+    .params = params_table,
+    .params_bytes = sizeof(struct xstore_params),
+    .counters = counter_names,
+    .rare_events = RARE_EVENTS,
+    .wrong = wrong_values,
+    .check = check,
+    .memory_needed = memory_needed,
+    .serve = xstore_serve,
+    .unserve = xstore_unserve,
+    .format = xstore_format,
+    .open = open_cn,
+    .close = close_cn,
+    .load = xstore_load,
+    .attach = attach,
+    .detach = detach,
+    .get = xstore_get,
+    .insert = xstore_insert,
+    .update = xstore_update,
+    .remove = xstore_remove,
+    .scan = xstore_scan,
+    .count = count,
+    .cache_bytes = cache_bytes,
+    .verify = xstore_verify,
+};
