@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HStore's table: parameters, checks, and the life of its parts on remote memory, compute nodes and clients.
+ */
+#include "hstore.h"
+
+#include <stdlib.h>
+
+#include "list.h"
+#include "table.h"
+
+static const char *const fetch_modes[] = {"serial", "batch", NULL};
+static const char *const lookup_modes[] = {"hash", "list", NULL};
+static const char *const ack_modes[] = {"logged", "early", NULL};
+
+#define ROW(member, opt_type, ...)                                                                                     \
+    { .name = #member, .type = opt_type, .offset = offsetof(struct hstore_params, member), __VA_ARGS__ }
+static const struct dm_opt params_table[] = {
+    ROW(key_bytes, DM_OPT_COUNT, .initial = "8", .min = 8, .max = HSTORE_KEY_MAX, .unit = "bytes",
+        .help = "Size of a key as it is stored and sent: the number, and bytes that follow from it."),
+    ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
+        .help = "Share of the slots that the expected keys take: what buckets there are follows from it."),
+    ROW(buckets, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 8000000, .unit = "buckets",
+        .help = "Buckets a hash table, chained ones not counted; 0: by the expected keys and fill."),
+    ROW(rpc_threads, DM_OPT_COUNT, .initial = "4", .min = 1, .max = HS_LOGS_MAX, .symbol = "R",
+        .help = "Threads of an index server that take calls."),
+    ROW(workers, DM_OPT_COUNT, .initial = "4", .min = 1, .max = HSTORE_WORKERS_MAX, .symbol = "W",
+        .help = "Worker threads of an index server, with a log each, and a partition of the skip list."),
+    ROW(log_entries, DM_OPT_COUNT, .initial = "1024", .min = 4, .max = 65536, .unit = "entries",
+        .help = "Entries that a log has room for."),
+    ROW(batch, DM_OPT_COUNT, .initial = "16", .min = 1, .max = HSTORE_BATCH_MAX, .unit = "entries",
+        .help = "Log entries that a worker ships together at most."),
+    ROW(sync, DM_OPT_BOOL, .initial = "off",
+        .help = "The skip list is changed before a write is acknowledged: HStore (sync)."),
+    ROW(fetch, DM_OPT_ENUM, .initial = "serial", .choices = fetch_modes,
+        .help = "A scan reads its items one after the other, or as many as one doorbell takes."),
+    ROW(lookup, DM_OPT_ENUM, .initial = "hash", .choices = lookup_modes,
+        .help = "A get asks the hash table, or (to compare indexes) the skip list."),
+    ROW(strict, DM_OPT_BOOL, .initial = "on",
+        .help = "A scan waits until the hash table has what the skip list has; off: as published, it sees too much."),
+    ROW(slab_items, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1024, .unit = "items",
+        .help = "Items in a piece of the memory pool that a client gets at a time."),
+    ROW(grace_us, DM_OPT_COUNT, .initial = "1000", .min = 50, .max = 1000000, .unit = "us",
+        .help = "How long an address may be followed, and the space of a replaced item stays as it is."),
+    ROW(probe_us, DM_OPT_COUNT, .initial = "100", .min = 5, .max = 100000, .unit = "us",
+        .help = "How long a server that failed is left alone before it is tried again."),
+    ROW(sweep_us, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 100000000, .unit = "us",
+        .help = "Pause between two sweeps of the pool for items that nobody owns; 0: none."),
+    ROW(drain, DM_OPT_BOOL, .initial = "on", .help = "A scan applies the log first, or (wrong) not."),
+    ROW(ack, DM_OPT_ENUM, .initial = "logged", .choices = ack_modes,
+        .help = "A write is acknowledged when both servers have logged it, or (wrong) before it is shipped."),
+    DM_OPT_END,
+};
+
+static const char *const counter_names[] = {
+#define X(name, text, rare) text,
+    HSTORE_COUNTERS(X)
+#undef X
+        NULL,
+};
+
+enum {
+    RARE_EVENTS = 0
+#define X(name, text, rare) | (rare) << HSTORE_##name
+    HSTORE_COUNTERS(X)
+#undef X
+};
+
+static const struct ix_wrong wrongs[] = {
+    {"strict", "off", 200, "a scan tells of a write that a get does not see after it"},
+    {"drain", "off", 100, "a scan misses writes that were acknowledged"},
+    {"ack", "early", 400, "a write that was acknowledged is lost with its server, and scans miss it"},
+    {.param = NULL},
+};
+
+struct hs_geometry hs_geometry_of(const struct hstore_params *params, const struct ix_shape *shape) {
+    struct hs_geometry geometry = {
+        .shards = shape->topology->servers / 2,
+        .logs = (unsigned)params->workers,
+        .key_bytes = (uint32_t)params->key_bytes,
+        .value_bytes = shape->value_bytes,
+        .item_bytes = hs_item_bytes((uint32_t)params->key_bytes, shape->value_bytes),
+        .grace_ns = params->grace_us * 1000,
+        .probe_ns = params->probe_us * 1000,
+    };
+    double shards = geometry.shards ? geometry.shards : 1;
+    double wanted = (double)shape->expected_keys / shards / (HS_SLOTS * params->fill) + 1;
+    geometry.buckets = params->buckets ? params->buckets : (uint64_t)wanted;
+    return geometry;
+}
+
+static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    enum { BUCKETS_MAX = 8000000 };
+    const struct hstore_params *params = values;
+    const struct dm_topology *topology = shape->topology;
+    if (shape->value_bytes < 1 || shape->value_bytes > HSTORE_VALUE_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "hstore: values of %u bytes: 1 to %d are possible", shape->value_bytes,
+                       HSTORE_VALUE_MAX);
+    }
+    if (topology->servers < 2 || topology->servers % 2 != 0 || topology->servers > 2 * HSTORE_SHARDS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "hstore: %u index servers: a shard needs 2, one for the hash table and one for the skip list; "
+                       "2, 4, ... %d are possible",
+                       topology->servers, 2 * HSTORE_SHARDS_MAX);
+    }
+    if (params->log_entries < params->batch) {
+        return dm_fail(err, DM_ERR_INVALID, "hstore: a log of %llu entries has no room for a batch of %llu",
+                       (unsigned long long)params->log_entries, (unsigned long long)params->batch);
+    }
+    struct hs_geometry geometry = hs_geometry_of(params, shape);
+    if (geometry.buckets > BUCKETS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "hstore: %llu buckets a shard, more than %d: take more shards (--servers)",
+                       (unsigned long long)geometry.buckets, BUCKETS_MAX);
+    }
+    return 0;
+}
+
+/* What lies in rings of replaced items and in slabs that are not used up. */
+static uint64_t items_spare(const struct hstore_params *params, const struct dm_topology *topology) {
+    return (uint64_t)topology->clients * (HS_RING + params->slab_items);
+}
+
+static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
+    enum { NODE_BYTES = 48, ARENA_BYTES = 65536, SLABS = 4096 };
+    const struct hstore_params *params = values;
+    struct hs_geometry geometry = hs_geometry_of(params, shape);
+    const struct dm_topology *topology = shape->topology;
+    uint64_t items = keys + items_spare(params, topology) + (uint64_t)topology->mns * SLABS;
+    uint64_t pool = items / topology->mns * (geometry.item_bytes + DM_LINE / 16) + DM_RESERVED_BYTES;
+    uint64_t shard_keys = keys / geometry.shards + 1;
+    uint64_t table = geometry.buckets * HS_BUCKET_STRIDE + shard_keys * HS_BUCKET_STRIDE / HS_SLOTS;
+    uint64_t list = shard_keys * NODE_BYTES * 5 / 4 + 2 * (uint64_t)geometry.logs * ARENA_BYTES;
+    uint64_t server = DM_RESERVED_BYTES + (table > list ? table : list);
+    return pool > server ? pool : server;
+}
+
+/* ---- remote memory ---------------------------------------------------------------------------------------------- */
+
+/* Servers have made their tables and lists when they were started; here only the pool is prepared. */
+static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    (void)values;
+    uint64_t *tags = dm_local_alloc(ctx, HSTORE_SHARDS_MAX * sizeof(*tags));
+    if (!tags) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of local memory while formatting");
+    }
+    for (unsigned shard = 0; shard < HSTORE_SHARDS_MAX; shard++) {
+        tags[shard] = 1;
+    }
+    int rc = dm_write(ctx, dm_addr_make(0, DM_DRAM, HS_TAGS_OFFSET), tags, HSTORE_SHARDS_MAX * sizeof(*tags));
+    for (unsigned shard = 0; shard < shape->topology->servers / 2 && rc == 0; shard++) {
+        rc = dm_call(ctx, hs_hts_node(shape->topology, shard), HS_METHOD_FORMAT, NULL, 0, NULL, NULL);
+        rc = rc == 0 ? dm_call(ctx, hs_sls_node(shape->topology, shard), HS_METHOD_FORMAT, NULL, 0, NULL, NULL) : rc;
+    }
+    return rc < 0 ? dm_fail(err, rc, "hstore: cannot make the empty indexes: %s", dm_code_text(rc)) : 0;
+}
+
+/* ---- compute nodes ---------------------------------------------------------------------------------------------- */
+
+static void close_cn(void *handle) {
+    free(handle);
+}
+
+static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+                   struct dm_err *err) {
+    *out = NULL;
+    struct hstore_cn *cn = calloc(1, sizeof(*cn));
+    uint64_t *table = dm_local_alloc(ctx, sizeof(*table));
+    if (!cn || !table) {
+        free(cn);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of memory on compute node %u", dm_node(ctx));
+    }
+    cn->params = values;
+    cn->shape = shape;
+    cn->geometry = hs_geometry_of(values, shape);
+    for (unsigned shard = 0; shard < cn->geometry.shards; shard++) {
+        dm_addr place = dm_addr_make(hs_hts_node(shape->topology, shard), DM_DRAM, HS_TABLE_OFFSET);
+        int rc = dm_read(ctx, place, table, sizeof(*table));
+        if (rc < 0) {
+            free(cn);
+            return dm_fail(err, rc, "hstore: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
+        }
+        atomic_init(&cn->views[shard].table, *table);
+        atomic_init(&cn->views[shard].down_until_ns, 0);
+    }
+    *out = cn;
+    return 0;
+}
+
+/* No index is cached; where the tables are is known, and that is all. */
+static uint64_t cache_bytes(const void *handle) {
+    (void)handle;
+    return 0;
+}
+
+/* ---- clients ---------------------------------------------------------------------------------------------------- */
+
+static void detach(void *handle) {
+    struct hstore_client *client = handle;
+    if (client) {
+        free(client->message);
+        free(client->pairs);
+        free(client->runs);
+        free(client);
+    }
+}
+
+static bool buffers_get(struct hstore_client *client, struct dm_ctx *ctx) {
+    const struct hs_geometry *geometry = &client->cn->geometry;
+    uint32_t fits = HSTORE_FETCH_BYTES / geometry->item_bytes;
+    client->fetch_max = fits < 1 ? 1 : fits < HSTORE_FETCH_MAX ? fits : HSTORE_FETCH_MAX;
+    client->words = dm_local_alloc(ctx, 3 * DM_LINE);
+    client->item = dm_local_alloc(ctx, geometry->item_bytes);
+    client->items = dm_local_alloc(ctx, client->fetch_max * geometry->item_bytes);
+    client->message = malloc(DM_CALL_MAX);
+    client->pairs = malloc(HS_PAIRS_MAX * sizeof(struct hs_pair));
+    client->runs = malloc((size_t)geometry->shards * HS_PAIRS_MAX * sizeof(struct hs_pair));
+    return client->words && client->item && client->items && client->message && client->pairs && client->runs;
+}
+
+static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
+    struct hstore_cn *cn = handle;
+    *out = NULL;
+    struct hstore_client *client = calloc(1, sizeof(*client));
+    if (client) {
+        client->cn = cn;
+        client->ctx = ctx;
+    }
+    if (!client || !buffers_get(client, ctx)) {
+        detach(client);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of memory for a client of compute node %u", dm_node(ctx));
+    }
+    client->bucket = (struct hs_bucket *)(void *)(client->words + DM_LINE / sizeof(uint64_t));
+    int rc = dm_faa(ctx, dm_addr_make(0, DM_DRAM, HS_IDS_OFFSET), 1, client->words);
+    if (rc < 0) {
+        detach(client);
+        return dm_fail(err, rc, "hstore: no number for a client: %s", dm_code_text(rc));
+    }
+    client->id = (uint32_t)client->words[0] + 1;
+    client->supply.item_bytes = cn->geometry.item_bytes;
+    client->supply.slab_items = (uint32_t)cn->params->slab_items;
+    client->supply.grace_ns = cn->geometry.grace_ns;
+    client->supply.is_swept = cn->params->sweep_us > 0;
+    client->supply.words = client->words;
+    *out = client;
+    return 0;
+}
+
+static const uint64_t *count(const void *handle) {
+    const struct hstore_client *client = handle;
+    return client->counts;
+}
+
+const struct ix_ops ix_ops_hstore = {
+    .name = "hstore",
+    .summary = "hash table and skip list on index servers, values in the memory pool; survives failed servers",
+    .paper = "S. Han, M. Zhang, D. Jiang, J. Xiong: Exploiting Hybrid Index Scheme for RDMA-based Key-Value Stores. "
+             "SYSTOR 2023",
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_SERVERS | IX_CAP_SERVER_FAULT | IX_CAP_CLIENT_STOP,
+    .params = params_table,
+    .params_bytes = sizeof(struct hstore_params),
+    .wrong = wrongs,
+    .counters = counter_names,
+    .rare_events = RARE_EVENTS,
+    .check = check,
+    .memory_needed = memory_needed,
+    .serve = hstore_serve,
+    .unserve = hstore_unserve,
+    .format = format,
+    .open = open_cn,
+    .close = close_cn,
+    .load = hstore_load,
+    .attach = attach,
+    .detach = detach,
+    .get = hstore_get,
+    .insert = hstore_insert,
+    .update = hstore_update,
+    .remove = hstore_remove,
+    .scan = hstore_scan,
+    .count = count,
+    .cache_bytes = cache_bytes,
+    .verify = hstore_verify,
+};

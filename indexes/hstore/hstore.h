@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HStore inside: what its client files share, and the geometry that clients and servers agree on. README.md maps the
+ * paper's parts to the files, and has the protocol with its argument.
+ *
+ * The life of an operation: a get reads a bucket of the hash table server (HTS) and the item it points to (read.c); a
+ * write puts the item into the memory pool and calls the HTS (write.c), whose worker ships the log entry to the skip
+ * list server (SLS) and then changes the table (hts.c); a scan calls the SLS and fetches the items (scan.c).
+ */
+#ifndef DM_INDEXES_HSTORE_HSTORE_H
+#define DM_INDEXES_HSTORE_HSTORE_H
+
+#include <stdatomic.h>
+
+#include "indexes/index.h"
+#include "item.h"
+#include "wire.h"
+
+/* ---- parameters ------------------------------------------------------------------------------------------------ */
+
+enum { HSTORE_FETCH_SERIAL, HSTORE_FETCH_BATCH };
+enum { HSTORE_LOOKUP_HASH, HSTORE_LOOKUP_LIST };
+enum { HSTORE_ACK_LOGGED, HSTORE_ACK_EARLY };
+
+struct hstore_params {
+    uint64_t key_bytes;
+    double fill;
+    uint64_t buckets;
+    uint64_t rpc_threads, workers;
+    uint64_t log_entries, batch;
+    bool sync;
+    unsigned fetch, lookup;
+    bool strict;
+    uint64_t slab_items;
+    uint64_t grace_us, probe_us, sweep_us;
+    bool drain;
+    unsigned ack;
+};
+
+enum {
+    HSTORE_SHARDS_MAX = 16,
+    HSTORE_WORKERS_MAX = 16,
+    HSTORE_BATCH_MAX = 64,
+    HSTORE_VALUE_MAX = 4096,
+    HSTORE_KEY_MAX = 64,
+};
+
+/* ---- counters --------------------------------------------------------------------------------------------------- */
+
+/* X(name, text, rare): first those that servers count and send along in their replies, then the client's own. */
+#define HSTORE_COUNTERS(X)                                                                                             \
+    HS_EVENTS(X)                                                                                                       \
+    X(BUCKET_READ, "bucket_read", 0)           /* buckets read by gets */                                              \
+    X(CHAIN_READ, "chain_read", 1)             /* of these: beyond the first of their chain */                         \
+    X(ITEM_MISS, "item_miss", 0)               /* items read for their hash that had another key */                    \
+    X(LEASE_EXPIRED, "lease_expired", 1)       /* an address was too old to be trusted when the item was there */      \
+    X(ITEM_REUSED, "item_reused", 1)           /* writes into the space of a replaced item */                          \
+    X(DEGRADED_GET, "degraded_get", 1)         /* gets that the skip list answered because the hash table was gone */  \
+    X(FAILURE_RETRY, "failure_retry", 1)       /* attempts after one that met a failed or recovering server */         \
+    X(DOUBT_APPLIED, "doubt_applied", 1)       /* writes without an answer that turned out to have happened */         \
+    X(DOUBT_REDONE, "doubt_redone", 1)         /* and those that had not, and were done again */                       \
+    X(ORPHAN_RECLAIMED, "orphan_reclaimed", 1) /* items that nobody owned and a sweep found */                         \
+    X(LIST_LOOKUP, "list_lookup", 0)           /* gets that the skip list answered */                                  \
+    X(TABLE_REFRESHED, "table_refreshed", 0)   /* descriptors of the hash table read again */
+enum hstore_counter {
+#define X(name, text, rare) HSTORE_##name,
+    HSTORE_COUNTERS(X)
+#undef X
+        HSTORE_COUNTER_COUNT,
+};
+
+/* ---- geometry: what clients and servers derive alike from parameters and shape ----------------------------------- */
+
+struct hs_geometry {
+    unsigned shards, logs; /* logs a server: one a worker, and one partition of the skip list each */
+    uint64_t buckets;      /* a shard, without chained ones */
+    uint32_t key_bytes, value_bytes, item_bytes;
+    uint64_t grace_ns, probe_ns;
+};
+struct hs_geometry hs_geometry_of(const struct hstore_params *params, const struct ix_shape *shape);
+
+static inline uint64_t hs_hash(uint64_t key) {
+    return dm_mix64(key ^ UINT64_C(0x9e3779b97f4a7c15));
+}
+static inline unsigned hs_shard_of(const struct hs_geometry *geometry, uint64_t hash) {
+    return (unsigned)((hash >> 40) % geometry->shards);
+}
+static inline uint64_t hs_bucket_of(const struct hs_geometry *geometry, uint64_t hash) {
+    return hash % geometry->buckets;
+}
+/* A bucket belongs to one log, hence to one worker. */
+static inline unsigned hs_log_of(const struct hs_geometry *geometry, uint64_t hash) {
+    return (unsigned)(hs_bucket_of(geometry, hash) % geometry->logs);
+}
+static inline unsigned hs_hts_node(const struct dm_topology *topology, unsigned shard) {
+    return dm_first_server(topology) + 2 * shard;
+}
+static inline unsigned hs_sls_node(const struct dm_topology *topology, unsigned shard) {
+    return dm_first_server(topology) + 2 * shard + 1;
+}
+
+/* ---- a compute node and a client ------------------------------------------------------------------------------- */
+
+/* What a compute node knows of a shard. The table is tag << 48 | offset >> 6 of its first bucket; 0: not known. */
+struct hs_view {
+    _Atomic uint64_t table;
+    _Atomic uint64_t down_until_ns; /* gets go to the skip list until then */
+};
+
+struct hstore_cn {
+    const struct hstore_params *params;
+    const struct ix_shape *shape;
+    struct hs_geometry geometry;
+    struct hs_view views[HSTORE_SHARDS_MAX];
+};
+
+enum { HSTORE_FETCH_BYTES = 65536, HSTORE_FETCH_MAX = 256 };
+
+struct hstore_client {
+    struct hstore_cn *cn;
+    struct dm_ctx *ctx;
+    uint32_t id, seq; /* of the client, unique; of its write */
+    struct hs_supply supply;
+    uint64_t *words;          /* device memory: one line */
+    struct hs_bucket *bucket; /* device memory */
+    char *item;               /* device memory: one item */
+    char *items;              /* device memory: fetch_max items */
+    char *message;            /* a call's response: DM_CALL_MAX */
+    struct hs_pair *pairs;    /* of a scan, merged */
+    struct hs_pair *runs;     /* of a scan, a run a shard */
+    uint32_t fetch_max;       /* items that one doorbell of a scan reads */
+    uint64_t counts[HSTORE_COUNTER_COUNT];
+};
+
+/* ---- read.c ------------------------------------------------------------------------------------------------------ */
+
+int hstore_get(void *client, uint64_t key, void *value);
+
+/* Adds what servers counted, and what of the call's time they can tell apart. */
+void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply);
+
+/* After an attempt that met a failed or recovering server: waits a little, within the bound. [waits] */
+int hs_failure_wait(struct hstore_client *client, uint32_t *attempts);
+
+/* ---- write.c, scan.c, load.c, verify.c: the hooks of index.h ------------------------------------------------------
+ */
+
+int hstore_insert(void *client, uint64_t key, const void *value);
+int hstore_update(void *client, uint64_t key, const void *value);
+int hstore_remove(void *client, uint64_t key);
+int hstore_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
+int hstore_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
+int hstore_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
+
+/* ---- server.c: the hooks of index.h -------------------------------------------------------------------------------
+ */
+
+int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape,
+                 void **server, struct dm_err *err);
+void hstore_unserve(void *server);
+
+#endif

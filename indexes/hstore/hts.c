@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hash table server: handlers append writes to the log of their bucket; the log's worker takes a batch, decides
+ * what each changes, ships what is to be logged to the skip list server, changes the table, and answers (paper, 4.2).
+ */
+#include <string.h>
+
+#include "server.h"
+
+/* ---- the worker's batch ------------------------------------------------------------------------------------------ */
+
+struct batch {
+    struct hs_server *server;
+    struct hs_hts_log *log;
+    struct hs_pending *entries[HSTORE_BATCH_MAX];
+    uint32_t count, logged;
+    bool is_answered;
+};
+
+/* What the key will have when the entries before this one are done: theirs if they write it, else the table's. */
+static uint64_t item_before(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
+    const struct hs_pending *entry = batch->entries[at];
+    for (uint32_t i = at; i-- > 0;) {
+        if (batch->entries[i]->is_logged && batch->entries[i]->hash == entry->hash) {
+            return batch->entries[i]->write.item;
+        }
+    }
+    struct hs_found found = hs_table_find(ctx, &batch->server->table, entry->hash);
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, found.buckets);
+    return found.item;
+}
+
+/* Room for a new key, beside the new keys of the same bucket that are before it in the batch. */
+static int room_make(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
+    const struct hs_geometry *geometry = &batch->server->geometry;
+    const struct hs_pending *entry = batch->entries[at];
+    uint32_t room = 1, chained;
+    for (uint32_t i = 0; i < at; i++) {
+        const struct hs_pending *other = batch->entries[i];
+        room += other->is_logged && hs_bucket_of(geometry, other->hash) == hs_bucket_of(geometry, entry->hash);
+    }
+    int rc = hs_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, room, &chained);
+    if (chained > 0) {
+        hs_event_add(batch->server, HS_BUCKET_CHAINED, chained);
+    }
+    return rc;
+}
+
+static void decide(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
+    struct hs_pending *entry = batch->entries[at];
+    uint64_t since_ns = dm_now(ctx);
+    dm_charge(ctx, DM_WORK_HASH, 1);
+    entry->queue_ns = since_ns - entry->appended_ns;
+    entry->old = item_before(ctx, batch, at);
+    entry->rc = 0;
+    if (entry->write.kind == HS_INSERT) {
+        entry->rc = entry->old ? DM_EXISTS : room_make(ctx, batch, at);
+    } else if (!entry->old) {
+        entry->rc = DM_NOT_FOUND;
+    }
+    entry->is_logged = entry->rc == 0;
+    if (entry->is_logged) {
+        entry->stamp = ++batch->log->stamp;
+        batch->logged++;
+    }
+    entry->index_ns = dm_now(ctx) - since_ns;
+}
+
+static uint32_t message_make(const struct batch *batch) {
+    struct hs_ship head = {.log = (uint32_t)(batch->log - batch->server->hts),
+                           .count = batch->logged,
+                           .tag = atomic_load(&batch->server->tag)};
+    uint32_t key_bytes = batch->server->geometry.key_bytes, at = sizeof(head);
+    memcpy(batch->log->message, &head, sizeof(head));
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct hs_pending *pending = batch->entries[i];
+        if (pending->is_logged) {
+            struct hs_entry entry = {.key = pending->write.key,
+                                     .item = pending->write.item,
+                                     .old = pending->old,
+                                     .stamp = pending->stamp,
+                                     .client = pending->write.client,
+                                     .seq = pending->write.seq};
+            memcpy(batch->log->message + at, &entry, sizeof(entry));
+            at += (uint32_t)sizeof(entry);
+        }
+    }
+    /* Whole keys take their bytes on the wire. */
+    memset(batch->log->message + at, 0, (size_t)batch->logged * (key_bytes - 8));
+    return at + batch->logged * (key_bytes - 8);
+}
+
+/* Until the skip list server has logged the batch; while it is down or recovers, writes wait. */
+static int ship(struct dm_ctx *ctx, const struct batch *batch, uint32_t len) {
+    struct hs_server *server = batch->server;
+    uint32_t attempts = 0;
+    for (;;) {
+        struct hs_reply reply;
+        uint32_t reply_len = sizeof(reply);
+        int rc = dm_call(ctx, server->peer, HS_METHOD_SHIP, batch->log->message, len, &reply, &reply_len);
+        if (rc == 0) {
+            hs_events_pass(server, &reply);
+            return 0;
+        }
+        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+            return rc;
+        }
+        DM_TRY(dm_retry(ctx, DM_RETRY_STALE, &attempts));
+        /* A rebuild waits until no batch is under way. */
+        batch->log->is_busy = false;
+        DM_TRY(dm_sleep(ctx, server->geometry.probe_ns));
+        batch->log->is_busy = true;
+    }
+}
+
+static void table_apply(struct dm_ctx *ctx, struct batch *batch) {
+    struct hs_server *server = batch->server;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct hs_pending *entry = batch->entries[i];
+        if (!entry->is_logged) {
+            continue;
+        }
+        uint64_t since_ns = dm_now(ctx);
+        dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+        if (!hs_table_set(ctx, &server->table, entry->hash, entry->write.item, server->geometry.item_bytes)) {
+            entry->rc = DM_ERR_CORRUPT;
+        }
+        if (entry->write.kind == HS_REMOVE) {
+            server->removes[entry->write.client % HS_REMOVES] = (uint64_t)entry->write.client << 32 | entry->write.seq;
+        }
+        entry->index_ns += dm_now(ctx) - since_ns;
+        batch->log->settled = entry->stamp;
+    }
+}
+
+/* Tells the skip list server how far the table has come, so that a scan need not wait for it. */
+static int settle(struct dm_ctx *ctx, const struct batch *batch) {
+    uint64_t place = HS_SETTLED_OFFSET + 8 * (uint64_t)(batch->log - batch->server->hts);
+    dm_post_write(ctx, dm_addr_make(batch->server->peer, DM_DRAM, place), &batch->log->settled, sizeof(uint64_t));
+    return dm_commit_async(ctx);
+}
+
+/* The batch is done with: its handlers go on. The log's mutex is held. */
+static void answer(struct dm_ctx *ctx, struct batch *batch) {
+    batch->is_answered = true;
+    batch->log->applied += batch->count;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        batch->entries[i]->mark = HS_APPLIED;
+        dm_cond_wake_one(ctx, &batch->entries[i]->answered);
+    }
+}
+
+/* Known to be wrong: what is acknowledged is in one server only. */
+static int answer_early(struct dm_ctx *ctx, struct batch *batch) {
+    table_apply(ctx, batch);
+    DM_TRY(dm_mutex_lock(ctx, &batch->log->mutex));
+    answer(ctx, batch);
+    dm_mutex_unlock(ctx, &batch->log->mutex);
+    return 0;
+}
+
+/* 0, or what the batch's writes end with. */
+static int log_and_apply(struct dm_ctx *ctx, struct batch *batch) {
+    uint32_t len = message_make(batch);
+    if (batch->server->params->ack == HSTORE_ACK_EARLY) {
+        DM_TRY(answer_early(ctx, batch));
+    }
+    uint64_t since_ns = dm_now(ctx);
+    int rc = ship(ctx, batch, len);
+    uint64_t log_ns = dm_now(ctx) - since_ns;
+    for (uint32_t i = 0; i < batch->count && !batch->is_answered; i++) {
+        struct hs_pending *entry = batch->entries[i];
+        entry->log_ns = entry->is_logged ? log_ns : 0;
+        entry->rc = entry->is_logged ? rc : entry->rc;
+        entry->is_logged = entry->is_logged && rc == 0;
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    if (!batch->is_answered) {
+        table_apply(ctx, batch);
+    }
+    return settle(ctx, batch);
+}
+
+/* Takes what the log has, up to a batch, and does it. The log's mutex is held, and held again on return; after
+ * DM_ERR_STOPPED it is not. */
+static int batch_do(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_log *log) {
+    struct batch batch = {.server = server, .log = log};
+    while (batch.count < server->params->batch && log->applied + batch.count < log->appended) {
+        batch.entries[batch.count] = &log->ring[(log->applied + batch.count) % server->ring_entries];
+        batch.count++;
+    }
+    log->is_busy = true;
+    dm_mutex_unlock(ctx, &log->mutex);
+    for (uint32_t i = 0; i < batch.count; i++) {
+        decide(ctx, &batch, i);
+    }
+    /* Each write has its own outcome; that of the fabric matters only when everything ends. */
+    int rc = batch.logged > 0 ? log_and_apply(ctx, &batch) : 0;
+    log->is_busy = false;
+    if (rc == DM_ERR_STOPPED) {
+        return rc;
+    }
+    DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    if (!batch.is_answered) {
+        answer(ctx, &batch);
+    }
+    return 0;
+}
+
+void hs_hts_worker(struct dm_ctx *ctx, void *arg) {
+    struct hs_server *server = arg;
+    struct hs_hts_log *log = &server->hts[server->next_worker++ % server->geometry.logs];
+    if (dm_mutex_lock(ctx, &log->mutex) < 0) {
+        return;
+    }
+    log->has_worker = true;
+    for (;;) {
+        while (log->applied == log->appended) {
+            if (dm_cond_wait(ctx, &log->filled, &log->mutex) < 0) {
+                return;
+            }
+        }
+        if (batch_do(ctx, server, log) < 0) {
+            return;
+        }
+    }
+}
+
+/* ---- writes -------------------------------------------------------------------------------------------------------
+ */
+
+static struct hs_pending *append(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_log *log,
+                                 const struct hs_write *write, uint64_t hash) {
+    bool is_counted = false;
+    struct hs_pending *entry;
+    while ((entry = &log->ring[log->appended % server->ring_entries])->mark != HS_FREE) {
+        if (!is_counted) {
+            hs_event_add(server, HS_LOG_FULL, 1);
+            is_counted = true;
+        }
+        if (dm_cond_wait(ctx, &log->room, &log->mutex) < 0) {
+            return NULL;
+        }
+    }
+    *entry = (struct hs_pending){.write = *write, .hash = hash, .mark = HS_APPENDED, .appended_ns = dm_now(ctx)};
+    log->appended++;
+    dm_cond_wake_one(ctx, &log->filled);
+    return entry;
+}
+
+/* Appends, waits, and tells how it went. Before the workers run (in the set-up phase) the handler does their work. */
+static int write_through(struct dm_ctx *ctx, struct hs_server *server, const struct hs_write *write,
+                         struct hs_reply *reply) {
+    uint64_t hash = hs_hash(write->key);
+    struct hs_hts_log *log = &server->hts[hs_log_of(&server->geometry, hash)];
+    DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    struct hs_pending *entry = append(ctx, server, log, write, hash);
+    if (!entry) {
+        return DM_ERR_STOPPED;
+    }
+    while (entry->mark != HS_APPLIED) {
+        if (!log->has_worker && !log->is_busy) {
+            DM_TRY(batch_do(ctx, server, log));
+        } else {
+            DM_TRY(dm_cond_wait(ctx, &entry->answered, &log->mutex));
+        }
+    }
+    int rc = entry->rc;
+    reply->item = entry->old;
+    reply->queue_ns = entry->queue_ns;
+    reply->log_ns = entry->log_ns;
+    reply->index_ns = entry->index_ns;
+    entry->mark = HS_FREE;
+    dm_cond_wake_one(ctx, &log->room);
+    dm_mutex_unlock(ctx, &log->mutex);
+    return rc;
+}
+
+/* An attempt before had no answer: a delete is known by its number, anything else by the state of its item, which the
+ * client can see for itself. */
+static int again(const struct hs_server *server, const struct hs_write *write) {
+    if (write->kind != HS_REMOVE) {
+        return HS_UNKNOWN;
+    }
+    uint64_t last = server->removes[write->client % HS_REMOVES];
+    if (last == ((uint64_t)write->client << 32 | write->seq)) {
+        return 0;
+    }
+    /* Another client's delete may have taken the place. */
+    bool is_other = last != 0 && last >> 32 != write->client;
+    return is_other || write->tag < server->forgotten_before ? HS_UNKNOWN : DM_NOT_FOUND;
+}
+
+static uint64_t gift_take(struct dm_ctx *ctx, struct hs_server *server) {
+    uint64_t item = 0;
+    if (server->gift_count > 0 && dm_mutex_trylock(ctx, &server->gift_mutex)) {
+        item = server->gift_count > 0 ? server->gifts[--server->gift_count] : 0;
+        dm_mutex_unlock(ctx, &server->gift_mutex);
+    }
+    return item;
+}
+
+int hs_hts_write(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_write write;
+    struct hs_reply reply;
+    if (req_len < sizeof(write) || *resp_len < sizeof(reply)) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&write, req, sizeof(write));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    if (write.kind >= HS_KINDS || write.key > IX_KEY_MAX || (write.kind == HS_REMOVE) != (write.item == 0)) {
+        return DM_ERR_INVALID;
+    }
+    struct dm_mutex *thread = &server->rpc[write.client % server->params->rpc_threads];
+    DM_TRY(dm_mutex_lock(ctx, thread));
+    dm_charge(ctx, DM_WORK_HASH, 1);
+    dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(sizeof(struct hs_pending) / DM_LINE));
+    dm_mutex_unlock(ctx, thread);
+    struct hs_reply told = {0};
+    int rc = write.again ? again(server, &write) : DM_NOT_FOUND;
+    if (!write.again || (write.kind == HS_REMOVE && rc == DM_NOT_FOUND)) {
+        rc = write_through(ctx, server, &write, &told);
+    }
+    DM_TRY(rc);
+    hs_reply_make(server, &reply);
+    reply.item = told.item;
+    reply.queue_ns = told.queue_ns;
+    reply.log_ns = told.log_ns;
+    reply.index_ns = told.index_ns;
+    reply.gift = gift_take(ctx, server);
+    memcpy(resp, &reply, sizeof(reply));
+    *resp_len = sizeof(reply);
+    return rc;
+}
+
+/* ---- for the skip list server's recovery, and for loading -------------------------------------------------------- */
+
+int hs_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_begin begin;
+    struct hs_begun begun;
+    if (req_len != sizeof(begin) || *resp_len < sizeof(begun)) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&begin, req, sizeof(begin));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    memset(&begun, 0, sizeof(begun));
+    for (unsigned i = 0; i < server->geometry.logs; i++) {
+        /* A batch that the old skip list server has logged is applied; no other can be until the new one is ready. */
+        while (server->hts[i].is_busy && !begin.only_asks) {
+            DM_TRY(dm_sleep(ctx, 1000));
+        }
+        begun.stamps[i] = server->hts[i].settled;
+    }
+    begun.head.tag = atomic_load(&server->tag);
+    memcpy(resp, &begun, sizeof(begun));
+    *resp_len = sizeof(begun);
+    return 0;
+}
+
+static int words_reply(struct hs_server *server, const uint64_t *words, uint32_t count, uint64_t next, void *resp,
+                       uint32_t *resp_len) {
+    struct hs_reply reply = {.tag = atomic_load(&server->tag), .count = count, .item = next};
+    memcpy(resp, &reply, sizeof(reply));
+    memcpy((char *)resp + sizeof(reply), words, count * sizeof(*words));
+    *resp_len = (uint32_t)(sizeof(reply) + count * sizeof(*words));
+    return 0;
+}
+
+int hs_hts_table(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_range range;
+    uint64_t items[HS_WORDS_MAX];
+    if (req_len != sizeof(range) || *resp_len < DM_CALL_MAX) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&range, req, sizeof(range));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    uint64_t next = range.first;
+    uint32_t count = hs_table_items(ctx, &server->table, &next, items, HS_WORDS_MAX);
+    dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(next - range.first));
+    return words_reply(server, items, count, next, resp, resp_len);
+}
+
+int hs_removes(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    (void)ctx;
+    (void)req;
+    (void)req_len;
+    static_assert((int)HS_REMOVES <= (int)HS_WORDS_MAX, "one reply has them all");
+    if (*resp_len < DM_CALL_MAX) {
+        return DM_ERR_INVALID;
+    }
+    *resp_len = 0;
+    return hs_is_ready(server) ? words_reply(server, server->removes, HS_REMOVES, 0, resp, resp_len) : HS_NOT_READY;
+}
+
+int hs_hts_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    (void)resp;
+    *resp_len = 0;
+    for (uint32_t at = 0; at + sizeof(struct hs_pair) <= req_len; at += (uint32_t)sizeof(struct hs_pair)) {
+        struct hs_pair pair;
+        uint32_t chained;
+        memcpy(&pair, (const char *)req + at, sizeof(pair));
+        uint64_t hash = hs_hash(pair.key);
+        struct hs_spare *spare = &server->hts[hs_log_of(&server->geometry, hash)].spare;
+        DM_TRY(hs_table_reserve(ctx, &server->table, spare, hash, 1, &chained));
+        hs_event_add(server, HS_BUCKET_CHAINED, chained);
+        if (!hs_table_set(ctx, &server->table, hash, pair.item, server->geometry.item_bytes)) {
+            return DM_ERR_CORRUPT;
+        }
+    }
+    return 0;
+}

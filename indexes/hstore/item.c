@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items: their bytes, and where clients get space for them.
+ */
+#include "item.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "wire.h"
+
+static uint32_t key_room(uint32_t key_bytes) {
+    return (key_bytes + 7) / 8 * 8;
+}
+
+uint32_t hs_item_value_at(uint32_t key_bytes) {
+    return (uint32_t)sizeof(struct hs_item) - 8 + key_room(key_bytes);
+}
+
+uint32_t hs_item_bytes(uint32_t key_bytes, uint32_t value_bytes) {
+    return (hs_item_value_at(key_bytes) + value_bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
+}
+
+void hs_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes) {
+    unsigned char *out = bytes;
+    for (uint32_t at = 0; at < key_bytes; at += 8) {
+        uint64_t word = at == 0 ? key : dm_mix64(key + at);
+        memcpy(out + at, &word, key_bytes - at < 8 ? key_bytes - at : 8);
+    }
+}
+
+bool hs_item_has(const void *item, uint32_t key_bytes, uint64_t key) {
+    unsigned char bytes[64];
+    hs_key_bytes(key, key_bytes, bytes);
+    return memcmp((const char *)item + offsetof(struct hs_item, key), bytes, key_bytes) == 0;
+}
+
+static uint64_t check_of(const void *item, uint32_t bytes, uint64_t packed) {
+    uint32_t from = offsetof(struct hs_item, client);
+    return XXH3_64bits_withSeed((const char *)item + from, bytes - from, packed);
+}
+
+void hs_item_make(void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed, uint64_t key,
+                  const void *value) {
+    struct hs_item *head = item;
+    uint32_t value_at = hs_item_value_at(key_bytes), from = offsetof(struct hs_item, key);
+    head->state = HS_PENDING;
+    memset((char *)item + from, 0, value_at - from);
+    hs_key_bytes(key, key_bytes, (char *)item + from);
+    memcpy((char *)item + value_at, value, value_bytes);
+    head->check = check_of(item, value_at + value_bytes, packed);
+}
+
+bool hs_item_whole(const void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed) {
+    const struct hs_item *head = item;
+    return head->check == check_of(item, hs_item_value_at(key_bytes) + value_bytes, packed);
+}
+
+/* ---- slabs --------------------------------------------------------------------------------------------------------
+ */
+
+bool hs_slab_plausible(const struct hs_slab *slab, uint32_t item_bytes) {
+    return slab->magic == HS_SLAB_MAGIC && slab->item_bytes == item_bytes && slab->items > 0;
+}
+
+int hs_slab_new(struct dm_ctx *ctx, uint32_t item_bytes, uint32_t items, uint64_t *words, dm_addr *slab) {
+    DM_TRY(dm_alloc(ctx, DM_ANY_NODE, DM_LINE + items * item_bytes, DM_LINE, DM_MEM_VALUE, slab));
+    dm_addr head = dm_addr_make(dm_addr_node(*slab), DM_DRAM, HS_SLABS_OFFSET);
+    struct hs_slab *made = (struct hs_slab *)(void *)words;
+    uint64_t *found = words + DM_LINE / sizeof(*words);
+    DM_TRY(dm_read(ctx, head, found, sizeof(*found)));
+    for (uint32_t attempts = 0;;) {
+        uint64_t next = *found;
+        *made = (struct hs_slab){.next = next, .magic = HS_SLAB_MAGIC, .item_bytes = item_bytes, .items = items};
+        dm_post_write(ctx, *slab, made, sizeof(*made));
+        dm_post_cas(ctx, head, next, slab->bits, found);
+        DM_TRY(dm_commit(ctx));
+        if (*found == next) {
+            return 0;
+        }
+        DM_TRY(dm_retry(ctx, DM_RETRY_CAS, &attempts));
+    }
+}
+
+/* ---- supply -------------------------------------------------------------------------------------------------------
+ */
+
+/* What has been in the ring for this long may have been found by a sweep, which waits for twice as long. */
+static bool is_lost(const struct hs_supply *supply, uint64_t age_ns) {
+    return supply->is_swept && age_ns > 4 * supply->grace_ns;
+}
+
+int hs_supply_take(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t *item, bool *is_reused) {
+    *is_reused = false;
+    if (supply->spare) {
+        *item = supply->spare;
+        supply->spare = 0;
+        return 0;
+    }
+    uint64_t now = dm_now(ctx);
+    while (supply->ring_count > 0 && now - supply->ring[supply->ring_first].since_ns > supply->grace_ns) {
+        bool lost = is_lost(supply, now - supply->ring[supply->ring_first].since_ns);
+        *item = supply->ring[supply->ring_first].item;
+        supply->ring_first = (supply->ring_first + 1) % HS_RING;
+        supply->ring_count--;
+        if (!lost) {
+            *is_reused = true;
+            return 0;
+        }
+    }
+    if (supply->slab_left == 0) {
+        DM_TRY(hs_slab_new(ctx, supply->item_bytes, supply->slab_items, supply->words, &supply->slab));
+        supply->slab = dm_addr_add(supply->slab, DM_LINE);
+        supply->slab_left = supply->slab_items;
+    }
+    *item = hs_pack(supply->slab);
+    supply->slab = dm_addr_add(supply->slab, supply->item_bytes);
+    supply->slab_left--;
+    return 0;
+}
+
+int hs_supply_retire(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t item) {
+    if (supply->ring_count == HS_RING) {
+        /* So many writes within one grace period: the oldest makes room when it is ripe. */
+        uint64_t age_ns = dm_now(ctx) - supply->ring[supply->ring_first].since_ns;
+        if (age_ns <= supply->grace_ns) {
+            DM_TRY(dm_sleep(ctx, supply->grace_ns - age_ns + 1));
+        }
+        supply->spare = supply->spare ? supply->spare : supply->ring[supply->ring_first].item;
+        supply->ring_first = (supply->ring_first + 1) % HS_RING;
+        supply->ring_count--;
+    }
+    uint32_t at = (supply->ring_first + supply->ring_count++) % HS_RING;
+    supply->ring[at].item = item;
+    supply->ring[at].since_ns = dm_now(ctx);
+    return 0;
+}

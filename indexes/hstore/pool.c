@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Walking the memory pool.
+ */
+#include "pool.h"
+
+#include <string.h>
+
+enum { PIECE_BYTES = 16384 };
+
+int hs_pool_open(struct dm_ctx *ctx, struct hs_pool_walk *walk, const struct hs_geometry *geometry, unsigned mns) {
+    uint32_t fits = PIECE_BYTES / geometry->item_bytes;
+    *walk = (struct hs_pool_walk){.geometry = geometry, .mns = mns, .piece_items = fits > 0 ? fits : 1};
+    walk->piece = dm_local_alloc(ctx, DM_LINE + walk->piece_items * geometry->item_bytes);
+    return walk->piece ? 0 : DM_ERR_NO_MEMORY;
+}
+
+static int slab_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, dm_addr first, uint32_t items,
+                      hs_pool_visit visit, void *arg) {
+    uint32_t item_bytes = walk->geometry->item_bytes;
+    for (uint32_t at = 0; at < items; at += walk->piece_items) {
+        uint32_t n = items - at < walk->piece_items ? items - at : walk->piece_items;
+        dm_addr addr = dm_addr_add(first, (uint64_t)at * item_bytes);
+        DM_TRY(dm_read(ctx, addr, walk->piece, n * item_bytes));
+        dm_charge(ctx, DM_WORK_LINE_COPY, n * (item_bytes / DM_LINE));
+        for (uint32_t i = 0; i < n; i++) {
+            const struct hs_item *item = (const struct hs_item *)(const void *)(walk->piece + (size_t)i * item_bytes);
+            if (item->state != HS_NEVER_USED) {
+                DM_TRY(visit(ctx, arg, hs_pack(dm_addr_add(addr, (uint64_t)i * item_bytes)), item));
+            }
+        }
+    }
+    return 0;
+}
+
+/* One node's slabs. New ones are put in front, so those that are there stay on the way. */
+static int node_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsigned node, hs_pool_visit visit,
+                      void *arg) {
+    uint64_t next;
+    struct hs_slab slab;
+    DM_TRY(dm_read(ctx, dm_addr_make(node, DM_DRAM, HS_SLABS_OFFSET), walk->piece, sizeof(next)));
+    memcpy(&next, walk->piece, sizeof(next));
+    while (next) {
+        dm_addr addr = {next};
+        if (!dm_addr_valid(ctx, addr, DM_LINE) || dm_addr_node(addr) != node) {
+            return DM_ERR_CORRUPT;
+        }
+        DM_TRY(dm_read(ctx, addr, walk->piece, DM_LINE));
+        memcpy(&slab, walk->piece, sizeof(slab));
+        uint32_t bytes = slab.items * walk->geometry->item_bytes;
+        if (!hs_slab_plausible(&slab, walk->geometry->item_bytes) ||
+            !dm_addr_valid(ctx, dm_addr_add(addr, DM_LINE), bytes)) {
+            return DM_ERR_CORRUPT;
+        }
+        DM_TRY(slab_visit(ctx, walk, dm_addr_add(addr, DM_LINE), slab.items, visit, arg));
+        next = slab.next;
+    }
+    return 0;
+}
+
+int hs_pool_visit_all(struct dm_ctx *ctx, const struct hs_pool_walk *walk, hs_pool_visit visit, void *arg) {
+    for (unsigned node = 0; node < walk->mns; node++) {
+        DM_TRY(node_visit(ctx, walk, node, visit, arg));
+    }
+    return 0;
+}

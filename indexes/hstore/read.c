@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gets: a bucket, then the item, both by one-sided reads (paper, 4.2). While the hash table is gone they ask the skip
+ * list server for the item's address instead.
+ */
+#include <string.h>
+
+#include "hstore.h"
+
+void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply) {
+    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
+        client->counts[i] += reply->events[i];
+    }
+    dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_QUEUE, reply->queue_ns);
+    dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_LOG, reply->log_ns);
+    dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_INDEX, reply->index_ns);
+}
+
+int hs_failure_wait(struct hstore_client *client, uint32_t *attempts) {
+    enum { SLOWER = 64, SLOWEST = 10 };
+    client->counts[HSTORE_FAILURE_RETRY]++;
+    DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
+    uint64_t times = 1 + *attempts / SLOWER;
+    return dm_sleep(client->ctx, client->cn->geometry.probe_ns * (times < SLOWEST ? times : SLOWEST));
+}
+
+/* ---- one key --------------------------------------------------------------------------------------------------------
+ */
+
+struct lookup {
+    struct hstore_client *client;
+    uint64_t key, hash;
+    void *value;
+    struct hs_view *view;
+    unsigned hts, sls;
+    uint64_t since_ns; /* when the address that is followed was asked for, or before */
+};
+
+/* What an item read tells. */
+enum seen { SEEN_ITEM, SEEN_OTHER_KEY, SEEN_TOO_LATE, SEEN_TORN };
+
+/* Reads an item; SEEN_ITEM: with the value. */
+static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *seen) {
+    struct hstore_client *client = lookup->client;
+    const struct hs_geometry *geometry = &client->cn->geometry;
+    dm_addr addr = hs_unpack(packed);
+    *seen = SEEN_TORN;
+    if (dm_addr_node(addr) >= dm_first_server(client->cn->shape->topology) ||
+        !dm_addr_valid(client->ctx, addr, geometry->item_bytes)) {
+        return 0;
+    }
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_VALUE);
+    int rc = dm_read(client->ctx, addr, client->item, geometry->item_bytes);
+    dm_phase(client->ctx, before);
+    DM_TRY(rc);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, geometry->item_bytes / DM_LINE);
+    if (dm_now(client->ctx) - lookup->since_ns > geometry->grace_ns) {
+        *seen = SEEN_TOO_LATE;
+    } else if (hs_item_whole(client->item, geometry->key_bytes, geometry->value_bytes, packed)) {
+        bool is_it = hs_item_has(client->item, geometry->key_bytes, lookup->key);
+        *seen = is_it ? SEEN_ITEM : SEEN_OTHER_KEY;
+    }
+    if (*seen == SEEN_ITEM) {
+        memcpy(lookup->value, client->item + hs_item_value_at(geometry->key_bytes), geometry->value_bytes);
+    }
+    return 0;
+}
+
+/* Outcomes of one attempt beside 0 and DM_NOT_FOUND: again, by the table or what is left of it. */
+enum { AGAIN = 200, AGAIN_TORN };
+
+static int seen_again(struct hstore_client *client, enum seen seen) {
+    if (seen == SEEN_TOO_LATE) {
+        client->counts[HSTORE_LEASE_EXPIRED]++;
+        return AGAIN;
+    }
+    return AGAIN_TORN;
+}
+
+/* ---- by the hash table ----------------------------------------------------------------------------------------------
+ */
+
+static int hts_lost(const struct lookup *lookup) {
+    struct hstore_client *client = lookup->client;
+    atomic_store(&lookup->view->down_until_ns, dm_now(client->ctx) + client->cn->geometry.probe_ns);
+    return AGAIN;
+}
+
+/* Where the table is. */
+static int view_refresh(const struct lookup *lookup) {
+    struct hstore_client *client = lookup->client;
+    client->counts[HSTORE_TABLE_REFRESHED]++;
+    int rc = dm_read(client->ctx, dm_addr_make(lookup->hts, DM_DRAM, HS_TABLE_OFFSET), client->words, sizeof(uint64_t));
+    if (rc == DM_ERR_PEER) {
+        return hts_lost(lookup);
+    }
+    DM_TRY(rc);
+    atomic_store(&lookup->view->table, client->words[0]);
+    return client->words[0] ? 0 : hts_lost(lookup);
+}
+
+static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t offset) {
+    struct hstore_client *client = lookup->client;
+    dm_addr addr = dm_addr_make(lookup->hts, DM_DRAM, offset);
+    if (!dm_addr_valid(client->ctx, addr, DM_LINE)) {
+        return AGAIN_TORN;
+    }
+    client->counts[HSTORE_BUCKET_READ]++;
+    int rc = dm_read(client->ctx, addr, client->bucket, DM_LINE);
+    if (rc == DM_ERR_PEER) {
+        atomic_store(&lookup->view->table, 0);
+        return hts_lost(lookup);
+    }
+    DM_TRY(rc);
+    if (hs_tag_of(client->bucket->link) != hs_tag_of(table)) {
+        /* The server was away since: another table, or none yet. */
+        atomic_store(&lookup->view->table, 0);
+        return AGAIN;
+    }
+    return 0;
+}
+
+/* The matching slots of the bucket that has been read. DM_NOT_FOUND: not in this bucket. */
+static int bucket_search(const struct lookup *lookup) {
+    struct hstore_client *client = lookup->client;
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, HS_SLOTS);
+    for (unsigned i = 0; i < HS_SLOTS; i++) {
+        uint64_t slot = client->bucket->slots[i];
+        if (slot == 0 || slot >> 56 != hs_fragment(lookup->hash)) {
+            continue;
+        }
+        enum seen seen;
+        DM_TRY(item_see(lookup, slot & HS_ADDR_MASK, &seen));
+        if (seen == SEEN_ITEM) {
+            return 0;
+        }
+        if (seen != SEEN_OTHER_KEY) {
+            return seen_again(client, seen);
+        }
+        client->counts[HSTORE_ITEM_MISS]++;
+    }
+    return DM_NOT_FOUND;
+}
+
+static int get_by_table(struct lookup *lookup) {
+    enum { CHAIN_MAX = 4096 };
+    struct hstore_client *client = lookup->client;
+    uint64_t table = atomic_load(&lookup->view->table);
+    if (table == 0) {
+        int rc = view_refresh(lookup);
+        return rc == 0 ? AGAIN : rc;
+    }
+    uint64_t offset = hs_place_of(table) + hs_bucket_of(&client->cn->geometry, lookup->hash) * HS_BUCKET_STRIDE;
+    for (unsigned length = 0; length < CHAIN_MAX; length++) {
+        client->counts[HSTORE_CHAIN_READ] += length > 0;
+        lookup->since_ns = dm_now(client->ctx);
+        int rc = bucket_read(lookup, table, offset);
+        rc = rc == 0 ? bucket_search(lookup) : rc;
+        offset = hs_place_of(client->bucket->link);
+        if (rc != DM_NOT_FOUND || offset == 0) {
+            return rc;
+        }
+    }
+    return AGAIN_TORN;
+}
+
+/* ---- by the skip list -----------------------------------------------------------------------------------------------
+ */
+
+static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
+    struct hstore_client *client = lookup->client;
+    struct hs_find find = {.key = lookup->key};
+    struct hs_reply reply;
+    uint32_t len = sizeof(reply);
+    lookup->since_ns = dm_now(client->ctx);
+    dm_phase(client->ctx, DM_PHASE_CALL);
+    int rc = dm_call(client->ctx, lookup->sls, HS_METHOD_FIND, &find, sizeof(find), &reply, &len);
+    if (rc == HS_NOT_READY || rc == DM_ERR_PEER) {
+        /* Both are away; the hash table server may be back first. */
+        atomic_store(&lookup->view->down_until_ns, 0);
+        DM_TRY(hs_failure_wait(client, attempts));
+        return AGAIN;
+    }
+    if (rc != 0) {
+        return rc < 0 ? rc : DM_ERR_CORRUPT;
+    }
+    hs_reply_take(client, &reply);
+    client->counts[HSTORE_LIST_LOOKUP]++;
+    if (reply.item == 0) {
+        return DM_NOT_FOUND;
+    }
+    enum seen seen;
+    DM_TRY(item_see(lookup, reply.item, &seen));
+    return seen == SEEN_ITEM ? 0 : seen_again(client, seen);
+}
+
+int hstore_get(void *handle, uint64_t key, void *value) {
+    struct hstore_client *client = handle;
+    const struct dm_topology *topology = client->cn->shape->topology;
+    struct lookup lookup = {.client = client, .key = key, .hash = hs_hash(key), .value = value};
+    unsigned shard = hs_shard_of(&client->cn->geometry, lookup.hash);
+    lookup.view = &client->cn->views[shard];
+    lookup.hts = hs_hts_node(topology, shard);
+    lookup.sls = hs_sls_node(topology, shard);
+    bool by_list = client->cn->params->lookup == HSTORE_LOOKUP_LIST;
+    for (uint32_t attempts = 0;;) {
+        dm_phase(client->ctx, DM_PHASE_INDEX);
+        dm_charge(client->ctx, DM_WORK_HASH, 1);
+        bool is_down = atomic_load(&lookup.view->down_until_ns) > dm_now(client->ctx);
+        client->counts[HSTORE_DEGRADED_GET] += is_down && !by_list;
+        int rc = is_down || by_list ? get_by_list(&lookup, &attempts) : get_by_table(&lookup);
+        if (rc < AGAIN) {
+            dm_phase(client->ctx, DM_PHASE_OTHER);
+            return rc;
+        }
+        DM_TRY(dm_retry(client->ctx, rc == AGAIN ? DM_RETRY_STALE : DM_RETRY_TORN, &attempts));
+    }
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an index server does when it has come back with empty memory (paper, 3.2, "Failure handling"): the hash table is
+ * rebuilt from the skip list if that is there, else from the items in the pool; the skip list from the hash table,
+ * which knows the addresses, and the keys of the items there.
+ */
+#include <string.h>
+
+#include "pool.h"
+#include "server.h"
+
+enum { HEADS = 64, BATCH_BYTES = 128 }; /* items whose keys one doorbell reads; bytes of each at most */
+
+struct recovery {
+    struct hs_server *server;
+    struct dm_ctx *ctx;
+    char *message; /* device memory: DM_CALL_MAX, a reply */
+    char *heads;   /* device memory: the beginnings of HEADS items */
+    uint64_t *words;
+    struct hs_begun begun;
+    uint64_t stamps[HS_LOGS_MAX];
+};
+
+static bool is_gone(int rc) {
+    return rc == HS_NOT_READY || rc == DM_ERR_PEER;
+}
+
+static int begin(struct recovery *recovery, uint32_t tag) {
+    struct hs_begin request = {.tag = tag};
+    uint32_t len = sizeof(recovery->begun);
+    return dm_call(recovery->ctx, recovery->server->peer, HS_METHOD_BEGIN, &request, sizeof(request), &recovery->begun,
+                   &len);
+}
+
+static int removes_copy(struct recovery *recovery) {
+    uint32_t len = DM_CALL_MAX;
+    int rc = dm_call(recovery->ctx, recovery->server->peer, HS_METHOD_REMOVES, NULL, 0, recovery->message, &len);
+    if (rc == 0) {
+        memcpy(recovery->server->removes, recovery->message + sizeof(struct hs_reply),
+               sizeof(recovery->server->removes));
+    }
+    return rc;
+}
+
+/* ---- the hash table
+ * -------------------------------------------------------------------------------------------------- */
+
+static int table_add(struct recovery *recovery, uint64_t hash, uint64_t item) {
+    struct hs_server *server = recovery->server;
+    uint32_t chained;
+    struct hs_spare *spare = &server->hts[hs_log_of(&server->geometry, hash)].spare;
+    DM_TRY(hs_table_reserve(recovery->ctx, &server->table, spare, hash, 1, &chained));
+    dm_charge(recovery->ctx, DM_WORK_HASH, 1);
+    dm_charge(recovery->ctx, DM_WORK_DRAM_ACCESS, 1);
+    return hs_table_set(recovery->ctx, &server->table, hash, item, server->geometry.item_bytes) ? 0 : DM_ERR_CORRUPT;
+}
+
+static int table_from_partition(struct recovery *recovery, unsigned log) {
+    struct hs_find find = {.log = log};
+    struct hs_reply reply;
+    for (;;) {
+        uint32_t len = DM_CALL_MAX;
+        int rc = dm_call(recovery->ctx, recovery->server->peer, HS_METHOD_LIST, &find, sizeof(find), recovery->message,
+                         &len);
+        if (rc != 0) {
+            return rc;
+        }
+        memcpy(&reply, recovery->message, sizeof(reply));
+        hs_events_pass(recovery->server, &reply);
+        struct hs_pair pair = {0};
+        for (uint32_t i = 0; i < reply.count; i++) {
+            memcpy(&pair, recovery->message + sizeof(reply) + i * sizeof(pair), sizeof(pair));
+            DM_TRY(table_add(recovery, hs_hash(pair.key), pair.item));
+        }
+        if (reply.count < HS_PAIRS_MAX || pair.key >= IX_KEY_MAX) {
+            return 0;
+        }
+        find.key = pair.key + 1;
+    }
+}
+
+static int table_from_list(struct recovery *recovery) {
+    for (unsigned log = 0; log < recovery->server->geometry.logs; log++) {
+        int rc = table_from_partition(recovery, log);
+        if (rc != 0) {
+            return rc;
+        }
+        recovery->stamps[log] = recovery->begun.stamps[log];
+    }
+    return removes_copy(recovery);
+}
+
+/* An item in the pool: those in force, the one with the highest stamp of each key. */
+static int table_from_item(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *bytes) {
+    struct recovery *recovery = arg;
+    struct hs_server *server = recovery->server;
+    const struct hs_geometry *geometry = &server->geometry;
+    const struct hs_item *item = bytes;
+    uint64_t hash = hs_hash(item->key), state = item->state;
+    if (state < HS_STAMP_LOADED || hs_shard_of(geometry, hash) != server->shard ||
+        !hs_item_whole(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
+        return 0;
+    }
+    unsigned log = hs_log_of(geometry, hash);
+    recovery->stamps[log] = state > recovery->stamps[log] ? state : recovery->stamps[log];
+    struct hs_found found = hs_table_find(ctx, &server->table, hash);
+    if (found.item) {
+        DM_TRY(dm_read(ctx, hs_unpack(found.item), recovery->words, sizeof(uint64_t)));
+        if (recovery->words[0] >= state) {
+            return 0;
+        }
+    }
+    return table_add(recovery, hash, packed);
+}
+
+static int table_from_pool(struct recovery *recovery) {
+    struct hs_server *server = recovery->server;
+    struct hs_pool_walk walk;
+    /* What the servers posted before they failed has landed by then. */
+    DM_TRY(dm_sleep(recovery->ctx, server->geometry.grace_ns));
+    for (unsigned log = 0; log < HS_LOGS_MAX; log++) {
+        recovery->stamps[log] = HS_STAMP_FIRST;
+    }
+    DM_TRY(hs_pool_open(recovery->ctx, &walk, &server->geometry, server->shape->topology->mns));
+    return hs_pool_visit_all(recovery->ctx, &walk, table_from_item, recovery);
+}
+
+/* A tag that no table of this shard has had; it follows from a count in the pool. */
+static int tag_new(struct recovery *recovery, uint32_t *tag) {
+    dm_addr place = dm_addr_make(0, DM_DRAM, HS_TAGS_OFFSET + 8 * (uint64_t)recovery->server->shard);
+    DM_TRY(dm_faa(recovery->ctx, place, 1, recovery->words));
+    *tag = (uint32_t)(recovery->words[0] % UINT16_MAX) + 1;
+    return 0;
+}
+
+static void table_open(struct recovery *recovery, uint32_t tag) {
+    struct hs_server *server = recovery->server;
+    for (unsigned log = 0; log < server->geometry.logs; log++) {
+        server->hts[log].stamp = server->hts[log].settled = recovery->stamps[log];
+    }
+    hs_table_publish(recovery->ctx, &server->table, tag);
+    dm_charge(recovery->ctx, DM_WORK_LINE_COPY, (uint32_t)server->table.buckets);
+    atomic_store(&server->tag, tag);
+}
+
+static int table_recover(struct recovery *recovery) {
+    struct hs_server *server = recovery->server;
+    uint32_t tag;
+    DM_TRY(tag_new(recovery, &tag));
+    DM_TRY(hs_table_make(recovery->ctx, &server->table, server->geometry.buckets));
+    for (uint32_t attempts = 0;;) {
+        int rc = begin(recovery, tag);
+        bool has_list = rc == 0;
+        rc = has_list ? table_from_list(recovery) : is_gone(rc) ? table_from_pool(recovery) : rc;
+        if (rc == 0) {
+            hs_event_add(server, has_list ? HS_HTS_FROM_LIST : HS_HTS_FROM_POOL, 1);
+            server->forgotten_before = has_list ? server->forgotten_before : tag;
+            table_open(recovery, tag);
+            return 0;
+        }
+        if (!is_gone(rc)) {
+            return rc;
+        }
+        hs_table_clear(recovery->ctx, &server->table);
+        DM_TRY(dm_retry(recovery->ctx, DM_RETRY_STALE, &attempts));
+    }
+}
+
+/* ---- the skip list
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Keys of `count` items of the table's reply, from `at` on. */
+static int list_from_items(struct recovery *recovery, const uint64_t *items, uint32_t count) {
+    struct hs_server *server = recovery->server;
+    struct dm_ctx *ctx = recovery->ctx;
+    uint32_t bytes = hs_item_value_at(server->geometry.key_bytes);
+    uint64_t steps = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        dm_post_read(ctx, hs_unpack(items[i]), recovery->heads + (size_t)i * BATCH_BYTES, bytes);
+    }
+    DM_TRY(dm_commit(ctx));
+    for (uint32_t i = 0; i < count; i++) {
+        const void *head = recovery->heads + (size_t)i * BATCH_BYTES;
+        const struct hs_item *item = head;
+        uint64_t hash = hs_hash(item->key);
+        if (hs_shard_of(&server->geometry, hash) != server->shard ||
+            !hs_item_has(head, server->geometry.key_bytes, item->key)) {
+            return DM_ERR_CORRUPT;
+        }
+        struct hs_list *list = &server->sls[hs_log_of(&server->geometry, hash)].list;
+        DM_TRY(hs_list_reserve(ctx, list, 1));
+        hs_list_set(ctx, list, item->key, items[i], &steps);
+    }
+    dm_charge(ctx, DM_WORK_HASH, count);
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps + count);
+    return 0;
+}
+
+static int list_from_table(struct recovery *recovery) {
+    struct hs_server *server = recovery->server;
+    struct hs_range range = {0};
+    while (range.first < server->geometry.buckets) {
+        struct hs_reply reply;
+        uint32_t len = DM_CALL_MAX;
+        int rc = dm_call(recovery->ctx, server->peer, HS_METHOD_TABLE, &range, sizeof(range), recovery->message, &len);
+        if (rc != 0) {
+            return rc;
+        }
+        memcpy(&reply, recovery->message, sizeof(reply));
+        const uint64_t *items = (const uint64_t *)(const void *)(recovery->message + sizeof(reply));
+        for (uint32_t at = 0; at < reply.count; at += HEADS) {
+            DM_TRY(list_from_items(recovery, items + at, reply.count - at < HEADS ? reply.count - at : HEADS));
+        }
+        if (reply.item <= range.first) {
+            return DM_ERR_CORRUPT;
+        }
+        range.first = reply.item;
+    }
+    return removes_copy(recovery);
+}
+
+static void list_open(struct recovery *recovery) {
+    struct hs_server *server = recovery->server;
+    for (unsigned i = 0; i < server->geometry.logs; i++) {
+        server->sls[i].stamp = server->sls[i].trusted_stamp = recovery->begun.stamps[i];
+    }
+    atomic_store(&server->tag, recovery->begun.head.tag);
+    hs_event_add(server, HS_SLS_FROM_TABLE, 1);
+}
+
+/* The hash table has to be there first; without it there is nothing to do but wait. */
+static int list_recover(struct recovery *recovery) {
+    struct hs_server *server = recovery->server;
+    for (uint32_t attempts = 0;;) {
+        int rc = begin(recovery, 0);
+        for (unsigned i = 0; i < server->geometry.logs && rc == 0; i++) {
+            rc = hs_list_make(recovery->ctx, &server->sls[i].list);
+        }
+        rc = rc == 0 ? list_from_table(recovery) : rc;
+        if (rc == 0) {
+            list_open(recovery);
+            return 0;
+        }
+        if (!is_gone(rc)) {
+            return rc;
+        }
+        DM_TRY(dm_retry(recovery->ctx, DM_RETRY_STALE, &attempts));
+        DM_TRY(dm_sleep(recovery->ctx, server->geometry.probe_ns));
+    }
+}
+
+void hs_restart(struct dm_ctx *ctx, void *arg) {
+    struct hs_server *server = arg;
+    atomic_store(&server->state, HS_STARTING);
+    atomic_store(&server->tag, 0);
+    hs_server_reset(server);
+    struct recovery recovery = {.server = server, .ctx = ctx};
+    uint64_t since_ns = dm_now(ctx);
+    recovery.message = dm_local_alloc(ctx, DM_CALL_MAX);
+    recovery.heads = dm_local_alloc(ctx, HEADS * BATCH_BYTES);
+    recovery.words = dm_local_alloc(ctx, DM_LINE);
+    if (!recovery.message || !recovery.heads || !recovery.words) {
+        return; /* the server stays as it is: not ready */
+    }
+    if ((server->is_list ? list_recover(&recovery) : table_recover(&recovery)) != 0) {
+        return;
+    }
+    hs_event_add(server, server->is_list ? HS_SLS_RECOVERY_NS : HS_HTS_RECOVERY_NS, dm_now(ctx) - since_ns);
+    if (hs_workers_start(server) == 0) {
+        atomic_store(&server->state, HS_READY);
+    }
+}

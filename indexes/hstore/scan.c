@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Scans: the skip list server of each shard answers with addresses, the runs are merged, and the items are read one
+ * after the other as in the paper (4.2, 5.3), or as many as a doorbell takes.
+ */
+#include <string.h>
+
+#include "hstore.h"
+
+struct scan {
+    struct hstore_client *client;
+    uint64_t next_key; /* of the first pair that is still to be fetched */
+    uint32_t count, *found;
+    uint64_t *keys;
+    char *values;
+    uint64_t since_ns; /* when the first of the addresses at hand was asked for */
+    uint32_t pair_count;
+    bool is_end; /* there are no pairs behind those at hand */
+};
+
+/* A run of a shard. */
+static int run_call(struct scan *scan, unsigned shard, uint32_t wanted, struct hs_pair *run, uint32_t *count,
+                    uint32_t *attempts) {
+    struct hstore_client *client = scan->client;
+    struct hs_find find = {.key = scan->next_key, .count = wanted};
+    unsigned node = hs_sls_node(client->cn->shape->topology, shard);
+    for (;;) {
+        uint32_t len = DM_CALL_MAX;
+        enum dm_phase before = dm_phase(client->ctx, DM_PHASE_CALL);
+        int rc = dm_call(client->ctx, node, HS_METHOD_SCAN, &find, sizeof(find), client->message, &len);
+        dm_phase(client->ctx, before);
+        if (rc == 0) {
+            struct hs_reply reply;
+            memcpy(&reply, client->message, sizeof(reply));
+            hs_reply_take(client, &reply);
+            *count = reply.count < wanted ? reply.count : wanted;
+            memcpy(run, client->message + sizeof(reply), *count * sizeof(*run));
+            return 0;
+        }
+        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+            return rc < 0 ? rc : DM_ERR_CORRUPT;
+        }
+        DM_TRY(hs_failure_wait(client, attempts));
+    }
+}
+
+/* Addresses of the next pairs of all shards, merged. */
+static int pairs_get(struct scan *scan, uint32_t *attempts) {
+    struct hstore_client *client = scan->client;
+    uint32_t counts[HSTORE_SHARDS_MAX], at[HSTORE_SHARDS_MAX] = {0};
+    unsigned shards = client->cn->geometry.shards;
+    uint32_t left = scan->count - *scan->found, wanted = left < HS_PAIRS_MAX ? left : HS_PAIRS_MAX;
+    scan->since_ns = dm_now(client->ctx);
+    for (unsigned shard = 0; shard < shards; shard++) {
+        DM_TRY(run_call(scan, shard, wanted, client->runs + (size_t)shard * HS_PAIRS_MAX, &counts[shard], attempts));
+    }
+    scan->pair_count = 0;
+    scan->is_end = true;
+    while (scan->pair_count < wanted) {
+        const struct hs_pair *best = NULL;
+        unsigned from = 0;
+        for (unsigned shard = 0; shard < shards; shard++) {
+            const struct hs_pair *run = client->runs + (size_t)shard * HS_PAIRS_MAX + at[shard];
+            if (at[shard] < counts[shard] && (!best || run->key < best->key)) {
+                best = run;
+                from = shard;
+            }
+        }
+        if (!best) {
+            return 0; /* every run was shorter than what was wanted */
+        }
+        client->pairs[scan->pair_count++] = *best;
+        at[from]++;
+    }
+    scan->is_end = false;
+    return 0;
+}
+
+/* Items of pairs [first, first + n): one round trip. Their addresses have been checked. */
+static int items_read(const struct scan *scan, uint32_t first, uint32_t n) {
+    struct hstore_client *client = scan->client;
+    uint32_t item_bytes = client->cn->geometry.item_bytes;
+    for (uint32_t i = 0; i < n; i++) {
+        dm_addr addr = hs_unpack(client->pairs[first + i].item);
+        if (dm_addr_node(addr) >= dm_first_server(client->cn->shape->topology)) {
+            return DM_ERR_CORRUPT;
+        }
+        dm_post_read(client->ctx, addr, client->items + (size_t)i * item_bytes, item_bytes);
+    }
+    int rc = dm_commit(client->ctx);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, n * (item_bytes / DM_LINE));
+    return rc;
+}
+
+/* Fetches what the addresses at hand point to, as long as they can be trusted. */
+static int items_fetch(struct scan *scan, uint32_t *attempts) {
+    struct hstore_client *client = scan->client;
+    const struct hs_geometry *geometry = &client->cn->geometry;
+    uint32_t step = client->cn->params->fetch == HSTORE_FETCH_BATCH ? client->fetch_max : 1;
+    for (uint32_t at = 0; at < scan->pair_count; at += step) {
+        uint32_t n = scan->pair_count - at < step ? scan->pair_count - at : step;
+        DM_TRY(items_read(scan, at, n));
+        if (dm_now(client->ctx) - scan->since_ns > geometry->grace_ns) {
+            client->counts[HSTORE_LEASE_EXPIRED]++;
+            scan->is_end = false;
+            return dm_retry(client->ctx, DM_RETRY_STALE, attempts);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            const struct hs_pair *pair = &client->pairs[at + i];
+            const char *item = client->items + (size_t)i * geometry->item_bytes;
+            if (!hs_item_whole(item, geometry->key_bytes, geometry->value_bytes, pair->item) ||
+                !hs_item_has(item, geometry->key_bytes, pair->key)) {
+                scan->is_end = false;
+                return dm_retry(client->ctx, DM_RETRY_TORN, attempts);
+            }
+            scan->keys[*scan->found] = pair->key;
+            memcpy(scan->values + (size_t)*scan->found * geometry->value_bytes,
+                   item + hs_item_value_at(geometry->key_bytes), geometry->value_bytes);
+            ++*scan->found;
+            scan->is_end = scan->is_end || pair->key == IX_KEY_MAX;
+            scan->next_key = pair->key + 1;
+        }
+    }
+    return 0;
+}
+
+int hstore_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
+    struct hstore_client *client = handle;
+    struct scan scan = {
+        .client = client, .next_key = first, .count = count, .found = found, .keys = keys, .values = values};
+    *found = 0;
+    for (uint32_t attempts = 0; *found < count && !scan.is_end;) {
+        dm_phase(client->ctx, DM_PHASE_INDEX);
+        DM_TRY(pairs_get(&scan, &attempts));
+        dm_phase(client->ctx, DM_PHASE_VALUE);
+        DM_TRY(items_fetch(&scan, &attempts));
+    }
+    dm_phase(client->ctx, DM_PHASE_OTHER);
+    return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of an index server: what it is made of, its handlers and workers, and its replies.
+ */
+#include "server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void hs_reply_make(struct hs_server *server, struct hs_reply *reply) {
+    memset(reply, 0, sizeof(*reply));
+    reply->tag = atomic_load(&server->tag);
+    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
+        if (atomic_load_explicit(&server->events[i], memory_order_relaxed) > 0) {
+            reply->events[i] = atomic_exchange_explicit(&server->events[i], 0, memory_order_relaxed);
+        }
+    }
+}
+
+void hs_events_pass(struct hs_server *server, const struct hs_reply *reply) {
+    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
+        if (reply->events[i] > 0) {
+            hs_event_add(server, (enum hs_event)i, reply->events[i]);
+        }
+    }
+}
+
+void hs_server_reset(struct hs_server *server) {
+    memset(server->rpc, 0, sizeof(server->rpc));
+    memset(server->removes, 0, sizeof(server->removes));
+    memset(&server->gift_mutex, 0, sizeof(server->gift_mutex));
+    server->gift_count = 0;
+    server->next_worker = 0;
+    server->table = (struct hs_table){.node = server->node};
+    for (unsigned i = 0; i < server->geometry.logs; i++) {
+        struct hs_pending *pending = server->hts[i].ring;
+        char *message = server->hts[i].message;
+        struct hs_entry *entries = server->sls[i].ring;
+        server->hts[i] = (struct hs_hts_log){
+            .ring = pending, .message = message, .stamp = HS_STAMP_FIRST, .settled = HS_STAMP_FIRST};
+        server->sls[i] = (struct hs_sls_log){.ring = entries, .stamp = HS_STAMP_FIRST};
+        server->sls[i].list.node = server->node;
+        if (pending) {
+            memset(pending, 0, server->ring_entries * sizeof(*pending));
+        }
+    }
+}
+
+int hs_workers_start(struct hs_server *server) {
+    server->next_worker = 0;
+    for (unsigned i = 0; i < server->geometry.logs; i++) {
+        DM_TRY(
+            dm_spawn_background(server->fabric, server->node, server->is_list ? hs_sls_worker : hs_hts_worker, server));
+    }
+    bool sweeps = !server->is_list && server->shard == 0 && server->params->sweep_us > 0;
+    return sweeps ? dm_spawn_background(server->fabric, server->node, hs_sweep, server) : 0;
+}
+
+static int memory_get(struct hs_server *server) {
+    for (unsigned i = 0; i < server->geometry.logs; i++) {
+        if (server->is_list) {
+            server->sls[i].ring = calloc(server->ring_entries, sizeof(struct hs_entry));
+        } else {
+            server->hts[i].ring = calloc(server->ring_entries, sizeof(struct hs_pending));
+            server->hts[i].message = malloc(DM_CALL_MAX);
+        }
+        bool has_all = server->is_list ? server->sls[i].ring != NULL : server->hts[i].ring && server->hts[i].message;
+        if (!has_all) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    return 0;
+}
+
+/* An empty table that clients may read, or empty partitions. */
+static int format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    (void)req;
+    (void)req_len;
+    (void)resp;
+    *resp_len = 0;
+    for (unsigned i = 0; server->is_list && i < server->geometry.logs; i++) {
+        DM_TRY(hs_list_make(ctx, &server->sls[i].list));
+        server->sls[i].trusted_stamp = HS_STAMP_FIRST;
+    }
+    if (!server->is_list) {
+        DM_TRY(hs_table_make(ctx, &server->table, server->geometry.buckets));
+        hs_table_publish(ctx, &server->table, 1);
+    }
+    return 0;
+}
+
+static int handlers_register(struct hs_server *server) {
+    static const struct {
+        unsigned method;
+        dm_handler hts, sls;
+    } methods[] = {
+        {HS_METHOD_WRITE, hs_hts_write, NULL},
+        {HS_METHOD_SHIP, NULL, hs_sls_ship},
+        {HS_METHOD_FIND, NULL, hs_sls_find},
+        {HS_METHOD_SCAN, NULL, hs_sls_scan},
+        {HS_METHOD_BEGIN, hs_hts_begin, hs_sls_begin},
+        {HS_METHOD_REMOVES, hs_removes, hs_removes},
+        {HS_METHOD_TABLE, hs_hts_table, NULL},
+        {HS_METHOD_LIST, NULL, hs_sls_list},
+        {HS_METHOD_FORMAT, format, format},
+        {HS_METHOD_LOAD, hs_hts_load, hs_sls_load},
+    };
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        dm_handler handler = server->is_list ? methods[i].sls : methods[i].hts;
+        if (handler && dm_register(server->fabric, server->node, methods[i].method, handler, server) != 0) {
+            return DM_ERR_INVALID;
+        }
+    }
+    return 0;
+}
+
+void hstore_unserve(void *handle) {
+    struct hs_server *server = handle;
+    if (!server) {
+        return;
+    }
+    for (unsigned i = 0; i < HS_LOGS_MAX; i++) {
+        free(server->hts[i].ring);
+        free(server->hts[i].message);
+        free(server->sls[i].ring);
+    }
+    free(server);
+}
+
+int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape, void **out,
+                 struct dm_err *err) {
+    const struct hstore_params *values = params;
+    unsigned first = dm_first_server(shape->topology);
+    *out = NULL;
+    if (node < first) {
+        return 0; /* memory nodes run nothing of ours */
+    }
+    struct hs_server *server = calloc(1, sizeof(*server));
+    if (!server) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of memory for server %u", node);
+    }
+    server->fabric = fabric;
+    server->params = values;
+    server->shape = shape;
+    server->geometry = hs_geometry_of(values, shape);
+    server->node = node;
+    server->shard = (node - first) / 2;
+    server->is_list = (node - first) % 2 == 1;
+    server->peer = server->is_list ? node - 1 : node + 1;
+    server->ring_entries = values->log_entries;
+    int rc = memory_get(server);
+    hs_server_reset(server);
+    atomic_init(&server->tag, 1);
+    atomic_init(&server->state, HS_READY);
+    rc = rc < 0 ? rc : handlers_register(server);
+    rc = rc < 0 ? rc : hs_workers_start(server);
+    rc = rc < 0 ? rc : dm_on_restart(fabric, node, hs_restart, server);
+    if (rc != 0) {
+        hstore_unserve(server);
+        return dm_fail(err, rc < 0 ? rc : DM_ERR_INVALID, "hstore: server %u cannot start: %s", node, dm_code_text(rc));
+    }
+    *out = server;
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An index server of HStore: the hash table server (HTS) and the skip list server (SLS) of a shard. Both have call
+ * threads that take requests and put them into logs, and a worker a log. Everything here is one server's own.
+ */
+#ifndef DM_INDEXES_HSTORE_SERVER_H
+#define DM_INDEXES_HSTORE_SERVER_H
+
+#include "hstore.h"
+#include "list.h"
+#include "table.h"
+
+enum hs_state { HS_STARTING, HS_READY };
+
+/* ---- logs of the hash table server ----------------------------------------------------------------------------------
+ */
+
+enum hs_mark { HS_FREE, HS_APPENDED, HS_APPLIED };
+
+/* An entry of the ring, from its being appended until its handler has taken the answer. */
+struct hs_pending {
+    struct hs_write write;
+    uint64_t hash;
+    enum hs_mark mark;
+    bool is_logged; /* it changes something, and is shipped */
+    int rc;
+    uint64_t old; /* item that it replaces */
+    uint64_t stamp;
+    uint64_t appended_ns, queue_ns, log_ns, index_ns;
+    struct dm_cond answered;
+};
+
+struct hs_hts_log {
+    struct dm_mutex mutex;
+    struct dm_cond filled, room;
+    struct hs_pending *ring;
+    uint64_t appended, applied; /* entries so far; the ring's places are these modulo its size */
+    uint64_t stamp;             /* the last that was given out */
+    uint64_t settled;           /* the last that is in the table */
+    bool has_worker;
+    bool is_busy; /* a batch is under way */
+    struct hs_spare spare;
+    char *message; /* a batch as it is shipped */
+};
+
+/* ---- logs of the skip list server
+ * ------------------------------------------------------------------------------------ */
+
+struct hs_sls_log {
+    struct dm_mutex mutex;
+    struct dm_cond filled;
+    struct hs_entry *ring;
+    uint64_t appended, applied;
+    uint64_t stamp;         /* of the last entry */
+    uint64_t trusted_stamp; /* up to which the hash table is known to have entries, or is gone */
+    struct hs_list list;
+};
+
+/* ---- a server
+ * -------------------------------------------------------------------------------------------------------- */
+
+struct hs_server {
+    struct dm_fabric *fabric;
+    const struct hstore_params *params;
+    const struct ix_shape *shape;
+    struct hs_geometry geometry;
+    unsigned node, peer, shard;
+    bool is_list;
+    _Atomic unsigned state;    /* enum hs_state */
+    _Atomic uint32_t tag;      /* of the shard's hash table, as far as this server knows */
+    uint32_t forgotten_before; /* HTS: what was done to a table with a tag before this is not known */
+    uint64_t ring_entries;
+    struct dm_mutex rpc[HS_LOGS_MAX]; /* call threads */
+    struct hs_hts_log hts[HS_LOGS_MAX];
+    struct hs_sls_log sls[HS_LOGS_MAX];
+    struct hs_table table;
+    uint64_t removes[HS_REMOVES]; /* the last delete of a client: client << 32 | seq */
+    struct dm_mutex gift_mutex;
+    uint64_t gifts[HS_REMOVES]; /* packed: items for clients, from the sweep */
+    uint32_t gift_count;
+    unsigned next_worker; /* workers take logs in turn as they start */
+    _Atomic uint64_t events[HS_EVENT_COUNT];
+};
+
+static inline void hs_event_add(struct hs_server *server, enum hs_event event, uint64_t add) {
+    atomic_fetch_add_explicit(&server->events[event], add, memory_order_relaxed);
+}
+static inline bool hs_is_ready(struct hs_server *server) {
+    return atomic_load(&server->state) == HS_READY;
+}
+
+/* A reply's head, with the events that no client has been told of yet. */
+void hs_reply_make(struct hs_server *server, struct hs_reply *reply);
+
+/* Takes what is counted out of a reply from the other server, so that it reaches a client by this one. */
+void hs_events_pass(struct hs_server *server, const struct hs_reply *reply);
+
+/* Everything that a start or restart begins with: no entries, no table. */
+void hs_server_reset(struct hs_server *server);
+
+/* Starts the server's workers. [set-up or after a recovery] */
+int hs_workers_start(struct hs_server *server);
+
+/* ---- hts.c
+ * ------------------------------------------------------------------------------------------------------------ */
+
+int hs_hts_write(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_hts_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_hts_table(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_hts_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_removes(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+void hs_hts_worker(struct dm_ctx *ctx, void *server);
+
+/* ---- sls.c
+ * ------------------------------------------------------------------------------------------------------------ */
+
+int hs_sls_ship(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_sls_scan(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_sls_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_sls_list(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+int hs_sls_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+void hs_sls_worker(struct dm_ctx *ctx, void *server);
+
+/* ---- recover.c, sweep.c
+ * ------------------------------------------------------------------------------------------------ */
+
+/* What runs when the server has come back. */
+void hs_restart(struct dm_ctx *ctx, void *server);
+
+/* Walks the pool from time to time for items that nobody owns. */
+void hs_sweep(struct dm_ctx *ctx, void *server);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The skip list server: handlers append shipped entries to the log of their partition, workers apply them when they
+ * can, and a scan or find first applies what is left (paper, 4.2).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server.h"
+
+/* ---- the log -------------------------------------------------------------------------------------------------------
+ */
+
+/* Applies the oldest entries, up to `count`. The partition's mutex is held. Returns how many. */
+static uint32_t apply(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t count) {
+    uint64_t steps = 0;
+    uint32_t done = 0;
+    for (; done < count && log->applied < log->appended; done++) {
+        const struct hs_entry *entry = &log->ring[log->applied % server->ring_entries];
+        hs_list_set(ctx, &log->list, entry->key, entry->item, &steps);
+        log->applied++;
+    }
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps + done);
+    return done;
+}
+
+void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
+    struct hs_server *server = arg;
+    struct hs_sls_log *log = &server->sls[server->next_worker++ % server->geometry.logs];
+    if (dm_mutex_lock(ctx, &log->mutex) < 0) {
+        return;
+    }
+    for (;;) {
+        while (log->applied == log->appended) {
+            if (dm_cond_wait(ctx, &log->filled, &log->mutex) < 0) {
+                return;
+            }
+        }
+        apply(ctx, server, log, server->params->batch);
+        /* Whoever waits for the log gets it between batches. */
+        dm_mutex_unlock(ctx, &log->mutex);
+        if (dm_mutex_lock(ctx, &log->mutex) < 0) {
+            return;
+        }
+    }
+}
+
+/* In the pool, what the entries change: the new item is in force, the old one is not. That has to be on its way before
+ * anybody can see the entry, for the case that both servers fail and only the pool is left. */
+static int mark_items(struct dm_ctx *ctx, const struct hs_entry *entries, uint32_t count) {
+    static const uint64_t dead = HS_DEAD;
+    for (uint32_t i = 0; i < count; i++) {
+        if (entries[i].item) {
+            dm_post_write(ctx, hs_unpack(entries[i].item), &entries[i].stamp, sizeof(uint64_t));
+        }
+        if (entries[i].old) {
+            dm_post_write(ctx, hs_unpack(entries[i].old), &dead, sizeof(uint64_t));
+        }
+    }
+    return dm_commit_async(ctx);
+}
+
+/* The partition's mutex is held. */
+static void append(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, const struct hs_entry *entry) {
+    if (entry->stamp <= log->stamp) {
+        return; /* shipped again: its answer was lost */
+    }
+    if (log->appended - log->applied == server->ring_entries) {
+        hs_event_add(server, HS_LOG_FULL, 1);
+        apply(ctx, server, log, 1 + server->ring_entries / 2);
+    }
+    log->ring[log->appended++ % server->ring_entries] = *entry;
+    log->stamp = entry->stamp;
+    if (entry->item == 0) {
+        server->removes[entry->client % HS_REMOVES] = (uint64_t)entry->client << 32 | entry->seq;
+    }
+}
+
+static int ship_take(struct dm_ctx *ctx, struct hs_server *server, const struct hs_ship *head,
+                     const struct hs_entry *entries) {
+    struct hs_sls_log *log = &server->sls[head->log];
+    struct dm_mutex *thread = &server->rpc[head->log % server->params->rpc_threads];
+    DM_TRY(dm_mutex_lock(ctx, thread));
+    dm_charge(ctx, DM_WORK_LINE_COPY, head->count);
+    dm_mutex_unlock(ctx, thread);
+    DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    int rc = hs_list_reserve(ctx, &log->list, (uint32_t)(log->appended - log->applied) + head->count);
+    rc = rc < 0 ? rc : mark_items(ctx, entries, head->count);
+    /* A hash table server that failed since has no say any more, and its successor has asked for what is here. */
+    rc = rc < 0 ? rc : head->tag == atomic_load(&server->tag) && hs_is_ready(server) ? 0 : HS_NOT_READY;
+    if (rc != 0) {
+        if (rc != DM_ERR_STOPPED) {
+            dm_mutex_unlock(ctx, &log->mutex);
+        }
+        return rc;
+    }
+    for (uint32_t i = 0; i < head->count; i++) {
+        append(ctx, server, log, &entries[i]);
+    }
+    if (server->params->sync) {
+        apply(ctx, server, log, UINT64_MAX);
+    } else {
+        dm_cond_wake_one(ctx, &log->filled);
+    }
+    dm_mutex_unlock(ctx, &log->mutex);
+    return 0;
+}
+
+static int reply_head(struct hs_server *server, uint32_t count, void *resp, uint32_t *resp_len) {
+    struct hs_reply reply;
+    hs_reply_make(server, &reply);
+    reply.count = count;
+    memcpy(resp, &reply, sizeof(reply));
+    *resp_len = (uint32_t)(sizeof(reply) + count * sizeof(struct hs_pair));
+    return 0;
+}
+
+int hs_sls_ship(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_ship head;
+    struct hs_entry entries[HSTORE_BATCH_MAX];
+    if (req_len < sizeof(head) || *resp_len < sizeof(struct hs_reply)) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&head, req, sizeof(head));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    if (head.log >= server->geometry.logs || head.count > HSTORE_BATCH_MAX || head.count > server->ring_entries ||
+        req_len < sizeof(head) + head.count * sizeof(struct hs_entry)) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(entries, (const char *)req + sizeof(head), head.count * sizeof(struct hs_entry));
+    int rc = ship_take(ctx, server, &head, entries);
+    return rc != 0 ? rc : reply_head(server, 0, resp, resp_len);
+}
+
+/* ---- before a scan or find ------------------------------------------------------------------------------------------
+ */
+
+/* Asks the hash table server how far its table is. If it is gone nobody can see there what is not in its table yet. */
+static int table_ask(struct dm_ctx *ctx, const struct hs_server *server, const struct hs_sls_log *log, uint64_t wanted,
+                     uint64_t *settled) {
+    struct hs_begun begun = {0};
+    struct hs_begin begin = {.only_asks = 1};
+    uint32_t len = sizeof(begun);
+    int rc = dm_call(ctx, server->peer, HS_METHOD_BEGIN, &begin, sizeof(begin), &begun, &len);
+    bool is_gone = rc == DM_ERR_PEER || rc == HS_NOT_READY;
+    *settled = is_gone ? wanted : rc == 0 ? begun.stamps[log - server->sls] : 0;
+    return rc == DM_ERR_STOPPED ? rc : 0;
+}
+
+static void trust(struct hs_sls_log *log, uint64_t stamp) {
+    log->trusted_stamp = stamp > log->trusted_stamp ? stamp : log->trusted_stamp;
+}
+
+/* An entry that is logged here may not be in the hash table yet: a reader who sees it here first and asks there next
+ * would find the older value. So wait until the table has what the log had when the reader came. */
+static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t stamp) {
+    enum { POLL_NS = 500, POLLS_A_QUESTION = 32 };
+    dm_addr place = dm_addr_make(server->node, DM_DRAM, HS_SETTLED_OFFSET + 8 * (uint64_t)(log - server->sls));
+    for (uint32_t attempts = 0;;) {
+        uint64_t settled;
+        dm_cpu_read(ctx, place, &settled, sizeof(settled));
+        trust(log, settled);
+        if (log->trusted_stamp >= stamp) {
+            return 0;
+        }
+        if (attempts == 0) {
+            hs_event_add(server, HS_SCAN_WAITED, 1);
+        }
+        DM_TRY(dm_retry(ctx, DM_RETRY_STALE, &attempts));
+        DM_TRY(dm_sleep(ctx, POLL_NS));
+        if (attempts % POLLS_A_QUESTION == 0) {
+            DM_TRY(table_ask(ctx, server, log, stamp, &settled));
+            trust(log, settled);
+        }
+    }
+}
+
+/* The partition is up to date, as of now or later, and its mutex held. */
+static int drain(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log) {
+    DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    uint64_t stamp = log->stamp, appended = log->appended;
+    if (!server->params->drain) {
+        return 0; /* known to be wrong: entries that are logged are not seen */
+    }
+    if (server->params->strict && stamp > log->trusted_stamp) {
+        dm_mutex_unlock(ctx, &log->mutex);
+        DM_TRY(table_await(ctx, server, log, stamp));
+        DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    }
+    if (log->applied < appended) {
+        uint32_t done = apply(ctx, server, log, appended - log->applied);
+        hs_event_add(server, HS_SCAN_DRAINED, done);
+    }
+    return 0;
+}
+
+/* ---- finds and scans --------------------------------------------------------------------------------------------- */
+
+int hs_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_find find;
+    struct hs_reply reply;
+    if (req_len < sizeof(find) || *resp_len < sizeof(reply)) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&find, req, sizeof(find));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    struct hs_sls_log *log = &server->sls[hs_log_of(&server->geometry, hs_hash(find.key))];
+    uint64_t steps = 0;
+    DM_TRY(drain(ctx, server, log));
+    uint64_t since_ns = dm_now(ctx), item = hs_list_find(ctx, &log->list, find.key, &steps);
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
+    dm_mutex_unlock(ctx, &log->mutex);
+    hs_event_add(server, HS_LIST_STEPS, steps);
+    hs_reply_make(server, &reply);
+    reply.item = item;
+    reply.index_ns = dm_now(ctx) - since_ns;
+    memcpy(resp, &reply, sizeof(reply));
+    *resp_len = sizeof(reply);
+    return 0;
+}
+
+/* A partition's part of a scan: some of its pairs, and whether there are more. */
+struct run {
+    struct hs_pair pairs[16];
+    uint32_t at, count, wanted;
+    uint64_t next_key;
+    bool is_over;
+};
+
+static int run_fill(struct dm_ctx *ctx, struct hs_sls_log *log, struct run *run) {
+    uint64_t steps = 0;
+    DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    run->at = 0;
+    run->count = hs_list_copy(ctx, &log->list, run->next_key, run->pairs, run->wanted, &steps);
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
+    dm_mutex_unlock(ctx, &log->mutex);
+    uint64_t last = run->count > 0 ? run->pairs[run->count - 1].key : IX_KEY_MAX;
+    run->is_over = run->count < run->wanted || last == IX_KEY_MAX;
+    run->next_key = last + 1;
+    return 0;
+}
+
+static struct run *lowest(struct run *runs, unsigned count) {
+    struct run *best = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        struct run *run = &runs[i];
+        if (run->at < run->count && (!best || run->pairs[run->at].key < best->pairs[best->at].key)) {
+            best = run;
+        }
+    }
+    return best;
+}
+
+/* Merges the partitions. */
+static int collect(struct dm_ctx *ctx, struct hs_server *server, const struct hs_find *find, struct hs_pair *pairs,
+                   uint32_t *count) {
+    struct run runs[HS_LOGS_MAX];
+    unsigned logs = server->geometry.logs;
+    /* What a partition has of the keys wanted, and a little more. */
+    uint32_t share = find->count / logs + 2, room = (uint32_t)(sizeof(runs[0].pairs) / sizeof(runs[0].pairs[0]));
+    for (unsigned i = 0; i < logs; i++) {
+        runs[i] = (struct run){.next_key = find->key, .wanted = share < room ? share : room};
+        DM_TRY(run_fill(ctx, &server->sls[i], &runs[i]));
+    }
+    *count = 0;
+    struct run *run;
+    while (*count < find->count && (run = lowest(runs, logs))) {
+        pairs[(*count)++] = run->pairs[run->at++];
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, logs);
+        if (run->at == run->count && !run->is_over && *count < find->count) {
+            DM_TRY(run_fill(ctx, &server->sls[run - runs], run));
+        }
+    }
+    return 0;
+}
+
+int hs_sls_scan(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_find find;
+    if (req_len < sizeof(find) || *resp_len < DM_CALL_MAX) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&find, req, sizeof(find));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    find.count = find.count < HS_PAIRS_MAX ? find.count : HS_PAIRS_MAX;
+    for (unsigned i = 0; i < server->geometry.logs; i++) {
+        DM_TRY(drain(ctx, server, &server->sls[i]));
+        dm_mutex_unlock(ctx, &server->sls[i].mutex);
+    }
+    uint64_t since_ns = dm_now(ctx);
+    struct hs_pair *pairs = (struct hs_pair *)(void *)((char *)resp + sizeof(struct hs_reply));
+    uint32_t count;
+    DM_TRY(collect(ctx, server, &find, pairs, &count));
+    reply_head(server, count, resp, resp_len);
+    uint64_t index_ns = dm_now(ctx) - since_ns;
+    memcpy((char *)resp + offsetof(struct hs_reply, index_ns), &index_ns, sizeof(index_ns));
+    return 0;
+}
+
+/* ---- for the hash table server's recovery, and for loading ------------------------------------------------------- */
+
+int hs_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_begin begin;
+    struct hs_begun begun;
+    if (req_len != sizeof(begin) || *resp_len < sizeof(begun)) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&begin, req, sizeof(begin));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    /* From here on entries of the table that failed are refused; what is logged is all there is. */
+    atomic_store(&server->tag, begin.tag);
+    memset(&begun, 0, sizeof(begun));
+    for (unsigned i = 0; i < server->geometry.logs; i++) {
+        struct hs_sls_log *log = &server->sls[i];
+        DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+        apply(ctx, server, log, UINT64_MAX);
+        begun.stamps[i] = log->stamp;
+        dm_mutex_unlock(ctx, &log->mutex);
+    }
+    memcpy(resp, &begun, sizeof(begun));
+    *resp_len = sizeof(begun);
+    return 0;
+}
+
+int hs_sls_list(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    struct hs_find find;
+    if (req_len < sizeof(find) || *resp_len < DM_CALL_MAX) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(&find, req, sizeof(find));
+    *resp_len = 0;
+    if (!hs_is_ready(server)) {
+        return HS_NOT_READY;
+    }
+    if (find.log >= server->geometry.logs) {
+        return DM_ERR_INVALID;
+    }
+    struct hs_sls_log *log = &server->sls[find.log];
+    struct hs_pair *pairs = (struct hs_pair *)(void *)((char *)resp + sizeof(struct hs_reply));
+    uint64_t steps = 0;
+    DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    apply(ctx, server, log, UINT64_MAX);
+    uint32_t count = hs_list_copy(ctx, &log->list, find.key, pairs, HS_PAIRS_MAX, &steps);
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
+    dm_mutex_unlock(ctx, &log->mutex);
+    return reply_head(server, count, resp, resp_len);
+}
+
+int hs_sls_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hs_server *server = arg;
+    (void)resp;
+    *resp_len = 0;
+    for (uint32_t at = 0; at + sizeof(struct hs_pair) <= req_len; at += (uint32_t)sizeof(struct hs_pair)) {
+        struct hs_pair pair;
+        memcpy(&pair, (const char *)req + at, sizeof(pair));
+        struct hs_list *list = &server->sls[hs_log_of(&server->geometry, hs_hash(pair.key))].list;
+        DM_TRY(hs_list_reserve(ctx, list, 1));
+        hs_list_append(ctx, list, pair.key, pair.item);
+    }
+    return 0;
+}

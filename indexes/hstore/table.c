@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hash table in a server's DRAM.
+ */
+#include "table.h"
+
+#include <string.h>
+
+enum {
+    SPARE_BUCKETS = 32,
+    PART_BYTES = 1 << 30, /* of one allocation */
+    CHAIN_MAX = 1 << 16,  /* buckets of a chain: what bounds every walk */
+};
+
+static dm_addr place(const struct hs_table *table, uint64_t offset) {
+    return dm_addr_make(table->node, DM_DRAM, offset);
+}
+
+static uint64_t word_get(struct dm_ctx *ctx, const struct hs_table *table, uint64_t offset) {
+    uint64_t word;
+    dm_cpu_read(ctx, place(table, offset), &word, sizeof(word));
+    return word;
+}
+
+static void word_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t offset, uint64_t word) {
+    dm_cpu_write(ctx, place(table, offset), &word, sizeof(word));
+}
+
+static uint64_t head_of(const struct hs_table *table, uint64_t hash) {
+    return table->base + hash % table->buckets * HS_BUCKET_STRIDE;
+}
+
+static uint64_t slot_at(uint64_t bucket, unsigned i) {
+    return bucket + i * sizeof(uint64_t);
+}
+static uint64_t hash_at(uint64_t bucket, unsigned i) {
+    return bucket + DM_LINE + i * sizeof(uint64_t);
+}
+static uint64_t link_at(uint64_t bucket) {
+    return slot_at(bucket, HS_SLOTS);
+}
+
+static uint64_t next_of(struct dm_ctx *ctx, const struct hs_table *table, uint64_t bucket) {
+    return hs_place_of(word_get(ctx, table, link_at(bucket)));
+}
+
+int hs_table_make(struct dm_ctx *ctx, struct hs_table *table, uint64_t buckets) {
+    uint64_t bytes = buckets * HS_BUCKET_STRIDE;
+    dm_addr addr;
+    if (bytes > PART_BYTES) {
+        return DM_ERR_NO_MEMORY;
+    }
+    DM_TRY(dm_alloc(ctx, table->node, (uint32_t)bytes, DM_LINE, DM_MEM_INNER, &addr));
+    table->base = dm_addr_offset(addr);
+    table->buckets = buckets;
+    table->tag = 0;
+    return 0;
+}
+
+void hs_table_clear(struct dm_ctx *ctx, struct hs_table *table) {
+    static const char zero[HS_BUCKET_STRIDE];
+    for (uint64_t i = 0; i < table->buckets; i++) {
+        dm_cpu_write(ctx, place(table, table->base + i * HS_BUCKET_STRIDE), zero, sizeof(zero));
+    }
+}
+
+struct hs_found hs_table_find(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash) {
+    struct hs_found found = {0};
+    for (uint64_t bucket = head_of(table, hash); bucket && found.buckets < CHAIN_MAX;
+         bucket = next_of(ctx, table, bucket)) {
+        found.buckets++;
+        for (unsigned i = 0; i < HS_SLOTS; i++) {
+            uint64_t slot = word_get(ctx, table, slot_at(bucket, i));
+            if (slot && word_get(ctx, table, hash_at(bucket, i)) == hash) {
+                found.slot_at = slot_at(bucket, i);
+                found.item = slot & HS_ADDR_MASK;
+                return found;
+            }
+        }
+    }
+    return found;
+}
+
+/* A bucket behind the last one of a chain. Its link is written before it can be reached. */
+static int chain(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t last) {
+    if (spare->left == 0) {
+        dm_addr addr;
+        DM_TRY(dm_alloc(ctx, table->node, SPARE_BUCKETS * HS_BUCKET_STRIDE, DM_LINE, DM_MEM_INNER, &addr));
+        *spare = (struct hs_spare){dm_addr_offset(addr), SPARE_BUCKETS};
+    }
+    uint64_t tag = (uint64_t)table->tag << 48;
+    word_set(ctx, table, link_at(spare->at), tag);
+    word_set(ctx, table, link_at(last), tag | spare->at >> 6);
+    spare->at += HS_BUCKET_STRIDE;
+    spare->left--;
+    return 0;
+}
+
+int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t room,
+                     uint32_t *chained) {
+    uint32_t empty = 0;
+    *chained = 0;
+    for (uint64_t bucket = head_of(table, hash);;) {
+        for (unsigned i = 0; i < HS_SLOTS; i++) {
+            empty += word_get(ctx, table, slot_at(bucket, i)) == 0;
+        }
+        if (empty >= room) {
+            return 0;
+        }
+        uint64_t next = next_of(ctx, table, bucket);
+        if (!next) {
+            DM_TRY(chain(ctx, table, spare, bucket));
+            ++*chained;
+            next = next_of(ctx, table, bucket);
+        }
+        bucket = next;
+    }
+}
+
+static bool slot_swap(struct dm_ctx *ctx, const struct hs_table *table, uint64_t at, uint64_t slot) {
+    uint64_t before = word_get(ctx, table, at);
+    return dm_cpu_cas(ctx, place(table, at), before, slot) == before;
+}
+
+bool hs_table_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash, uint64_t item, uint32_t item_bytes) {
+    uint64_t slot = item ? hs_slot_make(hash, item_bytes, item) : 0;
+    struct hs_found found = hs_table_find(ctx, table, hash);
+    if (found.slot_at || !item) {
+        return found.slot_at ? slot_swap(ctx, table, found.slot_at, slot) : true;
+    }
+    unsigned buckets = 0;
+    for (uint64_t bucket = head_of(table, hash); bucket && buckets < CHAIN_MAX; bucket = next_of(ctx, table, bucket)) {
+        buckets++;
+        for (unsigned i = 0; i < HS_SLOTS; i++) {
+            if (word_get(ctx, table, slot_at(bucket, i)) == 0) {
+                word_set(ctx, table, hash_at(bucket, i), hash);
+                return slot_swap(ctx, table, slot_at(bucket, i), slot);
+            }
+        }
+    }
+    return false;
+}
+
+void hs_table_publish(struct dm_ctx *ctx, struct hs_table *table, uint32_t tag) {
+    table->tag = tag;
+    for (uint64_t i = 0; i < table->buckets; i++) {
+        uint64_t bucket = table->base + i * HS_BUCKET_STRIDE;
+        for (unsigned length = 0; bucket && length < CHAIN_MAX; length++) {
+            uint64_t next = next_of(ctx, table, bucket);
+            word_set(ctx, table, link_at(bucket), (uint64_t)tag << 48 | next >> 6);
+            bucket = next;
+        }
+    }
+    word_set(ctx, table, HS_TABLE_OFFSET, (uint64_t)tag << 48 | table->base >> 6);
+}
+
+uint32_t hs_table_items(struct dm_ctx *ctx, const struct hs_table *table, uint64_t *first, uint64_t *items,
+                        uint32_t capacity) {
+    uint32_t count = 0;
+    for (; *first < table->buckets; ++*first) {
+        uint32_t before = count;
+        unsigned length = 0;
+        for (uint64_t bucket = table->base + *first * HS_BUCKET_STRIDE; bucket && length < CHAIN_MAX;
+             bucket = next_of(ctx, table, bucket)) {
+            length++;
+            for (unsigned i = 0; i < HS_SLOTS; i++) {
+                uint64_t slot = word_get(ctx, table, slot_at(bucket, i));
+                if (slot && count == capacity) {
+                    return before; /* the whole chain next time */
+                }
+                if (slot) {
+                    items[count++] = slot & HS_ADDR_MASK;
+                }
+            }
+        }
+    }
+    return count;
+}

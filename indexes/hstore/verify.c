@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Self-check: the skip list of each shard is in order and in its partitions, the hash table points to the same items,
+ * and each item is whole, has its key, and is in force as the pool alone would tell it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hstore.h"
+
+struct walk {
+    struct hstore_cn *cn;
+    struct dm_ctx *ctx;
+    struct ix_report *report;
+    unsigned shard;
+    char *message;    /* DM_CALL_MAX */
+    char *item;       /* device memory */
+    uint64_t *listed; /* items by the skip list */
+    uint64_t *tabled; /* items by the hash table */
+    size_t listed_count, listed_room, tabled_count, tabled_room;
+};
+
+static void problem(struct walk *walk, const char *what, uint64_t key) {
+    struct ix_report *report = walk->report;
+    if (report->broken++ == 0) {
+        snprintf(report->first_problem, sizeof(report->first_problem), "shard %u: %s (key %" PRIu64 ")", walk->shard,
+                 what, key);
+    }
+}
+
+static int keep(uint64_t **items, size_t *count, size_t *room, uint64_t item) {
+    if (*count == *room) {
+        size_t wanted = *room ? *room * 2 : 1024;
+        uint64_t *grown = realloc(*items, wanted * sizeof(*grown));
+        if (!grown) {
+            return DM_ERR_NO_MEMORY;
+        }
+        *items = grown;
+        *room = wanted;
+    }
+    (*items)[(*count)++] = item;
+    return 0;
+}
+
+/* A server that recovers is waited for. */
+static int call(struct walk *walk, unsigned node, unsigned method, const void *req, uint32_t req_len,
+                struct hs_reply *reply) {
+    for (uint32_t attempts = 0;;) {
+        uint32_t len = DM_CALL_MAX;
+        int rc = dm_call(walk->ctx, node, method, req, req_len, walk->message, &len);
+        if (rc == 0) {
+            memcpy(reply, walk->message, sizeof(*reply));
+            return 0;
+        }
+        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+            return rc < 0 ? rc : DM_ERR_CORRUPT;
+        }
+        DM_TRY(dm_retry(walk->ctx, DM_RETRY_STALE, &attempts));
+        DM_TRY(dm_sleep(walk->ctx, walk->cn->geometry.probe_ns));
+    }
+}
+
+static int item_check(struct walk *walk, const struct hs_pair *pair) {
+    const struct hs_geometry *geometry = &walk->cn->geometry;
+    dm_addr addr = hs_unpack(pair->item);
+    if (dm_addr_node(addr) >= walk->cn->shape->topology->mns || !dm_addr_valid(walk->ctx, addr, geometry->item_bytes)) {
+        problem(walk, "an item's address is none of the pool", pair->key);
+        return 0;
+    }
+    DM_TRY(dm_read(walk->ctx, addr, walk->item, geometry->item_bytes));
+    const struct hs_item *item = (const struct hs_item *)(const void *)walk->item;
+    if (!hs_item_whole(walk->item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
+        problem(walk, "an item is not whole", pair->key);
+    } else if (!hs_item_has(walk->item, geometry->key_bytes, pair->key)) {
+        problem(walk, "an item has another key", pair->key);
+    } else if (item->state < HS_STAMP_LOADED) {
+        problem(walk, "an item that the indexes have is not in force in the pool", pair->key);
+    }
+    return 0;
+}
+
+static int partition_walk(struct walk *walk, unsigned log) {
+    const struct hs_geometry *geometry = &walk->cn->geometry;
+    struct hs_find find = {.log = log};
+    struct hs_reply reply;
+    uint64_t last = 0;
+    bool is_first = true;
+    do {
+        DM_TRY(call(walk, hs_sls_node(walk->cn->shape->topology, walk->shard), HS_METHOD_LIST, &find, sizeof(find),
+                    &reply));
+        for (uint32_t i = 0; i < reply.count; i++) {
+            struct hs_pair pair;
+            memcpy(&pair, walk->message + sizeof(reply) + i * sizeof(pair), sizeof(pair));
+            uint64_t hash = hs_hash(pair.key);
+            if (!is_first && pair.key <= last) {
+                problem(walk, "the skip list is out of order", pair.key);
+            }
+            if (hs_shard_of(geometry, hash) != walk->shard || hs_log_of(geometry, hash) != log) {
+                problem(walk, "a key is in the wrong partition", pair.key);
+            }
+            DM_TRY(item_check(walk, &pair));
+            DM_TRY(keep(&walk->listed, &walk->listed_count, &walk->listed_room, pair.item));
+            is_first = false;
+            last = pair.key;
+        }
+        find.key = last + 1;
+    } while (reply.count == HS_PAIRS_MAX && last < IX_KEY_MAX);
+    return 0;
+}
+
+static int table_walk(struct walk *walk) {
+    struct hs_range range = {0};
+    while (range.first < walk->cn->geometry.buckets) {
+        struct hs_reply reply;
+        DM_TRY(call(walk, hs_hts_node(walk->cn->shape->topology, walk->shard), HS_METHOD_TABLE, &range, sizeof(range),
+                    &reply));
+        for (uint32_t i = 0; i < reply.count; i++) {
+            uint64_t item;
+            memcpy(&item, walk->message + sizeof(reply) + i * sizeof(item), sizeof(item));
+            DM_TRY(keep(&walk->tabled, &walk->tabled_count, &walk->tabled_room, item));
+        }
+        if (reply.item <= range.first) {
+            problem(walk, "a chain of the hash table does not end", reply.item);
+            return 0;
+        }
+        range.first = reply.item;
+    }
+    return 0;
+}
+
+static int by_number(const void *a, const void *b) {
+    uint64_t left, right;
+    memcpy(&left, a, sizeof(left));
+    memcpy(&right, b, sizeof(right));
+    return left < right ? -1 : left > right;
+}
+
+static void compare(struct walk *walk) {
+    if (walk->listed_count > 0) {
+        qsort(walk->listed, walk->listed_count, sizeof(*walk->listed), by_number);
+    }
+    if (walk->tabled_count > 0) {
+        qsort(walk->tabled, walk->tabled_count, sizeof(*walk->tabled), by_number);
+    }
+    size_t in_table = 0;
+    for (size_t i = 0; i < walk->listed_count; i++) {
+        while (in_table < walk->tabled_count && walk->tabled[in_table] < walk->listed[i]) {
+            problem(walk, "the hash table has an item that the skip list has not", walk->tabled[in_table++]);
+        }
+        if (in_table < walk->tabled_count && walk->tabled[in_table] == walk->listed[i]) {
+            in_table++;
+        } else {
+            problem(walk, "the skip list has an item that the hash table has not", walk->listed[i]);
+        }
+    }
+    for (; in_table < walk->tabled_count; in_table++) {
+        problem(walk, "the hash table has an item that the skip list has not", walk->tabled[in_table]);
+    }
+}
+
+static int shard_walk(struct walk *walk) {
+    walk->listed_count = walk->tabled_count = 0;
+    for (unsigned log = 0; log < walk->cn->geometry.logs; log++) {
+        DM_TRY(partition_walk(walk, log));
+    }
+    DM_TRY(table_walk(walk));
+    /* A client that stopped for good may have left a batch half-way: in the skip list, and soon in the hash table. */
+    if (!walk->report->interrupted) {
+        compare(walk);
+    }
+    walk->report->keys += walk->tabled_count;
+    return 0;
+}
+
+int hstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
+    struct hstore_cn *cn = handle;
+    struct walk walk = {.cn = cn, .ctx = ctx, .report = report};
+    bool interrupted = report->interrupted;
+    *report = (struct ix_report){.interrupted = interrupted};
+    walk.message = malloc(DM_CALL_MAX);
+    walk.item = dm_local_alloc(ctx, cn->geometry.item_bytes);
+    int rc = walk.message && walk.item ? 0 : DM_ERR_NO_MEMORY;
+    for (; walk.shard < cn->geometry.shards && rc == 0; walk.shard++) {
+        rc = shard_walk(&walk);
+    }
+    report->leaves = cn->geometry.buckets * cn->geometry.shards;
+    report->leaf_fill = (double)report->keys / (double)(report->leaves * HS_SLOTS);
+    free(walk.message);
+    free(walk.listed);
+    free(walk.tabled);
+    return rc < 0 ? dm_fail(err, rc, "hstore: cannot walk the indexes: %s", dm_code_text(rc)) : 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes: the item goes to the memory pool, then a call to the hash table server changes the indexes (paper, 4.2). An
+ * attempt without an answer is cleared up before the write is done again, so that it happens once.
+ */
+#include <string.h>
+
+#include "hstore.h"
+
+struct attempt {
+    struct hstore_client *client;
+    struct hs_write write;
+    unsigned hts;
+    struct hs_view *view;
+    uint64_t lost_ns; /* when the last call without an answer was given up */
+    struct hs_reply reply;
+};
+
+static int item_write(struct hstore_client *client, uint64_t key, const void *value, uint64_t *item) {
+    const struct hs_geometry *geometry = &client->cn->geometry;
+    bool is_reused;
+    DM_TRY(hs_supply_take(client->ctx, &client->supply, item, &is_reused));
+    client->counts[HSTORE_ITEM_REUSED] += is_reused;
+    struct hs_item *head = (struct hs_item *)(void *)client->item;
+    head->client = client->id;
+    head->seq = client->seq;
+    hs_item_make(client->item, geometry->key_bytes, geometry->value_bytes, *item, key, value);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, geometry->item_bytes / DM_LINE);
+    return dm_write(client->ctx, hs_unpack(*item), client->item, geometry->item_bytes);
+}
+
+static int call(struct attempt *attempt) {
+    struct hstore_client *client = attempt->client;
+    char request[sizeof(struct hs_write) + HSTORE_KEY_MAX] = {0};
+    uint32_t len = sizeof(attempt->reply), key_bytes = client->cn->geometry.key_bytes;
+    memcpy(request, &attempt->write, sizeof(attempt->write));
+    dm_phase(client->ctx, DM_PHASE_CALL);
+    int rc = dm_call(client->ctx, attempt->hts, HS_METHOD_WRITE, request,
+                     (uint32_t)sizeof(attempt->write) + key_bytes - 8, &attempt->reply, &len);
+    dm_phase(client->ctx, DM_PHASE_OTHER);
+    if (rc >= 0 && rc != HS_NOT_READY) {
+        hs_reply_take(client, &attempt->reply);
+        if (attempt->reply.gift) {
+            client->counts[HSTORE_ORPHAN_RECLAIMED]++;
+            DM_TRY(hs_supply_retire(client->ctx, &client->supply, attempt->reply.gift));
+        }
+    }
+    return rc;
+}
+
+/* The server that may have done the write is gone; its successor knows no more. The item does: its state says whether
+ * the entry was logged, which is decided for good by now. Returns 0 if the write has happened, DM_NOT_FOUND if it never
+ * will. */
+static int clear_up(struct attempt *attempt) {
+    struct hstore_client *client = attempt->client;
+    if (attempt->write.kind == HS_REMOVE) {
+        return DM_ERR_PEER;
+    }
+    uint64_t grace_ns = client->cn->geometry.grace_ns, since_ns = dm_now(client->ctx) - attempt->lost_ns;
+    if (since_ns < grace_ns) {
+        DM_TRY(dm_sleep(client->ctx, grace_ns - since_ns)); /* what was posted before the failure has landed then */
+    }
+    DM_TRY(dm_read(client->ctx, hs_unpack(attempt->write.item), client->item, DM_LINE));
+    const struct hs_item *head = (const struct hs_item *)(const void *)client->item;
+    bool is_ours = head->client == attempt->write.client && head->seq == attempt->write.seq;
+    if (is_ours && head->state == HS_PENDING) {
+        client->counts[HSTORE_DOUBT_REDONE]++;
+        return DM_NOT_FOUND;
+    }
+    client->counts[HSTORE_DOUBT_APPLIED]++;
+    return 0;
+}
+
+/* Until there is an answer. */
+static int write_call(struct attempt *attempt) {
+    struct hstore_client *client = attempt->client;
+    attempt->write.tag = (uint16_t)hs_tag_of(atomic_load(&attempt->view->table));
+    for (uint32_t attempts = 0;;) {
+        int rc = call(attempt);
+        if (rc == HS_UNKNOWN) {
+            rc = clear_up(attempt);
+            if (rc != DM_NOT_FOUND) {
+                attempt->reply.item = 0;
+                return rc;
+            }
+            attempt->write.again = 0;
+            DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, &attempts));
+            continue;
+        }
+        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+            return rc;
+        }
+        if (rc == DM_ERR_PEER) {
+            attempt->write.again = 1;
+            attempt->lost_ns = dm_now(client->ctx);
+        }
+        DM_TRY(hs_failure_wait(client, &attempts));
+    }
+}
+
+/* The item of a write that changed nothing was never to be found. */
+static bool is_item_free(int rc) {
+    return rc == DM_EXISTS || rc == DM_NOT_FOUND || rc == DM_ERR_NO_MEMORY;
+}
+
+static int write_do(struct hstore_client *client, enum hs_kind kind, uint64_t key, const void *value) {
+    unsigned shard = hs_shard_of(&client->cn->geometry, hs_hash(key));
+    struct attempt attempt = {.client = client,
+                              .hts = hs_hts_node(client->cn->shape->topology, shard),
+                              .view = &client->cn->views[shard],
+                              .write = {.key = key, .client = client->id, .seq = ++client->seq, .kind = (uint8_t)kind}};
+    if (kind != HS_REMOVE) {
+        dm_phase(client->ctx, DM_PHASE_VALUE);
+        int rc = item_write(client, key, value, &attempt.write.item);
+        dm_phase(client->ctx, DM_PHASE_OTHER);
+        DM_TRY(rc);
+    }
+    int rc = write_call(&attempt);
+    if (is_item_free(rc) && attempt.write.item) {
+        client->supply.spare = attempt.write.item;
+    } else if (rc == 0 && attempt.reply.item) {
+        DM_TRY(hs_supply_retire(client->ctx, &client->supply, attempt.reply.item));
+    }
+    return rc;
+}
+
+int hstore_insert(void *client, uint64_t key, const void *value) {
+    return write_do(client, HS_INSERT, key, value);
+}
+
+int hstore_update(void *client, uint64_t key, const void *value) {
+    return write_do(client, HS_UPDATE, key, value);
+}
+
+int hstore_remove(void *client, uint64_t key) {
+    return write_do(client, HS_REMOVE, key, NULL);
+}
