@@ -9,7 +9,7 @@
 #define DM_CHECK_WORLD_H
 
 #include "indexes/index.h"
-#include "indexes/shared/rdwc.h"
+#include "indexes/rdwc.h"
 #include "transport/fabric.h"
 #include "workloads/workload.h"
 

@@ -20,7 +20,7 @@ struct hx_op_stats {
     uint64_t count;
     uint64_t outcomes[HX_OUTCOMES];
     uint64_t entries; /* pairs that scans returned */
-    uint64_t shared;  /* answered by another client's operation, see indexes/shared/rdwc.h */
+    uint64_t shared;  /* answered by another client's operation, see indexes/rdwc.h */
     struct dm_account account;
     struct dm_hist latency_ns; /* of an open loop: from when it was due */
     struct dm_hist service_ns; /* of an open loop: from when it began */

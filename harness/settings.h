@@ -9,7 +9,7 @@
 #include "common/opt.h"
 #include "harness/config.h"
 #include "indexes/index.h"
-#include "indexes/shared/rdwc.h"
+#include "indexes/rdwc.h"
 #include "transport/fabric.h"
 #include "workloads/workload.h"
 

@@ -156,8 +156,8 @@ void dm_resources_reset(struct dm_fabric *fabric);
 /* Copies up to capacity resources; returns how many there are. 0 for real-time transports. */
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
 
-/* What a result has to say of the fabric beside its settings: which device, what stands in for what. Both strings belong
- * to the fabric. Copies up to capacity notes; returns how many there are, DM_NOTES_MAX at most. */
+/* What a result has to say of the fabric beside its settings: which device, what stands in for what. Both strings
+ * belong to the fabric. Copies up to capacity notes; returns how many there are, DM_NOTES_MAX at most. */
 enum { DM_NOTES_MAX = 8 };
 struct dm_note {
     const char *name, *value;

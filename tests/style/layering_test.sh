@@ -11,6 +11,7 @@ allowed() {
     common/*) echo '^common/' ;;
     transport/*) echo '^(common|transport)/' ;;
     workloads/*) echo '^(common|workloads)/' ;;
+    indexes/rdwc.*) echo '^(common/|transport/dm\.h$|indexes/(index|rdwc)\.h$)' ;;
     indexes/registry.c) echo '^indexes/(index\.h|indexes\.def)$' ;;
     indexes/index.h) echo '^(common/|transport/dm\.h$)' ;;
     indexes/shared/*) echo '^(common/|transport/dm\.h$|indexes/index\.h$|indexes/shared/)' ;;
@@ -19,8 +20,8 @@ allowed() {
         echo "^(common/|transport/dm\\.h\$|indexes/index\\.h\$|indexes/shared/|$own/)"
         ;;
     harness/validate_cpu.c) echo '^(common|transport|harness)/|^indexes/(index\.h|shared/)' ;; # measures that very code
-    harness/*) echo '^(common|transport|workloads|harness|check)/|^indexes/index\.h$' ;;
-    check/*) echo '^(common|transport|workloads|check)/|^indexes/index\.h$' ;;
+    harness/*) echo '^(common|transport|workloads|harness|check)/|^indexes/(index|rdwc)\.h$' ;;
+    check/*) echo '^(common|transport|workloads|check)/|^indexes/(index|rdwc)\.h$' ;;
     *) echo '.' ;;
     esac
 }

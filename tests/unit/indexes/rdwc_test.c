@@ -3,7 +3,7 @@
  * Read delegation and write combining around an index of one word a key that takes its time: what is shared, with whom,
  * and that nobody is given what is older than its question.
  */
-#include "indexes/shared/rdwc.h"
+#include "indexes/rdwc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  * All that members of a round share lies in the table, never in a client: when a run is stopped, clients end in any
  * order, with the rounds they were in left as they are.
  */
-#include "indexes/shared/rdwc.h"
+#include "indexes/rdwc.h"
 
 #include <stdlib.h>
 #include <string.h>
