@@ -46,7 +46,7 @@ struct rdwc_client {
     char *value; /* that this client writes for its round */
 };
 
-/* ---- places ----------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 /* Enters the key's place: 0 with its mutex held, DM_EXISTS when another key has it, or a failure. */
 static int place_enter(struct rdwc_client *client, uint64_t key, struct place **out) {
@@ -72,8 +72,7 @@ static int place_leave(struct rdwc_client *client, struct place *place, int outc
     return outcome;
 }
 
-/* ---- rounds; all with the place's mutex held ----------------------------------------------------------------------
- */
+/* ---- rounds; all with the place's mutex held --------------------------------------------------------------------- */
 
 enum role { ROLE_LEADER = 0, ROLE_MEMBER = 1 };
 
@@ -114,8 +113,7 @@ static void outcome_taken(struct rdwc_client *client, struct place *place, struc
     }
 }
 
-/* ---- the operations -----------------------------------------------------------------------------------------------
- */
+/* ---- the operations ---------------------------------------------------------------------------------------------- */
 
 static int get_lead(struct rdwc_client *client, struct place *place, uint64_t key, void *value) {
     struct side *side = &place->gets;
@@ -208,8 +206,7 @@ static const uint64_t *rdwc_count(const void *handle) {
     return client->index.ops->count(client->index.handle);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 struct ix_rdwc *ix_rdwc_open(const struct ix_ops *index, const struct ix_rdwc_config *config) {
     struct ix_rdwc *rdwc = calloc(1, sizeof(*rdwc));

@@ -15,6 +15,7 @@ enum {
 static const char *const validations[] = {"siblings", "fences", "none", NULL};
 static const char *const vacancies[] = {"piggyback", "read", "none", NULL};
 static const char *const unlocks[] = {"behind", "before", NULL};
+static const char *const value_places[] = {"inline", "indirect", "unchecked", NULL};
 
 #define ROW(member, opt_type, ...)                                                                                     \
     { .name = #member, .type = opt_type, .offset = offsetof(struct chime_params, member), __VA_ARGS__ }
@@ -44,6 +45,10 @@ static const struct dm_opt params_table[] = {
         .help = "A leaf that deletes have emptied takes over its right neighbour."),
     ROW(local_locks, DM_OPT_BOOL, .initial = "on",
         .help = "Clients of a compute node queue locally before one of them tries a leaf's lock."),
+    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = value_places,
+        .help =
+            "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not "
+            "check whether the block is still the one."),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",
         .help = "Levels of inner nodes that may be cached, counted from the root."),
     DM_OPT_END,
@@ -63,8 +68,10 @@ enum {
 #undef X
 };
 
-static struct chime_layout layout_for(const struct chime_params *params, uint32_t value_bytes) {
-    return chime_layout_make((uint32_t)params->span, (uint32_t)params->neighbourhood, value_bytes, params->replicate,
+/* Of leaves as they are for these values. */
+static struct chime_layout layout_for(const struct chime_params *params, const struct ix_shape *shape) {
+    uint32_t stored = params->values == CHIME_VALUES_INLINE ? shape->value_bytes : (uint32_t)sizeof(uint64_t);
+    return chime_layout_make((uint32_t)params->span, (uint32_t)params->neighbourhood, stored, params->replicate,
                              params->validation == CHIME_VALIDATE_FENCES);
 }
 
@@ -94,10 +101,12 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "chime: a neighbourhood of %llu does not fit span %llu",
                        (unsigned long long)params->neighbourhood, (unsigned long long)params->span);
     }
-    if (shape->value_bytes < 1 || shape->value_bytes > 1024) {
-        return dm_fail(err, DM_ERR_INVALID, "chime: values of %u bytes: 1 to 1024 are possible", shape->value_bytes);
+    uint32_t value_max = params->values == CHIME_VALUES_INLINE ? 1024 : IX_INDIRECT_VALUE_MAX;
+    if (shape->value_bytes < 1 || shape->value_bytes > value_max) {
+        return dm_fail(err, DM_ERR_INVALID, "chime: values of %u bytes: 1 to %u are possible%s", shape->value_bytes,
+                       value_max, params->values == CHIME_VALUES_INLINE ? ", larger ones with values=indirect" : "");
     }
-    struct chime_layout layout = layout_for(params, shape->value_bytes);
+    struct chime_layout layout = layout_for(params, shape);
     if (layout.wire_bytes > LEAF_BYTES_MAX) {
         uint32_t room = ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes;
         return dm_fail(
@@ -110,8 +119,9 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "chime: hotspot_bytes %llu is more than the whole cache of %llu bytes",
                        (unsigned long long)params->hotspot_bytes, (unsigned long long)shape->cache_bytes);
     }
-    if (shape->topology->mns < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "chime: needs a memory node");
+    if (shape->topology->mns < 1 || shape->topology->mns > IX_INDIRECT_MNS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "chime: %u memory nodes: 1 to %d are possible", shape->topology->mns,
+                       IX_INDIRECT_MNS_MAX);
     }
     return 0;
 }
@@ -120,7 +130,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
  * ready. */
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct chime_params *params = values;
-    struct chime_layout layout = layout_for(params, shape->value_bytes);
+    struct chime_layout layout = layout_for(params, shape);
     struct ix_inner_layout inner = inner_for(params);
     double most = layout.hood < 4 ? 0.3 : layout.hood < 8 ? 0.6 : 0.8;
     double fill = (params->fill < most ? params->fill : most) / 2;
@@ -129,13 +139,16 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double leaves = (double)keys / leaf_keys + 2;
     double inners = leaves / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double bytes = leaves * layout.alloc_bytes + inners * inner_alloc_bytes(&inner);
+    if (params->values != CHIME_VALUES_INLINE) {
+        bytes += ix_indirect_memory(shape->value_bytes, keys, shape->topology);
+    }
     return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + layout.alloc_bytes;
 }
 
 /* ---- remote memory ---------------------------------------------------------------------------------------------- */
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
-    struct chime_layout layout = layout_for(values, shape->value_bytes);
+    struct chime_layout layout = layout_for(values, shape);
     uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
     char *wire = dm_local_alloc(ctx, layout.wire_bytes);
     char *image = calloc(1, layout.wire_bytes);
@@ -204,13 +217,14 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
     }
     cn->params = params;
     cn->shape = shape;
-    cn->layout = layout_for(params, shape->value_bytes);
+    cn->layout = layout_for(params, shape);
     cn->tree.inner = inner_for(params);
     cn->tree.alloc_bytes = inner_alloc_bytes(&cn->tree.inner);
     cn->tree.cache_levels = params->cache_levels;
     cn->tree.combine = true;
     uint32_t batch = SCAN_BATCH_BYTES / cn->layout.wire_bytes;
     cn->scan_batch = batch < 2 ? 2 : batch > CHIME_SCAN_BATCH_MAX ? CHIME_SCAN_BATCH_MAX : batch;
+    cn->scan_words = (cn->scan_batch + 1) * cn->layout.span;
     int rc = cn_open_parts(ctx, cn);
     if (rc < 0) {
         close_cn(cn);
@@ -231,9 +245,23 @@ static void detach(void *handle) {
     struct chime_client *client = handle;
     if (client) {
         ix_tree_release(&client->tree);
+        ix_indirect_close(client->indirect);
+        free(client->found);
         free(client->tree.image);
         free(client);
     }
+}
+
+/* What indirect values need. */
+static int values_open(struct chime_client *client) {
+    const struct chime_cn *cn = client->cn;
+    if (cn->params->values == CHIME_VALUES_INLINE) {
+        return 0;
+    }
+    client->found = calloc(cn->scan_words, sizeof(*client->found));
+    int rc = ix_indirect_open(client->ctx, cn->shape->value_bytes, cn->params->values == CHIME_VALUES_INDIRECT,
+                              &client->indirect);
+    return client->found ? rc : DM_ERR_NO_MEMORY;
 }
 
 static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
@@ -270,6 +298,11 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
     client->right = (struct chime_copy){.wire = wires + 2 * node + leaf, .image = images + 2 * node + leaf};
     client->batch = wires + 2 * node + 2 * leaf;
     client->order = (uint16_t *)(void *)(images + 2 * node + 2 * leaf);
+    int rc = values_open(client);
+    if (rc < 0) {
+        detach(client);
+        return dm_fail(err, rc, "chime: out of memory for a client of compute node %u", dm_node(ctx));
+    }
     *out = client;
     return 0;
 }
@@ -283,6 +316,7 @@ static const struct ix_wrong wrong_values[] = {
     {"bitmap_check", "off", 4000, "a reader that sees half of a hop misses the key that moved"},
     {"unlock", "before", 200, "the next writer reads entries that are still being written, and writes them back"},
     {"validation", "none", 200, "a reader with an old parent misses keys that a split has moved"},
+    {"values", "unchecked", 400, "a block that has been used again is taken for what it was"},
     {.param = NULL},
 };
 

@@ -13,6 +13,7 @@
 
 #include "hotspot.h"
 #include "indexes/index.h"
+#include "indexes/shared/indirect.h"
 #include "indexes/shared/tree.h"
 #include "leaf.h"
 
@@ -21,12 +22,13 @@
 enum { CHIME_VALIDATE_SIBLINGS, CHIME_VALIDATE_FENCES, CHIME_VALIDATE_NONE };
 enum { CHIME_VACANCY_PIGGYBACK, CHIME_VACANCY_READ, CHIME_VACANCY_NONE };
 enum { CHIME_UNLOCK_BEHIND, CHIME_UNLOCK_BEFORE };
+enum { CHIME_VALUES_INLINE, CHIME_VALUES_INDIRECT, CHIME_VALUES_UNCHECKED };
 
 struct chime_params {
     uint64_t span, neighbourhood, hotspot_bytes;
     double hotspot_share, fill;
     bool speculative, replicate, bitmap_check, merge, local_locks;
-    unsigned validation, vacancy, unlock;
+    unsigned validation, vacancy, unlock, values;
     uint64_t cache_levels;
 };
 
@@ -45,6 +47,7 @@ struct chime_params {
     X(HOTSPOT_HIT, "hotspot_hit", 0)     /* a speculative read found the key */                                        \
     X(HOTSPOT_WRONG, "hotspot_wrong", 0) /* it did not */                                                              \
     X(HOTSPOT_MISS, "hotspot_miss", 0)   /* nothing to speculate on */                                                 \
+    X(BLOCK_GONE, "block_gone", 1)       /* a value's block had been used again before it was read */                  \
     X(SCAN_GAP, "scan_gap", 0)           /* a scan met a leaf that its parent did not know */
 enum chime_counter {
 #define X(name, text, rare) CHIME_##name,
@@ -68,6 +71,7 @@ struct chime_cn {
     struct chime_hotspot *hotspot; /* NULL: none */
     struct dm_mutex *gates;        /* CHIME_GATES of them: where clients queue for leaf locks; NULL: they do not */
     unsigned scan_batch;
+    unsigned scan_words; /* pairs whose values a scan may have yet to read */
 };
 
 /* A lock that is held. */
@@ -92,6 +96,8 @@ struct chime_client {
     struct chime_lock leaf_lock, right_lock, inner_lock;
     struct chime_copy leaf, right; /* the leaf in hand; a split's or a merge's right one */
     char *batch;                   /* device memory: scan_batch leaves */
+    struct ix_indirect *indirect;  /* NULL: values are inline */
+    uint64_t *found;               /* with indirect values: scan_words of them, for what a scan has found */
     uint16_t *order;
     uint64_t counts[CHIME_COUNTER_COUNT];
 };
@@ -141,6 +147,9 @@ extern const struct ix_tree_hooks chime_hooks;
 
 /* ---- read.c, write.c -------------------------------------------------------------------------------------------- */
 
+/* Reads the value of a word that was found with key: 0; IX_TREE_AGAIN, counted as a retry; a failure. [waits] */
+int chime_fetch(struct chime_client *client, uint64_t key, uint64_t word, uint32_t *attempts, void *value);
+
 /* What the metadata of a leaf says about a key that its parent sends there. */
 enum chime_verdict { CHIME_COVERS, CHIME_RIGHT, CHIME_DEAD };
 enum chime_verdict chime_judge(struct chime_client *client, const struct chime_meta *meta, uint64_t key, dm_addr next);
@@ -155,8 +164,8 @@ int chime_remove(void *client, uint64_t key);
 
 /* ---- split.c, merge.c ------------------------------------------------------------------------------------------- */
 
-/* Splits the leaf, which is locked and loaded whole, and puts the key in; `filled` is what chime_place said. Releases
- * the lock. 0; IX_TREE_AGAIN if the key has still found no place; a failure. [waits] */
+/* Splits the leaf, which is locked and loaded whole, and puts the key in with what its entry is to hold; `filled` is
+ * what chime_place said. Releases the lock. 0; IX_TREE_AGAIN if the key has still found no place; a failure. [waits] */
 int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned filled);
 
 /* Lets the leaf that covers key take over its right neighbour, if that goes. 0 or a failure. [waits] */

@@ -24,6 +24,8 @@ struct loader {
     uint64_t first, count, done;
     struct ix_tree_built *level;
     uint64_t leaves, room;
+    char *value;
+    struct ix_indirect *indirect; /* NULL: values are inline */
 };
 
 static int leaves_flush(struct loader *loader) {
@@ -77,23 +79,29 @@ static int level_add(struct loader *loader, uint64_t low, dm_addr addr) {
     return 0;
 }
 
-/* Fills the empty leaf in ->image. */
-static void leaf_fill(struct loader *loader) {
+/* Fills the empty leaf in ->image, which will be on memory node `node`. */
+static int leaf_fill(struct loader *loader, unsigned node) {
     const struct chime_layout *layout = &loader->cn->layout;
     unsigned most = (unsigned)(loader->cn->params->fill * layout->span);
     most = most < 1 ? 1 : most;
-    char value[1024];
     uint64_t key;
+    uint64_t word;
     for (unsigned n = 0; n < most && key_next(loader, &key); n++) {
         struct chime_set unused = {{0}};
         unsigned largest = 0;
         unsigned filled;
-        loader->pairs->value(loader->pairs, key, value);
-        if (chime_place(layout, loader->image, key, value, layout->span, &unused, &largest, &filled) == CHIME_NONE) {
-            return;
+        loader->pairs->value(loader->pairs, key, loader->value);
+        int at = chime_place(layout, loader->image, key, loader->value, layout->span, &unused, &largest, &filled);
+        if (at == CHIME_NONE) {
+            return 0;
+        }
+        if (loader->indirect) {
+            DM_TRY(ix_indirect_load(loader->indirect, node, key, loader->value, &word));
+            chime_put_value(layout, loader->image, (unsigned)at, &word);
         }
         loader->done++;
     }
+    return 0;
 }
 
 static int leaves_build(struct loader *loader, dm_addr first) {
@@ -105,7 +113,7 @@ static int leaves_build(struct loader *loader, dm_addr first) {
         struct chime_meta meta = {.valid = true, .low = low, .high = UINT64_MAX};
         chime_leaf_init(layout, loader->image, &meta);
         uint64_t before = loader->done;
-        leaf_fill(loader);
+        DM_TRY(leaf_fill(loader, dm_addr_node(addr)));
         if (loader->done == before) {
             return DM_ERR_INVALID; /* the pairs ended before their count */
         }
@@ -123,7 +131,18 @@ static int leaves_build(struct loader *loader, dm_addr first) {
         addr = meta.sibling;
         low = meta.high;
     }
+    DM_TRY(loader->indirect ? ix_indirect_flush(loader->indirect) : 0);
     return leaves_flush(loader);
+}
+
+/* Room for a value, and what indirect ones need. */
+static int values_open(struct loader *loader) {
+    const struct chime_cn *cn = loader->cn;
+    uint32_t bytes = cn->shape->value_bytes;
+    loader->value = calloc(1, bytes > sizeof(uint64_t) ? bytes : sizeof(uint64_t));
+    int rc =
+        cn->params->values == CHIME_VALUES_INLINE ? 0 : ix_indirect_open(loader->ctx, bytes, true, &loader->indirect);
+    return loader->value ? rc : DM_ERR_NO_MEMORY;
 }
 
 int chime_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
@@ -136,8 +155,9 @@ int chime_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pai
     loader.words = dm_local_alloc(ctx, LOAD_BATCH * (uint32_t)sizeof(uint64_t));
     loader.image = calloc(1, cn->layout.wire_bytes);
     loader.keys = calloc(LOAD_KEYS, sizeof(uint64_t));
-    int rc = DM_ERR_NO_MEMORY;
-    if (loader.wires && loader.words && loader.image && loader.keys) {
+    int rc = values_open(&loader);
+    rc = loader.wires && loader.words && loader.image && loader.keys ? rc : DM_ERR_NO_MEMORY;
+    if (rc == 0) {
         uint64_t root = atomic_load_explicit(&cn->tree.root, memory_order_relaxed);
         rc = leaves_build(&loader, ix_tree_root_addr(root));
         rc = rc < 0 ? rc : ix_tree_build(&cn->tree, ctx, cn->params->fill, loader.level, loader.leaves);
@@ -145,6 +165,8 @@ int chime_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pai
     free(loader.image);
     free(loader.keys);
     free(loader.level);
+    free(loader.value);
+    ix_indirect_close(loader.indirect);
     return rc < 0 ? dm_fail(err, rc, "chime: loading %llu keys: %s", (unsigned long long)pairs->count,
                             rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
                   : 0;

@@ -16,6 +16,7 @@ struct scan {
     uint32_t attempts;
     uint64_t cursor; /* everything below is done */
     uint32_t wanted, found;
+    uint32_t whole; /* of those found: the rest have their words in client->found, their values not yet */
     uint64_t *keys;
     char *values;
     dm_addr next; /* the leaf behind the last one taken, or the first; null: ask the parents */
@@ -25,18 +26,29 @@ struct scan {
     uint64_t bound_key;
 };
 
+static void pair_take(struct scan *scan, const struct chime_copy *copy, unsigned at) {
+    struct chime_client *client = scan->client;
+    const struct chime_layout *layout = &client->cn->layout;
+    void *into = client->indirect ? (void *)&client->found[scan->found - scan->whole]
+                                  : scan->values + (size_t)scan->found * layout->value_bytes;
+    memcpy(into, chime_value(layout, copy->image, at), layout->value_bytes);
+    scan->keys[scan->found++] = chime_key(layout, copy->image, at);
+}
+
 /* Takes the pairs of the copy from the cursor on. */
 static void leaf_take(struct scan *scan, struct chime_copy *copy) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
     unsigned n = chime_sort(layout, copy->image, scan->cursor, client->order);
-    for (unsigned i = 0; i < n && scan->found < scan->wanted; i++, scan->found++) {
-        uint64_t key = chime_key(layout, copy->image, client->order[i]);
-        scan->keys[scan->found] = key;
-        memcpy(scan->values + (size_t)scan->found * layout->value_bytes,
-               chime_value(layout, copy->image, client->order[i]), layout->value_bytes);
-        scan->cursor = key + 1;
+    unsigned i = 0;
+    for (; i < n && scan->found < scan->wanted; i++) {
+        pair_take(scan, copy, client->order[i]);
+        scan->cursor = chime_key(layout, copy->image, client->order[i]) + 1;
+    }
+    if (i < n) {
+        scan->next = DM_NULL; /* should some of those found be gone, the rest of this leaf is next */
+        return;
     }
     scan->next = chime_copy_meta(client, copy).sibling;
     scan->end = dm_addr_is_null(scan->next);
@@ -92,6 +104,13 @@ static bool scan_done(const struct scan *scan) {
     return scan->end || scan->found == scan->wanted || scan->cursor == UINT64_MAX;
 }
 
+/* The same, or there is no room for the words of another leaf. */
+static bool scan_rests(const struct scan *scan) {
+    const struct chime_cn *cn = scan->client->cn;
+    bool is_full = scan->client->indirect && scan->found - scan->whole + cn->layout.span > cn->scan_words;
+    return is_full || scan_done(scan);
+}
+
 /* Leaves that the rest of the scan should take, by the fill that load gives. */
 static unsigned leaves_wanted(const struct scan *scan) {
     const struct chime_cn *cn = scan->client->cn;
@@ -143,7 +162,7 @@ static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
 
 /* True while the chain has a leaf to be read before `leaf`. */
 static bool before_leaf(const struct scan *scan, dm_addr leaf) {
-    return !scan_done(scan) && !dm_addr_is_null(scan->next) && !dm_addr_equal(scan->next, leaf);
+    return !scan_rests(scan) && !dm_addr_is_null(scan->next) && !dm_addr_equal(scan->next, leaf);
 }
 
 /* The parent in use did not know of a leaf: it is out of date. From a lone leaf that was the root, walking on would
@@ -183,13 +202,13 @@ static int chain_follow(struct scan *scan, dm_addr leaf, bool *there) {
             DM_TRY(leaf_step(scan));
         }
     }
-    *there = !scan_done(scan) && !dm_addr_is_null(scan->next);
+    *there = !scan_rests(scan) && !dm_addr_is_null(scan->next);
     return 0;
 }
 
 /* With validation=none, the known-wrong way: what the parent names is taken, whatever the chain says. */
 static int leaves_believe(struct scan *scan, const dm_addr *leaves, unsigned count) {
-    for (unsigned i = 0; i < count && !scan_done(scan); i++) {
+    for (unsigned i = 0; i < count && !scan_rests(scan); i++) {
         batch_take(scan->client, i);
         int rc = leaf_use(scan, &scan->client->leaf);
         DM_TRY(rc);
@@ -198,7 +217,9 @@ static int leaves_believe(struct scan *scan, const dm_addr *leaves, unsigned cou
             DM_TRY(leaf_step(scan));
         }
     }
-    bound_reach(scan);
+    if (!scan_rests(scan)) {
+        bound_reach(scan);
+    }
     return 0;
 }
 
@@ -242,6 +263,27 @@ static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count)
     return 0;
 }
 
+static int get_again(void *arg, uint64_t key, void *value) {
+    struct chime_client *client = arg;
+    client->counts[CHIME_BLOCK_GONE]++;
+    return chime_get(client, key, value);
+}
+
+/* Reads the values of what was found since the last time; keys that are gone meanwhile make room for others. [waits] */
+static int values_read(struct scan *scan, uint32_t value_bytes) {
+    struct chime_client *client = scan->client;
+    struct ix_indirect_pairs pairs = {
+        .count = scan->found - scan->whole,
+        .keys = scan->keys + scan->whole,
+        .words = client->found,
+        .values = scan->values + (size_t)scan->whole * value_bytes,
+    };
+    DM_TRY(ix_indirect_collect(client->indirect, &pairs, get_again, client));
+    scan->whole += pairs.count;
+    scan->found = scan->whole;
+    return 0;
+}
+
 int chime_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
     struct scan scan = {.client = handle, .cursor = first, .wanted = count, .keys = keys, .values = values};
     *found = 0;
@@ -250,6 +292,9 @@ int chime_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, voi
         unsigned n;
         DM_TRY(leaves_find(&scan, leaves, &n));
         DM_TRY(leaves_take(&scan, leaves, n));
+        if (scan.client->indirect && scan_rests(&scan)) {
+            DM_TRY(values_read(&scan, scan.client->cn->shape->value_bytes));
+        }
     }
     *found = scan.found;
     return 0;

@@ -20,6 +20,8 @@ struct audit {
     uint16_t *order;
     uint64_t entries;
     bool interrupted;
+    struct ix_indirect *indirect; /* NULL: values are inline */
+    char *value;
 };
 
 static dm_addr lock_word(void *owner, dm_addr node) {
@@ -89,6 +91,23 @@ static void leaf_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t
     }
 }
 
+/* Every word names a block of its key. */
+static int blocks_check(struct audit *audit, dm_addr addr) {
+    const struct chime_layout *layout = &audit->cn->layout;
+    for (unsigned i = 0; audit->indirect && i < layout->span; i++) {
+        uint64_t key = chime_key(layout, audit->image, i);
+        uint64_t word;
+        memcpy(&word, chime_value(layout, audit->image, i), sizeof(word));
+        int rc = key == CHIME_NO_KEY ? 0 : ix_indirect_read(audit->indirect, key, word, audit->value);
+        DM_TRY(rc);
+        if (rc == IX_INDIRECT_GONE) {
+            ix_walk_problem(&audit->walk, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's", addr.bits,
+                            key);
+        }
+    }
+    return 0;
+}
+
 static int leaf_read(struct audit *audit, dm_addr addr) {
     const struct chime_layout *layout = &audit->cn->layout;
     dm_post_read(audit->walk.ctx, addr, audit->wire, layout->used_bytes);
@@ -116,6 +135,7 @@ static int leaves_walk(struct audit *audit) {
         uint64_t low = number > 0 ? leaves->items[number - 1].low : 0;
         uint64_t high = number < leaves->count ? leaves->items[number].low : UINT64_MAX;
         leaf_check(audit, addr, low, high);
+        DM_TRY(blocks_check(audit, addr));
         addr = chime_meta_get(&audit->cn->layout, audit->image, 0).sibling;
     }
     if (number != leaves->count) {
@@ -136,13 +156,19 @@ int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     audit.word = dm_local_alloc(ctx, sizeof(uint64_t));
     audit.image = calloc(1, layout->wire_bytes);
     audit.order = calloc(layout->span, sizeof(*audit.order));
+    audit.value = calloc(1, cn->shape->value_bytes);
     int rc = ix_walk_open(&audit.walk);
-    rc = audit.wire && audit.word && audit.image && audit.order ? rc : DM_ERR_NO_MEMORY;
+    if (rc == 0 && cn->params->values != CHIME_VALUES_INLINE) {
+        rc = ix_indirect_open(ctx, cn->shape->value_bytes, true, &audit.indirect);
+    }
+    rc = audit.wire && audit.word && audit.image && audit.order && audit.value ? rc : DM_ERR_NO_MEMORY;
     rc = rc < 0 ? rc : ix_walk_levels(&audit.walk, 1);
     rc = rc == 0 ? leaves_walk(&audit) : rc;
     report->leaf_fill = audit.entries > 0 ? (double)report->keys / (double)audit.entries : 0;
     ix_walk_close(&audit.walk);
+    ix_indirect_close(audit.indirect);
     free(audit.image);
     free(audit.order);
+    free(audit.value);
     return rc < 0 ? dm_fail(err, rc, "chime: walking the tree: %s", dm_code_text(rc)) : 0;
 }

@@ -6,6 +6,9 @@
  * parent names, a key that is there is there all the same; one that is not may belong to the right, and an insert
  * reads the largest key: a key below it belongs here (section 4.2.3). Above it nothing is certain, as largest keys get
  * deleted too: then the parents are asked again until the split is known to them.
+ *
+ * With indirect values the block is taken on the leaf's memory node and written in front of the entry in one batch; the
+ * block that an update or delete takes out of the leaf is kept once its entry has been written.
  */
 #include "chime.h"
 
@@ -61,8 +64,43 @@ static int largest_key(struct chime_client *client, unsigned largest, uint64_t *
     return 0;
 }
 
-/* ---- insert -------------------------------------------------------------------------------------------------------
- */
+/* What the entry in the locked leaf is to hold for `value`: itself, or the word of a block that is made for it. A
+ * failure without the lock. [waits] */
+static int value_make(struct chime_client *client, uint64_t key, const void *value, uint64_t *word,
+                      const void **stored) {
+    *stored = value;
+    if (!client->indirect) {
+        return 0;
+    }
+    *stored = word;
+    int rc = ix_indirect_make(client->indirect, dm_addr_node(client->tree.child.addr), key, value, word);
+    return rc < 0 ? chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc) : 0;
+}
+
+/* Adds the block's write to the batch that is about to publish it. */
+static void value_post(struct chime_client *client) {
+    if (client->indirect) {
+        ix_indirect_post(client->indirect);
+    }
+}
+
+/* The entry's word has left the leaf, or has never been there. */
+static void value_drop(struct chime_client *client, uint64_t word) {
+    if (client->indirect) {
+        ix_indirect_drop(client->indirect, word);
+    }
+}
+
+/* The word of entry `at` of the leaf in hand; 0 with inline values. */
+static uint64_t value_word(const struct chime_client *client, unsigned at) {
+    uint64_t word = 0;
+    if (client->indirect) {
+        memcpy(&word, chime_value(&client->cn->layout, client->leaf.image, at), sizeof(word));
+    }
+    return word;
+}
+
+/* ---- insert ------------------------------------------------------------------------------------------------------ */
 
 static bool larger_loaded(const struct chime_client *client, uint64_t key) {
     const struct chime_layout *layout = &client->cn->layout;
@@ -75,6 +113,22 @@ static bool larger_loaded(const struct chime_client *client, uint64_t key) {
     return false;
 }
 
+/* The leaf, loaded whole, has no room. */
+static int split_put(struct chime_client *client, dm_addr leaf, uint64_t key, const void *stored, unsigned filled) {
+    value_post(client); /* on its own: the half that names it may go to another memory node */
+    int rc = dm_commit(client->ctx);
+    if (rc < 0) {
+        return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
+    }
+    rc = chime_split_insert(client, leaf, key, stored, filled);
+    if (client->indirect && (rc == IX_TREE_AGAIN || rc == DM_ERR_NO_MEMORY)) {
+        uint64_t word;
+        memcpy(&word, stored, sizeof(word));
+        value_drop(client, word);
+    }
+    return rc;
+}
+
 /* Puts the key into the leaf, of which the hop range is loaded. `is_largest`: no key of the leaf is larger. */
 static int leaf_put(struct chime_client *client, uint64_t key, const void *value, bool is_largest) {
     const struct chime_layout *layout = &client->cn->layout;
@@ -85,23 +139,27 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     struct chime_set changed = {{0}};
     unsigned largest = chime_word_largest(layout, word);
     unsigned filled;
+    uint64_t made = 0;
+    const void *stored;
+    DM_TRY(value_make(client, key, value, &made, &stored));
     unsigned reach =
         copy->count >= layout->span ? layout->span : copy->count - chime_distance(layout, copy->start, home);
-    int at = chime_place(layout, copy->image, key, value, reach, &changed, &largest, &filled);
+    int at = chime_place(layout, copy->image, key, stored, reach, &changed, &largest, &filled);
     if (at == CHIME_NONE && copy->count < layout->span) {
         /* The rest of the leaf is needed to split it. */
         int rc = chime_load(client, copy, leaf, 0, layout->span);
         if (rc < 0) {
             return chime_lock_finish(client, &client->leaf_lock, word, rc);
         }
-        at = chime_place(layout, copy->image, key, value, layout->span, &changed, &largest, &filled);
+        at = chime_place(layout, copy->image, key, stored, layout->span, &changed, &largest, &filled);
     }
     if (at == CHIME_NONE) {
-        return chime_split_insert(client, leaf, key, value, filled);
+        return split_put(client, leaf, key, stored, filled);
     }
     client->counts[CHIME_HOP] += filled != (unsigned)at;
     word = chime_word_refresh(layout, word, copy->image, filled);
     word = chime_word_set_largest(layout, word, is_largest ? (unsigned)at : largest);
+    value_post(client);
     DM_TRY(chime_write_back(client, leaf, &changed, word));
     chime_hotspot_note(client->cn->hotspot, leaf, home, key, (unsigned)at);
     return 0;
@@ -155,8 +213,7 @@ int chime_insert(void *handle, uint64_t key, const void *value) {
     return rc;
 }
 
-/* ---- update and delete --------------------------------------------------------------------------------------------
- */
+/* ---- update and delete ------------------------------------------------------------------------------------------- */
 
 /* Locks the leaf of a key that is there, with its entry loaded at *at, and the neighbourhood unless `speculate` found
  * it. DM_NOT_FOUND, IX_TREE_AGAIN and failures without the lock. */
@@ -207,11 +264,17 @@ int chime_update(void *handle, uint64_t key, const void *value) {
     if (rc != 0) {
         return rc;
     }
+    uint64_t made = 0;
+    const void *stored;
+    DM_TRY(value_make(client, key, value, &made, &stored));
+    uint64_t before = value_word(client, at);
     struct chime_set changed = {{0}};
     chime_set_add(&changed, at);
-    chime_put_value(layout, client->leaf.image, at, value);
+    chime_put_value(layout, client->leaf.image, at, stored);
     dm_addr leaf = client->tree.child.addr;
+    value_post(client);
     DM_TRY(chime_write_back(client, leaf, &changed, client->leaf_lock.old));
+    value_drop(client, before);
     chime_hotspot_note(client->cn->hotspot, leaf, chime_home(layout, key), key, at);
     return 0;
 }
@@ -247,9 +310,11 @@ int chime_remove(void *handle, uint64_t key) {
     }
     struct chime_set changed = {{0}};
     uint64_t word;
+    uint64_t before = value_word(client, at);
     chime_take(layout, client->leaf.image, at, &changed);
     DM_TRY(word_without(client, at, &word));
     DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word));
+    value_drop(client, before);
     /* The key is gone whatever becomes of the merge. */
     if (client->cn->params->merge && chime_word_low(layout, word)) {
         (void)chime_merge(client, key);

@@ -197,8 +197,9 @@ struct ix_walk {
     struct dm_ctx *ctx;
     struct ix_report *report;
     void *owner;
-    dm_addr (*lock_word)(void *owner, dm_addr node);                    /* 0 there when free */
-    void (*leaf)(struct ix_walk *walk, dm_addr addr, const char *wire); /* level 0, if walked; node in ->image */
+    dm_addr (*lock_word)(void *owner, dm_addr node);                   /* 0 there when free */
+    int (*leaf)(struct ix_walk *walk, dm_addr addr, const char *wire); /* level 0, if walked; node in ->image. 0 or a
+                                                                          failure. [waits] */
 
     /* Set by ix_walk_open. */
     char *wires;     /* IX_WALK_BATCH nodes, and one more for nodes that no parent knows */

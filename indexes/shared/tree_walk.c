@@ -158,7 +158,7 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
                             walk->words[slot]);
         }
         if (level == 0) {
-            walk->leaf(walk, addr, wire);
+            DM_TRY(walk->leaf(walk, addr, wire));
         } else {
             DM_TRY(inner_check(walk, addr, &beyond));
         }

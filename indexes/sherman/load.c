@@ -23,6 +23,8 @@ struct loader {
     uint64_t *keys; /* of one leaf, and the first of the next */
     struct ix_tree_built *level;
     uint64_t level_count;
+    char *value;                  /* room for one */
+    struct ix_indirect *indirect; /* NULL: values are inline */
 };
 
 static int nodes_flush(struct loader *loader) {
@@ -48,14 +50,23 @@ static int leaf_alloc(struct loader *loader, uint64_t number, dm_addr *addr) {
     return dm_alloc(loader->ctx, mn, loader->cn->layout.node_bytes, DM_LINE, DM_MEM_LEAF, addr);
 }
 
-static void leaf_fill(struct loader *loader, unsigned n) {
+/* Fills the leaf in ->image, which will be on memory node `node`. */
+static int leaf_fill(struct loader *loader, unsigned n, unsigned node) {
     const struct node_layout *layout = &loader->cn->layout;
     for (unsigned i = 0; i < n; i++) {
         char *entry = loader->image + leaf_entry_offset(layout, i);
         entry[1] = 1;
         memcpy(entry + 2, &loader->keys[i], sizeof(uint64_t));
-        loader->pairs->value(loader->pairs, loader->keys[i], entry + ENTRY_HEAD);
+        if (!loader->indirect) {
+            loader->pairs->value(loader->pairs, loader->keys[i], entry + ENTRY_HEAD);
+            continue;
+        }
+        uint64_t word;
+        loader->pairs->value(loader->pairs, loader->keys[i], loader->value);
+        DM_TRY(ix_indirect_load(loader->indirect, node, loader->keys[i], loader->value, &word));
+        memcpy(entry + ENTRY_HEAD, &word, sizeof(word));
     }
+    return 0;
 }
 
 static int leaves_build(struct loader *loader, dm_addr first) {
@@ -81,7 +92,7 @@ static int leaves_build(struct loader *loader, dm_addr first) {
             DM_TRY(leaf_alloc(loader, i + 1, &next));
         }
         leaf_init(layout, loader->image, low, high, next);
-        leaf_fill(loader, (unsigned)n);
+        DM_TRY(leaf_fill(loader, (unsigned)n, dm_addr_node(addr)));
         DM_TRY(node_write(loader, addr));
         loader->level[i] = (struct ix_tree_built){low, addr};
         addr = next;
@@ -95,8 +106,20 @@ static int tree_build(struct loader *loader) {
     struct sherman_cn *cn = loader->cn;
     uint64_t root = atomic_load_explicit(&cn->tree.root, memory_order_relaxed);
     DM_TRY(leaves_build(loader, ix_tree_root_addr(root)));
+    DM_TRY(loader->indirect ? ix_indirect_flush(loader->indirect) : 0);
     DM_TRY(nodes_flush(loader));
     return ix_tree_build(&cn->tree, loader->ctx, cn->params->fill, loader->level, loader->level_count);
+}
+
+/* What indirect values need. */
+static int values_open(struct loader *loader) {
+    const struct sherman_cn *cn = loader->cn;
+    if (cn->params->values == SHERMAN_VALUES_INLINE) {
+        return 0;
+    }
+    loader->value = calloc(1, cn->shape->value_bytes);
+    int rc = ix_indirect_open(loader->ctx, cn->shape->value_bytes, true, &loader->indirect);
+    return loader->value ? rc : DM_ERR_NO_MEMORY;
 }
 
 int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
@@ -108,13 +131,16 @@ int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs,
     loader.wires = dm_local_alloc(ctx, LOAD_BATCH * cn->layout.node_bytes);
     loader.image = calloc(1, (cn->layout.image_bytes + 7) / 8 * 8);
     loader.keys = calloc(cn->layout.leaf_cap + 1, sizeof(uint64_t));
-    int rc = DM_ERR_NO_MEMORY;
-    if (loader.wires && loader.image && loader.keys) {
+    int rc = values_open(&loader);
+    rc = loader.wires && loader.image && loader.keys ? rc : DM_ERR_NO_MEMORY;
+    if (rc == 0) {
         rc = tree_build(&loader);
     }
     free(loader.image);
     free(loader.keys);
     free(loader.level);
+    free(loader.value);
+    ix_indirect_close(loader.indirect);
     return rc < 0 ? dm_fail(err, rc, "sherman: loading %llu keys: %s", (unsigned long long)pairs->count,
                             rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
                   : 0;

@@ -16,12 +16,22 @@ struct scan {
     uint32_t attempts;
     uint64_t cursor; /* everything below is done */
     uint32_t wanted, found;
+    uint32_t whole; /* of those found: the rest have their words in client->found, their values not yet */
     uint64_t *keys;
     char *values;
     dm_addr next; /* the leaf that begins at the cursor or covers it; null: ask the parents */
     bool moved;   /* what leads to the cursor's leaf is a sibling pointer that the parents may not know yet */
     bool end;     /* no leaf begins at the cursor: the index ends there */
 };
+
+static void pair_take(struct scan *scan, unsigned at) {
+    struct sherman_client *client = scan->client;
+    const struct node_layout *layout = &client->cn->layout;
+    void *into = client->indirect ? (void *)&client->found[scan->found - scan->whole]
+                                  : scan->values + (size_t)scan->found * layout->value_bytes;
+    memcpy(into, leaf_value(layout, client->tree.image, at), layout->value_bytes);
+    scan->keys[scan->found++] = leaf_key(layout, client->tree.image, at);
+}
 
 /* Takes the pairs of the leaf in ->image from the cursor on, and moves the cursor behind it. */
 static void leaf_take(struct scan *scan) {
@@ -30,13 +40,18 @@ static void leaf_take(struct scan *scan) {
     const struct ix_node_head *head = ix_node_head_in(client->tree.image);
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
     unsigned n = leaf_sort(layout, client->tree.image, scan->cursor, client->order);
-    for (unsigned i = 0; i < n && scan->found < scan->wanted; i++, scan->found++) {
-        scan->keys[scan->found] = leaf_key(layout, client->tree.image, client->order[i]);
-        memcpy(scan->values + (size_t)scan->found * layout->value_bytes,
-               leaf_value(layout, client->tree.image, client->order[i]), layout->value_bytes);
+    unsigned i = 0;
+    for (; i < n && scan->found < scan->wanted; i++) {
+        pair_take(scan, client->order[i]);
+    }
+    scan->moved = false;
+    if (i < n) {
+        /* Should some of those found be gone, the rest of this leaf is next. */
+        scan->cursor = leaf_key(layout, client->tree.image, client->order[i]);
+        scan->next = DM_NULL;
+        return;
     }
     scan->cursor = head->high;
-    scan->moved = false;
     scan->next = head->sibling;
     scan->end = head->high == IX_NODE_INFINITY;
 }
@@ -161,13 +176,20 @@ static bool scan_done(const struct scan *scan) {
     return scan->end || scan->found == scan->wanted;
 }
 
+/* The same, or there is no room for the words of another leaf. */
+static bool scan_rests(const struct scan *scan) {
+    const struct sherman_cn *cn = scan->client->cn;
+    bool is_full = scan->client->indirect && scan->found - scan->whole + cn->layout.leaf_cap > cn->scan_words;
+    return is_full || scan_done(scan);
+}
+
 /* True while the chain has a leaf to be read before `leaf`. */
 static bool before_leaf(const struct scan *scan, dm_addr leaf) {
-    return !scan_done(scan) && !dm_addr_is_null(scan->next) && !dm_addr_equal(scan->next, leaf);
+    return !scan_rests(scan) && !dm_addr_is_null(scan->next) && !dm_addr_equal(scan->next, leaf);
 }
 
 static bool at_leaf(const struct scan *scan, dm_addr leaf) {
-    return !scan_done(scan) && dm_addr_equal(scan->next, leaf);
+    return !scan_rests(scan) && dm_addr_equal(scan->next, leaf);
 }
 
 /* Reads leaves with one doorbell and takes them in order, with single reads where the chain has others. [waits] */
@@ -200,9 +222,30 @@ static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count)
             DM_TRY(leaf_step(scan));
         }
     }
-    while (scan->moved && !scan_done(scan)) {
+    while (scan->moved && !scan_rests(scan)) {
         DM_TRY(leaf_step(scan));
     }
+    return 0;
+}
+
+static int get_again(void *arg, uint64_t key, void *value) {
+    struct sherman_client *client = arg;
+    client->counts[SHERMAN_BLOCK_GONE]++;
+    return sherman_get(client, key, value);
+}
+
+/* Reads the values of what was found since the last time; keys that are gone meanwhile make room for others. [waits] */
+static int values_read(struct scan *scan, uint32_t value_bytes) {
+    struct sherman_client *client = scan->client;
+    struct ix_indirect_pairs pairs = {
+        .count = scan->found - scan->whole,
+        .keys = scan->keys + scan->whole,
+        .words = client->found,
+        .values = scan->values + (size_t)scan->whole * value_bytes,
+    };
+    DM_TRY(ix_indirect_collect(client->indirect, &pairs, get_again, client));
+    scan->whole += pairs.count;
+    scan->found = scan->whole;
     return 0;
 }
 
@@ -214,6 +257,9 @@ int sherman_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, v
         unsigned n;
         DM_TRY(leaves_find(&scan, leaves, &n));
         DM_TRY(leaves_take(&scan, leaves, n));
+        if (scan.client->indirect && scan_rests(&scan)) {
+            DM_TRY(values_read(&scan, scan.client->cn->shape->value_bytes));
+        }
     }
     *found = scan.found;
     return 0;

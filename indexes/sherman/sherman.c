@@ -15,6 +15,7 @@ enum {
 static const char *const lock_places[] = {"auto", "chip", "dram", NULL};
 static const char *const version_modes[] = {"lines", "bookend", "none", NULL};
 static const char *const torn_modes[] = {"retry", "absent", NULL};
+static const char *const value_places[] = {"inline", "indirect", "unchecked", NULL};
 
 #define ROW(member, opt_type, ...)                                                                                     \
     { .name = #member, .type = opt_type, .offset = offsetof(struct sherman_params, member), __VA_ARGS__ }
@@ -37,6 +38,10 @@ static const struct dm_opt params_table[] = {
         .help = "Versions that readers compare: of every line, or (wrong) of the first and last line, or none."),
     ROW(torn, DM_OPT_ENUM, .initial = "retry", .choices = torn_modes,
         .help = "What a half-written entry means: read again, or (wrong) absent."),
+    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = value_places,
+        .help =
+            "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not "
+            "check whether the block is still the one."),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",
         .help = "Levels of inner nodes that may be cached, counted from the root."),
     DM_OPT_END,
@@ -70,6 +75,11 @@ static uint32_t lock_count(const struct sherman_params *params, const struct dm_
                                                         : LOCKS_IN_DRAM;
 }
 
+/* Bytes of an entry's value, or of what stands for it. */
+static uint32_t stored_bytes(const struct sherman_params *params, const struct ix_shape *shape) {
+    return params->values == SHERMAN_VALUES_INLINE ? shape->value_bytes : (uint32_t)sizeof(uint64_t);
+}
+
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct sherman_params *params = values;
     const struct dm_topology *topology = shape->topology;
@@ -77,10 +87,12 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "sherman: node_bytes %llu is not a multiple of %d",
                        (unsigned long long)params->node_bytes, DM_LINE);
     }
-    if (shape->value_bytes < 1 || shape->value_bytes > 1024) {
-        return dm_fail(err, DM_ERR_INVALID, "sherman: values of %u bytes: 1 to 1024 are possible", shape->value_bytes);
+    uint32_t value_max = params->values == SHERMAN_VALUES_INLINE ? 1024 : IX_INDIRECT_VALUE_MAX;
+    if (shape->value_bytes < 1 || shape->value_bytes > value_max) {
+        return dm_fail(err, DM_ERR_INVALID, "sherman: values of %u bytes: 1 to %u are possible%s", shape->value_bytes,
+                       value_max, params->values == SHERMAN_VALUES_INLINE ? ", larger ones with values=indirect" : "");
     }
-    if (node_bytes_min(shape->value_bytes) > params->node_bytes) {
+    if (node_bytes_min(stored_bytes(params, shape)) > params->node_bytes) {
         return dm_fail(err, DM_ERR_INVALID,
                        "sherman: a leaf must hold %d entries: with node_bytes %llu values may have up to %u bytes, and "
                        "values of %u bytes need node_bytes %u",
@@ -106,7 +118,8 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 /* Leaves may be down to half full after splits; every client keeps a few inner nodes ready. */
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct sherman_params *params = values;
-    struct node_layout layout = node_layout_make((uint32_t)params->node_bytes, shape->value_bytes, IX_VERSIONS_LINES);
+    struct node_layout layout =
+        node_layout_make((uint32_t)params->node_bytes, stored_bytes(params, shape), IX_VERSIONS_LINES);
     double fill = params->fill < 0.5 ? params->fill : 0.5;
     double leaf_keys = fill * layout.leaf_cap < 1 ? 1 : fill * layout.leaf_cap;
     double inner_keys = fill * layout.inner.cap < 2 ? 2 : fill * layout.inner.cap;
@@ -114,14 +127,18 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double nodes = leaves * inner_keys / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     uint64_t locks = sizeof(uint64_t) * (uint64_t)lock_count(params, shape->topology);
     double mns = shape->topology->mns;
-    return DM_RESERVED_BYTES + locks + (uint64_t)(nodes / mns + 1) * layout.node_bytes;
+    double blocks = params->values == SHERMAN_VALUES_INLINE
+                        ? 0
+                        : ix_indirect_memory(shape->value_bytes, keys, shape->topology) / mns;
+    return DM_RESERVED_BYTES + locks + (uint64_t)(nodes / mns + 1) * layout.node_bytes + (uint64_t)blocks;
 }
 
 /* ---- remote memory ---------------------------------------------------------------------------------------------- */
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct sherman_params *params = values;
-    struct node_layout layout = node_layout_make((uint32_t)params->node_bytes, shape->value_bytes, IX_VERSIONS_LINES);
+    struct node_layout layout =
+        node_layout_make((uint32_t)params->node_bytes, stored_bytes(params, shape), IX_VERSIONS_LINES);
     uint64_t *bases = dm_local_alloc(ctx, sizeof(*bases) * SHERMAN_MNS_MAX);
     char *wire = dm_local_alloc(ctx, layout.node_bytes);
     char *image = calloc(1, layout.image_bytes);
@@ -213,13 +230,15 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
     }
     cn->params = params;
     cn->shape = shape;
-    cn->layout = node_layout_make((uint32_t)params->node_bytes, shape->value_bytes, (enum ix_versions)params->versions);
+    cn->layout =
+        node_layout_make((uint32_t)params->node_bytes, stored_bytes(params, shape), (enum ix_versions)params->versions);
     cn->tree.inner = cn->layout.inner;
     cn->tree.alloc_bytes = cn->layout.node_bytes;
     cn->tree.cache_levels = params->cache_levels;
     cn->tree.combine = params->combine;
     uint32_t batch = SCAN_BATCH_BYTES / cn->layout.node_bytes;
     cn->scan_batch = batch < 2 ? 2 : batch > SHERMAN_SCAN_BATCH_MAX ? SHERMAN_SCAN_BATCH_MAX : batch;
+    cn->scan_words = (cn->scan_batch + 1) * cn->layout.leaf_cap;
     int rc = cn_open_parts(ctx, cn);
     if (rc < 0) {
         close_cn(cn);
@@ -240,9 +259,23 @@ static void detach(void *handle) {
     struct sherman_client *client = handle;
     if (client) {
         ix_tree_release(&client->tree);
+        ix_indirect_close(client->indirect);
+        free(client->found);
         free(client->tree.image);
         free(client);
     }
+}
+
+/* What indirect values need. */
+static int values_open(struct sherman_client *client) {
+    const struct sherman_cn *cn = client->cn;
+    if (cn->params->values == SHERMAN_VALUES_INLINE) {
+        return 0;
+    }
+    client->found = calloc(cn->scan_words, sizeof(*client->found));
+    int rc = ix_indirect_open(client->ctx, cn->shape->value_bytes, cn->params->values == SHERMAN_VALUES_INDIRECT,
+                              &client->indirect);
+    return client->found ? rc : DM_ERR_NO_MEMORY;
 }
 
 static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
@@ -278,6 +311,11 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
     client->batch = client->tree.wire_right + wire_bytes;
     client->scratch = images + 2 * image_bytes;
     client->order = (uint16_t *)(void *)(images + 3 * (size_t)image_bytes);
+    int rc = values_open(client);
+    if (rc < 0) {
+        detach(client);
+        return dm_fail(err, rc, "sherman: out of memory for a client of compute node %u", dm_node(ctx));
+    }
     *out = client;
     return 0;
 }
@@ -291,6 +329,7 @@ static const struct ix_wrong wrong_values[] = {
     {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},
     {"versions", "none", 20, "a read mixes two writes of one node"},
     {"torn", "absent", 40, "an entry that is being written is taken as not there"},
+    {"values", "unchecked", 400, "a block that has been used again is taken for what it was"},
     {.param = NULL},
 };
 

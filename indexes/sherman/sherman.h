@@ -10,6 +10,7 @@
 #define DM_INDEXES_SHERMAN_SHERMAN_H
 
 #include "indexes/index.h"
+#include "indexes/shared/indirect.h"
 #include "indexes/shared/locks.h"
 #include "indexes/shared/tree.h"
 #include "node.h"
@@ -18,6 +19,7 @@
 
 enum { SHERMAN_LOCKS_AUTO, SHERMAN_LOCKS_CHIP, SHERMAN_LOCKS_DRAM };
 enum { SHERMAN_TORN_RETRY, SHERMAN_TORN_ABSENT };
+enum { SHERMAN_VALUES_INLINE, SHERMAN_VALUES_INDIRECT, SHERMAN_VALUES_UNCHECKED };
 
 struct sherman_params {
     uint64_t node_bytes;
@@ -28,7 +30,7 @@ struct sherman_params {
     uint64_t hand_over_max;
     bool combine;
     unsigned versions; /* enum ix_versions */
-    unsigned torn;
+    unsigned torn, values;
     uint64_t cache_levels;
 };
 
@@ -40,7 +42,8 @@ struct sherman_params {
     X(LEAF_SPLIT, "leaf_split", 1)                                                                                     \
     X(HAND_OVER, "hand_over", 1)                                                                                       \
     X(TORN_ENTRY, "torn_entry", 1)                                                                                     \
-    X(SCAN_GAP, "scan_gap", 0) /* a scan met a leaf that its cached parent did not know */
+    X(BLOCK_GONE, "block_gone", 1) /* a value's block had been used again before it was read */                        \
+    X(SCAN_GAP, "scan_gap", 0)     /* a scan met a leaf that its cached parent did not know */
 enum sherman_counter {
 #define X(name, text, rare) SHERMAN_##name,
     SHERMAN_COUNTERS(X)
@@ -68,6 +71,7 @@ struct sherman_cn {
     struct node_layout layout;
     struct ix_locks *locks;
     unsigned scan_batch; /* leaves that one doorbell of a scan reads with this node size */
+    unsigned scan_words; /* pairs whose values a scan may have yet to read */
 };
 
 struct sherman_client {
@@ -79,6 +83,8 @@ struct sherman_client {
     char *batch;         /* device memory: scan_batch nodes */
     char *scratch;
     uint16_t *order;
+    struct ix_indirect *indirect; /* NULL: values are inline */
+    uint64_t *found;              /* with indirect values: scan_words of them, for what a scan has found */
     uint64_t counts[SHERMAN_COUNTER_COUNT];
 };
 
@@ -103,7 +109,8 @@ int sherman_remove(void *client, uint64_t key);
 /* ---- split.c -------------------------------------------------------------------------------------------------------
  */
 
-/* Inserts into the full leaf at addr that is locked and in client->tree.wire and ->image. Releases the lock. [waits] */
+/* Inserts into the full leaf at addr that is locked and in client->tree.wire and ->image; `value` is what the entry is
+ * to hold. Releases the lock. DM_ERR_NO_MEMORY: nothing changed. [waits] */
 int sherman_split_insert(struct sherman_client *client, dm_addr addr, uint64_t key, const void *value);
 
 /* ---- scan.c, load.c, verify.c: the hooks of index.h ----------------------------------------------------------------

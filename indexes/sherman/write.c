@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The write path without structure changes: lock the leaf, read it, change one entry, send the entry and the unlock.
+ *
+ * With indirect values the block is taken on the leaf's memory node and written in front of the entry in one batch; the
+ * block that an update or delete takes out of the leaf is kept once its entry has been written.
  */
 #include "sherman.h"
 
@@ -54,6 +57,54 @@ static int leave(struct sherman_client *client, int outcome) {
     return rc < 0 ? rc : outcome;
 }
 
+/* What the entry in the locked leaf is to hold for `value`: itself, or the word of a block that is made for it. A
+ * failure without the lock. [waits] */
+static int value_make(struct sherman_client *client, dm_addr leaf, uint64_t key, const void *value, uint64_t *word,
+                      const void **stored) {
+    *stored = client->indirect ? word : value;
+    int rc = client->indirect ? ix_indirect_make(client->indirect, dm_addr_node(leaf), key, value, word) : 0;
+    return rc < 0 ? ix_lock_finish(client->ctx, &client->lock, rc) : 0;
+}
+
+/* Adds the block's write to the batch that is about to publish it. */
+static void value_post(struct sherman_client *client) {
+    if (client->indirect) {
+        ix_indirect_post(client->indirect);
+    }
+}
+
+/* The word of entry `at` of the leaf in hand; 0 with inline values. */
+static uint64_t value_word(const struct sherman_client *client, unsigned at) {
+    uint64_t word = 0;
+    if (client->indirect) {
+        memcpy(&word, leaf_value(&client->cn->layout, client->tree.image, at), sizeof(word));
+    }
+    return word;
+}
+
+/* The word has left the leaf, or has never been there. */
+static void value_drop(struct sherman_client *client, uint64_t word) {
+    if (client->indirect) {
+        ix_indirect_drop(client->indirect, word);
+    }
+}
+
+/* The leaf is full. */
+static int split_put(struct sherman_client *client, dm_addr leaf, uint64_t key, const void *stored) {
+    value_post(client); /* on its own: the half that names it may go to another memory node */
+    int rc = dm_commit(client->ctx);
+    if (rc < 0) {
+        return ix_lock_finish(client->ctx, &client->lock, rc);
+    }
+    rc = sherman_split_insert(client, leaf, key, stored);
+    if (client->indirect && rc == DM_ERR_NO_MEMORY) {
+        uint64_t word;
+        memcpy(&word, stored, sizeof(word));
+        value_drop(client, word);
+    }
+    return rc;
+}
+
 int sherman_insert(void *handle, uint64_t key, const void *value) {
     struct sherman_client *client = handle;
     const struct node_layout *layout = &client->cn->layout;
@@ -63,11 +114,15 @@ int sherman_insert(void *handle, uint64_t key, const void *value) {
     if (leaf_find(layout, client->tree.image, key) != ENTRY_NONE) {
         return leave(client, DM_EXISTS);
     }
+    uint64_t word = 0;
+    const void *stored;
+    DM_TRY(value_make(client, addr, key, value, &word, &stored));
     int at = leaf_find_unused(layout, client->tree.image);
     if (at == ENTRY_NONE) {
-        return sherman_split_insert(client, addr, key, value);
+        return split_put(client, addr, key, stored);
     }
-    leaf_set(layout, client->tree.image, (unsigned)at, key, value);
+    leaf_set(layout, client->tree.image, (unsigned)at, key, stored);
+    value_post(client);
     return entry_write(client, addr, (unsigned)at);
 }
 
@@ -81,8 +136,15 @@ int sherman_update(void *handle, uint64_t key, const void *value) {
     if (at == ENTRY_NONE) {
         return leave(client, DM_NOT_FOUND);
     }
-    leaf_set(layout, client->tree.image, (unsigned)at, key, value);
-    return entry_write(client, addr, (unsigned)at);
+    uint64_t word = 0;
+    const void *stored;
+    DM_TRY(value_make(client, addr, key, value, &word, &stored));
+    uint64_t before = value_word(client, (unsigned)at);
+    leaf_set(layout, client->tree.image, (unsigned)at, key, stored);
+    value_post(client);
+    DM_TRY(entry_write(client, addr, (unsigned)at));
+    value_drop(client, before);
+    return 0;
 }
 
 int sherman_remove(void *handle, uint64_t key) {
@@ -95,6 +157,9 @@ int sherman_remove(void *handle, uint64_t key) {
     if (at == ENTRY_NONE) {
         return leave(client, DM_NOT_FOUND);
     }
+    uint64_t before = value_word(client, (unsigned)at);
     leaf_clear(layout, client->tree.image, (unsigned)at);
-    return entry_write(client, addr, (unsigned)at);
+    DM_TRY(entry_write(client, addr, (unsigned)at));
+    value_drop(client, before);
+    return 0;
 }

@@ -297,7 +297,7 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
         {"local_locks", "off"},   {"speculative", "off"}, {"vacancy", "read"},    {"vacancy", "none"},
         {"replicate", "off"},     {"merge", "off"},       {"cache_levels", "0"},  {"cache_levels", "1"},
         {"validation", "fences"}, {"fill", "1"},          {"hotspot_share", "1"}, {"hotspot_bytes", "300"},
-        {"span", "13"},
+        {"span", "13"},           {"values", "indirect"},
     };
     for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
         struct world_config config = steady_config(i);
@@ -315,6 +315,7 @@ static void every_declared_event_happens_in_a_small_crowd(void **state) {
         config.tiny = false;
         config.params[0] = (struct dm_setting){"span", seed % 3 ? "8" : "4"};
         config.params[1] = (struct dm_setting){"neighbourhood", seed % 3 ? "4" : "2"};
+        config.params[2] = (struct dm_setting){"values", seed % 4 == 3 ? "indirect" : "inline"};
         struct steady_result result = steady_run(config, 300);
         assert_int_equal(result.violations, 0);
         for (unsigned c = 0; c < CHIME_COUNTER_COUNT; c++) {
@@ -349,6 +350,7 @@ static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state
     assert_int_not_equal(caught_after("bitmap_check", "off", 100), 0);
     assert_int_not_equal(caught_after("unlock", "before", 20), 0);
     assert_int_not_equal(caught_after("validation", "none", 20), 0);
+    assert_int_not_equal(caught_after("values", "unchecked", 20), 0);
 }
 
 /* ---- limits ---------------------------------------------------------------------------------------------------------

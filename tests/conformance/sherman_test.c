@@ -266,7 +266,7 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
     static const struct dm_setting off[] = {
         {"hand_over", "off"}, {"local_locks", "off"}, {"combine", "off"},      {"locks", "dram"},
         {"lock_count", "1"},  {"lock_count", "3"},    {"cache_levels", "0"},   {"cache_levels", "1"},
-        {"fill", "1"},        {"node_bytes", "192"},  {"hand_over_max", "64"},
+        {"fill", "1"},        {"node_bytes", "192"},  {"hand_over_max", "64"}, {"values", "indirect"},
     };
     for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
         struct world_config config = steady_config(i);
@@ -282,6 +282,7 @@ static void every_declared_event_happens_in_a_small_crowd(void **state) {
         struct world_config config = steady_config(seed);
         config.value_bytes = seed % 2 ? 8 : 24;
         config.params[0] = (struct dm_setting){"node_bytes", config.value_bytes > 8 ? "192" : "128"};
+        config.params[1] = (struct dm_setting){"values", seed % 4 == 3 ? "indirect" : "inline"};
         struct steady_result result = steady_run(config, 300);
         assert_int_equal(result.violations, 0);
         for (unsigned c = 0; c < SHERMAN_COUNTER_COUNT; c++) {

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values in blocks, for every index that has `values=indirect`: what it costs in the quiet case, that crowds see whole
+ * and current values of any size, that memory is used again, and that running out of it leaves everything as it was.
+ */
+#include "conformance/index_steady.h"
+#include "indexes/shared/indirect.h"
+
+enum { KEYS = 2000, SAMPLES = 50, SCANNED = 20, ROUNDS = 3000 };
+
+static struct world_config config_of(const struct ix_ops *ops, uint32_t value_bytes) {
+    return (struct world_config){
+        .ops = ops,
+        .transport = "sim",
+        .mns = 1,
+        .cns = 1,
+        .clients = 1,
+        .clients_per_thread = 1,
+        .value_bytes = value_bytes,
+        .cache_bytes = 4 << 20,
+        .seed = 5,
+        .expected_keys = KEYS,
+        .params = {{"values", "indirect"}},
+    };
+}
+
+/* Calls `test` for each index that has indirect values; at least two do. */
+static void for_each_index(void (*test)(const struct ix_ops *ops)) {
+    unsigned count = 0;
+    for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
+        if ((*ops)->params && dm_opt_find((*ops)->params, "values")) {
+            test(*ops);
+            count++;
+        }
+    }
+    assert_true(count >= 2);
+}
+
+/* ---- the quiet case -----------------------------------------------------------------------------------------------
+ */
+
+struct quiet {
+    struct world *world;
+    struct dm_account get, absent, update, insert, remove, scan;
+};
+
+static int quiet_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    uint32_t bytes = client.value_bytes;
+    unsigned char value[WORLD_VALUE_MAX];
+    uint64_t keys[SCANNED];
+    unsigned char values[SCANNED * WORLD_VALUE_MAX];
+    uint32_t found;
+    for (uint64_t i = 0; i < KEYS; i += 2) {
+        WORLD_CHECK_EQ(ix_get(&client, world_key(i, KEYS), value), 0);
+        WORLD_CHECK_EQ(world_write_of(i, value, bytes), 0);
+    }
+    for (uint64_t n = 0; n < SAMPLES; n++) {
+        uint64_t number = 2 * (n * 7 % 900);
+        uint64_t present = world_key(number, KEYS);
+        uint64_t absent = world_key(number + 1, KEYS);
+        world_value(number, n + 1, value, bytes);
+        dm_account_use(ctx, &quiet->update);
+        WORLD_CHECK_EQ(ix_update(&client, present, value), 0);
+        dm_account_use(ctx, &quiet->get);
+        WORLD_CHECK_EQ(ix_get(&client, present, value), 0);
+        WORLD_CHECK_EQ(world_write_of(number, value, bytes), n + 1);
+        dm_account_use(ctx, &quiet->absent);
+        WORLD_CHECK_EQ(ix_get(&client, absent, value), DM_NOT_FOUND);
+        dm_account_use(ctx, &quiet->insert);
+        WORLD_CHECK_EQ(ix_insert(&client, absent, value), 0);
+        dm_account_use(ctx, &quiet->remove);
+        WORLD_CHECK_EQ(ix_remove(&client, absent), 0);
+    }
+    dm_account_use(ctx, &quiet->scan);
+    WORLD_CHECK_EQ(ix_scan(&client, world_key(500, KEYS), SCANNED, keys, values, &found), 0);
+    WORLD_CHECK_EQ(found, SCANNED);
+    dm_account_use(ctx, NULL);
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static struct quiet quiet_run(const struct world_config *config) {
+    struct world world;
+    struct world_pairs pairs;
+    struct quiet quiet = {.world = &world};
+    world_open(&world, config);
+    world_load(&world, world_pairs(&pairs, KEYS, 2, config->value_bytes));
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, quiet_entry, &quiet);
+    world_verify(&world);
+    world_close(&world);
+    return quiet;
+}
+
+/* Against the same index with its values inline: a get and a scan wait once more, a write sends one verb more. */
+static void quiet_check(const struct ix_ops *ops) {
+    struct world_config config = config_of(ops, 8);
+    struct quiet indirect = quiet_run(&config);
+    config.params[0].value = "inline";
+    struct quiet inline_values = quiet_run(&config);
+    assert_int_equal(indirect.get.round_trips, inline_values.get.round_trips + SAMPLES);
+    assert_int_equal(indirect.get.bytes_read, inline_values.get.bytes_read + SAMPLES * 20);
+    assert_int_equal(indirect.absent.round_trips, inline_values.absent.round_trips);
+    assert_int_equal(indirect.scan.round_trips, inline_values.scan.round_trips + 1);
+    assert_int_equal(indirect.scan.verbs[DM_VERB_READ], inline_values.scan.verbs[DM_VERB_READ] + SCANNED);
+    assert_int_equal(indirect.update.round_trips, inline_values.update.round_trips);
+    assert_int_equal(indirect.update.verbs[DM_VERB_WRITE], inline_values.update.verbs[DM_VERB_WRITE] + SAMPLES);
+    assert_int_equal(indirect.update.doorbells, inline_values.update.doorbells);
+    assert_int_equal(indirect.update.bytes_written, inline_values.update.bytes_written + SAMPLES * 20);
+    assert_int_equal(indirect.remove.round_trips, inline_values.remove.round_trips);
+    /* A first block may have to come from a new chunk: one call. */
+    assert_true(indirect.insert.round_trips <= inline_values.insert.round_trips + 1);
+}
+
+static void a_block_costs_reads_a_round_trip_and_writes_a_verb(void **state) {
+    (void)state;
+    for_each_index(quiet_check);
+}
+
+/* ---- crowds -------------------------------------------------------------------------------------------------------
+ */
+
+static void crowd_check(const struct ix_ops *ops) {
+    static const uint32_t sizes[] = {8, 200, 1024};
+    uint64_t gone = 0;
+    for (unsigned i = 0; i < 6; i++) {
+        struct world_config config = config_of(ops, sizes[i % 3]);
+        config.mns = 1 + i % 2 * 2;
+        config.cns = 1 + i % 2;
+        config.seed = 21 + i;
+        config.tiny = i % 2 == 0;
+        struct steady_result result = steady_run(config, 300);
+        assert_int_equal(result.violations, 0);
+        for (unsigned c = 0; ops->counters[c]; c++) {
+            gone += strcmp(ops->counters[c], "block_gone") == 0 ? result.counts[c] : 0;
+        }
+    }
+    print_message("%s: %llu blocks were gone\n", ops->name, (unsigned long long)gone);
+}
+
+static void a_crowd_sees_whole_and_current_values_of_any_size(void **state) {
+    (void)state;
+    for_each_index(crowd_check);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------
+ */
+
+struct memory {
+    struct world *world;
+    int outcome; /* of the insert that fails */
+};
+
+static int churn_entry(struct dm_ctx *ctx, void *arg) {
+    struct memory *memory = arg;
+    struct ix_client client = world_attach(memory->world, 0, ctx, NULL);
+    unsigned char value[WORLD_VALUE_MAX];
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        uint64_t number = i * 2 % KEYS;
+        world_value(number, i, value, client.value_bytes);
+        WORLD_CHECK_EQ(ix_update(&client, world_key(number, KEYS), value), 0);
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(number + 1, KEYS), value), 0);
+        WORLD_CHECK_EQ(ix_remove(&client, world_key(number + 1, KEYS)), 0);
+    }
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void churn_check(const struct ix_ops *ops) {
+    struct world_config config = config_of(ops, 256);
+    struct world world;
+    struct world_pairs pairs;
+    struct memory memory = {.world = &world};
+    struct dm_memory_use before, after;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, KEYS, 2, config.value_bytes));
+    dm_memory_use(world.fabric, &before);
+    assert_int_equal(before.bytes[DM_MEM_VALUE], KEYS / 2 * ix_indirect_block_bytes(256));
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, churn_entry, &memory);
+    dm_memory_use(world.fabric, &after);
+    assert_true(after.bytes[DM_MEM_VALUE] <= before.bytes[DM_MEM_VALUE] + 2 * ix_indirect_block_bytes(256));
+    world_verify(&world);
+    world_close(&world);
+}
+
+static void blocks_are_used_again(void **state) {
+    (void)state;
+    for_each_index(churn_check);
+}
+
+static int full_entry(struct dm_ctx *ctx, void *arg) {
+    struct memory *memory = arg;
+    struct ix_client client = world_attach(memory->world, 0, ctx, NULL);
+    unsigned char value[WORLD_VALUE_MAX];
+    uint64_t number = 0;
+    while (memory->outcome == 0 && number < KEYS) {
+        world_value(number, 0, value, client.value_bytes);
+        memory->outcome = ix_insert(&client, world_key(number++, KEYS), value);
+    }
+    WORLD_CHECK_EQ(ix_get(&client, world_key(number - 1, KEYS), value), DM_NOT_FOUND);
+    WORLD_CHECK_EQ(ix_get(&client, world_key(number - 2, KEYS), value), 0);
+    WORLD_CHECK_EQ(world_write_of(number - 2, value, client.value_bytes), 0);
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void full_check(const struct ix_ops *ops) {
+    struct world_config config = config_of(ops, 1024);
+    struct world world;
+    struct memory memory = {.world = &world};
+    config.mn_bytes = 1 << 20;
+    config.chunk_bytes = 1 << 16;
+    world_open(&world, &config);
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, full_entry, &memory);
+    assert_int_equal(memory.outcome, DM_ERR_NO_MEMORY);
+    world_verify(&world);
+    world_close(&world);
+}
+
+static void memory_that_runs_out_leaves_everything_as_it_was(void **state) {
+    (void)state;
+    for_each_index(full_check);
+}
+
+static void size_check(const struct ix_ops *ops) {
+    unsigned char params[1024] = {0};
+    struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1, .mn_cores = 1};
+    struct ix_shape shape = {.value_bytes = 4096, .cache_bytes = 1 << 20, .topology = &topology};
+    struct dm_err err = {0};
+    assert_true(ops->params_bytes <= sizeof(params));
+    dm_opt_defaults(ops->params, params);
+    assert_int_equal(ops->check(params, &shape, &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "values=indirect"));
+    assert_int_equal(dm_opt_set(ops->params, params, "values", "indirect", &err), 0);
+    assert_int_equal(ops->check(params, &shape, &err), 0);
+    shape.value_bytes = IX_INDIRECT_VALUE_MAX + 1;
+    assert_int_equal(ops->check(params, &shape, &err), DM_ERR_INVALID);
+    dm_opt_free(ops->params, params);
+}
+
+static void too_large_values_are_refused_with_what_would_do(void **state) {
+    (void)state;
+    for_each_index(size_check);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_costs_reads_a_round_trip_and_writes_a_verb),
+        cmocka_unit_test(a_crowd_sees_whole_and_current_values_of_any_size),
+        cmocka_unit_test(blocks_are_used_again),
+        cmocka_unit_test(memory_that_runs_out_leaves_everything_as_it_was),
+        cmocka_unit_test(too_large_values_are_refused_with_what_would_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

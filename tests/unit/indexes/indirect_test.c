@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Blocks of values by themselves: that they come back as written, that a block used again is recognised by whoever has
+ * its old word, and what a scan is left with.
+ */
+#include "indexes/shared/indirect.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/transport/sim_world.h"
+
+enum { VALUE_BYTES = 300, STAMPS = 1 << 18, PAIRS = 300 };
+
+/* Checks of a context come back through here: a failed assertion must not leave its stack. */
+struct test {
+    void (*body)(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test);
+    bool validate;
+    unsigned failed_line;
+};
+#define CHECK(test, condition)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition) && (test)->failed_line == 0) {                                                                \
+            (test)->failed_line = __LINE__;                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+static int entry(struct dm_ctx *ctx, void *arg) {
+    struct test *test = arg;
+    struct ix_indirect *indirect;
+    CHECK(test, ix_indirect_open(ctx, VALUE_BYTES, test->validate, &indirect) == 0);
+    test->body(ctx, indirect, test);
+    ix_indirect_close(indirect);
+    return 0;
+}
+
+static void run(void (*body)(struct dm_ctx *, struct ix_indirect *, struct test *), bool validate) {
+    struct world world = {.mns = 2, .clients = 1};
+    struct test test = {.body = body, .validate = validate};
+    int rc;
+    world_open(&world);
+    assert_int_equal(dm_fabric_do(world.fabric, 2, entry, &test, &rc, &world.err), 0);
+    world_close(&world);
+    if (test.failed_line > 0) {
+        fail_msg("line %u", test.failed_line);
+    }
+}
+
+static void value_fill(uint64_t number, unsigned char *value) {
+    for (unsigned i = 0; i < VALUE_BYTES; i++) {
+        value[i] = (unsigned char)(number * 31 + i);
+    }
+}
+
+static uint64_t put(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test, unsigned node, uint64_t key,
+                    uint64_t number) {
+    unsigned char value[VALUE_BYTES];
+    uint64_t word = 0;
+    value_fill(number, value);
+    CHECK(test, ix_indirect_make(indirect, node, key, value, &word) == 0);
+    ix_indirect_post(indirect);
+    CHECK(test, dm_commit(ctx) == 0);
+    return word;
+}
+
+static bool holds(struct ix_indirect *indirect, uint64_t key, uint64_t word, uint64_t number) {
+    unsigned char value[VALUE_BYTES], wanted[VALUE_BYTES];
+    value_fill(number, wanted);
+    return ix_indirect_read(indirect, key, word, value) == 0 && memcmp(value, wanted, VALUE_BYTES) == 0;
+}
+
+static void round_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    uint64_t words[2] = {put(ctx, indirect, test, 0, 7, 1), put(ctx, indirect, test, 1, 8, 2)};
+    CHECK(test, holds(indirect, 7, words[0], 1));
+    CHECK(test, holds(indirect, 8, words[1], 2));
+    CHECK(test, ix_indirect_read(indirect, 9, words[0], (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
+    CHECK(test, ix_indirect_read(indirect, 9, 0, (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
+    CHECK(test, ix_indirect_read(indirect, 9, UINT64_MAX, (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
+    ix_indirect_drop(indirect, UINT64_MAX); /* a word of garbage does no harm */
+}
+
+static void values_come_back_by_their_word_and_key(void **state) {
+    (void)state;
+    run(round_body, true);
+}
+
+static void reuse_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    uint64_t old = put(ctx, indirect, test, 0, 7, 1);
+    ix_indirect_drop(indirect, old);
+    CHECK(test, holds(indirect, 7, old, 1)); /* until it is used again it is what it was */
+    uint64_t other = put(ctx, indirect, test, 1, 7, 2);
+    uint64_t now = put(ctx, indirect, test, 0, 7, 3);
+    uint64_t place = (UINT64_C(1) << 46) - 1;
+    CHECK(test, (now & place) == (old & place) && now != old); /* the same block, of its own node */
+    CHECK(test, (other & place) != (old & place));
+    CHECK(test, holds(indirect, 7, now, 3));
+    CHECK(test, ix_indirect_read(indirect, 7, old, (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
+}
+
+static void a_block_used_again_for_its_own_key_is_recognised(void **state) {
+    (void)state;
+    run(reuse_body, true);
+}
+
+static void unchecked_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    uint64_t old = put(ctx, indirect, test, 0, 7, 1);
+    ix_indirect_drop(indirect, old);
+    put(ctx, indirect, test, 0, 8, 3);
+    CHECK(test, holds(indirect, 7, old, 3));
+}
+
+static void without_validation_another_keys_value_is_taken(void **state) {
+    (void)state;
+    run(unchecked_body, false);
+}
+
+static void stamps_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    uint64_t first = put(ctx, indirect, test, 0, 7, 1);
+    uint64_t word = first, before = 0;
+    for (unsigned i = 0; i < STAMPS; i++) {
+        before = word;
+        ix_indirect_drop(indirect, word);
+        CHECK(test, ix_indirect_make(indirect, 0, 7, (char[VALUE_BYTES]){0}, &word) == 0);
+        CHECK(test, word != before && (word == first) == (i + 1 == STAMPS));
+    }
+}
+
+static void a_stamp_comes_back_only_after_all_others(void **state) {
+    (void)state;
+    run(stamps_body, true);
+}
+
+static void pool_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    uint64_t words[PAIRS];
+    for (unsigned i = 0; i < PAIRS; i++) {
+        words[i] = put(ctx, indirect, test, i % 2, i, i);
+    }
+    for (unsigned i = 0; i < PAIRS; i++) {
+        ix_indirect_drop(indirect, words[i]);
+    }
+    struct dm_memory_use before, after;
+    dm_memory_use(dm_fabric_of(ctx), &before);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        put(ctx, indirect, test, i % 2, i, i);
+    }
+    dm_memory_use(dm_fabric_of(ctx), &after);
+    CHECK(test, before.bytes[DM_MEM_VALUE] == (uint64_t)PAIRS * ix_indirect_block_bytes(VALUE_BYTES));
+    CHECK(test, after.bytes[DM_MEM_VALUE] == before.bytes[DM_MEM_VALUE]);
+}
+
+static void any_number_of_blocks_is_kept(void **state) {
+    (void)state;
+    run(pool_body, true);
+}
+
+/* What the index says of a key whose block is gone: odd ones have gone too, even ones hold number + 1000. */
+static int again(void *arg, uint64_t key, void *value) {
+    (*(unsigned *)arg)++;
+    value_fill(key + 1000, value);
+    return key % 2 ? DM_NOT_FOUND : 0;
+}
+
+static void collect_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    static uint64_t keys[PAIRS], words[PAIRS];
+    static unsigned char values[PAIRS * VALUE_BYTES];
+    for (unsigned i = 0; i < PAIRS; i++) {
+        keys[i] = i;
+        words[i] = put(ctx, indirect, test, i % 2, i, i);
+    }
+    for (unsigned i = 0; i < PAIRS; i += 3) {
+        ix_indirect_drop(indirect, words[i]);
+    }
+    for (unsigned i = 0; i < PAIRS; i += 3) {
+        put(ctx, indirect, test, i % 2, 5000, 5000);
+    }
+    unsigned asked = 0;
+    struct ix_indirect_pairs pairs = {PAIRS, keys, words, (char *)values};
+    CHECK(test, ix_indirect_collect(indirect, &pairs, again, &asked) == 0);
+    CHECK(test, asked == PAIRS / 3);
+    CHECK(test, pairs.count == PAIRS - PAIRS / 6);
+    for (unsigned i = 0; i < pairs.count; i++) {
+        unsigned char wanted[VALUE_BYTES];
+        CHECK(test, i == 0 || keys[i] > keys[i - 1]);
+        CHECK(test, keys[i] % 6 != 3);
+        value_fill(keys[i] % 3 ? keys[i] : keys[i] + 1000, wanted);
+        CHECK(test, memcmp(values + (size_t)i * VALUE_BYTES, wanted, VALUE_BYTES) == 0);
+    }
+}
+
+static void a_scan_asks_again_for_what_is_gone_and_leaves_out_what_is_absent(void **state) {
+    (void)state;
+    run(collect_body, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_come_back_by_their_word_and_key),
+        cmocka_unit_test(a_block_used_again_for_its_own_key_is_recognised),
+        cmocka_unit_test(without_validation_another_keys_value_is_taken),
+        cmocka_unit_test(a_stamp_comes_back_only_after_all_others),
+        cmocka_unit_test(any_number_of_blocks_is_kept),
+        cmocka_unit_test(a_scan_asks_again_for_what_is_gone_and_leaves_out_what_is_absent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
