@@ -37,6 +37,7 @@ struct chime_params {
 #define CHIME_COUNTERS(X)                                                                                              \
     IX_TREE_COUNTERS(X)                                                                                                \
     X(LEAF_SPLIT, "leaf_split", 1)                                                                                     \
+    X(SPLIT_ENTRIES, "split_entries", 0) /* that leaves held when they had to be split, summed */                      \
     X(LEAF_MERGE, "leaf_merge", 1)                                                                                     \
     X(HOP, "hop", 1) /* an insert moved other keys */                                                                  \
     X(TORN_ENTRY, "torn_entry", 1)                                                                                     \

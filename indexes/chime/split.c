@@ -44,6 +44,7 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
         return released < 0 ? released : rc;
     }
     struct chime_meta meta = chime_meta_get(layout, left->image, 0);
+    client->counts[CHIME_SPLIT_ENTRIES] += chime_sort(layout, left->image, 0, client->order);
     uint64_t pivot = chime_split_key(layout, left->image, key, filled, client->order);
     chime_split(layout, left->image, client->right.image, pivot);
     struct chime_set unused = {{0}};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Not an index: a measurement that has the shape of one, so that runs, sweeps and figures can do it. Bulk load fills
+ * one hash table after the other with the keys, each until a key finds no place; verify reports how full they were then
+ * (`leaf_fill`) and how many there were. Operations do nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "indexes/index.h"
+#include "table.h"
+
+enum { KEYS_BLOCK = 1024 };
+
+struct params {
+    unsigned scheme;
+    uint64_t entries, reach;
+};
+
+static const char *const schemes[] = {"hopscotch", "associative", "race", "farm", NULL}; /* as enum table_scheme */
+
+static const struct dm_opt params_table[] = {
+    {.name = "scheme",
+     .type = DM_OPT_ENUM,
+     .offset = offsetof(struct params, scheme),
+     .initial = "hopscotch",
+     .choices = schemes,
+     .help = "How the table finds a place for a key."},
+    {.name = "entries",
+     .type = DM_OPT_COUNT,
+     .offset = offsetof(struct params, entries),
+     .initial = "128",
+     .min = 1,
+     .max = TABLE_ENTRIES_MAX,
+     .help = "Entries of a table."},
+    {.name = "reach",
+     .type = DM_OPT_COUNT,
+     .offset = offsetof(struct params, reach),
+     .initial = "8",
+     .min = 1,
+     .max = TABLE_ENTRIES_MAX,
+     .unit = "entries",
+     .help = "Entries that a lookup reads: a neighbourhood, one bucket, two (farm) or four (race)."},
+    DM_OPT_END,
+};
+
+struct cn {
+    const struct params *params;
+    uint64_t tables, keys; /* that were filled, and keys in them */
+};
+
+static struct table_shape shape_of(const struct params *params) {
+    return (struct table_shape){
+        .scheme = params->scheme, .entries = (uint32_t)params->entries, .reach = (uint32_t)params->reach};
+}
+
+static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    const struct params *params = values;
+    struct table_shape table = shape_of(params);
+    (void)shape;
+    if (table_bucket(&table) == 0) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "hash_tables: %s cannot read %u of %u entries: it takes a multiple of %d, and no more than fit",
+                       schemes[params->scheme], table.reach, table.entries,
+                       table.scheme == TABLE_RACE   ? 4
+                       : table.scheme == TABLE_FARM ? 2
+                                                    : 1);
+    }
+    return 0;
+}
+
+static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
+    (void)values;
+    (void)shape;
+    (void)keys;
+    return DM_RESERVED_BYTES;
+}
+
+static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    (void)ctx;
+    (void)values;
+    (void)shape;
+    (void)err;
+    return 0;
+}
+
+static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+                   struct dm_err *err) {
+    struct cn *cn = calloc(1, sizeof(*cn));
+    (void)ctx;
+    (void)shape;
+    *out = cn;
+    if (!cn) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "hash_tables: out of memory");
+    }
+    cn->params = values;
+    return 0;
+}
+
+static void close_cn(void *cn) {
+    free(cn);
+}
+
+/* A table counts when a key has found no place in it; the one that the keys end in does not. */
+static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
+    struct cn *cn = handle;
+    struct table_shape shape = shape_of(cn->params);
+    struct table *table = malloc(sizeof(*table));
+    uint64_t *keys = calloc(KEYS_BLOCK, sizeof(*keys));
+    (void)ctx;
+    if (!table || !keys) {
+        free(table);
+        free(keys);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "hash_tables: out of memory");
+    }
+    table_init(table, &shape);
+    for (uint64_t done = 0; done < pairs->count;) {
+        uint64_t n = pairs->keys(pairs, done, KEYS_BLOCK, keys);
+        for (uint64_t i = 0; i < n; i++) {
+            if (!table_put(table, keys[i])) {
+                cn->tables++;
+                cn->keys += table->used;
+                table_init(table, &shape);
+                table_put(table, keys[i]);
+            }
+        }
+        done = n > 0 ? done + n : pairs->count;
+    }
+    free(table);
+    free(keys);
+    return 0;
+}
+
+static int attach(void *cn, struct dm_ctx *ctx, void **client, struct dm_err *err) {
+    (void)ctx;
+    (void)err;
+    *client = cn;
+    return 0;
+}
+
+static void detach(void *client) {
+    (void)client;
+}
+
+static int get(void *handle, uint64_t key, void *value) {
+    (void)handle;
+    (void)key;
+    (void)value;
+    return DM_NOT_FOUND;
+}
+
+static uint64_t cache_bytes(const void *cn) {
+    (void)cn;
+    return 0;
+}
+
+static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
+    const struct cn *cn = handle;
+    struct table_shape shape = shape_of(cn->params);
+    uint64_t entries = cn->tables * table_size(&shape);
+    (void)ctx;
+    (void)err;
+    *report = (struct ix_report){
+        .interrupted = report->interrupted,
+        .keys = cn->keys,
+        .leaves = cn->tables,
+        .leaf_fill = entries > 0 ? (double)cn->keys / (double)entries : 0,
+    };
+    return 0;
+}
+
+const struct ix_ops ix_ops_hash_tables = {
+    .name = "hash_tables",
+    .summary = "no index: fills hash tables of one scheme until a key finds no place; --verify tells how full they get",
+    .paper = "the hash schemes of figure 3d of the CHIME paper (SOSP 2024): hopscotch, associative, RACE, FaRM",
+    .caps = IX_CAP_NO_DATA,
+    .params = params_table,
+    .params_bytes = sizeof(struct params),
+    .check = check,
+    .memory_needed = memory_needed,
+    .format = format,
+    .open = open_cn,
+    .close = close_cn,
+    .load = load,
+    .attach = attach,
+    .detach = detach,
+    .get = get,
+    .cache_bytes = cache_bytes,
+    .verify = verify,
+};
