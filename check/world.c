@@ -39,7 +39,7 @@ static void topology_draw(struct ck_world *world) {
     unsigned cns = (unsigned)(1 + dm_prng_below(&prng, CK_CNS_MAX));
     world->topology = (struct dm_topology){
         .mns = (unsigned)ONE_OF(&prng, 1, 1, 2, 3),
-        .servers = world->index->caps & IX_CAP_SERVERS ? (unsigned)(1 + dm_prng_below(&prng, 2)) : 0,
+        .servers = world->index->caps & IX_CAP_SERVERS ? (unsigned)(2 << dm_prng_below(&prng, 2)) : 0,
         .cns = cns < clients ? cns : clients,
         .mn_cores = (unsigned)(1 + dm_prng_below(&prng, 2)),
         .server_cores = (unsigned)(1 + dm_prng_below(&prng, 4)),

@@ -143,6 +143,9 @@ static int resolve_parameters(struct hx_config *config, struct dm_err *err) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
+/* What an index that needs servers gets when nobody says how many: a pair, which one that needs a single one can use. */
+enum { DEFAULT_SERVERS = 2 };
+
 static int resolve_topology(struct hx_config *config, struct dm_err *err) {
     struct hx_settings *run = &config->run;
     if ((config->index->caps & IX_CAP_SERVERS) && run->servers == 0) {
@@ -150,7 +153,7 @@ static int resolve_topology(struct hx_config *config, struct dm_err *err) {
             dm_fail(err, DM_ERR_INVALID, "index %s needs at least 1 index server", config->index->name);
             return fail_at(config, "servers", DM_ERR_INVALID, err);
         }
-        run->servers = 1;
+        run->servers = DEFAULT_SERVERS;
     }
     if (run->clients < run->cns) {
         dm_fail(err, DM_ERR_INVALID, "%" PRIu64 " clients are fewer than the %" PRIu64 " compute nodes (--cns)",

@@ -50,7 +50,7 @@ static const struct dm_opt cluster_options[] = {
      .initial = "0",
      .min = 0,
      .max = 32,
-     .help = "index servers; at least 1 for indexes that need them"},
+     .help = "index servers; 2 by default for indexes that need them"},
     {.name = "mn_cores",
      .type = DM_OPT_COUNT,
      AT(mn_cores),

@@ -9,7 +9,8 @@ enum {
     NODE_ITEM = 8,
     NODE_HEIGHT = 16,
     NODE_NEXT = 24,
-    ARENA_BYTES = 65536,
+    ARENA_LEAST = 4096, /* what is allocated at a time: a quarter of what is there, within these bounds */
+    ARENA_MOST = 65536,
     BRANCH = 4, /* one node in so many is a level higher */
 };
 
@@ -36,9 +37,11 @@ int hs_list_reserve(struct dm_ctx *ctx, struct hs_list *list, uint32_t count) {
     if (list->arena_end - list->arena >= wanted) {
         return 0;
     }
-    uint32_t bytes = wanted > ARENA_BYTES ? (uint32_t)wanted : ARENA_BYTES;
+    uint64_t bytes = list->count * node_bytes(1) / 4;
+    bytes = bytes < ARENA_LEAST ? ARENA_LEAST : bytes > ARENA_MOST ? ARENA_MOST : bytes;
+    bytes = bytes < wanted ? wanted : bytes;
     dm_addr addr;
-    DM_TRY(dm_alloc(ctx, list->node, bytes, DM_LINE, DM_MEM_INNER, &addr));
+    DM_TRY(dm_alloc(ctx, list->node, (uint32_t)bytes, DM_LINE, DM_MEM_INNER, &addr));
     list->arena = dm_addr_offset(addr);
     list->arena_end = list->arena + bytes;
     return 0;

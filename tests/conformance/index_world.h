@@ -58,6 +58,7 @@ static const struct {
     {"chime", "span", "8"},
     {"chime", "neighbourhood", "4"},
     {"xstore_d", "slots", "4"},
+    {"hstore", "buckets", "16"},
 };
 
 static inline uint64_t world_key(uint64_t number, uint64_t count) {
@@ -185,7 +186,7 @@ static inline void world_open(struct world *world, const struct world_config *co
     *world = (struct world){.config = *config};
     world->topology = (struct dm_topology){
         .mns = config->mns,
-        .servers = config->ops->caps & IX_CAP_SERVERS ? 1 : 0,
+        .servers = config->ops->caps & IX_CAP_SERVERS ? 2 : 0,
         .cns = config->cns,
         .mn_cores = 2,
         .server_cores = 2,

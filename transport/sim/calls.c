@@ -31,6 +31,23 @@ static void assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *ca
     sim_ready(sim, handler);
 }
 
+static void answer(struct sim *sim, struct sim_ctx *ctx, struct sim_call *call) {
+    if (call->is_setup) {
+        sim_ready(sim, call->caller);
+        return;
+    }
+    charge(ctx, sim->costs.call_send);
+    struct sim_op *op = sim_op_new(sim);
+    if (!op) {
+        sim->out_of_memory = true;
+        return;
+    }
+    op->call = call;
+    op->kind = DM_VERB_CALL;
+    op->len = *call->resp_len;
+    sim_schedule(sim, op, SIM_RESPOND, sim_thread_of(ctx)->clock);
+}
+
 /* A handler context's whole life: job after job. */
 static void handler_entry(struct dm_ctx *base, void *arg) {
     struct sim *sim = arg;
@@ -38,18 +55,9 @@ static void handler_entry(struct dm_ctx *base, void *arg) {
     struct sim_node *node = &sim->nodes[base->node];
     for (;;) {
         struct sim_call *call = ctx->job;
-        charge(ctx, sim->costs.call_receive);
+        charge(ctx, call->is_setup ? 0 : sim->costs.call_receive);
         call->rc = call->method->handler(base, call->method->arg, call->req, call->req_len, call->resp, call->resp_len);
-        charge(ctx, sim->costs.call_send);
-        struct sim_op *op = sim_op_new(sim);
-        if (op) {
-            op->call = call;
-            op->kind = DM_VERB_CALL;
-            op->len = *call->resp_len;
-            sim_schedule(sim, op, SIM_RESPOND, sim_thread_of(ctx)->clock);
-        } else {
-            sim->out_of_memory = true;
-        }
+        answer(sim, ctx, call);
         ctx->job = NULL;
         if (node->queue_head) {
             struct sim_call *next = node->queue_head;
@@ -71,6 +79,19 @@ static struct sim_ctx *handler_new(struct sim *sim, unsigned node) {
     return ctx;
 }
 
+/* An idle one or a new one; NULL when out of memory. */
+static struct sim_ctx *handler_get(struct sim *sim, unsigned which) {
+    struct sim_node *node = &sim->nodes[which];
+    struct sim_ctx *handler = node->idle_handlers;
+    if (handler) {
+        node->idle_handlers = handler->idle_next;
+        return handler;
+    }
+    handler = handler_new(sim, which);
+    node->handler_count += handler != NULL;
+    return handler;
+}
+
 void sim_deliver(struct sim *sim, struct sim_op *op) {
     struct sim_call *call = op->call;
     struct sim_node *node = &sim->nodes[call->node];
@@ -88,13 +109,9 @@ void sim_deliver(struct sim *sim, struct sim_op *op) {
     }
     sim->nodes[op->from].nic.outstanding--;
     sim_op_free(sim, op);
-    struct sim_ctx *handler = node->idle_handlers;
-    if (handler) {
-        node->idle_handlers = handler->idle_next;
-    } else if (node->handler_count < SIM_HANDLERS_MAX) {
-        handler = handler_new(sim, call->node);
-        node->handler_count += handler != NULL;
-    }
+    struct sim_ctx *handler = node->handler_count < SIM_HANDLERS_MAX || node->idle_handlers
+                                  ? handler_get(sim, call->node)
+                                  : NULL;
     if (handler) {
         assign(sim, handler, call);
         return;
@@ -170,18 +187,16 @@ void sim_node_fail(struct sim *sim, unsigned which) {
     node->queue_head = NULL;
 }
 
-/* The set-up phase: the handler runs on the caller's stack, at once and at no cost. */
+/* The set-up phase: a handler context as ever, but at once and at no cost. */
 static int call_now(struct sim *sim, struct sim_call *call) {
-    struct sim_node *node = &sim->nodes[call->node];
-    if (!node->inline_handler) {
-        node->inline_handler = (struct sim_ctx *)dm_ctx_new(sim->fabric, call->node, 0, NULL, NULL, true);
-        unsigned memory_nodes = sim->memory_nodes;
-        if (!node->inline_handler || sim_ctx_lanes(node->inline_handler, memory_nodes) < 0) {
-            return DM_ERR_NO_MEMORY;
-        }
+    struct sim_ctx *handler = handler_get(sim, call->node);
+    if (!handler) {
+        return DM_ERR_NO_MEMORY;
     }
-    return call->method->handler(&node->inline_handler->base, call->method->arg, call->req, call->req_len, call->resp,
-                                 call->resp_len);
+    call->is_setup = true;
+    assign(sim, handler, call);
+    DM_TRY(sim_suspend(call->caller));
+    return call->rc;
 }
 
 int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,

@@ -123,6 +123,7 @@ struct sim_call {
     void *resp;
     uint32_t req_len, *resp_len;
     int rc, status; /* the handler's value; what the fabric reports */
+    bool is_setup;  /* it costs nothing, and its caller is made ready at once */
 };
 
 /* A queue pair's send side: verbs that may not go yet, in order. */
@@ -179,7 +180,7 @@ struct sim_memory {
 struct sim_node {
     struct sim_nic nic;
     struct sim_memory dram, chip;
-    struct sim_ctx *idle_handlers, *inline_handler;
+    struct sim_ctx *idle_handlers;
     uint32_t handler_count;
     uint64_t failed_at;                       /* SIM_NEVER, or from when nothing answers */
     struct sim_call *queue_head, *queue_tail; /* requests that wait for a handler context */
