@@ -136,7 +136,8 @@ static void table_apply(struct dm_ctx *ctx, struct batch *batch) {
 /* Tells the skip list server how far the table has come, so that a scan need not wait for it. */
 static int settle(struct dm_ctx *ctx, const struct batch *batch) {
     uint64_t place = HS_SETTLED_OFFSET + 8 * (uint64_t)(batch->log - batch->server->hts);
-    dm_post_write(ctx, dm_addr_make(batch->server->peer, DM_DRAM, place), &batch->log->settled, sizeof(uint64_t));
+    uint64_t settled = batch->log->settled;
+    dm_post_write(ctx, dm_addr_make(batch->server->peer, DM_DRAM, place), &settled, sizeof(settled));
     return dm_commit_async(ctx);
 }
 

@@ -36,9 +36,9 @@ struct hs_hts_log {
     struct hs_pending *ring;
     uint64_t appended, applied; /* entries so far; the ring's places are these modulo its size */
     uint64_t stamp;             /* the last that was given out */
-    uint64_t settled;           /* the last that is in the table */
+    _Atomic uint64_t settled;   /* the last that is in the table */
     bool has_worker;
-    bool is_busy; /* a batch is under way */
+    _Atomic bool is_busy; /* a batch is under way */
     struct hs_spare spare;
     char *message; /* a batch as it is shipped */
 };
@@ -51,8 +51,8 @@ struct hs_sls_log {
     struct dm_cond filled;
     struct hs_entry *ring;
     uint64_t appended, applied;
-    uint64_t stamp;         /* of the last entry */
-    uint64_t trusted_stamp; /* up to which the hash table is known to have entries, or is gone */
+    uint64_t stamp;                 /* of the last entry */
+    _Atomic uint64_t trusted_stamp; /* up to which the hash table is known to have entries, or is gone */
     struct hs_list list;
 };
 
@@ -77,8 +77,8 @@ struct hs_server {
     uint64_t removes[HS_REMOVES]; /* the last delete of a client: client << 32 | seq */
     struct dm_mutex gift_mutex;
     uint64_t gifts[HS_REMOVES]; /* packed: items for clients, from the sweep */
-    uint32_t gift_count;
-    unsigned next_worker; /* workers take logs in turn as they start */
+    _Atomic uint32_t gift_count;
+    _Atomic unsigned next_worker; /* workers take logs in turn as they start */
     _Atomic uint64_t events[HS_EVENT_COUNT];
 };
 

@@ -136,7 +136,7 @@ int hs_sls_ship(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     return rc != 0 ? rc : reply_head(server, 0, resp, resp_len);
 }
 
-/* ---- before a scan or find ------------------------------------------------------------------------------------------
+/* ---- around a scan or find ------------------------------------------------------------------------------------------
  */
 
 /* Asks the hash table server how far its table is. If it is gone nobody can see there what is not in its table yet. */
@@ -152,13 +152,19 @@ static int table_ask(struct dm_ctx *ctx, const struct hs_server *server, const s
 }
 
 static void trust(struct hs_sls_log *log, uint64_t stamp) {
-    log->trusted_stamp = stamp > log->trusted_stamp ? stamp : log->trusted_stamp;
+    uint64_t before = atomic_load(&log->trusted_stamp);
+    while (before < stamp && !atomic_compare_exchange_weak(&log->trusted_stamp, &before, stamp)) {
+    }
 }
 
 /* An entry that is logged here may not be in the hash table yet: a reader who sees it here first and asks there next
- * would find the older value. So wait until the table has what the log had when the reader came. */
+ * would find the older value. So what was read while the log's last entry was this one is told when the table has it.
+ */
 static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t stamp) {
     enum { POLL_NS = 500, POLLS_A_QUESTION = 32 };
+    if (!server->params->strict) {
+        return 0;
+    }
     dm_addr place = dm_addr_make(server->node, DM_DRAM, HS_SETTLED_OFFSET + 8 * (uint64_t)(log - server->sls));
     for (uint32_t attempts = 0;;) {
         uint64_t settled;
@@ -179,20 +185,11 @@ static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_s
     }
 }
 
-/* The partition is up to date, as of now or later, and its mutex held. */
+/* The partition's mutex, and in it everything that is logged by now. */
 static int drain(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log) {
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
-    uint64_t stamp = log->stamp, appended = log->appended;
-    if (!server->params->drain) {
-        return 0; /* known to be wrong: entries that are logged are not seen */
-    }
-    if (server->params->strict && stamp > log->trusted_stamp) {
-        dm_mutex_unlock(ctx, &log->mutex);
-        DM_TRY(table_await(ctx, server, log, stamp));
-        DM_TRY(dm_mutex_lock(ctx, &log->mutex));
-    }
-    if (log->applied < appended) {
-        uint32_t done = apply(ctx, server, log, appended - log->applied);
+    if (server->params->drain) { /* off is known to be wrong: entries that are logged are not seen */
+        uint32_t done = apply(ctx, server, log, log->appended - log->applied);
         hs_event_add(server, HS_SCAN_DRAINED, done);
     }
     return 0;
@@ -217,11 +214,13 @@ int hs_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     DM_TRY(drain(ctx, server, log));
     uint64_t since_ns = dm_now(ctx), item = hs_list_find(ctx, &log->list, find.key, &steps);
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
+    uint64_t stamp = log->stamp, index_ns = dm_now(ctx) - since_ns;
     dm_mutex_unlock(ctx, &log->mutex);
+    DM_TRY(table_await(ctx, server, log, stamp));
     hs_event_add(server, HS_LIST_STEPS, steps);
     hs_reply_make(server, &reply);
     reply.item = item;
-    reply.index_ns = dm_now(ctx) - since_ns;
+    reply.index_ns = index_ns;
     memcpy(resp, &reply, sizeof(reply));
     *resp_len = sizeof(reply);
     return 0;
@@ -232,13 +231,15 @@ struct run {
     struct hs_pair pairs[16];
     uint32_t at, count, wanted;
     uint64_t next_key;
+    uint64_t stamp; /* of the last entry that may be in the pairs */
     bool is_over;
 };
 
-static int run_fill(struct dm_ctx *ctx, struct hs_sls_log *log, struct run *run) {
+static int run_fill(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, struct run *run) {
     uint64_t steps = 0;
-    DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    DM_TRY(drain(ctx, server, log));
     run->at = 0;
+    run->stamp = log->stamp;
     run->count = hs_list_copy(ctx, &log->list, run->next_key, run->pairs, run->wanted, &steps);
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
     dm_mutex_unlock(ctx, &log->mutex);
@@ -259,16 +260,17 @@ static struct run *lowest(struct run *runs, unsigned count) {
     return best;
 }
 
-/* Merges the partitions. */
+/* Merges the partitions. *index_ns: the time it took, without waiting for the hash table. */
 static int collect(struct dm_ctx *ctx, struct hs_server *server, const struct hs_find *find, struct hs_pair *pairs,
-                   uint32_t *count) {
+                   uint32_t *count, uint64_t *index_ns) {
     struct run runs[HS_LOGS_MAX];
     unsigned logs = server->geometry.logs;
+    uint64_t since_ns = dm_now(ctx);
     /* What a partition has of the keys wanted, and a little more. */
     uint32_t share = find->count / logs + 2, room = (uint32_t)(sizeof(runs[0].pairs) / sizeof(runs[0].pairs[0]));
     for (unsigned i = 0; i < logs; i++) {
         runs[i] = (struct run){.next_key = find->key, .wanted = share < room ? share : room};
-        DM_TRY(run_fill(ctx, &server->sls[i], &runs[i]));
+        DM_TRY(run_fill(ctx, server, &server->sls[i], &runs[i]));
     }
     *count = 0;
     struct run *run;
@@ -276,8 +278,12 @@ static int collect(struct dm_ctx *ctx, struct hs_server *server, const struct hs
         pairs[(*count)++] = run->pairs[run->at++];
         dm_charge(ctx, DM_WORK_KEY_COMPARE, logs);
         if (run->at == run->count && !run->is_over && *count < find->count) {
-            DM_TRY(run_fill(ctx, &server->sls[run - runs], run));
+            DM_TRY(run_fill(ctx, server, &server->sls[run - runs], run));
         }
+    }
+    *index_ns = dm_now(ctx) - since_ns;
+    for (unsigned i = 0; i < logs; i++) {
+        DM_TRY(table_await(ctx, server, &server->sls[i], runs[i].stamp));
     }
     return 0;
 }
@@ -294,16 +300,11 @@ int hs_sls_scan(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
         return HS_NOT_READY;
     }
     find.count = find.count < HS_PAIRS_MAX ? find.count : HS_PAIRS_MAX;
-    for (unsigned i = 0; i < server->geometry.logs; i++) {
-        DM_TRY(drain(ctx, server, &server->sls[i]));
-        dm_mutex_unlock(ctx, &server->sls[i].mutex);
-    }
-    uint64_t since_ns = dm_now(ctx);
     struct hs_pair *pairs = (struct hs_pair *)(void *)((char *)resp + sizeof(struct hs_reply));
     uint32_t count;
-    DM_TRY(collect(ctx, server, &find, pairs, &count));
+    uint64_t index_ns;
+    DM_TRY(collect(ctx, server, &find, pairs, &count, &index_ns));
     reply_head(server, count, resp, resp_len);
-    uint64_t index_ns = dm_now(ctx) - since_ns;
     memcpy((char *)resp + offsetof(struct hs_reply, index_ns), &index_ns, sizeof(index_ns));
     return 0;
 }

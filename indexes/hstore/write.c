@@ -103,6 +103,13 @@ static bool is_item_free(int rc) {
     return rc == DM_EXISTS || rc == DM_NOT_FOUND || rc == DM_ERR_NO_MEMORY;
 }
 
+/* There is no room for the item. That is what the write ends with if it would have needed the room. */
+static int without_room(struct hstore_client *client, enum hs_kind kind, uint64_t key) {
+    int rc = hstore_get(client, key, client->message);
+    int refused = kind == HS_INSERT ? 0 : DM_NOT_FOUND, outcome = kind == HS_INSERT ? DM_EXISTS : DM_NOT_FOUND;
+    return rc < 0 ? rc : rc == refused ? outcome : DM_ERR_NO_MEMORY;
+}
+
 static int write_do(struct hstore_client *client, enum hs_kind kind, uint64_t key, const void *value) {
     unsigned shard = hs_shard_of(&client->cn->geometry, hs_hash(key));
     struct attempt attempt = {.client = client,
@@ -113,6 +120,9 @@ static int write_do(struct hstore_client *client, enum hs_kind kind, uint64_t ke
         dm_phase(client->ctx, DM_PHASE_VALUE);
         int rc = item_write(client, key, value, &attempt.write.item);
         dm_phase(client->ctx, DM_PHASE_OTHER);
+        if (rc == DM_ERR_NO_MEMORY) {
+            return without_room(client, kind, key);
+        }
         DM_TRY(rc);
     }
     int rc = write_call(&attempt);

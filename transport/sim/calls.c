@@ -73,9 +73,10 @@ static void handler_entry(struct dm_ctx *base, void *arg) {
 
 static struct sim_ctx *handler_new(struct sim *sim, unsigned node) {
     struct sim_ctx *ctx = (struct sim_ctx *)dm_ctx_new(sim->fabric, node, 0, handler_entry, sim, true);
-    if (ctx && sim_ctx_prepare(sim, ctx) < 0) {
-        ctx = NULL;
+    if (!ctx || sim_ctx_prepare(sim, ctx) < 0) {
+        return NULL;
     }
+    ctx->client = SIM_ANY;
     return ctx;
 }
 
