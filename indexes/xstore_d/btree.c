@@ -224,7 +224,7 @@ static int link_level(struct xstore_server *server, struct dm_ctx *ctx, uint64_t
         return rc;
     }
     DM_TRY(rc);
-    if (count_of(&node) < XSTORE_FANOUT) {
+    if (count_of(&node) < server->params->fanout) {
         entry_insert(&node, *key, *child);
         inner_store(server, ctx, place, &node);
         *child = 0;
@@ -271,8 +271,8 @@ int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, 
 
 /* ---- bulk load -------------------------------------------------------------------------------------------------- */
 
-static uint64_t nodes_for(uint64_t entries, double fill) {
-    uint64_t each = (uint64_t)(fill * XSTORE_FANOUT);
+static uint64_t nodes_for(const struct xstore_params *params, uint64_t entries) {
+    uint64_t each = (uint64_t)(params->fill * (double)params->fanout);
     each = each < 2 ? 2 : each;
     return (entries + each - 1) / each;
 }
@@ -292,7 +292,7 @@ static void inner_build(struct xstore_server *server, struct dm_ctx *ctx, uint32
 
 static int level_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_built *built, uint64_t *count,
                        unsigned level) {
-    uint64_t nodes = nodes_for(*count, server->params->fill);
+    uint64_t nodes = nodes_for(server->params, *count);
     uint32_t place, next = 0;
     DM_TRY(inner_alloc(server, ctx, &place));
     for (uint64_t i = 0; i < nodes; i++, place = next) {

@@ -212,6 +212,8 @@ int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, s
     return 0;
 }
 
+enum { LOCATE_TRIES = 4 };
+
 /* ---- keys ------------------------------------------------------------------------------------------------------- */
 
 /* The leaves that the record predicts. False: more than a look-up reads, or no bound. */
@@ -227,7 +229,7 @@ static bool range_of(struct xstore_client *client) {
 int xstore_locate(struct xstore_client *client, unsigned node, uint64_t key, uint32_t *attempts) {
     struct xstore_where *where = &client->where;
     where->node = node;
-    for (;;) {
+    for (unsigned tries = 0; tries < LOCATE_TRIES; tries++) {
         DM_TRY(record_get(client, key, attempts));
         if (!range_of(client)) {
             xstore_count(client, XSTORE_UNSAFE_COUNT);
@@ -243,6 +245,7 @@ int xstore_locate(struct xstore_client *client, unsigned node, uint64_t key, uin
         xstore_count(client, XSTORE_OLD_MODEL_COUNT);
         DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
     }
+    return XSTORE_BY_CALL; /* training keeps overtaking this reader */
 }
 
 bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t key) {

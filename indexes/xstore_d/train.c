@@ -184,7 +184,6 @@ static void table_store(const struct training *training, const struct xstore_rec
         words[XSTORE_LINE_ENTRIES] = xstore_check(seed, words, XSTORE_LINE_ENTRIES);
         dm_cpu_write(training->ctx, dm_addr_add(table, (uint64_t)line * DM_LINE), words, sizeof(words));
     }
-    dm_charge(training->ctx, DM_WORK_LINE_COPY, xstore_lines_for(record->leaves));
 }
 
 /* Trains one sub-model of its set. Nobody else trains the same one at the time. */
@@ -207,6 +206,8 @@ static int train_one(struct training *training) {
         fresh.table = xstore_place_of(table);
     }
     uint64_t words[XSTORE_RECORD_WORDS];
+    /* Before the stores: a charge may give the core away, and between table and record readers go in circles. */
+    dm_charge(training->ctx, DM_WORK_LINE_COPY, xstore_lines_for(fresh.leaves) + 1);
     table_store(training, &fresh);
     xstore_record_encode(&fresh, record_seed(training), words);
     dm_cpu_write(training->ctx, record_addr(training), words, sizeof(words));

@@ -17,7 +17,7 @@ enum xstore_caching { XSTORE_CACHE_ALL, XSTORE_CACHE_MODELS, XSTORE_CACHE_TOP };
 enum xstore_fetch { XSTORE_FETCH_KEYS, XSTORE_FETCH_LEAF };
 
 struct xstore_params {
-    uint64_t slots, models, keys_per_model, expand_at, span_max, trainers;
+    uint64_t slots, fanout, models, keys_per_model, expand_at, span_max, trainers;
     double fill;
     uint64_t cache, fetch; /* enums above */
     bool hint, speculate, prefill, expand, logging;

@@ -20,6 +20,8 @@ static const char *const fetches[] = {"keys", "leaf", NULL};
 static const struct dm_opt params_table[] = {
     ROW(slots, DM_OPT_COUNT, .initial = "16", .min = 4, .max = XSTORE_SLOTS_MAX, .unit = "pairs", .symbol = "N",
         .help = "Pairs of a leaf."),
+    ROW(fanout, DM_OPT_COUNT, .initial = "16", .min = 4, .max = XSTORE_FANOUT, .unit = "children",
+        .help = "Children of an inner node."),
     ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
         .help = "Share of a node's entries that bulk load fills; the paper's trees are half full."),
     ROW(models, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1 << 26, .unit = "sub-models", .symbol = "M",
@@ -94,7 +96,8 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double mine = (double)keys / shape->topology->mns + 1;
     double leaf_keys = fill * layout.slots < 1 ? 1 : fill * layout.slots;
     double leaves = mine / leaf_keys + 2;
-    double inners = leaves / (fill * XSTORE_FANOUT < 2 ? 1 : fill * XSTORE_FANOUT - 1) + XSTORE_LEVELS;
+    double children = fill * (double)params->fanout < 2 ? 2 : fill * (double)params->fanout;
+    double inners = leaves / (children - 1) + XSTORE_LEVELS;
     double models = params->models > 0 ? (double)params->models : mine / (double)params->keys_per_model + 1;
     models = params->expand ? models + 2 * mine / (double)params->expand_at : models;
     double tables = (leaves / XSTORE_LINE_ENTRIES + 2 * models) * 1.25 * DM_LINE;
@@ -206,9 +209,9 @@ static const uint64_t *count(const void *handle) {
 }
 
 static const struct ix_wrong wrong_values[] = {
-    {"incarnation", "off", 200, "a key that a split moved is said to be absent"},
-    {"leaf_check", "off", 2000, "keys of two states of a leaf are taken for one"},
-    {"value_check", "off", 200, "a value that was moved or is being written is taken for the key's"},
+    {"incarnation", "off", 400, "a key that a split moved is said to be absent"},
+    {"leaf_check", "off", 400, "keys of two states of a leaf are taken for one"},
+    {"value_check", "off", 40, "a value that was moved or is being written is taken for the key's"},
     {"augment", "off", 2000, "a key inserted between two trained ones lies outside of the predicted leaves"},
     {.param = NULL},
 };

@@ -59,6 +59,7 @@ static const struct {
     {"chime", "neighbourhood", "4"},
     {"xstore_d", "slots", "4"},
     {"hstore", "buckets", "16"},
+    {"xstore_d", "fanout", "4"},
 };
 
 static inline uint64_t world_key(uint64_t number, uint64_t count) {
