@@ -46,20 +46,39 @@ struct dm_setting {
     const char *name, *value;
 };
 
+/* A fabric whose nodes are spread over several processes: all open it with the same topology and seed. Kept by the
+ * caller as long as the fabric. */
+struct dm_processes {
+    unsigned process, count;      /* which one this is; their contexts' numbers do not meet */
+    const bool *hosted;           /* one a node: it is this process's */
+    const char *const *addresses; /* one a memory node and index server: "host:port" of its process's control port */
+    const char *token;            /* who does not know it gets nothing; at most 32 bytes */
+    uint64_t fingerprint;         /* of what the processes have to agree on beside the topology */
+    int listener;                 /* listening socket of the control port; the fabric's from then on. -1: none */
+};
+
+/* "host:port" to a listening socket; port 0: any. The address that it got in text, for others to connect to.
+ * DM_ERR_UNSUPPORTED where no transport of this program can do several processes. */
+int dm_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err);
+
 struct dm_fabric_config {
     const char *transport;
     const char
         *profile; /* a name, looked up in the profile folder, or a path ending in .json; NULL where none is used */
     struct dm_topology topology;
     uint64_t seed;
-    uint32_t chunk_bytes;              /* what an allocation call hands out */
-    uint32_t retry_limit;              /* of one operation, see dm_retry; 0: the default */
-    const struct dm_setting *settings; /* the transport's options */
+    uint32_t chunk_bytes;                 /* what an allocation call hands out */
+    uint32_t retry_limit;                 /* of one operation, see dm_retry; 0: the default */
+    const struct dm_processes *processes; /* NULL: all nodes are in this process. Only where DM_CAP_DEVICE */
+    const struct dm_setting *settings;    /* the transport's options */
     size_t setting_count;
 };
 
 int dm_fabric_open(const struct dm_fabric_config *config, struct dm_fabric **fabric, struct dm_err *err);
 void dm_fabric_close(struct dm_fabric *fabric); /* accepts NULL */
+
+/* Compute processes that are connected to the nodes of this one, and whether there have been any. */
+unsigned dm_fabric_peers(struct dm_fabric *fabric, bool *have_been);
 
 const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric);
 const struct dm_topology *dm_fabric_topology(struct dm_fabric *fabric);

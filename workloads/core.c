@@ -103,6 +103,8 @@ void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct
     }
     atomic_init(&core->sequence, 0);
     wl_ack_init(&core->ack, spec->record_count);
+    core->part = 0;
+    core->parts = 1;
 }
 
 struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng prng) {
@@ -155,21 +157,28 @@ static uint32_t scan_length(struct wl_core_stream *stream) {
                                          : wl_uniform_next(&core->scan_uniform, &stream->prng));
 }
 
+/* The counter is this process's own; of the numbers of all processes every `parts`-th is its. */
+static uint64_t number_of_all(const struct wl_core *core, uint64_t number) {
+    uint64_t start = core->map->fresh_start;
+    return number < start ? number : start + (number - start) * core->parts + core->part;
+}
+
 int wl_core_next(struct wl_core_stream *stream, struct wl_op *op) {
     struct wl_core *core = stream->core;
     op->kind = (enum wl_op_kind)wl_discrete_next(&core->kinds, &stream->prng);
     op->scan_length = 0;
     if (op->kind == WL_INSERT) {
         DM_TRY(wl_ack_next(&core->ack, &op->ticket));
-        if (op->ticket - core->map->fresh_start >= wl_keymap_room(core->map)) {
+        uint64_t number = number_of_all(core, op->ticket);
+        if (number - core->map->fresh_start >= wl_keymap_room(core->map)) {
             return DM_ERR_NO_MEMORY; /* a key set without a free key left; wl_open refuses what is sure to come to this
                                       */
         }
-        op->key = wl_keymap_key(core->map, op->ticket);
+        op->key = wl_keymap_key(core->map, number);
         return 0;
     }
     op->ticket = number_choose(stream);
-    op->key = wl_keymap_key(core->map, op->ticket);
+    op->key = wl_keymap_key(core->map, number_of_all(core, op->ticket));
     if (op->kind == WL_SCAN) {
         op->scan_length = scan_length(stream);
     }

@@ -37,6 +37,7 @@ struct wl_core {
     struct wl_zipf scan_zipf;
     _Alignas(64) _Atomic uint64_t sequence;
     struct wl_ack ack;
+    uint64_t part, parts; /* see wl_partition; 0 of 1 */
 };
 
 /* `operations`: drawn by all streams together; YCSB widens the Zipfian's range by the inserts to expect. */

@@ -228,6 +228,18 @@ int wl_open(const struct wl_config *config, uint64_t operations, unsigned client
     return 0;
 }
 
+int wl_partition(struct wl *wl, unsigned part, unsigned parts, struct dm_err *err) {
+    if (parts == 1) {
+        return 0;
+    }
+    if (wl->source != SOURCE_CORE) {
+        return dm_fail(err, DM_ERR_UNSUPPORTED, "traces and recordings cannot be split over several processes");
+    }
+    wl->core.part = part;
+    wl->core.parts = parts;
+    return 0;
+}
+
 void wl_close(struct wl *wl) {
     if (wl == NULL) {
         return;

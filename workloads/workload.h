@@ -74,6 +74,11 @@ int wl_open(const struct wl_config *config, uint64_t operations, unsigned client
             struct dm_err *err);
 void wl_close(struct wl *wl);
 
+/* This process has part `part` of `parts` of the clients; before any stream is opened. All parts open the workload
+ * alike. Keys that they insert do not meet, and choosers see those of their own part (and all loaded ones).
+ * DM_ERR_UNSUPPORTED for traces and recordings. */
+int wl_partition(struct wl *wl, unsigned part, unsigned parts, struct dm_err *err);
+
 /* Loaded keys, ascending and distinct; valid until wl_close or wl_keys_release, which frees the array once the index is
  * loaded. */
 const uint64_t *wl_keys(struct wl *wl, uint64_t *count);

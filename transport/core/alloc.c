@@ -89,6 +89,10 @@ static int fetch_chunk(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32
     uint32_t len = sizeof(chunk);
     DM_TRY(dm_call(ctx, node, DM_METHOD_CHUNK, &request, sizeof(request), &chunk, &len));
     ctx->thread->chunks[node] = chunk;
+    const struct dm_processes *processes = ctx->fabric->processes;
+    if (processes && !processes->hosted[node]) {
+        atomic_fetch_add(&ctx->fabric->memory_chunks, chunk.left); /* the handler counted in its own process */
+    }
     return 0;
 }
 

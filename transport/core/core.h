@@ -102,6 +102,7 @@ struct dm_node_state {
 struct dm_fabric {
     const struct dm_transport_ops *ops;
     struct dm_fabric_config config; /* strings are not kept */
+    const struct dm_processes *processes;
     struct dm_topology topology;
     void *options; /* the transport's, ops->options_bytes */
     struct dm_profile *profile;
@@ -160,7 +161,9 @@ struct dm_transport_ops {
 
     void (*resources_reset)(struct dm_fabric *fabric);                                             /* may be NULL */
     size_t (*resources)(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity); /* may be NULL */
-    size_t (*notes)(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity);             /* may be NULL */
+    int (*listen)(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err); /* likewise */
+    unsigned (*peers)(struct dm_fabric *fabric, bool *have_been);                      /* may be NULL */
+    size_t (*notes)(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity); /* may be NULL */
 };
 
 /* fabric.c */

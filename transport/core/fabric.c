@@ -186,6 +186,10 @@ static int load_profile(struct dm_fabric *fabric, const struct dm_fabric_config 
 static int open_parts(struct dm_fabric *fabric, const struct dm_fabric_config *config, struct dm_err *err) {
     fabric->topology = config->topology;
     fabric->config = *config;
+    fabric->processes = config->processes;
+    if (config->processes && !(fabric->ops->info.caps & DM_CAP_DEVICE)) {
+        return dm_fail(err, DM_ERR_INVALID, "transport %s cannot do several processes", config->transport);
+    }
     fabric->config.retry_limit = config->retry_limit ? config->retry_limit : DM_RETRY_LIMIT_DEFAULT;
     fabric->config.chunk_bytes = config->chunk_bytes ? config->chunk_bytes : 16u << 20;
     atomic_init(&fabric->next_ctx_id, 1);
@@ -269,6 +273,13 @@ static void contexts_unlock(struct dm_fabric *fabric) {
     atomic_store_explicit(&fabric->guard, false, memory_order_release);
 }
 
+/* Small numbers that no other process gives. */
+static uint32_t context_number(struct dm_fabric *fabric) {
+    uint32_t number = atomic_fetch_add(&fabric->next_ctx_id, 1);
+    const struct dm_processes *processes = fabric->processes;
+    return processes ? (number - 1) * processes->count + processes->process + 1 : number;
+}
+
 struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
                           void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background) {
     struct dm_ctx *ctx = calloc(1, fabric->ops->ctx_bytes);
@@ -279,7 +290,7 @@ struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thre
     ctx->ops = fabric->ops;
     ctx->thread = fabric->nodes[node].threads[thread];
     ctx->node = node;
-    ctx->id = atomic_fetch_add(&fabric->next_ctx_id, 1);
+    ctx->id = context_number(fabric);
     ctx->account = &ctx->nowhere;
     ctx->prng = dm_prng_stream(fabric->config.seed, "context", ctx->id);
     ctx->entry = entry;
@@ -302,9 +313,13 @@ void dm_ctx_free(struct dm_ctx *ctx) {
     free(ctx);
 }
 
+static bool is_hosted(const struct dm_fabric *fabric, unsigned node) {
+    return !fabric->processes || fabric->processes->hosted[node];
+}
+
 int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*entry)(struct dm_ctx *ctx, void *arg),
              void *arg) {
-    if (node >= fabric->node_count || thread >= fabric->nodes[node].thread_count) {
+    if (node >= fabric->node_count || thread >= fabric->nodes[node].thread_count || !is_hosted(fabric, node)) {
         return DM_ERR_INVALID;
     }
     struct dm_ctx *ctx = dm_ctx_new(fabric, node, thread, entry, arg, false);
@@ -317,7 +332,7 @@ int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*en
 
 int dm_spawn_background(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg),
                         void *arg) {
-    if (node >= fabric->node_count) {
+    if (node >= fabric->node_count || !is_hosted(fabric, node)) {
         return DM_ERR_INVALID;
     }
     struct dm_node_state *state = &fabric->nodes[node];
@@ -412,7 +427,7 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
     uint32_t none = 0;
     uint32_t *len = resp_len ? resp_len : &none;
     if (node >= ctx->fabric->node_count || method > DM_METHOD_MAX ||
-        !ctx->fabric->nodes[node].methods[method].handler) {
+        (is_hosted(ctx->fabric, node) && !ctx->fabric->nodes[node].methods[method].handler)) {
         return DM_ERR_ADDRESS;
     }
     if (req_len > DM_CALL_MAX || *len > DM_CALL_MAX || ctx->batch_count != 0) {
@@ -529,6 +544,20 @@ void dm_resources_reset(struct dm_fabric *fabric) {
 
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity) {
     return fabric->ops->resources ? fabric->ops->resources(fabric, resources, capacity) : 0;
+}
+
+int dm_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err) {
+    for (size_t i = 0; i < DM_ARRAY_LEN(transports); i++) {
+        if (transports[i]->listen) {
+            return transports[i]->listen(address, listener, text, capacity, err);
+        }
+    }
+    return dm_fail(err, DM_ERR_UNSUPPORTED, "this program has no transport for several processes");
+}
+
+unsigned dm_fabric_peers(struct dm_fabric *fabric, bool *have_been) {
+    *have_been = false;
+    return fabric->ops->peers ? fabric->ops->peers(fabric, have_been) : 0;
 }
 
 size_t dm_fabric_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity) {

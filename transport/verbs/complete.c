@@ -186,6 +186,10 @@ static void conn_check(struct verbs_conn *conn, uint64_t now_ns) {
     if (conn->failure < 0) {
         return;
     }
+    if (verbs_peer_is_gone(verbs, conn->node)) {
+        verbs_conn_break(conn, DM_ERR_PEER); /* whoever saw it has noted it */
+        return;
+    }
     if (!conn->head || conn->seen != conn->head || conn->seen_upto != conn->head->upto) {
         conn->seen = conn->head;
         conn->seen_upto = conn->head ? conn->head->upto : 0;

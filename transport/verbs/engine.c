@@ -32,13 +32,15 @@ static int check_device(const struct verbs *verbs, struct dm_err *err) {
 }
 
 static int verbs_parts_open(struct verbs *verbs, struct dm_err *err) {
-    struct dm_fabric *fabric = verbs->rt.fabric;
+    struct dm_topology *topology = &verbs->rt.fabric->topology;
     raise_file_limit();
+    if (topology->chip_bytes > verbs->options->chip_bytes) {
+        topology->chip_bytes = (uint32_t)verbs->options->chip_bytes;
+    }
     DM_TRY(verbs_peers_plan(verbs, err));
     DM_TRY(verbs_ports_open(verbs, err));
     DM_TRY(check_device(verbs, err));
     DM_TRY(verbs_arena_open(verbs, err));
-    (void)fabric;
     DM_TRY(verbs_offers_open(verbs, err));
     return verbs_peers_open(verbs, err);
 }
@@ -97,12 +99,14 @@ static void verbs_close(struct dm_fabric *fabric) {
     free(verbs->offers);
     free(verbs->regions);
     free(verbs->hosted);
+    verbs_peers_free(verbs);
     free(verbs);
     fabric->impl = NULL;
 }
 
 static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
     struct verbs *verbs = verbs_of(fabric);
+    verbs_peers_serve(verbs); /* what is to be served has been registered */
     int rc = rt_run(fabric, err);
     if (atomic_load(&verbs->has_failed)) {
         rc = verbs->failure_code;
@@ -235,6 +239,13 @@ static const struct dm_opt options[] = {
      AT(spin_ns),
      .initial = "1ms",
      .help = "a thread that waits looks at its completion queue so long before it sleeps"},
+    {.name = "chip_bytes",
+     .type = DM_OPT_BYTES,
+     AT(chip_bytes),
+     .initial = "128KiB",
+     .max = 1 << 24,
+     .help =
+         "on-chip memory to take of a memory node's device at most; where it has less, ordinary memory stands for it"},
     {.name = "huge_pages",
      .type = DM_OPT_BOOL,
      AT(huge_pages),
@@ -280,5 +291,7 @@ const struct dm_transport_ops dm_transport_verbs = {
     .cpu_write = verbs_cpu_write,
     .cpu_cas = verbs_cpu_cas,
     .local_alloc = verbs_local_alloc,
+    .listen = verbs_listen,
+    .peers = verbs_peers,
     .notes = verbs_notes,
 };

@@ -11,7 +11,8 @@
  *   complete.c  completions, failures, how a thread waits
  *   calls.c     requests and responses as messages
  *   wire.c      the messages of the control connection between processes
- *   peer.c      the control connection, both ends
+ *   session.c   the control connections that this process makes
+ *   peer.c      those that come in, and watching all of them
  *   engine.c    open, close, options, the table
  */
 #ifndef DM_TRANSPORT_VERBS_VERBS_H
@@ -36,7 +37,7 @@ struct verbs_options {
     uint64_t depth, call_slots, handler_slots, inline_bytes;
     uint64_t ack_timeout, retries;
     uint64_t timeout_ns, call_timeout_ns, spin_ns;
-    uint64_t yield_every;
+    uint64_t chip_bytes, yield_every;
     bool huge_pages, pin;
 };
 
@@ -313,10 +314,57 @@ int verbs_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *r
 
 /* ---- peer.c ----------------------------------------------------------------------------------------------------- */
 
+enum { VERBS_INCOMING = 256, VERBS_STRANGERS = 16 };
+
+/* A control connection that came in. */
+struct verbs_guest {
+    int fd;
+    bool is_known; /* has shown the token */
+    uint32_t node, caller;
+    uint32_t ends;        /* made for it */
+    uint64_t deadline_ns; /* for the token */
+    unsigned char bytes[WIRE_MAX];
+    uint32_t got;
+};
+
+struct verbs_peer {
+    const struct dm_processes *processes;
+    uint8_t token[WIRE_TOKEN];
+    uint64_t fabric; /* what processes have to agree on, as a hash */
+    unsigned own_node;
+
+    /* Connections that this process makes, one a node; -1: none yet. */
+    pthread_mutex_t lock;
+    int *sessions;
+    _Atomic bool *is_gone; /* the node's process has closed its end */
+
+    pthread_t watcher;
+    bool is_watching;
+    int event; /* wakes the watcher */
+    _Atomic bool is_closing, is_serving;
+    struct verbs_guest guests[VERBS_INCOMING];
+    unsigned guest_count;
+    _Atomic unsigned compute_guests;
+    _Atomic bool had_compute_guests;
+};
+
 /* Says which nodes are this process's. */
 int verbs_peers_plan(struct verbs *verbs, struct dm_err *err);
 int verbs_peers_open(struct verbs *verbs, struct dm_err *err);
-void verbs_peers_close(struct verbs *verbs);
+void verbs_peers_close(struct verbs *verbs); /* nobody connects any more */
+void verbs_peers_free(struct verbs *verbs);  /* once all threads have ended */
+void verbs_peers_serve(struct verbs *verbs); /* from here on others may connect */
+unsigned verbs_peers(struct dm_fabric *fabric, bool *have_been);
+bool verbs_peer_is_gone(const struct verbs *verbs, unsigned node);
+
+/* ---- session.c -------------------------------------------------------------------------------------------------- */
+
+/* Connects to the processes of all nodes that are not ours and learns of their memory. */
+int verbs_sessions_open(struct verbs *verbs, struct dm_err *err);
+void verbs_sessions_close(struct verbs *verbs);
+
+int verbs_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err);
+
 /* Asks the process of `node` for an end joined to `ours`. */
 int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
                        struct verbs_end *theirs, struct dm_err *err);

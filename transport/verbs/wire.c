@@ -86,6 +86,7 @@ static void body(struct cursor *cursor, struct wire_message *message) {
         octets(cursor, message->hello.token, WIRE_TOKEN);
         u64(cursor, &message->hello.fabric);
         u32(cursor, &message->hello.node);
+        u32(cursor, &message->hello.caller);
         break;
     case WIRE_WELCOME:
         u32(cursor, &message->welcome.node);
@@ -139,7 +140,7 @@ static bool region_is_possible(const struct verbs_region *region) {
 static bool is_possible(const struct wire_message *message) {
     switch (message->kind) {
     case WIRE_HELLO:
-        return message->hello.node < WIRE_NODES;
+        return message->hello.node < WIRE_NODES && message->hello.caller < WIRE_NODES;
     case WIRE_WELCOME:
         return message->welcome.node < WIRE_NODES && region_is_possible(&message->welcome.dram) &&
                region_is_possible(&message->welcome.chip);

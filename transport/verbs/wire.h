@@ -50,8 +50,9 @@ struct wire_message {
     union {
         struct {
             uint8_t token[WIRE_TOKEN];
-            uint64_t fabric; /* a hash of topology and seed: both sides must mean the same */
+            uint64_t fabric; /* a hash of what both sides must mean the same by */
             uint32_t node;   /* that the caller wants to talk to */
+            uint32_t caller; /* a node of the caller's process */
         } hello;
         struct {
             uint32_t node;
