@@ -15,9 +15,10 @@
 #include "harness/interrupt.h"
 #include "harness/progress.h"
 #include "harness/settings.h"
+#include "harness/team.h"
 #include "harness/worker.h"
 
-enum { BLOCK_MAX = 64 };
+enum { BLOCK_MAX = 64, SERVE_LOOK_NS = 20000000 };
 
 /* Everything that is open while a point runs. */
 struct point {
@@ -79,11 +80,12 @@ static int workload_open(struct point *point, struct dm_err *err) {
     const struct hx_settings *run = &config->run;
     point->wl = config->opened;
     config->opened = NULL;
-    if (point->wl) {
-        return 0;
+    int rc = 0;
+    if (!point->wl) {
+        rc = wl_open(&config->workload, run->ops + run->warmup, (unsigned)run->clients, run->seed, &point->wl, err);
+        rc = rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
     }
-    int rc = wl_open(&config->workload, run->ops + run->warmup, (unsigned)run->clients, run->seed, &point->wl, err);
-    return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
+    return rc < 0 ? rc : wl_partition(point->wl, hx_team_part(config->team), hx_team_parts(config->team), err);
 }
 
 static int keys_open(struct point *point, struct dm_err *err) {
@@ -100,6 +102,7 @@ static int keys_open(struct point *point, struct dm_err *err) {
 
 static int fabric_open(struct point *point, struct dm_err *err) {
     DM_TRY(hx_fabric_settings_init(&point->settings, point->config, err));
+    point->settings.config.processes = hx_team_processes(point->config->team);
     DM_TRY(dm_fabric_open(&point->settings.config, &point->fabric, err));
     hx_interrupt_watch(point->fabric);
     const struct dm_topology *topology = dm_fabric_topology(point->fabric);
@@ -114,6 +117,9 @@ static int fabric_open(struct point *point, struct dm_err *err) {
 
 static int servers_open(struct point *point, struct dm_err *err) {
     for (unsigned node = 0; point->index->serve && node < dm_first_cn(point->shape.topology); node++) {
+        if (!hx_team_has(point->config->team, node)) {
+            continue;
+        }
         int rc = point->index->serve(point->fabric, node, point->config->index_params, &point->shape,
                                      &point->servers[node], err);
         if (rc < 0) {
@@ -157,26 +163,43 @@ static int load_entry(struct dm_ctx *ctx, void *arg) {
     return point->index->load(point->cns[0], ctx, &pairs, &step->err);
 }
 
-static int index_load(struct point *point, struct dm_err *err) {
+static int cns_open(struct point *point, struct dm_err *err) {
+    const struct hx_team *team = point->config->team;
     unsigned first_cn = dm_first_cn(point->shape.topology);
-    uint64_t begin = hx_host_ns();
     struct setup_step step = {0};
-    DM_TRY(setup_do(point, first_cn, format_entry, &step, "formatting", err));
-    for (step.cn = 0; step.cn < point->shape.topology->cns; step.cn++) {
-        DM_TRY(setup_do(point, first_cn + step.cn, open_entry, &step, "opening a compute node", err));
+    if (hx_team_is_first(team)) {
+        DM_TRY(setup_do(point, first_cn, format_entry, &step, "formatting", err));
     }
+    hx_team_meet(team);
+    for (step.cn = 0; step.cn < point->shape.topology->cns; step.cn++) {
+        if (hx_team_has(team, first_cn + step.cn)) {
+            DM_TRY(setup_do(point, first_cn + step.cn, open_entry, &step, "opening a compute node", err));
+        }
+    }
+    hx_team_meet(team);
+    return 0;
+}
+
+static int index_load(struct point *point, struct dm_err *err) {
+    const struct hx_team *team = point->config->team;
+    uint64_t begin = hx_host_ns();
+    DM_TRY(cns_open(point, err));
     point->measured->host.setup_s = seconds_since(begin);
     begin = hx_host_ns();
     hx_progress_phase(&point->progress, "loading", point->measured->loaded_keys);
-    int rc = setup_do(point, first_cn, load_entry, &step, "loading", err);
+    struct setup_step step = {0};
+    unsigned first_cn = dm_first_cn(point->shape.topology);
+    int rc = hx_team_is_first(team) ? setup_do(point, first_cn, load_entry, &step, "loading", err) : 0;
     if (rc == DM_ERR_NO_MEMORY) {
         return dm_fail_in(err, rc, "memory nodes of %.0f MiB are too small; give them more with --mn-memory",
                           (double)point->shape.topology->mn_bytes / (1024 * 1024));
     }
+    DM_TRY(rc);
+    hx_team_meet(team);
     wl_keys_release(point->wl);
     point->keys = NULL;
     point->measured->host.load_s = seconds_since(begin);
-    return rc;
+    return 0;
 }
 
 /* ---- measurement ------------------------------------------------------------------------------------------------ */
@@ -238,6 +261,9 @@ static int workers_open(struct point *point, struct dm_err *err) {
     }
     for (unsigned client = 0; client < topology->clients; client++) {
         unsigned cn = client % topology->cns;
+        if (!hx_team_has(point->config->team, dm_first_cn(topology) + cn)) {
+            continue; /* its worker stays all zero */
+        }
         unsigned thread = client / topology->cns / topology->clients_per_thread;
         size_t tally = point->measured->is_virtual ? 0 : point->tally_first[cn] + thread;
         struct hx_worker *worker = &point->workers[client];
@@ -254,11 +280,23 @@ static int workers_open(struct point *point, struct dm_err *err) {
  * small enough that they end together. */
 static uint32_t draw_block(const struct point *point) {
     const struct hx_settings *run = &point->config->run;
-    uint64_t fair = (run->ops + run->warmup) / (run->clients * 8);
+    uint64_t fair = (run->ops + run->warmup) / (run->clients * 8); /* the same in every process */
     if (point->measured->is_virtual || run->rate > 0 || point->config->workload.replay[0] || fair <= 1) {
         return 1;
     }
     return fair < BLOCK_MAX ? (uint32_t)fair : BLOCK_MAX;
+}
+
+/* The part of `all` that falls to this process, by its clients: the parts add up. */
+static uint64_t share_of(const struct point *point, uint64_t all) {
+    const struct dm_topology *topology = &point->config->topology;
+    unsigned before = 0, own = 0, parts = hx_team_parts(point->config->team), part = hx_team_part(point->config->team);
+    for (unsigned cn = 0; cn < topology->cns; cn++) {
+        before += cn % parts < part ? hx_cn_clients(topology, cn) : 0;
+        own += cn % parts == part ? hx_cn_clients(topology, cn) : 0;
+    }
+    double clients = topology->clients;
+    return (uint64_t)((double)all * (before + own) / clients) - (uint64_t)((double)all * before / clients);
 }
 
 static int run_init(struct point *point, struct dm_err *err) {
@@ -274,13 +312,16 @@ static int run_init(struct point *point, struct dm_err *err) {
         .is_virtual = point->measured->is_virtual,
         .is_replay = point->config->workload.replay[0] != '\0',
         .block = draw_block(point),
+        .ops = share_of(point, settings->ops),
+        .warmup = share_of(point, settings->warmup),
         .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),
         .resource_count = resource_count,
         .begin_ns = UINT64_MAX,
         .start_ns = UINT64_MAX,
         .failed = ATOMIC_FLAG_INIT,
     };
-    hx_schedule_init(&point->run.schedule, settings->rate, settings->arrival == HX_ARRIVAL_POISSON, settings->seed);
+    hx_schedule_init(&point->run.schedule, share_of(point, settings->rate), settings->arrival == HX_ARRIVAL_POISSON,
+                     settings->seed);
     return point->run.resources ? tallies_open(point, err) : fail_no_memory(err);
 }
 
@@ -301,7 +342,9 @@ static int record_begin(struct point *point, struct dm_err *err) {
 
 static int record_end(struct point *point, struct dm_err *err) {
     for (unsigned client = 0; client < point->config->topology.clients; client++) {
-        wl_stream_close(point->workers[client].stream);
+        if (point->workers[client].stream) {
+            wl_stream_close(point->workers[client].stream);
+        }
         point->workers[client].stream = NULL;
     }
     hx_interrupt_hold(true);
@@ -383,8 +426,11 @@ static int collect(struct point *point, struct dm_err *err) {
     measured->start_ns = run->start_ns;
     measured->warmup_ns = run->start_ns - run->begin_ns;
     measured->duration_ns = end_ns - run->start_ns;
-    measured->drawn = measured->operations + point->config->run.warmup;
+    measured->drawn = measured->operations + run->warmup;
     for (unsigned cn = 0; cn < point->shape.topology->cns; cn++) {
+        if (!point->cns[cn]) {
+            continue; /* another process has it */
+        }
         uint64_t bytes = point->index->cache_bytes(point->cns[cn]);
         measured->cache_bytes = bytes > measured->cache_bytes ? bytes : measured->cache_bytes;
         bytes = ix_rdwc_bytes(point->rdwcs[cn]);
@@ -392,7 +438,7 @@ static int collect(struct point *point, struct dm_err *err) {
     }
     dm_memory_use(point->fabric, &measured->memory);
     notes_take(point);
-    return 0;
+    return hx_team_gather(point->config->team, measured, run->counter_count, err);
 }
 
 static int verify_entry(struct dm_ctx *ctx, void *arg) {
@@ -452,10 +498,43 @@ static int point_run(struct point *point, struct dm_err *err) {
     DM_TRY(index_load(point, err));
     DM_TRY(clients_run(point, err));
     DM_TRY(collect(point, err));
-    if (point->config->run.verify) {
+    if (point->config->run.verify && hx_team_is_first(point->config->team)) {
         DM_TRY(index_verify(point, err));
     }
     return record_end(point, err);
+}
+
+/* Until compute processes have come and gone. */
+static int serve_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    for (;;) {
+        bool have_been = false;
+        unsigned peers = dm_fabric_peers(step->point->fabric, &have_been);
+        if (have_been && peers == 0) {
+            return 0;
+        }
+        DM_TRY(dm_sleep(ctx, SERVE_LOOK_NS));
+    }
+}
+
+static int point_serve(struct point *point, struct dm_err *err) {
+    DM_TRY(fabric_open(point, err));
+    DM_TRY(servers_open(point, err));
+    unsigned node = 0;
+    while (!hx_team_has(point->config->team, node)) {
+        node++;
+    }
+    struct setup_step step = {0};
+    return setup_do(point, node, serve_entry, &step, "serving", err);
+}
+
+int hx_serve(struct hx_config *config, struct dm_err *err) {
+    struct point point = {.config = config, .index = config->index, .measured = calloc(1, sizeof(struct hx_measured))};
+    hx_progress_init(&point.progress);
+    int rc = point.measured ? point_serve(&point, err) : fail_no_memory(err);
+    point_close(&point);
+    hx_measured_free(point.measured);
+    return rc;
 }
 
 int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err) {

@@ -69,6 +69,9 @@ struct hx_measured {
  * recording is there only on success. The tracer, or NULL, sees the measured operations. The caller frees *measured,
  * which is NULL on failure. Once for a configuration. */
 int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err);
+/* Adds what another process measured of the same run, with its counters, as if its clients had been here. */
+void hx_measured_merge(struct hx_measured *into, const struct hx_measured *from, const uint64_t *counters,
+                       size_t counter_count);
 void hx_measured_free(struct hx_measured *measured); /* accepts NULL */
 
 /* The busiest resource, or NULL where the transport has none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dmbench run`: one point from the command line to its result.
+ * `dmbench run`: one point from the command line to its result; and `dmbench serve`, which is the same up to the point
+ * where it has nothing to measure.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -17,6 +18,7 @@
 #include "harness/result.h"
 #include "harness/settings.h"
 #include "harness/summary.h"
+#include "harness/team.h"
 
 enum { WORDS_MAX = 256 };
 
@@ -25,6 +27,7 @@ struct run_options {
     const char *out, *verb_trace;
     uint64_t trace_ops;
     bool json;
+    struct hx_team_options team;
 };
 
 static const struct dm_opt run_options[] = {
@@ -50,6 +53,28 @@ static const struct dm_opt run_options[] = {
      .min = 1,
      .max = HX_TRACER_OPS_MAX,
      .help = "how many operations --verb-trace takes"},
+    {.name = "mn",
+     .type = DM_OPT_STRING,
+     .offset = offsetof(struct run_options, team.mn),
+     .initial = "",
+     .help = "control ports of the processes of memory nodes and index servers (dmbench serve), HOST:PORT,HOST:PORT in "
+             "the order of the nodes; empty: all nodes are in this process, or MPI says where they are"},
+    {.name = "listen",
+     .type = DM_OPT_STRING,
+     .offset = offsetof(struct run_options, team.listen),
+     .initial = "127.0.0.1:0",
+     .help = "where the control port of a memory node listens; with MPI also host: the address of each host's name"},
+    {.name = "token_file",
+     .type = DM_OPT_STRING,
+     .offset = offsetof(struct run_options, team.token_file),
+     .initial = "",
+     .help = "file with the token that the processes of a run show each other; MPI needs none"},
+    {.name = "node",
+     .type = DM_OPT_COUNT,
+     .offset = offsetof(struct run_options, team.node),
+     .initial = "0",
+     .max = 250,
+     .help = "of serve: the memory node or index server that this process is"},
     DM_OPT_END,
 };
 
@@ -196,6 +221,9 @@ static void help_print(const struct request *request) {
         "  dmbench run --index null --replay a.ops\n"
         "  dmbench run --index sherman --workload a --verb-trace a.perfetto.json --trace-ops 200\n"
         "  dmbench run --index sherman --help     with the parameters of that index\n"
+        "  dmbench serve --node 0 --listen 10.0.0.1:7000 --token-file t --transport verbs --workload a\n"
+        "  dmbench run --mn 10.0.0.1:7000 --token-file t --transport verbs --workload a\n"
+        "  mpirun -np 4 dmbench run --transport verbs --mns 2 --workload a\n"
         "\nThe command:\n");
     hx_args_help(run_options);
     printf("  --config FILE               a spec file, the same as SPEC.json\n"
@@ -324,11 +352,40 @@ static int point_run(struct hx_config *config, const struct run_options *options
     return rc;
 }
 
-int hx_cmd_run(int argc, char **argv) {
+/* With more than one compute process there is no common order of operations to write down. */
+static int team_check(const struct hx_team *team, const struct run_options *options, const struct hx_config *config,
+                      struct dm_err *err) {
+    if (hx_team_parts(team) > 1 && (options->verb_trace[0] || config->run.record[0] || config->workload.replay[0])) {
+        return dm_fail(err, DM_ERR_INVALID, "--verb-trace, --record and --replay need one compute process");
+    }
+    return 0;
+}
+
+/* Takes part in the point as what this process is. */
+static int point_join(struct hx_config *config, struct hx_team *team, const struct run_options *options, int argc,
+                      char **argv, bool *is_broken, struct dm_err *err) {
+    DM_TRY(hx_team_assign(team, config, &options->team, err));
+    config->team = team;
+    if (!hx_team_is_compute(team)) {
+        return hx_serve(config, err);
+    }
+    DM_TRY(team_check(team, options, config, err));
+    if (hx_team_is_first(team)) {
+        DM_TRY(outputs_check(options, config, err));
+        return point_run(config, options, argc, argv, is_broken, err);
+    }
+    struct hx_measured *measured = NULL;
+    int rc = hx_measure(config, NULL, &measured, err);
+    hx_measured_free(measured);
+    return rc;
+}
+
+static int command(const char *name, int argc, char **argv) {
     struct run_options options;
     struct known_names names;
     struct request request = {.names = &names};
     struct dm_err err = {0};
+    struct hx_team *team = NULL;
     bool is_broken = false;
     names_collect(&names);
     dm_opt_defaults(run_options, &options);
@@ -346,14 +403,24 @@ int hx_cmd_run(int argc, char **argv) {
         goto out;
     }
     rc = rc < 0 ? rc : request_apply(&request, config, &err);
+    rc = rc < 0 ? rc : hx_team_join(config, strcmp(name, "serve") == 0, &options.team, &team, &err);
     rc = rc < 0 ? rc : hx_config_resolve(config, &err);
-    rc = rc < 0 ? rc : outputs_check(&options, config, &err);
     if (rc == 0) {
-        hx_interrupt_install("run");
-        rc = point_run(config, &options, argc, argv, &is_broken, &err);
+        hx_interrupt_install(name);
+        rc = point_join(config, team, &options, argc, argv, &is_broken, &err);
     }
 out:
     hx_config_close(config);
     dm_opt_free(run_options, &options);
-    return rc < 0 ? hx_report("run", &err) : is_broken ? HX_WRONG : HX_DONE;
+    int status = rc < 0 ? hx_report(name, &err) : is_broken ? HX_WRONG : HX_DONE;
+    hx_team_leave(team, rc < 0);
+    return status;
+}
+
+int hx_cmd_run(int argc, char **argv) {
+    return command("run", argc, argv);
+}
+
+int hx_cmd_serve(int argc, char **argv) {
+    return command("serve", argc, argv);
 }

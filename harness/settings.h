@@ -65,6 +65,8 @@ struct hx_pending {
     bool transport;
 };
 
+struct hx_team;
+
 struct hx_config {
     struct hx_settings run;
     struct wl_config workload;
@@ -83,6 +85,8 @@ struct hx_config {
     char profile_hash[17];          /* "" where the transport takes no profile */
     struct wl *opened;              /* the workload, where looking at it opened all of it; hx_measure takes it */
     bool resolved;
+
+    const struct hx_team *team; /* the processes of the run, borrowed; NULL: only this one */
 };
 
 /* Clients of one compute node, and the threads that they share. */

@@ -81,6 +81,35 @@ void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_
     }
 }
 
+void hx_measured_merge(struct hx_measured *into, const struct hx_measured *from, const uint64_t *counters,
+                       size_t counter_count) {
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        op_stats_add(&into->ops[kind], &from->ops[kind]);
+    }
+    into->operations += from->operations;
+    into->succeeded += from->succeeded;
+    into->drawn += from->drawn;
+    into->verbs += from->verbs;
+    into->bypassed += from->bypassed;
+    punctuality_add(&into->punctuality, &from->punctuality);
+    for (size_t i = 0; i < counter_count; i++) {
+        into->counters[i] += counters[i];
+    }
+    /* All clocks begin when the processes have met. */
+    uint64_t end_ns = greater(into->start_ns + into->duration_ns, from->start_ns + from->duration_ns);
+    into->start_ns = from->start_ns < into->start_ns ? from->start_ns : into->start_ns;
+    into->duration_ns = end_ns - into->start_ns;
+    into->warmup_ns = greater(into->warmup_ns, from->warmup_ns);
+    into->cache_bytes = greater(into->cache_bytes, from->cache_bytes);
+    into->rdwc_bytes = greater(into->rdwc_bytes, from->rdwc_bytes);
+    for (unsigned kind = 0; kind < DM_MEM_KIND_COUNT; kind++) {
+        into->memory.bytes[kind] += from->memory.bytes[kind];
+    }
+    into->memory.freed += from->memory.freed;
+    into->memory.chunk_bytes += from->memory.chunk_bytes;
+    into->memory.chip_bytes = greater(into->memory.chip_bytes, from->memory.chip_bytes);
+}
+
 int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
                    struct hx_tally *tally) {
     uint32_t value_bytes = run->config->shape.value_bytes;
@@ -157,7 +186,7 @@ static bool budget_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *
     if (dm_unlikely(*number % PROGRESS_EVERY == 0)) {
         hx_progress_at(run->progress, *number);
     }
-    return *number < settings->warmup + settings->ops;
+    return *number < run->warmup + run->ops;
 }
 
 /* Open loop: waits until operation `number` is due. An operation that is late already begins at once. */
@@ -217,7 +246,7 @@ static uint64_t shared_so_far(const struct hx_worker *worker) {
 static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t number) {
     struct hx_run *run = worker->run;
     worker->is_measuring = true;
-    if (number == run->config->run.warmup) {
+    if (number == run->warmup) {
         dm_resources_reset(run->fabric);
     }
     atomic_min(&run->start_ns, dm_now(ctx));
@@ -357,7 +386,7 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
             run_fail(worker, rc, "the workload's next operation", dm_code_text(rc));
             return;
         }
-        if (number >= worker->run->config->run.warmup && !worker->is_measuring) {
+        if (number >= worker->run->warmup && !worker->is_measuring) {
             measuring_begin(worker, ctx, number);
         }
         rc = operation_run(worker, ctx, &op);

@@ -41,8 +41,9 @@ struct hx_run {
     size_t counter_count;
     struct hx_schedule schedule;
     bool is_virtual;
-    bool is_replay; /* clients own their operations, so one without any must not use up the budget */
-    uint32_t block; /* operations drawn from the budget at a time */
+    bool is_replay;       /* clients own their operations, so one without any must not use up the budget */
+    uint32_t block;       /* operations drawn from the budget at a time */
+    uint64_t ops, warmup; /* the budget of this process's clients */
     /* In virtual time: what the resources did until the last measured operation had ended. */
     struct dm_resource *resources;
     size_t resource_count;
