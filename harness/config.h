@@ -11,6 +11,7 @@
 #define DM_HARNESS_CONFIG_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "common/err.h"
 
@@ -45,5 +46,8 @@ json_t *hx_config_to_json(const struct hx_config *config);
 /* 16 hex digits over the resolved configuration, the profile's content and the result schema version: the name of a
  * point. */
 void hx_config_hash(const struct hx_config *config, char hex[17]);
+
+/* Over what the processes of one run have to agree on: devices and timeouts are each one's own. */
+uint64_t hx_config_fingerprint(const struct hx_config *config);
 
 #endif

@@ -42,9 +42,12 @@ json_t *hx_config_to_json(const struct hx_config *config) {
     return object;
 }
 
-void hx_config_hash(const struct hx_config *config, char hex[17]) {
+/* Over all members but those named. */
+static uint64_t hash_without(const struct hx_config *config, const char *const *names) {
     json_t *object = hx_config_to_json(config);
-    json_object_del(object, "record"); /* changes nothing of what is measured */
+    for (; *names; names++) {
+        json_object_del(object, *names);
+    }
     char *text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
@@ -54,7 +57,17 @@ void hx_config_hash(const struct hx_config *config, char hex[17]) {
     XXH3_64bits_update(&state, config->profile_hash, strlen(config->profile_hash));
     int version = HX_SCHEMA_VERSION;
     XXH3_64bits_update(&state, &version, sizeof(version));
-    snprintf(hex, 17, "%016llx", (unsigned long long)XXH3_64bits_digest(&state));
     free(text);
     json_decref(object);
+    return XXH3_64bits_digest(&state);
+}
+
+void hx_config_hash(const struct hx_config *config, char hex[17]) {
+    static const char *const names[] = {"record", NULL}; /* changes nothing of what is measured */
+    snprintf(hex, 17, "%016llx", (unsigned long long)hash_without(config, names));
+}
+
+uint64_t hx_config_fingerprint(const struct hx_config *config) {
+    static const char *const names[] = {"record", "verify", "transport_set", NULL};
+    return hash_without(config, names);
 }

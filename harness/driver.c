@@ -369,11 +369,14 @@ static int clients_run(struct point *point, struct dm_err *err) {
     int rc = dm_fabric_run(point->fabric, err);
     point->measured->host.run_s = seconds_since(begin);
     point->measured->verbs = dm_verb_total(point->fabric) - verbs_before;
-    if (point->run.err.code < 0) {
+    if (point->run.err.code < 0 && (rc == 0 || rc == DM_ERR_STOPPED)) {
         if (err) {
             *err = point->run.err;
         }
         return point->run.err.code;
+    }
+    if (point->run.err.code < 0) {
+        return dm_fail_in(err, rc, "%s", point->run.err.text); /* the fabric knows why */
     }
     return rc < 0 ? dm_fail_in(err, rc, "running") : 0;
 }

@@ -233,7 +233,6 @@ int hx_team_assign(struct hx_team *team, const struct hx_config *config, const s
     if (!team) {
         return 0;
     }
-    char hash[17];
     const struct dm_topology *topology = &config->topology;
     team->first_cn = dm_first_cn(topology);
     team->nodes = team->first_cn + topology->cns;
@@ -244,13 +243,12 @@ int hx_team_assign(struct hx_team *team, const struct hx_config *config, const s
         return fail_no_memory(err);
     }
     DM_TRY(team->is_mpi ? ranks_assign(team, options->listen, err) : line_assign(team, options, err));
-    hx_config_hash(config, hash);
     team->processes.process = team->rank;
     team->processes.count = team->is_mpi ? team->count : team->first_cn + 1;
     team->processes.hosted = team->hosted;
     team->processes.addresses = team->addresses;
     team->processes.token = team->token;
-    team->processes.fingerprint = strtoull(hash, NULL, 16);
+    team->processes.fingerprint = hx_config_fingerprint(config);
     return 0;
 }
 
@@ -299,11 +297,13 @@ int hx_team_gather(const struct hx_team *team, struct hx_measured *measured, siz
         return 0;
     }
     bool is_first = hx_team_is_first(team);
-    size_t bytes = (sizeof(struct parcel) + counter_count * sizeof(uint64_t) + 7) / 8 * 8;
-    struct parcel *mine = calloc(1, bytes);
-    unsigned char *all = is_first ? calloc(team->parts, bytes) : NULL;
+    size_t bytes = sizeof(struct parcel) + counter_count * sizeof(uint64_t);
+    bytes = (bytes + _Alignof(struct parcel) - 1) / _Alignof(struct parcel) * _Alignof(struct parcel);
+    struct parcel *mine = aligned_alloc(_Alignof(struct parcel), bytes);
+    unsigned char *all = is_first ? aligned_alloc(_Alignof(struct parcel), team->parts * bytes) : NULL;
     int rc = mine && (all || !is_first) ? 0 : fail_no_memory(err);
     if (rc == 0) {
+        memset(mine, 0, bytes);
         mine->measured = *measured;
         memcpy(mine->counters, measured->counters, counter_count * sizeof(uint64_t));
         rc = hx_ranks_gather(mine, bytes, all) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "MPI failed");
