@@ -89,14 +89,18 @@ struct hx_claims {
     bool collecting; /* marks what is used instead of looking it up */
 };
 
-/* Reads <plots>/claims.json and <plots>/sensitivity.json, checks all of them, also that every expression can be read
- * and that figures that are there have the names it uses. `out` is the folder of the results. The caller frees it. */
+/* Reads <plots>/claims.json and <plots>/sensitivity.json and checks their form. `out` is the folder of the results. The
+ * caller frees it. */
 int hx_claims_open(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
                    struct dm_err *err);
 void hx_claims_close(struct hx_claims *claims); /* accepts NULL */
 
 /* Reads the file alone: hx_claims_open's first half. */
 int hx_claims_read(struct hx_claims *claims, struct dm_err *err);
+
+/* Checks what hx_claims_open does not: that every expression can be read, and that the figures that are there have the
+ * names it uses. A claim that fails here is judged as "not run". */
+int hx_claims_check(struct hx_claims *claims, struct dm_err *err);
 
 /* Judges all claims by the results that are there. */
 int hx_claims_judge(struct hx_claims *claims, struct dm_err *err);

@@ -353,11 +353,6 @@ int hx_claims_open(const char *plots, const char *out, const char *scale, unsign
     opened->points = hx_points_new(out);
     int rc = opened->plots == NULL || opened->scale == NULL || opened->points == NULL ? no_memory(err)
                                                                                       : hx_claims_read(opened, err);
-    if (rc == 0) {
-        struct hx_points *all = hx_claims_points(opened, NULL, 0, false, err);
-        rc = all == NULL ? (err != NULL && err->code < 0 ? err->code : DM_ERR_INVALID) : 0;
-        hx_points_free(all);
-    }
     if (rc < 0) {
         hx_claims_close(opened);
         return rc;

@@ -54,7 +54,7 @@ static int right_direction(struct hx_claims *claims, enum hx_claim_kind kind, co
     return 0;
 }
 
-/* 0 or a failure; what is not there is a verdict. */
+/* 0 or DM_ERR_NO_MEMORY; what is not there, and a name that the figure does not have, is a verdict. */
 static int judge_check(struct hx_claims *claims, enum hx_claim_kind kind, const struct hx_check *check,
                        const char *profile, struct hx_judgement *judgement, struct dm_err *err) {
     struct dm_err why = {.text = ""};
@@ -79,10 +79,11 @@ static int judge_check(struct hx_claims *claims, enum hx_claim_kind kind, const 
     judgement->verdict = HX_NOT_RUN;
     judgement->value = NAN;
     snprintf(judgement->why, sizeof(judgement->why), "%.200s", why.text);
-    if (rc < 0) {
+    if (rc == DM_ERR_NO_MEMORY) {
         *err = why;
+        return rc;
     }
-    return rc < 0 ? rc : 0;
+    return 0;
 }
 
 /* ---- a claim ---------------------------------------------------------------------------------------------------- */
@@ -182,6 +183,16 @@ static int collect_claim(struct hx_claims *claims, const struct hx_claim *claim,
     return 0;
 }
 
+int hx_claims_check(struct hx_claims *claims, struct dm_err *err) {
+    int rc = 0;
+    claims->collecting = true;
+    for (size_t i = 0; i < claims->count && rc >= 0; i++) {
+        rc = collect_claim(claims, &claims->items[i], true, err);
+    }
+    claims->collecting = false;
+    return rc;
+}
+
 static int add_used(const struct hx_claims *claims, struct hx_points *points, struct dm_err *err) {
     for (size_t i = 0; i < claims->figure_count; i++) {
         const struct hx_claim_figure *view = claims->figures[i];
@@ -207,7 +218,8 @@ struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *
     }
     for (size_t i = 0; rc == 0 && i < claims->count; i++) {
         if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
-            rc = collect_claim(claims, &claims->items[i], variants, err);
+            /* A claim whose names do not fit its figure needs no points; judging it says why. */
+            rc = collect_claim(claims, &claims->items[i], variants, err) == DM_ERR_NO_MEMORY ? DM_ERR_NO_MEMORY : 0;
         }
     }
     rc = rc < 0 ? rc : add_used(claims, points, err);

@@ -13,6 +13,7 @@
 
 #include "common/compiler.h"
 #include "harness/args.h"
+#include "harness/claims.h"
 #include "harness/commands.h"
 #include "harness/figure_draw.h"
 #include "harness/points_progress.h"
@@ -78,6 +79,7 @@ struct session {
     struct hx_figure *figures[FIGURES_MAX];
     size_t figure_count;
     struct hx_points *points;
+    struct hx_claims *claims; /* NULL: the folder of plots has none */
 };
 
 /* A path, or "" where it is longer than any file's, so that opening it fails. */
@@ -306,7 +308,7 @@ static int draw_figure(const struct session *session, const struct hx_figure *fi
     path_set(folder, "%s/figures/%s", session->options.out, figure->id);
     DM_TRY(hx_make_folder(folder, err));
     DM_TRY(hx_fig_data_load(figure, session->points, &data, err));
-    int rc = 0;
+    int rc = session->claims != NULL ? hx_claims_lines(session->claims, figure, &lines, err) : 0;
     for (size_t i = 0; i < figure->plot_count && rc == 0; i++) {
         rc = interrupted() ? dm_fail(err, DM_ERR_STOPPED, "interrupted")
                            : draw_plot(session, figure, &figure->plots[i], &data, &lines, folder, err);
@@ -319,6 +321,18 @@ static int draw_figure(const struct session *session, const struct hx_figure *fi
     free(lines.items);
     hx_fig_data_fini(figure, &data);
     return rc;
+}
+
+/* What the papers claim, for the lines across plots. A folder of plots may do without. */
+static int open_claims(struct session *session, struct dm_err *err) {
+    char path[PATH_BYTES];
+    path_set(path, "%s/claims.json", session->options.plots);
+    if (access(path, F_OK) != 0) {
+        return 0;
+    }
+    DM_TRY(hx_claims_open(session->options.plots, session->options.out, session->options.scale,
+                          (unsigned)session->options.repeat, &session->claims, err));
+    return hx_claims_judge(session->claims, err);
 }
 
 /* Signals wait until the picture at hand is whole. */
@@ -350,6 +364,7 @@ static int run_figures(struct session *session, struct dm_err *err) {
     }
     path_set(folder, "%s/figures", session->options.out);
     int rc = hx_make_folder(folder, err);
+    rc = rc < 0 ? rc : open_claims(session, err);
     rc = rc < 0 ? rc : draw_all(session, &missing, err);
     if (rc == DM_ERR_UNSUPPORTED) {
         fprintf(stderr, "dmbench figure: %s; tables and programs are in %s\n", err->text, folder);
@@ -396,6 +411,7 @@ int hx_cmd_figure(int argc, char **argv) {
     } else {
         status = session_run(&session, &err);
     }
+    hx_claims_close(session.claims);
     hx_points_free(session.points);
     for (size_t i = 0; i < session.figure_count; i++) {
         hx_figure_free(session.figures[i]);

@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# `dmbench claims`: each verdict, from results alone; what is missing; the other ends of the fabric; lines in figures;
+# bad input. The figure and the claims here are small ones in a folder of plots of their own.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p plots/figures
+cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" plots/
+cat >plots/figures/small.json <<'JSON'
+{
+    "id": "small", "title": "Small", "shows": "two systems", "keeps": "everything",
+    "config": {"profile": "cx6-100g", "keys": "1K", "ops": "2K", "warmup": "0"},
+    "scales": {"quick": {"config": {}, "x": [2, 4]}, "paper": {"config": {"ops": "4K"}, "x": [2, 4, 8]}},
+    "panels": [{"label": "A (half updates)", "config": {"workload": "a"}}, {"label": "C", "config": {"workload": "c"}}],
+    "series": [{"label": "Sherman", "config": {"index": "sherman"}},
+               {"label": "slow Sherman", "config": {"index": "sherman", "cache": 0}},
+               {"label": "Cell", "config": {"index": "cell"}}],
+    "x": {"option": "clients", "label": "clients", "log": true},
+    "plots": [{"id": "throughput", "kind": "line", "y_label": "Mops/s",
+               "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
+}
+JSON
+cat >plots/sensitivity.json <<'JSON'
+{"cx6-100g": [{"profile": "slow.json", "parameter": "the link"}]}
+JSON
+cat >slow.json <<'JSON'
+{"schema_version": 1, "name": "slow", "summary": "slow", "inherits": "cx6-100g",
+ "parameters": {"propagation_ns": {"value": 100000, "source": "a test", "confidence": "L"}}}
+JSON
+head='"paper": "P", "figure": "1", "text": "a claim", "reads": "small"'
+cat >plots/claims.json <<JSON
+{"metrics": {"rtt": {"path": "ops.get.round_trips_mean"}}, "claims": [
+  {"id": "good", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1},
+     {"what": "of Cell", "value": "rtt{Cell, C, 4}", "expect": 1}]},
+  {"id": "size", $head, "kind": "ratio", "analysis": "because | so",
+   "checks": [{"what": "over the slow one", "value": "max(mops{Sherman, C})", "over": "max(mops{slow Sherman, C})",
+               "expect": 50, "line": {"plot": "throughput", "panel": "C"}}]},
+  {"id": "wrong", $head, "kind": "trend", "checks": [{"value": "falls(mops{Sherman, A})"}]},
+  {"id": "fabric", $head, "kind": "value", "checks": [{"value": "mops{Sherman, C, 4} > 0.2", "expect": 1}]},
+  {"id": "absent", $head, "kind": "value", "checks": [{"value": "rtt{Cell, C, 4}", "expect": 1}]},
+  {"id": "elsewhere", $head, "kind": "value", "checks": [{"reads": "large", "value": "rtt{Cell, C, 4}", "expect": 1}]},
+  {"id": "misnamed", $head, "kind": "value", "checks": [{"value": "rtt{Shermann, C, 4}", "expect": 1}]}
+]}
+JSON
+
+# verdict ID: from the JSON in `out`.
+verdict() {
+    python3 -c "import json, sys; print([c['verdict'] for c in json.load(open('out'))['claims'] if c['id'] == sys.argv[1]][0])" "$1"
+}
+
+expect 0 claims --plots plots --json
+[ "$(verdict good)" = "not run" ] || fail "judged without results: $(cat out)"
+holds out "2 of 2 points of figure small are missing"
+[ ! -e results ] || fail "judging wrote something"
+
+expect 0 claims --plots plots --run --dry-run
+holds out "6 points in results/points, 6 to run"
+expect 0 claims --plots plots --run --json
+[ "$(find results/points -name '*.json' | wc -l)" -eq 6 ] || fail "$(find results)"
+[ "$(verdict good)" = "reproduced" ] || fail "$(cat out)"
+[ "$(verdict size)" = "direction only" ] || fail "$(cat out)"
+[ "$(verdict wrong)" = "not reproduced" ] || fail "$(cat out)"
+[ "$(verdict fabric)" = "reproduced" ] || fail "$(cat out)"
+holds out "Cell is not built here"
+holds out "there is no figure large here yet"
+holds out "no series 'Shermann', or several (it has: Sherman; slow Sherman)"
+
+expect 0 claims --plots plots
+holds out "good           reproduced (1 of 2 parts)"
+holds out "7 claims: 2 reproduced, 1 direction only, 1 not reproduced, 0 unresolved, 3 not run (scale quick)"
+expect 0 claims --plots plots --markdown
+holds out "| size | a claim | over the slow one: "
+holds out "because \\| so"
+
+# A slower fabric: what depends on it is not resolved.
+expect 0 claims --plots plots --run --sensitivity --json
+[ "$(verdict good)" = "reproduced" ] || fail "$(cat out)"
+[ "$(verdict fabric)" = "unresolved" ] || fail "$(cat out)"
+expect 0 claims fabric --plots plots
+holds out "unresolved (depends on the link: reproduced, but not reproduced with slow.json)"
+holds out "1 claims: 0 reproduced"
+
+# The figure draws the claim.
+if command -v gnuplot >/dev/null 2>&1; then
+    expect 0 figure small --plots plots
+    holds results/figures/small/throughput.svg "size: over the slow one"
+fi
+
+bad() {
+    reason=$1
+    shift
+    expect 2 claims "$@"
+    holds err "$reason"
+    [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
+}
+bad "unknown claim 'wrogn' (did you mean 'wrong'?" wrogn --plots plots
+bad "--sensitivity and --dry-run go with --run" --plots plots --sensitivity
+bad "--scale" --plots plots --scale tiny
+expect 1 claims --plots nowhere
+holds err "nowhere/claims.json"
+sed 's/"kind": "trend"/"kidn": "trend"/' plots/claims.json >plots/other.json
+mv plots/other.json plots/claims.json
+bad "plots/claims.json: unknown member 'kidn'; did you mean 'kind'?" --plots plots
