@@ -135,6 +135,9 @@ void hx_claims_print_markdown(const struct hx_claims *claims, const char *const 
 void hx_check_expected(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
 void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
 
+/* Why a claim was not run: the reasons of its checks, each once. */
+void hx_claim_why(const struct hx_claim *claim, char *text, size_t capacity);
+
 /* Which verdicts under other profiles there are, in a few words; "" without any. */
 void hx_claim_sensitivity(const struct hx_claim *claim, char *text, size_t capacity);
 

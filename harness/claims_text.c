@@ -43,6 +43,21 @@ void hx_check_measured(const struct hx_claim *claim, const struct hx_check *chec
     }
 }
 
+void hx_claim_why(const struct hx_claim *claim, char *text, size_t capacity) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < claim->check_count && length < capacity; i++) {
+        const char *why = claim->checks[i].base.why;
+        bool again = why[0] == '\0';
+        for (size_t k = 0; k < i; k++) {
+            again = again || strcmp(claim->checks[k].base.why, why) == 0;
+        }
+        if (!again) {
+            length += (size_t)snprintf(text + length, capacity - length, "%s%s", length > 0 ? "; " : "", why);
+        }
+    }
+}
+
 void hx_claim_sensitivity(const struct hx_claim *claim, char *text, size_t capacity) {
     size_t length = 0;
     text[0] = '\0';
@@ -104,6 +119,11 @@ static void print_counts(const struct hx_claims *claims, const char *const *ids,
 static void print_claim(const struct hx_claim *claim, FILE *out) {
     char verdict[LINE_BYTES], expected[LINE_BYTES], measured[LINE_BYTES];
     verdict_text(claim, verdict, sizeof(verdict));
+    if (claim->run_count == 0) {
+        hx_claim_why(claim, measured, sizeof(measured));
+        fprintf(out, "  %-14s %s: %s\n  %-14s %s\n", claim->id, verdict, measured, "", claim->text);
+        return;
+    }
     fprintf(out, "  %-14s %s\n  %-14s %s\n", claim->id, verdict, "", claim->text);
     for (size_t i = 0; i < claim->check_count; i++) {
         const struct hx_check *check = &claim->checks[i];
@@ -148,7 +168,11 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
     fprintf(out, "| %s | ", claim->id);
     print_cell(out, claim->text);
     fprintf(out, " | ");
-    for (size_t i = 0; i < claim->check_count; i++) {
+    if (claim->run_count == 0) {
+        hx_claim_why(claim, text, sizeof(text));
+        print_cell(out, text);
+    }
+    for (size_t i = 0; claim->run_count > 0 && i < claim->check_count; i++) {
         const struct hx_check *check = &claim->checks[i];
         hx_check_measured(claim, check, text, sizeof(text));
         fprintf(out, "%s%s%s", i > 0 ? "; " : "", check->what, check->what[0] != '\0' ? ": " : "");

@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# `dmbench report`: one page that needs nothing beside itself, says what is missing, and fits a desk and a phone: looked
+# at in headless Chromium. The figure and the claims here are small ones in a folder of plots of their own. With
+# DM_REPORT=FILE that page is looked at instead; with DM_SCREENSHOTS=FOLDER pictures of it are kept.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p plots/figures
+cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" plots/
+cat >plots/figures/small.json <<'JSON'
+{
+    "id": "small", "title": "A <small> & \"quoted\" figure", "shows": "two systems", "keeps": "everything",
+    "config": {"profile": "cx6-100g", "keys": "1K", "ops": "2K", "warmup": "0"},
+    "scales": {"quick": {"config": {}, "x": [2, 4]}, "paper": {"config": {"ops": "4K"}, "x": [2, 4, 8]}},
+    "panels": [{"label": "A", "config": {"workload": "a"}}, {"label": "B", "config": {"workload": "b"}},
+               {"label": "C", "config": {"workload": "c"}}, {"label": "F", "config": {"workload": "f"}}],
+    "series": [{"label": "Sherman", "config": {"index": "sherman"}}, {"label": "Cell", "config": {"index": "cell"}}],
+    "x": {"option": "clients", "label": "clients", "log": true},
+    "plots": [{"id": "throughput", "kind": "line", "y_label": "Mops/s",
+               "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
+}
+JSON
+sed 's/"sherman"/"smart"/; s/"id": "small"/"id": "nothing"/' plots/figures/small.json >plots/figures/nothing.json
+echo '{}' >plots/sensitivity.json
+cat >plots/claims.json <<'JSON'
+{"metrics": {}, "claims": [
+  {"id": "one", "paper": "P", "figure": "1", "text": "it <rises>", "kind": "trend", "reads": "small", "analysis": "so",
+   "checks": [{"value": "rises(mops{Sherman, C})"}]},
+  {"id": "two", "paper": "P", "figure": "1", "text": "over Cell", "kind": "ratio", "reads": "small",
+   "checks": [{"value": "mops{Sherman, C, 4}", "over": "mops{Cell, C, 4}", "expect": 2}]}
+]}
+JSON
+
+# Before anything was run the page says so.
+expect 0 report --plots plots
+page=results/report.html
+holds $page "8 of its 8 points are missing"
+holds $page "None of its systems is built here"
+holds $page "validate --json"
+holds err "something of 1 figures is missing"
+
+if ! command -v gnuplot >/dev/null 2>&1; then
+    skip "gnuplot is not installed"
+fi
+expect 0 figure all --plots plots
+"$DMBENCH" validate --json >results/validation.json || [ $? -eq 3 ] || fail "validate"
+expect 0 report --plots plots
+holds $page '<svg xmlns:xlink'
+holds $page 'A &lt;small&gt; &amp; &quot;quoted&quot; figure'
+holds $page '<span class="v reproduced">reproduced</span>'
+holds $page 'Cell is not built here'
+holds $page 'READ 64 B, idle'
+holds $page 'Systems not built here: Cell'
+! grep -q "are missing" $page || fail "says that something is missing: $(grep missing $page)"
+! grep -Eiq '<script|<link|@import|(src|href)="https?:' $page || fail "the page needs something beside itself"
+grep -o 'href="[a-z][^"#]*"' $page | sed 's/href="//; s/"//' | sort -u >links
+[ "$(wc -l <links)" -ge 12 ] || fail "links: $(cat links)"
+while read -r link; do
+    [ -s "results/$link" ] || fail "the link $link leads nowhere"
+done <links
+# Names inside pictures are the page's own.
+[ "$(grep -o ' id=["'\''][^"'\'']*' $page | sort | uniq -d | wc -l)" -eq 0 ] || fail "an id is there twice"
+
+# Another scale has no picture here, and one that is there is not taken for it.
+expect 0 report --plots plots --scale paper
+holds $page "no picture at scale paper here"
+! grep -q '<svg' $page || fail "a picture of another scale is in the page"
+expect 0 report --plots plots
+expect 2 report everything --plots plots
+expect 2 report --plots plots --scale tiny
+holds err "--scale"
+
+chromium=$(command -v chromium || true)
+if [ -z "$chromium" ]; then
+    [ "${CI:-}" != true ] || fail "chromium is not installed"
+    skip "chromium is not installed: the page was not looked at"
+fi
+cp "${DM_REPORT:-$page}" "$work/report.html"
+browser() {
+    timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --allow-file-access-from-files \
+        --user-data-dir="$work/profile" "$@" 2>browser.err
+}
+# look WIDTH HEIGHT: the page in a frame of that width; nothing may stick out to the side.
+look() {
+    cat >frame.html <<HTML
+<body style="margin:0"><iframe id="f" src="report.html" style="border:0;width:$1px;height:$2px"></iframe><script>
+document.getElementById("f").onload = e => {
+  const d = e.target.contentDocument, r = d.documentElement;
+  const wide = [...d.querySelectorAll("main *")].filter(x => !x.closest(".wide") && x.getBoundingClientRect().right > $1 + 1);
+  document.body.dataset.found = "scroll " + r.scrollWidth + " of $1, wide " + wide.length + ", pictures " + d.querySelectorAll("svg[role=img]").length;
+};
+</script></body>
+HTML
+    browser --virtual-time-budget=10000 --dump-dom "file://$work/frame.html" >dom.html || fail "chromium: $(cat browser.err)"
+    grep -q "scroll $1 of $1, wide 0, pictures [1-9]" dom.html || fail "at $1: $(grep -o 'data-found="[^"]*"' dom.html)"
+    browser --window-size="$(($1 > 500 ? $1 : 500)),$2" --screenshot="$work/report-$1.png" "file://$work/frame.html" >/dev/null ||
+        fail "chromium: $(cat browser.err)"
+    [ -s "report-$1.png" ] || fail "no picture of the page"
+    [ -z "${DM_SCREENSHOTS:-}" ] || cp "report-$1.png" "$DM_SCREENSHOTS"
+}
+look 1280 "${DM_HEIGHT:-1600}"
+look 390 "${DM_HEIGHT:-1600}"
+browser --no-pdf-header-footer --print-to-pdf="$work/report.pdf" "file://$work/report.html" >/dev/null || fail "chromium: $(cat browser.err)"
+[ "$(head -c 5 report.pdf)" = "%PDF-" ] || fail "cannot be printed"
+[ -z "${DM_SCREENSHOTS:-}" ] || cp report.pdf "$DM_SCREENSHOTS"
