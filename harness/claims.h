@@ -57,6 +57,7 @@ struct hx_claim_variant {
 
 struct hx_claim {
     const char *id, *paper, *figure, *text, *analysis; /* figure: as the paper numbers it */
+    const char *needs; /* index without which nothing of it is judged, the paper's own; NULL: none */
     enum hx_claim_kind kind;
     struct hx_check *checks;
     size_t check_count;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/claims.h"
+#include "indexes/index.h"
 
 const char *const hx_verdict_names[HX_VERDICTS] = {
     [HX_REPRODUCED] = "reproduced",
@@ -96,9 +97,26 @@ static enum hx_verdict worse(enum hx_verdict so_far, enum hx_verdict next) {
     return next > so_far ? next : so_far;
 }
 
+/* A claim of a paper whose own system is not built is not judged by what remains of it. */
+static bool lacks_system(struct hx_claim *claim) {
+    if (claim->needs == NULL || ix_find(claim->needs) != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < claim->check_count; i++) {
+        struct hx_judgement *judgement = &claim->checks[i].base;
+        *judgement = (struct hx_judgement){.verdict = HX_NOT_RUN, .value = NAN, .over = NAN};
+        snprintf(judgement->why, sizeof(judgement->why), "the paper's own system, %s, is not built here", claim->needs);
+    }
+    return true;
+}
+
 static int judge_base(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
     claim->verdict = HX_NOT_RUN;
+    claim->base_verdict = HX_NOT_RUN;
     claim->run_count = 0;
+    if (lacks_system(claim)) {
+        return 0;
+    }
     for (size_t i = 0; i < claim->check_count; i++) {
         struct hx_check *check = &claim->checks[i];
         int rc = judge_check(claims, claim->kind, check, NULL, &check->base, err);

@@ -96,7 +96,8 @@ static int read_kind(const json_t *object, const char *where, enum hx_claim_kind
 }
 
 static int read_claim(const json_t *object, const char *where, struct hx_claim *claim, struct dm_err *err) {
-    static const char *const known[] = {"id", "paper", "figure", "text", "kind", "reads", "checks", "analysis", NULL};
+    static const char *const known[] = {"id",    "paper", "figure", "text",     "kind",
+                                        "needs", "reads", "checks", "analysis", NULL};
     const char *figure;
     const json_t *checks;
     char place[WHERE_BYTES];
@@ -107,6 +108,7 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
     DM_TRY(read_text(object, "figure", true, place, &claim->figure, err));
     DM_TRY(read_text(object, "text", true, place, &claim->text, err));
     DM_TRY(read_text(object, "analysis", false, place, &claim->analysis, err));
+    DM_TRY(read_text(object, "needs", false, place, &claim->needs, err));
     DM_TRY(read_text(object, "reads", false, place, &figure, err));
     DM_TRY(read_kind(object, place, &claim->kind, err));
     DM_TRY(hx_tree_get(object, "checks", JSON_ARRAY, true, place, &checks, err));

@@ -91,25 +91,32 @@ static void verdict_text(const struct hx_claim *claim, char *text, size_t capaci
     snprintf(text, capacity, "%s%s", hx_verdict_names[claim->verdict], more);
 }
 
+/* How many claims have each verdict, and how many of them by some of their checks only. */
 static void count_verdicts(const struct hx_claims *claims, const char *const *ids, size_t id_count,
-                           size_t counts[HX_VERDICTS]) {
+                           size_t counts[HX_VERDICTS], size_t partly[HX_VERDICTS]) {
     memset(counts, 0, HX_VERDICTS * sizeof(*counts));
+    memset(partly, 0, HX_VERDICTS * sizeof(*partly));
     for (size_t i = 0; i < claims->count; i++) {
-        if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
-            counts[claims->items[i].verdict]++;
+        const struct hx_claim *claim = &claims->items[i];
+        if (hx_claim_is_among(claim, ids, id_count)) {
+            counts[claim->verdict]++;
+            partly[claim->verdict] += claim->run_count > 0 && claim->run_count < claim->check_count;
         }
     }
 }
 
 static void print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
-    size_t counts[HX_VERDICTS], all = 0;
-    count_verdicts(claims, ids, id_count, counts);
+    size_t counts[HX_VERDICTS], partly[HX_VERDICTS], all = 0;
+    count_verdicts(claims, ids, id_count, counts, partly);
     for (int i = 0; i < HX_VERDICTS; i++) {
         all += counts[i];
     }
     fprintf(out, "%zu claims:", all);
     for (int i = 0; i < HX_VERDICTS; i++) {
         fprintf(out, "%s %zu %s", i > 0 ? "," : "", counts[i], hx_verdict_names[i]);
+        if (partly[i] > 0) {
+            fprintf(out, " (%zu in part)", partly[i]);
+        }
     }
     fprintf(out, " (scale %s)\n", claims->scale);
 }
@@ -130,7 +137,8 @@ static void print_claim(const struct hx_claim *claim, FILE *out) {
         hx_check_expected(claim, check, expected, sizeof(expected));
         hx_check_measured(claim, check, measured, sizeof(measured));
         fprintf(out, "  %-14s   %s%s%s", "", check->what, check->what[0] != '\0' ? ": " : "", measured);
-        fprintf(out, check->base.verdict == HX_NOT_RUN ? "\n" : " (%s)\n", expected);
+        bool plain = check->base.verdict == HX_NOT_RUN || claim->kind == HX_CLAIM_TREND;
+        fprintf(out, plain ? "\n" : " (%s)\n", expected);
     }
     if (claim->analysis[0] != '\0' && claim->verdict != HX_NOT_RUN) {
         fprintf(out, "  %-14s why: %s\n", "", claim->analysis);
@@ -248,17 +256,19 @@ static json_t *claim_object(const struct hx_claim *claim) {
 }
 
 json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids, size_t id_count) {
-    size_t counts[HX_VERDICTS];
-    json_t *list = json_array(), *count_object = json_object();
-    count_verdicts(claims, ids, id_count, counts);
+    size_t counts[HX_VERDICTS], partly[HX_VERDICTS];
+    json_t *list = json_array(), *count_object = json_object(), *partly_object = json_object();
+    count_verdicts(claims, ids, id_count, counts, partly);
     for (int i = 0; i < HX_VERDICTS; i++) {
         json_object_set_new(count_object, hx_verdict_names[i], json_integer((json_int_t)counts[i]));
+        json_object_set_new(partly_object, hx_verdict_names[i], json_integer((json_int_t)partly[i]));
     }
     for (size_t i = 0; i < claims->count; i++) {
         if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
             json_array_append_new(list, claim_object(&claims->items[i]));
         }
     }
-    return json_pack("{s:i, s:s, s:I, s:o, s:o}", "schema_version", 1, "scale", claims->scale, "repeat",
-                     (json_int_t)claims->repeat, "counts", count_object, "claims", list);
+    return json_pack("{s:i, s:s, s:I, s:o, s:o, s:o}", "schema_version", 1, "scale", claims->scale, "repeat",
+                     (json_int_t)claims->repeat, "counts", count_object, "counts_in_part", partly_object, "claims",
+                     list);
 }

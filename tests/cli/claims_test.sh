@@ -40,6 +40,7 @@ cat >plots/claims.json <<JSON
   {"id": "wrong", $head, "kind": "trend", "checks": [{"value": "falls(mops{Sherman, A})"}]},
   {"id": "fabric", $head, "kind": "value", "checks": [{"value": "mops{Sherman, C, 4} > 0.2", "expect": 1}]},
   {"id": "absent", $head, "kind": "value", "checks": [{"value": "rtt{Cell, C, 4}", "expect": 1}]},
+  {"id": "others", $head, "needs": "cell", "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1}]},
   {"id": "elsewhere", $head, "kind": "value", "checks": [{"reads": "large", "value": "rtt{Cell, C, 4}", "expect": 1}]},
   {"id": "misnamed", $head, "kind": "value", "checks": [{"value": "rtt{Shermann, C, 4}", "expect": 1}]}
 ]}
@@ -64,12 +65,13 @@ expect 0 claims --plots plots --run --json
 [ "$(verdict wrong)" = "not reproduced" ] || fail "$(cat out)"
 [ "$(verdict fabric)" = "reproduced" ] || fail "$(cat out)"
 holds out "Cell is not built here"
+holds out "the paper's own system, cell, is not built here"
 holds out "there is no figure large here yet"
 holds out "no series 'Shermann', or several (it has: Sherman; slow Sherman)"
 
 expect 0 claims --plots plots
 holds out "good           reproduced (1 of 2 parts)"
-holds out "7 claims: 2 reproduced, 1 direction only, 1 not reproduced, 0 unresolved, 3 not run (scale quick)"
+holds out "8 claims: 2 reproduced (1 in part), 1 direction only, 1 not reproduced, 0 unresolved, 4 not run (scale quick)"
 expect 0 claims --plots plots --markdown
 holds out "| size | a claim | over the slow one: "
 holds out "because \\| so"
