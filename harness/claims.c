@@ -13,7 +13,7 @@
 enum { IDS_MAX = 256 };
 
 struct claims_options {
-    const char *scale, *out, *plots;
+    const char *scale, *out, *plots, *sshloginfile, *slurm;
     uint64_t jobs, repeat;
     bool run, sensitivity, dry_run, json, markdown;
 };
@@ -37,6 +37,18 @@ static const struct dm_opt claims_table[] = {
      AT(sensitivity),
      .initial = "0",
      .help = "with --run: also those with the fabric at the other ends of what published sources say"},
+    {.name = "sshloginfile",
+     .type = DM_OPT_STRING,
+     AT(sshloginfile),
+     .initial = "",
+     .help =
+         "machines for GNU parallel, one a line (\":\" is this one), which share this folder and the program's path; "
+         "--jobs is then by machine"},
+    {.name = "slurm",
+     .type = DM_OPT_STRING,
+     AT(slurm),
+     .initial = "",
+     .help = "run nothing, write a Slurm array script for the points to this file"},
     {.name = "repeat",
      .type = DM_OPT_COUNT,
      AT(repeat),
@@ -122,7 +134,8 @@ static int run_points(struct session *session, int *status, struct dm_err *err) 
     if (options->dry_run) {
         printf("%zu points in %s/points, %zu to run\n", points->count, points->out, hx_points_scan(points));
     } else {
-        struct hx_points_options run = {.jobs = (unsigned)options->jobs};
+        struct hx_points_options run = {
+            .jobs = (unsigned)options->jobs, .sshloginfile = options->sshloginfile, .slurm = options->slurm};
         *status = hx_points_run(points, &run);
     }
     hx_points_free(points);
@@ -145,8 +158,10 @@ static void print_all(const struct session *session) {
 static int session_run(struct session *session, int *status, struct dm_err *err) {
     const struct claims_options *options = &session->options;
     DM_TRY(hx_figure_check_scale(options->scale, err));
-    if ((options->sensitivity || options->dry_run) && !options->run) {
-        return dm_fail(err, DM_ERR_INVALID, "--sensitivity and --dry-run go with --run");
+    bool runs =
+        options->sensitivity || options->dry_run || options->sshloginfile[0] != '\0' || options->slurm[0] != '\0';
+    if (runs && !options->run) {
+        return dm_fail(err, DM_ERR_INVALID, "--sensitivity, --dry-run, --sshloginfile and --slurm go with --run");
     }
     DM_TRY(
         hx_claims_open(options->plots, options->out, options->scale, (unsigned)options->repeat, &session->claims, err));
@@ -154,7 +169,7 @@ static int session_run(struct session *session, int *status, struct dm_err *err)
     if (options->run) {
         DM_TRY(run_points(session, status, err));
     }
-    if (*status == HX_INTERRUPTED || options->dry_run) {
+    if (*status == HX_INTERRUPTED || options->dry_run || options->slurm[0] != '\0') {
         return 0;
     }
     DM_TRY(hx_claims_judge(session->claims, err));

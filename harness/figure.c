@@ -21,7 +21,7 @@
 enum { PATH_BYTES = 4096, FIGURES_MAX = 256 };
 
 struct figure_options {
-    const char *plots, *out, *scale;
+    const char *plots, *out, *scale, *sshloginfile, *slurm;
     uint64_t jobs, repeat;
     bool list, dry_run, no_plot, force, json;
 };
@@ -43,6 +43,18 @@ static const struct dm_opt figure_table[] = {
      .min = 0,
      .max = 4096,
      .help = "points that run at once; 0: one a core, as far as memory goes"},
+    {.name = "sshloginfile",
+     .type = DM_OPT_STRING,
+     AT(sshloginfile),
+     .initial = "",
+     .help =
+         "machines for GNU parallel, one a line (\":\" is this one), which share this folder and the program's path; "
+         "--jobs is then by machine"},
+    {.name = "slurm",
+     .type = DM_OPT_STRING,
+     AT(slurm),
+     .initial = "",
+     .help = "run nothing, write a Slurm array script for the points to this file"},
     {.name = "repeat",
      .type = DM_OPT_COUNT,
      AT(repeat),
@@ -357,9 +369,12 @@ static int draw_all(const struct session *session, size_t *missing, struct dm_er
 static int run_figures(struct session *session, struct dm_err *err) {
     char folder[PATH_BYTES];
     size_t missing = 0;
-    struct hx_points_options options = {.jobs = (unsigned)session->options.jobs, .force = session->options.force};
+    struct hx_points_options options = {.jobs = (unsigned)session->options.jobs,
+                                        .force = session->options.force,
+                                        .sshloginfile = session->options.sshloginfile,
+                                        .slurm = session->options.slurm};
     int status = hx_points_run(session->points, &options);
-    if (status == HX_INTERRUPTED) {
+    if (status == HX_INTERRUPTED || session->options.slurm[0] != '\0') {
         return status;
     }
     path_set(folder, "%s/figures", session->options.out);

@@ -11,7 +11,7 @@
 /* All in pixels of the SVG; the PNG is drawn larger by a factor of style.gp. */
 enum {
     CELL_WIDTH = 212,
-    CELL_HEIGHT = 174,
+    CELL_HEIGHT = 182,
     WIDE_WIDTH = 280, /* two or three panels */
     WIDE_HEIGHT = 205,
     SINGLE_WIDTH = 440,
@@ -26,7 +26,7 @@ enum {
     PANEL_LEFT = 40, /* tic labels */
     PANEL_RIGHT = 10,
     PANEL_TOP = 20,    /* the panel's name */
-    PANEL_BOTTOM = 22, /* tic labels */
+    PANEL_BOTTOM = 28, /* tic labels */
     COLUMNS_MAX = 4,
     TICS_MAX = 9,
 };

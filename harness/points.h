@@ -55,9 +55,11 @@ json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_e
 size_t hx_points_scan(struct hx_points *points);
 
 struct hx_points_options {
-    unsigned jobs;       /* processes at once; 0: one a core, as far as memory goes */
-    bool force;          /* run what is there too */
-    const char *program; /* what is run as `program run SPEC --out FILE`; NULL: this program */
+    unsigned jobs;            /* processes at once; 0: one a core, as far as memory goes */
+    bool force;               /* run what is there too */
+    const char *program;      /* what is run as `program run SPEC --out FILE`; NULL: this program */
+    const char *sshloginfile; /* run them through GNU parallel on the machines of this file; NULL or "": here */
+    const char *slurm;        /* run none, write a Slurm array script to this file; NULL or "": run them */
 };
 
 /* Runs what is absent. A point that fails prints one line and the others go on. SIGINT, SIGTERM and SIGHUP stop the

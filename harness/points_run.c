@@ -20,6 +20,7 @@
 #include "harness/commands.h"
 #include "harness/points.h"
 #include "harness/points_progress.h"
+#include "harness/points_remote.h"
 #include "harness/progress.h"
 
 #define NS_PER_S      UINT64_C(1000000000)
@@ -346,6 +347,11 @@ static int say_end(const struct runner *runner) {
     return HX_DONE;
 }
 
+static bool is_remote(const struct hx_points_options *options) {
+    return (options->sshloginfile != NULL && options->sshloginfile[0] != '\0') ||
+           (options->slurm != NULL && options->slurm[0] != '\0');
+}
+
 int hx_points_run(struct hx_points *points, const struct hx_points_options *options) {
     struct runner runner = {.points = points, .options = options};
     struct dm_err err = {.text = ""};
@@ -359,6 +365,15 @@ int hx_points_run(struct hx_points *points, const struct hx_points_options *opti
         goto out;
     }
     say_plan(&runner);
+    if (is_remote(options)) {
+        status =
+            runner.order_count > 0 ? hx_points_run_remote(points, options, runner.order, runner.order_count, &err) : 0;
+        if (status < 0) {
+            fprintf(stderr, "dmbench: %s\n", err.text);
+            status = HX_FAILED;
+        }
+        goto out;
+    }
     sigemptyset(&runner.signals);
     sigaddset(&runner.signals, SIGCHLD);
     sigaddset(&runner.signals, SIGINT);

@@ -19,7 +19,7 @@
 enum { LABEL_BYTES = 512 };
 
 struct sweep_options {
-    const char *out;
+    const char *out, *sshloginfile, *slurm;
     uint64_t jobs, repeat;
     bool force, dry_run, json;
 };
@@ -37,6 +37,18 @@ static const struct dm_opt sweep_table[] = {
      .min = 0,
      .max = 4096,
      .help = "points that run at once; 0: one a core, as far as memory goes"},
+    {.name = "sshloginfile",
+     .type = DM_OPT_STRING,
+     .offset = offsetof(struct sweep_options, sshloginfile),
+     .initial = "",
+     .help =
+         "machines for GNU parallel, one a line (\":\" is this one), which share this folder and the program's path; "
+         "--jobs is then by machine"},
+    {.name = "slurm",
+     .type = DM_OPT_STRING,
+     .offset = offsetof(struct sweep_options, slurm),
+     .initial = "",
+     .help = "run nothing, write a Slurm array script for the points to this file"},
     {.name = "repeat",
      .type = DM_OPT_COUNT,
      .offset = offsetof(struct sweep_options, repeat),
@@ -90,7 +102,9 @@ static void print_help(void) {
     hx_args_help(sweep_table);
     printf("\nexamples:\n"
            "  dmbench sweep base.json --grid clients=16,64,256 --grid set.node_bytes=512,1024 --out results/nodes\n"
-           "  dmbench sweep --grid workload=a,c --list keys=1M,10M --list cache=10MB,100MB --repeat 5 --jobs 2\n");
+           "  dmbench sweep --grid workload=a,c --list keys=1M,10M --list cache=10MB,100MB --repeat 5 --jobs 2\n"
+           "  dmbench sweep base.json --grid clients=16,64 --sshloginfile machines --jobs 8\n"
+           "  dmbench sweep base.json --grid clients=16,64 --slurm job.sh && sbatch job.sh\n");
 }
 
 static int path_add(struct sweep *sweep, const char *path, struct dm_err *err) {
@@ -374,8 +388,14 @@ static int sweep_run(struct sweep *sweep, struct dm_err *err) {
         print_plan(sweep);
         return HX_DONE;
     }
-    struct hx_points_options options = {.jobs = (unsigned)sweep->options.jobs, .force = sweep->options.force};
+    struct hx_points_options options = {.jobs = (unsigned)sweep->options.jobs,
+                                        .force = sweep->options.force,
+                                        .sshloginfile = sweep->options.sshloginfile,
+                                        .slurm = sweep->options.slurm};
     int status = hx_points_run(sweep->points, &options);
+    if (sweep->options.slurm[0] != '\0') {
+        return status;
+    }
     if (status != HX_INTERRUPTED && table_make(sweep, err) < 0) {
         return hx_report("sweep", err);
     }

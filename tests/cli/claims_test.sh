@@ -98,7 +98,7 @@ bad() {
     [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
 }
 bad "unknown claim 'wrogn' (did you mean 'wrong'?" wrogn --plots plots
-bad "--sensitivity and --dry-run go with --run" --plots plots --sensitivity
+bad "go with --run" --plots plots --sensitivity
 bad "--scale" --plots plots --scale tiny
 expect 1 claims --plots nowhere
 holds err "nowhere/claims.json"

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Points through GNU parallel, with this machine as its only one, and as a Slurm array, whose tasks are run here one by
+# one: the same results as without, failures told, an interrupt that leaves nothing half-written.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+cat >base.json <<'JSON'
+{"index": "sherman", "workload": "a", "keys": "1K", "ops": "2K", "warmup": "0"}
+JSON
+echo ":" >machines
+expect 0 sweep base.json --grid clients=2,4,8 --out here
+
+# same FOLDER: its results are those of the folder "here", but for provenance.
+same() {
+    [ "$(find "$1/points" -name '*.json' | wc -l)" -eq 3 ] || fail "$(find "$1")"
+    for file in here/points/*.json; do
+        python3 -c "
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:])
+a.pop('provenance'), b.pop('provenance')
+sys.exit(a != b)" "$file" "$1/points/${file##*/}" || fail "$file differs"
+    done
+}
+
+# Slurm: the script's tasks, in a folder whose name has blanks.
+expect 0 sweep base.json --grid clients=2,4,8 --out "with blanks" --slurm job.sh --jobs 2
+holds err "3 points in job.sh"
+holds job.sh "--array=1-3%2"
+[ ! -e "with blanks/table.tsv" ] || fail "a table of nothing"
+for task in 1 2 3; do
+    SLURM_ARRAY_TASK_ID=$task sh job.sh >task.out 2>&1 || fail "task $task: $(cat task.out)"
+done
+same "with blanks"
+expect 0 sweep base.json --grid clients=2,4,8 --out "with blanks"
+holds err "3 there already, 0 to run"
+sh job.sh 2>task.out && fail "a task without a number"
+holds task.out "sbatch"
+
+if ! command -v parallel >/dev/null 2>&1; then
+    expect 1 sweep base.json --out nowhere --sshloginfile machines
+    holds err "Debian package parallel"
+    [ "${CI:-}" != true ] || fail "parallel is not installed"
+    skip "parallel is not installed"
+fi
+expect 0 sweep base.json --grid clients=2,4,8 --out "far away" --sshloginfile machines --jobs 2
+holds err "3 of 3 points done"
+same "far away"
+[ "$(wc -l <"far away/table.tsv")" -eq 4 ] || fail "$(cat "far away/table.tsv")"
+
+# A point that fails is told with its own words, the others are there.
+expect 0 sweep base.json --grid clients=2,4 --out failing --dry-run
+point=$(sed -n 's/^ *\([0-9a-f]*\) .*clients=4$/\1/p' out)
+mkdir -p "failing/points/$point.json"
+expect 1 sweep base.json --grid clients=2,4 --out failing --sshloginfile machines
+holds err "1 of 2 points done"
+holds err "point clients=4 ($point): dmbench run: "
+
+# An interrupt: one point ends soon, the other one never.
+"$DMBENCH" sweep base.json --grid ops=2K,100G --out long --sshloginfile machines --jobs 2 >out 2>err &
+pid=$!
+while [ -z "$(find long/points -name '*.json' 2>/dev/null)" ]; do
+    kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
+done
+kill -s INT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+holds err "interrupted: 1 of 2 points done"
+[ -z "$(find long -name '*.json.tmp.*')" ] || fail "left: $(find long)"
+
+expect 1 sweep base.json --out nofile --sshloginfile nowhere
