@@ -19,8 +19,12 @@ struct node_layout node_layout_make(uint32_t node_bytes, uint32_t value_bytes, e
 }
 
 uint32_t node_bytes_min(uint32_t value_bytes) {
-    uint32_t leaf = NODE_CAP_MIN * (ENTRY_HEAD + value_bytes);
-    uint32_t inner = NODE_CAP_MIN * (uint32_t)(sizeof(uint64_t) + sizeof(dm_addr));
+    return node_bytes_for(NODE_CAP_MIN, value_bytes);
+}
+
+uint32_t node_bytes_for(uint32_t entries, uint32_t value_bytes) {
+    uint32_t leaf = entries * (ENTRY_HEAD + value_bytes);
+    uint32_t inner = entries * (uint32_t)(sizeof(uint64_t) + sizeof(dm_addr));
     return ix_lines_wire_bytes((uint32_t)sizeof(struct ix_node_head) + (leaf > inner ? leaf : inner));
 }
 

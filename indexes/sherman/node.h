@@ -37,6 +37,7 @@ struct node_layout node_layout_make(uint32_t node_bytes, uint32_t value_bytes, e
 
 /* The least node_bytes that hold NODE_CAP_MIN entries, and the largest value that a node size allows (0: none). */
 uint32_t node_bytes_min(uint32_t value_bytes);
+uint32_t node_bytes_for(uint32_t entries, uint32_t value_bytes); /* the same for so many entries */
 uint32_t node_value_max(uint32_t node_bytes);
 
 /* Starts an empty leaf. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum {
+    NODE_BYTES_MAX = 131072,  /* that a span may lead to */
     LOCKS_IN_DRAM = 16384,    /* lock words a memory node when they are not limited by on-chip memory */
     SCAN_BATCH_BYTES = 16384, /* a client's room for the leaves of one doorbell */
     WORDS = 8,                /* one line: zero, old value of atomics, root word */
@@ -22,6 +23,8 @@ static const char *const value_places[] = {"inline", "indirect", "unchecked", NU
 static const struct dm_opt params_table[] = {
     ROW(node_bytes, DM_OPT_BYTES, .initial = "1024", .min = 128, .max = 16384,
         .help = "Size of a node in remote memory, a multiple of 64."),
+    ROW(span, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1024, .unit = "entries",
+        .help = "Entries of a leaf, whatever their size: node_bytes follows from it; 0: node_bytes says."),
     ROW(fill, DM_OPT_REAL, .initial = "0.8", .min = 0.1, .max = 1,
         .help = "Share of a node's entries that bulk load fills."),
     ROW(locks, DM_OPT_ENUM, .initial = "auto", .choices = lock_places,
@@ -80,6 +83,15 @@ static uint32_t stored_bytes(const struct sherman_params *params, const struct i
     return params->values == SHERMAN_VALUES_INLINE ? shape->value_bytes : (uint32_t)sizeof(uint64_t);
 }
 
+static uint64_t node_bytes(const struct sherman_params *params, const struct ix_shape *shape) {
+    return params->span > 0 ? node_bytes_for((uint32_t)params->span, stored_bytes(params, shape)) : params->node_bytes;
+}
+
+static struct node_layout layout_for(const struct sherman_params *params, const struct ix_shape *shape,
+                                     enum ix_versions versions) {
+    return node_layout_make((uint32_t)node_bytes(params, shape), stored_bytes(params, shape), versions);
+}
+
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct sherman_params *params = values;
     const struct dm_topology *topology = shape->topology;
@@ -92,7 +104,17 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "sherman: values of %u bytes: 1 to %u are possible%s", shape->value_bytes,
                        value_max, params->values == SHERMAN_VALUES_INLINE ? ", larger ones with values=indirect" : "");
     }
-    if (node_bytes_min(stored_bytes(params, shape)) > params->node_bytes) {
+    if (node_bytes(params, shape) > NODE_BYTES_MAX) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "sherman: span %llu with values of %u bytes needs nodes of %llu bytes, %d are possible",
+                       (unsigned long long)params->span, shape->value_bytes,
+                       (unsigned long long)node_bytes(params, shape), NODE_BYTES_MAX);
+    }
+    if (params->span > 0 && params->span < NODE_CAP_MIN) {
+        return dm_fail(err, DM_ERR_INVALID, "sherman: span %llu: a leaf must hold %d entries",
+                       (unsigned long long)params->span, NODE_CAP_MIN);
+    }
+    if (node_bytes_min(stored_bytes(params, shape)) > node_bytes(params, shape)) {
         return dm_fail(err, DM_ERR_INVALID,
                        "sherman: a leaf must hold %d entries: with node_bytes %llu values may have up to %u bytes, and "
                        "values of %u bytes need node_bytes %u",
@@ -118,8 +140,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 /* Leaves may be down to half full after splits; every client keeps a few inner nodes ready. */
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct sherman_params *params = values;
-    struct node_layout layout =
-        node_layout_make((uint32_t)params->node_bytes, stored_bytes(params, shape), IX_VERSIONS_LINES);
+    struct node_layout layout = layout_for(params, shape, IX_VERSIONS_LINES);
     double fill = params->fill < 0.5 ? params->fill : 0.5;
     double leaf_keys = fill * layout.leaf_cap < 1 ? 1 : fill * layout.leaf_cap;
     double inner_keys = fill * layout.inner.cap < 2 ? 2 : fill * layout.inner.cap;
@@ -137,8 +158,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct sherman_params *params = values;
-    struct node_layout layout =
-        node_layout_make((uint32_t)params->node_bytes, stored_bytes(params, shape), IX_VERSIONS_LINES);
+    struct node_layout layout = layout_for(params, shape, IX_VERSIONS_LINES);
     uint64_t *bases = dm_local_alloc(ctx, sizeof(*bases) * SHERMAN_MNS_MAX);
     char *wire = dm_local_alloc(ctx, layout.node_bytes);
     char *image = calloc(1, layout.image_bytes);
@@ -230,8 +250,7 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
     }
     cn->params = params;
     cn->shape = shape;
-    cn->layout =
-        node_layout_make((uint32_t)params->node_bytes, stored_bytes(params, shape), (enum ix_versions)params->versions);
+    cn->layout = layout_for(params, shape, (enum ix_versions)params->versions);
     cn->tree.inner = cn->layout.inner;
     cn->tree.alloc_bytes = cn->layout.node_bytes;
     cn->tree.cache_levels = params->cache_levels;

@@ -22,7 +22,7 @@ enum { SHERMAN_TORN_RETRY, SHERMAN_TORN_ABSENT };
 enum { SHERMAN_VALUES_INLINE, SHERMAN_VALUES_INDIRECT, SHERMAN_VALUES_UNCHECKED };
 
 struct sherman_params {
-    uint64_t node_bytes;
+    uint64_t node_bytes, span;
     double fill;
     unsigned locks;
     uint64_t lock_count;
