@@ -60,6 +60,9 @@ static const struct {
     {"xstore_d", "slots", "4"},
     {"hstore", "buckets", "16"},
     {"xstore_d", "fanout", "4"},
+    {"rolex", "delta", "4"},
+    {"rolex", "synonyms", "4"},
+    {"rolex", "model_leaves", "8"},
 };
 
 static inline uint64_t world_key(uint64_t number, uint64_t count) {

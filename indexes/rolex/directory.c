@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A compute node's models and leaf tables. Models are kept all or not at all ("can be fully cached", section 5.6), leaf
+ * tables as far as the budget goes, each with the part of the synonym leaf table that is in use. The models that bulk
+ * load made never change in number: each is a group, in which its replacements gather. A group has a spin lock, never
+ * held across a wait; an operation copies what it needs out of the group. Every byte counts.
+ */
+#include <stdlib.h>
+
+#include "rolex.h"
+
+struct known {
+    dm_addr addr; /* null: was replaced, and there is no room here for what by */
+    struct rolex_head head;
+    uint64_t *tables; /* the leaf table, then the used-slot counter and the synonyms; NULL: not kept */
+    uint32_t room;    /* synonyms that fit */
+};
+
+struct group {
+    atomic_flag lock;
+    uint32_t count;
+    struct known *models; /* ascending */
+};
+
+struct rolex_directory {
+    uint64_t budget, root;
+    _Atomic uint64_t used;
+    struct rolex_root shape;
+    struct rolex_upper *uppers;
+    uint64_t *lows; /* of groups */
+    struct group *groups;
+    _Atomic uint64_t hand;
+};
+
+enum { EVICT_TRIES = 256, ROOM_STEP = 8, READ_HEADS = 64 };
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t tables_bytes(const struct known *known) {
+    return known->tables ? 8 * (uint64_t)(known->head.leaves + 1 + known->room) : 0;
+}
+
+static void group_lock(struct group *group) {
+    while (atomic_flag_test_and_set_explicit(&group->lock, memory_order_acquire)) {
+    }
+}
+
+static void group_unlock(struct group *group) {
+    atomic_flag_clear_explicit(&group->lock, memory_order_release);
+}
+
+static void tables_drop(struct rolex_directory *directory, struct known *known) {
+    atomic_fetch_sub(&directory->used, tables_bytes(known));
+    free(known->tables);
+    known->tables = NULL;
+}
+
+/* Evicts some table that nobody is looking at. */
+static void evict_one(struct rolex_directory *directory) {
+    for (unsigned i = 0; i < EVICT_TRIES; i++) {
+        struct group *group = &directory->groups[atomic_fetch_add(&directory->hand, 1) % directory->shape.branches];
+        if (atomic_flag_test_and_set_explicit(&group->lock, memory_order_acquire)) {
+            continue;
+        }
+        bool done = false;
+        for (uint32_t m = 0; m < group->count && !done; m++) {
+            done = group->models[m].tables;
+            if (done) {
+                tables_drop(directory, &group->models[m]);
+            }
+        }
+        group_unlock(group);
+        if (done) {
+            return;
+        }
+    }
+}
+
+/* Takes bytes of the budget, from tables if need be; no group is locked. */
+static bool bytes_take(struct rolex_directory *directory, uint64_t bytes) {
+    for (unsigned tries = 0; tries < 8; tries++) {
+        uint64_t before = atomic_fetch_add(&directory->used, bytes);
+        if (before + bytes <= directory->budget) {
+            return true;
+        }
+        atomic_fetch_sub(&directory->used, bytes);
+        evict_one(directory);
+    }
+    return false;
+}
+
+uint64_t rolex_directory_bytes(const struct rolex_directory *directory) {
+    return directory ? atomic_load(&directory->used) : 0;
+}
+
+bool rolex_directory_is_of(const struct rolex_directory *directory, uint64_t root) {
+    return directory && directory->root == root;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
+
+void rolex_directory_close(struct rolex_directory *directory) {
+    if (!directory) {
+        return;
+    }
+    for (uint64_t g = 0; directory->groups && g < directory->shape.branches; g++) {
+        for (uint32_t m = 0; m < directory->groups[g].count; m++) {
+            free(directory->groups[g].models[m].tables);
+        }
+        free(directory->groups[g].models);
+    }
+    free(directory->groups);
+    free(directory->lows);
+    free(directory->uppers);
+    free(directory);
+}
+
+/* Reads `bytes` in pieces that a verb can carry. */
+static int bulk_read(struct rolex_env *env, dm_addr from, void *to, uint64_t bytes) {
+    enum { PIECE = 1 << 20 };
+    for (uint64_t at = 0; at < bytes; at += PIECE) {
+        uint32_t n = bytes - at < PIECE ? (uint32_t)(bytes - at) : PIECE;
+        DM_TRY(dm_read(env->ctx, dm_addr_add(from, at), (char *)to + at, n));
+    }
+    return 0;
+}
+
+/* The models that are there now for a branch: most often one. */
+static int group_fill(struct rolex_directory *directory, struct rolex_env *env, uint64_t g,
+                      const struct rolex_branch *branch, uint64_t end) {
+    struct group *group = &directory->groups[g];
+    for (uint64_t key = branch->low; key < end;) {
+        struct known known = {.addr = DM_NULL};
+        int rc = rolex_resolve(env, branch->place, key, &known.addr, &known.head);
+        if (rc != 0) {
+            return rc < 0 ? rc : DM_ERR_IO;
+        }
+        struct known *models = realloc(group->models, (group->count + 1) * sizeof(*models));
+        if (!models) {
+            return DM_ERR_NO_MEMORY;
+        }
+        group->models = models;
+        group->models[group->count++] = known;
+        atomic_fetch_add(&directory->used, sizeof(known));
+        key = known.head.high;
+    }
+    return 0;
+}
+
+static int groups_fill(struct rolex_directory *directory, struct rolex_env *env, struct rolex_branch *branches) {
+    for (uint64_t g = 0; g < directory->shape.branches; g++) {
+        uint64_t end = g + 1 < directory->shape.branches ? branches[g + 1].low : UINT64_MAX;
+        directory->lows[g] = branches[g].low;
+        atomic_flag_clear(&directory->groups[g].lock);
+        DM_TRY(group_fill(directory, env, g, &branches[g], end));
+    }
+    return 0;
+}
+
+static int directory_read(struct rolex_directory *directory, struct rolex_env *env, dm_addr addr) {
+    struct rolex_root *root = &directory->shape;
+    dm_addr from = rolex_root_branches(root, addr);
+    uint64_t uppers = (from.bits - addr.bits - sizeof(*root)) / sizeof(struct rolex_upper);
+    uint64_t fixed = sizeof(*directory) + uppers * sizeof(struct rolex_upper) +
+                     root->branches * (sizeof(struct group) + sizeof(uint64_t));
+    if (fixed + root->branches * sizeof(struct known) > directory->budget) {
+        return DM_NOT_FOUND;
+    }
+    struct rolex_branch *branches = malloc(root->branches * sizeof(*branches));
+    directory->uppers = malloc(uppers * sizeof(*directory->uppers) + 1);
+    directory->lows = malloc(root->branches * sizeof(*directory->lows));
+    directory->groups = calloc(root->branches, sizeof(*directory->groups));
+    int rc = branches && directory->uppers && directory->lows && directory->groups ? 0 : DM_ERR_NO_MEMORY;
+    atomic_store(&directory->used, fixed);
+    rc = rc < 0
+             ? rc
+             : bulk_read(env, dm_addr_add(addr, sizeof(*root)), directory->uppers, uppers * sizeof(*directory->uppers));
+    rc = rc < 0 ? rc : bulk_read(env, from, branches, root->branches * sizeof(*branches));
+    rc = rc < 0 ? rc : groups_fill(directory, env, branches);
+    free(branches);
+    return rc < 0 ? rc : atomic_load(&directory->used) > directory->budget ? DM_NOT_FOUND : 0;
+}
+
+int rolex_directory_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_directory **out) {
+    *out = NULL;
+    struct rolex_directory *directory = calloc(1, sizeof(*directory));
+    if (!directory) {
+        return DM_ERR_NO_MEMORY;
+    }
+    directory->budget = budget_bytes;
+    dm_addr addr;
+    int rc = rolex_root_read(env, &addr, &directory->shape);
+    directory->root = addr.bits;
+    rc = rc == 0 ? directory_read(directory, env, addr) : rc < 0 ? rc : DM_ERR_IO;
+    if (rc != 0) {
+        rolex_directory_close(directory);
+        return rc < 0 ? rc : 0;
+    }
+    *out = directory;
+    return 0;
+}
+
+/* ---- finding ---------------------------------------------------------------------------------------------------- */
+
+/* The last of lo .. hi whose key is not above `key`. */
+static uint32_t upper_find(const struct rolex_upper *uppers, struct rolex_run run, uint64_t key) {
+    uint32_t at = run.lo;
+    while (at < run.hi && uppers[at + 1].line.key <= key) {
+        at++;
+    }
+    return at;
+}
+
+static uint32_t group_of(const struct rolex_directory *directory, const struct rolex_env *env, uint64_t key) {
+    const struct rolex_root *root = &directory->shape;
+    struct rolex_run run = {0, root->levels > 0 ? root->counts[0] - 1 : (uint32_t)root->branches - 1};
+    const struct rolex_upper *level = directory->uppers;
+    for (uint32_t l = 0; l < root->levels; l++) {
+        run = rolex_upper_predict(&level[upper_find(level, run, key)], key);
+        level += root->counts[l];
+    }
+    dm_charge(env->ctx, DM_WORK_MODEL_EVAL, root->levels + 1);
+    uint32_t at = run.lo;
+    while (at < run.hi && directory->lows[at + 1] <= key) {
+        at++;
+    }
+    return at;
+}
+
+/* The group's model whose range has key. */
+static struct known *known_find(struct group *group, uint64_t key) {
+    uint32_t low = 0;
+    uint32_t high = group->count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (group->models[middle].head.low <= key) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return &group->models[low];
+}
+
+bool rolex_directory_find(struct rolex_directory *directory, const struct rolex_env *env, uint64_t key, uint32_t more,
+                          struct rolex_view *view) {
+    view->group = group_of(directory, env, key);
+    struct group *group = &directory->groups[view->group];
+    group_lock(group);
+    const struct known *known = known_find(group, key);
+    bool there = !dm_addr_is_null(known->addr);
+    if (there) {
+        view->model = known->addr;
+        view->head = known->head;
+        view->window = rolex_predict(&view->head, key, (uint32_t)env->params->epsilon, env->per_leaf);
+        view->window.hi +=
+            more < view->head.leaves - 1 - view->window.hi ? more : view->head.leaves - 1 - view->window.hi;
+        view->is_cached = true;
+        view->has_tables = known->tables;
+        if (known->tables) {
+            uint32_t words = view->window.hi - view->window.lo + 1;
+            const uint64_t *slots = known->tables + known->head.leaves;
+            memcpy(view->table, known->tables + view->window.lo, 8 * (size_t)words);
+            memcpy(view->slots, slots, 8 * (size_t)(1 + rolex_used(slots[0], known->head.synonyms)));
+            view->used = slots[0];
+        }
+    }
+    group_unlock(group);
+    return there;
+}
+
+/* The model that the view was taken of, if it is still there. */
+static struct known *known_same(struct group *group, const struct rolex_view *view) {
+    struct known *known = known_find(group, view->head.low);
+    return dm_addr_equal(known->addr, view->model) ? known : NULL;
+}
+
+void rolex_directory_keep(struct rolex_directory *directory, const struct rolex_view *view, const uint64_t *table,
+                          const uint64_t *slots) {
+    const struct rolex_head *head = &view->head;
+    uint32_t used = rolex_used(slots[0], head->synonyms);
+    uint32_t room = used + ROOM_STEP < head->synonyms ? used + ROOM_STEP : head->synonyms;
+    uint64_t bytes = 8 * (uint64_t)(head->leaves + 1 + room);
+    if (!bytes_take(directory, bytes)) {
+        return;
+    }
+    uint64_t *tables = malloc(bytes);
+    if (!tables) {
+        atomic_fetch_sub(&directory->used, bytes);
+        return;
+    }
+    memcpy(tables, table, 8 * (size_t)head->leaves);
+    memcpy(tables + head->leaves, slots, 8 * (size_t)(1 + used));
+    struct group *group = &directory->groups[view->group];
+    group_lock(group);
+    struct known *known = known_same(group, view);
+    if (known) {
+        tables_drop(directory, known);
+        known->tables = tables;
+        known->room = room;
+    }
+    group_unlock(group);
+    if (!known) {
+        atomic_fetch_sub(&directory->used, bytes);
+        free(tables);
+    }
+}
+
+void rolex_directory_note(struct rolex_directory *directory, const struct rolex_view *view, uint32_t leaf,
+                          uint64_t entry, unsigned slot, uint64_t slot_entry) {
+    struct group *group = &directory->groups[view->group];
+    group_lock(group);
+    struct known *known = known_same(group, view);
+    if (known && known->tables) {
+        uint64_t *slots = known->tables + known->head.leaves;
+        /* Synonyms of other clients that came in between are not known: the tables must be read again then. */
+        if (slot > known->room || (slot > 0 && slots[0] + 1 != slot)) {
+            tables_drop(directory, known);
+        } else {
+            known->tables[leaf] = entry;
+            if (slot > 0) {
+                slots[0] = slot;
+                slots[slot] = slot_entry;
+            }
+        }
+    }
+    group_unlock(group);
+}
+
+void rolex_directory_drop(struct rolex_directory *directory, const struct rolex_view *view) {
+    struct group *group = &directory->groups[view->group];
+    group_lock(group);
+    struct known *known = known_same(group, view);
+    if (known) {
+        tables_drop(directory, known);
+    }
+    group_unlock(group);
+}
+
+bool rolex_directory_replace(struct rolex_directory *directory, const struct rolex_view *view, const dm_addr *models,
+                             const struct rolex_head *heads, uint32_t count) {
+    struct group *group = &directory->groups[view->group];
+    uint64_t bytes = count > 1 ? (count - 1) * sizeof(struct known) : 0;
+    bool room = count > 0 && bytes_take(directory, bytes);
+    group_lock(group);
+    struct known *known = known_same(group, view);
+    struct known *grown = known && room ? realloc(group->models, (group->count + count - 1) * sizeof(*grown)) : NULL;
+    if (known) {
+        uint32_t at = (uint32_t)(known - group->models);
+        known = grown ? &grown[at] : known;
+        tables_drop(directory, known);
+        known->addr = DM_NULL;
+    }
+    if (grown) {
+        uint32_t at = (uint32_t)(known - grown);
+        group->models = grown;
+        memmove(&grown[at + count], &grown[at + 1], (group->count - at - 1) * sizeof(*grown));
+        group->count += count - 1;
+        for (uint32_t i = 0; i < count; i++) {
+            grown[at + i] = (struct known){.addr = models[i], .head = heads[i]};
+        }
+    }
+    group_unlock(group);
+    if (room && !grown) {
+        atomic_fetch_sub(&directory->used, bytes);
+    }
+    return known;
+}

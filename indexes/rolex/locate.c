@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a key to the leaves to be read: the model, its window, the table entries, from the compute node's cache or from
+ * remote memory.
+ */
+#include "rolex.h"
+
+#include "indexes/shared/locks.h"
+
+struct rolex_window rolex_predict(const struct rolex_head *head, uint64_t key, uint32_t epsilon, uint32_t per_leaf) {
+    uint64_t label = ix_plr_predict(&head->line, key);
+    uint64_t lo = label > epsilon + 1 ? (label - epsilon - 1) / per_leaf : 0;
+    uint64_t hi = (label + epsilon) / per_leaf;
+    uint64_t last = head->leaves - 1;
+    return (struct rolex_window){(uint32_t)(lo < last ? lo : last), (uint32_t)(hi < last ? hi : last)};
+}
+
+uint32_t rolex_window_max(const struct rolex_params *params, uint32_t per_leaf) {
+    return (uint32_t)(2 * params->epsilon + 1) / per_leaf + 2;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+/* Reads all of the model's tables and keeps them if there is room. */
+static int tables_read(struct rolex_client *client) {
+    struct rolex_view *view = &client->view;
+    const struct rolex_head *head = &view->head;
+    uint64_t *slots = client->fetched;
+    uint64_t *table = slots + 1 + head->synonyms;
+    client->counts[ROLEX_TABLE_READ]++;
+    DM_TRY(
+        dm_read(client->env.ctx, rolex_slots(view->model), slots, 8 * (1 + (uint32_t)head->synonyms + head->leaves)));
+    view->used = slots[0];
+    memcpy(view->slots, slots, 8 * (size_t)(1 + head->synonyms));
+    memcpy(view->table, table + view->window.lo, 8 * (size_t)(view->window.hi - view->window.lo + 1));
+    if (view->is_cached && !(slots[0] & ROLEX_RETIRED)) {
+        rolex_directory_keep(client->cn->directory, view, table, slots);
+    }
+    view->has_tables = true;
+    return 0;
+}
+
+/* Reads the window's part of the leaf table, and the synonyms. */
+static int window_read(struct rolex_client *client) {
+    struct rolex_view *view = &client->view;
+    const struct rolex_head *head = &view->head;
+    dm_addr table = rolex_table(view->model, head);
+    client->counts[ROLEX_TABLE_READ]++;
+    dm_post_read(client->env.ctx, rolex_slots(view->model), view->slots, 8 * (1 + (uint32_t)head->synonyms));
+    dm_post_read(client->env.ctx, dm_addr_add(table, 8 * (uint64_t)view->window.lo), view->table,
+                 8 * (view->window.hi - view->window.lo + 1));
+    DM_TRY(dm_commit(client->env.ctx));
+    view->used = view->slots[0];
+    view->has_tables = true;
+    return 0;
+}
+
+static int locate_remote(struct rolex_client *client, uint64_t key, uint32_t more) {
+    struct rolex_view *view = &client->view;
+    int rc = rolex_descend(&client->env, key, &view->model, &view->head);
+    if (rc != 0) {
+        return rc;
+    }
+    uint32_t last = view->head.leaves - 1;
+    view->window = rolex_predict(&view->head, key, (uint32_t)client->env.params->epsilon, client->env.per_leaf);
+    view->window.hi += more < last - view->window.hi ? more : last - view->window.hi;
+    view->is_cached = false;
+    return window_read(client);
+}
+
+int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint32_t *attempts) {
+    struct rolex_view *view = &client->view;
+    for (;;) {
+        struct rolex_directory *directory = client->cn->directory;
+        if (!directory || !rolex_directory_find(directory, &client->env, key, more, view)) {
+            int rc = locate_remote(client, key, more);
+            if (rc <= 0) {
+                return rc;
+            }
+            DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
+            continue;
+        }
+        if (view->has_tables) {
+            return 0;
+        }
+        DM_TRY(tables_read(client));
+        if (!(view->used & ROLEX_RETIRED)) {
+            return 0;
+        }
+        DM_TRY(rolex_moved(client, 0, attempts));
+    }
+}
+
+void rolex_stale(struct rolex_client *client) {
+    if (client->view.is_cached) {
+        rolex_directory_drop(client->cn->directory, &client->view);
+    }
+}
+
+/* ---- replaced models -------------------------------------------------------------------------------------------- */
+
+static void moved_count(struct rolex_client *client, uint32_t count) {
+    client->counts[ROLEX_MODEL_SEEN]++;
+    for (uint32_t i = 0; i < count; i++) {
+        client->counts[ROLEX_RETRAINED] += client->heads[i].flags & ROLEX_BY_TRAINING ? 1 : 0;
+        client->counts[ROLEX_CARRIED] += client->heads[i].flags & ROLEX_WITH_CARRIED ? 1 : 0;
+    }
+}
+
+int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts) {
+    struct rolex_view *view = &client->view;
+    DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
+    if (!view->is_cached) {
+        return ix_lock_back_off(client->env.ctx, tries);
+    }
+    uint32_t count = 0;
+    for (uint64_t key = view->head.low; key < view->head.high; count++) {
+        dm_addr model;
+        struct rolex_head head;
+        int rc = rolex_resolve(&client->env, view->model.bits, key, &model, &head);
+        DM_TRY(rc);
+        if (rc > 0 || dm_addr_equal(model, view->model)) {
+            return ix_lock_back_off(client->env.ctx, tries); /* not yet */
+        }
+        if (count < ROLEX_HEADS) {
+            client->models[count] = model;
+            client->heads[count] = head;
+        }
+        key = head.high;
+    }
+    bool fits = count <= ROLEX_HEADS;
+    if (rolex_directory_replace(client->cn->directory, view, client->models, client->heads, fits ? count : 0)) {
+        moved_count(client, fits ? count : ROLEX_HEADS);
+    }
+    return 0;
+}
+
+/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+
+static int item_add(struct rolex_client *client, uint32_t leaf, uint32_t slot, uint64_t entry) {
+    if (client->item_count == client->item_max) {
+        return DM_NOT_FOUND;
+    }
+    struct rolex_item *item = &client->items[client->item_count];
+    item->leaf = leaf;
+    item->slot = slot;
+    item->entry = entry;
+    item->wire = client->wires + (size_t)client->item_count * client->env.layout.wire_bytes;
+    client->item_count++;
+    return rolex_leaf_addr(&client->env, entry, &item->addr);
+}
+
+int rolex_list(struct rolex_client *client, uint32_t first, uint32_t last, bool synonyms) {
+    const struct rolex_view *view = &client->view;
+    uint32_t used = rolex_used(view->used, view->head.synonyms);
+    client->item_count = 0;
+    for (uint32_t leaf = first; leaf <= last; leaf++) {
+        uint64_t entry = view->table[leaf - view->window.lo];
+        int rc = item_add(client, leaf, 0, entry);
+        for (unsigned slot = rolex_entry_synonym(entry); rc == 0 && synonyms && slot != 0;) {
+            /* A link is written after what it leads to, but the two may have been read in the other order. */
+            if (slot > used || view->slots[slot] == 0) {
+                return DM_NOT_FOUND;
+            }
+            rc = item_add(client, leaf, slot, view->slots[slot]);
+            slot = rolex_entry_synonym(view->slots[slot]);
+        }
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+void rolex_post_items(struct rolex_client *client) {
+    for (uint32_t i = 0; i < client->item_count; i++) {
+        dm_post_read(client->env.ctx, client->items[i].addr, client->items[i].wire, client->env.layout.wire_bytes);
+    }
+}
+
+void rolex_post_counter(struct rolex_client *client) {
+    dm_post_read(client->env.ctx, rolex_slots(client->view.model), &client->env.words[ROLEX_W_OWN], sizeof(uint64_t));
+}
+
+bool rolex_item_whole(struct rolex_client *client, const struct rolex_item *item, char *image) {
+    uint32_t bytes = client->env.layout.wire_bytes;
+    dm_charge(client->env.ctx, DM_WORK_LINE_COPY, bytes / DM_LINE);
+    if (!ix_lines_whole(item->wire, bytes, IX_VERSIONS_LINES)) {
+        return false;
+    }
+    ix_lines_decode(item->wire, bytes, image);
+    return true;
+}
+
+const struct rolex_item *rolex_cover(struct rolex_client *client, uint64_t key, bool *torn) {
+    *torn = false;
+    for (uint32_t i = 0; i < client->item_count; i++) {
+        const struct rolex_item *item = &client->items[i];
+        const char *first = item->wire + ix_lines_place(0);
+        /* The bounds lie in the first line, which is whole by itself. */
+        if (!rolex_covers(first, key)) {
+            continue;
+        }
+        if (rolex_item_whole(client, item, client->image)) {
+            return item;
+        }
+        *torn = true;
+    }
+    return NULL;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Point reads: all leaves of the window and their synonyms with one doorbell, with them the used-slot counter.
+ *
+ * The answer comes from a leaf that is whole and covers the key: it was the truth at some moment of the read, whatever
+ * the tables were like that led there (README.md, "Why reads are right"). No such leaf: the tables were too old, and
+ * are read again.
+ */
+#include "rolex.h"
+
+/* The published rule: whatever leaf has the key; if none has, the used-slot counter says whether the tables are old. */
+static int leaf_by_counter(struct rolex_client *client, uint64_t key, const struct rolex_item **found, bool *torn,
+                           bool *stale) {
+    uint32_t at;
+    *torn = *stale = false;
+    *found = NULL;
+    for (uint32_t i = 0; i < client->item_count; i++) {
+        if (!rolex_item_whole(client, &client->items[i], client->image)) {
+            *torn = true;
+        } else if (rolex_find(&client->env.layout, client->image, key, &at)) {
+            *found = &client->items[i];
+            *torn = false;
+            return 0;
+        }
+    }
+    *stale = client->env.params->detect == ROLEX_DETECT_SLOTS && client->env.words[ROLEX_W_OWN] != client->view.used;
+    return *torn || *stale ? 0 : DM_NOT_FOUND;
+}
+
+static int window_fetch(struct rolex_client *client, uint64_t key, uint32_t *attempts) {
+    const struct rolex_view *view = &client->view;
+    DM_TRY(rolex_locate(client, key, 0, attempts));
+    int rc = rolex_list(client, view->window.lo, view->window.hi, true);
+    if (rc != 0) {
+        return rc;
+    }
+    rolex_post_items(client);
+    rolex_post_counter(client);
+    return dm_commit(client->env.ctx);
+}
+
+int rolex_read_leaf(struct rolex_client *client, uint64_t key, uint32_t *attempts, const struct rolex_item **item) {
+    for (;;) {
+        bool torn = false;
+        bool stale = false;
+        int rc = window_fetch(client, key, attempts);
+        DM_TRY(rc);
+        if (rc == DM_NOT_FOUND) {
+            stale = true;
+        } else if (client->env.params->detect == ROLEX_DETECT_BOUNDS) {
+            *item = rolex_cover(client, key, &torn);
+            stale = !*item && !torn;
+        } else {
+            rc = leaf_by_counter(client, key, item, &torn, &stale);
+            if (rc != 0) {
+                return rc;
+            }
+        }
+        if (!torn && !stale) {
+            return 0;
+        }
+        client->counts[torn ? ROLEX_TORN : ROLEX_STALE_TABLE]++;
+        if (stale && rc == 0 && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
+            DM_TRY(rolex_moved(client, 0, attempts));
+            continue;
+        }
+        if (stale) {
+            rolex_stale(client);
+        }
+        DM_TRY(dm_retry(client->env.ctx, torn ? DM_RETRY_TORN : DM_RETRY_STALE, attempts));
+    }
+}
+
+int rolex_get(void *handle, uint64_t key, void *value) {
+    struct rolex_client *client = handle;
+    const struct rolex_layout *layout = &client->env.layout;
+    const struct rolex_item *item = NULL;
+    uint32_t attempts = 0;
+    uint32_t at;
+    int rc = rolex_read_leaf(client, key, &attempts, &item);
+    if (rc != 0) {
+        return rc;
+    }
+    dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
+    rc = rolex_find(layout, client->image, key, &at) ? 0 : DM_NOT_FOUND;
+    if (rc == 0) {
+        memcpy(value, rolex_value(layout, client->image, at), layout->value_bytes);
+    }
+    /* The answer stands, but the model was replaced: "the next reading" (section 3.1) takes the new one. */
+    if (client->view.is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
+        DM_TRY(rolex_moved(client, 0, &attempts));
+    }
+    return rc;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asynchronous retraining on a memory node (sections 3.5 and 4.6). Workers, one a core, take models from the circular
+ * queues, those that run out of synonyms first. Training reads tables and leaves with the node's own processor while
+ * clients change them, and may see anything: what it yields are lines over leaves with the bounds that it believes in.
+ * rolex_replace then takes stock under the lock, with verbs, and uses a line only over leaves that are what training
+ * took them for.
+ */
+#include <stdlib.h>
+
+#include "rolex.h"
+
+enum { POLL_NS = 20000, UNWRITTEN_POLLS = 64, PAUSE_POLLS = 100000 };
+
+struct server;
+
+struct worker {
+    struct server *server;
+    struct rolex_env env;
+    struct rolex_work *work;
+    char *wire, *image;
+    uint64_t counts[ROLEX_COUNTER_COUNT];
+};
+
+struct server {
+    const struct rolex_params *params;
+    const struct ix_shape *shape;
+    unsigned node, workers;
+    struct dm_mutex taking;
+    uint64_t heads[2];  /* words taken from each queue */
+    unsigned unwritten; /* polls that found the next word missing */
+    struct worker worker[];
+};
+
+/* ---- training --------------------------------------------------------------------------------------------------- */
+
+static int by_low(const void *a, const void *b) {
+    const struct rolex_member *x = a;
+    const struct rolex_member *y = b;
+    return (x->low > y->low) - (x->low < y->low);
+}
+
+/* Adds the leaf to those that training goes over, if it looks like one of this model. */
+static void member_see(struct worker *worker, const struct rolex_head *head, uint64_t entry) {
+    struct rolex_work *work = worker->work;
+    dm_addr addr;
+    char line[DM_LINE];
+    entry = rolex_entry_link(entry, 0);
+    if (work->trained_count == work->member_max || rolex_leaf_addr(&worker->env, entry, &addr) != 0 ||
+        dm_addr_node(addr) != worker->server->node) {
+        return;
+    }
+    dm_cpu_read(worker->env.ctx, addr, line, sizeof(line));
+    dm_charge(worker->env.ctx, DM_WORK_DRAM_ACCESS, 1);
+    const char *image = line + ix_lines_place(0);
+    struct rolex_member member = {.low = rolex_low(image), .high = rolex_high(image), .entry = entry};
+    if (member.low >= head->low && member.low < member.high && member.high <= head->high) {
+        work->trained[work->trained_count++] = member;
+    }
+}
+
+/* Lists the leaves in order of their bounds; false if they cannot be those of a model. */
+static bool members_see(struct worker *worker, dm_addr model, const struct rolex_head *head) {
+    struct rolex_work *work = worker->work;
+    uint64_t *slots = work->words;
+    uint64_t *table = slots + 1 + head->synonyms;
+    dm_cpu_read(worker->env.ctx, rolex_slots(model), slots, 8 * (1 + (uint32_t)head->synonyms + head->leaves));
+    work->trained_count = 0;
+    for (uint32_t leaf = 0; leaf < head->leaves; leaf++) {
+        uint64_t entry = table[leaf];
+        member_see(worker, head, entry);
+        unsigned slot = rolex_entry_synonym(entry);
+        for (unsigned n = 0; slot != 0 && slot <= head->synonyms && slots[slot] != 0 && n < head->synonyms; n++) {
+            member_see(worker, head, slots[slot]);
+            slot = rolex_entry_synonym(slots[slot]);
+        }
+    }
+    qsort(work->trained, work->trained_count, sizeof(*work->trained), by_low);
+    for (uint32_t i = 1; i < work->trained_count; i++) {
+        if (work->trained[i].low == work->trained[i - 1].low) {
+            return false;
+        }
+    }
+    return work->trained_count > 0 && work->trained[0].low == head->low;
+}
+
+/* The point of a leaf's bound; if it does not fit it closes a piece and begins the next. */
+static int bound_add(struct worker *worker, uint64_t low, uint64_t label, uint32_t place, uint32_t *first) {
+    struct ix_plr_segment segment;
+    int rc = ix_plr_add(worker->work->plr, low, label, &segment);
+    if (rc == 1) {
+        DM_TRY(rolex_piece_add(worker->work, &segment, *first, place - *first));
+        *first = place;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* The points of one leaf: its bound, and its keys spread over its labels. 1: a piece has been closed, and the leaf is
+ * to be begun again in a new one. */
+static int leaf_train(struct worker *worker, uint32_t place, uint32_t *first) {
+    const struct rolex_env *env = &worker->env;
+    const struct rolex_member *member = &worker->work->trained[place];
+    uint64_t label = (uint64_t)place * env->per_leaf;
+    dm_addr addr;
+    if (rolex_leaf_addr(&worker->env, member->entry, &addr) != 0) {
+        return DM_ERR_IO;
+    }
+    dm_cpu_read(env->ctx, addr, worker->wire, env->layout.wire_bytes);
+    ix_lines_decode(worker->wire, env->layout.wire_bytes, worker->image);
+    uint32_t count = rolex_count(&env->layout, worker->image);
+    uint64_t high = place + 1 < worker->work->trained_count ? member[1].low : member->high;
+    dm_charge(env->ctx, DM_WORK_TRAIN_KEY, count + 1);
+    DM_TRY(bound_add(worker, member->low, label, place, first));
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = rolex_key(worker->image, i);
+        if (key <= member->low || key >= high) {
+            continue; /* torn, or gone to the next leaf meanwhile */
+        }
+        struct ix_plr_segment segment;
+        int rc = ix_plr_add(worker->work->plr, key, label + (uint64_t)i * env->per_leaf / count, &segment);
+        if (rc == 1) {
+            /* What closed holds for the leaves before this one, whose points it has too. */
+            if (place > *first) {
+                DM_TRY(rolex_piece_add(worker->work, &segment, *first, place - *first));
+            }
+            (void)ix_plr_finish(worker->work->plr, &segment);
+            *first = place;
+            return 1;
+        }
+        if (rc < 0 && rc != DM_ERR_INVALID) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* A leaf whose own keys need two lines: one over its bound alone, from which every key of it is found all the same. */
+static int leaf_train_bound(struct worker *worker, uint32_t place) {
+    struct ix_plr_segment segment;
+    uint64_t label = (uint64_t)place * worker->env.per_leaf;
+    return ix_plr_add(worker->work->plr, worker->work->trained[place].low, label, &segment);
+}
+
+static int members_train(struct worker *worker) {
+    struct rolex_work *work = worker->work;
+    struct ix_plr_segment segment;
+    uint32_t first = 0;
+    work->piece_count = 0;
+    (void)ix_plr_finish(work->plr, &segment);
+    for (uint32_t place = 0; place < work->trained_count; place++) {
+        if (place - first == worker->env.params->model_leaves && ix_plr_finish(work->plr, &segment) == 1) {
+            DM_TRY(rolex_piece_add(work, &segment, first, place - first));
+            first = place;
+        }
+        int rc = leaf_train(worker, place, &first);
+        rc = rc == 1 ? leaf_train(worker, place, &first) : rc;
+        rc = rc == 1 ? leaf_train_bound(worker, place) : rc;
+        DM_TRY(rc);
+    }
+    return ix_plr_finish(work->plr, &segment) == 1 ? rolex_piece_add(work, &segment, first, work->trained_count - first)
+                                                   : DM_ERR_IO;
+}
+
+/* Trains a model and replaces it. What goes wrong concerns nobody: clients do without, or ask again. */
+static int model_retrain(struct worker *worker, dm_addr model) {
+    struct rolex_head head;
+    struct dm_ctx *ctx = worker->env.ctx;
+    if (dm_addr_node(model) != worker->server->node || !dm_addr_valid(ctx, model, sizeof(head))) {
+        return 0;
+    }
+    DM_TRY(dm_read(ctx, model, worker->env.words + ROLEX_W_HEAD, sizeof(head)));
+    memcpy(&head, worker->env.words + ROLEX_W_HEAD, sizeof(head));
+    if (head.forward != 0 || head.leaves == 0 || head.leaves > worker->env.params->model_leaves ||
+        head.synonyms != worker->env.params->synonyms) {
+        return 0;
+    }
+    bool trained = members_see(worker, model, &head) && members_train(worker) >= 0;
+    return rolex_replace(&worker->env, worker->work, model, trained);
+}
+
+/* ---- workers ---------------------------------------------------------------------------------------------------- */
+
+/* The next model of a queue: true and *model. */
+static bool queue_take(struct server *server, struct dm_ctx *ctx, unsigned queue, dm_addr *model) {
+    uint64_t put;
+    uint64_t *head = &server->heads[queue];
+    dm_cpu_read(ctx, rolex_reserved(server->node, ROLEX_AT_QUEUES + 8 * queue), &put, sizeof(put));
+    if (put == *head) {
+        return false;
+    }
+    if (put - *head > ROLEX_QUEUE_SLOTS) {
+        *head = put - ROLEX_QUEUE_SLOTS; /* overwritten: their clients will ask again when it becomes urgent */
+    }
+    uint32_t at = queue * ROLEX_QUEUE_SLOTS + (uint32_t)(*head % ROLEX_QUEUE_SLOTS);
+    dm_addr slot = rolex_reserved(server->node, ROLEX_AT_QUEUE_SLOTS + 8 * at);
+    dm_cpu_read(ctx, slot, &model->bits, sizeof(model->bits));
+    if (model->bits == 0) {
+        /* Counted but not yet written. A client that stopped in between must not hold up the queue. */
+        if (++server->unwritten < UNWRITTEN_POLLS) {
+            return false;
+        }
+    } else {
+        uint64_t zero = 0;
+        dm_cpu_write(ctx, slot, &zero, sizeof(zero));
+    }
+    server->unwritten = 0;
+    ++*head;
+    return model->bits != 0;
+}
+
+static int job_take(struct worker *worker, struct dm_ctx *ctx, dm_addr *model) {
+    struct server *server = worker->server;
+    DM_TRY(dm_mutex_lock(ctx, &server->taking));
+    bool there = queue_take(server, ctx, 0, model) || queue_take(server, ctx, 1, model);
+    dm_mutex_unlock(ctx, &server->taking);
+    return there;
+}
+
+/* Does one job unless verify has asked for quiet. */
+static int job_do(struct worker *worker, dm_addr model) {
+    struct dm_ctx *ctx = worker->env.ctx;
+    dm_addr busy = rolex_reserved(worker->server->node, ROLEX_AT_BUSY);
+    dm_addr pause = rolex_reserved(worker->server->node, ROLEX_AT_PAUSE);
+    uint64_t *word = worker->env.words + ROLEX_W_OWN;
+    DM_TRY(dm_faa(ctx, busy, 1, NULL));
+    DM_TRY(dm_read(ctx, pause, word, sizeof(*word)));
+    int rc = *word == 0 ? model_retrain(worker, model) : 0;
+    if (rc == DM_ERR_STOPPED) {
+        return rc;
+    }
+    return dm_faa(ctx, busy, UINT64_MAX, NULL);
+}
+
+static void worker_entry(struct dm_ctx *ctx, void *arg) {
+    struct worker *worker = arg;
+    struct server *server = worker->server;
+    if (rolex_env_init(&worker->env, ctx, server->params, server->shape, worker->counts) < 0) {
+        return;
+    }
+    /* Nothing of the worker is touched after a stop: it may be gone. */
+    while (dm_sleep(ctx, POLL_NS) == 0) {
+        dm_addr model;
+        int rc;
+        while ((rc = job_take(worker, ctx, &model)) > 0) {
+            rc = job_do(worker, model);
+            if (rc < 0) {
+                return;
+            }
+        }
+        if (rc < 0) {
+            return;
+        }
+    }
+}
+
+void rolex_unserve(void *handle) {
+    struct server *server = handle;
+    for (unsigned i = 0; server && i < server->workers; i++) {
+        rolex_work_close(server->worker[i].work);
+        free(server->worker[i].wire);
+        free(server->worker[i].image);
+    }
+    free(server);
+}
+
+int rolex_serve(struct dm_fabric *fabric, unsigned node, const void *values, const struct ix_shape *shape, void **out,
+                struct dm_err *err) {
+    const struct rolex_params *params = values;
+    unsigned workers = shape->topology->mn_cores;
+    *out = NULL;
+    if (!params->retrain || workers == 0 || node >= shape->topology->mns) {
+        return 0;
+    }
+    struct server *server = calloc(1, sizeof(*server) + workers * sizeof(server->worker[0]));
+    if (!server) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "rolex: out of memory on memory node %u", node);
+    }
+    server->params = params;
+    server->shape = shape;
+    server->node = node;
+    server->workers = workers;
+    int rc = 0;
+    uint32_t wire_bytes = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
+    for (unsigned i = 0; i < workers && rc == 0; i++) {
+        struct worker *worker = &server->worker[i];
+        worker->server = server;
+        worker->work = rolex_work_open(params);
+        worker->wire = calloc(1, wire_bytes);
+        worker->image = calloc(1, wire_bytes);
+        rc = worker->work && worker->wire && worker->image ? 0 : DM_ERR_NO_MEMORY;
+        rc = rc < 0 ? rc : dm_spawn_background(fabric, node, worker_entry, worker);
+    }
+    if (rc < 0) {
+        rolex_unserve(server);
+        return dm_fail(err, rc, "rolex: cannot start retraining on memory node %u: %s", node, dm_code_text(rc));
+    }
+    *out = server;
+    return 0;
+}
+
+int rolex_pause(struct rolex_env *env, unsigned node, bool pause) {
+    uint64_t *words = env->words + ROLEX_W_OWN;
+    words[0] = pause;
+    DM_TRY(dm_write(env->ctx, rolex_reserved(node, ROLEX_AT_PAUSE), &words[0], sizeof(words[0])));
+    for (uint32_t polls = 0; pause; polls++) {
+        DM_TRY(dm_read(env->ctx, rolex_reserved(node, ROLEX_AT_BUSY), &words[1], sizeof(words[1])));
+        if (words[1] == 0) {
+            return 0;
+        }
+        if (polls == PAUSE_POLLS) {
+            return DM_NOT_FOUND;
+        }
+        DM_TRY(dm_sleep(env->ctx, POLL_NS));
+    }
+    return 0;
+}

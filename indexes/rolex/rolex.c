@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ROLEX's table: parameters, checks, and the life of its parts on remote memory, compute nodes and clients.
+ */
+#include "rolex.h"
+
+#include <stdlib.h>
+
+#include "load.h"
+
+enum {
+    LEAF_BYTES_MAX = 131072,
+    BATCH_LEAVES_MAX = 480, /* that one doorbell reads */
+    SCAN_LEAVES = 24,       /* behind the window, with one doorbell */
+    EXTRA_WIRES = 3,
+};
+
+static const char *const detects[] = {"bounds", "slots", "none", NULL};
+
+#define ROW(member, opt_type, ...)                                                                                     \
+    { .name = #member, .type = opt_type, .offset = offsetof(struct rolex_params, member), __VA_ARGS__ }
+static const struct dm_opt params_table[] = {
+    ROW(epsilon, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 4096, .unit = "keys", .symbol = "epsilon",
+        .help = "Greatest error of a model."),
+    ROW(delta, DM_OPT_COUNT, .initial = "16", .min = 4, .max = 1024, .unit = "entries", .symbol = "delta",
+        .help = "Slots of a leaf."),
+    ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
+        .help = "Share of a leaf's slots that bulk load fills; a leaf stands for as many positions of a model."),
+    ROW(synonyms, DM_OPT_COUNT, .initial = "255", .min = 2, .max = ROLEX_SYNONYMS_MAX, .unit = "entries",
+        .help = "Synonym leaves that a model can have; half of them make it ask for retraining."),
+    ROW(model_leaves, DM_OPT_COUNT, .initial = "1024", .min = 2, .max = 16384, .unit = "entries",
+        .help = "Leaves of a model at most, however well one line fits more."),
+    ROW(region_bytes, DM_OPT_BYTES, .initial = "0",
+        .help = "Size of the first leaf regions; later ones are larger. 0: after the expected keys."),
+    ROW(retrain, DM_OPT_BOOL, .initial = "on",
+        .help = "Memory nodes retrain models; off: a model is replaced by the client that finds it full."),
+    ROW(reuse, DM_OPT_BOOL, .initial = "on", .help = "Leaves that deletes have emptied are used again."),
+    ROW(detect, DM_OPT_ENUM, .initial = "bounds", .choices = detects,
+        .help = "How readers notice that their tables are old: bounds of leaves, used-slot counter alone (wrong), not "
+                "at all (wrong)."),
+    ROW(carry, DM_OPT_BOOL, .initial = "on",
+        .help = "A new model gets the leaves that were made during its training; off is wrong."),
+    DM_OPT_END,
+};
+
+static const char *const counter_names[] = {
+#define X(name, text, rare) text,
+    ROLEX_COUNTERS(X)
+#undef X
+        NULL,
+};
+
+enum {
+    RARE_EVENTS = 0
+#define X(name, text, rare) | (rare) << ROLEX_##name
+    ROLEX_COUNTERS(X)
+#undef X
+};
+
+static uint32_t per_leaf_of(const struct rolex_params *params) {
+    uint32_t labels = (uint32_t)(params->fill * (double)params->delta);
+    return labels < 1 ? 1 : labels;
+}
+
+static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    const struct rolex_params *params = values;
+    uint32_t window = rolex_window_max(params, per_leaf_of(params));
+    if (shape->value_bytes < 1 || shape->value_bytes > ROLEX_VALUE_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "rolex: values have 1 to %d bytes, not %u", ROLEX_VALUE_MAX,
+                       shape->value_bytes);
+    }
+    uint32_t bytes = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
+    if (bytes > LEAF_BYTES_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "rolex: a leaf of delta %llu has %u bytes, at most %d: lower delta",
+                       (unsigned long long)params->delta, bytes, LEAF_BYTES_MAX);
+    }
+    if (window + params->synonyms > BATCH_LEAVES_MAX) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "rolex: epsilon %llu spans %u leaves, with %llu synonyms more than the %d that a read can have: "
+                       "lower epsilon or synonyms, or raise delta",
+                       (unsigned long long)params->epsilon, window, (unsigned long long)params->synonyms,
+                       BATCH_LEAVES_MAX);
+    }
+    if (shape->topology->mns > 64) {
+        return dm_fail(err, DM_ERR_INVALID, "rolex: at most 64 memory nodes, not %u", shape->topology->mns);
+    }
+    return 0;
+}
+
+static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
+    const struct rolex_params *params = values;
+    uint32_t per_leaf = per_leaf_of(params);
+    uint32_t wire = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
+    /* Uniform keys make models of about 3.8 epsilon squared; real ones need more models, and retraining leaves old
+     * tables behind. */
+    double leaves = (double)keys / per_leaf + 2;
+    double epsilon = (double)params->epsilon;
+    double models = 2 + (double)keys / (epsilon * epsilon / 2 + 16) + leaves / (double)params->model_leaves;
+    double bytes = 1.5 * leaves * (wire + 8) + 2 * models * rolex_model_bytes(1, (uint32_t)params->synonyms);
+    return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + 64 * (uint64_t)wire + 65536;
+}
+
+int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex_params *params,
+                   const struct ix_shape *shape, uint64_t *counts) {
+    *env = (struct rolex_env){.ctx = ctx, .params = params, .shape = shape, .counts = counts};
+    env->layout = rolex_layout_make((uint32_t)params->delta, shape->value_bytes);
+    env->per_leaf = per_leaf_of(params);
+    env->words = dm_local_alloc(ctx, ROLEX_WORDS * sizeof(uint64_t));
+    return env->words ? rolex_regions_read(env) : DM_ERR_NO_MEMORY;
+}
+
+static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    int rc = rolex_load_pairs(ctx, values, shape, NULL);
+    return rc < 0 ? dm_fail(err, rc, "rolex: cannot write the empty index: %s", dm_code_text(rc)) : 0;
+}
+
+/* ---- compute nodes ---------------------------------------------------------------------------------------------- */
+
+static void close_cn(void *handle) {
+    struct rolex_cn *cn = handle;
+    if (cn) {
+        rolex_directory_close(cn->directory);
+        rolex_work_close(cn->work);
+        free(cn);
+    }
+}
+
+static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+                   struct dm_err *err) {
+    *out = NULL;
+    struct rolex_cn *cn = calloc(1, sizeof(*cn));
+    if (cn) {
+        cn->params = values;
+        cn->shape = shape;
+        cn->work = rolex_work_open(values);
+    }
+    if (!cn || !cn->work) {
+        close_cn(cn);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "rolex: out of memory on compute node %u", dm_node(ctx));
+    }
+    *out = cn;
+    return 0;
+}
+
+static uint64_t cache_bytes(const void *handle) {
+    const struct rolex_cn *cn = handle;
+    return rolex_directory_bytes(cn->directory);
+}
+
+int rolex_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
+    struct rolex_cn *cn = handle;
+    if (pairs->count == 0) {
+        return 0;
+    }
+    int rc = rolex_load_pairs(ctx, cn->params, cn->shape, pairs);
+    return rc < 0 ? dm_fail(err, rc, "rolex: loading %llu keys: %s", (unsigned long long)pairs->count,
+                            rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
+                  : 0;
+}
+
+/* ---- clients ---------------------------------------------------------------------------------------------------- */
+
+/* The models come to the compute node with its first client, and again with the next first one if they were loaded in
+ * between. */
+static int directory_refresh(struct rolex_cn *cn, struct rolex_env *env) {
+    uint64_t *root = env->words + ROLEX_W_OWN;
+    DM_TRY(dm_mutex_lock(env->ctx, &cn->opening));
+    int rc = dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_ROOT), root, sizeof(*root));
+    if (rc == 0 && cn->clients == 0 && !rolex_directory_is_of(cn->directory, *root)) {
+        rolex_directory_close(cn->directory);
+        cn->directory = NULL;
+        rc = rolex_directory_open(env, cn->shape->cache_bytes, &cn->directory);
+    }
+    cn->clients += rc == 0;
+    dm_mutex_unlock(env->ctx, &cn->opening);
+    return rc;
+}
+
+static void client_free(struct rolex_client *client) {
+    free(client->items);
+    free(client->image);
+    free(client);
+}
+
+static void detach(void *handle) {
+    struct rolex_client *client = handle;
+    if (client) {
+        client->cn->clients--;
+        client_free(client);
+    }
+}
+
+static int client_open(struct rolex_client *client, struct dm_ctx *ctx) {
+    const struct rolex_params *params = client->cn->params;
+    DM_TRY(rolex_env_init(&client->env, ctx, params, client->cn->shape, client->counts));
+    const struct rolex_layout *layout = &client->env.layout;
+    uint32_t words = rolex_model_bytes((uint32_t)params->model_leaves, (uint32_t)params->synonyms) / 8;
+    uint32_t most = rolex_window_max(params, client->env.per_leaf) + (uint32_t)params->synonyms;
+    client->item_max = most + SCAN_LEAVES;
+    client->items = calloc(client->item_max, sizeof(*client->items));
+    client->image = calloc(3, layout->wire_bytes);
+    client->wires = dm_local_alloc(ctx, (client->item_max + EXTRA_WIRES) * layout->wire_bytes);
+    client->fetched = dm_local_alloc(ctx, words * 8);
+    client->view.slots = dm_local_alloc(ctx, 8 * (1 + (uint32_t)params->synonyms));
+    client->view.table = dm_local_alloc(ctx, 8 * client->item_max);
+    if (!client->items || !client->image || !client->wires || !client->fetched || !client->view.slots ||
+        !client->view.table) {
+        return DM_ERR_NO_MEMORY;
+    }
+    client->right = client->image + layout->wire_bytes;
+    client->other = client->right + layout->wire_bytes;
+    return directory_refresh(client->cn, &client->env);
+}
+
+static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
+    *out = NULL;
+    struct rolex_client *client = calloc(1, sizeof(*client));
+    int rc = DM_ERR_NO_MEMORY;
+    if (client) {
+        client->cn = handle;
+        rc = client_open(client, ctx);
+    }
+    if (rc < 0) {
+        if (client) {
+            client_free(client);
+        }
+        return dm_fail(err, rc, "rolex: a client of compute node %u: %s", dm_node(ctx), dm_code_text(rc));
+    }
+    *out = client;
+    return 0;
+}
+
+static const uint64_t *count(const void *handle) {
+    const struct rolex_client *client = handle;
+    return client->counts;
+}
+
+static const struct ix_wrong wrong_values[] = {
+    {"detect", "slots", 4000, "the counter may be read before a leaf is divided and the leaf after it"},
+    {"detect", "none", 100, "a reader with old tables misses keys that have moved to a synonym leaf"},
+    {"carry", "off", 1000, "leaves made during a retraining are lost with the model it replaces"},
+    {.param = NULL},
+};
+
+const struct ix_ops ix_ops_rolex = {
+    .name = "rolex",
+    .summary = "learned index: linear models predict leaves, clients insert into synonym leaves, memory nodes retrain",
+    .paper = "P. Li, Y. Hua, P. Zuo, Z. Chen, J. Sheng: A High-performance RDMA-oriented Learned Key-value Store for "
+             "Disaggregated Memory Systems. ACM Transactions on Storage 19(4), 2023",
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
+    .params = params_table,
+    .params_bytes = sizeof(struct rolex_params),
+    .counters = counter_names,
+    .rare_events = RARE_EVENTS,
+    .wrong = wrong_values,
+    .check = check,
+    .memory_needed = memory_needed,
+    .serve = rolex_serve,
+    .unserve = rolex_unserve,
+    .format = format,
+    .open = open_cn,
+    .close = close_cn,
+    .load = rolex_bulk_load,
+    .attach = attach,
+    .detach = detach,
+    .get = rolex_get,
+    .insert = rolex_insert,
+    .update = rolex_update,
+    .remove = rolex_remove,
+    .scan = rolex_scan,
+    .count = count,
+    .cache_bytes = cache_bytes,
+    .verify = rolex_verify,
+};

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Leaves: regions, from which they are taken by fetch-and-add (sections 3.3 and 3.4), and the reclaiming queue of
+ * leaves that deletes have emptied.
+ *
+ * A region lies on one memory node; a word on memory node 0 says where. Its size follows from its number, growing with
+ * it, so that 127 of them are enough for any memory. Each memory node has one reclaiming queue: a ring with a counter
+ * of words put in and one of words taken out. A word names the leaf and the version of its last write, so that its next
+ * owner goes on counting, and the round of the ring, so that a word that is still being written, or was overwritten
+ * because the ring was full, is recognised.
+ */
+#include "rolex.h"
+
+enum {
+    REGION_LEAVES_LEAST = 16,
+    REGION_DOUBLES_EVERY = 8, /* regions */
+    REGION_BYTES_MAX = 1 << 30,
+};
+
+static uint32_t region_bytes(const struct rolex_env *env, unsigned region) {
+    const struct ix_shape *shape = env->shape;
+    uint64_t leaves = shape->expected_keys / env->per_leaf / 32 / shape->topology->mns;
+    leaves = leaves < REGION_LEAVES_LEAST ? REGION_LEAVES_LEAST : leaves;
+    uint64_t least = DM_LINE + (uint64_t)REGION_LEAVES_LEAST * env->layout.wire_bytes;
+    uint64_t bytes = env->params->region_bytes;
+    bytes = bytes == 0 ? DM_LINE + leaves * env->layout.wire_bytes : bytes < least ? least : bytes;
+    bytes <<= region / REGION_DOUBLES_EVERY;
+    return bytes > REGION_BYTES_MAX ? REGION_BYTES_MAX : (uint32_t)bytes;
+}
+
+static uint64_t region_leaves(const struct rolex_env *env, unsigned region) {
+    return (region_bytes(env, region) - DM_LINE) / env->layout.wire_bytes;
+}
+
+int rolex_regions_read(struct rolex_env *env) {
+    uint64_t *words = env->words + ROLEX_W_REGIONS;
+    DM_TRY(dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_REGIONS), words, sizeof(env->regions)));
+    memcpy(env->regions, words, sizeof(env->regions));
+    for (unsigned r = 0; r < ROLEX_REGIONS_MAX && env->regions[r] != 0; r++) {
+        unsigned node = dm_addr_node((dm_addr){env->regions[r]});
+        if (node < sizeof(env->current)) {
+            env->current[node] = (uint8_t)(r + 1);
+        }
+    }
+    return 0;
+}
+
+static dm_addr leaf_at(const struct rolex_env *env, unsigned region, uint64_t leaf) {
+    return dm_addr_add((dm_addr){env->regions[region]}, DM_LINE + leaf * env->layout.wire_bytes);
+}
+
+int rolex_leaf_addr(struct rolex_env *env, uint64_t entry, dm_addr *addr) {
+    unsigned region = rolex_entry_region(entry);
+    if (region >= ROLEX_REGIONS_MAX || rolex_entry_leaf(entry) >= region_leaves(env, region)) {
+        return DM_NOT_FOUND;
+    }
+    if (env->regions[region] == 0) {
+        DM_TRY(rolex_regions_read(env));
+        if (env->regions[region] == 0) {
+            return DM_NOT_FOUND;
+        }
+    }
+    *addr = leaf_at(env, region, rolex_entry_leaf(entry));
+    return dm_addr_valid(env->ctx, *addr, env->layout.wire_bytes) ? 0 : DM_NOT_FOUND;
+}
+
+/* Makes a region on node; somebody else may be quicker, which is as good. */
+static int region_make(struct rolex_env *env, unsigned node) {
+    unsigned region = 0;
+    while (region < ROLEX_REGIONS_MAX && env->regions[region] != 0) {
+        region++;
+    }
+    if (region == ROLEX_REGIONS_MAX) {
+        return DM_ERR_NO_MEMORY;
+    }
+    dm_addr addr;
+    uint32_t bytes = region_bytes(env, region);
+    DM_TRY(dm_alloc(env->ctx, node, bytes, DM_LINE, DM_MEM_LEAF, &addr));
+    uint64_t *words = env->words + ROLEX_W_SPACE;
+    words[0] = 0;
+    words[1] = region_leaves(env, region);
+    int rc = dm_write(env->ctx, addr, words, sizeof(struct rolex_region));
+    dm_addr word = rolex_reserved(0, ROLEX_AT_REGIONS + 8 * region);
+    rc = rc < 0 ? rc : dm_cas(env->ctx, word, 0, addr.bits, &words[2]);
+    if (rc < 0 || words[2] != 0) {
+        dm_free(env->ctx, addr, bytes, DM_MEM_LEAF);
+        return rc;
+    }
+    env->counts[ROLEX_REGION]++;
+    return 0;
+}
+
+/* ---- the reclaiming queue --------------------------------------------------------------------------------------- */
+
+enum { LEAF_BITS = 40, REGION_BITS = 7, VERSION_BITS = 4, ROUND_BITS = 12 };
+
+static uint64_t free_round(uint64_t position) {
+    return position / ROLEX_FREE_SLOTS & ((1 << ROUND_BITS) - 1);
+}
+
+static uint64_t free_word(const struct rolex_place *place, uint64_t position) {
+    uint64_t word = UINT64_C(1) << ROUND_BITS | free_round(position);
+    word = word << VERSION_BITS | (place->version & 15);
+    word = word << REGION_BITS | rolex_entry_region(place->entry);
+    return word << LEAF_BITS | rolex_entry_leaf(place->entry);
+}
+
+static dm_addr free_slot(unsigned node, uint64_t position) {
+    return rolex_reserved(node, ROLEX_AT_FREE_SLOTS + 8 * (uint32_t)(position % ROLEX_FREE_SLOTS));
+}
+
+void rolex_leaf_post_free(struct rolex_env *env, unsigned node) {
+    dm_post_faa(env->ctx, rolex_reserved(node, ROLEX_AT_FREE + 8), 1, &env->words[ROLEX_W_SPACE + 4]);
+}
+
+int rolex_leaf_finish_free(struct rolex_env *env, const struct rolex_place *place) {
+    uint64_t *words = env->words + ROLEX_W_SPACE;
+    unsigned node = dm_addr_node(place->addr);
+    env->free_hint |= UINT64_C(1) << node;
+    words[5] = free_word(place, words[4]);
+    dm_post_write(env->ctx, free_slot(node, words[4]), &words[5], sizeof(words[5]));
+    return dm_commit_async(env->ctx);
+}
+
+/* Takes a leaf from the queue: 0; DM_NOT_FOUND if there is none at hand. */
+static int leaf_reuse(struct rolex_env *env, unsigned node, struct rolex_place *place) {
+    uint64_t *words = env->words + ROLEX_W_SPACE;
+    dm_addr counters = rolex_reserved(node, ROLEX_AT_FREE);
+    DM_TRY(dm_read(env->ctx, counters, words, 16));
+    uint64_t position = words[0];
+    if (position >= words[1]) {
+        env->free_hint &= ~(UINT64_C(1) << node);
+        return DM_NOT_FOUND;
+    }
+    DM_TRY(dm_read(env->ctx, free_slot(node, position), &words[2], sizeof(words[2])));
+    uint64_t word = words[2];
+    bool lost = words[1] - position > ROLEX_FREE_SLOTS;
+    uint64_t round = word >> (LEAF_BITS + REGION_BITS + VERSION_BITS);
+    bool whole = round == (UINT64_C(1) << ROUND_BITS | free_round(position));
+    if (!whole && !lost) {
+        return DM_NOT_FOUND; /* still being written */
+    }
+    DM_TRY(dm_cas(env->ctx, counters, position, position + 1, &words[3]));
+    if (words[3] != position || !whole) {
+        return DM_NOT_FOUND;
+    }
+    place->entry = rolex_entry((unsigned)(word >> LEAF_BITS) & 0x7f, 0, word & ((UINT64_C(1) << LEAF_BITS) - 1));
+    place->version = (uint8_t)(word >> (LEAF_BITS + REGION_BITS)) & 15;
+    int rc = rolex_leaf_addr(env, place->entry, &place->addr);
+    env->counts[ROLEX_REUSED] += rc == 0;
+    return rc;
+}
+
+/* ---- taking leaves ---------------------------------------------------------------------------------------------- */
+
+/* One doorbell: a leaf of the node's current region if one is known, and the used-slot counter if asked for. */
+static int leaf_try(struct rolex_env *env, unsigned node, dm_addr slots, uint64_t *slot, struct rolex_place *place,
+                    uint32_t leaves) {
+    uint64_t *words = env->words + ROLEX_W_SPACE;
+    unsigned region = env->current[node];
+    bool take = region > 0 && leaves > 0;
+    if (take) {
+        dm_post_faa(env->ctx, (dm_addr){env->regions[region - 1]}, leaves, &words[0]);
+    }
+    if (!dm_addr_is_null(slots)) {
+        dm_post_faa(env->ctx, slots, 1, &words[1]);
+    }
+    if (env->params->reuse && leaves > 0) {
+        dm_post_read(env->ctx, rolex_reserved(node, ROLEX_AT_FREE), &words[2], 16);
+    }
+    DM_TRY(dm_commit(env->ctx));
+    if (!dm_addr_is_null(slots)) {
+        *slot = words[1];
+    }
+    if (env->params->reuse && leaves > 0 && words[2] < words[3]) {
+        env->free_hint |= UINT64_C(1) << node;
+    }
+    if (!take || words[0] >= region_leaves(env, region - 1)) {
+        return 0;
+    }
+    *place =
+        (struct rolex_place){.entry = rolex_entry(region - 1, 0, words[0]), .addr = leaf_at(env, region - 1, words[0])};
+    return 1;
+}
+
+/* The node's region is used up: the next one. */
+static int region_next(struct rolex_env *env, unsigned node) {
+    unsigned before = env->current[node];
+    DM_TRY(rolex_regions_read(env));
+    if (env->current[node] == before) {
+        DM_TRY(region_make(env, node));
+        DM_TRY(rolex_regions_read(env));
+    }
+    return 0;
+}
+
+int rolex_leaf_take(struct rolex_env *env, unsigned node, dm_addr slots, uint64_t *slot, struct rolex_place *place) {
+    bool reuse = env->params->reuse && env->free_hint >> node & 1;
+    if (reuse) {
+        int rc = leaf_reuse(env, node, place);
+        if (rc != DM_NOT_FOUND) {
+            DM_TRY(rc);
+            return dm_addr_is_null(slots) ? 0 : leaf_try(env, node, slots, slot, place, 0);
+        }
+    }
+    int rc = leaf_try(env, node, slots, slot, place, 1);
+    for (uint32_t attempts = 0; rc == 0;) {
+        DM_TRY(region_next(env, node));
+        DM_TRY(rc = leaf_try(env, node, DM_NULL, slot, place, 1));
+        DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
+    }
+    return rc < 0 ? rc : 0;
+}
+
+int rolex_leaves_take(struct rolex_env *env, unsigned node, uint32_t wanted, struct rolex_place *place, uint32_t *got) {
+    uint64_t slot;
+    int rc = leaf_try(env, node, DM_NULL, &slot, place, wanted);
+    for (uint32_t attempts = 0; rc == 0;) {
+        DM_TRY(region_next(env, node));
+        DM_TRY(rc = leaf_try(env, node, DM_NULL, &slot, place, wanted));
+        DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
+    }
+    DM_TRY(rc);
+    uint64_t left = region_leaves(env, rolex_entry_region(place->entry)) - rolex_entry_leaf(place->entry);
+    *got = left < wanted ? (uint32_t)left : wanted;
+    return 0;
+}

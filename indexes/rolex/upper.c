@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the root to a model, in remote memory: upper models (section 3.3), forks, replaced models. This is the way of a
+ * client whose compute node has no room for models, and the way to what has replaced a model that it has.
+ *
+ * An upper model covers a run of the level below and predicts, within ROLEX_UPPER_EPSILON, the place of the entry with
+ * the greatest key not above the one in question. That holds for keys between two entries too: the prediction lies
+ * between theirs, so the entry is at most epsilon above it and epsilon + 1 below.
+ */
+#include "rolex.h"
+
+enum { CHUNK = 11 /* entries that one read fetches: as many as a prediction asks for */ };
+
+struct rolex_run rolex_upper_predict(const struct rolex_upper *upper, uint64_t key) {
+    uint64_t at = ix_plr_predict(&upper->line, key);
+    uint64_t last = upper->count > 0 ? upper->count - 1 : 0;
+    at = at < last ? at : last;
+    uint64_t lo = at > ROLEX_UPPER_EPSILON + 1 ? at - ROLEX_UPPER_EPSILON - 1 : 0;
+    uint64_t hi = at + ROLEX_UPPER_EPSILON < last ? at + ROLEX_UPPER_EPSILON : last;
+    return (struct rolex_run){(uint32_t)lo + upper->first, (uint32_t)hi + upper->first};
+}
+
+/* Reads entries of `bytes` each, whose first word is their key, from `base` on, and keeps the last of lo .. hi whose
+ * key is not above `key`. */
+static int entry_find(struct rolex_env *env, dm_addr base, uint32_t bytes, struct rolex_run run, uint64_t key,
+                      uint64_t *entry) {
+    uint64_t *words = env->words + ROLEX_W_FORK;
+    bool found = false;
+    for (uint32_t at = run.lo; at <= run.hi;) {
+        uint32_t n = run.hi - at + 1 < CHUNK ? run.hi - at + 1 : CHUNK;
+        dm_addr from = dm_addr_add(base, (uint64_t)at * bytes);
+        if (!dm_addr_valid(env->ctx, from, n * bytes)) {
+            return DM_NOT_FOUND;
+        }
+        DM_TRY(dm_read(env->ctx, from, words, n * bytes));
+        for (uint32_t i = 0; i < n; i++) {
+            const uint64_t *item = words + (size_t)i * bytes / 8;
+            if (item[0] > key) {
+                return found ? 0 : DM_NOT_FOUND;
+            }
+            memcpy(entry, item, bytes);
+            found = true;
+        }
+        at += n;
+    }
+    return found ? 0 : DM_NOT_FOUND;
+}
+
+static int fork_follow(struct rolex_env *env, dm_addr fork, uint64_t key, uint64_t *place) {
+    uint64_t *words = env->words + ROLEX_W_FORK;
+    if (!dm_addr_valid(env->ctx, fork, 2 * sizeof(uint64_t))) {
+        return DM_NOT_FOUND;
+    }
+    DM_TRY(dm_read(env->ctx, fork, words, 2 * sizeof(uint64_t)));
+    if (words[0] == 0 || words[0] > UINT32_MAX) {
+        return DM_NOT_FOUND;
+    }
+    struct rolex_branch branch;
+    struct rolex_run run = {0, (uint32_t)words[0] - 1};
+    uint64_t entry[sizeof(branch) / 8];
+    int rc = entry_find(env, dm_addr_add(fork, 16), sizeof(branch), run, key, entry);
+    *place = rc == 0 ? entry[1] : 0;
+    return rc;
+}
+
+int rolex_resolve(struct rolex_env *env, uint64_t place, uint64_t key, dm_addr *model, struct rolex_head *head) {
+    for (uint32_t attempts = 0;;) {
+        if (place & ROLEX_FORK) {
+            int rc = fork_follow(env, (dm_addr){place & ~ROLEX_FORK}, key, &place);
+            if (rc != 0) {
+                return rc;
+            }
+        } else {
+            *model = (dm_addr){place};
+            if (place == 0 || !dm_addr_valid(env->ctx, *model, sizeof(*head))) {
+                return DM_NOT_FOUND;
+            }
+            DM_TRY(dm_read(env->ctx, *model, env->words + ROLEX_W_HEAD, sizeof(*head)));
+            memcpy(head, env->words + ROLEX_W_HEAD, sizeof(*head));
+            if (key < head->low || key >= head->high || head->leaves == 0 || head->leaves > env->params->model_leaves ||
+                head->synonyms != env->params->synonyms ||
+                !dm_addr_valid(env->ctx, *model, rolex_model_bytes(head->leaves, head->synonyms))) {
+                return DM_NOT_FOUND;
+            }
+            if (head->forward == 0) {
+                return 0;
+            }
+            place = head->forward;
+        }
+        /* Each step leads to something newer, but who knows what was read. */
+        DM_TRY(dm_retry(env->ctx, DM_RETRY_STALE, &attempts));
+    }
+}
+
+int rolex_root_read(struct rolex_env *env, dm_addr *addr, struct rolex_root *root) {
+    uint64_t *words = env->words + ROLEX_W_FORK;
+    DM_TRY(dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_ROOT), words, sizeof(*words)));
+    *addr = (dm_addr){words[0]};
+    if (!dm_addr_valid(env->ctx, *addr, sizeof(*root))) {
+        return DM_NOT_FOUND;
+    }
+    DM_TRY(dm_read(env->ctx, *addr, words, sizeof(*root)));
+    memcpy(root, words, sizeof(*root));
+    return root->levels <= ROLEX_UPPER_LEVELS && root->branches > 0 ? 0 : DM_NOT_FOUND;
+}
+
+dm_addr rolex_root_branches(const struct rolex_root *root, dm_addr addr) {
+    uint64_t uppers = 0;
+    for (uint32_t l = 0; l < root->levels; l++) {
+        uppers += root->counts[l];
+    }
+    return dm_addr_add(addr, sizeof(*root) + uppers * sizeof(struct rolex_upper));
+}
+
+int rolex_descend(struct rolex_env *env, uint64_t key, dm_addr *model, struct rolex_head *head) {
+    struct rolex_root root;
+    dm_addr addr;
+    int rc = rolex_root_read(env, &addr, &root);
+    if (rc != 0) {
+        return rc;
+    }
+    struct rolex_run run = {0, root.levels > 0 ? root.counts[0] - 1 : (uint32_t)root.branches - 1};
+    dm_addr level = dm_addr_add(addr, sizeof(root));
+    for (uint32_t l = 0; l < root.levels; l++) {
+        struct rolex_upper upper;
+        uint64_t entry[sizeof(upper) / 8];
+        rc = entry_find(env, level, sizeof(upper), run, key, entry);
+        if (rc != 0) {
+            return rc;
+        }
+        memcpy(&upper, entry, sizeof(upper));
+        dm_charge(env->ctx, DM_WORK_MODEL_EVAL, 1);
+        run = rolex_upper_predict(&upper, key);
+        level = dm_addr_add(level, (uint64_t)root.counts[l] * sizeof(upper));
+    }
+    uint64_t branch[sizeof(struct rolex_branch) / 8];
+    rc = entry_find(env, level, sizeof(struct rolex_branch), run, key, branch);
+    return rc != 0 ? rc : rolex_resolve(env, branch[1], key, model, head);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * verify: from model to model by their bounds, as a reader without a cache goes; of each, its tables and all its
+ * leaves: the leaves' bounds must divide the model's range without a gap, trained leaves must begin in order, each leaf
+ * must be within the prediction for its whole range, keys within bounds and in order, no entry locked. Retraining waits
+ * meanwhile.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rolex.h"
+
+struct seen {
+    uint64_t low, high;
+    uint32_t leaf;
+};
+
+struct audit {
+    struct rolex_env env;
+    struct ix_report *report;
+    uint64_t *tables;
+    struct seen *seen;
+    uint32_t seen_count, seen_max;
+    char *wire, *image;
+    uint64_t entries;
+    uint64_t counts[ROLEX_COUNTER_COUNT];
+};
+
+static void problem(struct audit *audit, const char *what, uint64_t where) {
+    struct ix_report *report = audit->report;
+    if (report->broken++ == 0) {
+        snprintf(report->first_problem, sizeof(report->first_problem), "%s (%016" PRIx64 ")", what, where);
+    }
+}
+
+/* What an unfinished operation may leave behind. */
+static void blemish(struct audit *audit, const char *what, uint64_t where) {
+    if (!audit->report->interrupted) {
+        problem(audit, what, where);
+    }
+}
+
+static void keys_check(struct audit *audit, const struct rolex_head *head, const struct seen *seen) {
+    const struct rolex_layout *layout = &audit->env.layout;
+    uint32_t count = rolex_count(layout, audit->image);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = rolex_key(audit->image, i);
+        if (key < seen->low || key >= seen->high) {
+            problem(audit, "a key is outside the bounds of its leaf", key);
+        }
+        if (i > 0 && key <= rolex_key(audit->image, i - 1)) {
+            problem(audit, "keys of a leaf are out of order", key);
+        }
+        struct rolex_window window =
+            rolex_predict(head, key, (uint32_t)audit->env.params->epsilon, audit->env.per_leaf);
+        if (seen->leaf < window.lo || seen->leaf > window.hi) {
+            problem(audit, "a key is not where its model predicts it", key);
+        }
+    }
+    audit->report->keys += count;
+    audit->entries += layout->delta;
+}
+
+static int leaf_check(struct audit *audit, const struct rolex_head *head, uint64_t entry, uint32_t leaf) {
+    const struct rolex_layout *layout = &audit->env.layout;
+    dm_addr addr;
+    int rc = rolex_leaf_addr(&audit->env, entry, &addr);
+    DM_TRY(rc);
+    if (rc > 0 || audit->seen_count == audit->seen_max) {
+        problem(audit, "a table entry leads nowhere, or a chain has no end", entry);
+        return 0;
+    }
+    DM_TRY(dm_read(audit->env.ctx, addr, audit->wire, layout->wire_bytes));
+    if (!ix_lines_whole(audit->wire, layout->wire_bytes, IX_VERSIONS_LINES)) {
+        problem(audit, "a leaf is torn", addr.bits);
+    }
+    ix_lines_decode(audit->wire, layout->wire_bytes, audit->image);
+    struct seen seen = {rolex_low(audit->image), rolex_high(audit->image), leaf};
+    if (seen.low >= seen.high) {
+        blemish(audit, "a leaf in use has no range", addr.bits);
+        return 0;
+    }
+    audit->seen[audit->seen_count++] = seen;
+    audit->report->leaves++;
+    keys_check(audit, head, &seen);
+    return 0;
+}
+
+static int by_low(const void *a, const void *b) {
+    const struct seen *x = a;
+    const struct seen *y = b;
+    return (x->low > y->low) - (x->low < y->low);
+}
+
+/* The leaves must divide the model's range, those of one group lying together, and every bound must be predicted. */
+static void ranges_check(struct audit *audit, const struct rolex_head *head, dm_addr model) {
+    qsort(audit->seen, audit->seen_count, sizeof(*audit->seen), by_low);
+    uint64_t low = head->low;
+    for (uint32_t i = 0; i < audit->seen_count; i++) {
+        const struct seen *seen = &audit->seen[i];
+        if (seen->low != low) {
+            blemish(audit, "the leaves of a model leave a gap or overlap", seen->low);
+        }
+        if (i > 0 && seen->leaf < audit->seen[i - 1].leaf) {
+            problem(audit, "a synonym leaf is not behind the leaf it belongs to", seen->low);
+        }
+        uint64_t ends[] = {seen->low, seen->high - 1};
+        for (unsigned e = 0; e < 2; e++) {
+            struct rolex_window window =
+                rolex_predict(head, ends[e], (uint32_t)audit->env.params->epsilon, audit->env.per_leaf);
+            if (seen->leaf < window.lo || seen->leaf > window.hi) {
+                problem(audit, "an end of a leaf's range is not where its model predicts it", ends[e]);
+            }
+        }
+        low = seen->high;
+    }
+    if (low != head->high) {
+        blemish(audit, "the leaves of a model do not reach its end", model.bits);
+    }
+}
+
+static int model_check(struct audit *audit, dm_addr model, const struct rolex_head *head) {
+    uint64_t *slots = audit->tables;
+    uint64_t *table = slots + 1 + head->synonyms;
+    DM_TRY(dm_read(audit->env.ctx, rolex_slots(model), slots, 8 * (1 + (uint32_t)head->synonyms + head->leaves)));
+    if (slots[0] & ROLEX_RETIRED) {
+        blemish(audit, "a model is marked as replaced and leads nowhere", model.bits);
+    }
+    audit->seen_count = 0;
+    for (uint32_t leaf = 0; leaf < head->leaves; leaf++) {
+        uint64_t entry = table[leaf];
+        if (entry & (ROLEX_LOCK | ROLEX_DEAD)) {
+            blemish(audit, "a table entry is locked", model.bits);
+        }
+        DM_TRY(leaf_check(audit, head, entry, leaf));
+        unsigned slot = rolex_entry_synonym(entry);
+        for (unsigned n = 0; slot != 0 && n < head->synonyms; n++) {
+            if (slot > rolex_used(slots[0], head->synonyms)) {
+                problem(audit, "a link leads beyond the synonyms in use", model.bits);
+                break;
+            }
+            DM_TRY(leaf_check(audit, head, slots[slot], leaf));
+            slot = rolex_entry_synonym(slots[slot]);
+        }
+    }
+    ranges_check(audit, head, model);
+    return 0;
+}
+
+static int walk(struct audit *audit) {
+    for (uint64_t key = 0; key < UINT64_MAX;) {
+        struct rolex_head head;
+        dm_addr model;
+        int rc = rolex_descend(&audit->env, key, &model, &head);
+        DM_TRY(rc);
+        if (rc > 0 || head.low != key) {
+            problem(audit, "no model begins where the last one ends", key);
+            return 0;
+        }
+        audit->report->inner_nodes++;
+        DM_TRY(model_check(audit, model, &head));
+        key = head.high;
+    }
+    return 0;
+}
+
+static int pause_all(struct audit *audit, bool pause) {
+    if (!audit->env.params->retrain) {
+        return 0;
+    }
+    for (unsigned node = 0; node < audit->env.shape->topology->mns; node++) {
+        int rc = rolex_pause(&audit->env, node, pause);
+        DM_TRY(rc);
+        if (rc > 0) {
+            blemish(audit, "a retraining does not end", node);
+        }
+    }
+    return 0;
+}
+
+int rolex_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
+    struct rolex_cn *cn = handle;
+    *report = (struct ix_report){.interrupted = report->interrupted};
+    struct audit audit = {.report = report};
+    int rc = rolex_env_init(&audit.env, ctx, cn->params, cn->shape, audit.counts);
+    uint32_t wire = audit.env.layout.wire_bytes;
+    audit.seen_max = (uint32_t)(cn->params->model_leaves + cn->params->synonyms);
+    audit.tables = calloc(1 + audit.seen_max, sizeof(*audit.tables));
+    audit.seen = calloc(audit.seen_max, sizeof(*audit.seen));
+    audit.wire = calloc(1, wire);
+    audit.image = calloc(1, wire);
+    rc = rc >= 0 && audit.tables && audit.seen && audit.wire && audit.image ? rc : DM_ERR_NO_MEMORY;
+    rc = rc < 0 ? rc : pause_all(&audit, true);
+    rc = rc < 0 ? rc : walk(&audit);
+    rc = rc < 0 ? rc : pause_all(&audit, false);
+    report->leaf_fill = audit.entries > 0 ? (double)report->keys / (double)audit.entries : 0;
+    free(audit.tables);
+    free(audit.seen);
+    free(audit.wire);
+    free(audit.image);
+    return rc < 0 ? dm_fail(err, rc, "rolex: walking the index: %s", dm_code_text(rc)) : 0;
+}
