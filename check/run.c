@@ -242,7 +242,8 @@ static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
     actor->index = (struct ix_client){.ops = index, .value_bytes = run->shape.value_bytes};
     int rc = index->attach(run->cns[actor->cn], ctx, &actor->index.handle, &err);
     if (rc < 0) {
-        if (!atomic_flag_test_and_set(&run->failed)) {
+        /* One that a fault stops for good while it attaches is no failure. */
+        if (rc != DM_ERR_STOPPED && !atomic_flag_test_and_set(&run->failed)) {
             dm_fail(&run->setup, rc, "a client cannot attach: %s", err.text);
         }
         return rc;

@@ -32,7 +32,7 @@ struct rolex_directory {
     _Atomic uint64_t hand;
 };
 
-enum { EVICT_TRIES = 256, ROOM_STEP = 8, READ_HEADS = 64 };
+enum { EVICT_TRIES = 256, ROOM_STEP = 8, READ_HEADS = 256 /* with one doorbell */ };
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------ */
 
@@ -125,34 +125,56 @@ static int bulk_read(struct rolex_env *env, dm_addr from, void *to, uint64_t byt
     return 0;
 }
 
-/* The models that are there now for a branch: most often one. */
-static int group_fill(struct rolex_directory *directory, struct rolex_env *env, uint64_t g,
-                      const struct rolex_branch *branch, uint64_t end) {
-    struct group *group = &directory->groups[g];
-    for (uint64_t key = branch->low; key < end;) {
+static int model_add(struct rolex_directory *directory, struct group *group, const struct known *known) {
+    struct known *models = realloc(group->models, (group->count + 1) * sizeof(*models));
+    if (!models) {
+        return DM_ERR_NO_MEMORY;
+    }
+    models[group->count++] = *known;
+    group->models = models;
+    atomic_fetch_add(&directory->used, sizeof(*known));
+    return 0;
+}
+
+/* The models that are there now for a branch whose first one has been replaced. */
+static int group_resolve(struct rolex_directory *directory, struct rolex_env *env, struct group *group, uint64_t place,
+                         uint64_t low, uint64_t end) {
+    for (uint64_t key = low; key < end;) {
         struct known known = {.addr = DM_NULL};
-        int rc = rolex_resolve(env, branch->place, key, &known.addr, &known.head);
+        int rc = rolex_resolve(env, place, key, &known.addr, &known.head);
         if (rc != 0) {
             return rc < 0 ? rc : DM_ERR_IO;
         }
-        struct known *models = realloc(group->models, (group->count + 1) * sizeof(*models));
-        if (!models) {
-            return DM_ERR_NO_MEMORY;
-        }
-        group->models = models;
-        group->models[group->count++] = known;
-        atomic_fetch_add(&directory->used, sizeof(known));
+        DM_TRY(model_add(directory, group, &known));
         key = known.head.high;
     }
     return 0;
 }
 
-static int groups_fill(struct rolex_directory *directory, struct rolex_env *env, struct rolex_branch *branches) {
-    for (uint64_t g = 0; g < directory->shape.branches; g++) {
-        uint64_t end = g + 1 < directory->shape.branches ? branches[g + 1].low : UINT64_MAX;
+static int groups_fill(struct rolex_directory *directory, struct rolex_env *env, const struct rolex_branch *branches,
+                       struct rolex_head *heads) {
+    uint64_t count = directory->shape.branches;
+    for (uint64_t g = 0; g < count; g++) {
+        if (g % READ_HEADS == 0) {
+            uint64_t end = count - g < READ_HEADS ? count : g + READ_HEADS;
+            for (uint64_t i = g; i < end; i++) {
+                dm_addr model = {branches[i].place & ~ROLEX_FORK};
+                if (!dm_addr_valid(env->ctx, model, sizeof(*heads))) {
+                    return DM_ERR_IO;
+                }
+                dm_post_read(env->ctx, model, &heads[i - g], sizeof(*heads));
+            }
+            DM_TRY(dm_commit(env->ctx));
+        }
+        const struct rolex_head *head = &heads[g % READ_HEADS];
+        uint64_t end = g + 1 < count ? branches[g + 1].low : UINT64_MAX;
+        struct known known = {.addr = {branches[g].place}, .head = *head};
+        bool is_current = !(branches[g].place & ROLEX_FORK) && head->forward == 0;
         directory->lows[g] = branches[g].low;
         atomic_flag_clear(&directory->groups[g].lock);
-        DM_TRY(group_fill(directory, env, g, &branches[g], end));
+        DM_TRY(is_current
+                   ? model_add(directory, &directory->groups[g], &known)
+                   : group_resolve(directory, env, &directory->groups[g], branches[g].place, branches[g].low, end));
     }
     return 0;
 }
@@ -170,14 +192,17 @@ static int directory_read(struct rolex_directory *directory, struct rolex_env *e
     directory->uppers = malloc(uppers * sizeof(*directory->uppers) + 1);
     directory->lows = malloc(root->branches * sizeof(*directory->lows));
     directory->groups = calloc(root->branches, sizeof(*directory->groups));
-    int rc = branches && directory->uppers && directory->lows && directory->groups ? 0 : DM_ERR_NO_MEMORY;
+    struct rolex_head *heads = malloc(READ_HEADS * sizeof(*heads));
+    bool there = branches && heads && directory->uppers && directory->lows && directory->groups;
+    int rc = there ? 0 : DM_ERR_NO_MEMORY;
     atomic_store(&directory->used, fixed);
     rc = rc < 0
              ? rc
              : bulk_read(env, dm_addr_add(addr, sizeof(*root)), directory->uppers, uppers * sizeof(*directory->uppers));
     rc = rc < 0 ? rc : bulk_read(env, from, branches, root->branches * sizeof(*branches));
-    rc = rc < 0 ? rc : groups_fill(directory, env, branches);
+    rc = rc < 0 ? rc : groups_fill(directory, env, branches, heads);
     free(branches);
+    free(heads);
     return rc < 0 ? rc : atomic_load(&directory->used) > directory->budget ? DM_NOT_FOUND : 0;
 }
 

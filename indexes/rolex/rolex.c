@@ -22,7 +22,7 @@ static const char *const detects[] = {"bounds", "slots", "none", NULL};
 static const struct dm_opt params_table[] = {
     ROW(epsilon, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 4096, .unit = "keys", .symbol = "epsilon",
         .help = "Greatest error of a model."),
-    ROW(delta, DM_OPT_COUNT, .initial = "16", .min = 4, .max = 1024, .unit = "entries", .symbol = "delta",
+    ROW(delta, DM_OPT_COUNT, .initial = "16", .min = 2, .max = 1024, .unit = "entries", .symbol = "delta",
         .help = "Slots of a leaf."),
     ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
         .help = "Share of a leaf's slots that bulk load fills; a leaf stands for as many positions of a model."),
