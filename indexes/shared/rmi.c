@@ -68,8 +68,9 @@ static uint16_t bound_of(uint16_t now, int64_t wanted) {
     return wanted <= now ? now : wanted < IX_RMI_BOUND_MAX ? (uint16_t)wanted : IX_RMI_BOUND_MAX;
 }
 
-void ix_rmi_widen(struct ix_rmi_model *model, uint32_t number, double place, int64_t least, int64_t most) {
-    int64_t predicted = ix_rmi_predict(model, number, place);
+void ix_rmi_widen(struct ix_rmi_model *model, uint32_t number, double place, int64_t last, int64_t least,
+                  int64_t most) {
+    int64_t predicted = ix_rmi_predict(model, number, place, last);
     model->over = bound_of(model->over, least - predicted);
     model->under = bound_of(model->under, predicted - most);
 }
@@ -97,17 +98,18 @@ static struct ix_rmi_model train_model(const struct array *array, const struct i
         ix_rmi_fit_add(&fit, 0, (double)position_of(array, before));
     }
     struct ix_rmi_model model = ix_rmi_fit_model(&fit);
+    int64_t end = position_of(array, array->count - 1);
     for (uint64_t i = first; i < last; i++) {
         int64_t position = position_of(array, i);
-        ix_rmi_widen(&model, number, ix_rmi_place(top, array->keys[i]), position, position);
+        ix_rmi_widen(&model, number, ix_rmi_place(top, array->keys[i]), end, position, position);
     }
     /* The gaps to the neighbouring models' keys: whatever is absent there lies between the keys on either side. */
     uint64_t low = ix_rmi_first_key(top, number);
     uint64_t high = number + 1 < top->models ? ix_rmi_first_key(top, number + 1) : UINT64_MAX;
-    ix_rmi_widen(&model, number, ix_rmi_place(top, low), position_of(array, before), INT64_MAX / 2);
+    ix_rmi_widen(&model, number, ix_rmi_place(top, low), end, position_of(array, before), INT64_MAX / 2);
     if (high > low) {
         uint64_t behind = last < array->count ? last : array->count - 1;
-        ix_rmi_widen(&model, number, ix_rmi_place(top, high - 1), INT64_MIN / 2, position_of(array, behind));
+        ix_rmi_widen(&model, number, ix_rmi_place(top, high - 1), end, INT64_MIN / 2, position_of(array, behind));
     }
     return model;
 }

@@ -41,13 +41,10 @@ static inline uint32_t ix_rmi_pick(const struct ix_rmi_top *top, double place) {
     return !(place > 0) ? 0 : place >= (double)top->models ? top->models - 1 : (uint32_t)place;
 }
 
-/* The position that sub-model `number` predicts for a key at this place. Monotone in the place. */
-static inline int64_t ix_rmi_predict(const struct ix_rmi_model *model, uint32_t number, double place) {
+/* The position, 0 to `last`, that sub-model `number` predicts for a key at this place. Monotone in the place. */
+static inline int64_t ix_rmi_predict(const struct ix_rmi_model *model, uint32_t number, double place, int64_t last) {
     double position = (double)model->slope * (place - (double)number) + (double)model->intercept;
-    const double far = 0x1p40;
-    position = position > far ? far : position > -far ? position : -far;
-    int64_t whole = (int64_t)position;
-    return whole - ((double)whole > position);
+    return !(position > 0) ? 0 : position < (double)last ? (int64_t)position : last;
 }
 
 /* The least key that sub-model `number` or one behind it is picked for; UINT64_MAX if there is none below that. */
@@ -67,9 +64,9 @@ struct ix_rmi_model ix_rmi_fit_model(const struct ix_rmi_fit *fit);
 /* A top model from points (key - base, share of all keys that lie below, 0 .. 1). */
 struct ix_rmi_top ix_rmi_fit_top(const struct ix_rmi_fit *fit, uint64_t base, uint32_t models);
 
-/* Widens the bounds until the predicted range of a key at this place reaches up to `least` and down to `most`. A
- * trained key has its position as both. */
-void ix_rmi_widen(struct ix_rmi_model *model, uint32_t number, double place, int64_t least, int64_t most);
+/* Widens the bounds until the predicted range of a key at this place, of positions 0 to `last`, reaches up to `least`
+ * and down to `most`. A trained key has its position as both. */
+void ix_rmi_widen(struct ix_rmi_model *model, uint32_t number, double place, int64_t last, int64_t least, int64_t most);
 
 /* ---- a whole index over an array -------------------------------------------------------------------------------- */
 

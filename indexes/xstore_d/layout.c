@@ -81,16 +81,12 @@ uint32_t xstore_table_lines(uint32_t leaves) {
     return (lines + step - 1) / step * step;
 }
 
-static uint32_t leaf_at(const struct xstore_record *record, uint32_t slots, int64_t position) {
-    int64_t last = (int64_t)record->leaves - 1;
-    int64_t leaf = position < 0 ? 0 : position / slots;
-    return (uint32_t)(leaf < last ? leaf : last);
-}
-
 bool xstore_record_range(const struct xstore_record *record, uint32_t slots, uint32_t number, double place,
                          uint32_t *first, uint32_t *last) {
-    int64_t predicted = ix_rmi_predict(&record->model, number, place);
-    *first = leaf_at(record, slots, predicted - record->model.under);
-    *last = leaf_at(record, slots, predicted + record->model.over);
+    int64_t end = (int64_t)record->leaves * slots - 1;
+    int64_t predicted = ix_rmi_predict(&record->model, number, place, end);
+    int64_t low = predicted - record->model.under, high = predicted + record->model.over;
+    *first = (uint32_t)((low > 0 ? low : 0) / slots);
+    *last = (uint32_t)((high < end ? high : end) / slots);
     return record->model.under < IX_RMI_BOUND_MAX && record->model.over < IX_RMI_BOUND_MAX;
 }

@@ -153,14 +153,14 @@ struct xstore_record {
 enum { XSTORE_RECORD_WORDS = 4 };
 
 static inline uint64_t xstore_record_seed(unsigned node, uint32_t generation, uint32_t number) {
-    return dm_mix64((uint64_t)generation << 32 | number) + node;
+    return dm_mix64(dm_mix64((uint64_t)generation << 32 | number) ^ (uint64_t)(node + 1) << 56);
 }
 void xstore_record_encode(const struct xstore_record *record, uint64_t seed, uint64_t words[XSTORE_RECORD_WORDS]);
 bool xstore_record_decode(const uint64_t words[XSTORE_RECORD_WORDS], uint64_t seed, struct xstore_record *record);
 
 /* Lines of a table are told apart by the record's seed, its version and their number. */
 static inline uint64_t xstore_line_seed(uint64_t record_seed, uint32_t version, uint32_t line) {
-    return dm_mix64(record_seed ^ ((uint64_t)version << 32 | line));
+    return dm_mix64(record_seed ^ dm_mix64((uint64_t)version << 32 | line));
 }
 static inline bool xstore_line_whole(const uint64_t *line, uint64_t seed) {
     return line[XSTORE_LINE_ENTRIES] == xstore_check(seed, line, XSTORE_LINE_ENTRIES);

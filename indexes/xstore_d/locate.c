@@ -381,9 +381,9 @@ static int node_fill(struct xstore_client *client, unsigned node) {
 int xstore_prefill(struct xstore_client *client) {
     bool is_filled = atomic_exchange_explicit(&client->cn->is_filled, true, memory_order_relaxed);
     for (unsigned node = 0; !is_filled && node < client->cn->shape->topology->mns; node++) {
-        if (xstore_cache_exists(&client->cn->records)) {
-            DM_TRY(node_fill(client, node));
-        }
+        struct xstore_set set;
+        bool has_room = xstore_cache_exists(&client->cn->records);
+        DM_TRY(has_room ? node_fill(client, node) : xstore_set_get(client, node, &set));
     }
     return 0;
 }

@@ -107,9 +107,10 @@ static struct ix_rmi_model model_fit(const struct training *training) {
     const struct xstore_space *space = training->space;
     for (uint32_t i = 0; i < space->count; i++) {
         struct xstore_leaf *leaf = space_leaf(space, i);
-        for (unsigned k = 0; k < xstore_leaf_head(leaf).count; k++) {
+        unsigned count = xstore_leaf_head(leaf).count;
+        for (unsigned k = 0; k < count; k++) {
             double x = place_of(training, xstore_leaf_keys(leaf)[k]) - training->number;
-            ix_rmi_fit_add(&fit, x, (double)((uint64_t)i * slots + k));
+            ix_rmi_fit_add(&fit, x, (i + (k + 0.5) / count) * slots);
         }
     }
     for (uint32_t i = 0; fit.count == 0 && i < space->count; i++) {
@@ -121,19 +122,19 @@ static struct ix_rmi_model model_fit(const struct training *training) {
 /* The bounds for the leaf that is number `i` of the table, for those of its keys that the sub-model is picked for. */
 static void leaf_bound(const struct training *training, struct ix_rmi_model *model, uint32_t i) {
     struct xstore_leaf *leaf = space_leaf(training->space, i);
-    int64_t first = (int64_t)i * training->server->layout.slots;
+    int64_t slots = training->server->layout.slots, first = i * slots, last = first + slots - 1;
+    int64_t end = training->space->count * slots - 1;
     uint64_t low = leaf->low > training->low ? leaf->low : training->low;
     uint64_t high = leaf->high < training->high ? leaf->high : training->high;
-    for (unsigned k = 0; k < xstore_leaf_head(leaf).count; k++) {
+    if (training->server->params->augment && low < high) {
+        ix_rmi_widen(model, training->number, place_of(training, low), end, first, INT64_MAX / 2);
+        ix_rmi_widen(model, training->number, place_of(training, high - 1), end, INT64_MIN / 2, last);
+    }
+    for (unsigned k = 0; !training->server->params->augment && k < xstore_leaf_head(leaf).count; k++) {
         uint64_t key = xstore_leaf_keys(leaf)[k];
         if (key >= low && key < high) {
-            ix_rmi_widen(model, training->number, place_of(training, key), first + k, first + k);
+            ix_rmi_widen(model, training->number, place_of(training, key), end, first, last);
         }
-    }
-    if (training->server->params->augment && low < high) {
-        int64_t last = first + training->server->layout.slots - 1;
-        ix_rmi_widen(model, training->number, place_of(training, low), first, INT64_MAX / 2);
-        ix_rmi_widen(model, training->number, place_of(training, high - 1), INT64_MIN / 2, last);
     }
 }
 

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What XStore-D alone promises: its message sequences in the quiet case for every caching mode, that inserts never fail
+ * and training follows them, that each technique can be switched off, that the events it declares do happen, and that
+ * its known-wrong variants are wrong where the right one is not.
+ */
+#include "conformance/index_steady.h"
+#include "indexes/xstore_d/xstore.h"
+
+extern const struct ix_ops ix_ops_xstore_d;
+
+static struct world_config sim_config(void) {
+    return (struct world_config){
+        .ops = &ix_ops_xstore_d,
+        .transport = "sim",
+        .mns = 1,
+        .cns = 1,
+        .clients = 1,
+        .clients_per_thread = 1,
+        .value_bytes = 8,
+        .cache_bytes = 4 << 20,
+        .seed = 5,
+        .expected_keys = 10000,
+    };
+}
+
+/* ---- round trips in the quiet case --------------------------------------------------------------------------------
+ */
+
+enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200, SCAN_PAIRS = 20 };
+
+/* The operations of one kind: in all, and the most round trips that one took. */
+struct kind {
+    struct dm_account account;
+    uint64_t least, most;
+};
+
+struct quiet {
+    struct world *world;
+    struct kind get, absent, update, insert, remove, scan;
+    uint64_t counts[XSTORE_COUNTER_COUNT];
+};
+
+static void kind_begin(struct dm_ctx *ctx, struct dm_account *account) {
+    *account = (struct dm_account){0};
+    dm_account_use(ctx, account);
+}
+
+static void kind_end(struct dm_ctx *ctx, struct dm_account *account, struct kind *kind) {
+    dm_account_use(ctx, NULL);
+    kind->least =
+        kind->account.round_trips == 0 || account->round_trips < kind->least ? account->round_trips : kind->least;
+    kind->most = account->round_trips > kind->most ? account->round_trips : kind->most;
+    dm_account_add(&kind->account, account);
+}
+
+static void quiet_writes(struct dm_ctx *ctx, struct quiet *quiet, struct ix_client *client, uint64_t number) {
+    struct dm_account account;
+    uint64_t value = number;
+    kind_begin(ctx, &account);
+    WORLD_CHECK_EQ(ix_update(client, world_key(number, QUIET_KEYS), &value), 0);
+    kind_end(ctx, &account, &quiet->update);
+    kind_begin(ctx, &account);
+    WORLD_CHECK_EQ(ix_insert(client, world_key(number + 1, QUIET_KEYS), &value), 0);
+    kind_end(ctx, &account, &quiet->insert);
+    kind_begin(ctx, &account);
+    WORLD_CHECK_EQ(ix_remove(client, world_key(number + 1, QUIET_KEYS)), 0);
+    kind_end(ctx, &account, &quiet->remove);
+}
+
+static int quiet_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    struct dm_account account;
+    uint64_t value;
+    uint64_t keys[SCAN_PAIRS];
+    uint64_t values[SCAN_PAIRS];
+    uint32_t found;
+    for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
+        uint64_t number = 2 * (n * 37 % 5000);
+        kind_begin(ctx, &account);
+        WORLD_CHECK_EQ(ix_get(&client, world_key(number, QUIET_KEYS), &value), 0);
+        kind_end(ctx, &account, &quiet->get);
+        kind_begin(ctx, &account);
+        WORLD_CHECK_EQ(ix_get(&client, world_key(number + 1, QUIET_KEYS), &value), DM_NOT_FOUND);
+        kind_end(ctx, &account, &quiet->absent);
+        quiet_writes(ctx, quiet, &client, number);
+        kind_begin(ctx, &account);
+        WORLD_CHECK_EQ(ix_scan(&client, world_key(number, QUIET_KEYS), SCAN_PAIRS, keys, values, &found), 0);
+        WORLD_CHECK_EQ(found, SCAN_PAIRS);
+        kind_end(ctx, &account, &quiet->scan);
+    }
+    memcpy(quiet->counts, client.ops->count(client.handle), sizeof(quiet->counts));
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void quiet_run(const struct world_config *config, struct quiet *quiet) {
+    struct world world;
+    struct world_pairs pairs;
+    world_open(&world, config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes));
+    dm_fabric_measure(world.fabric);
+    *quiet = (struct quiet){.world = &world};
+    world_do(&world, 0, quiet_entry, quiet);
+    world_verify(&world);
+    world_close(&world);
+}
+
+static void trips_check(const struct kind *kind, uint64_t expected) {
+    assert_int_equal(kind->least, expected);
+    assert_int_equal(kind->most, expected);
+}
+
+static void a_quiet_get_reads_keys_and_then_a_value(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    trips_check(&quiet.get, 2);
+    trips_check(&quiet.absent, 1);
+    assert_int_equal(quiet.get.account.verbs[DM_VERB_CALL], 0);
+    /* Evenly spaced keys: the models are exact to a leaf. Its header and keys are 144 bytes, a value with its check 16.
+     */
+    assert_int_equal(quiet.get.account.bytes_read, QUIET_SAMPLES * (144 + 16));
+}
+
+static void a_quiet_write_is_one_call_and_an_update_is_found_by_its_hint(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    const struct kind *writes[] = {&quiet.update, &quiet.insert, &quiet.remove};
+    for (unsigned i = 0; i < 3; i++) {
+        trips_check(writes[i], 1);
+        assert_int_equal(writes[i]->account.verbs[DM_VERB_CALL], QUIET_SAMPLES);
+        assert_int_equal(writes[i]->account.verbs[DM_VERB_READ], 0);
+    }
+    assert_int_equal(quiet.counts[XSTORE_HINT_HIT_COUNT], QUIET_SAMPLES);
+    config.params[0] = (struct dm_setting){"hint", "off"};
+    quiet_run(&config, &quiet);
+    trips_check(&quiet.update, 1);
+    assert_int_equal(quiet.counts[XSTORE_HINT_HIT_COUNT], 0);
+}
+
+static void a_quiet_scan_is_two_round_trips(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    trips_check(&quiet.scan, 2);
+    assert_int_equal(quiet.scan.account.verbs[DM_VERB_CALL], 0);
+    config.params[0] = (struct dm_setting){"fetch", "leaf"};
+    quiet_run(&config, &quiet);
+    trips_check(&quiet.scan, 1);
+}
+
+static void reading_whole_leaves_saves_a_round_trip(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    config.params[0] = (struct dm_setting){"fetch", "leaf"};
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    trips_check(&quiet.get, 1);
+    trips_check(&quiet.absent, 1);
+}
+
+static void what_is_not_cached_costs_a_read_each(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    config.params[0] = (struct dm_setting){"cache", "models"};
+    quiet_run(&config, &quiet);
+    trips_check(&quiet.get, 3);
+    config.params[0] = (struct dm_setting){"cache", "top"};
+    quiet_run(&config, &quiet);
+    trips_check(&quiet.get, 4);
+    trips_check(&quiet.update, 1);
+}
+
+/* ---- many inserts --------------------------------------------------------------------------------------------------
+ */
+
+enum { GROWN_KEYS = 6000 };
+
+struct grown {
+    struct world *world;
+    uint64_t from, step; /* keys from, from + step ... are inserted */
+    uint64_t counts[XSTORE_COUNTER_COUNT];
+};
+
+static int grown_entry(struct dm_ctx *ctx, void *arg) {
+    struct grown *grown = arg;
+    struct ix_client client = world_attach(grown->world, 0, ctx, NULL);
+    uint64_t value = 7;
+    for (uint64_t i = 0; i < GROWN_KEYS; i++) {
+        WORLD_CHECK_EQ(ix_insert(&client, grown->from + i * grown->step, &value), 0);
+    }
+    /* What is trained meanwhile takes its time; a get that finds a model too old asks for it. */
+    for (unsigned round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < GROWN_KEYS; i++) {
+            WORLD_CHECK_EQ(ix_get(&client, grown->from + i * grown->step, &value), 0);
+            WORLD_CHECK_EQ(value, 7);
+        }
+        WORLD_CHECK_EQ(dm_sleep(ctx, 20000000), 0);
+    }
+    memcpy(grown->counts, client.ops->count(client.handle), sizeof(grown->counts));
+    uint64_t before = grown->counts[XSTORE_FALLBACK_COUNT];
+    for (uint64_t i = 0; i < GROWN_KEYS; i++) {
+        WORLD_CHECK_EQ(ix_get(&client, grown->from + i * grown->step, &value), 0);
+    }
+    /* Training has caught up: next to nothing goes to the memory node any more. */
+    uint64_t late = client.ops->count(client.handle)[XSTORE_FALLBACK_COUNT] - before;
+    uint64_t wide = client.ops->count(client.handle)[XSTORE_UNSAFE_COUNT] - grown->counts[XSTORE_UNSAFE_COUNT];
+    WORLD_CHECK(late - wide < GROWN_KEYS / 50);
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void grown_run(uint64_t from, uint64_t step, const char *expand) {
+    struct world_config config = sim_config();
+    struct world world;
+    struct world_pairs pairs;
+    config.params[0] = (struct dm_setting){"expand", expand};
+    config.params[1] = (struct dm_setting){"expand_at", "300"};
+    config.mns = 2;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, 2 * GROWN_KEYS, 2, 8));
+    dm_fabric_measure(world.fabric);
+    struct grown grown = {.world = &world, .from = from, .step = step};
+    world_do(&world, 0, grown_entry, &grown);
+    assert_int_equal(world_verify(&world).keys, 2 * GROWN_KEYS);
+    assert_true(grown.counts[XSTORE_RETRAINED_COUNT] + grown.counts[XSTORE_EXPANDED_COUNT] > 0);
+    world_close(&world);
+}
+
+static void as_many_keys_again_are_inserted_and_training_catches_up(void **state) {
+    (void)state;
+    uint64_t gap = UINT64_MAX / (2 * GROWN_KEYS);
+    grown_run(gap / 2, 2 * gap, "on");
+    grown_run(gap / 2, 2 * gap, "off");
+}
+
+static void as_many_keys_again_fit_into_one_narrow_range(void **state) {
+    (void)state;
+    grown_run(UINT64_MAX / 3, 3, "off");
+    grown_run(UINT64_MAX / 3, 3, "on");
+}
+
+/* ---- techniques off, events, wrong variants -------------------------------------------------------------------------
+ */
+
+static struct world_config steady_config(uint64_t seed) {
+    struct world_config config = sim_config();
+    config.tiny = true;
+    config.cns = 2;
+    config.mns = 1 + (unsigned)(seed % 3);
+    config.cache_bytes = seed % 4 == 0 ? 2500 : 1 << 20;
+    config.seed = seed;
+    return config;
+}
+
+static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **state) {
+    (void)state;
+    static const struct dm_setting off[] = {
+        {"cache", "models"}, {"cache", "top"},  {"fetch", "leaf"}, {"hint", "off"},    {"speculate", "off"},
+        {"prefill", "off"},  {"expand", "off"}, {"logging", "on"}, {"span_max", "1"},  {"trainers", "3"},
+        {"models", "9"},     {"fill", "1"},     {"slots", "13"},   {"expand_at", "4"}, {"keys_per_model", "5"},
+    };
+    for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+        struct world_config config = steady_config(i);
+        config.params[0] = off[i];
+        assert_int_equal(steady_run(config, 300).violations, 0);
+    }
+}
+
+static void every_declared_event_happens_in_a_small_crowd(void **state) {
+    (void)state;
+    uint64_t counts[XSTORE_COUNTER_COUNT] = {0};
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        struct world_config config = steady_config(seed);
+        config.params[0] = (struct dm_setting){"expand_at", "12"};
+        config.params[1] = (struct dm_setting){"keys_per_model", "10"};
+        struct steady_result result = steady_run(config, 300);
+        assert_int_equal(result.violations, 0);
+        for (unsigned c = 0; c < XSTORE_COUNTER_COUNT; c++) {
+            counts[c] += result.counts[c];
+        }
+    }
+    for (unsigned c = 0; c < XSTORE_COUNTER_COUNT; c++) {
+        if (ix_ops_xstore_d.rare_events >> c & 1 && counts[c] == 0) {
+            fail_msg("event %s never happened", ix_ops_xstore_d.counters[c]);
+        }
+    }
+}
+
+/* Seeds until the variant is caught; 0: not within `seeds`. */
+static uint64_t caught_after(const char *name, const char *value, uint64_t seeds) {
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct world_config config = steady_config(seed);
+        config.params[0] = (struct dm_setting){name, value};
+        if (steady_run(config, 300).violations > 0) {
+            print_message("%s=%s: caught at seed %u\n", name, value, (unsigned)seed);
+            return seed;
+        }
+    }
+    return 0;
+}
+
+static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state) {
+    (void)state;
+    assert_int_equal(caught_after("incarnation", "on", 50), 0);
+    assert_int_not_equal(caught_after("incarnation", "off", 20), 0);
+    assert_int_not_equal(caught_after("leaf_check", "off", 20), 0);
+    assert_int_not_equal(caught_after("value_check", "off", 20), 0);
+    assert_int_not_equal(caught_after("augment", "off", 50), 0);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------------------------------
+ */
+
+static int check_of(uint32_t value_bytes, const struct dm_topology *topology, const char *name, const char *value,
+                    struct dm_err *err) {
+    struct xstore_params params;
+    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = topology};
+    dm_opt_defaults(ix_ops_xstore_d.params, &params);
+    int rc = dm_opt_set(ix_ops_xstore_d.params, &params, name, value, err);
+    return rc < 0 ? rc : ix_ops_xstore_d.check(&params, &shape, err);
+}
+
+static void impossible_shapes_are_refused_with_the_limit(void **state) {
+    (void)state;
+    struct dm_err err = {0};
+    struct dm_topology topology = {.mns = 1, .cns = 1, .mn_cores = 1, .clients = 1, .clients_per_thread = 1};
+    assert_int_equal(check_of(8, &topology, "slots", "16", &err), 0);
+    assert_int_equal(check_of(1024, &topology, "slots", "64", &err), 0);
+    assert_int_equal(check_of(1025, &topology, "slots", "16", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "1 to 1024"));
+    assert_int_equal(check_of(8, &topology, "slots", "3", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(8, &topology, "slots", "65", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(8, &topology, "span_max", "0", &err), DM_ERR_INVALID);
+    topology.mn_bytes = UINT64_C(1) << 37;
+    assert_int_equal(check_of(8, &topology, "slots", "16", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "128 GiB"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_quiet_get_reads_keys_and_then_a_value),
+        cmocka_unit_test(a_quiet_write_is_one_call_and_an_update_is_found_by_its_hint),
+        cmocka_unit_test(a_quiet_scan_is_two_round_trips),
+        cmocka_unit_test(reading_whole_leaves_saves_a_round_trip),
+        cmocka_unit_test(what_is_not_cached_costs_a_read_each),
+        cmocka_unit_test(as_many_keys_again_are_inserted_and_training_catches_up),
+        cmocka_unit_test(as_many_keys_again_fit_into_one_narrow_range),
+        cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
+        cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
+        cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
+        cmocka_unit_test(impossible_shapes_are_refused_with_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
