@@ -115,7 +115,7 @@ else
 fi
 timeout -k 5 "$limit_s" qemu-system-x86_64 -M q35 "$@" -smp 2 -m "$memory_mb" -net none -no-reboot \
     -display none -monitor none -serial "file:$work/console" \
-    -kernel "$kernel/vmlinuz" -initrd "$work/initrd" -append 'console=ttyS0 quiet oops=panic panic=-1' \
+    -kernel "$kernel/vmlinuz" -initrd "$work/initrd" -append 'console=ttyS0 quiet tsc=reliable oops=panic panic=-1' \
     -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
     -virtfs "local,path=$work/exchange,mount_tag=exchange,security_model=none" \
     </dev/null >"$work/qemu" 2>&1 &
