@@ -25,6 +25,7 @@ struct item {
     const struct dm_opt *params;  /* NULL where there are none */
     const char *const *counters;  /* NULL where there are none */
     const struct ix_wrong *wrong; /* likewise */
+    const struct ix_ops *index;   /* likewise */
 };
 
 struct items {
@@ -51,6 +52,7 @@ static void collect_indexes(struct items *items) {
             item->params = (*ops)->params;
             item->counters = (*ops)->counters;
             item->wrong = (*ops)->wrong;
+            item->index = *ops;
         }
     }
 }
@@ -152,6 +154,9 @@ static json_t *item_to_json(const struct item *item) {
     json_t *object = json_pack("{s:s, s:s}", "name", item->name, "summary", item->summary);
     if (item->paper) {
         json_object_set_new(object, "paper", json_string(item->paper));
+    }
+    if (item->index) {
+        json_object_set_new(object, "keeps_data", json_boolean(!(item->index->caps & IX_CAP_NO_DATA)));
     }
     if (item->params) {
         json_t *parameters = json_array();

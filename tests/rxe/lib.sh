@@ -39,5 +39,5 @@ perftest_row() {
 indexes() {
     python3 -c '
 import json, sys
-print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if index["name"] != "null"))' <listed
+print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if index["keeps_data"]))' <listed
 }

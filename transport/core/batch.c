@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "transport/core/core.h"
+#include "transport/core/profile.h"
 
 static struct dm_verb *batch_grow(struct dm_ctx *ctx) {
     uint32_t capacity = ctx->batch_capacity ? ctx->batch_capacity * 2 : 8;
@@ -153,6 +154,12 @@ static void count_cas_failures(struct dm_ctx *ctx) {
     }
 }
 
+/* A profile may take away what the transport can do. */
+static bool sends_masked(const struct dm_ctx *ctx) {
+    const struct dm_profile *profile = ctx->fabric->profile;
+    return (ctx->ops->info.caps & DM_CAP_MASKED_ATOMICS) && (!profile || profile->masked_atomics > 0);
+}
+
 static bool has_masked(const struct dm_ctx *ctx) {
     for (uint32_t i = 0; i < ctx->batch_count; i++) {
         if (ctx->batch[i].kind == DM_VERB_MASKED_CAS || ctx->batch[i].kind == DM_VERB_MASKED_FAA) {
@@ -244,7 +251,7 @@ static int commit(struct dm_ctx *ctx, bool wait) {
     if (ctx->batch_count == 0) {
         return 0;
     }
-    if (!(ctx->ops->info.caps & DM_CAP_MASKED_ATOMICS) && has_masked(ctx)) {
+    if (!sends_masked(ctx) && has_masked(ctx)) {
         return commit_emulated(ctx);
     }
     return send_batch(ctx, wait);

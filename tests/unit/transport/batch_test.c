@@ -3,6 +3,7 @@
  * Batches and their accounting over a fake transport; above all the emulation of masked atomics, which no transport of
  * this build needs.
  */
+#include "transport/core/profile.h"
 #include "unit/transport/fake_transport.h"
 
 static dm_addr word_at(unsigned node, unsigned index) {
@@ -166,6 +167,26 @@ static void native_masked_atomics_are_one_verb(void **state) {
     fake_free(fake);
 }
 
+static void a_profile_without_masked_atomics_has_them_emulated(void **state) {
+    (void)state;
+    struct fake *fake = fake_new(DM_CAP_MASKED_ATOMICS);
+    struct dm_ctx *ctx = &fake->contexts[0];
+    struct dm_profile profile = {.masked_atomics = 0};
+    struct dm_account account = {0};
+    ctx->fabric->profile = &profile;
+    dm_account_use(ctx, &account);
+    assert_int_equal(dm_masked_faa(ctx, word_at(0, 0), 1, 0, NULL), 0);
+    assert_int_equal(account.verbs[DM_VERB_MASKED_FAA], 0);
+    assert_int_equal(account.verbs[DM_VERB_CAS], 1);
+    assert_int_equal(account.masked_emulated, 1);
+    profile.masked_atomics = 1;
+    assert_int_equal(dm_masked_faa(ctx, word_at(0, 0), 1, 0, NULL), 0);
+    assert_int_equal(account.verbs[DM_VERB_MASKED_FAA], 1);
+    assert_int_equal(memory_word(fake, word_at(0, 0)), 2);
+    ctx->fabric->profile = NULL;
+    fake_free(fake);
+}
+
 static void a_failed_commit_leaves_no_verbs_behind(void **state) {
     (void)state;
     struct fake *fake = fake_new(DM_CAP_MASKED_ATOMICS);
@@ -242,6 +263,7 @@ int main(void) {
         cmocka_unit_test(an_emulated_swap_that_does_not_match_writes_nothing),
         cmocka_unit_test(a_batch_with_emulated_atomics_keeps_its_order),
         cmocka_unit_test(native_masked_atomics_are_one_verb),
+        cmocka_unit_test(a_profile_without_masked_atomics_has_them_emulated),
         cmocka_unit_test(a_failed_commit_leaves_no_verbs_behind),
         cmocka_unit_test(the_failure_of_an_unsignalled_verb_surfaces_once),
         cmocka_unit_test(after_a_stop_nothing_is_sent),
