@@ -63,6 +63,7 @@ static const struct {
     {"rolex", "delta", "4"},
     {"rolex", "synonyms", "4"},
     {"rolex", "model_leaves", "8"},
+    {"dolphin", "leaf_bytes", "128"},
 };
 
 static inline uint64_t world_key(uint64_t number, uint64_t count) {

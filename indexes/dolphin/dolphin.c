@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dolphin's table: parameters, checks, and the life of its parts on remote memory, compute nodes and clients.
+ */
+#include "dolphin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SCAN_BATCH_BYTES = 16384, /* a client's room for the leaves of one doorbell */
+    VALUE_MAX = 1024,
+    LOCKS_OF_MN = DOLPHIN_MNS_MAX,
+};
+
+static const char *const lock_places[] = {"leaf", "chip", NULL};
+
+#define ROW(member, opt_type, ...)                                                                                     \
+    { .name = #member, .type = opt_type, .offset = offsetof(struct dolphin_params, member), __VA_ARGS__ }
+static const struct dm_opt params_table[] = {
+    ROW(leaf_bytes, DM_OPT_BYTES, .initial = "1024", .min = 128, .max = 65536,
+        .help = "Size of a leaf in remote memory, a multiple of 64."),
+    ROW(fill, DM_OPT_REAL, .initial = "0.8", .min = 0.1, .max = 1,
+        .help = "Share of a leaf's entries that bulk load fills, where a prefix needs several leaves."),
+    ROW(locks, DM_OPT_ENUM, .initial = "leaf", .choices = lock_places,
+        .help = "Where the lock of a leaf is: in the leaf, or in on-chip memory."),
+    ROW(lock_count, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1048576, .unit = "locks",
+        .help = "Lock words a memory node on chip; 0: all of the on-chip memory."),
+    ROW(merge, DM_OPT_BOOL, .initial = "on", .help = "Leaves that deletes have emptied are taken out."),
+    ROW(strict, DM_OPT_BOOL, .initial = "on",
+        .help = "The six repairs below; off: none of them, the paper as it is written."),
+    ROW(keep_slots, DM_OPT_BOOL, .initial = "on",
+        .help = "A deleted entry is used again only when its leaf is written whole."),
+    ROW(publish, DM_OPT_BOOL, .initial = "on", .help = "An inserted key becomes visible after its value."),
+    ROW(check_insert, DM_OPT_BOOL, .initial = "on",
+        .help = "Inserts take entries in one order and look at what took the one they wanted."),
+    ROW(check_smo, DM_OPT_BOOL, .initial = "on",
+        .help = "Readers compare versions, and a leaf that splits is cut before the other half can be reached."),
+    ROW(cas_delete, DM_OPT_BOOL, .initial = "on", .help = "A delete changes the key by compare-and-swap."),
+    ROW(lock_long, DM_OPT_BOOL, .initial = "on", .help = "One client at a time writes a value of several lines."),
+    ROW(backtrack, DM_OPT_BOOL, .initial = "on",
+        .help = "A reader of a leaf that does not cover its key goes on at the leaf's parent."),
+    DM_OPT_END,
+};
+
+static const struct ix_wrong wrong_values[] = {
+    {"strict", "off", 20, "all that the six repairs are for"},
+    {"keep_slots", "off", 2000, "a late update writes its value to an entry that has become another key's"},
+    {"publish", "off", 200, "a key is seen before its value"},
+    {"check_insert", "off", 200, "two inserts of a key take two entries"},
+    {"check_smo", "off", 200, "a reader mixes two states of a leaf, or trusts one that has been split"},
+    {"cas_delete", "off", 200, "two deletes of a key both succeed, or one takes another key away"},
+    {"lock_long", "off", 200, "two updates leave a mixture of two long values"},
+    {"backtrack", "off", 200, "a reader whose cached leaf was split misses keys that moved"},
+    {.param = NULL},
+};
+
+static const char *const counter_names[] = {
+#define X(name, text, rare) text,
+    DOLPHIN_COUNTERS(X)
+#undef X
+        NULL,
+};
+
+enum {
+    RARE_EVENTS = 0
+#define X(name, text, rare) | (rare) << DOLPHIN_##name
+    DOLPHIN_COUNTERS(X)
+#undef X
+};
+
+static struct dolphin_layout layout_of(const struct dolphin_params *params, const struct ix_shape *shape) {
+    return dolphin_layout_make((uint32_t)params->leaf_bytes, shape->value_bytes, params->strict,
+                               params->locks == DOLPHIN_LOCKS_LEAF);
+}
+
+static uint32_t lock_count(const struct dolphin_params *params, const struct dm_topology *topology) {
+    return params->lock_count > 0 ? (uint32_t)params->lock_count : topology->chip_bytes / (uint32_t)sizeof(uint64_t);
+}
+
+static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    const struct dolphin_params *params = values;
+    const struct dm_topology *topology = shape->topology;
+    if (params->leaf_bytes % DM_LINE != 0) {
+        return dm_fail(err, DM_ERR_INVALID, "dolphin: leaf_bytes %llu is not a multiple of %d",
+                       (unsigned long long)params->leaf_bytes, DM_LINE);
+    }
+    if (shape->value_bytes < 1 || shape->value_bytes > VALUE_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "dolphin: values of %u bytes: 1 to %d are possible", shape->value_bytes,
+                       VALUE_MAX);
+    }
+    if (layout_of(params, shape).cap < DOLPHIN_CAP_MIN) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "dolphin: a leaf must hold %d entries: leaf_bytes %llu is too little for values of %u bytes",
+                       DOLPHIN_CAP_MIN, (unsigned long long)params->leaf_bytes, shape->value_bytes);
+    }
+    if (topology->mns < 1 || topology->mns > DOLPHIN_MNS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "dolphin: %u memory nodes: 1 to %d are possible", topology->mns,
+                       DOLPHIN_MNS_MAX);
+    }
+    uint64_t chip = (uint64_t)lock_count(params, topology) * sizeof(uint64_t);
+    if (params->locks == DOLPHIN_LOCKS_CHIP && (chip == 0 || chip > topology->chip_bytes)) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "dolphin: %u locks of 8 bytes do not fit %u bytes of on-chip memory; lower lock_count or set "
+                       "locks=leaf",
+                       lock_count(params, topology), topology->chip_bytes);
+    }
+    return 0;
+}
+
+/* A leaf holds the keys of one prefix of seven bytes. Nothing tells here how many keys share one, so this is for keys
+ * that do not: a leaf each, and inner nodes of a few children. */
+static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
+    const struct dolphin_params *params = values;
+    uint64_t each = params->leaf_bytes + 2 * dolphin_node_bytes(DOLPHIN_N4);
+    uint64_t spares = 2 * (uint64_t)shape->topology->clients * params->leaf_bytes;
+    uint64_t all = keys * each + spares + 64 * (uint64_t)dolphin_node_bytes(DOLPHIN_N256);
+    return DM_RESERVED_BYTES + all / shape->topology->mns + all / 16 + dolphin_node_bytes(DOLPHIN_N256);
+}
+
+/* ---- remote memory ---------------------------------------------------------------------------------------------- */
+
+static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    const struct dolphin_params *params = values;
+    struct dolphin_node *root = dm_local_alloc(ctx, sizeof(*root));
+    uint64_t *words = dm_local_alloc(ctx, sizeof(*words) * (LOCKS_OF_MN + 1));
+    if (!root || !words) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of local memory while formatting");
+    }
+    for (unsigned mn = 0; mn < shape->topology->mns && params->locks == DOLPHIN_LOCKS_CHIP; mn++) {
+        dm_addr base;
+        uint32_t count = lock_count(params, shape->topology);
+        int rc = ix_locks_format(ctx, mn, IX_LOCK_CHIP, count, &base);
+        if (rc < 0) {
+            dm_fail(err, rc, "dolphin: no room for %u locks on memory node %u", count, mn);
+            return rc;
+        }
+        words[mn] = base.bits;
+    }
+    dm_addr addr;
+    int rc = dm_alloc(ctx, 0, dolphin_node_bytes(DOLPHIN_N256), DM_LINE, DM_MEM_INNER, &addr);
+    if (rc < 0) {
+        dm_fail(err, rc, "dolphin: no room for the root on memory node 0");
+        return rc;
+    }
+    dolphin_node_init(root, DOLPHIN_N256, 0, 0, 0);
+    words[LOCKS_OF_MN] = dolphin_word(0, 0, DOLPHIN_N256, addr);
+    dm_post_write(ctx, addr, root, dolphin_node_bytes(DOLPHIN_N256));
+    dm_post_write(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_LOCKS_OFFSET), words, sizeof(*words) * LOCKS_OF_MN);
+    dm_post_write(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), words + LOCKS_OF_MN, sizeof(*words));
+    rc = dm_commit(ctx);
+    if (rc < 0) {
+        dm_fail(err, rc, "dolphin: cannot write the empty tree: %s", dm_code_text(rc));
+    }
+    return rc;
+}
+
+/* ---- compute nodes ---------------------------------------------------------------------------------------------- */
+
+static void close_cn(void *handle) {
+    struct dolphin_cn *cn = handle;
+    if (cn) {
+        ix_cache_close(cn->cache);
+        ix_locks_close(cn->locks);
+        free(cn);
+    }
+}
+
+static int cn_open_parts(struct dm_ctx *ctx, struct dolphin_cn *cn) {
+    const struct dolphin_params *params = cn->params;
+    char *page = dm_local_alloc(ctx, DM_RESERVED_BYTES);
+    if (!page) {
+        return DM_ERR_NO_MEMORY;
+    }
+    DM_TRY(dm_read(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), page + DOLPHIN_ROOT_OFFSET,
+                   DM_RESERVED_BYTES - DOLPHIN_ROOT_OFFSET));
+    dm_addr bases[DOLPHIN_MNS_MAX];
+    memcpy(&cn->root, page + DOLPHIN_ROOT_OFFSET, sizeof(cn->root));
+    memcpy(bases, page + DOLPHIN_LOCKS_OFFSET, sizeof(bases));
+    if (params->locks == DOLPHIN_LOCKS_CHIP) {
+        struct ix_lock_config locks = {.count = lock_count(params, cn->shape->topology)};
+        cn->locks = ix_locks_open(&locks, bases, cn->shape->topology->mns);
+        if (!cn->locks) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    struct ix_cache_config cache = {
+        .bytes = cn->shape->cache_bytes,
+        .copy_bytes = sizeof(struct dolphin_piece),
+        .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
+    };
+    return ix_cache_open(&cache, &cn->cache);
+}
+
+static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+                   struct dm_err *err) {
+    const struct dolphin_params *params = values;
+    *out = NULL;
+    struct dolphin_cn *cn = calloc(1, sizeof(*cn));
+    if (!cn) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of memory on compute node %u", dm_node(ctx));
+    }
+    cn->params = params;
+    cn->shape = shape;
+    cn->layout = layout_of(params, shape);
+    cn->keep_slots = params->strict && params->keep_slots;
+    cn->publish = params->strict && params->publish;
+    cn->check_insert = params->strict && params->check_insert;
+    cn->check_smo = params->strict && params->check_smo;
+    cn->cas_delete = params->strict && params->cas_delete;
+    cn->lock_long = params->strict && params->lock_long;
+    uint32_t batch = SCAN_BATCH_BYTES / cn->layout.leaf_bytes;
+    cn->scan_batch = batch < 2 ? 2 : batch > DOLPHIN_SCAN_BATCH_MAX ? DOLPHIN_SCAN_BATCH_MAX : batch;
+    int rc = cn_open_parts(ctx, cn);
+    if (rc < 0) {
+        close_cn(cn);
+        return dm_fail(err, rc, "dolphin: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
+    }
+    *out = cn;
+    return 0;
+}
+
+static uint64_t cache_bytes(const void *handle) {
+    const struct dolphin_cn *cn = handle;
+    return ix_cache_used(cn->cache);
+}
+
+/* ---- clients ---------------------------------------------------------------------------------------------------- */
+
+static void detach(void *handle) {
+    struct dolphin_client *client = handle;
+    if (client) {
+        if (!dm_addr_is_null(client->spare_leaf)) {
+            dm_free(client->ctx, client->spare_leaf, client->cn->layout.leaf_bytes, DM_MEM_LEAF);
+        }
+        free(client->scratch);
+        free(client->order);
+        free(client->pieces);
+        free(client);
+    }
+}
+
+static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
+    struct dolphin_cn *cn = handle;
+    *out = NULL;
+    struct dolphin_client *client = calloc(1, sizeof(*client));
+    if (!client) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of memory for a client of compute node %u", dm_node(ctx));
+    }
+    client->cn = cn;
+    client->ctx = ctx;
+    client->thread = dm_thread(ctx);
+    uint32_t leaf_bytes = cn->layout.leaf_bytes;
+    uint32_t words = (DOLPHIN_OLDS + DOLPHIN_OUTS) * (uint32_t)sizeof(uint64_t);
+    char *device = dm_local_alloc(ctx, words + (3 + cn->scan_batch) * leaf_bytes);
+    client->node = dm_local_alloc(ctx, 3 * (uint32_t)sizeof(struct dolphin_node));
+    client->scratch = calloc(1, cn->layout.value_bytes);
+    client->order = calloc(cn->layout.cap, sizeof(*client->order));
+    client->pieces = calloc(DOLPHIN_PIECES_MAX, sizeof(*client->pieces));
+    if (!device || !client->node || !client->scratch || !client->order || !client->pieces) {
+        detach(client);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of memory for a client of compute node %u", dm_node(ctx));
+    }
+    client->olds = (uint64_t *)(void *)device;
+    client->outs = client->olds + DOLPHIN_OLDS;
+    client->leaf = device + words;
+    client->left = client->leaf + leaf_bytes;
+    client->right = client->left + leaf_bytes;
+    client->batch = client->right + leaf_bytes;
+    client->upper = client->node + 1;
+    client->fresh = client->node + 2;
+    *out = client;
+    return 0;
+}
+
+static const uint64_t *count(const void *handle) {
+    const struct dolphin_client *client = handle;
+    return client->counts;
+}
+
+const struct ix_ops ix_ops_dolphin = {
+    .name = "dolphin",
+    .summary =
+        "adaptive radix tree over B+ tree leaves, updates ordered by the memory node's NIC; one-sided verbs only",
+    .paper = "H. An, F. Wang, D. Feng, Z. Liu: Dolphin: A Resource-efficient Hybrid Index on Disaggregated Memory",
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
+    .params = params_table,
+    .params_bytes = sizeof(struct dolphin_params),
+    .counters = counter_names,
+    .rare_events = RARE_EVENTS,
+    .wrong = wrong_values,
+    .check = check,
+    .memory_needed = memory_needed,
+    .format = format,
+    .open = open_cn,
+    .close = close_cn,
+    .load = dolphin_load,
+    .attach = attach,
+    .detach = detach,
+    .get = dolphin_get,
+    .insert = dolphin_insert,
+    .update = dolphin_update,
+    .remove = dolphin_remove,
+    .scan = dolphin_scan,
+    .count = count,
+    .cache_bytes = cache_bytes,
+    .verify = dolphin_verify,
+};

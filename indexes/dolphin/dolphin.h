@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dolphin inside: what its files share. README.md maps the paper's parts to the files.
+ *
+ * The life of an operation: dolphin_descend (walk.c) finds the leaf's address through the cache. A get (read.c) reads
+ * the leaf; a write (write.c) takes a share of its lock and reads its words with one doorbell, changes one entry and
+ * gives the share back. Where there is no leaf, or no room in it, the structure changes (smo.c, merge.c), and link.c
+ * makes that known to the inner nodes. Whatever an operation holds is noted (spear.c) and given back at its end.
+ */
+#ifndef DM_INDEXES_DOLPHIN_DOLPHIN_H
+#define DM_INDEXES_DOLPHIN_DOLPHIN_H
+
+#include <stdatomic.h>
+
+#include "indexes/index.h"
+#include "indexes/shared/locks.h"
+#include "indexes/shared/node_cache.h"
+#include "leaf.h"
+#include "node.h"
+
+/* ---- parameters ------------------------------------------------------------------------------------------------- */
+
+enum { DOLPHIN_LOCKS_LEAF, DOLPHIN_LOCKS_CHIP };
+
+struct dolphin_params {
+    uint64_t leaf_bytes;
+    double fill;
+    unsigned locks;
+    uint64_t lock_count;
+    bool merge;
+    bool strict; /* off: all of the next six off */
+    bool keep_slots, publish, check_insert, check_smo, cas_delete, lock_long;
+    bool backtrack;
+};
+
+/* ---- counters --------------------------------------------------------------------------------------------------- */
+
+/* X(name, text, rare): rare ones are events that a concurrency check must have seen. */
+#define DOLPHIN_COUNTERS(X)                                                                                            \
+    X(CACHE_HIT, "cache_hit", 0) /* inner nodes found in the cache */                                                  \
+    X(CACHE_MISS, "cache_miss", 0)                                                                                     \
+    X(CACHE_EVICTION, "cache_eviction", 1)                                                                             \
+    X(STALE_CACHE, "stale_cache", 1)         /* the cache led to a wrong or dead leaf or node */                       \
+    X(BACKTRACK, "backtrack", 1)             /* a leaf's reverse pointer led to its parent */                          \
+    X(TORN_LEAF, "torn_leaf", 1)             /* words of two versions, or a value of another */                        \
+    X(LOCK_CONFLICT, "lock_conflict", 1)     /* met a structure change, or had to wait for writers */                  \
+    X(SLOT_CONFLICT, "slot_conflict", 1)     /* lost the race for an entry */                                          \
+    X(NEW_LEAF, "new_leaf", 1)               /* for a prefix that had none */                                          \
+    X(PATH_SPLIT, "path_split", 1)           /* a node put in where two prefixes part */                               \
+    X(LEAF_SPLIT_FIRST, "leaf_split_new", 1) /* the leaf's parent is an ordinary node: a special one is made */        \
+    X(LEAF_SPLIT_MORE, "leaf_split_more", 1) /* the parent is a special node */                                        \
+    X(LEAF_COMPACT, "leaf_compact", 1)       /* entries that deletes had left were made free */                        \
+    X(LEAF_MERGE, "leaf_merge", 1)           /* an empty leaf was taken out */                                         \
+    X(MERGE_RANGE, "merge_range", 1)         /* and its neighbour took over its range */                               \
+    X(DEAD_LEAF, "dead_leaf", 1)             /* met one that was taken out */                                          \
+    X(GROW_16, "grow_16", 1)                                                                                           \
+    X(GROW_48, "grow_48", 1)                                                                                           \
+    X(GROW_256, "grow_256", 1)                                                                                         \
+    X(DEAD_NODE, "dead_node", 1) /* met an inner node that had been replaced */                                        \
+    X(SCAN_GAP, "scan_gap", 0)   /* a scan had to ask the inner nodes for what comes next */
+enum dolphin_counter {
+#define X(name, text, rare) DOLPHIN_##name,
+    DOLPHIN_COUNTERS(X)
+#undef X
+        DOLPHIN_COUNTER_COUNT,
+};
+
+/* ---- remote layout ---------------------------------------------------------------------------------------------- */
+
+/* In the reserved page of memory node 0: the word of the root, which is a node of 256 at depth 0 and stays where it is;
+ * and the addresses of the lock tables of all memory nodes. */
+enum { DOLPHIN_ROOT_OFFSET = 64, DOLPHIN_LOCKS_OFFSET = 512 };
+
+/* ---- a compute node and a client -------------------------------------------------------------------------------- */
+
+struct dolphin_cn {
+    const struct dolphin_params *params;
+    const struct ix_shape *shape;
+    struct dolphin_layout layout;
+    struct ix_cache *cache; /* of pieces of inner nodes; NULL: none */
+    struct ix_locks *locks; /* words of leaves' locks on chip; NULL: the lock is in the leaf */
+    uint64_t root;          /* its word */
+    unsigned scan_batch;    /* leaves that one doorbell of a scan reads */
+    bool keep_slots, publish, check_insert, check_smo, cas_delete, lock_long;
+    atomic_bool interrupted; /* an operation of this node ended in the middle of a structure change */
+};
+
+enum { DOLPHIN_HOLDS = 6, DOLPHIN_SCAN_BATCH_MAX = 16, DOLPHIN_OLDS = 4, DOLPHIN_OUTS = 16 };
+
+/* Something that an operation holds: adding `undo` to the word gives it back. */
+struct dolphin_hold {
+    dm_addr word;
+    uint64_t undo;
+};
+
+/* Where a descent begins and what it may believe. */
+struct dolphin_walk {
+    uint64_t start;     /* the word of the node; 0: the root */
+    bool is_fresh;      /* its first node is read, whatever the cache has */
+    unsigned surprises; /* how often the cache was wrong: after some, it is not asked any more */
+    uint32_t attempts;
+};
+
+/* Where a key belongs. */
+struct dolphin_place {
+    uint64_t parent; /* the word of the lowest node that the key belongs under */
+    bool is_fresh;   /* `child` was read by this operation, not taken from the cache */
+    uint64_t child;  /* the word of the leaf; or of what stands in its place: a node or leaf of another prefix; or 0 */
+    bool is_absent;  /* there is no leaf for the key, by what this operation read */
+    uint64_t prefix; /* absent, and child is not 0: a key below the child */
+};
+
+struct dolphin_client {
+    struct dolphin_cn *cn;
+    struct dm_ctx *ctx;
+    unsigned thread;
+    uint32_t cache_steps; /* pieces searched since the last charge */
+
+    struct dolphin_hold holds[DOLPHIN_HOLDS];
+    unsigned hold_count;
+
+    /* Device memory. */
+    uint64_t *olds; /* what atomics found */
+    uint64_t *outs; /* words to be written */
+    char *leaf;     /* the leaf in hand */
+    char *left, *right;
+    struct dolphin_node *node;  /* the inner node in hand, or locked */
+    struct dolphin_node *upper; /* the one above it, locked, while it is replaced */
+    struct dolphin_node *fresh; /* a new one */
+    char *batch;                /* leaves of a scan */
+
+    dm_addr spare_leaf; /* allocated and not used; null: none */
+    char *scratch;      /* one value */
+    uint16_t *order;
+    uint32_t updates; /* of long values, without a lock */
+    struct dolphin_piece *pieces;
+    uint64_t counts[DOLPHIN_COUNTER_COUNT];
+};
+
+/* Beside the contract's outcomes: begin again, what was believed turned out old. */
+enum { DOLPHIN_AGAIN = 1000 };
+
+/* ---- walk.c ----------------------------------------------------------------------------------------------------- */
+
+/* Finds where the key belongs. 0 or a failure. [waits] */
+int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_walk *walk,
+                    struct dolphin_place *place);
+
+/* Reads an inner node into `node`. 0; DOLPHIN_AGAIN if there is no such node or it has been replaced; a failure. Its
+ * pieces go to the cache. [waits] */
+int dolphin_node_read(struct dolphin_client *client, uint64_t word, struct dolphin_node *node);
+
+/* What a leaf's head says about a key that a place sends there. */
+enum dolphin_verdict { DOLPHIN_COVERS, DOLPHIN_ABSENT, DOLPHIN_ELSEWHERE };
+enum dolphin_verdict dolphin_judge(struct dolphin_client *client, const struct dolphin_leaf_head *head, uint64_t key,
+                                   struct dolphin_place *place);
+
+/* After DOLPHIN_ELSEWHERE: lets the next descent begin at the leaf's parent (paper, III-C), or, if the leaf is out of
+ * the tree, at the node that led there. 0 or a failure. */
+int dolphin_backtrack(struct dolphin_client *client, const struct dolphin_leaf_head *head,
+                      const struct dolphin_place *place, struct dolphin_walk *walk);
+
+/* Puts the pieces of a node into the cache; of a node of 256 only that with the byte. */
+void dolphin_keep(struct dolphin_client *client, uint64_t word, const struct dolphin_node *node, unsigned byte);
+
+/* Lets the next descent begin at the root and read every node. */
+void dolphin_distrust(struct dolphin_walk *walk);
+
+/* The first child from `byte` on that the cache knows of the node; its word is 0 if there is none. */
+struct dolphin_next {
+    uint64_t word, prefix; /* prefix: of the node */
+};
+/* False: the cache does not have that part of the node. `find` gives the child that the key goes by. */
+bool dolphin_cached_find(struct dolphin_client *client, uint64_t word, uint64_t key, struct dolphin_next *found);
+bool dolphin_cached_next(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_next *next);
+
+/* Charges the cache steps done since the last charge. */
+void dolphin_charge(struct dolphin_client *client);
+
+/* ---- spear.c ---------------------------------------------------------------------------------------------------- */
+
+dm_addr dolphin_leaf_lock(const struct dolphin_cn *cn, dm_addr leaf);
+
+/* Takes a share of the leaf's lock and reads its words into client->leaf. [waits] */
+int dolphin_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts);
+
+/* Turns the share of the leaf, the only thing held, into the whole lock, and reads the leaf into client->leaf. 0;
+ * DOLPHIN_AGAIN with nothing held, if somebody else changes the leaf; a failure. [waits] */
+int dolphin_upgrade(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts);
+
+/* Takes the whole lock if nobody has any of it, and reads `bytes` of the leaf into `to`. 0; DOLPHIN_AGAIN if it is
+ * taken; a failure. [waits] */
+int dolphin_try_whole(struct dolphin_client *client, dm_addr leaf, char *to, uint32_t bytes);
+
+/* Takes an inner node's lock, sends what is posted with the first try, and reads the node into `node`. 0;
+ * DOLPHIN_AGAIN, without the lock, if there is no such node or it has been replaced; a failure. [waits] */
+int dolphin_node_lock(struct dolphin_client *client, uint64_t word, struct dolphin_node *node, uint32_t *attempts);
+
+/* Notes something held; posts its release, and that of everything held. */
+void dolphin_hold_add(struct dolphin_client *client, dm_addr word, uint64_t undo);
+void dolphin_hold_post_last(struct dolphin_client *client);
+void dolphin_hold_post_all(struct dolphin_client *client);
+
+/* Gives back everything held, in a round trip of its own, and returns rc, or the failure of that. [waits] */
+int dolphin_leave(struct dolphin_client *client, int rc);
+
+/* What a new inner node's lock word is if its maker holds it, and what gives it back. */
+#define DOLPHIN_WHOLE      (~(UINT64_C(1) << 32) + 1)
+#define DOLPHIN_WHOLE_UNDO (UINT64_C(1) << 32)
+
+/* ---- link.c ----------------------------------------------------------------------------------------------------- */
+
+/* A change of one word of an inner node, which is locked in client->node; a node without room is replaced. */
+struct dolphin_link {
+    uint64_t node;  /* its word */
+    int position;   /* in node->words */
+    bool grows;     /* the larger one is in client->fresh, the one above is locked in client->upper */
+    uint64_t upper; /* its word, and the position of the node in it */
+    int upper_position;
+    uint64_t home; /* the word of the node that will be the parent: `node`, or the larger one */
+    /* A leaf that is written after the link instead of before: the paper's order. Null: none. */
+    dm_addr late;
+    const char *late_image;
+};
+
+/* Locks the node that `child` hangs under and reads it into client->node; `hint` is the word of the node to be tried
+ * first, and the key one below the child. Sets node and position. The caller holds the child, so that it stays
+ * somewhere. [waits] */
+int dolphin_parent_lock(struct dolphin_client *client, uint64_t key, dm_addr child, uint64_t hint, uint32_t *attempts,
+                        struct dolphin_link *link);
+
+/* Where word `position` of an inner node lies. */
+static inline dm_addr dolphin_word_place(uint64_t node, int position) {
+    return dm_addr_add(dolphin_word_addr(node), sizeof(struct dolphin_head) + (uint64_t)position * sizeof(uint64_t));
+}
+
+/* Where the child that a word leads to has its reverse pointer. */
+static inline dm_addr dolphin_parent_place(uint64_t child) {
+    return dm_addr_add(dolphin_word_addr(child), dolphin_word_is_inner(child) ? DOLPHIN_PARENT_OFFSET : 0);
+}
+
+/* Gets ready to add a child with this byte to the locked node: sets position and home. DM_ERR_NO_MEMORY: nothing
+ * changed. [waits] */
+int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *attempts, struct dolphin_link *link);
+
+/* Sends what is posted, then sets the word, and gives back everything held. [waits] */
+int dolphin_link_finish(struct dolphin_client *client, struct dolphin_link *link, uint64_t word);
+
+/* ---- read.c, write.c -------------------------------------------------------------------------------------------- */
+
+/* Takes the value of a byte out of a whole leaf in local memory. 0; DM_NOT_FOUND; DOLPHIN_AGAIN if what was read is no
+ * state of the leaf. */
+int dolphin_leaf_get(struct dolphin_client *client, const void *leaf, unsigned byte, void *value);
+
+int dolphin_get(void *client, uint64_t key, void *value);
+int dolphin_insert(void *client, uint64_t key, const void *value);
+int dolphin_update(void *client, uint64_t key, const void *value);
+int dolphin_remove(void *client, uint64_t key);
+
+/* ---- smo.c, merge.c --------------------------------------------------------------------------------------------- */
+
+/* Inserts where there is no leaf: makes one, and a node above it if paths part there. 0; DOLPHIN_AGAIN if somebody was
+ * first; a failure. [waits] */
+int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
+                     uint32_t *attempts);
+
+/* Inserts into a leaf without room, of which a share is held: makes room, or splits it. 0; DM_EXISTS; DOLPHIN_AGAIN; a
+ * failure. Nothing is held afterwards. [waits] */
+int dolphin_full_insert(struct dolphin_client *client, dm_addr leaf, uint64_t key, const void *value,
+                        uint32_t *attempts);
+
+/* Takes a leaf that may have run empty out of the tree, if nobody else is at it. 0 or a failure. [waits] */
+int dolphin_merge(struct dolphin_client *client, dm_addr leaf);
+
+/* ---- scan.c, load.c, verify.c: the hooks of index.h ------------------------------------------------------------- */
+
+int dolphin_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
+int dolphin_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
+int dolphin_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
+
+#endif

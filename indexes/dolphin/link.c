@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changing what an inner node leads to. A word of 8 bytes is changed with one write, under the node's lock; readers
+ * take words as they are. A node without room is replaced by the next larger one, which takes these steps, each landed
+ * before the next is sent; what others see in between:
+ *   1. the larger node is written, locked, and the old one is dead. Readers of the old one see that, come again, and
+ *      find it still linked: they go round until step 3. Nobody can change either;
+ *   2. the children's reverse pointers lead to the larger node. Backtracking readers go on from there: it says what the
+ *      old one said, and the new child;
+ *   3. the node above leads to the larger one; all locks are given back. Old copies still lead to the dead node, whose
+ *      memory is therefore not used again.
+ */
+#include "dolphin.h"
+
+/* Reads from the root on, into `node`, until the node that `child` hangs under. [waits] */
+static int parent_find(struct dolphin_client *client, uint64_t key, dm_addr child, struct dolphin_node *node,
+                       uint32_t *attempts, uint64_t *word) {
+    *word = client->cn->root;
+    for (;;) {
+        int rc = dolphin_node_read(client, *word, node);
+        DM_TRY(rc);
+        uint64_t next = 0;
+        if (rc == 0) {
+            if (dolphin_node_position(node, child) >= 0) {
+                return 0;
+            }
+            next = dolphin_words_find(node->words, dolphin_room(dolphin_word_type(*word)),
+                                      dolphin_byte(key, dolphin_word_depth(*word)), false);
+        }
+        *word = next;
+        if (!dolphin_word_is_inner(next)) {
+            DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
+            *word = client->cn->root;
+        }
+    }
+}
+
+/* Locks the node that has `child` and reads it into `node`. [waits] */
+static int holder_lock(struct dolphin_client *client, uint64_t key, dm_addr child, struct dolphin_node *node,
+                       uint32_t *attempts, uint64_t *word, int *position) {
+    for (;;) {
+        int rc = dolphin_node_lock(client, *word, node, attempts);
+        DM_TRY(rc);
+        if (rc == 0) {
+            *position = dolphin_node_position(node, child);
+            if (*position >= 0) {
+                *word = dolphin_word_with(*word, 0);
+                return 0;
+            }
+            dolphin_hold_post_last(client);
+            DM_TRY(dm_commit(client->ctx));
+        }
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
+        DM_TRY(parent_find(client, key, child, node, attempts, word));
+    }
+}
+
+int dolphin_parent_lock(struct dolphin_client *client, uint64_t key, dm_addr child, uint64_t hint, uint32_t *attempts,
+                        struct dolphin_link *link) {
+    *link = (struct dolphin_link){.node = hint};
+    DM_TRY(holder_lock(client, key, child, client->node, attempts, &link->node, &link->position));
+    link->home = link->node;
+    return 0;
+}
+
+int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *attempts, struct dolphin_link *link) {
+    const struct dolphin_node *node = client->node;
+    link->home = link->node;
+    link->position = dolphin_node_place(node, byte);
+    if (link->position >= 0) {
+        return 0;
+    }
+    enum dolphin_type type = (enum dolphin_type)(node->head.type + 1);
+    dm_addr old = dolphin_word_addr(link->node);
+    dm_addr larger;
+    uint32_t bytes = dolphin_node_bytes(type);
+    DM_TRY(dm_alloc(client->ctx, dm_addr_node(old), bytes, DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &larger));
+    link->upper = node->head.parent;
+    int rc = holder_lock(client, node->head.prefix, old, client->upper, attempts, &link->upper, &link->upper_position);
+    if (rc < 0) {
+        dm_free(client->ctx, larger, bytes, DM_MEM_INNER);
+        return rc;
+    }
+    link->grows = true;
+    link->home = dolphin_word(0, node->head.depth, type, larger);
+    dolphin_node_init(client->fresh, type, node->head.depth, node->head.prefix, link->upper);
+    client->fresh->head.lock = DOLPHIN_WHOLE;
+    dolphin_node_copy(client->fresh, node);
+    link->position = dolphin_node_place(client->fresh, byte);
+    return 0;
+}
+
+/* The last step: the word that makes the change known, and the release of everything. */
+static int word_set(struct dolphin_client *client, const struct dolphin_link *link, uint64_t node, int position,
+                    uint64_t word) {
+    client->outs[0] = word;
+    dm_post_write(client->ctx, dolphin_word_place(node, position), client->outs, sizeof(uint64_t));
+    if (!dm_addr_is_null(link->late)) {
+        DM_TRY(dm_commit(client->ctx));
+        dm_post_write(client->ctx, link->late, link->late_image, client->cn->layout.used_bytes);
+    }
+    dolphin_hold_post_all(client);
+    return dm_commit(client->ctx);
+}
+
+/* Steps 1 and 2. */
+static int node_replace(struct dolphin_client *client, const struct dolphin_link *link) {
+    struct dolphin_node *node = client->node;
+    struct dolphin_node *larger = client->fresh;
+    enum dolphin_type type = dolphin_word_type(link->home);
+    dm_addr addr = dolphin_word_addr(link->home);
+    node->head.dead = 1;
+    dm_post_write(client->ctx, addr, larger, dolphin_node_bytes(type));
+    dm_post_write(client->ctx, dm_addr_add(dolphin_word_addr(link->node), DOLPHIN_DEAD_OFFSET),
+                  (const char *)node + DOLPHIN_DEAD_OFFSET, sizeof(uint64_t));
+    DM_TRY(dm_commit(client->ctx));
+    dolphin_hold_add(client, addr, DOLPHIN_WHOLE_UNDO);
+    client->outs[1] = link->home;
+    for (unsigned i = 0; i < dolphin_room(type); i++) {
+        if (larger->words[i] != 0) {
+            dm_post_write(client->ctx, dolphin_parent_place(larger->words[i]), &client->outs[1], sizeof(uint64_t));
+        }
+    }
+    client->counts[type == DOLPHIN_N16 ? DOLPHIN_GROW_16 : type == DOLPHIN_N48 ? DOLPHIN_GROW_48 : DOLPHIN_GROW_256]++;
+    return dm_commit(client->ctx);
+}
+
+int dolphin_link_finish(struct dolphin_client *client, struct dolphin_link *link, uint64_t word) {
+    unsigned byte = dolphin_word_byte(word);
+    if (!link->grows) {
+        DM_TRY(dm_commit(client->ctx));
+        client->node->words[link->position] = word;
+        int rc = word_set(client, link, link->node, link->position, word);
+        dolphin_keep(client, link->node, client->node, byte);
+        return rc;
+    }
+    client->fresh->words[link->position] = word;
+    DM_TRY(node_replace(client, link));
+    unsigned upper_byte = dolphin_word_byte(client->upper->words[link->upper_position]);
+    uint64_t upper_word = dolphin_word_with(link->home, upper_byte);
+    client->upper->words[link->upper_position] = upper_word;
+    int rc = word_set(client, link, link->upper, link->upper_position, upper_word);
+    dolphin_keep(client, link->upper, client->upper, upper_byte);
+    dolphin_keep(client, link->home, client->fresh, byte);
+    return rc;
+}

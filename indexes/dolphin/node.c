@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inner nodes and their pieces; see node.h.
+ */
+#include "node.h"
+
+#include <string.h>
+
+static const unsigned rooms[DOLPHIN_TYPES] = {
+    [DOLPHIN_N4] = 4, [DOLPHIN_N16] = 16, [DOLPHIN_N48] = 48, [DOLPHIN_N256] = 256};
+
+unsigned dolphin_room(enum dolphin_type type) {
+    return type < DOLPHIN_TYPES ? rooms[type] : 0;
+}
+
+uint32_t dolphin_node_bytes(enum dolphin_type type) {
+    return (uint32_t)(sizeof(struct dolphin_head) + dolphin_room(type) * sizeof(uint64_t));
+}
+
+enum dolphin_type dolphin_type_for(unsigned children) {
+    enum dolphin_type type = DOLPHIN_N4;
+    while (rooms[type] < children) {
+        type++;
+    }
+    return type;
+}
+
+bool dolphin_node_plausible(const struct dolphin_head *head, uint64_t word) {
+    return head->magic == DOLPHIN_NODE_MAGIC && head->type == dolphin_word_type(word) &&
+           head->depth == dolphin_word_depth(word) && head->depth <= DOLPHIN_SPECIAL &&
+           head->prefix == dolphin_low(head->prefix, head->depth);
+}
+
+void dolphin_node_init(struct dolphin_node *node, enum dolphin_type type, unsigned depth, uint64_t key,
+                       uint64_t parent) {
+    memset(node, 0, dolphin_node_bytes(type));
+    node->head = (struct dolphin_head){
+        .magic = DOLPHIN_NODE_MAGIC,
+        .type = (uint8_t)type,
+        .depth = (uint8_t)depth,
+        .prefix = dolphin_low(key, depth),
+        .parent = parent,
+    };
+}
+
+uint64_t dolphin_words_find(const uint64_t *words, unsigned count, unsigned byte, bool special) {
+    uint64_t below = 0;
+    uint64_t least = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned own = dolphin_word_byte(words[i]);
+        if (words[i] == 0) {
+            continue;
+        }
+        if (own == byte) {
+            return words[i];
+        }
+        if (own < byte && (below == 0 || own > dolphin_word_byte(below))) {
+            below = words[i];
+        }
+        if (least == 0 || own < dolphin_word_byte(least)) {
+            least = words[i];
+        }
+    }
+    return !special ? 0 : below != 0 ? below : least;
+}
+
+uint64_t dolphin_words_next(const uint64_t *words, unsigned count, unsigned byte) {
+    uint64_t next = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned own = dolphin_word_byte(words[i]);
+        if (words[i] != 0 && own >= byte && (next == 0 || own < dolphin_word_byte(next))) {
+            next = words[i];
+        }
+    }
+    return next;
+}
+
+int dolphin_node_place(const struct dolphin_node *node, unsigned byte) {
+    if (node->head.type == DOLPHIN_N256) {
+        return (int)byte;
+    }
+    for (unsigned i = 0; i < dolphin_room((enum dolphin_type)node->head.type); i++) {
+        if (node->words[i] == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int dolphin_node_position(const struct dolphin_node *node, dm_addr child) {
+    for (unsigned i = 0; i < dolphin_room((enum dolphin_type)node->head.type); i++) {
+        if (node->words[i] != 0 && dm_addr_equal(dolphin_word_addr(node->words[i]), child)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *from) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < dolphin_room((enum dolphin_type)from->head.type); i++) {
+        if (from->words[i] != 0) {
+            int at = dolphin_node_place(to, dolphin_word_byte(from->words[i]));
+            assert(at >= 0);
+            to->words[at] = from->words[i];
+            count++;
+        }
+    }
+    return count;
+}
+
+/* ---- pieces ----------------------------------------------------------------------------------------------------- */
+
+static void piece_begin(const struct dolphin_head *head, struct dolphin_piece *piece) {
+    *piece = (struct dolphin_piece){.prefix = head->prefix, .next = DOLPHIN_ROOM_MAX};
+}
+
+void dolphin_piece_make(const struct dolphin_head *head, const uint64_t *words, struct dolphin_piece *piece) {
+    piece_begin(head, piece);
+    piece->count = DOLPHIN_PIECE_WORDS;
+    memcpy(piece->words, words, sizeof(piece->words));
+}
+
+unsigned dolphin_pieces_make(const struct dolphin_node *node, bool is_direct,
+                             struct dolphin_piece pieces[DOLPHIN_PIECES_MAX]) {
+    unsigned made = 0;
+    if (is_direct) {
+        for (; made < DOLPHIN_PIECES_MAX; made++) {
+            dolphin_piece_make(&node->head, node->words + made * DOLPHIN_PIECE_WORDS, &pieces[made]);
+        }
+        return made;
+    }
+    unsigned room = dolphin_room((enum dolphin_type)node->head.type);
+    piece_begin(&node->head, &pieces[0]);
+    for (unsigned byte = 0; byte < DOLPHIN_ROOM_MAX; byte++) {
+        uint64_t word = dolphin_words_next(node->words, room, byte);
+        if (word == 0) {
+            break;
+        }
+        byte = dolphin_word_byte(word);
+        if (pieces[made].count == DOLPHIN_PIECE_WORDS) {
+            pieces[made++].next = (uint16_t)byte;
+            piece_begin(&node->head, &pieces[made]);
+        }
+        pieces[made].words[pieces[made].count++] = word;
+    }
+    return made + 1;
+}

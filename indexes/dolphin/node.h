@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dolphin's inner nodes: those of an adaptive radix tree with room for 4, 16, 48 or 256 children (paper, III-A). All
+ * functions are pure; what comes from remote memory is checked by dolphin_node_plausible before it is believed.
+ *
+ *     remote   | head, 32 B | word[0 .. room) |      aligned to 32 bytes, so the head lies in one line
+ *
+ * A node at depth d tells its children apart by byte d of the key (byte 0 is the highest). Its head has the whole
+ * prefix, bytes 0 .. d - 1, so path compression needs no second look at a leaf, and a node that a key does not belong
+ * under is known by its head alone. Prefix, depth and room of a node never change: a node without room is replaced by a
+ * larger one, and a path is split by a new node above. So one word of 8 bytes says everything about one child.
+ *
+ *     word     | byte 8 | depth of the child 4 | type 3 | memory node 6 | offset / 32, 43 bits |      0: no child
+ *
+ * Words stand in any order, except that in a node of 256 the word of byte b is number b. A node at depth 7 is the
+ * "special" one: byte b leads to the leaf that begins at b, and a key belongs to the leaf with the largest byte that is
+ * not above its own.
+ */
+#ifndef DM_INDEXES_DOLPHIN_NODE_H
+#define DM_INDEXES_DOLPHIN_NODE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "transport/dm.h"
+
+enum dolphin_type { DOLPHIN_NONE, DOLPHIN_LEAF, DOLPHIN_N4, DOLPHIN_N16, DOLPHIN_N48, DOLPHIN_N256, DOLPHIN_TYPES };
+
+enum {
+    DOLPHIN_KEY_BYTES = 8,
+    DOLPHIN_SPECIAL = 7,  /* depth of the nodes that lead to leaves by range: length(key) in the paper's counting */
+    DOLPHIN_MNS_MAX = 64, /* that a word can name */
+    DOLPHIN_NODE_ALIGN = 32,
+    DOLPHIN_ROOM_MAX = 256,
+    DOLPHIN_NODE_MAGIC = 0x4e504c44,
+};
+
+struct dolphin_head {
+    uint64_t lock; /* Spear; only structure changes take an inner node's, see spear.c */
+    uint32_t magic;
+    uint8_t type, depth;
+    uint8_t dead; /* a larger node has taken its place; nothing here changes any more */
+    uint8_t unused;
+    uint64_t prefix; /* of every key below; the bytes from `depth` on are 0 */
+    uint64_t parent; /* the reverse pointer: a word that leads to the node above, byte 0 */
+};
+static_assert(sizeof(struct dolphin_head) == 32, "the head is laid out as remote memory has it");
+enum { DOLPHIN_DEAD_OFFSET = 8, DOLPHIN_PARENT_OFFSET = 24 }; /* of the 8 bytes with `dead`, and of `parent` */
+
+/* A node in local memory: head and words, with room for the largest. */
+struct dolphin_node {
+    struct dolphin_head head;
+    uint64_t words[DOLPHIN_ROOM_MAX];
+};
+
+/* Of a leaf the depth is 0. */
+static inline uint64_t dolphin_word(unsigned byte, unsigned depth, enum dolphin_type type, dm_addr addr) {
+    return (uint64_t)byte << 56 | (uint64_t)depth << 52 | (uint64_t)type << 49 | (uint64_t)dm_addr_node(addr) << 43 |
+           dm_addr_offset(addr) >> 5;
+}
+static inline unsigned dolphin_word_byte(uint64_t word) {
+    return (unsigned)(word >> 56);
+}
+static inline unsigned dolphin_word_depth(uint64_t word) {
+    return (unsigned)(word >> 52 & 15);
+}
+static inline enum dolphin_type dolphin_word_type(uint64_t word) {
+    return (enum dolphin_type)(word >> 49 & 7);
+}
+static inline dm_addr dolphin_word_addr(uint64_t word) {
+    return dm_addr_make((unsigned)(word >> 43 & 63), DM_DRAM, (word & ((UINT64_C(1) << 43) - 1)) << 5);
+}
+static inline bool dolphin_word_is_inner(uint64_t word) {
+    return dolphin_word_type(word) >= DOLPHIN_N4 && dolphin_word_type(word) <= DOLPHIN_N256;
+}
+/* The same child under another byte. */
+static inline uint64_t dolphin_word_with(uint64_t word, unsigned byte) {
+    return (word & ~(UINT64_C(0xff) << 56)) | (uint64_t)byte << 56;
+}
+
+/* Byte d of a key; the key with the bytes from d on cleared, or set; the first byte in which two keys differ, 8 if none
+ * does. */
+static inline unsigned dolphin_byte(uint64_t key, unsigned depth) {
+    return (unsigned)(key >> (8 * (7 - depth)) & 0xff);
+}
+static inline uint64_t dolphin_low(uint64_t key, unsigned depth) {
+    return depth >= DOLPHIN_KEY_BYTES ? key : key & ~(UINT64_MAX >> (8 * depth));
+}
+static inline uint64_t dolphin_high(uint64_t key, unsigned depth) {
+    return depth >= DOLPHIN_KEY_BYTES ? key : key | UINT64_MAX >> (8 * depth);
+}
+static inline unsigned dolphin_difference(uint64_t a, uint64_t b) {
+    return a == b ? DOLPHIN_KEY_BYTES : (unsigned)__builtin_clzll(a ^ b) / 8;
+}
+
+/* Children that a node of this type has room for, and its bytes in remote memory. */
+unsigned dolphin_room(enum dolphin_type type);
+uint32_t dolphin_node_bytes(enum dolphin_type type);
+
+/* The least type with room for that many children. */
+enum dolphin_type dolphin_type_for(unsigned children);
+
+/* True if the head can be that of the node which `word` leads to. */
+bool dolphin_node_plausible(const struct dolphin_head *head, uint64_t word);
+
+/* Starts an empty node. */
+void dolphin_node_init(struct dolphin_node *node, enum dolphin_type type, unsigned depth, uint64_t key,
+                       uint64_t parent);
+
+/* The word that a key with this byte at the node's depth goes by, 0 if there is none: the byte's own; at special depth
+ * the largest not above it, or the least if all are above. `count` words in any order. */
+uint64_t dolphin_words_find(const uint64_t *words, unsigned count, unsigned byte, bool special);
+
+/* The word with the least byte from `byte` on; 0 if there is none. */
+uint64_t dolphin_words_next(const uint64_t *words, unsigned count, unsigned byte);
+
+/* Where a word with this byte may be put; -1: no room. */
+int dolphin_node_place(const struct dolphin_node *node, unsigned byte);
+
+/* The position of the child at addr; -1: not here. */
+int dolphin_node_position(const struct dolphin_node *node, dm_addr child);
+
+/* Fills an empty node with the words of another, and returns how many there are. */
+unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *from);
+
+/* ---- pieces: how a compute node's cache keeps inner nodes ------------------------------------------------------- */
+
+/* The cache has copies of one size, and inner nodes have from 1 to 256 children: a node is kept in pieces of eight
+ * words, each found by the node's address plus its number. Nodes are aligned to 32 bytes and have at most 32 pieces, so
+ * these numbers are free. In a node of 256 (not a special one) piece i has the words of bytes 8 i .. 8 i + 7; in all
+ * others words are sorted, and each piece knows the first byte of the next. Pieces may be of different age: what they
+ * say is a hint like everything in the cache, and whoever acts on it finds out. */
+enum { DOLPHIN_PIECE_WORDS = 8, DOLPHIN_PIECES_MAX = DOLPHIN_ROOM_MAX / DOLPHIN_PIECE_WORDS };
+static_assert((int)DOLPHIN_PIECES_MAX <= (int)DOLPHIN_NODE_ALIGN, "a piece's number fits below a node's address");
+
+struct dolphin_piece {
+    uint64_t prefix;
+    uint16_t count;
+    uint16_t next; /* first byte of the next piece; 256: there is none */
+    uint32_t unused;
+    uint64_t words[DOLPHIN_PIECE_WORDS];
+};
+
+/* Are the pieces of the node that `word` leads to found by number, or sorted? */
+static inline bool dolphin_is_direct(uint64_t word) {
+    return dolphin_word_type(word) == DOLPHIN_N256 && dolphin_word_depth(word) != DOLPHIN_SPECIAL;
+}
+
+/* Makes the pieces of a whole node; returns how many. */
+unsigned dolphin_pieces_make(const struct dolphin_node *node, bool is_direct,
+                             struct dolphin_piece pieces[DOLPHIN_PIECES_MAX]);
+
+/* Makes one piece of a node of 256 from its eight words. */
+void dolphin_piece_make(const struct dolphin_head *head, const uint64_t *words, struct dolphin_piece *piece);
+
+#endif

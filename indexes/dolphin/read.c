@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Get (paper, III-B2): one read of the leaf that the cache leads to, words and values together.
+ *
+ * Why what it returns was true: the first line is one state of the range. A word of the head's version is one state of
+ * its entry: entries never move between whole writes, and an entry that is gone is not used again before the next whole
+ * write. The value lies in a line with a tag of that version, so it was written to this very entry; a write that comes
+ * after the word was read is one that began while the key was there.
+ */
+#include "dolphin.h"
+
+int dolphin_leaf_get(struct dolphin_client *client, const void *leaf, unsigned byte, void *value) {
+    const struct dolphin_cn *cn = client->cn;
+    const struct dolphin_layout *layout = &cn->layout;
+    uint32_t version = dolphin_leaf_head_in(leaf)->version;
+    int at = dolphin_leaf_find(layout, leaf, byte);
+    if (at < 0) {
+        return cn->check_smo && !dolphin_leaf_whole(layout, leaf) ? DOLPHIN_AGAIN : DM_NOT_FOUND;
+    }
+    if (cn->check_smo && dolphin_entry_version(dolphin_leaf_words_in(leaf)[at]) != version) {
+        return DOLPHIN_AGAIN;
+    }
+    const char *cell = (const char *)leaf + dolphin_cell_offset(layout, (unsigned)at);
+    return dolphin_cell_get(layout, cell, version, cn->publish, value) ? 0 : DOLPHIN_AGAIN;
+}
+
+/* Reads the leaf of a place until it is one state. 0 or DM_NOT_FOUND; DOLPHIN_AGAIN: descend again; a failure. [waits]
+ */
+static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin_place *place,
+                     struct dolphin_walk *walk, void *value) {
+    dm_addr leaf = dolphin_word_addr(place->child);
+    if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
+        dolphin_distrust(walk);
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, &walk->attempts));
+        return DOLPHIN_AGAIN;
+    }
+    for (;;) {
+        DM_TRY(dm_read(client->ctx, leaf, client->leaf, client->cn->layout.used_bytes));
+        const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
+        enum dolphin_verdict verdict = dolphin_judge(client, head, key, place);
+        if (verdict == DOLPHIN_ABSENT || (verdict == DOLPHIN_ELSEWHERE && !client->cn->params->backtrack)) {
+            return DM_NOT_FOUND;
+        }
+        if (verdict == DOLPHIN_ELSEWHERE) {
+            DM_TRY(dolphin_backtrack(client, head, place, walk));
+            return DOLPHIN_AGAIN;
+        }
+        dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
+        int rc = dolphin_leaf_get(client, client->leaf, (unsigned)(key & 0xff), value);
+        if (rc != DOLPHIN_AGAIN) {
+            return rc;
+        }
+        client->counts[DOLPHIN_TORN_LEAF]++;
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &walk->attempts));
+    }
+}
+
+int dolphin_get(void *handle, uint64_t key, void *value) {
+    struct dolphin_client *client = handle;
+    struct dolphin_walk walk = {0};
+    int rc;
+    do {
+        struct dolphin_place place;
+        DM_TRY(dolphin_descend(client, key, &walk, &place));
+        rc = place.is_absent ? DM_NOT_FOUND : leaf_look(client, key, &place, &walk, value);
+    } while (rc == DOLPHIN_AGAIN);
+    return rc;
+}

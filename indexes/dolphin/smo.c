@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * New leaves, and leaves without room (paper, III-B2: insert, second scenario, and SMO, both cases).
+ *
+ * A leaf is split in this order, each step landed before the next is sent:
+ *   1. the new leaf, and the special node if one is made, are written: nobody can reach them;
+ *      on the same memory node, behind that and with the same doorbell, the old leaf is written with its smaller range
+ *      (case 1: its reverse pointer leads to the special node, and so to both leaves);
+ *   2. the word in the node above leads to the new leaf, or the special node; the locks are given back.
+ * Between the two a key of the new leaf is nowhere: readers go round. The paper writes the old leaf last; then a key is
+ * in both leaves for a time, and who comes by an old copy misses what was written to the new one.
+ */
+#include "dolphin.h"
+
+/* The bytes of a compaction begin behind the reverse pointer: whoever holds the node above may be writing that. */
+enum { BODY = DOLPHIN_LEAF_MIN_OFFSET };
+
+static void entry_put(struct dolphin_client *client, char *leaf, unsigned byte, const void *value) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    const uint64_t *words = dolphin_leaf_words_in(leaf);
+    unsigned i = dolphin_leaf_home(layout, byte);
+    while (dolphin_entry_state(words[i]) != DOLPHIN_FREE) {
+        i = (i + 1) % layout->cap;
+    }
+    dolphin_leaf_put(layout, leaf, i, byte, value);
+}
+
+/* Copies entry i of the leaf in hand. */
+static void entry_move(struct dolphin_client *client, char *leaf, unsigned i) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    dolphin_cell_get(layout, client->leaf + dolphin_cell_offset(layout, i), 0, false, client->scratch);
+    entry_put(client, leaf, dolphin_entry_byte(dolphin_leaf_words_in(client->leaf)[i]), client->scratch);
+}
+
+/* ---- new leaves ------------------------------------------------------------------------------------------------- */
+
+static int spare_take(struct dolphin_client *client) {
+    return dm_addr_is_null(client->spare_leaf) ? dm_alloc(client->ctx, DM_ANY_NODE, client->cn->layout.leaf_bytes,
+                                                          DM_LINE, DM_MEM_LEAF, &client->spare_leaf)
+                                               : 0;
+}
+
+/* Posts the write of a leaf for the key's prefix with the key in it, where the spare one is. */
+static void leaf_post(struct dolphin_client *client, uint64_t key, const void *value, uint64_t parent) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    uint64_t min = dolphin_low(key, DOLPHIN_SPECIAL);
+    dolphin_leaf_init(layout, client->right, min, dolphin_high(key, DOLPHIN_SPECIAL), 1, parent);
+    entry_put(client, client->right, (unsigned)(key & 0xff), value);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->used_bytes / DM_LINE);
+    dm_post_write(client->ctx, client->spare_leaf, client->right, layout->used_bytes);
+}
+
+static int changed_meanwhile(struct dolphin_client *client, uint32_t *attempts) {
+    DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
+    return DOLPHIN_AGAIN;
+}
+
+/* Adds a leaf to a node that has nothing for the key. */
+static int leaf_add(struct dolphin_client *client, uint64_t key, const void *value, uint64_t parent,
+                    uint32_t *attempts) {
+    unsigned depth = dolphin_word_depth(parent);
+    bool special = depth == DOLPHIN_SPECIAL;
+    unsigned byte = special ? 0 : dolphin_byte(key, depth);
+    leaf_post(client, key, value, dolphin_word_with(parent, 0));
+    int rc = dolphin_node_lock(client, parent, client->node, attempts);
+    DM_TRY(rc);
+    if (rc == DOLPHIN_AGAIN ||
+        dolphin_words_find(client->node->words, dolphin_room(dolphin_word_type(parent)), byte, special) != 0) {
+        return changed_meanwhile(client, attempts);
+    }
+    struct dolphin_link link = {.node = dolphin_word_with(parent, 0)};
+    DM_TRY(dolphin_link_plan(client, byte, attempts, &link));
+    uint64_t word = dolphin_word(byte, 0, DOLPHIN_LEAF, client->spare_leaf);
+    client->spare_leaf = DM_NULL;
+    client->counts[DOLPHIN_NEW_LEAF]++;
+    return dolphin_link_finish(client, &link, word);
+}
+
+/* Puts a node with the child and a new leaf where the key's path and the child's part. The node is at `node`. */
+static int path_split(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
+                      dm_addr node, uint32_t *attempts) {
+    uint64_t parent = dolphin_word_with(place->parent, 0);
+    unsigned depth = dolphin_difference(key, place->prefix);
+    unsigned byte = dolphin_byte(key, dolphin_word_depth(parent));
+    uint64_t word = dolphin_word(byte, depth, DOLPHIN_N4, node);
+    dolphin_node_init(client->fresh, DOLPHIN_N4, depth, key, parent);
+    client->fresh->words[0] = dolphin_word_with(place->child, dolphin_byte(place->prefix, depth));
+    client->fresh->words[1] = dolphin_word(dolphin_byte(key, depth), 0, DOLPHIN_LEAF, client->spare_leaf);
+    leaf_post(client, key, value, dolphin_word_with(word, 0));
+    dm_post_write(client->ctx, node, client->fresh, dolphin_node_bytes(DOLPHIN_N4));
+    int rc = dolphin_node_lock(client, parent, client->node, attempts);
+    DM_TRY(rc);
+    int position = rc == 0 ? dolphin_node_position(client->node, dolphin_word_addr(place->child)) : -1;
+    if (position < 0 || client->node->words[position] != place->child) {
+        return changed_meanwhile(client, attempts);
+    }
+    /* The reverse pointer first: as long as it leads to the parent, nobody has put a node in (dolphin_judge). */
+    client->outs[1] = dolphin_word_with(word, 0);
+    dm_post_write(client->ctx, dolphin_parent_place(place->child), &client->outs[1], sizeof(uint64_t));
+    client->spare_leaf = DM_NULL;
+    client->counts[DOLPHIN_PATH_SPLIT]++;
+    struct dolphin_link link = {.node = parent, .home = parent, .position = position};
+    return dolphin_link_finish(client, &link, word);
+}
+
+int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
+                     uint32_t *attempts) {
+    DM_TRY(spare_take(client));
+    if (place->child == 0) {
+        return leaf_add(client, key, value, place->parent, attempts);
+    }
+    unsigned parts = dolphin_difference(key, place->prefix);
+    if (parts <= dolphin_word_depth(place->parent) || parts >= DOLPHIN_SPECIAL) {
+        return changed_meanwhile(client, attempts);
+    }
+    dm_addr node;
+    uint32_t bytes = dolphin_node_bytes(DOLPHIN_N4);
+    DM_TRY(dm_alloc(client->ctx, DM_ANY_NODE, bytes, DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &node));
+    int rc = path_split(client, key, value, place, node, attempts);
+    if (rc != 0 && !dm_addr_is_null(client->spare_leaf)) {
+        /* Nobody has seen it. */
+        dm_free(client->ctx, node, bytes, DM_MEM_INNER);
+    }
+    return rc;
+}
+
+/* ---- full leaves ------------------------------------------------------------------------------------------------ */
+
+/* Writes the leaf anew without what deletes have left, and with the key. */
+static int leaf_compact(struct dolphin_client *client, dm_addr leaf, unsigned byte, const void *value, unsigned live) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
+    dolphin_leaf_init(layout, client->left, head->min, head->max, head->version + 1, head->parent);
+    for (unsigned i = 0; i < live; i++) {
+        entry_move(client, client->left, client->order[i]);
+    }
+    entry_put(client, client->left, byte, value);
+    client->counts[DOLPHIN_LEAF_COMPACT]++;
+    dm_post_write(client->ctx, dm_addr_add(leaf, BODY), client->left + BODY, layout->used_bytes - BODY);
+    dolphin_hold_post_all(client);
+    return dm_commit(client->ctx);
+}
+
+/* Fills the images of both halves; returns the byte where the right one begins. The larger portion goes right. */
+static unsigned halves_fill(struct dolphin_client *client, uint64_t key, const void *value, unsigned live,
+                            uint64_t parent) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
+    const uint64_t *words = dolphin_leaf_words_in(client->leaf);
+    unsigned own = (unsigned)(key & 0xff);
+    unsigned below = 0;
+    while (below < live && dolphin_entry_byte(words[client->order[below]]) < own) {
+        below++;
+    }
+    unsigned half = (live + 1) / 2;
+    unsigned middle = half == below ? own : dolphin_entry_byte(words[client->order[half < below ? half : half - 1]]);
+    uint64_t begin = dolphin_low(key, DOLPHIN_SPECIAL) | middle;
+    dolphin_leaf_init(layout, client->left, head->min, begin - 1, head->version + 1, parent);
+    dolphin_leaf_init(layout, client->right, begin, head->max, 1, parent);
+    for (unsigned i = 0; i < live; i++) {
+        bool left = dolphin_entry_byte(words[client->order[i]]) < middle;
+        entry_move(client, left ? client->left : client->right, client->order[i]);
+    }
+    entry_put(client, own < middle ? client->left : client->right, own, value);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, 2 * layout->used_bytes / DM_LINE);
+    return middle;
+}
+
+/* Posts both halves: the old leaf behind the new one, or, as published, last of all. */
+static void halves_post(struct dolphin_client *client, struct dolphin_link *link, dm_addr leaf, dm_addr right) {
+    uint32_t bytes = client->cn->layout.used_bytes;
+    dm_post_write(client->ctx, right, client->right, bytes);
+    if (client->cn->check_smo) {
+        dm_post_write(client->ctx, leaf, client->left, bytes);
+    } else {
+        link->late = leaf;
+        link->late_image = client->left;
+    }
+}
+
+/* Case 1: a special node takes the leaf's place. */
+static int split_first(struct dolphin_client *client, dm_addr leaf, dm_addr right, uint64_t key, const void *value,
+                       unsigned live, struct dolphin_link *link) {
+    dm_addr node;
+    DM_TRY(dm_alloc(client->ctx, dm_addr_node(leaf), dolphin_node_bytes(DOLPHIN_N4), DOLPHIN_NODE_ALIGN, DM_MEM_INNER,
+                    &node));
+    uint64_t word = dolphin_word(0, DOLPHIN_SPECIAL, DOLPHIN_N4, node);
+    unsigned middle = halves_fill(client, key, value, live, word);
+    dolphin_node_init(client->fresh, DOLPHIN_N4, DOLPHIN_SPECIAL, key, link->node);
+    client->fresh->words[0] = dolphin_word(0, 0, DOLPHIN_LEAF, leaf);
+    client->fresh->words[1] = dolphin_word(middle, 0, DOLPHIN_LEAF, right);
+    dm_post_write(client->ctx, node, client->fresh, dolphin_node_bytes(DOLPHIN_N4));
+    halves_post(client, link, leaf, right);
+    client->counts[DOLPHIN_LEAF_SPLIT_FIRST]++;
+    return dolphin_link_finish(client, link,
+                               dolphin_word_with(word, dolphin_byte(key, dolphin_word_depth(link->node))));
+}
+
+/* Case 2: the special node that is there gets another child. */
+static int split_more(struct dolphin_client *client, dm_addr leaf, dm_addr right, uint64_t key, const void *value,
+                      unsigned live, struct dolphin_link *link, uint32_t *attempts) {
+    unsigned middle = halves_fill(client, key, value, live, link->node);
+    DM_TRY(dolphin_link_plan(client, middle, attempts, link));
+    dolphin_leaf_head_of(client->left)->parent = link->home;
+    dolphin_leaf_head_of(client->right)->parent = link->home;
+    halves_post(client, link, leaf, right);
+    client->counts[DOLPHIN_LEAF_SPLIT_MORE]++;
+    return dolphin_link_finish(client, link, dolphin_word(middle, 0, DOLPHIN_LEAF, right));
+}
+
+static int leaf_split(struct dolphin_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned live,
+                      uint32_t *attempts) {
+    const struct dolphin_leaf_head head = *dolphin_leaf_head_in(client->leaf);
+    uint32_t bytes = client->cn->layout.leaf_bytes;
+    dm_addr right;
+    /* Beside the old one: one doorbell keeps their order. */
+    DM_TRY(dm_alloc(client->ctx, dm_addr_node(leaf), bytes, DM_LINE, DM_MEM_LEAF, &right));
+    struct dolphin_link link;
+    int rc = dolphin_parent_lock(client, head.min, leaf, head.parent, attempts, &link);
+    bool special = rc == 0 && dolphin_word_depth(link.node) == DOLPHIN_SPECIAL;
+    rc = rc < 0    ? rc
+         : special ? split_more(client, leaf, right, key, value, live, &link, attempts)
+                   : split_first(client, leaf, right, key, value, live, &link);
+    if (rc == DM_ERR_NO_MEMORY) {
+        dm_free(client->ctx, right, bytes, DM_MEM_LEAF);
+    }
+    return rc;
+}
+
+int dolphin_full_insert(struct dolphin_client *client, dm_addr leaf, uint64_t key, const void *value,
+                        uint32_t *attempts) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    int rc = dolphin_upgrade(client, leaf, attempts);
+    if (rc != 0) {
+        return rc;
+    }
+    unsigned byte = (unsigned)(key & 0xff);
+    if (dolphin_leaf_find(layout, client->leaf, byte) >= 0) {
+        return DM_EXISTS;
+    }
+    unsigned live = dolphin_leaf_sort(layout, client->leaf, client->order);
+    /* A few free entries would be used up again at once. */
+    return live * 4 <= layout->cap * 3 ? leaf_compact(client, leaf, byte, value, live)
+                                       : leaf_split(client, leaf, key, value, live, attempts);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Spear, the ternary-state lock (paper, III-C): a word that is 0 when free, positive while inserts, deletes and updates
+ * are at work, and negative while somebody changes the structure. Only fetch-and-add touches it.
+ *
+ *     word = (writers) - 2^32 * (structure changes: one at work, others about to notice)
+ *
+ * A writer adds 1. If it finds a negative word it takes the 1 back and comes again, else it has its share. Who wants
+ * the whole lock subtracts 2^32. If it finds a negative word it adds that again and gives way. Else new writers give
+ * way to it from now on, and it waits until the lower half, the writers, is 0.
+ *
+ * Inner nodes have a word of the same kind; they have no shares. With locks on chip several leaves may share a word:
+ * nobody ever waits for a leaf's lock while holding one, so nothing can wait in a circle. Leaf before inner node, lower
+ * before upper: that is the order of all waiting.
+ */
+#include "dolphin.h"
+
+enum { SHARE = 1, LOWER_HALF = 0xffffffff };
+
+dm_addr dolphin_leaf_lock(const struct dolphin_cn *cn, dm_addr leaf) {
+    return cn->locks ? ix_locks_word(cn->locks, leaf) : dm_addr_add(leaf, cn->layout.lock_offset);
+}
+
+void dolphin_hold_add(struct dolphin_client *client, dm_addr word, uint64_t undo) {
+    assert(client->hold_count < DOLPHIN_HOLDS);
+    client->holds[client->hold_count++] = (struct dolphin_hold){word, undo};
+}
+
+void dolphin_hold_post_last(struct dolphin_client *client) {
+    const struct dolphin_hold *hold = &client->holds[--client->hold_count];
+    dm_post_faa(client->ctx, hold->word, hold->undo, NULL);
+}
+
+void dolphin_hold_post_all(struct dolphin_client *client) {
+    while (client->hold_count > 0) {
+        dolphin_hold_post_last(client);
+    }
+}
+
+int dolphin_leave(struct dolphin_client *client, int rc) {
+    if (client->hold_count == 0) {
+        return rc;
+    }
+    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+        /* No verb can be sent any more: what is held stays so. */
+        client->hold_count = 0;
+        atomic_store_explicit(&client->cn->interrupted, true, memory_order_relaxed);
+        return rc;
+    }
+    dolphin_hold_post_all(client);
+    int left = dm_commit(client->ctx);
+    if (left < 0) {
+        atomic_store_explicit(&client->cn->interrupted, true, memory_order_relaxed);
+    }
+    return rc < 0 || left >= 0 ? rc : left;
+}
+
+/* Counts a conflict and waits a little. Nothing is held. */
+static int conflict(struct dolphin_client *client, uint32_t *attempts) {
+    client->counts[DOLPHIN_LOCK_CONFLICT]++;
+    DM_TRY(dm_retry(client->ctx, DM_RETRY_LOCK, attempts));
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
+    int rc = ix_lock_back_off(client->ctx, *attempts);
+    dm_phase(client->ctx, before);
+    return rc;
+}
+
+static bool is_taken(uint64_t word) {
+    return word >> 63;
+}
+
+int dolphin_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
+    dm_addr word = dolphin_leaf_lock(client->cn, leaf);
+    for (;;) {
+        dm_post_faa(client->ctx, word, SHARE, &client->olds[0]);
+        dm_post_read(client->ctx, leaf, client->leaf, client->cn->layout.keys_bytes);
+        DM_TRY(dm_commit(client->ctx));
+        dolphin_hold_add(client, word, (uint64_t)0 - SHARE);
+        if (!is_taken(client->olds[0])) {
+            return 0;
+        }
+        DM_TRY(dolphin_leave(client, 0));
+        DM_TRY(conflict(client, attempts));
+    }
+}
+
+/* Waits until no writer has a share of the word, of which the whole lock is held, and reads the leaf after that. */
+static int writers_wait(struct dolphin_client *client, dm_addr word, dm_addr leaf, uint32_t *attempts) {
+    do {
+        DM_TRY(conflict(client, attempts));
+        dm_post_faa(client->ctx, word, 0, &client->olds[0]);
+        dm_post_read(client->ctx, leaf, client->leaf, client->cn->layout.used_bytes);
+        DM_TRY(dm_commit(client->ctx));
+    } while ((client->olds[0] & LOWER_HALF) != 0);
+    return 0;
+}
+
+int dolphin_upgrade(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
+    assert(client->hold_count == 1);
+    dm_addr word = client->holds[0].word;
+    dm_post_faa(client->ctx, word, DOLPHIN_WHOLE - SHARE, &client->olds[0]);
+    dm_post_read(client->ctx, leaf, client->leaf, client->cn->layout.used_bytes);
+    DM_TRY(dm_commit(client->ctx));
+    client->holds[0].undo = DOLPHIN_WHOLE_UNDO;
+    if (is_taken(client->olds[0])) {
+        DM_TRY(dolphin_leave(client, 0));
+        DM_TRY(conflict(client, attempts));
+        return DOLPHIN_AGAIN;
+    }
+    return (client->olds[0] & LOWER_HALF) == SHARE ? 0 : writers_wait(client, word, leaf, attempts);
+}
+
+int dolphin_try_whole(struct dolphin_client *client, dm_addr leaf, char *to, uint32_t bytes) {
+    dm_addr word = dolphin_leaf_lock(client->cn, leaf);
+    for (unsigned i = 0; i < client->hold_count; i++) {
+        if (dm_addr_equal(client->holds[i].word, word)) {
+            /* Two leaves share a lock word on chip. */
+            return dm_read(client->ctx, leaf, to, bytes);
+        }
+    }
+    dm_post_faa(client->ctx, word, DOLPHIN_WHOLE, &client->olds[0]);
+    dm_post_read(client->ctx, leaf, to, bytes);
+    DM_TRY(dm_commit(client->ctx));
+    dolphin_hold_add(client, word, DOLPHIN_WHOLE_UNDO);
+    if (client->olds[0] != 0) {
+        client->counts[DOLPHIN_LOCK_CONFLICT]++;
+        dolphin_hold_post_last(client);
+        DM_TRY(dm_commit(client->ctx));
+        return DOLPHIN_AGAIN;
+    }
+    return 0;
+}
+
+int dolphin_node_lock(struct dolphin_client *client, uint64_t word, struct dolphin_node *node, uint32_t *attempts) {
+    enum dolphin_type type = dolphin_word_type(word);
+    dm_addr addr = dolphin_word_addr(word);
+    if (!dolphin_word_is_inner(word) || !dm_addr_valid(client->ctx, addr, dolphin_node_bytes(type))) {
+        return DOLPHIN_AGAIN;
+    }
+    for (;;) {
+        dm_post_faa(client->ctx, addr, DOLPHIN_WHOLE, &client->olds[0]);
+        dm_post_read(client->ctx, addr, node, dolphin_node_bytes(type));
+        DM_TRY(dm_commit(client->ctx));
+        dolphin_hold_add(client, addr, DOLPHIN_WHOLE_UNDO);
+        bool is_gone = !dolphin_node_plausible(&node->head, word) || node->head.dead;
+        client->counts[DOLPHIN_DEAD_NODE] += is_gone;
+        if (client->olds[0] == 0 && !is_gone) {
+            return 0;
+        }
+        dolphin_hold_post_last(client);
+        DM_TRY(dm_commit(client->ctx));
+        if (is_gone) {
+            return DOLPHIN_AGAIN;
+        }
+        DM_TRY(conflict(client, attempts));
+    }
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The self-check: reads every node and leaf, depth first, and compares each with what the one above says. What an
+ * operation that was interrupted may leave behind (locks, entries reserved or busy, a leaf that is not linked yet, dead
+ * ones that are still linked, old reverse pointers) is no breakage then. No height is reported: paths differ in length.
+ */
+#include "dolphin.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct verifier {
+    struct dolphin_cn *cn;
+    struct dm_ctx *ctx;
+    struct ix_report *report;
+    struct dolphin_node *nodes; /* device memory: one a level */
+    char *leaf;
+    uint64_t *word;
+    uint64_t entries;
+    bool interrupted;
+};
+
+__attribute__((format(printf, 2, 3))) static void problem(struct verifier *verifier, const char *format, ...) {
+    struct ix_report *report = verifier->report;
+    if (report->broken++ == 0) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(report->first_problem, sizeof(report->first_problem), format, args);
+        va_end(args);
+    }
+}
+
+/* What is no problem behind an interrupted operation. */
+#define EXPECT(verifier, condition, ...)                                                                               \
+    do {                                                                                                               \
+        if (!(condition) && !(verifier)->interrupted) {                                                                \
+            problem(verifier, __VA_ARGS__);                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+static void words_check(struct verifier *verifier, unsigned long long at) {
+    const struct dolphin_layout *layout = &verifier->cn->layout;
+    const struct dolphin_leaf_head *head = dolphin_leaf_head_in(verifier->leaf);
+    const uint64_t *words = dolphin_leaf_words_in(verifier->leaf);
+    bool seen[DOLPHIN_ROOM_MAX] = {false};
+    for (unsigned i = 0; i < layout->cap; i++) {
+        enum dolphin_state state = dolphin_entry_state(words[i]);
+        unsigned byte = dolphin_entry_byte(words[i]);
+        if (dolphin_entry_version(words[i]) != head->version) {
+            problem(verifier, "leaf %llx: entry %u has version %u, the leaf %u", at, i, dolphin_entry_version(words[i]),
+                    head->version);
+        }
+        EXPECT(verifier, state != DOLPHIN_RESERVED && state != DOLPHIN_BUSY, "leaf %llx: entry %u is half-done", at, i);
+        if (!dolphin_entry_is_live(words[i])) {
+            continue;
+        }
+        if (seen[byte]) {
+            problem(verifier, "leaf %llx has key %llx twice", at,
+                    (unsigned long long)(dolphin_low(head->min, DOLPHIN_SPECIAL) | byte));
+        }
+        seen[byte] = true;
+        if (byte < (head->min & 0xff) || byte > (head->max & 0xff)) {
+            problem(verifier, "leaf %llx has a key outside its range", at);
+        }
+        unsigned char value[DM_LINE * 32];
+        bool whole = dolphin_cell_get(layout, verifier->leaf + dolphin_cell_offset(layout, i), head->version,
+                                      verifier->cn->publish, value);
+        EXPECT(verifier, whole, "leaf %llx: the value of entry %u is not whole", at, i);
+        verifier->report->keys++;
+        verifier->entries++;
+    }
+}
+
+/* Checks a leaf; `low` is where it should begin, *next is set to behind its range. */
+static int leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t *next) {
+    const struct dolphin_layout *layout = &verifier->cn->layout;
+    const struct dolphin_leaf_head *head = dolphin_leaf_head_in(verifier->leaf);
+    dm_addr addr = dolphin_word_addr(word);
+    unsigned long long at = addr.bits;
+    if (!dm_addr_valid(verifier->ctx, addr, layout->leaf_bytes)) {
+        problem(verifier, "a word leads to %llx, where no leaf can be", at);
+        return 0;
+    }
+    DM_TRY(dm_read(verifier->ctx, addr, verifier->leaf, layout->used_bytes));
+    DM_TRY(dm_read(verifier->ctx, dolphin_leaf_lock(verifier->cn, addr), verifier->word, sizeof(uint64_t)));
+    if (!dolphin_leaf_plausible(head)) {
+        problem(verifier, "%llx is no leaf", at);
+        return 0;
+    }
+    EXPECT(verifier, *verifier->word == 0, "the lock of leaf %llx is held", at);
+    EXPECT(verifier, !head->dead, "leaf %llx is dead and linked", at);
+    EXPECT(verifier, head->parent == parent, "leaf %llx has a wrong reverse pointer", at);
+    unsigned depth = dolphin_word_depth(parent);
+    if (dolphin_low(head->min, depth) != dolphin_low(verifier->nodes[depth].head.prefix, depth) ||
+        dolphin_byte(head->min, depth) != dolphin_word_byte(word)) {
+        problem(verifier, "leaf %llx begins at %llx, which is not where its word says", at,
+                (unsigned long long)head->min);
+    }
+    if (depth == DOLPHIN_SPECIAL) {
+        EXPECT(verifier, head->min == *next, "leaf %llx begins at %llx, the one before ended at %llx", at,
+               (unsigned long long)head->min, (unsigned long long)*next);
+    } else if ((head->min & 0xff) != 0 || (head->max & 0xff) != 0xff) {
+        EXPECT(verifier, false, "leaf %llx is alone and does not cover its prefix", at);
+    }
+    *next = head->max + 1;
+    verifier->report->leaves++;
+    words_check(verifier, at);
+    return 0;
+}
+
+static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t low);
+
+/* Checks the children in order. */
+static int children_check(struct verifier *verifier, uint64_t word) {
+    unsigned depth = dolphin_word_depth(word);
+    struct dolphin_node *node = &verifier->nodes[depth];
+    unsigned room = dolphin_room(dolphin_word_type(word));
+    uint64_t next = node->head.prefix;
+    unsigned byte = 0;
+    uint64_t child;
+    bool has_leaves = false;
+    for (; byte < DOLPHIN_ROOM_MAX && (child = dolphin_words_next(node->words, room, byte)) != 0; byte++) {
+        byte = dolphin_word_byte(child);
+        has_leaves = true;
+        if (dolphin_word_is_inner(child) && depth < DOLPHIN_SPECIAL) {
+            uint64_t low = node->head.prefix | (uint64_t)byte << (8 * (DOLPHIN_SPECIAL - depth));
+            DM_TRY(node_check(verifier, child, dolphin_word_with(word, 0), low));
+        } else {
+            DM_TRY(leaf_check(verifier, child, dolphin_word_with(word, 0), &next));
+        }
+    }
+    if (depth == DOLPHIN_SPECIAL && has_leaves) {
+        EXPECT(verifier, next == dolphin_high(node->head.prefix, depth) + 1,
+               "the leaves under special node %llx end at %llx", (unsigned long long)dolphin_word_addr(word).bits,
+               (unsigned long long)next);
+    }
+    return 0;
+}
+
+/* Checks an inner node whose keys should begin at or above `low`. */
+static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t low) {
+    unsigned depth = dolphin_word_depth(word);
+    unsigned above = dolphin_word_depth(parent);
+    dm_addr addr = dolphin_word_addr(word);
+    unsigned long long at = addr.bits;
+    uint32_t bytes = dolphin_node_bytes(dolphin_word_type(word));
+    if (depth > DOLPHIN_SPECIAL || (parent != 0 && depth <= above) || !dm_addr_valid(verifier->ctx, addr, bytes)) {
+        problem(verifier, "a word leads to %llx, where no inner node of depth %u can be", at, depth);
+        return 0;
+    }
+    struct dolphin_node *node = &verifier->nodes[depth];
+    DM_TRY(dm_read(verifier->ctx, addr, node, bytes));
+    if (!dolphin_node_plausible(&node->head, word)) {
+        problem(verifier, "%llx is no inner node", at);
+        return 0;
+    }
+    EXPECT(verifier, node->head.lock == 0, "the lock of inner node %llx is held", at);
+    EXPECT(verifier, !node->head.dead, "inner node %llx is dead and linked", at);
+    EXPECT(verifier, node->head.parent == parent, "inner node %llx has a wrong reverse pointer", at);
+    if (parent != 0 && dolphin_low(node->head.prefix, above + 1) != low) {
+        problem(verifier, "inner node %llx has a prefix that is not its path", at);
+    }
+    verifier->report->inner_nodes++;
+    return children_check(verifier, word);
+}
+
+int dolphin_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
+    struct dolphin_cn *cn = handle;
+    *report = (struct ix_report){.interrupted = report->interrupted};
+    struct verifier verifier = {.cn = cn, .ctx = ctx, .report = report};
+    verifier.interrupted = report->interrupted || atomic_load_explicit(&cn->interrupted, memory_order_relaxed);
+    verifier.nodes = dm_local_alloc(ctx, DOLPHIN_KEY_BYTES * (uint32_t)sizeof(struct dolphin_node));
+    verifier.leaf = dm_local_alloc(ctx, cn->layout.leaf_bytes);
+    verifier.word = dm_local_alloc(ctx, DM_LINE);
+    int rc = DM_ERR_NO_MEMORY;
+    if (verifier.nodes && verifier.leaf && verifier.word) {
+        rc = node_check(&verifier, cn->root, 0, 0);
+    }
+    if (rc < 0) {
+        return dm_fail(err, rc, "dolphin: cannot walk the tree: %s", dm_code_text(rc));
+    }
+    double places = (double)report->leaves * cn->layout.cap;
+    report->leaf_fill = places > 0 ? (double)verifier.entries / places : 0;
+    return 0;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Insert, update and delete (paper, III-B2 and III-C). Each takes a share of the leaf's lock and reads the leaf's words
+ * with one doorbell; values are not read. Then
+ *  - an update writes the value, and gives the share back behind it;
+ *  - a delete changes the word by compare-and-swap, and gives the share back behind it;
+ *  - an insert reserves a word by compare-and-swap; then, with one doorbell, it writes the value, makes the word live
+ *    and gives the share back.
+ * So they take two, two and three round trips. What compare-and-swap, the reserved state and entries that are not used
+ * again are for is in README.md, under "strict"; with each of these parameters off the paper's text is followed.
+ *
+ * Entries for one byte are looked for in one order by all clients, from the byte's home on, and each takes the first
+ * free one. While shares are held no entry becomes free, so of two inserts of a key the second cannot pass by the first
+ * one's entry: it sees it, or its compare-and-swap there fails.
+ */
+#include "dolphin.h"
+
+#include <string.h>
+
+/* Finds the leaf and takes a share of it. 0 with the share held and the words in client->leaf; DM_NOT_FOUND: there is
+ * no leaf, as place says; DOLPHIN_AGAIN; a failure. [waits] */
+static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphin_walk *walk,
+                      struct dolphin_place *place) {
+    DM_TRY(dolphin_descend(client, key, walk, place));
+    if (place->is_absent) {
+        return DM_NOT_FOUND;
+    }
+    dm_addr leaf = dolphin_word_addr(place->child);
+    if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
+        dolphin_distrust(walk);
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, &walk->attempts));
+        return DOLPHIN_AGAIN;
+    }
+    DM_TRY(dolphin_share(client, leaf, &walk->attempts));
+    const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
+    enum dolphin_verdict verdict = dolphin_judge(client, head, key, place);
+    if (verdict == DOLPHIN_COVERS) {
+        dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
+        return 0;
+    }
+    DM_TRY(dolphin_leave(client, 0));
+    if (verdict == DOLPHIN_ABSENT) {
+        return DM_NOT_FOUND;
+    }
+    DM_TRY(dolphin_backtrack(client, head, place, walk));
+    return DOLPHIN_AGAIN;
+}
+
+/* Reads the words of the leaf, of which a share is held, once more. [waits] */
+static int words_again(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
+    client->counts[DOLPHIN_SLOT_CONFLICT]++;
+    DM_TRY(dm_retry(client->ctx, DM_RETRY_CAS, attempts));
+    return dm_read(client->ctx, leaf, client->leaf, client->cn->layout.keys_bytes);
+}
+
+static char *cell_of(struct dolphin_client *client, unsigned i) {
+    return client->left + dolphin_cell_offset(&client->cn->layout, i);
+}
+
+/* Posts the write of a value. */
+static void value_post(struct dolphin_client *client, dm_addr leaf, unsigned i, uint32_t update, const void *value) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    uint32_t version = dolphin_leaf_head_in(client->leaf)->version;
+    dolphin_cell_put(layout, cell_of(client, i), value, version, update);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, (layout->cell_bytes + DM_LINE - 1) / DM_LINE);
+    dm_post_write(client->ctx, dm_addr_add(leaf, dolphin_cell_offset(layout, i)), cell_of(client, i),
+                  layout->cell_bytes);
+}
+
+static void word_post(struct dolphin_client *client, dm_addr leaf, unsigned i, uint64_t word) {
+    client->outs[0] = word;
+    dm_post_write(client->ctx, dm_addr_add(leaf, dolphin_word_offset(i)), client->outs, sizeof(uint64_t));
+}
+
+/* Changes a word of the leaf from what client->leaf has. 0; DM_NOT_FOUND: it has changed meanwhile, and client->olds[0]
+ * is what it is; a failure. [waits] */
+static int word_swap(struct dolphin_client *client, dm_addr leaf, unsigned i, uint64_t word) {
+    uint64_t expected = dolphin_leaf_words_in(client->leaf)[i];
+    dm_post_cas(client->ctx, dm_addr_add(leaf, dolphin_word_offset(i)), expected, word, &client->olds[0]);
+    DM_TRY(dm_commit(client->ctx));
+    return client->olds[0] == expected ? 0 : DM_NOT_FOUND;
+}
+
+/* ---- insert ----------------------------------------------------------------------------------------------------- */
+
+enum { NO_ENTRY = -1, WAITS = -2, IS_THERE = -3 };
+
+/* The free entry for a byte, NO_ENTRY; IS_THERE if the byte is live, WAITS if somebody is about to insert it. */
+static int entry_choose(struct dolphin_client *client, unsigned byte) {
+    const struct dolphin_cn *cn = client->cn;
+    const struct dolphin_layout *layout = &cn->layout;
+    const uint64_t *words = dolphin_leaf_words_in(client->leaf);
+    int chosen = NO_ENTRY;
+    bool waits = false;
+    unsigned first = cn->check_insert ? dolphin_leaf_home(layout, byte)
+                                      : (unsigned)dm_prng_below(dm_random(client->ctx), layout->cap);
+    for (unsigned n = 0; n < layout->cap; n++) {
+        unsigned i = (first + n) % layout->cap;
+        enum dolphin_state state = dolphin_entry_state(words[i]);
+        if (state == DOLPHIN_FREE) {
+            chosen = chosen == NO_ENTRY ? (int)i : chosen;
+        } else if (dolphin_entry_byte(words[i]) == byte) {
+            waits |= state == DOLPHIN_RESERVED && cn->check_insert;
+            if (dolphin_entry_is_live(words[i])) {
+                return IS_THERE;
+            }
+        }
+    }
+    return waits ? WAITS : chosen;
+}
+
+/* Takes an entry for the byte: its position; NO_ENTRY or IS_THERE as above; a failure is < IS_THERE. [waits] */
+static int entry_take(struct dolphin_client *client, dm_addr leaf, unsigned byte, uint32_t *attempts, int *entry) {
+    enum dolphin_state state = client->cn->publish ? DOLPHIN_RESERVED : DOLPHIN_LIVE;
+    uint64_t word = dolphin_entry(byte, state, 0, dolphin_leaf_head_in(client->leaf)->version);
+    *entry = entry_choose(client, byte);
+    while (*entry >= 0 || *entry == WAITS) {
+        if (*entry >= 0) {
+            int rc = word_swap(client, leaf, (unsigned)*entry, word);
+            if (rc <= 0) {
+                return rc;
+            }
+        }
+        if (client->cn->check_insert || *entry == WAITS) {
+            DM_TRY(words_again(client, leaf, attempts));
+            *entry = entry_choose(client, byte);
+            continue;
+        }
+        /* As published: another empty entry, without a look at what took this one. */
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_CAS, attempts));
+        const struct dolphin_layout *layout = &client->cn->layout;
+        dolphin_leaf_words(client->leaf)[*entry] = dolphin_entry(0, DOLPHIN_GONE, 0, 0);
+        unsigned i = 0;
+        while (i < layout->cap && dolphin_entry_state(dolphin_leaf_words_in(client->leaf)[i]) != DOLPHIN_FREE) {
+            i++;
+        }
+        *entry = i < layout->cap ? (int)i : NO_ENTRY;
+    }
+    return 0;
+}
+
+static int insert_once(struct dolphin_client *client, uint64_t key, const void *value, struct dolphin_walk *walk) {
+    struct dolphin_place place;
+    int rc = leaf_enter(client, key, walk, &place);
+    if (rc == DM_NOT_FOUND) {
+        rc = dolphin_new_leaf(client, key, value, &place, &walk->attempts);
+        if (rc == DOLPHIN_AGAIN) {
+            dolphin_distrust(walk);
+        }
+        return rc;
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    dm_addr leaf = dolphin_word_addr(place.child);
+    unsigned byte = (unsigned)(key & 0xff);
+    int entry;
+    DM_TRY(entry_take(client, leaf, byte, &walk->attempts, &entry));
+    if (entry == IS_THERE) {
+        return DM_EXISTS;
+    }
+    if (entry == NO_ENTRY) {
+        return dolphin_full_insert(client, leaf, key, value, &walk->attempts);
+    }
+    value_post(client, leaf, (unsigned)entry, 0, value);
+    if (client->cn->publish) {
+        uint32_t version = dolphin_leaf_head_in(client->leaf)->version;
+        word_post(client, leaf, (unsigned)entry, dolphin_entry(byte, DOLPHIN_LIVE, 0, version));
+    }
+    dolphin_hold_post_all(client);
+    return dm_commit(client->ctx);
+}
+
+int dolphin_insert(void *handle, uint64_t key, const void *value) {
+    struct dolphin_client *client = handle;
+    struct dolphin_walk walk = {0};
+    int rc;
+    do {
+        rc = dolphin_leave(client, insert_once(client, key, value, &walk));
+    } while (rc == DOLPHIN_AGAIN);
+    return rc;
+}
+
+/* ---- update ----------------------------------------------------------------------------------------------------- */
+
+/* A long value is written by one client at a time: the word says so. 0 with the word busy; DM_NOT_FOUND; a failure.
+ * [waits] */
+static int entry_occupy(struct dolphin_client *client, dm_addr leaf, unsigned byte, uint32_t *attempts, int *entry) {
+    for (;;) {
+        *entry = dolphin_leaf_find(&client->cn->layout, client->leaf, byte);
+        if (*entry < 0) {
+            return DM_NOT_FOUND;
+        }
+        uint64_t word = dolphin_leaf_words_in(client->leaf)[*entry];
+        if (dolphin_entry_state(word) == DOLPHIN_LIVE) {
+            int rc =
+                word_swap(client, leaf, (unsigned)*entry,
+                          dolphin_entry(byte, DOLPHIN_BUSY, dolphin_entry_update(word), dolphin_entry_version(word)));
+            if (rc <= 0) {
+                return rc;
+            }
+        }
+        DM_TRY(words_again(client, leaf, attempts));
+    }
+}
+
+static int update_once(struct dolphin_client *client, uint64_t key, const void *value, struct dolphin_walk *walk) {
+    struct dolphin_place place;
+    int rc = leaf_enter(client, key, walk, &place);
+    if (rc != 0) {
+        return rc;
+    }
+    dm_addr leaf = dolphin_word_addr(place.child);
+    unsigned byte = (unsigned)(key & 0xff);
+    int entry;
+    if (client->cn->layout.is_long && client->cn->lock_long) {
+        rc = entry_occupy(client, leaf, byte, &walk->attempts, &entry);
+        if (rc != 0) {
+            return rc;
+        }
+        uint64_t word = dolphin_leaf_words_in(client->leaf)[entry];
+        uint32_t update = dolphin_entry_update(word) + 1;
+        value_post(client, leaf, (unsigned)entry, update, value);
+        word_post(client, leaf, (unsigned)entry,
+                  dolphin_entry(byte, DOLPHIN_LIVE, update, dolphin_entry_version(word)));
+    } else {
+        entry = dolphin_leaf_find(&client->cn->layout, client->leaf, byte);
+        if (entry < 0) {
+            return DM_NOT_FOUND;
+        }
+        value_post(client, leaf, (unsigned)entry, ++client->updates, value);
+    }
+    dolphin_hold_post_all(client);
+    return dm_commit(client->ctx);
+}
+
+int dolphin_update(void *handle, uint64_t key, const void *value) {
+    struct dolphin_client *client = handle;
+    struct dolphin_walk walk = {0};
+    int rc;
+    do {
+        rc = dolphin_leave(client, update_once(client, key, value, &walk));
+    } while (rc == DOLPHIN_AGAIN);
+    return rc;
+}
+
+/* ---- delete ----------------------------------------------------------------------------------------------------- */
+
+/* True if nothing but the entry is, or is about to be, in the leaf. */
+static bool is_last(const struct dolphin_client *client, unsigned entry) {
+    const uint64_t *words = dolphin_leaf_words_in(client->leaf);
+    for (unsigned i = 0; i < client->cn->layout.cap; i++) {
+        enum dolphin_state state = dolphin_entry_state(words[i]);
+        if (i != entry && state != DOLPHIN_FREE && state != DOLPHIN_GONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The paper's delete: word and value are written over. */
+static int entry_clear(struct dolphin_client *client, dm_addr leaf, unsigned i, uint64_t word) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    memset(cell_of(client, i), 0, layout->cell_bytes);
+    word_post(client, leaf, i, word);
+    dm_post_write(client->ctx, dm_addr_add(leaf, dolphin_cell_offset(layout, i)), cell_of(client, i),
+                  layout->cell_bytes);
+    dolphin_hold_post_all(client);
+    return dm_commit(client->ctx);
+}
+
+static int remove_once(struct dolphin_client *client, uint64_t key, struct dolphin_walk *walk,
+                       struct dolphin_place *place, bool *last) {
+    int rc = leaf_enter(client, key, walk, place);
+    if (rc != 0) {
+        return rc;
+    }
+    dm_addr leaf = dolphin_word_addr(place->child);
+    for (;;) {
+        int entry = dolphin_leaf_find(&client->cn->layout, client->leaf, (unsigned)(key & 0xff));
+        if (entry < 0) {
+            return DM_NOT_FOUND;
+        }
+        *last = is_last(client, (unsigned)entry);
+        uint64_t word = dolphin_leaf_words_in(client->leaf)[entry];
+        enum dolphin_state state = client->cn->keep_slots ? DOLPHIN_GONE : DOLPHIN_FREE;
+        unsigned byte = client->cn->keep_slots ? (unsigned)(key & 0xff) : 0;
+        uint64_t gone = dolphin_entry(byte, state, 0, dolphin_entry_version(word));
+        if (!client->cn->cas_delete) {
+            return entry_clear(client, leaf, (unsigned)entry, gone);
+        }
+        if (dolphin_entry_state(word) == DOLPHIN_LIVE) {
+            dm_post_cas(client->ctx, dm_addr_add(leaf, dolphin_word_offset((unsigned)entry)), word, gone,
+                        &client->olds[0]);
+            dolphin_hold_post_all(client);
+            DM_TRY(dm_commit(client->ctx));
+            if (client->olds[0] == word) {
+                return 0;
+            }
+            /* Somebody has deleted it, or is writing its long value. */
+            client->counts[DOLPHIN_SLOT_CONFLICT]++;
+            DM_TRY(dm_retry(client->ctx, DM_RETRY_CAS, &walk->attempts));
+            return dolphin_entry_is_live(client->olds[0]) ? DOLPHIN_AGAIN : DM_NOT_FOUND;
+        }
+        DM_TRY(words_again(client, leaf, &walk->attempts));
+    }
+}
+
+int dolphin_remove(void *handle, uint64_t key) {
+    struct dolphin_client *client = handle;
+    struct dolphin_walk walk = {0};
+    struct dolphin_place place;
+    bool last = false;
+    int rc;
+    do {
+        rc = dolphin_leave(client, remove_once(client, key, &walk, &place, &last));
+    } while (rc == DOLPHIN_AGAIN);
+    if (rc == 0 && last && client->cn->params->merge) {
+        int merged = dolphin_leave(client, dolphin_merge(client, dolphin_word_addr(place.child)));
+        rc = merged < 0 ? merged : rc;
+    }
+    return rc;
+}
