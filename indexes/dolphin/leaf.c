@@ -8,6 +8,10 @@
 
 enum { TAGGED_DATA = DM_LINE - 1 }; /* bytes of a long value in one line */
 
+/* An empty cell has the tag of a version that is half the tags away: neither this one nor, for a reader that still has
+ * the words of the leaf as it was before, the last one. */
+enum { FAR_SHORT = 128, FAR_LONG = 8 };
+
 static uint32_t line_up(uint32_t bytes) {
     return (bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
 }
@@ -64,10 +68,10 @@ void dolphin_leaf_init(const struct dolphin_layout *layout, void *leaf, uint64_t
         words[i] = dolphin_entry(0, DOLPHIN_FREE, 0, version);
         char *cell = (char *)leaf + dolphin_cell_offset(layout, i);
         for (uint32_t at = 0; at < layout->cell_bytes && layout->is_long; at += DM_LINE) {
-            cell[at] = (char)((version - 1) << 4);
+            cell[at] = (char)((version + FAR_LONG) << 4);
         }
         if (layout->is_tagged && !layout->is_long) {
-            cell[0] = (char)(version - 1);
+            cell[0] = (char)(version + FAR_SHORT);
         }
     }
 }

@@ -99,7 +99,7 @@ uint32_t dolphin_cell_offset(const struct dolphin_layout *layout, unsigned i);
 /* True if the head can be a leaf's at all. */
 bool dolphin_leaf_plausible(const struct dolphin_leaf_head *head);
 
-/* Starts an empty leaf for [min, max]: all words free, all cells older than the version. */
+/* Starts an empty leaf for [min, max]: all words free, all cells of no version near this one. */
 void dolphin_leaf_init(const struct dolphin_layout *layout, void *leaf, uint64_t min, uint64_t max, uint32_t version,
                        uint64_t parent);
 

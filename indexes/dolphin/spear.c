@@ -8,6 +8,7 @@
  * A writer adds 1. If it finds a negative word it takes the 1 back and comes again, else it has its share. Who wants
  * the whole lock subtracts 2^32. If it finds a negative word it adds that again and gives way. Else new writers give
  * way to it from now on, and it waits until the lower half, the writers, is 0.
+ * Who gave way only reads the word until it is not negative any more.
  *
  * Inner nodes have a word of the same kind; they have no shares. With locks on chip several leaves may share a word:
  * nobody ever waits for a leaf's lock while holding one, so nothing can wait in a circle. Leaf before inner node, lower
@@ -15,7 +16,8 @@
  */
 #include "dolphin.h"
 
-enum { SHARE = 1, LOWER_HALF = 0xffffffff };
+enum { SHARE = 1, JITTER_NS = 1000 };
+#define LOWER_HALF UINT64_C(0xffffffff)
 
 dm_addr dolphin_leaf_lock(const struct dolphin_cn *cn, dm_addr leaf) {
     return cn->locks ? ix_locks_word(cn->locks, leaf) : dm_addr_add(leaf, cn->layout.lock_offset);
@@ -55,18 +57,32 @@ int dolphin_leave(struct dolphin_client *client, int rc) {
     return rc < 0 || left >= 0 ? rc : left;
 }
 
-/* Counts a conflict and waits a little. Nothing is held. */
-static int conflict(struct dolphin_client *client, uint32_t *attempts) {
-    client->counts[DOLPHIN_LOCK_CONFLICT]++;
-    DM_TRY(dm_retry(client->ctx, DM_RETRY_LOCK, attempts));
-    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
-    int rc = ix_lock_back_off(client->ctx, *attempts);
-    dm_phase(client->ctx, before);
-    return rc;
-}
-
 static bool is_taken(uint64_t word) {
     return word >> 63;
+}
+
+/* Counts a conflict. */
+static int conflict(struct dolphin_client *client, uint32_t *attempts) {
+    client->counts[DOLPHIN_LOCK_CONFLICT]++;
+    return dm_retry(client->ctx, DM_RETRY_LOCK, attempts);
+}
+
+/* Waits, holding nothing of the word, until nobody has the whole lock. The word is only read: who knocks by adding and
+ * taking back disturbs the holder, who waits for the lower half to be 0, and others who knock. */
+static int word_wait(struct dolphin_client *client, dm_addr word, uint32_t *attempts) {
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
+    int rc = 0;
+    for (uint32_t tries = 1; rc == 0; tries++) {
+        rc = conflict(client, attempts);
+        rc = rc < 0 ? rc : ix_lock_back_off(client->ctx, tries);
+        rc = rc < 0 ? rc : dm_sleep(client->ctx, dm_prng_below(dm_random(client->ctx), JITTER_NS));
+        rc = rc < 0 ? rc : dm_read(client->ctx, word, &client->olds[0], sizeof(uint64_t));
+        if (rc == 0 && !is_taken(client->olds[0])) {
+            break;
+        }
+    }
+    dm_phase(client->ctx, before);
+    return rc;
 }
 
 int dolphin_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
@@ -80,7 +96,7 @@ int dolphin_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempt
             return 0;
         }
         DM_TRY(dolphin_leave(client, 0));
-        DM_TRY(conflict(client, attempts));
+        DM_TRY(word_wait(client, word, attempts));
     }
 }
 
@@ -104,7 +120,7 @@ int dolphin_upgrade(struct dolphin_client *client, dm_addr leaf, uint32_t *attem
     client->holds[0].undo = DOLPHIN_WHOLE_UNDO;
     if (is_taken(client->olds[0])) {
         DM_TRY(dolphin_leave(client, 0));
-        DM_TRY(conflict(client, attempts));
+        DM_TRY(word_wait(client, word, attempts));
         return DOLPHIN_AGAIN;
     }
     return (client->olds[0] & LOWER_HALF) == SHARE ? 0 : writers_wait(client, word, leaf, attempts);
@@ -152,6 +168,6 @@ int dolphin_node_lock(struct dolphin_client *client, uint64_t word, struct dolph
         if (is_gone) {
             return DOLPHIN_AGAIN;
         }
-        DM_TRY(conflict(client, attempts));
+        DM_TRY(word_wait(client, addr, attempts));
     }
 }
