@@ -479,6 +479,9 @@ int main(void) {
             continue;
         }
         for (const struct ix_ops *const *ops = ix_all(); *ops && pair_count < PAIRS_MAX; ops++) {
+            if (!((*ops)->caps & IX_CAP_INSERT)) { /* a measurement in the shape of an index */
+                continue;
+            }
             struct pair *pair = &pairs[pair_count++];
             *pair = (struct pair){*ops, *transport};
             for (size_t i = 0; i < DM_ARRAY_LEN(suite); i++, count++) {

@@ -92,6 +92,7 @@ static void a_resolved_configuration_survives_json(void **state) {
         struct dm_err err = {0};
         char hash[17], hash_again[17];
         must_set(config, "index", (*index)->name);
+        must_set(config, "workload", (*index)->caps & IX_CAP_INSERT ? "a" : "c");
         must_resolve(config);
         json_t *spec = hx_config_to_json(config);
         assert_int_equal(hx_config_apply_json(again, spec, "spec", &err), 0);
