@@ -17,8 +17,8 @@
  * The table has some places more than the node has clients. A key that finds its place in use by another key goes to
  * the index by itself: two keys never share anything. Inserts, deletes and scans always go by themselves.
  */
-#ifndef DM_INDEXES_SHARED_RDWC_H
-#define DM_INDEXES_SHARED_RDWC_H
+#ifndef DM_INDEXES_RDWC_H
+#define DM_INDEXES_RDWC_H
 
 #include "indexes/index.h"
 

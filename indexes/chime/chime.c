@@ -15,6 +15,7 @@ enum {
 static const char *const validations[] = {"siblings", "fences", "none", NULL};
 static const char *const vacancies[] = {"piggyback", "read", "none", NULL};
 static const char *const unlocks[] = {"behind", "before", NULL};
+static const char *const scans[] = {"segments", "leaves", NULL};
 static const char *const value_places[] = {"inline", "indirect", "unchecked", NULL};
 
 #define ROW(member, opt_type, ...)                                                                                     \
@@ -45,6 +46,8 @@ static const struct dm_opt params_table[] = {
         .help = "A leaf that deletes have emptied takes over its right neighbour."),
     ROW(local_locks, DM_OPT_BOOL, .initial = "on",
         .help = "Clients of a compute node queue locally before one of them tries a leaf's lock."),
+    ROW(scan, DM_OPT_ENUM, .initial = "segments", .choices = scans,
+        .help = "What scans read of a leaf: where few keys can matter their neighbourhoods, or always all of it."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = value_places,
         .help =
             "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not "

@@ -22,13 +22,14 @@
 enum { CHIME_VALIDATE_SIBLINGS, CHIME_VALIDATE_FENCES, CHIME_VALIDATE_NONE };
 enum { CHIME_VACANCY_PIGGYBACK, CHIME_VACANCY_READ, CHIME_VACANCY_NONE };
 enum { CHIME_UNLOCK_BEHIND, CHIME_UNLOCK_BEFORE };
+enum { CHIME_SCAN_SEGMENTS, CHIME_SCAN_LEAVES };
 enum { CHIME_VALUES_INLINE, CHIME_VALUES_INDIRECT, CHIME_VALUES_UNCHECKED };
 
 struct chime_params {
     uint64_t span, neighbourhood, hotspot_bytes;
     double hotspot_share, fill;
     bool speculative, replicate, bitmap_check, merge, local_locks;
-    unsigned validation, vacancy, unlock, values;
+    unsigned validation, vacancy, unlock, values, scan;
     uint64_t cache_levels;
 };
 
@@ -49,6 +50,7 @@ struct chime_params {
     X(HOTSPOT_WRONG, "hotspot_wrong", 0) /* it did not */                                                              \
     X(HOTSPOT_MISS, "hotspot_miss", 0)   /* nothing to speculate on */                                                 \
     X(BLOCK_GONE, "block_gone", 1)       /* a value's block had been used again before it was read */                  \
+    X(SCAN_PART, "scan_part", 1)         /* a scan read only parts of a leaf */                                        \
     X(SCAN_GAP, "scan_gap", 0)           /* a scan met a leaf that its parent did not know */
 enum chime_counter {
 #define X(name, text, rare) CHIME_##name,
@@ -111,6 +113,17 @@ int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr lea
 /* Reads one entry alone into client->leaf. [waits] */
 int chime_load_entry(struct chime_client *client, dm_addr leaf, unsigned i);
 
+/* Posts the read of entries first .. last, with the copy of the metadata that lies before them; and decodes them with
+ * the line in front, where that may be. */
+void chime_post_segment(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned first,
+                        unsigned last);
+void chime_decode_segment(const struct chime_client *client, const struct chime_copy *copy, unsigned first,
+                          unsigned last);
+
+/* True if these entries, and copy `group` of the metadata, are whole and of one whole write of the leaf. */
+bool chime_set_whole(struct chime_client *client, const struct chime_copy *copy, const struct chime_set *entries,
+                     unsigned group);
+
 /* True if one entry is whole; or everything that was loaded is, and of one whole write of the leaf. */
 bool chime_entry_whole(struct chime_client *client, const struct chime_copy *copy, unsigned i);
 bool chime_copy_whole(struct chime_client *client, const struct chime_copy *copy);
@@ -171,6 +184,26 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
 
 /* Lets the leaf that covers key take over its right neighbour, if that goes. 0 or a failure. [waits] */
 int chime_merge(struct chime_client *client, uint64_t key);
+
+/* ---- segments.c ------------------------------------------------------------------------------------------------- */
+
+/* What a scan wants of one leaf: the keys of [first, end), for which it reads all of it or some entries. */
+struct chime_part {
+    dm_addr leaf, next; /* the leaf, and the one behind it as the parent says */
+    uint64_t first, end;
+    bool whole;
+    struct chime_set entries; /* if not */
+};
+
+/* Decides what to read of a leaf that ends at `high`, from part->first on. A scan over dense keys wants none from
+ * `window` on. */
+void chime_part_plan(const struct chime_cn *cn, uint64_t high, uint64_t window, struct chime_part *part);
+
+/* Adds its read to the current batch. */
+void chime_part_post(struct chime_client *client, struct chime_copy *copy, const struct chime_part *part);
+
+/* Decodes entries that were read, and says whether they are all that the leaf has in [first, end). */
+bool chime_part_use(struct chime_client *client, struct chime_copy *copy, const struct chime_part *part);
 
 /* ---- scan.c, load.c, verify.c ----------------------------------------------------------------------------------- */
 

@@ -10,9 +10,8 @@
 
 enum { GAP_BYTES = 64 }; /* unchanged bytes between changed entries that are cheaper to send than another verb */
 
-/* Posts the read of entries first .. last, with the copy of the metadata that lies before them. */
-static void post_segment(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned first,
-                         unsigned last) {
+void chime_post_segment(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned first,
+                        unsigned last) {
     const struct chime_layout *layout = &client->cn->layout;
     bool meta = layout->replicate ? first % layout->hood == 0 : first == 0;
     uint32_t from = meta ? chime_meta_offset(layout, layout->replicate ? first / layout->hood : 0)
@@ -36,9 +35,8 @@ static int load_whole(struct chime_client *client, struct chime_copy *copy, dm_a
     return 0;
 }
 
-/* Decodes entries first .. last and the line in front, where their metadata may be. */
-static void decode_segment(const struct chime_client *client, const struct chime_copy *copy, unsigned first,
-                           unsigned last) {
+void chime_decode_segment(const struct chime_client *client, const struct chime_copy *copy, unsigned first,
+                          unsigned last) {
     const struct chime_layout *layout = &client->cn->layout;
     uint32_t end = chime_entry_offset(layout, last) + layout->entry_bytes;
     uint32_t from = chime_entry_offset(layout, first);
@@ -56,9 +54,9 @@ int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr lea
     }
     bool wraps = start + count > layout->span;
     unsigned last = wraps ? layout->span - 1 : start + count - 1;
-    post_segment(client, copy, leaf, start, last);
+    chime_post_segment(client, copy, leaf, start, last);
     if (wraps) {
-        post_segment(client, copy, leaf, 0, start + count - 1 - layout->span);
+        chime_post_segment(client, copy, leaf, 0, start + count - 1 - layout->span);
     }
     bool apart = !layout->replicate && !wraps && start > 0;
     if (apart) {
@@ -66,9 +64,9 @@ int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr lea
         dm_post_read(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
     }
     DM_TRY(dm_commit(client->ctx));
-    decode_segment(client, copy, start, last);
+    chime_decode_segment(client, copy, start, last);
     if (wraps) {
-        decode_segment(client, copy, 0, start + count - 1 - layout->span);
+        chime_decode_segment(client, copy, 0, start + count - 1 - layout->span);
     }
     if (apart) {
         decode(copy, 0, layout->meta_bytes);
@@ -102,6 +100,20 @@ static bool object_fits(const char *wire, uint32_t offset, uint32_t bytes, uint8
 
 static bool has_entry(const struct chime_layout *layout, const struct chime_copy *copy, unsigned i) {
     return chime_distance(layout, copy->start, i) < copy->count;
+}
+
+bool chime_set_whole(struct chime_client *client, const struct chime_copy *copy, const struct chime_set *entries,
+                     unsigned group) {
+    const struct chime_layout *layout = &client->cn->layout;
+    uint32_t meta = chime_meta_offset(layout, group);
+    uint8_t version = node_version(copy->wire, meta);
+    bool whole = ix_lines_object_whole(copy->wire, meta, layout->meta_bytes, IX_VERSIONS_LINES);
+    for (unsigned i = 0; whole && i < layout->span; i++) {
+        whole = !chime_set_has(entries, i) ||
+                object_fits(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version);
+    }
+    client->counts[CHIME_TORN_NODE] += !whole;
+    return whole;
 }
 
 bool chime_copy_whole(struct chime_client *client, const struct chime_copy *copy) {

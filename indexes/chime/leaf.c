@@ -201,6 +201,19 @@ unsigned chime_sort(const struct chime_layout *layout, const void *image, uint64
     return count;
 }
 
+unsigned chime_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
+                         uint64_t first, uint64_t end, uint16_t *order) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < layout->span; i++) {
+        uint64_t key = chime_set_has(some, i) ? chime_key(layout, image, i) : CHIME_NO_KEY;
+        if (key != CHIME_NO_KEY && key >= first && key < end) {
+            order[count++] = (uint16_t)i;
+        }
+    }
+    positions_sort(layout, image, order, count);
+    return count;
+}
+
 uint64_t chime_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
                          uint16_t *order) {
     /* The keys that should have hopped: those before the empty entry; without one, the neighbourhood. */

@@ -135,6 +135,9 @@ void chime_put_value(const struct chime_layout *layout, void *image, unsigned i,
 
 /* Positions of the keys from `first` on, ascending by key; returns how many. `order` has room for the span. */
 unsigned chime_sort(const struct chime_layout *layout, const void *image, uint64_t first, uint16_t *order);
+/* The same for entries in `some` alone, with keys in [first, end). */
+unsigned chime_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
+                         uint64_t first, uint64_t end, uint16_t *order);
 
 /* Where to split for a key that chime_place refused with this *filled: the first key of the right half. Both halves get
  * a key. `order` as for sort. */

@@ -21,6 +21,7 @@ struct scan {
     char *values;
     dm_addr next; /* the leaf behind the last one taken, or the first; null: ask the parents */
     bool end;     /* no leaf follows: the index ends there */
+    bool sparse;  /* a window of numbers had fewer keys than were wanted */
     /* The leaf behind those that the parent named, and where it begins; null if there is none. */
     dm_addr bound;
     uint64_t bound_key;
@@ -119,9 +120,15 @@ static unsigned leaves_wanted(const struct scan *scan) {
     return leaves < cn->scan_batch ? (unsigned)leaves : cn->scan_batch;
 }
 
-/* Copies from the parent in `image` the addresses of up to n leaves from the cursor's on, and sets the bound; returns
- * how many. */
-static unsigned leaves_of(struct scan *scan, const void *image, dm_addr *leaves, unsigned n) {
+/* Where keys are dense, all that are wanted lie below this number. */
+static uint64_t window_of(const struct scan *scan) {
+    uint64_t left = scan->wanted - scan->found;
+    return scan->sparse || scan->cursor > UINT64_MAX - left ? UINT64_MAX : scan->cursor + left;
+}
+
+/* Takes from the parent in `image` what to read of up to n leaves from the cursor's on, and sets the bound; returns how
+ * many. */
+static unsigned leaves_of(struct scan *scan, const void *image, struct chime_part *leaves, unsigned n) {
     const struct ix_inner_layout *inner = &scan->client->tree.cn->inner;
     const struct ix_node_head *head = ix_node_head_in(image);
     if (scan->cursor < head->low || scan->cursor >= head->high) {
@@ -129,18 +136,25 @@ static unsigned leaves_of(struct scan *scan, const void *image, dm_addr *leaves,
     }
     unsigned first = ix_inner_find(image, scan->cursor);
     n = n < head->count - first ? n : head->count - first;
-    memcpy(leaves, ix_inner_children_in(inner, image) + first, n * sizeof(*leaves));
-    scan->bound = ix_inner_next(inner, image, first + n - 1);
-    scan->bound_key = first + n < head->count ? ix_inner_keys_in(image)[first + n] : head->high;
-    return n;
+    const uint64_t *keys = ix_inner_keys_in(image);
+    unsigned i = 0;
+    do {
+        struct chime_part *leaf = &leaves[i];
+        leaf->leaf = ix_inner_children_in(inner, image)[first + i];
+        leaf->next = scan->bound = ix_inner_next(inner, image, first + i);
+        leaf->first = i == 0 || keys[first + i] < scan->cursor ? scan->cursor : keys[first + i];
+        scan->bound_key = first + i + 1 < head->count ? keys[first + i + 1] : head->high;
+        chime_part_plan(scan->client->cn, scan->bound_key, window_of(scan), leaf);
+        i++;
+    } while (i < n && leaves[i - 1].end == scan->bound_key);
+    return i;
 }
 
 /* Finds out where the next leaves are: from the parent that the way down to the cursor passes. [waits] */
-static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
+static int leaves_find(struct scan *scan, struct chime_part *leaves, unsigned *count) {
     struct ix_tree *tree = &scan->client->tree;
     unsigned n = leaves_wanted(scan);
     DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
-    leaves[0] = tree->child.addr;
     *count = 0;
     if (tree->top >= 1 && tree->path[1].stamp == 0) {
         /* The parent was the last node read. */
@@ -156,6 +170,8 @@ static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
         *count = 1;
         scan->bound = tree->child.next;
         scan->bound_key = tree->child.high;
+        leaves[0] = (struct chime_part){.leaf = tree->child.addr, .next = scan->bound, .first = scan->cursor};
+        chime_part_plan(scan->client->cn, scan->bound_key, window_of(scan), &leaves[0]);
     }
     return 0;
 }
@@ -206,14 +222,41 @@ static int chain_follow(struct scan *scan, dm_addr leaf, bool *there) {
     return 0;
 }
 
+/* Takes what was read of leaf i of the batch. 1: read it again, all of it; 0 otherwise. */
+static int part_use(struct scan *scan, const struct chime_part *part, unsigned i) {
+    struct chime_client *client = scan->client;
+    const struct chime_layout *layout = &client->cn->layout;
+    memcpy(client->leaf.wire, client->batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
+    /* A leaf behind one that was read again whole may begin below the cursor by now. */
+    if (scan->cursor > part->first || !chime_part_use(client, &client->leaf, part)) {
+        return 1;
+    }
+    client->counts[CHIME_SCAN_PART]++;
+    dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
+    unsigned n = chime_sort_some(layout, client->leaf.image, &part->entries, part->first, part->end, client->order);
+    bool is_last = part->end < scan->bound_key && dm_addr_equal(part->next, scan->bound);
+    unsigned taken = 0;
+    for (; taken < n && scan->found < scan->wanted; taken++) {
+        pair_take(scan, &client->leaf, client->order[taken]);
+        scan->cursor = chime_key(layout, client->leaf.image, client->order[taken]) + 1;
+    }
+    scan->next = taken < n || is_last ? DM_NULL : part->next;
+    if (taken == n) {
+        scan->cursor = part->end;
+        scan->sparse |= is_last;
+        scan->end = !is_last && dm_addr_is_null(part->next);
+    }
+    return 0;
+}
+
 /* With validation=none, the known-wrong way: what the parent names is taken, whatever the chain says. */
-static int leaves_believe(struct scan *scan, const dm_addr *leaves, unsigned count) {
+static int leaves_believe(struct scan *scan, const struct chime_part *leaves, unsigned count) {
     for (unsigned i = 0; i < count && !scan_rests(scan); i++) {
         batch_take(scan->client, i);
         int rc = leaf_use(scan, &scan->client->leaf);
         DM_TRY(rc);
         if (rc == 1) {
-            scan->next = leaves[i];
+            scan->next = leaves[i].leaf;
             DM_TRY(leaf_step(scan));
         }
     }
@@ -224,15 +267,16 @@ static int leaves_believe(struct scan *scan, const dm_addr *leaves, unsigned cou
 }
 
 /* Reads leaves with one doorbell and takes them in order, with single reads where the chain has others. [waits] */
-static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count) {
+static int leaves_take(struct scan *scan, const struct chime_part *leaves, unsigned count) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
     for (unsigned i = 0; i < count; i++) {
-        if (!dm_addr_valid(client->ctx, leaves[i], layout->alloc_bytes)) {
+        if (!dm_addr_valid(client->ctx, leaves[i].leaf, layout->alloc_bytes)) {
             count = i;
             break;
         }
-        dm_post_read(client->ctx, leaves[i], client->batch + (size_t)i * layout->wire_bytes, layout->used_bytes);
+        struct chime_copy slot = {.wire = client->batch + (size_t)i * layout->wire_bytes};
+        chime_part_post(client, &slot, &leaves[i]);
     }
     if (count == 0) {
         int rc = ix_tree_misled(&client->tree, 0, false, &scan->attempts);
@@ -242,15 +286,18 @@ static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count)
     if (client->cn->params->validation == CHIME_VALIDATE_NONE) {
         return leaves_believe(scan, leaves, count);
     }
-    scan->next = leaves[0];
+    scan->next = leaves[0].leaf;
     bool there;
     for (unsigned i = 0; i < count; i++) {
-        DM_TRY(chain_follow(scan, leaves[i], &there));
+        DM_TRY(chain_follow(scan, leaves[i].leaf, &there));
         if (!there) {
             return 0;
         }
-        batch_take(client, i);
-        int rc = leaf_use(scan, &client->leaf);
+        int rc = leaves[i].whole ? 0 : part_use(scan, &leaves[i], i);
+        if (leaves[i].whole) {
+            batch_take(client, i);
+            rc = leaf_use(scan, &client->leaf);
+        }
         DM_TRY(rc);
         if (rc == 1) {
             DM_TRY(leaf_step(scan));
@@ -288,7 +335,7 @@ int chime_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, voi
     struct scan scan = {.client = handle, .cursor = first, .wanted = count, .keys = keys, .values = values};
     *found = 0;
     while (!scan_done(&scan)) {
-        dm_addr leaves[CHIME_SCAN_BATCH_MAX];
+        struct chime_part leaves[CHIME_SCAN_BATCH_MAX];
         unsigned n;
         DM_TRY(leaves_find(&scan, leaves, &n));
         DM_TRY(leaves_take(&scan, leaves, n));

@@ -146,7 +146,30 @@ static int get(void *handle, uint64_t key, void *value) {
     (void)handle;
     (void)key;
     (void)value;
-    return DM_NOT_FOUND;
+    return 0;
+}
+
+static int put(void *handle, uint64_t key, const void *value) {
+    (void)handle;
+    (void)key;
+    (void)value;
+    return 0;
+}
+
+static int remove_key(void *handle, uint64_t key) {
+    (void)handle;
+    (void)key;
+    return 0;
+}
+
+static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
+    (void)handle;
+    (void)first;
+    (void)count;
+    (void)keys;
+    (void)values;
+    *found = 0;
+    return 0;
 }
 
 static uint64_t cache_bytes(const void *cn) {
@@ -173,7 +196,7 @@ const struct ix_ops ix_ops_hash_tables = {
     .name = "hash_tables",
     .summary = "no index: fills hash tables of one scheme until a key finds no place; --verify tells how full they get",
     .paper = "the hash schemes of figure 3d of the CHIME paper (SOSP 2024): hopscotch, associative, RACE, FaRM",
-    .caps = IX_CAP_NO_DATA,
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_NO_DATA,
     .params = params_table,
     .params_bytes = sizeof(struct params),
     .check = check,
@@ -185,6 +208,10 @@ const struct ix_ops ix_ops_hash_tables = {
     .attach = attach,
     .detach = detach,
     .get = get,
+    .insert = put,
+    .update = put,
+    .remove = remove_key,
+    .scan = scan,
     .cache_bytes = cache_bytes,
     .verify = verify,
 };
