@@ -263,6 +263,75 @@ static int emptying_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
+/* ---- segments -------------------------------------------------------------------------------------------------------
+ */
+
+enum { DENSE_KEYS = 400, DENSE_FIRST = 1000, DENSE_SCAN = 3 };
+
+struct dense {
+    struct world *world;
+    struct dm_account account;
+    uint64_t parts, gap; /* scans that read parts; a key that is missing among the dense ones, 0: none */
+};
+
+static int dense_entry(struct dm_ctx *ctx, void *arg) {
+    struct dense *dense = arg;
+    struct ix_client client = world_attach(dense->world, 0, ctx, NULL);
+    for (uint64_t key = DENSE_FIRST; key < DENSE_FIRST + DENSE_KEYS; key++) {
+        if (key != dense->gap) {
+            WORLD_CHECK_EQ(ix_insert(&client, key, &key), 0);
+        }
+    }
+    uint64_t keys[DENSE_SCAN];
+    uint64_t values[DENSE_SCAN];
+    uint32_t found;
+    dm_account_use(ctx, &dense->account);
+    for (uint64_t first = DENSE_FIRST - 1; first < DENSE_FIRST + DENSE_KEYS; first++) {
+        WORLD_CHECK_EQ(ix_scan(&client, first, DENSE_SCAN, keys, values, &found), 0);
+        uint64_t key = first < DENSE_FIRST ? DENSE_FIRST : first;
+        uint32_t at = 0;
+        for (; key < DENSE_FIRST + DENSE_KEYS && at < DENSE_SCAN; key++) {
+            if (key != dense->gap) {
+                WORLD_CHECK(at < found && keys[at] == key && values[at] == key);
+                at++;
+            }
+        }
+        WORLD_CHECK_EQ(found, at);
+    }
+    dm_account_use(ctx, NULL);
+    dense->parts = client.ops->count(client.handle)[CHIME_SCAN_PART];
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static struct dense dense_run(const char *scan, uint64_t gap) {
+    struct world_config config = sim_config();
+    struct world world;
+    struct dense dense = {.world = &world, .gap = gap};
+    config.params[0] = (struct dm_setting){"scan", scan};
+    world_open(&world, &config);
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, dense_entry, &dense);
+    world_verify(&world);
+    world_close(&world);
+    return dense;
+}
+
+static void a_short_scan_over_dense_keys_reads_neighbourhoods_not_leaves(void **state) {
+    (void)state;
+    struct dense parts = dense_run("segments", 0);
+    struct dense leaves = dense_run("leaves", 0);
+    assert_true(parts.parts > DENSE_KEYS / 2);
+    assert_int_equal(leaves.parts, 0);
+    assert_true(parts.account.bytes_read * 3 < leaves.account.bytes_read * 2);
+}
+
+static void a_scan_over_keys_that_are_not_quite_dense_is_right(void **state) {
+    (void)state;
+    struct dense parts = dense_run("segments", DENSE_FIRST + 57);
+    assert_true(parts.parts > DENSE_KEYS / 2);
+}
+
 static void leaves_that_deletes_empty_are_merged_away(void **state) {
     (void)state;
     struct world_config config = sim_config();
@@ -297,7 +366,7 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
         {"local_locks", "off"},   {"speculative", "off"}, {"vacancy", "read"},    {"vacancy", "none"},
         {"replicate", "off"},     {"merge", "off"},       {"cache_levels", "0"},  {"cache_levels", "1"},
         {"validation", "fences"}, {"fill", "1"},          {"hotspot_share", "1"}, {"hotspot_bytes", "300"},
-        {"span", "13"},           {"values", "indirect"},
+        {"span", "13"},           {"values", "indirect"}, {"scan", "leaves"},
     };
     for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
         struct world_config config = steady_config(i);
@@ -395,6 +464,8 @@ int main(void) {
         cmocka_unit_test(metadata_without_copies_costs_a_read),
         cmocka_unit_test(without_a_cache_every_inner_level_costs_a_read),
         cmocka_unit_test(a_quiet_scan_within_one_parent_is_one_round_trip),
+        cmocka_unit_test(a_short_scan_over_dense_keys_reads_neighbourhoods_not_leaves),
+        cmocka_unit_test(a_scan_over_keys_that_are_not_quite_dense_is_right),
         cmocka_unit_test(leaves_that_deletes_empty_are_merged_away),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
