@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What ROLEX alone promises: its message sequences in the quiet case, the numbers of models and table entries of its
+ * paper's table 1, that as many inserts as there are keys never fail wherever they go, with retraining and without, and
+ * that leaves which deletes have emptied are used again.
+ */
+#include <math.h>
+
+#include "common/compiler.h"
+#include "conformance/index_steady.h"
+#include "indexes/rolex/rolex.h"
+
+extern const struct ix_ops ix_ops_rolex;
+
+static struct world_config sim_config(void) {
+    return (struct world_config){
+        .ops = &ix_ops_rolex,
+        .transport = "sim",
+        .mns = 1,
+        .cns = 1,
+        .clients = 1,
+        .clients_per_thread = 1,
+        .value_bytes = 8,
+        .cache_bytes = 16 << 20,
+        .seed = 5,
+        .expected_keys = 100000,
+    };
+}
+
+/* ---- keys in any place ----------------------------------------------------------------------------------------------
+ */
+
+struct key_pairs {
+    struct ix_pairs pairs;
+    const uint64_t *keys;
+};
+
+static uint64_t key_pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    const struct key_pairs *own = pairs->arg;
+    memcpy(keys, own->keys + first, n * sizeof(*keys));
+    return n;
+}
+
+static void key_pairs_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
+    (void)pairs;
+    memcpy(value, &key, sizeof(key));
+}
+
+static const struct ix_pairs *key_pairs(struct key_pairs *own, const uint64_t *keys, uint64_t count) {
+    own->keys = keys;
+    own->pairs = (struct ix_pairs){.count = count, .keys = key_pairs_keys, .value = key_pairs_value, .arg = own};
+    return &own->pairs;
+}
+
+static int ascending(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Even, sorted, distinct. */
+static uint64_t *uniform_keys(uint64_t *count, uint64_t seed) {
+    struct dm_prng prng = dm_prng_stream(seed, "rolex keys", 0);
+    uint64_t *keys = malloc(*count * sizeof(*keys));
+    for (uint64_t i = 0; i < *count; i++) {
+        keys[i] = dm_prng_u64(&prng) & ~UINT64_C(1);
+    }
+    qsort(keys, *count, sizeof(*keys), ascending);
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < *count; i++) {
+        if (kept == 0 || keys[i] != keys[kept - 1]) {
+            keys[kept++] = keys[i];
+        }
+    }
+    *count = kept;
+    return keys;
+}
+
+/* ---- round trips in the quiet case ----------------------------------------------------------------------------------
+ */
+
+enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200, TRIPS = 12 };
+
+enum operation { GET, UPDATE, INSERT, REMOVE, KINDS };
+
+struct kind {
+    struct dm_account account;
+    unsigned trips[TRIPS];
+};
+
+struct quiet {
+    struct world *world;
+    const uint64_t *keys;
+    uint64_t count;
+    struct kind kinds[KINDS], absent, synonym, scan;
+};
+
+static int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, enum operation operation,
+                    uint64_t key, uint64_t *value) {
+    struct dm_account account = {0};
+    dm_account_use(ctx, &account);
+    int rc = operation == GET      ? ix_get(client, key, value)
+             : operation == UPDATE ? ix_update(client, key, value)
+             : operation == INSERT ? ix_insert(client, key, value)
+                                   : ix_remove(client, key);
+    dm_account_use(ctx, NULL);
+    kind->trips[account.round_trips < TRIPS - 1 ? account.round_trips : TRIPS - 1]++;
+    dm_account_add(&kind->account, &account);
+    return rc;
+}
+
+static int quiet_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    uint64_t value = 1;
+    uint64_t keys[100];
+    uint64_t values[100];
+    uint32_t found;
+    for (uint64_t i = 0; i < quiet->count; i += 8) {
+        WORLD_CHECK_EQ(ix_get(&client, quiet->keys[i], &value), 0);
+    }
+    for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
+        uint64_t present = quiet->keys[n * 97 % quiet->count];
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[GET], &client, GET, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, present + 1, &value), DM_NOT_FOUND);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[UPDATE], &client, UPDATE, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[INSERT], &client, INSERT, present + 1, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[REMOVE], &client, REMOVE, present + 1, &value), 0);
+    }
+    for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
+        dm_account_use(ctx, &quiet->scan.account);
+        WORLD_CHECK_EQ(ix_scan(&client, quiet->keys[n * 89 % (quiet->count - 200)], 50, keys, values, &found), 0);
+        dm_account_use(ctx, NULL);
+        WORLD_CHECK_EQ(found, 50);
+    }
+    /* One place fills up until leaves divide. */
+    uint64_t base = quiet->keys[100];
+    for (uint64_t n = 0; n < 64 && quiet->keys[101] - base > 64; n++) {
+        uint64_t before = client.ops->count(client.handle)[ROLEX_SYNONYM];
+        struct kind insert = {0};
+        WORLD_CHECK_EQ(kind_run(ctx, &insert, &client, INSERT, base + 1 + n, &value), 0);
+        if (client.ops->count(client.handle)[ROLEX_SYNONYM] > before) {
+            for (unsigned t = 0; t < TRIPS; t++) {
+                quiet->synonym.trips[t] += insert.trips[t];
+            }
+        }
+    }
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void quiet_run(const struct world_config *config, struct quiet *quiet) {
+    struct world world;
+    struct key_pairs pairs;
+    uint64_t count = QUIET_KEYS;
+    uint64_t *keys = uniform_keys(&count, 11);
+    world_open(&world, config);
+    world_load(&world, key_pairs(&pairs, keys, count));
+    dm_fabric_measure(world.fabric);
+    *quiet = (struct quiet){.world = &world, .keys = keys, .count = count};
+    world_do(&world, 0, quiet_entry, quiet);
+    assert_true(ix_ops_rolex.cache_bytes(world.cns[0]) <= config->cache_bytes);
+    world_verify(&world);
+    world_close(&world);
+    free(keys);
+}
+
+static void a_quiet_get_or_scan_is_one_round_trip_with_one_doorbell(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.kinds[GET].trips[1], QUIET_SAMPLES);
+    assert_int_equal(quiet.kinds[GET].account.doorbells, QUIET_SAMPLES);
+    assert_int_equal(quiet.absent.trips[1], QUIET_SAMPLES);
+    assert_true(quiet.scan.account.round_trips <= QUIET_SAMPLES * 11 / 10); /* a few go over the end of a model */
+    /* 2 epsilon + 2 labels of 8 a leaf: at most 6 leaves, and the used-slot counter. */
+    assert_true(quiet.kinds[GET].account.verbs[DM_VERB_READ] <= 7 * QUIET_SAMPLES);
+}
+
+static void a_quiet_write_is_three_round_trips_and_four_with_a_new_synonym(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    for (unsigned kind = UPDATE; kind < KINDS; kind++) {
+        assert_int_equal(quiet.kinds[kind].trips[3], QUIET_SAMPLES);
+        assert_int_equal(quiet.kinds[kind].account.verbs[DM_VERB_CAS], 2 * QUIET_SAMPLES);
+        assert_int_equal(quiet.kinds[kind].account.cas_failures, 0);
+    }
+    unsigned all = 0;
+    for (unsigned t = 0; t < TRIPS; t++) {
+        all += quiet.synonym.trips[t];
+    }
+    assert_true(all >= 3);
+    assert_int_equal(quiet.synonym.trips[4], all);
+}
+
+static void tables_that_are_not_cached_cost_a_round_trip(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    config.cache_bytes = 3000; /* the models and no table */
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.kinds[GET].trips[2], QUIET_SAMPLES);
+}
+
+/* ---- table 1 --------------------------------------------------------------------------------------------------------
+ */
+
+static void models_and_leaf_tables_are_those_of_table_1(void **state) {
+    (void)state;
+    uint64_t count = 2000000;
+    uint64_t *keys = uniform_keys(&count, 42);
+    struct world_config config = sim_config();
+    config.mn_bytes = 1u << 30;
+    config.expected_keys = count;
+    struct world world;
+    struct key_pairs pairs;
+    world_open(&world, &config);
+    world_load(&world, key_pairs(&pairs, keys, count));
+    struct ix_report report = world_verify(&world);
+    double models = (double)report.inner_nodes / (double)count;
+    double entries = (double)report.leaves / (double)count;
+    print_message("keys a model %.1f (paper 970.3), table bytes a key %.4f (paper 1.0000)\n", 1 / models, 8 * entries);
+    assert_int_equal(report.keys, count);
+    assert_true(fabs(models / (5153.0 / 5e6) - 1) < 0.03);
+    assert_true(fabs(8 * entries / (4.768 * 1048576 / 5e6) - 1) < 0.05);
+    world_close(&world);
+    free(keys);
+}
+
+/* ---- as many inserts as keys ----------------------------------------------------------------------------------------
+ */
+
+enum { GROWN_KEYS = 24000, GROWN_CLIENTS = 8 };
+
+struct grower {
+    struct world *world;
+    unsigned number;
+    const uint64_t *loaded, *others;
+    uint64_t count;
+    bool narrow, reading;
+    uint64_t counts[ROLEX_COUNTER_COUNT];
+};
+
+/* The i-th key to be inserted: odd, anywhere, or all of them between two that are loaded. */
+static uint64_t grown_key(const struct grower *own, uint64_t i) {
+    return own->narrow ? own->loaded[own->count / 2] + 1 + 2 * i : own->others[i] | 1;
+}
+
+static void grower_entry(struct dm_ctx *ctx, void *arg) {
+    struct grower *own = arg;
+    struct ix_client client = world_attach(own->world, own->number % own->world->config.cns, ctx, NULL);
+    for (uint64_t i = own->number; i < own->count; i += GROWN_CLIENTS) {
+        uint64_t at = i * 7919 % own->count; /* in no order */
+        uint64_t key = grown_key(own, at);
+        uint64_t value = key;
+        if (own->reading) {
+            WORLD_CHECK_EQ(ix_get(&client, own->loaded[at], &value), 0);
+            WORLD_CHECK_EQ(value, own->loaded[at]);
+            WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+            WORLD_CHECK_EQ(value, key);
+        } else {
+            WORLD_CHECK_EQ(ix_insert(&client, key, &value), 0);
+        }
+    }
+    memcpy(own->counts, client.ops->count(client.handle), sizeof(own->counts));
+    client.ops->detach(client.handle);
+}
+
+static void growers_run(struct world *world, struct grower *growers, bool reading, uint64_t *counts) {
+    for (unsigned i = 0; i < GROWN_CLIENTS; i++) {
+        growers[i].reading = reading;
+        unsigned node = dm_first_cn(&world->topology) + i % world->config.cns;
+        unsigned thread = i / world->config.cns % dm_thread_count(world->fabric, node);
+        assert_int_equal(dm_spawn(world->fabric, node, thread, grower_entry, &growers[i]), 0);
+    }
+    world_run(world);
+    for (unsigned i = 0; i < GROWN_CLIENTS; i++) {
+        for (unsigned c = 0; c < ROLEX_COUNTER_COUNT; c++) {
+            counts[c] += growers[i].counts[c];
+        }
+    }
+}
+
+static void grow(struct world_config config, bool narrow, uint64_t counts[ROLEX_COUNTER_COUNT]) {
+    struct world world;
+    struct key_pairs pairs;
+    struct grower growers[GROWN_CLIENTS];
+    uint64_t count = GROWN_KEYS;
+    uint64_t *keys = uniform_keys(&count, 3);
+    uint64_t *others = uniform_keys(&count, 4);
+    uint64_t gap = count / 2;
+    assert_true(keys[gap + 1] - keys[gap] > 2 * count + 2);
+    config.clients = GROWN_CLIENTS;
+    config.clients_per_thread = 2;
+    config.mn_bytes = 256u << 20;
+    world_open(&world, &config);
+    world_load(&world, key_pairs(&pairs, keys, count));
+    dm_fabric_measure(world.fabric);
+    memset(counts, 0, ROLEX_COUNTER_COUNT * sizeof(*counts));
+    for (unsigned i = 0; i < GROWN_CLIENTS; i++) {
+        growers[i] = (struct grower){
+            .world = &world, .number = i, .loaded = keys, .others = others, .count = count, .narrow = narrow};
+    }
+    growers_run(&world, growers, false, counts);
+    struct ix_report report = world_verify(&world);
+    assert_int_equal(report.keys, 2 * count);
+    growers_run(&world, growers, true, counts);
+    print_message("%s %s, retrain %s: %u synonyms, %u models seen retrained, %u replaced by clients\n",
+                  config.transport, narrow ? "narrow" : "uniform", config.params[0].value,
+                  (unsigned)counts[ROLEX_SYNONYM], (unsigned)counts[ROLEX_RETRAINED],
+                  (unsigned)counts[ROLEX_MODEL_SPLIT]);
+    world_close(&world);
+    free(others);
+    free(keys);
+}
+
+static void as_many_inserts_as_keys_never_fail_wherever_they_go(void **state) {
+    (void)state;
+    static const char *const transports[] = {"sim", "local"};
+    for (unsigned i = 0; i < 8; i++) {
+        struct world_config config = sim_config();
+        uint64_t counts[ROLEX_COUNTER_COUNT];
+        bool narrow = i & 1;
+        config.transport = transports[i / 4];
+        config.mns = 1 + i % 3;
+        config.cns = 2;
+        config.params[0] = (struct dm_setting){"retrain", i & 2 ? "off" : "on"};
+        grow(config, narrow, counts);
+        if (narrow) {
+            assert_true(counts[ROLEX_SYNONYM] > GROWN_KEYS / 16);
+            assert_true(i & 2 ? counts[ROLEX_MODEL_SPLIT] > 4 : counts[ROLEX_MODEL_SEEN] > 0);
+        }
+    }
+}
+
+/* ---- emptied leaves -------------------------------------------------------------------------------------------------
+ */
+
+static int emptying_entry(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    for (unsigned round = 0; round < 12; round++) {
+        uint64_t base = (uint64_t)round << 40;
+        uint64_t value = round;
+        for (uint64_t i = 1; i <= 100; i++) {
+            WORLD_CHECK_EQ(ix_insert(&client, base + i, &value), 0);
+        }
+        for (uint64_t i = 1; i <= 100; i++) {
+            WORLD_CHECK_EQ(ix_remove(&client, base + i), 0);
+            WORLD_CHECK_EQ(ix_get(&client, base + i, &value), DM_NOT_FOUND);
+        }
+    }
+    const uint64_t *counts = client.ops->count(client.handle);
+    WORLD_CHECK(counts[ROLEX_UNLINKED] > 50);
+    WORLD_CHECK(counts[ROLEX_REUSED] * 10 > counts[ROLEX_UNLINKED] * 8);
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void leaves_that_deletes_empty_are_used_again(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    world_open(&world, &config);
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, emptying_entry, &world);
+    assert_int_equal(world_verify(&world).keys, 0);
+    world_close(&world);
+}
+
+/* ---- parameters -----------------------------------------------------------------------------------------------------
+ */
+
+static void every_parameter_can_be_changed_and_the_index_stays_right(void **state) {
+    (void)state;
+    static const struct dm_setting changed[] = {
+        {"epsilon", "1"},   {"epsilon", "64"}, {"delta", "2"},         {"delta", "64"},
+        {"fill", "1"},      {"fill", "0.1"},   {"synonyms", "2"},      {"model_leaves", "2"},
+        {"retrain", "off"}, {"reuse", "off"},  {"region_bytes", "64"},
+    };
+    for (unsigned i = 0; i < DM_ARRAY_LEN(changed); i++) {
+        struct world_config config = sim_config();
+        config.tiny = true;
+        config.cns = 2;
+        config.mns = 1 + i % 3;
+        config.cache_bytes = i % 4 == 0 ? 2500 : 1 << 20;
+        config.seed = i;
+        config.params[0] = changed[i];
+        assert_int_equal(steady_run(config, 300).violations, 0);
+    }
+}
+
+static int check_of(uint32_t value_bytes, const char *name, const char *value, struct dm_err *err) {
+    struct rolex_params params;
+    struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1, .mn_cores = 1};
+    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = &topology};
+    dm_opt_defaults(ix_ops_rolex.params, &params);
+    *err = (struct dm_err){0};
+    int rc = name ? dm_opt_set(ix_ops_rolex.params, &params, name, value, err) : 0;
+    return rc < 0 ? rc : ix_ops_rolex.check(&params, &shape, err);
+}
+
+static void settings_that_cannot_work_are_refused(void **state) {
+    (void)state;
+    struct dm_err err;
+    assert_int_equal(check_of(8, NULL, NULL, &err), 0);
+    assert_int_equal(check_of(8, "epsilon", "4096", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "epsilon"));
+    assert_int_equal(check_of(8, "epsilon", "0", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(8, "delta", "1", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(1024, "delta", "1024", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "delta"));
+    assert_int_equal(check_of(8, "synonyms", "256", &err), DM_ERR_INVALID);
+    assert_int_equal(check_of(2000, NULL, NULL, &err), DM_ERR_INVALID);
+}
+
+static void keys_out_of_order_are_refused_by_load(void **state) {
+    (void)state;
+    static const uint64_t keys[] = {5, 9, 9, 12};
+    struct world_config config = sim_config();
+    struct world world;
+    struct key_pairs pairs;
+    world_open(&world, &config);
+    struct world_step step = {.world = &world, .pairs = key_pairs(&pairs, keys, 4)};
+    int rc = 0;
+    struct dm_err err;
+    WORLD_MUST(dm_fabric_do(world.fabric, dm_first_cn(&world.topology), world_load_entry, &step, &rc, &err), &err);
+    assert_int_equal(rc, DM_ERR_INVALID);
+    world_close(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_quiet_get_or_scan_is_one_round_trip_with_one_doorbell),
+        cmocka_unit_test(a_quiet_write_is_three_round_trips_and_four_with_a_new_synonym),
+        cmocka_unit_test(tables_that_are_not_cached_cost_a_round_trip),
+        cmocka_unit_test(models_and_leaf_tables_are_those_of_table_1),
+        cmocka_unit_test(as_many_inserts_as_keys_never_fail_wherever_they_go),
+        cmocka_unit_test(leaves_that_deletes_empty_are_used_again),
+        cmocka_unit_test(every_parameter_can_be_changed_and_the_index_stays_right),
+        cmocka_unit_test(settings_that_cannot_work_are_refused),
+        cmocka_unit_test(keys_out_of_order_are_refused_by_load),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
