@@ -42,6 +42,23 @@ static void fabric_fault_draw(struct ck_world *world, size_t steps_each, struct 
     }
 }
 
+/* One server, or several within a short time, so that a server may fail while it recovers from another. */
+static void server_faults_draw(struct ck_world *world, size_t steps_each) {
+    static const uint64_t away_ns[] = {2000, 20000, 100000, 400000}, apart_ns[] = {0, 2000, 20000, 200000};
+    enum { STEP_NS = 8000 };
+    struct dm_prng prng = dm_prng_stream(world->seed, "check server faults", 0);
+    unsigned count = chance(&prng, 50) ? (unsigned)(1 + dm_prng_below(&prng, 3)) : 0;
+    uint64_t at_ns = 1 + dm_prng_below(&prng, STEP_NS * (steps_each + 1));
+    for (unsigned i = 0; i < count && world->fault_count < CK_FAULTS_MAX; i++) {
+        world->faults[world->fault_count++] =
+            (struct ck_world_fault){.kind = CK_SERVER_FAILS,
+                                    .server = (unsigned)dm_prng_below(&prng, world->topology.servers),
+                                    .after = at_ns,
+                                    .ns = away_ns[dm_prng_below(&prng, 4)]};
+        at_ns += dm_prng_below(&prng, apart_ns[dm_prng_below(&prng, 4)] + 1);
+    }
+}
+
 void ck_faults_draw(struct ck_world *world) {
     size_t steps_each = world->step_count / world->topology.clients;
     struct dm_prng prng = dm_prng_stream(world->seed, "check fabric faults", 0);
@@ -51,9 +68,13 @@ void ck_faults_draw(struct ck_world *world) {
     for (unsigned i = 0; is_able && i < count && world->fault_count < CK_FAULTS_MAX; i++) {
         fabric_fault_draw(world, steps_each, &prng);
     }
+    if (is_able && world->index->caps & IX_CAP_SERVER_FAULT) {
+        server_faults_draw(world, steps_each);
+    }
 }
 
-size_t ck_fault_rule(const struct ck_world_fault *fault, unsigned client, char *text, size_t capacity) {
+size_t ck_fault_rule(const struct ck_world *world, const struct ck_world_fault *fault, unsigned client, char *text,
+                     size_t capacity) {
     int length = 0;
     switch (fault->kind) {
     case CK_CLIENT_ENDS:
@@ -67,6 +88,11 @@ size_t ck_fault_rule(const struct ck_world_fault *fault, unsigned client, char *
         break;
     case CK_VERBS_LATE:
         length = snprintf(text, capacity, "delay:p=0.%02u,by=%lluns;", fault->percent, (unsigned long long)fault->ns);
+        break;
+    case CK_SERVER_FAILS:
+        length =
+            snprintf(text, capacity, "fail:node=%u,at=%zuns,for=%lluns;",
+                     dm_first_server(&world->topology) + fault->server, fault->after, (unsigned long long)fault->ns);
         break;
     }
     return (size_t)length;
@@ -86,6 +112,10 @@ const char *ck_fault_text(const struct ck_world_fault *fault, char *text, size_t
         break;
     case CK_VERBS_LATE:
         snprintf(text, capacity, "%u %% of all verbs come %llu ns late", fault->percent, (unsigned long long)fault->ns);
+        break;
+    case CK_SERVER_FAILS:
+        snprintf(text, capacity, "server %u fails after %zu ns and is away for %llu ns", fault->server, fault->after,
+                 (unsigned long long)fault->ns);
         break;
     }
     return text;

@@ -390,8 +390,9 @@ static void faults_prepare(struct run *run) {
     for (size_t i = 0; i < world->fault_count; i++) {
         const struct ck_world_fault *fault = &world->faults[i];
         unsigned number = actor_number(run, fault->client);
-        if (run->part->faults[i] && (number < run->actor_count || fault->kind == CK_VERBS_LATE)) {
-            at += ck_fault_rule(fault, number, run->rules + at, sizeof(run->rules) - at);
+        bool is_clients = fault->kind != CK_VERBS_LATE && fault->kind != CK_SERVER_FAILS;
+        if (run->part->faults[i] && (number < run->actor_count || !is_clients)) {
+            at += ck_fault_rule(world, fault, number, run->rules + at, sizeof(run->rules) - at);
             /* With read delegation others wait for it on its node, whatever the index claims. */
             bool stops = fault->kind == CK_CLIENT_STOPS &&
                          (!(world->index->caps & IX_CAP_CLIENT_STOP) || world->rdwc != IX_RDWC_OFF);

@@ -209,6 +209,10 @@ static int fabric_draw(const struct ck_request *request, struct ck_world *world,
     setting_add(world, "read_line_order", orders[dm_prng_below(&prng, 4)]);
     setting_add(world, "write_line_order", orders[dm_prng_below(&prng, 4)]);
     setting_add(world, "read_order", dm_prng_below(&prng, 2) ? "any" : "posted");
+    if (world->index->caps & IX_CAP_SERVER_FAULT) {
+        static const char *const timeouts[] = {"10us", "50us", "200us"};
+        setting_add(world, "peer_timeout", timeouts[dm_prng_below(&prng, 3)]);
+    }
     for (size_t i = 0; i < 2; i++) {
         snprintf(world->window_text[i], sizeof(world->window_text[i]), "%lluns",
                  (unsigned long long)ONE_OF(&prng, 0, 200, 1000, 2000, 2000));

@@ -18,7 +18,7 @@ enum {
     CK_CLIENTS_MAX = 16,
     CK_CNS_MAX = 4,
     CK_STEPS_MAX = 640,
-    CK_FAULTS_MAX = 4,
+    CK_FAULTS_MAX = 8,
     CK_SETTINGS_MAX = 16,
     CK_SCAN_MAX = 24,
 };
@@ -52,10 +52,11 @@ enum ck_fault_kind {
     CK_CLIENT_STOPS,  /* it stops for good before its verb number `after`: most often inside an operation */
     CK_CLIENT_STANDS, /* it stands still there for `ns` */
     CK_VERBS_LATE,    /* `percent` of all verbs come `ns` later than they should */
+    CK_SERVER_FAILS,  /* index server `server` fails `after` ns from the start, and is away for `ns` */
 };
 struct ck_world_fault {
     enum ck_fault_kind kind;
-    unsigned client;
+    unsigned client, server;
     size_t after;
     uint64_t ns;
     unsigned percent;
@@ -113,7 +114,8 @@ void ck_faults_draw(struct ck_world *world);
 
 /* The fault as a rule of the fabric's, for the client that has this number there: "stop:client=3,verb=17;". Returns its
  * length, 0 if it is none of the fabric's. */
-size_t ck_fault_rule(const struct ck_world_fault *fault, unsigned client, char *text, size_t capacity);
+size_t ck_fault_rule(const struct ck_world *world, const struct ck_world_fault *fault, unsigned client, char *text,
+                     size_t capacity);
 const char *ck_fault_text(const struct ck_world_fault *fault, char *text, size_t capacity); /* for people; text */
 
 /* The number of the value that step i writes, and of the value that key i is loaded with. */

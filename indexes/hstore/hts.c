@@ -107,9 +107,9 @@ static int ship(struct dm_ctx *ctx, const struct batch *batch, uint32_t len) {
         }
         DM_TRY(dm_retry(ctx, DM_RETRY_STALE, &attempts));
         /* A rebuild waits until no batch is under way. */
-        batch->log->is_busy = false;
+        atomic_store(&batch->log->may_apply, false);
         DM_TRY(dm_sleep(ctx, server->geometry.probe_ns));
-        batch->log->is_busy = true;
+        atomic_store(&batch->log->may_apply, true);
     }
 }
 
@@ -192,18 +192,20 @@ static int batch_do(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_
         batch.entries[batch.count] = &log->ring[(log->applied + batch.count) % server->ring_entries];
         batch.count++;
     }
-    log->is_busy = true;
+    log->in_batch = true;
+    atomic_store(&log->may_apply, true);
     dm_mutex_unlock(ctx, &log->mutex);
     for (uint32_t i = 0; i < batch.count; i++) {
         decide(ctx, &batch, i);
     }
     /* Each write has its own outcome; that of the fabric matters only when everything ends. */
     int rc = batch.logged > 0 ? log_and_apply(ctx, &batch) : 0;
-    log->is_busy = false;
+    atomic_store(&log->may_apply, false);
     if (rc == DM_ERR_STOPPED) {
         return rc;
     }
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+    log->in_batch = false;
     if (!batch.is_answered) {
         answer(ctx, &batch);
     }
@@ -218,7 +220,7 @@ void hs_hts_worker(struct dm_ctx *ctx, void *arg) {
     }
     log->has_worker = true;
     for (;;) {
-        while (log->applied == log->appended) {
+        while (log->applied == log->appended || log->in_batch) {
             if (dm_cond_wait(ctx, &log->filled, &log->mutex) < 0) {
                 return;
             }
@@ -262,8 +264,9 @@ static int write_through(struct dm_ctx *ctx, struct hs_server *server, const str
         return DM_ERR_STOPPED;
     }
     while (entry->mark != HS_APPLIED) {
-        if (!log->has_worker && !log->is_busy) {
+        if (!log->has_worker && !log->in_batch) {
             DM_TRY(batch_do(ctx, server, log));
+            dm_cond_wake_one(ctx, &log->filled);
         } else {
             DM_TRY(dm_cond_wait(ctx, &entry->answered, &log->mutex));
         }
@@ -357,7 +360,7 @@ int hs_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
     memset(&begun, 0, sizeof(begun));
     for (unsigned i = 0; i < server->geometry.logs; i++) {
         /* A batch that the old skip list server has logged is applied; no other can be until the new one is ready. */
-        while (server->hts[i].is_busy && !begin.only_asks) {
+        while (atomic_load(&server->hts[i].may_apply) && !begin.only_asks) {
             DM_TRY(dm_sleep(ctx, 1000));
         }
         begun.stamps[i] = server->hts[i].settled;

@@ -38,7 +38,8 @@ struct hs_hts_log {
     uint64_t stamp;             /* the last that was given out */
     _Atomic uint64_t settled;   /* the last that is in the table */
     bool has_worker;
-    _Atomic bool is_busy; /* a batch is under way */
+    bool in_batch;          /* a batch is under way */
+    _Atomic bool may_apply; /* and may yet change the table, without the skip list server's being asked again */
     struct hs_spare spare;
     char *message; /* a batch as it is shipped */
 };

@@ -10,6 +10,10 @@
 
 #include "transport/core/core.h"
 
+static struct dm_node_state *node_of(struct dm_ctx *ctx, dm_addr addr) {
+    return &ctx->fabric->nodes[dm_addr_node(addr)];
+}
+
 struct chunk_request {
     uint64_t wanted;  /* a whole chunk */
     uint64_t minimum; /* what the piece at hand needs */
@@ -33,7 +37,7 @@ int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         }
         chunk = (struct dm_chunk){offset, left < request.wanted ? left : request.wanted};
     } while (!atomic_compare_exchange_weak(&node->allocated, &offset, chunk.offset + chunk.left));
-    atomic_fetch_add(&ctx->fabric->memory_chunks, chunk.left);
+    atomic_fetch_add(&node->memory_chunks, chunk.left);
     if (!ctx->fabric->measuring && ctx->ops->expect_bulk) {
         ctx->ops->expect_bulk(ctx->fabric, ctx->node, chunk.offset, chunk.left);
     }
@@ -136,20 +140,20 @@ int dm_alloc(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32_t align, 
     DM_TRY(dm_mutex_lock(ctx, &ctx->thread->alloc_mutex));
     int rc = 0;
     if (reuse_freed(ctx->thread, node, bytes, align, addr)) {
-        atomic_fetch_sub(&ctx->fabric->memory_freed, bytes);
+        atomic_fetch_sub(&node_of(ctx, *addr)->memory_freed, bytes);
     } else {
         rc = any ? alloc_anywhere(ctx, bytes, align, addr) : alloc_on(ctx, node, bytes, align, addr);
     }
     if (rc == 0) {
-        atomic_fetch_add(&ctx->fabric->memory_bytes[kind], bytes);
+        atomic_fetch_add(&node_of(ctx, *addr)->memory_bytes[kind], bytes);
     }
     dm_mutex_unlock(ctx, &ctx->thread->alloc_mutex);
     return rc;
 }
 
 void dm_free(struct dm_ctx *ctx, dm_addr addr, uint32_t bytes, enum dm_mem kind) {
-    atomic_fetch_sub(&ctx->fabric->memory_bytes[kind], bytes);
-    atomic_fetch_add(&ctx->fabric->memory_freed, bytes);
+    atomic_fetch_sub(&node_of(ctx, addr)->memory_bytes[kind], bytes);
+    atomic_fetch_add(&node_of(ctx, addr)->memory_freed, bytes);
     struct dm_free_class *class = free_class(ctx->thread, bytes, true);
     if (class && class->count == class->capacity) {
         uint32_t capacity = class->capacity ? class->capacity * 2 : 64;
@@ -202,13 +206,43 @@ void *dm_local_alloc(struct dm_ctx *ctx, uint32_t bytes) {
 }
 
 void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use) {
-    for (unsigned kind = 0; kind < DM_MEM_KIND_COUNT; kind++) {
-        use->bytes[kind] = atomic_load(&fabric->memory_bytes[kind]);
+    *use = (struct dm_memory_use){0};
+    for (unsigned node = 0; node < fabric->node_count; node++) {
+        struct dm_node_state *state = &fabric->nodes[node];
+        for (unsigned kind = 0; kind < DM_MEM_KIND_COUNT; kind++) {
+            use->bytes[kind] += atomic_load(&state->memory_bytes[kind]);
+        }
+        use->freed += atomic_load(&state->memory_freed);
+        use->chunk_bytes += atomic_load(&state->memory_chunks);
+        use->chip_bytes += state->chip_allocated;
     }
-    use->freed = atomic_load(&fabric->memory_freed);
-    use->chunk_bytes = atomic_load(&fabric->memory_chunks);
-    use->chip_bytes = 0;
-    for (unsigned node = 0; node < fabric->topology.mns; node++) {
-        use->chip_bytes += fabric->nodes[node].chip_allocated;
+}
+
+static void thread_forget(struct dm_thread *thread, unsigned node) {
+    thread->chunks[node] = (struct dm_chunk){0};
+    for (unsigned i = 0; i < DM_FREE_CLASSES; i++) {
+        struct dm_free_class *class = &thread->free[i];
+        uint32_t kept = 0;
+        for (uint32_t at = 0; at < class->count; at++) {
+            if (dm_addr_node(class->addrs[at]) != node) {
+                class->addrs[kept++] = class->addrs[at];
+            }
+        }
+        class->count = kept;
+    }
+}
+
+void dm_node_forget(struct dm_fabric *fabric, unsigned node) {
+    struct dm_node_state *state = &fabric->nodes[node];
+    atomic_store(&state->allocated, DM_RESERVED_BYTES);
+    atomic_store(&state->memory_freed, 0);
+    atomic_store(&state->memory_chunks, 0);
+    for (unsigned kind = 0; kind < DM_MEM_KIND_COUNT; kind++) {
+        atomic_store(&state->memory_bytes[kind], 0);
+    }
+    for (unsigned other = 0; other < fabric->node_count; other++) {
+        for (unsigned i = 0; i < fabric->nodes[other].thread_count; i++) {
+            thread_forget(fabric->nodes[other].threads[i], node);
+        }
     }
 }

@@ -243,7 +243,7 @@ static int commit_emulated(struct dm_ctx *ctx) {
 
 static int commit(struct dm_ctx *ctx, bool wait) {
     int error = ctx->batch_error ? ctx->batch_error : ctx->pending_error;
-    if (dm_unlikely(error || ctx->fabric->stop)) {
+    if (dm_unlikely(error || dm_is_over(ctx))) {
         ctx->pending_error = ctx->batch_error ? ctx->pending_error : 0;
         batch_clear(ctx);
         return error ? error : DM_ERR_STOPPED;
@@ -299,7 +299,7 @@ int dm_masked_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t bound
 
 int dm_retry(struct dm_ctx *ctx, enum dm_retry cause, uint32_t *attempts) {
     ctx->account->retries[cause]++;
-    if (ctx->fabric->stop) {
+    if (dm_is_over(ctx)) {
         return DM_ERR_STOPPED;
     }
     return ++*attempts >= ctx->fabric->config.retry_limit ? DM_ERR_RETRY_LIMIT : 0;

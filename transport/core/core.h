@@ -55,6 +55,7 @@ struct dm_ctx {
     void *arg;
     struct dm_coro coro;
     bool background, done, parked;
+    bool gone;                /* its node has failed under it: every wait ends at once, so that it unwinds */
     struct dm_ctx *wait_next; /* in a waitlist or a ready queue */
     struct dm_ctx *all_next;  /* in fabric->contexts */
     struct dm_account nowhere;
@@ -97,6 +98,8 @@ struct dm_node_state {
     _Atomic uint64_t allocated; /* bump offset of chunks */
     _Atomic uint32_t chip_allocated;
     _Atomic uint32_t background_next; /* thread of the next background context */
+    _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
+    _Atomic uint64_t memory_freed, memory_chunks;
 };
 
 struct dm_fabric {
@@ -114,9 +117,7 @@ struct dm_fabric {
     _Atomic bool stop;  /* set by a signal handler: lock-free */
     bool measuring;
     _Atomic unsigned setup_node; /* round robin of set-up allocations */
-    _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
-    _Atomic uint64_t memory_freed, memory_chunks;
-    dm_trace_sink trace; /* NULL: nobody traces */
+    dm_trace_sink trace;         /* NULL: nobody traces */
     void *trace_arg;
     _Atomic uint64_t trace_batches;
     void *impl; /* the transport's */
@@ -172,6 +173,14 @@ struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thre
 void dm_ctx_free(struct dm_ctx *ctx);
 void dm_fabric_pause_hint(void);
 bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len);
+
+/* May the context wait no more? */
+static inline bool dm_is_over(const struct dm_ctx *ctx) {
+    return ctx->fabric->stop || ctx->gone;
+}
+
+/* alloc.c: nothing is allocated on the node any more, by nobody. No context of other nodes may run meanwhile. */
+void dm_node_forget(struct dm_fabric *fabric, unsigned node);
 
 /* alloc.c: the handler behind DM_METHOD_CHUNK. */
 int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);

@@ -380,7 +380,7 @@ bool dm_fabric_stopping(const struct dm_fabric *fabric) {
 }
 
 bool dm_stopping(struct dm_ctx *ctx) {
-    return ctx->fabric->stop;
+    return dm_is_over(ctx);
 }
 
 void dm_fabric_measure(struct dm_fabric *fabric) {
@@ -433,7 +433,7 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
     if (req_len > DM_CALL_MAX || *len > DM_CALL_MAX || ctx->batch_count != 0) {
         return DM_ERR_INVALID;
     }
-    if (ctx->fabric->stop) {
+    if (dm_is_over(ctx)) {
         return DM_ERR_STOPPED;
     }
     ctx->account->round_trips++;
@@ -475,7 +475,7 @@ uint64_t dm_now(struct dm_ctx *ctx) {
 }
 
 int dm_sleep(struct dm_ctx *ctx, uint64_t ns) {
-    return ctx->fabric->stop ? DM_ERR_STOPPED : ctx->ops->sleep(ctx, ns);
+    return dm_is_over(ctx) ? DM_ERR_STOPPED : ctx->ops->sleep(ctx, ns);
 }
 
 void dm_cpu_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {

@@ -55,7 +55,7 @@ static bool waitlist_remove(struct dm_waitlist *list, struct dm_ctx *ctx) {
 static int wait_here(struct dm_ctx *ctx) {
     bool is_traced = dm_is_traced(ctx->fabric);
     uint64_t posted_ns = dm_unlikely(is_traced) ? ctx->ops->now(ctx) : 0;
-    int rc = ctx->ops->park(ctx);
+    int rc = ctx->gone ? DM_ERR_STOPPED : ctx->ops->park(ctx);
     if (dm_unlikely(is_traced)) {
         dm_trace_wait(ctx, DM_TRACE_WAIT, posted_ns, rc);
     }
@@ -109,7 +109,11 @@ int dm_cond_wait(struct dm_ctx *ctx, struct dm_cond *cond, struct dm_mutex *mute
     dm_mutex_unlock(ctx, mutex);
     int rc = wait_here(ctx);
     if (rc < 0) {
-        /* The run ends: nobody wakes any more, and the list dies with its owner. */
+        /* The run ends: nobody wakes any more, and the list dies with its owner. Where only the node has failed (in
+         * virtual time, on one thread) others still unwind, and may wake who is left on the list. */
+        if (ctx->gone) {
+            waitlist_remove(&cond->waiters, ctx);
+        }
         return rc;
     }
     return dm_mutex_lock(ctx, mutex);

@@ -31,7 +31,30 @@ static void assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *ca
     sim_ready(sim, handler);
 }
 
+/* The caller of a request that no handler will answer. */
+static void lose_call(struct sim *sim, struct sim_call *call) {
+    if (call->is_setup) {
+        call->rc = DM_ERR_PEER;
+        sim_ready(sim, call->caller);
+        return;
+    }
+    struct sim_op *op = sim_op_new(sim);
+    if (!op) {
+        sim->out_of_memory = true;
+        return;
+    }
+    op->kind = DM_VERB_CALL;
+    op->len = 0;
+    op->call = call;
+    op->life = sim->nodes[call->node].life;
+    sim_respond(sim, op);
+}
+
 static void answer(struct sim *sim, struct sim_ctx *ctx, struct sim_call *call) {
+    if (dm_unlikely(ctx->base.gone)) {
+        lose_call(sim, call);
+        return;
+    }
     if (call->is_setup) {
         sim_ready(sim, call->caller);
         return;
@@ -45,6 +68,7 @@ static void answer(struct sim *sim, struct sim_ctx *ctx, struct sim_call *call) 
     op->call = call;
     op->kind = DM_VERB_CALL;
     op->len = *call->resp_len;
+    op->life = sim->nodes[call->node].life;
     sim_schedule(sim, op, SIM_RESPOND, sim_thread_of(ctx)->clock);
 }
 
@@ -56,9 +80,15 @@ static void handler_entry(struct dm_ctx *base, void *arg) {
     for (;;) {
         struct sim_call *call = ctx->job;
         charge(ctx, call->is_setup ? 0 : sim->costs.call_receive);
-        call->rc = call->method->handler(base, call->method->arg, call->req, call->req_len, call->resp, call->resp_len);
+        if (dm_likely(!base->gone)) {
+            call->rc =
+                call->method->handler(base, call->method->arg, call->req, call->req_len, call->resp, call->resp_len);
+        }
         answer(sim, ctx, call);
         ctx->job = NULL;
+        if (dm_unlikely(base->gone)) {
+            return;
+        }
         if (node->queue_head) {
             struct sim_call *next = node->queue_head;
             node->queue_head = next->next;
@@ -96,7 +126,7 @@ static struct sim_ctx *handler_get(struct sim *sim, unsigned which) {
 void sim_deliver(struct sim *sim, struct sim_op *op) {
     struct sim_call *call = op->call;
     struct sim_node *node = &sim->nodes[call->node];
-    if (dm_unlikely(sim->now >= node->failed_at)) {
+    if (dm_unlikely(sim_is_lost(sim, op, call->node))) {
         sim_lose(sim, op);
         return;
     }
@@ -110,14 +140,13 @@ void sim_deliver(struct sim *sim, struct sim_op *op) {
     }
     sim->nodes[op->from].nic.outstanding--;
     sim_op_free(sim, op);
-    struct sim_ctx *handler = node->handler_count < SIM_HANDLERS_MAX || node->idle_handlers
-                                  ? handler_get(sim, call->node)
-                                  : NULL;
+    bool has_room = !node->starts && (node->handler_count < SIM_HANDLERS_MAX || node->idle_handlers);
+    struct sim_ctx *handler = has_room ? handler_get(sim, call->node) : NULL;
     if (handler) {
         assign(sim, handler, call);
         return;
     }
-    if (node->handler_count == 0) {
+    if (node->handler_count == 0 && !node->starts) {
         sim->out_of_memory = true;
         return;
     }
@@ -140,7 +169,7 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
         sim_trace_call(sim, call, true);
     }
     requester->outstanding++; /* taken back by the completion */
-    if (dm_unlikely(sim->now >= sim->nodes[call->node].failed_at)) {
+    if (dm_unlikely(sim_is_lost(sim, op, call->node))) {
         sim_lose(sim, op);
         return;
     }
@@ -154,31 +183,52 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
 }
 
-/* The caller of a request that no handler will answer. */
-static void lose_call(struct sim *sim, struct sim_call *call) {
-    struct sim_op *op = sim_op_new(sim);
-    if (!op) {
-        sim->out_of_memory = true;
-        return;
+/* ---- failed nodes ------------------------------------------------------------------------------------------------ */
+
+/* The node fails for good: the context never goes on. */
+static void context_end(struct sim *sim, struct sim_ctx *ctx) {
+    ctx->dead = true;
+    if (ctx->job) {
+        lose_call(sim, ctx->job);
+        ctx->job = NULL;
     }
-    op->kind = DM_VERB_CALL;
-    op->len = 0;
-    op->call = call;
-    sim_respond(sim, op);
 }
 
-void sim_node_fail(struct sim *sim, unsigned which) {
+/* The node will be back: the context is woken from whatever it waits for, other than verbs under way, whose memory it
+ * holds; all its waits end from now on. */
+static void context_unwind(struct sim *sim, struct sim_ctx *ctx) {
+    ctx->base.gone = true;
+    sim->nodes[ctx->base.node].unwinding++;
+    if (ctx->base.parked) {
+        ctx->base.parked = false;
+        sim_ready(sim, ctx);
+    }
+}
+
+void sim_node_fail(struct sim *sim, struct sim_op *op) {
+    unsigned which = dm_addr_node(op->addr);
     struct sim_node *node = &sim->nodes[which];
-    node->failed_at = sim->now < node->failed_at ? sim->now : node->failed_at;
+    bool comes_back = op->delay > 0;
+    if (sim->now >= node->failed_at) {
+        sim_op_free(sim, op); /* it is away already */
+        return;
+    }
+    node->failed_at = sim->now;
+    for (struct sim_ctx *idle = node->idle_handlers; idle; idle = idle->idle_next) {
+        idle->dead = true;
+    }
+    node->idle_handlers = NULL;
+    node->handler_count = 0;
     for (struct dm_ctx *base = sim->fabric->contexts; base; base = base->all_next) {
         struct sim_ctx *ctx = (struct sim_ctx *)base;
-        if (base->node != which || !base->background) {
-            continue; /* a foreground context there is not part of the node */
+        /* A foreground context there is not part of the node. */
+        if (base->node != which || !base->background || base->done || base->gone || ctx->dead) {
+            continue;
         }
-        ctx->dead = true;
-        if (ctx->job) {
-            lose_call(sim, ctx->job);
-            ctx->job = NULL;
+        if (comes_back) {
+            context_unwind(sim, ctx);
+        } else {
+            context_end(sim, ctx);
         }
     }
     for (struct sim_call *call = node->queue_head, *next; call; call = next) {
@@ -186,6 +236,58 @@ void sim_node_fail(struct sim *sim, unsigned which) {
         lose_call(sim, call);
     }
     node->queue_head = NULL;
+    if (comes_back) {
+        sim_schedule(sim, op, SIM_RESTART, sim->now + op->delay);
+    } else {
+        sim_op_free(sim, op);
+    }
+}
+
+/* The first context of a node that is back: from its first wait on calls are served. */
+static void restart_main(struct dm_ctx *base, void *arg) {
+    struct sim *sim = arg;
+    struct sim_node *node = &sim->nodes[base->node];
+    const struct dm_node_state *state = &sim->fabric->nodes[base->node];
+    node->starts = false;
+    struct sim_call *call = node->queue_head;
+    node->queue_head = NULL;
+    while (call) {
+        struct sim_call *next = call->next;
+        struct sim_ctx *handler = handler_get(sim, base->node);
+        if (handler) {
+            assign(sim, handler, call);
+        } else {
+            sim->out_of_memory = true;
+        }
+        call = next;
+    }
+    if (state->restart) {
+        state->restart(base, state->restart_arg);
+    }
+}
+
+void sim_node_restart(struct sim *sim, struct sim_op *op) {
+    enum { LATER_PS = 1000000 };
+    unsigned which = dm_addr_node(op->addr);
+    struct sim_node *node = &sim->nodes[which];
+    if (node->unwinding > 0) {
+        sim_schedule(sim, op, SIM_RESTART, sim->now + LATER_PS);
+        return;
+    }
+    sim_op_free(sim, op);
+    sim_memory_clear(&node->dram);
+    sim_memory_clear(&node->chip);
+    dm_node_forget(sim->fabric, which);
+    node->failed_at = SIM_NEVER;
+    node->life++;
+    struct sim_ctx *first = (struct sim_ctx *)dm_ctx_new(sim->fabric, which, 0, restart_main, sim, true);
+    if (!first) {
+        sim->out_of_memory = true;
+        return;
+    }
+    node->starts = true;
+    first->client = SIM_ANY;
+    sim_ctx_start(sim, first);
 }
 
 /* The set-up phase: a handler context as ever, but at once and at no cost. */
@@ -228,6 +330,7 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     op->ctx = ctx;
     op->thread = sim_thread_of(ctx);
     op->from = (uint8_t)base->node;
+    op->life = sim->nodes[node].life;
     op->wait = true;
     op->status = fate.fails ? DM_ERR_IO : 0;
     op->no_effect = fate.fails && !fate.lands;

@@ -195,8 +195,10 @@ static void dispatch(struct sim *sim, struct sim_op *op) {
         on_kick(sim, op);
         break;
     case SIM_FAIL:
-        sim_node_fail(sim, dm_addr_node(op->addr));
-        sim_op_free(sim, op);
+        sim_node_fail(sim, op);
+        break;
+    case SIM_RESTART:
+        sim_node_restart(sim, op);
         break;
     }
 }
@@ -276,7 +278,7 @@ int sim_suspend(struct sim_ctx *ctx) {
     }
     int status = ctx->status;
     ctx->status = 0;
-    return status;
+    return ctx->base.gone ? DM_ERR_STOPPED : status;
 }
 
 static void context_main(void *arg) {
@@ -286,6 +288,7 @@ static void context_main(void *arg) {
     ctx->base.entry(&ctx->base, ctx->base.arg);
     ctx->base.done = true;
     sim->foreground -= !ctx->base.background;
+    sim->nodes[ctx->base.node].unwinding -= ctx->base.gone;
     sim_suspend(ctx);
 }
 
@@ -299,7 +302,7 @@ int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx) {
     return dm_coro_init(&ctx->base.coro, DM_STACK_BYTES, context_main, ctx);
 }
 
-static void start_now(struct sim *sim, struct sim_ctx *ctx) {
+void sim_ctx_start(struct sim *sim, struct sim_ctx *ctx) {
     ctx->base.parked = true;
     if (sim_ctx_prepare(sim, ctx) < 0 || sim_wake_at(sim, ctx, sim->now) < 0) {
         sim->out_of_memory = true;
@@ -317,7 +320,7 @@ static void sim_start(struct dm_ctx *base) {
         ctx->idle_next = sim->deferred;
         sim->deferred = ctx;
     } else {
-        start_now(sim, ctx);
+        sim_ctx_start(sim, ctx);
     }
 }
 
@@ -450,6 +453,7 @@ static int schedule_failures(struct sim *sim) {
                 return DM_ERR_NO_MEMORY;
             }
             op->addr = dm_addr_make((unsigned)rule->node, DM_DRAM, 0);
+            op->delay = rule->away_ns * 1000;
             sim_schedule(sim, op, SIM_FAIL, sim->now + rule->ns * 1000);
         }
     }
@@ -466,7 +470,7 @@ static int sim_measure(struct dm_fabric *fabric) {
     while (sim->deferred) {
         struct sim_ctx *ctx = sim->deferred;
         sim->deferred = ctx->idle_next;
-        start_now(sim, ctx);
+        sim_ctx_start(sim, ctx);
     }
     sim_resources_reset(fabric);
     return sim->out_of_memory ? DM_ERR_NO_MEMORY : 0;
@@ -512,8 +516,9 @@ static const struct dm_opt options[] = {
      .type = DM_OPT_STRING,
      .offset = offsetof(struct sim_options, faults),
      .initial = "",
-     .help = "what goes wrong, as in stop:client=3,verb=120,for=50us; fail:node=0,at=5ms; delay:p=0.01,by=10us; "
-             "error:client=1,verb=7"},
+     .help =
+         "what goes wrong, as in stop:client=3,verb=120,for=50us; fail:node=0,at=5ms,for=2ms; delay:p=0.01,by=10us; "
+         "error:client=1,verb=7"},
     {.name = "peer_timeout",
      .type = DM_OPT_DURATION,
      .offset = offsetof(struct sim_options, peer_timeout_ns),

@@ -20,7 +20,7 @@ static const struct {
     unsigned allowed, required; /* bits of keys */
 } kinds[SIM_FAULT_KINDS] = {
     [SIM_FAULT_STOP] = {"stop", 1 << KEY_CLIENT | 1 << KEY_VERB | 1 << KEY_FOR, 1 << KEY_CLIENT | 1 << KEY_VERB},
-    [SIM_FAULT_FAIL] = {"fail", 1 << KEY_NODE | 1 << KEY_AT, 1 << KEY_NODE | 1 << KEY_AT},
+    [SIM_FAULT_FAIL] = {"fail", 1 << KEY_NODE | 1 << KEY_AT | 1 << KEY_FOR, 1 << KEY_NODE | 1 << KEY_AT},
     [SIM_FAULT_DELAY] = {"delay",
                          1 << KEY_P | 1 << KEY_BY | 1 << KEY_CLIENT | 1 << KEY_NODE | 1 << KEY_VERB | 1 << KEY_KIND,
                          1 << KEY_BY},
@@ -80,11 +80,12 @@ static int parse_value(struct sim_fault *rule, enum key key, const char *text, c
         return rule->probability >= 0 && rule->probability <= 1
                    ? 0
                    : dm_fail(err, DM_ERR_INVALID, "'%s': a probability, 0 to 1, is wanted", text);
-    default:
-        DM_TRY(dm_parse_duration(text, &rule->ns, err));
-        return rule->ns <= UINT64_C(1000000000000)
-                   ? 0
-                   : dm_fail(err, DM_ERR_INVALID, "'%s': 1000 s at most are possible", text);
+    default: {
+        uint64_t *ns = rule->kind == SIM_FAULT_FAIL && key == KEY_FOR ? &rule->away_ns : &rule->ns;
+        DM_TRY(dm_parse_duration(text, ns, err));
+        return *ns <= UINT64_C(1000000000000) ? 0
+                                              : dm_fail(err, DM_ERR_INVALID, "'%s': 1000 s at most are possible", text);
+    }
     }
 }
 
@@ -135,8 +136,9 @@ static int check_keys(const struct sim_fault *rule, unsigned seen, struct dm_err
     if (random && !(seen & 1 << KEY_P) == !(seen & 1 << KEY_VERB)) {
         return dm_fail(err, DM_ERR_INVALID, "%s: either 'p' or 'verb' is wanted", kind);
     }
-    if (seen & 1 << KEY_FOR && rule->ns == 0) {
-        return dm_fail(err, DM_ERR_INVALID, "%s: 'for' must be more than 0; leave it out to stop for good", kind);
+    uint64_t for_ns = rule->kind == SIM_FAULT_FAIL ? rule->away_ns : rule->ns;
+    if (seen & 1 << KEY_FOR && for_ns == 0) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: 'for' must be more than 0; leave it out for good", kind);
     }
     return 0;
 }

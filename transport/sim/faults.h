@@ -19,7 +19,8 @@ struct sim_fault {
     int64_t client, node, verb_kind; /* SIM_ANY: every one */
     uint64_t verb;                   /* 0: by probability */
     double probability;
-    uint64_t ns; /* how long it stops (0: for good), when it fails, by how much it delays */
+    uint64_t ns;      /* how long it stops (0: for good), when it fails, by how much it delays */
+    uint64_t away_ns; /* how long a node that fails is away; 0: for good */
 };
 
 struct sim_faults {
@@ -28,8 +29,8 @@ struct sim_faults {
     struct dm_prng prng;
 };
 
-/* "stop:client=3,verb=120,for=50us; fail:node=0,at=5ms; delay:p=0.01,by=10us,kind=read; error:client=1,verb=7". Unknown
- * or missing keys, bad numbers, nodes without memory and clients that do not exist are DM_ERR_INVALID. */
+/* "stop:client=3,verb=120,for=50us; fail:node=0,at=5ms,for=2ms; delay:p=0.01,by=10us,kind=read; error:client=1,verb=7".
+ * Unknown or missing keys, bad numbers, nodes without memory and clients that do not exist are DM_ERR_INVALID. */
 int sim_faults_parse(struct sim_faults *faults, const char *text, const struct dm_topology *topology,
                      struct dm_err *err);
 

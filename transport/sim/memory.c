@@ -10,6 +10,7 @@
  * is swapped with the other's older bytes instead of with memory.
  */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "transport/sim/sim.h"
 
@@ -69,6 +70,22 @@ void sim_memory_forget(struct sim_memory *memory, struct sim_op *op) {
     } else {
         list_remove(memory->writes, &memory->write_count, op);
     }
+}
+
+static void list_clear(struct sim_op **list, uint32_t *count) {
+    while (*count > 0) {
+        list[--*count]->listed = false;
+    }
+}
+
+void sim_memory_clear(struct sim_memory *memory) {
+    if (memory->map) {
+        /* The pages come back empty. */
+        (void)madvise(memory->map, memory->map_bytes, MADV_DONTNEED);
+    }
+    list_clear(memory->reads, &memory->read_count);
+    list_clear(memory->writes, &memory->write_count);
+    list_clear(memory->atomics, &memory->atomic_count);
 }
 
 static void list_add(struct sim *sim, struct sim_op ***list, uint32_t *count, uint32_t *capacity, struct sim_op *op) {

@@ -106,6 +106,7 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
     op->thread = sim_thread_of(ctx);
     op->wait = wait;
     op->from = (uint8_t)ctx->base.node;
+    op->life = sim->nodes[dm_addr_node(verb->addr)].life;
     op->unit = op->thread->unit;
     if (verb->kind == DM_VERB_WRITE) {
         op->payload = sim_payload_new(sim, verb->len);
@@ -286,7 +287,7 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
     const struct sim_costs *costs = &sim->costs;
     unsigned node = op->kind == DM_VERB_CALL ? op->call->node : dm_addr_node(op->addr);
     struct sim_nic *nic = &sim->nodes[node].nic;
-    if (dm_unlikely(sim->now >= sim->nodes[node].failed_at)) {
+    if (dm_unlikely(sim_is_lost(sim, op, node))) {
         sim_lose(sim, op);
         return;
     }
@@ -326,7 +327,7 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
     struct sim_memory *memory = sim_memory_at(sim, op->addr);
     uint64_t wire = sim_response_time(costs, op->kind, op->len);
     uint64_t sent;
-    if (dm_unlikely(sim->now >= sim->nodes[node].failed_at)) {
+    if (dm_unlikely(sim_is_lost(sim, op, node))) {
         sim_lose(sim, op);
         return;
     }

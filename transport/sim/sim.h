@@ -79,6 +79,7 @@ enum sim_stage {
     SIM_WAKE,    /* a context becomes ready (started, slept, handed a mutex) */
     SIM_KICK,    /* a core has finished what it did and takes the next ready context */
     SIM_FAIL,    /* a node fails */
+    SIM_RESTART, /* and comes back */
 };
 
 /* Two cache lines; the first has what every stage needs. */
@@ -95,6 +96,7 @@ struct sim_op {
     uint32_t len;
     uint16_t unit;             /* processing unit at the responder */
     uint8_t from;              /* the requester's node */
+    uint8_t life;              /* of the node that it goes to, when it was posted */
     struct sim_ctx *ctx;       /* of a KICK: unused */
     struct sim_thread *thread; /* whose queue pair it uses; of a KICK: the core */
     dm_addr addr;
@@ -183,6 +185,9 @@ struct sim_node {
     struct sim_ctx *idle_handlers;
     uint32_t handler_count;
     uint64_t failed_at;                       /* SIM_NEVER, or from when nothing answers */
+    uint8_t life;                             /* how often it has come back */
+    bool starts;                              /* it is back, and what it begins with has not run: calls wait */
+    uint32_t unwinding;                       /* contexts of its last life that have not ended */
     struct sim_call *queue_head, *queue_tail; /* requests that wait for a handler context */
 };
 
@@ -222,6 +227,9 @@ struct sim {
 uint64_t sim_line_moment(const struct sim *sim, const struct sim_op *op, uint64_t line);
 void sim_memory_read(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
 void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
+/* The node's power was off: all zero, and no access in progress. */
+void sim_memory_clear(struct sim_memory *memory);
+
 /* An access that was listed as in progress is over. */
 void sim_memory_forget(struct sim_memory *memory, struct sim_op *op);
 void sim_memory_atomic(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
@@ -266,8 +274,15 @@ int sim_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req
 void sim_deliver(struct sim *sim, struct sim_op *op);
 void sim_respond(struct sim *sim, struct sim_op *op);
 
-/* The node fails now: its handlers and background contexts never go on, and those who called it hear nothing. */
-void sim_node_fail(struct sim *sim, unsigned node);
+/* The node fails now: those who called it hear nothing. For good: its handlers and background contexts never go on;
+ * else they unwind, and op brings the node back after op->delay. */
+void sim_node_fail(struct sim *sim, struct sim_op *op);
+void sim_node_restart(struct sim *sim, struct sim_op *op);
+
+/* Has the node failed since the operation was posted? */
+static inline bool sim_is_lost(const struct sim *sim, const struct sim_op *op, unsigned node) {
+    return sim->now >= sim->nodes[node].failed_at || op->life != sim->nodes[node].life;
+}
 
 /* engine.c */
 /* NULL when out of memory. dst, payload, status, listed and no_effect are 0; the caller sets what it uses beside. */
@@ -289,6 +304,9 @@ int sim_ctx_lanes(struct sim_ctx *ctx, unsigned memory_nodes);
 
 /* Makes those and the coroutine of a context; it starts when it becomes ready. */
 int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx);
+
+/* Makes a prepared or new context run at the next chance. */
+void sim_ctx_start(struct sim *sim, struct sim_ctx *ctx);
 
 static inline struct sim *sim_of(const struct dm_fabric *fabric) {
     return fabric->impl;
