@@ -15,7 +15,8 @@ struct scan {
     char *values;
     uint64_t since_ns; /* when the first of the addresses at hand was asked for */
     uint32_t pair_count;
-    bool is_end; /* there are no pairs behind those at hand */
+    uint32_t step; /* items that are read together: fewer when they do not come in time */
+    bool is_end;   /* there are no pairs behind those at hand */
 };
 
 /* A run of a shard. */
@@ -96,13 +97,13 @@ static int items_read(const struct scan *scan, uint32_t first, uint32_t n) {
 static int items_fetch(struct scan *scan, uint32_t *attempts) {
     struct hstore_client *client = scan->client;
     const struct hs_geometry *geometry = &client->cn->geometry;
-    uint32_t step = client->cn->params->fetch == HSTORE_FETCH_BATCH ? client->fetch_max : 1;
-    for (uint32_t at = 0; at < scan->pair_count; at += step) {
-        uint32_t n = scan->pair_count - at < step ? scan->pair_count - at : step;
+    for (uint32_t at = 0, n = 0; at < scan->pair_count; at += n) {
+        n = scan->pair_count - at < scan->step ? scan->pair_count - at : scan->step;
         DM_TRY(items_read(scan, at, n));
         if (dm_now(client->ctx) - scan->since_ns > geometry->grace_ns) {
             client->counts[HSTORE_LEASE_EXPIRED]++;
             scan->is_end = false;
+            scan->step = n > 1 ? n / 2 : 1;
             return dm_retry(client->ctx, DM_RETRY_STALE, attempts);
         }
         for (uint32_t i = 0; i < n; i++) {
@@ -128,6 +129,7 @@ int hstore_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, vo
     struct hstore_client *client = handle;
     struct scan scan = {
         .client = client, .next_key = first, .count = count, .found = found, .keys = keys, .values = values};
+    scan.step = client->cn->params->fetch == HSTORE_FETCH_BATCH ? client->fetch_max : 1;
     *found = 0;
     for (uint32_t attempts = 0; *found < count && !scan.is_end;) {
         dm_phase(client->ctx, DM_PHASE_INDEX);
