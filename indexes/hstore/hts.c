@@ -364,6 +364,7 @@ int hs_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
             DM_TRY(dm_sleep(ctx, 1000));
         }
         begun.stamps[i] = server->hts[i].settled;
+        begun.doubts |= (uint64_t)server->hts[i].in_batch << i;
     }
     begun.head.tag = atomic_load(&server->tag);
     memcpy(resp, &begun, sizeof(begun));

@@ -79,6 +79,38 @@ static int table_from_partition(struct recovery *recovery, unsigned log) {
     }
 }
 
+/* The indexes say what has happened; an entry that a failed skip list server marked in the pool, and that then got lost
+ * with the hash table server, has not. */
+static int item_correct(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *bytes) {
+    struct recovery *recovery = arg;
+    struct hs_server *server = recovery->server;
+    const struct hs_geometry *geometry = &server->geometry;
+    const struct hs_item *item = bytes;
+    uint64_t hash = hs_hash(item->key), state = item->state;
+    if (hs_shard_of(geometry, hash) != server->shard ||
+        !hs_item_whole(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
+        return 0;
+    }
+    unsigned log = hs_log_of(geometry, hash);
+    bool is_marked = state >= HS_STAMP_LOADED;
+    recovery->stamps[log] = is_marked && state > recovery->stamps[log] ? state : recovery->stamps[log];
+    bool is_current = hs_table_find(ctx, &server->table, hash).item == packed;
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+    if (is_current == is_marked) {
+        return 0;
+    }
+    recovery->words[0] = is_current ? recovery->begun.stamps[log] : HS_PENDING;
+    return dm_write(ctx, hs_unpack(packed), recovery->words, sizeof(uint64_t));
+}
+
+static int pool_correct(struct recovery *recovery) {
+    struct hs_server *server = recovery->server;
+    struct hs_pool_walk walk;
+    DM_TRY(dm_sleep(recovery->ctx, server->geometry.grace_ns));
+    DM_TRY(hs_pool_open(recovery->ctx, &walk, &server->geometry, server->shape->topology->mns));
+    return hs_pool_visit_all(recovery->ctx, &walk, item_correct, recovery);
+}
+
 static int table_from_list(struct recovery *recovery) {
     for (unsigned log = 0; log < recovery->server->geometry.logs; log++) {
         int rc = table_from_partition(recovery, log);
@@ -87,7 +119,12 @@ static int table_from_list(struct recovery *recovery) {
         }
         recovery->stamps[log] = recovery->begun.stamps[log];
     }
-    return removes_copy(recovery);
+    int rc = removes_copy(recovery);
+    if (rc == 0 && recovery->begun.doubts) {
+        hs_event_add(recovery->server, HS_POOL_CORRECTED, 1);
+        rc = pool_correct(recovery);
+    }
+    return rc;
 }
 
 /* An item in the pool: those in force, the one with the highest stamp of each key. */
@@ -222,7 +259,9 @@ static int list_from_table(struct recovery *recovery) {
 static void list_open(struct recovery *recovery) {
     struct hs_server *server = recovery->server;
     for (unsigned i = 0; i < server->geometry.logs; i++) {
-        server->sls[i].stamp = server->sls[i].trusted_stamp = recovery->begun.stamps[i];
+        server->sls[i].stamp = recovery->begun.stamps[i];
+        atomic_store(&server->sls[i].trusted_stamp, recovery->begun.stamps[i]);
+        server->sls[i].is_doubtful = recovery->begun.doubts >> i & 1;
     }
     atomic_store(&server->tag, recovery->begun.head.tag);
     hs_event_add(server, HS_SLS_FROM_TABLE, 1);

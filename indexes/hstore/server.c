@@ -52,7 +52,7 @@ int hs_workers_start(struct hs_server *server) {
         DM_TRY(
             dm_spawn_background(server->fabric, server->node, server->is_list ? hs_sls_worker : hs_hts_worker, server));
     }
-    bool sweeps = !server->is_list && server->shard == 0 && server->params->sweep_us > 0;
+    bool sweeps = !server->is_list && server->params->sweep_us > 0;
     return sweeps ? dm_spawn_background(server->fabric, server->node, hs_sweep, server) : 0;
 }
 

@@ -54,6 +54,7 @@ struct hs_sls_log {
     uint64_t appended, applied;
     uint64_t stamp;                 /* of the last entry */
     _Atomic uint64_t trusted_stamp; /* up to which the hash table is known to have entries, or is gone */
+    bool is_doubtful;               /* see hs_begun.doubts */
     struct hs_list list;
 };
 

@@ -84,16 +84,18 @@ static int ship_take(struct dm_ctx *ctx, struct hs_server *server, const struct 
     dm_charge(ctx, DM_WORK_LINE_COPY, head->count);
     dm_mutex_unlock(ctx, thread);
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
-    int rc = hs_list_reserve(ctx, &log->list, (uint32_t)(log->appended - log->applied) + head->count);
-    rc = rc < 0 ? rc : mark_items(ctx, entries, head->count);
-    /* A hash table server that failed since has no say any more, and its successor has asked for what is here. */
-    rc = rc < 0 ? rc : head->tag == atomic_load(&server->tag) && hs_is_ready(server) ? 0 : HS_NOT_READY;
+    /* A hash table server that failed since has no say any more. Its successor asks for what is here only when it has
+     * had the mutex: what is marked will be logged. */
+    int rc = head->tag == atomic_load(&server->tag) ? 0 : HS_NOT_READY;
+    rc = rc != 0 ? rc : hs_list_reserve(ctx, &log->list, (uint32_t)(log->appended - log->applied) + head->count);
+    rc = rc != 0 ? rc : mark_items(ctx, entries, head->count);
     if (rc != 0) {
         if (rc != DM_ERR_STOPPED) {
             dm_mutex_unlock(ctx, &log->mutex);
         }
         return rc;
     }
+    log->is_doubtful = false;
     for (uint32_t i = 0; i < head->count; i++) {
         append(ctx, server, log, &entries[i]);
     }
@@ -331,6 +333,7 @@ int hs_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
         DM_TRY(dm_mutex_lock(ctx, &log->mutex));
         apply(ctx, server, log, UINT64_MAX);
         begun.stamps[i] = log->stamp;
+        begun.doubts |= (uint64_t)log->is_doubtful << i;
         dm_mutex_unlock(ctx, &log->mutex);
     }
     memcpy(resp, &begun, sizeof(begun));

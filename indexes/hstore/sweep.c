@@ -43,8 +43,13 @@ static int visit(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *byt
     struct sweep *sweep = arg;
     struct hs_server *server = sweep->server;
     const struct hs_item *item = bytes;
+    uint64_t hash = hs_hash(item->key);
     if (item->state != HS_DEAD || server->gift_count == HS_REMOVES ||
-        !is_orphan(sweep, packed, item->check, dm_now(ctx))) {
+        hs_shard_of(&server->geometry, hash) != server->shard || !is_orphan(sweep, packed, item->check, dm_now(ctx))) {
+        return 0;
+    }
+    /* Marked, but its successor is not in the table while the skip list server is away. */
+    if (hs_table_find(ctx, &server->table, hash).item == packed) {
         return 0;
     }
     /* Taken: no later sweep finds it, and nobody else can. */

@@ -81,13 +81,15 @@ enum {
 
 /* Counted by servers, sent in replies. X(name, text, rare) */
 #define HS_EVENTS(X)                                                                                                   \
-    X(BUCKET_CHAINED, "bucket_chained", 1)   /* buckets linked behind full ones */                                     \
-    X(LOG_FULL, "log_full", 1)               /* entries that waited for room in a log */                               \
-    X(SCAN_DRAINED, "scan_drained", 1)       /* entries applied because a scan or find came */                         \
-    X(SCAN_WAITED, "scan_waited", 1)         /* scans or finds that waited until the hash table had an entry */        \
-    X(HTS_FROM_LIST, "recovered_hts", 1)     /* hash tables rebuilt from the skip list */                              \
-    X(SLS_FROM_TABLE, "recovered_sls", 1)    /* skip lists rebuilt from the hash table and the pool */                 \
-    X(HTS_FROM_POOL, "recovered_pool", 1)    /* hash tables rebuilt from the pool alone */                             \
+    X(BUCKET_CHAINED, "bucket_chained", 1) /* buckets linked behind full ones */                                       \
+    X(LOG_FULL, "log_full", 1)             /* entries that waited for room in a log */                                 \
+    X(SCAN_DRAINED, "scan_drained", 1)     /* entries applied because a scan or find came */                           \
+    X(SCAN_WAITED, "scan_waited", 1)       /* scans or finds that waited until the hash table had an entry */          \
+    X(HTS_FROM_LIST, "recovered_hts", 1)   /* hash tables rebuilt from the skip list */                                \
+    X(SLS_FROM_TABLE, "recovered_sls", 1)  /* skip lists rebuilt from the hash table and the pool */                   \
+    X(HTS_FROM_POOL, "recovered_pool", 1)  /* hash tables rebuilt from the pool alone */                               \
+    X(POOL_CORRECTED, "pool_corrected", 1)                                                                             \
+    /* marks in the pool compared with the indexes: of a batch that two failures have taken */                         \
     X(HTS_RECOVERY_NS, "hts_recovery_ns", 0) /* time from the server's return to its being ready */                    \
     X(SLS_RECOVERY_NS, "sls_recovery_ns", 0) /* likewise; what it waited for the other server is part of it */         \
     X(LIST_STEPS, "list_steps", 0)           /* nodes of the skip list looked at by finds */
@@ -151,6 +153,9 @@ enum { HS_LOGS_MAX = 16, HS_REMOVES = 1024 };
 struct hs_begun {
     struct hs_reply head;
     uint64_t stamps[HS_LOGS_MAX]; /* the last of each log */
+    /* Bit i: of log i a batch may have been marked in the pool by a skip list server that failed before it answered,
+     * and has not been shipped again. */
+    uint64_t doubts;
 };
 
 /* A part of a table, as a range. Answers: words behind struct hs_reply. */
