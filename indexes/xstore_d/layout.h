@@ -117,6 +117,12 @@ static inline uint32_t xstore_slot_offset(const struct xstore_layout *layout, un
     return layout->keys_bytes + slot * layout->slot_bytes;
 }
 
+/* Where a leaf begins whose first key is `first`, `last` being the last one of the leaf before: in the middle, so that
+ * models need not be exact at either. */
+static inline uint64_t xstore_border(uint64_t last, uint64_t first) {
+    return first - (first - last) / 2;
+}
+
 /* The check of a leaf whose words begin at `words` (its check first); counts past the slots are not believed. */
 static inline uint64_t xstore_leaf_check(uint32_t place, const uint64_t *words) {
     return xstore_check(dm_mix64(place), words + 1, 1 + xstore_head_of(words[1]).count);

@@ -102,9 +102,10 @@ static int pair_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_
     struct xstore_loader *loader = server->loader;
     if (loader->count == loader->each) {
         uint32_t place;
+        uint64_t border = xstore_border(xstore_leaf_keys(&loader->leaf)[loader->count - 1], key);
         DM_TRY(leaf_alloc(server, ctx, &place));
-        leaf_finish(server, ctx, place, key);
-        loader->leaf = (struct xstore_leaf){.place = place, .low = key};
+        leaf_finish(server, ctx, place, border);
+        loader->leaf = (struct xstore_leaf){.place = place, .low = border};
         loader->count = 0;
         DM_TRY(built_add(loader));
     }

@@ -142,7 +142,7 @@ struct split {
     const void *value;
 };
 
-/* The least key of the upper half of the leaf's keys and the new one. */
+/* Where to divide the leaf's keys and the new one into halves. */
 static uint64_t border_of(struct xstore_leaf *leaf, uint64_t key) {
     unsigned count = xstore_leaf_head(leaf).count;
     uint64_t sorted[XSTORE_SLOTS_MAX + 1];
@@ -156,7 +156,7 @@ static uint64_t border_of(struct xstore_leaf *leaf, uint64_t key) {
         }
         sorted[at] = moved;
     }
-    return sorted[(count + 1) / 2];
+    return xstore_border(sorted[(count + 1) / 2 - 1], sorted[(count + 1) / 2]);
 }
 
 /* Writes the right leaf, which nobody can reach yet. */

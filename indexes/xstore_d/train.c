@@ -110,7 +110,7 @@ static struct ix_rmi_model model_fit(const struct training *training) {
         unsigned count = xstore_leaf_head(leaf).count;
         for (unsigned k = 0; k < count; k++) {
             double x = place_of(training, xstore_leaf_keys(leaf)[k]) - training->number;
-            ix_rmi_fit_add(&fit, x, (i + (k + 0.5) / count) * slots);
+            ix_rmi_fit_add(&fit, x, (i + (k + 0.5) / count) * slots - 0.5);
         }
     }
     for (uint32_t i = 0; fit.count == 0 && i < space->count; i++) {
