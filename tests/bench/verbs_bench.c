@@ -24,7 +24,7 @@ struct point {
 struct reader {
     const struct point *point;
     struct dm_hist *hist; /* of latencies in ns */
-    uint64_t begin_ns, end_ns;
+    uint64_t begin_ns, end_ns, done;
     int rc;
 };
 
@@ -45,11 +45,14 @@ static void reader_entry(struct dm_ctx *ctx, void *arg) {
     uint64_t before_ns = reader->begin_ns;
     for (uint64_t i = 0; i < point->reads / point->clients && reader->rc == 0; i++) {
         reader->rc = dm_read(ctx, addr, buffer, point->bytes);
-        uint64_t now_ns = dm_now(ctx);
-        dm_hist_record(reader->hist, now_ns - before_ns);
-        before_ns = now_ns;
+        if (point->clients == 1) { /* where only the rate is asked for, the clock would cost a part of it */
+            uint64_t now_ns = dm_now(ctx);
+            dm_hist_record(reader->hist, now_ns - before_ns);
+            before_ns = now_ns;
+        }
+        reader->done++;
     }
-    reader->end_ns = before_ns;
+    reader->end_ns = dm_now(ctx);
 }
 
 static int fabric_open(const struct dm_fabric_config *config, const struct point *point, struct dm_fabric **fabric,
@@ -80,9 +83,10 @@ static int point_run(const struct dm_fabric_config *config, const struct point *
         rc = rc < 0 ? rc : dm_spawn(fabric, 1, 0, reader_entry, &readers[i]);
     }
     rc = rc < 0 ? rc : dm_fabric_run(fabric, err);
-    uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+    uint64_t begin_ns = UINT64_MAX, end_ns = 0, done = 0;
     for (unsigned i = 0; i < point->clients && rc == 0; i++) {
         rc = readers[i].rc;
+        done += readers[i].done;
         begin_ns = readers[i].begin_ns < begin_ns ? readers[i].begin_ns : begin_ns;
         end_ns = readers[i].end_ns > end_ns ? readers[i].end_ns : end_ns;
     }
@@ -90,9 +94,11 @@ static int point_run(const struct dm_fabric_config *config, const struct point *
     if (rc < 0) {
         return rc;
     }
-    printf("latency_p50 %u %u %.2f us\n", point->bytes, point->clients, (double)dm_hist_quantile(&hist, 0.5) / 1e3);
+    if (point->clients == 1) {
+        printf("latency_p50 %u 1 %.2f us\n", point->bytes, (double)dm_hist_quantile(&hist, 0.5) / 1e3);
+    }
     printf("rate %u %u %.0f reads/s\n", point->bytes, point->clients,
-           (double)hist.count * 1e9 / (double)(end_ns - begin_ns));
+           (double)done * 1e9 / (double)(end_ns - begin_ns));
     return 0;
 }
 

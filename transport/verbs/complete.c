@@ -14,7 +14,7 @@
 
 enum {
     POLL_AT_ONCE = 32,
-    SPINS_A_CLOCK = 32,  /* empty looks between two looks at the clock */
+    SPINS_A_CLOCK = 256, /* empty looks between two looks at the clock */
     CHECK_NS = 50000000, /* between two looks for work that takes too long */
     NAP_NS = 100000000,  /* a thread with work under way sleeps no longer, so that it can check */
     NS_PER_MS = 1000000,
