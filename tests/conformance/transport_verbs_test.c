@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What only `verbs` can show, on a real device: how failures are told, that every wait has an end, and what a stranger
+ * at the control port gets. Skipped with the reason where there is no device.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "conformance/transport_world.h"
+#include "transport/verbs/verbs.h"
+
+enum { NEVER = DM_METHOD_FIRST };
+
+#define HOUR_NS (UINT64_C(3600) * 1000000000)
+
+static void open_with(struct tw *tw, const struct dm_setting *settings, size_t count,
+                      const struct dm_processes *processes) {
+    struct dm_fabric_config config = {.transport = "verbs",
+                                      .topology = tw_topology(),
+                                      .seed = TW_SEED,
+                                      .chunk_bytes = TW_CHUNK_BYTES,
+                                      .processes = processes,
+                                      .settings = settings,
+                                      .setting_count = count};
+    *tw = (struct tw){.info = dm_transport_find("verbs"), .topology = config.topology};
+    if (dm_fabric_open(&config, &tw->fabric, &tw->err) < 0) {
+        fail_msg("%s", tw->err.text);
+    }
+}
+
+/* Runs one client and expects the run's error to be of that code and to hold that text. */
+static void run_failing(struct tw *tw, void (*body)(struct dm_ctx *ctx, struct tw_client *client), int code,
+                        const char *text) {
+    struct tw_client client = {0, 1, NULL, body};
+    tw_spawn(tw, tw_first_cn(tw), 0, &client);
+    int rc = dm_fabric_run(tw->fabric, &tw->err);
+    tw_raise();
+    assert_int_equal(rc, code);
+    if (!strstr(tw->err.text, text)) {
+        fail_msg("'%s' does not say '%s'", tw->err.text, text);
+    }
+}
+
+/* ---- failures --------------------------------------------------------------------------------------------------- */
+
+static void read_in_vain(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    uint64_t word;
+    CHECK_EQ(dm_read(ctx, tw_word(1, 0), &word, 8), DM_ERR_IO);
+    CHECK_EQ(dm_read(ctx, tw_word(1, 0), &word, 8), DM_ERR_IO); /* and again, at once */
+    CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
+}
+
+static void a_verb_that_the_device_refuses_names_itself_the_node_and_the_status(void **state) {
+    (void)state;
+    struct tw tw;
+    open_with(&tw, NULL, 0, NULL);
+    verbs_of(tw.fabric)->regions[1][DM_DRAM].rkey ^= 0xff;
+    run_failing(&tw, read_in_vain, DM_ERR_IO, "READ to memory node 1: remote access error");
+    tw_close(&tw);
+}
+
+static void write_unsignalled_in_vain(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    uint64_t word = 1;
+    dm_post_write(ctx, tw_word(2, 0), &word, 8);
+    CHECK_EQ(dm_commit_async(ctx), 0);
+    for (int rc = 0; rc == 0;) {
+        rc = dm_read(ctx, tw_word(0, 0), &word, 8);
+        CHECK(rc == 0 || rc == DM_ERR_IO);
+    }
+}
+
+static void a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node(void **state) {
+    (void)state;
+    struct tw tw;
+    open_with(&tw, NULL, 0, NULL);
+    verbs_of(tw.fabric)->regions[2][DM_DRAM].rkey ^= 0xff;
+    run_failing(&tw, write_unsignalled_in_vain, DM_ERR_IO, "WRITE to memory node 2: remote access error");
+    tw_close(&tw);
+}
+
+/* The other end goes away without a word. */
+static void read_from_nobody(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    uint64_t word;
+    CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
+    struct verbs *verbs = verbs_of(dm_fabric_of(ctx));
+    for (unsigned i = 0; i < TW_MN_CORES; i++) {
+        struct verbs_thread *thread = (struct verbs_thread *)verbs->rt.fabric->nodes[0].threads[i];
+        struct verbs_conn *conn = atomic_load(&thread->incoming);
+        struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+        CHECK(!conn || ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE) == 0);
+    }
+    CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), DM_ERR_PEER);
+}
+
+static void a_peer_that_is_silent_is_given_up_after_the_retries(void **state) {
+    (void)state;
+    static const struct dm_setting settings[] = {{"ack_timeout", "10"}, {"retries", "2"}};
+    struct tw tw;
+    open_with(&tw, settings, 2, NULL);
+    run_failing(&tw, read_from_nobody, DM_ERR_PEER, "READ to memory node 0: transport retry counter exceeded");
+    tw_close(&tw);
+}
+
+static int handle_never(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
+                        uint32_t *resp_len) {
+    (void)arg;
+    (void)req;
+    (void)req_len;
+    (void)resp;
+    (void)resp_len;
+    return dm_sleep(ctx, HOUR_NS);
+}
+
+static void call_in_vain(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    CHECK_EQ(dm_call(ctx, 0, NEVER, NULL, 0, NULL, NULL), DM_ERR_PEER);
+}
+
+static void a_call_that_nobody_answers_has_an_end(void **state) {
+    (void)state;
+    static const struct dm_setting settings[] = {{"call_timeout", "300ms"}};
+    struct tw tw;
+    open_with(&tw, settings, 1, NULL);
+    tw_method(&tw, 0, NEVER, handle_never, NULL);
+    run_failing(&tw, call_in_vain, DM_ERR_PEER, "call to memory node 0: no answer within 0.3 s");
+    tw_close(&tw);
+}
+
+static void what_is_not_there_is_named(void **state) {
+    (void)state;
+    static const struct {
+        struct dm_setting setting;
+        const char *text;
+    } cases[] = {
+        {{"device", "no_such_device"}, "no device 'no_such_device'"},
+        {{"port", "9"}, "none of number 9"},
+        {{"gid", "200"}, "has no such address"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct dm_fabric_config config = {
+            .transport = "verbs", .topology = tw_topology(), .settings = &cases[i].setting, .setting_count = 1};
+        struct dm_fabric *fabric = NULL;
+        struct dm_err err = {0};
+        assert_true(dm_fabric_open(&config, &fabric, &err) < 0);
+        assert_null(fabric);
+        assert_non_null(strstr(err.text, cases[i].text));
+    }
+}
+
+/* ---- the control port ------------------------------------------------------------------------------------------- */
+
+struct port {
+    struct tw tw;
+    struct dm_processes processes;
+    bool hosted[TW_MNS + TW_SERVERS + TW_CNS];
+    char address[64];
+    pthread_t thread;
+    int rc;
+};
+
+static int serve_entry(struct dm_ctx *ctx, void *arg) {
+    (void)arg;
+    return dm_sleep(ctx, HOUR_NS);
+}
+
+static void *serve_main(void *arg) {
+    struct port *port = arg;
+    int rc = 0;
+    struct dm_err err = {0};
+    port->rc = dm_fabric_do(port->tw.fabric, 0, serve_entry, NULL, &rc, &err);
+    return NULL;
+}
+
+/* A process that has memory node 0 and nothing else. */
+static void port_open(struct port *port) {
+    *port = (struct port){.hosted = {true}};
+    port->processes = (struct dm_processes){.count = 2, .hosted = port->hosted, .token = "the token"};
+    struct dm_err err = {0};
+    if (dm_listen("127.0.0.1:0", &port->processes.listener, port->address, sizeof(port->address), &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    open_with(&port->tw, NULL, 0, &port->processes);
+    assert_int_equal(pthread_create(&port->thread, NULL, serve_main, port), 0);
+}
+
+static void port_close(struct port *port) {
+    dm_fabric_stop(port->tw.fabric);
+    pthread_join(port->thread, NULL);
+    assert_int_equal(port->rc, DM_ERR_STOPPED);
+    tw_close(&port->tw);
+}
+
+static int port_call(const struct port *port) {
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)strtoul(strchr(port->address, ':') + 1, NULL, 10)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct timeval limit = {.tv_sec = 20};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+static void send_all(int fd, const void *bytes, size_t count) {
+    assert_int_equal(send(fd, bytes, count, MSG_NOSIGNAL), count);
+}
+
+static void send_message(int fd, const struct wire_message *message) {
+    unsigned char bytes[WIRE_MAX];
+    size_t count = wire_encode(message, bytes);
+    send_all(fd, bytes, count);
+}
+
+/* The port hangs up, and has said nothing. */
+static void expect_silence(int fd) {
+    unsigned char byte;
+    assert_true(recv(fd, &byte, 1, 0) <= 0);
+    close(fd);
+}
+
+static void expect_message(int fd, enum wire_kind kind) {
+    unsigned char bytes[WIRE_MAX];
+    struct wire_message message;
+    assert_int_equal(recv(fd, bytes, 4, MSG_WAITALL), 4);
+    int length = wire_length(bytes);
+    assert_true(length > 0);
+    assert_int_equal(recv(fd, bytes, (size_t)length, MSG_WAITALL), length);
+    assert_int_equal(wire_decode(bytes, (size_t)length, &message), 0);
+    assert_int_equal(message.kind, kind);
+}
+
+static struct wire_message hello_of(const struct port *port, const char *token) {
+    struct wire_message hello = {.kind = WIRE_HELLO};
+    assert_true(wire_token_from(token, hello.hello.token));
+    hello.hello.fabric = verbs_of(port->tw.fabric)->peer->fabric;
+    hello.hello.caller = TW_MNS + TW_SERVERS;
+    return hello;
+}
+
+static void a_stranger_gets_no_answer_and_those_who_know_the_token_still_do(void **state) {
+    (void)state;
+    struct port port;
+    port_open(&port);
+    struct wire_message wrong = hello_of(&port, "another token"), early = {.kind = WIRE_CONNECT};
+    early.connect.end = (struct verbs_end){.mtu = 1, .slots = 1};
+    int fd = port_call(&port);
+    send_message(fd, &wrong);
+    expect_silence(fd);
+    fd = port_call(&port);
+    send_message(fd, &early);
+    expect_silence(fd);
+    fd = port_call(&port);
+    send_all(fd, "GET / HTTP/1.0\r\n\r\n", 18);
+    expect_silence(fd);
+    fd = port_call(&port);
+    send_all(fd, "\xff\xff\xff\x7f", 4);
+    expect_silence(fd);
+    fd = port_call(&port); /* says nothing at all: has a bounded time */
+    expect_silence(fd);
+    struct wire_message hello = hello_of(&port, "the token");
+    fd = port_call(&port);
+    send_message(fd, &hello);
+    expect_message(fd, WIRE_WELCOME);
+    close(fd);
+    port_close(&port);
+}
+
+static void a_known_caller_gets_nothing_of_nodes_or_runs_that_are_not_here(void **state) {
+    (void)state;
+    struct port port;
+    port_open(&port);
+    struct wire_message hello = hello_of(&port, "the token");
+    hello.hello.node = 1; /* another process's */
+    int fd = port_call(&port);
+    send_message(fd, &hello);
+    expect_message(fd, WIRE_REFUSED);
+    expect_silence(fd);
+    hello = hello_of(&port, "the token");
+    hello.hello.fabric ^= 1;
+    fd = port_call(&port);
+    send_message(fd, &hello);
+    expect_message(fd, WIRE_REFUSED);
+    expect_silence(fd);
+    hello = hello_of(&port, "the token");
+    fd = port_call(&port);
+    send_message(fd, &hello);
+    expect_message(fd, WIRE_WELCOME);
+    struct wire_message connect = {.kind = WIRE_CONNECT};
+    connect.connect.node = 1;
+    connect.connect.end = (struct verbs_end){.mtu = 1, .slots = 1};
+    send_message(fd, &connect);
+    expect_silence(fd);
+    port_close(&port);
+}
+
+static void a_message_may_come_byte_by_byte(void **state) {
+    (void)state;
+    struct port port;
+    port_open(&port);
+    struct wire_message hello = hello_of(&port, "the token");
+    unsigned char bytes[WIRE_MAX];
+    size_t count = wire_encode(&hello, bytes);
+    int fd = port_call(&port);
+    for (size_t i = 0; i < count; i++) {
+        send_all(fd, bytes + i, 1);
+    }
+    expect_message(fd, WIRE_WELCOME);
+    close(fd);
+    port_close(&port);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_verb_that_the_device_refuses_names_itself_the_node_and_the_status),
+        cmocka_unit_test(a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node),
+        cmocka_unit_test(a_peer_that_is_silent_is_given_up_after_the_retries),
+        cmocka_unit_test(a_call_that_nobody_answers_has_an_end),
+        cmocka_unit_test(what_is_not_there_is_named),
+        cmocka_unit_test(a_stranger_gets_no_answer_and_those_who_know_the_token_still_do),
+        cmocka_unit_test(a_known_caller_gets_nothing_of_nodes_or_runs_that_are_not_here),
+        cmocka_unit_test(a_message_may_come_byte_by_byte),
+    };
+    if (!test_runs_on(dm_transport_find("verbs"))) {
+        return 77;
+    }
+    return test_run("transport: verbs", tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Control messages between processes: any bytes are taken or refused, what is taken is written again as it was, and no
+ * number in it is beyond what the rest of the transport takes for granted.
+ */
+#include <string.h>
+
+#include "fuzz/fuzz_file.h"
+#include "transport/verbs/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct wire_message message;
+    unsigned char again[WIRE_MAX];
+    if (size < 4) {
+        return 0;
+    }
+    int length = wire_length(data);
+    fuzz_require(length == DM_ERR_CORRUPT || (length > 0 && length <= WIRE_MAX - 4), "an impossible length");
+    if (wire_decode(data + 4, size - 4, &message) < 0) {
+        return 0;
+    }
+    size_t bytes = wire_encode(&message, again);
+    fuzz_require(bytes == size && memcmp(again + 4, data + 4, size - 4) == 0, "taken, but not as it was");
+    fuzz_require(message.kind != WIRE_WELCOME || message.welcome.dram.base <= UINT64_MAX - message.welcome.dram.bytes,
+                 "memory beyond the end of addresses");
+    return 0;
+}
