@@ -369,15 +369,14 @@ bool rolex_directory_replace(struct rolex_directory *directory, const struct rol
     bool room = count > 0 && bytes_take(directory, bytes);
     group_lock(group);
     struct known *known = known_same(group, view);
+    uint32_t at = known ? (uint32_t)(known - group->models) : 0;
     struct known *grown = known && room ? realloc(group->models, (group->count + count - 1) * sizeof(*grown)) : NULL;
     if (known) {
-        uint32_t at = (uint32_t)(known - group->models);
         known = grown ? &grown[at] : known;
         tables_drop(directory, known);
         known->addr = DM_NULL;
     }
     if (grown) {
-        uint32_t at = (uint32_t)(known - grown);
         group->models = grown;
         memmove(&grown[at + count], &grown[at + 1], (group->count - at - 1) * sizeof(*grown));
         group->count += count - 1;

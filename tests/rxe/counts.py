@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# counts.py NAME A B: holds what an operation costs in result A against B: round trips, verbs and bytes, by type of operation.
-# Prints one line a type, and each difference; status 1 if there is one.
+# counts.py NAME A B TOLERANCE: holds what an operation costs in result A against B: round trips, verbs and bytes, by type of
+# operation. Prints one line a type, and each difference; status 1 if one is more than TOLERANCE of what an operation takes
+# in B (round trips and verbs of its round trips, bytes of its bytes).
 import json
 import sys
 
@@ -17,7 +18,12 @@ def costs(path):
     return found
 
 
-def main(name, first, second):
+def differs(what, a, b, tolerance):
+    whole = b.get("bytes read", 0) + b.get("bytes written", 0) if what.startswith("bytes") else b.get("round trips", 0)
+    return abs(a.get(what, 0) - b.get(what, 0)) > float(tolerance) * whole
+
+
+def main(name, first, second, tolerance):
     ours, theirs = costs(first), costs(second)
     differences = []
     for kind in sorted(set(ours) | set(theirs)):
@@ -26,7 +32,7 @@ def main(name, first, second):
         print(f"{name} {kind}: {a.get('count', 0)} operations, {a.get('round trips', 0):.3f} round trips, "
               f"{verbs:.3f} verbs, {a.get('bytes read', 0):.1f} B read, {a.get('bytes written', 0):.1f} B written")
         differences += [f"{name} {kind}: {what}: {a.get(what)} and {b.get(what)}"
-                        for what in sorted(set(a) | set(b)) if a.get(what) != b.get(what)]
+                        for what in sorted(set(a) | set(b)) if differs(what, a, b, tolerance)]
     print("\n".join(differences), end="\n" if differences else "")
     return 1 if differences or not ours else 0
 

@@ -14,11 +14,16 @@ different=""
 for index in $(indexes); do
     for mix in read=0.5,update=0.5 read=0.5,insert=0.5 insert=0.2,scan=0.8; do
         for transport in sim verbs; do
-            expect 0 run --index "$index" --transport "$transport" --mix "$mix" --keys 5K --ops 1K --clients 1 --mns 2 \
-                --servers 2 --profile ./plain.json --json
+            expect 0 run --index "$index" --transport "$transport" --mix "$mix" --keys 2K --ops 300 --clients 1 --mns 2 \
+                --servers 2 --scan-max 10 --profile ./plain.json --json
             mv out "$transport.json"
         done
-        python3 "$DM_SOURCE_DIR/tests/rxe/counts.py" "$index" verbs.json sim.json || different="$different $index:$mix"
+        # Index servers of hstore apply their logs in the background: how far they are when an operation looks is a matter
+        # of time, and a few operations in a hundred take another way.
+        tolerance=0
+        [ "$index" != hstore ] || tolerance=0.05
+        python3 "$DM_SOURCE_DIR/tests/rxe/counts.py" "$index" verbs.json sim.json "$tolerance" ||
+            different="$different $index:$mix"
     done
 done
 [ -z "$different" ] || fail "verbs and sim differ, see above:$different"
