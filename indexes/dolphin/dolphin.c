@@ -45,13 +45,13 @@ static const struct dm_opt params_table[] = {
 
 static const struct ix_wrong wrong_values[] = {
     {"strict", "off", 20, "all that the six repairs are for"},
-    {"keep_slots", "off", 2000, "a late update writes its value to an entry that has become another key's"},
-    {"publish", "off", 200, "a key is seen before its value"},
-    {"check_insert", "off", 200, "two inserts of a key take two entries"},
-    {"check_smo", "off", 200, "a reader mixes two states of a leaf, or trusts one that has been split"},
-    {"cas_delete", "off", 200, "two deletes of a key both succeed, or one takes another key away"},
-    {"lock_long", "off", 200, "two updates leave a mixture of two long values"},
-    {"backtrack", "off", 200, "a reader whose cached leaf was split misses keys that moved"},
+    {"keep_slots", "off", 20, "a late update writes its value to an entry that has become another key's"},
+    {"publish", "off", 20, "a key is seen before its value"},
+    {"check_insert", "off", 20, "two inserts of a key take two entries"},
+    {"check_smo", "off", 400, "a reader mixes two states of a leaf, or trusts one that has been split"},
+    {"cas_delete", "off", 20, "two deletes of a key both succeed, or one takes another key away"},
+    {"lock_long", "off", 600, "two updates leave a mixture of two long values"},
+    {"backtrack", "off", 40, "a reader whose cached leaf was split misses keys that moved"},
     {.param = NULL},
 };
 

@@ -55,7 +55,7 @@ struct dolphin_params {
     X(DEAD_LEAF, "dead_leaf", 1)             /* met one that was taken out */                                          \
     X(GROW_16, "grow_16", 1)                                                                                           \
     X(GROW_48, "grow_48", 1)                                                                                           \
-    X(GROW_256, "grow_256", 1)                                                                                         \
+    X(GROW_256, "grow_256", 0)   /* few small worlds have so many children */                                          \
     X(DEAD_NODE, "dead_node", 1) /* met an inner node that had been replaced */                                        \
     X(SCAN_GAP, "scan_gap", 0)   /* a scan had to ask the inner nodes for what comes next */
 enum dolphin_counter {
