@@ -42,11 +42,12 @@ static void cursor_pass(struct scan *scan, uint64_t last) {
     scan->cursor = last >= scan->cursor ? last + 1 : scan->cursor;
 }
 
-/* Leaves that the rest of the scan should take, by what leaves held so far, or by the fill that load gives. */
+/* Leaves that the rest of the scan should take, by what leaves held so far, or by the fill that load gives; one more
+ * because the first one is begun somewhere in the middle. */
 static unsigned leaves_wanted(const struct scan *scan) {
     const struct dolphin_cn *cn = scan->client->cn;
     double each = scan->leaves > 0 ? (double)scan->found / scan->leaves : cn->layout.cap * cn->params->fill;
-    double leaves = (double)(scan->wanted - scan->found) / (each < 1 ? 1 : each) + 1;
+    double leaves = (double)(scan->wanted - scan->found) / (each < 1 ? 1 : each) + 2;
     return leaves < cn->scan_batch ? (unsigned)leaves : cn->scan_batch;
 }
 
