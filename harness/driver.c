@@ -5,9 +5,13 @@
  */
 #include "harness/driver.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/commands.h"
@@ -494,11 +498,14 @@ static void point_close(struct point *point) {
     free(point->servers);
 }
 
-static int point_run(struct point *point, struct dm_err *err) {
+static int point_load(struct point *point, struct dm_err *err) {
     DM_TRY(keys_open(point, err));
     DM_TRY(fabric_open(point, err));
     DM_TRY(servers_open(point, err));
-    DM_TRY(index_load(point, err));
+    return index_load(point, err);
+}
+
+static int point_ask(struct point *point, struct dm_err *err) {
     DM_TRY(clients_run(point, err));
     DM_TRY(collect(point, err));
     if (point->config->run.verify && hx_team_is_first(point->config->team)) {
@@ -553,7 +560,8 @@ int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_mea
         dm_hist_clear(&point.measured->ops[kind].service_ns);
     }
     hx_progress_init(&point.progress);
-    int rc = point_run(&point, err);
+    int rc = point_load(&point, err);
+    rc = rc < 0 ? rc : point_ask(&point, err);
     point_close(&point);
     if (rc < 0) {
         hx_measured_free(point.measured);
@@ -562,6 +570,64 @@ int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_mea
     point.measured->host.wall_s = seconds_since(begin);
     *measured = point.measured;
     return 0;
+}
+
+/* What a process of its own does with the loaded index: the operations of one configuration. Its exit status. */
+static int member_main(struct point *point, struct hx_config *config, size_t at, const struct hx_taker *taker) {
+    struct dm_err err = {.text = ""};
+    uint64_t begin = hx_host_ns();
+    int rc = 0;
+    hx_interrupt_install("run");
+    if (config != point->config) {
+        wl_close(point->wl);
+        point->wl = NULL;
+        point->config = config;
+        rc = workload_open(point, &err);
+    }
+    rc = rc < 0 ? rc : point_ask(point, &err);
+    if (rc == 0) {
+        point->measured->host.wall_s = seconds_since(begin);
+        rc = taker->take(taker->arg, at, point->measured, &err);
+    }
+    return rc < 0 ? hx_report("run", &err) : HX_DONE;
+}
+
+static int member_run(struct point *point, struct hx_config *config, size_t at, const struct hx_taker *taker,
+                      int *status) {
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGINT);
+        _exit(getppid() == parent ? member_main(point, config, at, taker) : HX_INTERRUPTED);
+    }
+    int ended = 0;
+    while (pid > 0 && waitpid(pid, &ended, 0) < 0 && errno == EINTR) {
+    }
+    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : HX_FAILED;
+    return pid > 0 ? 0 : DM_ERR_IO;
+}
+
+int hx_measure_each(struct hx_config *const *configs, size_t count, const struct hx_taker *taker, struct dm_err *err) {
+    struct point point = {
+        .config = configs[0], .index = configs[0]->index, .measured = calloc(1, sizeof(*point.measured))};
+    if (!point.measured) {
+        return fail_no_memory(err);
+    }
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        dm_hist_clear(&point.measured->ops[kind].latency_ns);
+        dm_hist_clear(&point.measured->ops[kind].service_ns);
+    }
+    hx_progress_init(&point.progress);
+    int rc = point_load(&point, err), worst = HX_DONE;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        int status = HX_DONE;
+        rc = member_run(&point, configs[i], i, taker, &status);
+        rc = rc < 0 ? dm_fail(err, rc, "cannot start a process: %s", strerror(errno)) : 0;
+        worst = status > worst ? status : worst;
+    }
+    point_close(&point);
+    hx_measured_free(point.measured);
+    return rc < 0 ? rc : worst;
 }
 
 void hx_measured_free(struct hx_measured *measured) {

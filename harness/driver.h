@@ -69,6 +69,19 @@ struct hx_measured {
  * recording is there only on success. The tracer, or NULL, sees the measured operations. The caller frees *measured,
  * which is NULL on failure. Once for a configuration. */
 int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err);
+
+/* Takes what was measured for one of several configurations, in the process that measured it. 0 or a failure. */
+struct hx_taker {
+    int (*take)(void *arg, size_t at, const struct hx_measured *measured, struct dm_err *err);
+    void *arg;
+};
+
+/* Loads once, for the first configuration, and runs each of them from there in a process of its own, one after the
+ * other, so that none sees what another wrote and all give what they would have given alone. They must agree in all
+ * that loading depends on and in the number of clients, and run in virtual time. Returns the worst exit status of those
+ * processes, each of which has said on stderr why it failed, or a failure of loading. */
+int hx_measure_each(struct hx_config *const *configs, size_t count, const struct hx_taker *taker, struct dm_err *err);
+
 /* Adds what another process measured of the same run, with its counters, as if its clients had been here. */
 void hx_measured_merge(struct hx_measured *into, const struct hx_measured *from, const uint64_t *counters,
                        size_t counter_count);

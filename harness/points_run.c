@@ -19,6 +19,7 @@
 
 #include "harness/commands.h"
 #include "harness/points.h"
+#include "harness/points_group.h"
 #include "harness/points_progress.h"
 #include "harness/points_remote.h"
 #include "harness/progress.h"
@@ -31,7 +32,8 @@
 #define DEFAULT_SPARE UINT64_C(1) << 30 /* assumed available where the system does not say */
 
 struct job {
-    size_t point;
+    size_t first, count; /* its points: places in the runner's order */
+    uint64_t memory_bytes;
     pid_t pid;
     int errors; /* memory file that is the child's stderr */
 };
@@ -39,8 +41,9 @@ struct job {
 struct runner {
     struct hx_points *points;
     const struct hx_points_options *options;
-    size_t *order; /* absent points, longest first */
+    size_t *order; /* absent points, those of a group together; groups longest first */
     size_t order_count, next;
+    size_t *group; /* how many points the group has that begins at a place of the order */
     struct job *jobs;
     size_t job_limit, job_count;
     uint64_t memory_limit, memory_used;
@@ -75,8 +78,7 @@ static size_t core_count(void) {
 /* ---- a child ---------------------------------------------------------------------------------------------------- */
 
 /* Only calls that are safe between fork and exec. */
-static void child_exec(const struct runner *runner, pid_t parent, const char *program, char **arguments, int spec,
-                       int errors) {
+static void child_streams(pid_t parent, int errors) {
     /* A group of its own: at a terminal Ctrl-C reaches this program alone, which then stops its children in order. */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGINT);
@@ -84,14 +86,23 @@ static void child_exec(const struct runner *runner, pid_t parent, const char *pr
         _exit(HX_INTERRUPTED);
     }
     int null = open("/dev/null", O_RDWR);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0 ||
-        fcntl(spec, F_SETFD, 0) != 0) {
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0) {
         _exit(HX_FAILED);
     }
+}
+
+static void child_signals(const struct runner *runner) {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     sigprocmask(SIG_SETMASK, &runner->old_signals, NULL);
+}
+
+static void child_exec(const struct runner *runner, const char *program, char **arguments, int spec) {
+    if (fcntl(spec, F_SETFD, 0) != 0) {
+        _exit(HX_FAILED);
+    }
+    child_signals(runner);
     execv(program, arguments);
     dprintf(STDERR_FILENO, "cannot start %s: %s", program, strerror(errno));
     _exit(HX_FAILED);
@@ -117,40 +128,78 @@ static void point_failed(struct runner *runner, size_t index, const char *why) {
     fprintf(stderr, "dmbench: point %s (%s): %s\n", point->label, point->hash, point->error);
 }
 
-static void job_start(struct runner *runner, size_t index) {
-    struct hx_point *point = &runner->points->items[index];
+static void job_failed(struct runner *runner, const struct job *job, const char *why) {
+    for (size_t i = 0; i < job->count; i++) {
+        point_failed(runner, runner->order[job->first + i], why);
+    }
+}
+
+/* A single point in a program of its own. Returns the process or -1. */
+static pid_t single_start(const struct runner *runner, size_t index, int errors) {
     const char *program = runner->options->program != NULL ? runner->options->program : "/proc/self/exe";
     char *file = hx_points_file(runner->points, index);
-    char why[128];
-    int spec = spec_open(point->config);
-    int errors = spec >= 0 ? memfd_create("errors", MFD_CLOEXEC) : -1;
+    int spec = spec_open(runner->points->items[index].config);
     pid_t pid = -1;
-    if (file != NULL && errors >= 0) {
+    if (file != NULL && spec >= 0) {
         char path[64];
         snprintf(path, sizeof(path), "/proc/self/fd/%d", spec);
         char *arguments[] = {(char *)"dmbench", (char *)"run", path, (char *)"--out", file, NULL};
         pid_t parent = getpid();
         pid = fork();
         if (pid == 0) {
-            child_exec(runner, parent, program, arguments, spec, errors);
+            child_streams(parent, errors);
+            child_exec(runner, program, arguments, spec);
         }
-    }
-    if (pid < 0) {
-        snprintf(why, sizeof(why), "cannot start a process: %s", strerror(errno));
-        point_failed(runner, index, why);
-    } else {
-        setpgid(pid, pid);
-        runner->jobs[runner->job_count++] = (struct job){.point = index, .pid = pid, .errors = errors};
-        runner->memory_used += point->memory_bytes;
-        errors = -1;
     }
     if (spec >= 0) {
         close(spec);
     }
-    if (errors >= 0) {
-        close(errors);
-    }
     free(file);
+    return pid;
+}
+
+/* Points that share a load, in a copy of this process. */
+static pid_t group_start(const struct runner *runner, size_t first, size_t count, int errors) {
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_streams(parent, errors);
+        child_signals(runner);
+        _exit(hx_run_group(runner->points, runner->order + first, count));
+    }
+    return pid;
+}
+
+/* A group has the loaded index once, and what its points change of it one after the other. */
+static uint64_t group_memory(const struct runner *runner, size_t first, size_t count) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t one = runner->points->items[runner->order[first + i]].memory_bytes;
+        bytes = one > bytes ? one : bytes;
+    }
+    return count > 1 ? bytes + bytes / 2 : bytes;
+}
+
+static void job_start(struct runner *runner, size_t first) {
+    struct job job = {.first = first,
+                      .count = runner->group[first],
+                      .memory_bytes = group_memory(runner, first, runner->group[first]),
+                      .errors = memfd_create("errors", MFD_CLOEXEC)};
+    char why[128];
+    job.pid = job.errors < 0   ? -1
+              : job.count == 1 ? single_start(runner, runner->order[first], job.errors)
+                               : group_start(runner, first, job.count, job.errors);
+    if (job.pid < 0) {
+        snprintf(why, sizeof(why), "cannot start a process: %s", strerror(errno));
+        job_failed(runner, &job, why);
+        if (job.errors >= 0) {
+            close(job.errors);
+        }
+        return;
+    }
+    setpgid(job.pid, job.pid);
+    runner->jobs[runner->job_count++] = job;
+    runner->memory_used += job.memory_bytes;
 }
 
 /* The last line that the child wrote on stderr: its error, without the program's name in front. */
@@ -174,7 +223,7 @@ static void child_message(int fd, char message[ERROR_MAX]) {
 
 /* A killed child cannot remove its temporary file. */
 static void remove_partial(const struct runner *runner, const struct job *job) {
-    char *file = hx_points_file(runner->points, job->point);
+    char *file = hx_points_file(runner->points, runner->order[job->first]);
     char path[PATH_MAX];
     if (file != NULL && (size_t)snprintf(path, sizeof(path), "%s.tmp.%d", file, (int)job->pid) < sizeof(path)) {
         unlink(path);
@@ -182,35 +231,47 @@ static void remove_partial(const struct runner *runner, const struct job *job) {
     free(file);
 }
 
-static void job_ended(struct runner *runner, const struct job *job, int status) {
-    struct hx_point *point = &runner->points->items[job->point];
+/* Why a job left a point without a result. */
+static void failure_text(int status, const struct dm_err *err, char message[ERROR_MAX]) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE) {
+        snprintf(message, ERROR_MAX, "%s", err->text);
+    } else if (WIFSIGNALED(status)) {
+        int signal_number = WTERMSIG(status);
+        snprintf(message, ERROR_MAX, "ended by signal %d (%s)%s", signal_number, strsignal(signal_number),
+                 signal_number == SIGKILL ? ": out of memory? try fewer --jobs" : "");
+    } else if (message[0] == '\0') {
+        snprintf(message, ERROR_MAX, "exit status %d without a message", WEXITSTATUS(status));
+    }
+}
+
+static void point_ended(struct runner *runner, const struct job *job, size_t index, int status, const char *said) {
+    struct hx_point *point = &runner->points->items[index];
     char message[ERROR_MAX];
     struct dm_err err = {.text = ""};
-    child_message(job->errors, message);
-    close(job->errors);
-    remove_partial(runner, job);
-    runner->memory_used -= point->memory_bytes;
     bool done = WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE;
-    /* An interrupt may come between a child's result and its end. */
-    json_t *result = done || runner->stopping ? hx_points_load(runner->points, job->point, &err) : NULL;
+    /* An interrupt may come between a child's result and its end; of a group some may have failed. */
+    json_t *result = done || runner->stopping || job->count > 1 ? hx_points_load(runner->points, index, &err) : NULL;
     if (result != NULL) {
         json_decref(result);
         point->state = HX_POINT_THERE;
         hx_points_progress_step(&runner->progress, point->cost);
     } else if (runner->stopping) {
         point->state = HX_POINT_ABSENT;
-    } else if (done) {
-        point_failed(runner, job->point, err.text);
-    } else if (WIFSIGNALED(status)) {
-        int signal_number = WTERMSIG(status);
-        snprintf(message, sizeof(message), "ended by signal %d (%s)%s", signal_number, strsignal(signal_number),
-                 signal_number == SIGKILL ? ": out of memory? try fewer --jobs" : "");
-        point_failed(runner, job->point, message);
     } else {
-        if (message[0] == '\0') {
-            snprintf(message, sizeof(message), "exit status %d without a message", WEXITSTATUS(status));
-        }
-        point_failed(runner, job->point, message);
+        snprintf(message, sizeof(message), "%s", said);
+        failure_text(status, &err, message);
+        point_failed(runner, index, message);
+    }
+}
+
+static void job_ended(struct runner *runner, const struct job *job, int status) {
+    char said[ERROR_MAX];
+    child_message(job->errors, said);
+    close(job->errors);
+    remove_partial(runner, job);
+    runner->memory_used -= job->memory_bytes;
+    for (size_t i = 0; i < job->count; i++) {
+        point_ended(runner, job, runner->order[job->first + i], status, said);
     }
 }
 
@@ -237,13 +298,12 @@ static void jobs_signal(const struct runner *runner, int signal_number) {
 
 static void jobs_fill(struct runner *runner) {
     while (!runner->stopping && runner->next < runner->order_count && runner->job_count < runner->job_limit) {
-        size_t index = runner->order[runner->next];
-        uint64_t bytes = runner->points->items[index].memory_bytes;
-        if (runner->job_count > 0 && runner->memory_used + bytes > runner->memory_limit) {
+        size_t first = runner->next, count = runner->group[first];
+        if (runner->job_count > 0 && runner->memory_used + group_memory(runner, first, count) > runner->memory_limit) {
             return;
         }
-        runner->next++;
-        job_start(runner, index);
+        runner->next += count;
+        job_start(runner, first);
     }
 }
 
@@ -291,8 +351,9 @@ static int runner_init(struct runner *runner) {
     runner->job_limit = runner->options->jobs > 0 ? runner->options->jobs : core_count();
     runner->memory_limit = (uint64_t)((double)available_memory() * MEMORY_SHARE);
     runner->order = calloc(points->count + 1, sizeof(*runner->order));
+    runner->group = calloc(points->count + 1, sizeof(*runner->group));
     runner->jobs = calloc(runner->job_limit, sizeof(*runner->jobs));
-    if (runner->order == NULL || runner->jobs == NULL) {
+    if (runner->order == NULL || runner->group == NULL || runner->jobs == NULL) {
         return DM_ERR_NO_MEMORY;
     }
     double cost = 0;
@@ -304,6 +365,9 @@ static int runner_init(struct runner *runner) {
         }
     }
     qsort_r(runner->order, runner->order_count, sizeof(*runner->order), compare_cost, points);
+    /* Every core gets some jobs, else sharing loads would cost more than it saves. */
+    size_t group_max = runner->options->program != NULL ? 1 : runner->order_count / (2 * runner->job_limit);
+    hx_points_group(points, runner->order, runner->order_count, group_max > 1 ? group_max : 1, runner->group);
     hx_points_progress_init(&runner->progress, runner->order_count, cost);
     return 0;
 }
@@ -385,6 +449,7 @@ int hx_points_run(struct hx_points *points, const struct hx_points_options *opti
     status = say_end(&runner);
 out:
     free(runner.order);
+    free(runner.group);
     free(runner.jobs);
     return status;
 }

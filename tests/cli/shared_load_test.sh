@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Points of a sweep that share a load give the same bytes as each of them run by itself, also behind others that write;
+# one that fails does not take the others with it.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+cat >base.json <<'JSON'
+{"index": "sherman", "keys": "20K", "ops": "4K", "warmup": "500", "clients": 8, "cns": 2, "verify": true}
+JSON
+# alone FILE: the same point once more by itself differs in provenance alone.
+alone() {
+    expect 0 run "$1" --out again.json
+    python3 -c "
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:])
+a.pop('provenance'), b.pop('provenance')
+sys.exit(a != b)" "$1" again.json || fail "$1 is another one by itself"
+}
+for index in sherman chime; do
+    expect 0 sweep base.json --grid index=$index --grid workload=a,b,c,f --grid theta=0.5,0.9 --jobs 1 --out "$index"
+    [ "$(find "$index/points" -name '*.json' | wc -l)" -eq 8 ] || fail "$(find "$index")"
+    for file in "$index"/points/*.json; do
+        alone "$file"
+    done
+    # They did share: all but the first have the same time of loading, to the last digit.
+    [ "$(grep -h '"load_s"' "$index"/points/*.json | sort -u | wc -l)" -lt 8 ] || fail "nothing was shared"
+done
+expect 0 sweep base.json --grid index=chime --grid rdwc=off,on --grid key_set=uniform --grid 'mix=read=1;update=1' --jobs 1 --out sets
+for file in sets/points/*.json; do
+    alone "$file"
+done
+# Inserts, clients and seeds make an index of their own.
+expect 0 sweep base.json --grid workload=a,d,load --grid clients=4,8 --repeat 2 --jobs 1 --out apart
+for file in apart/points/*.json; do
+    alone "$file"
+done
+
+expect 0 sweep base.json --grid workload=a,b,c,f --jobs 1 --out failing --dry-run
+point=$(sed -n 's/^ *\([0-9a-f]*\) .*workload=b$/\1/p' out)
+mkdir -p "failing/points/$point.json"
+expect 1 sweep base.json --grid workload=a,b,c,f --jobs 1 --out failing
+[ "$(find failing/points -type f -name '*.json' | wc -l)" -eq 3 ] || fail "$(find failing)"
+holds err "point workload=b ($point)"
+holds err "3 points done"
+holds err "1 failed"
+
+# An interrupt in the middle of a group: its first point never ends.
+"$DMBENCH" sweep base.json --grid workload=a --grid ops=2K,4K,6K,100G --jobs 1 --out long >out 2>err &
+pid=$!
+while [ ! -d long/points ]; do
+    kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
+done
+kill -s INT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+[ -z "$(find long -name '*.tmp.*')" ] || fail "left: $(find long)"
