@@ -143,7 +143,8 @@ static int resolve_parameters(struct hx_config *config, struct dm_err *err) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
-/* What an index that needs servers gets when nobody says how many: a pair, which one that needs a single one can use. */
+/* What an index that needs servers gets when nobody says how many: a pair, which one that needs a single one can use.
+ */
 enum { DEFAULT_SERVERS = 2 };
 
 static int resolve_topology(struct hx_config *config, struct dm_err *err) {

@@ -97,8 +97,7 @@ static int point_run(const struct dm_fabric_config *config, const struct point *
     if (point->clients == 1) {
         printf("latency_p50 %u 1 %.2f us\n", point->bytes, (double)dm_hist_quantile(&hist, 0.5) / 1e3);
     }
-    printf("rate %u %u %.0f reads/s\n", point->bytes, point->clients,
-           (double)done * 1e9 / (double)(end_ns - begin_ns));
+    printf("rate %u %u %.0f reads/s\n", point->bytes, point->clients, (double)done * 1e9 / (double)(end_ns - begin_ns));
     return 0;
 }
 

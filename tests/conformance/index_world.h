@@ -54,15 +54,9 @@ struct world {
 static const struct {
     const char *index, *name, *value;
 } world_tiny[] = {
-    {"sherman", "node_bytes", "128"},
-    {"chime", "span", "8"},
-    {"chime", "neighbourhood", "4"},
-    {"xstore_d", "slots", "4"},
-    {"hstore", "buckets", "16"},
-    {"xstore_d", "fanout", "4"},
-    {"rolex", "delta", "4"},
-    {"rolex", "synonyms", "4"},
-    {"rolex", "model_leaves", "8"},
+    {"sherman", "node_bytes", "128"}, {"chime", "span", "8"},      {"chime", "neighbourhood", "4"},
+    {"xstore_d", "slots", "4"},       {"hstore", "buckets", "16"}, {"xstore_d", "fanout", "4"},
+    {"rolex", "delta", "4"},          {"rolex", "synonyms", "4"},  {"rolex", "model_leaves", "8"},
     {"dolphin", "leaf_bytes", "128"},
 };
 
