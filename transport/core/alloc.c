@@ -95,7 +95,8 @@ static int fetch_chunk(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32
     ctx->thread->chunks[node] = chunk;
     const struct dm_processes *processes = ctx->fabric->processes;
     if (processes && !processes->hosted[node]) {
-        atomic_fetch_add(&ctx->fabric->memory_chunks, chunk.left); /* the handler counted in its own process */
+        atomic_fetch_add(&ctx->fabric->nodes[node].memory_chunks,
+                         chunk.left); /* the handler counted in its own process */
     }
     return 0;
 }
