@@ -35,6 +35,8 @@ static const struct dm_opt params_table[] = {
     ROW(retrain, DM_OPT_BOOL, .initial = "on",
         .help = "Memory nodes retrain models; off: a model is replaced by the client that finds it full."),
     ROW(reuse, DM_OPT_BOOL, .initial = "on", .help = "Leaves that deletes have emptied are used again."),
+    ROW(local_locks, DM_OPT_BOOL, .initial = "on",
+        .help = "Clients of a compute node queue locally before one of them tries a leaf's lock."),
     ROW(detect, DM_OPT_ENUM, .initial = "bounds", .choices = detects,
         .help = "How readers notice that their tables are old: bounds of leaves, used-slot counter alone (wrong), not "
                 "at all (wrong)."),
@@ -121,6 +123,7 @@ static void close_cn(void *handle) {
     if (cn) {
         rolex_directory_close(cn->directory);
         rolex_work_close(cn->work);
+        free(cn->gates);
         free(cn);
     }
 }
@@ -133,8 +136,9 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
         cn->params = values;
         cn->shape = shape;
         cn->work = rolex_work_open(values);
+        cn->gates = cn->params->local_locks ? calloc(ROLEX_GATES, sizeof(*cn->gates)) : NULL;
     }
-    if (!cn || !cn->work) {
+    if (!cn || !cn->work || (cn->params->local_locks && !cn->gates)) {
         close_cn(cn);
         return dm_fail(err, DM_ERR_NO_MEMORY, "rolex: out of memory on compute node %u", dm_node(ctx));
     }

@@ -31,7 +31,7 @@ enum {
 struct rolex_params {
     uint64_t epsilon, delta, synonyms, model_leaves, region_bytes;
     double fill;
-    bool retrain, reuse, carry;
+    bool retrain, reuse, carry, local_locks;
     unsigned detect;
 };
 
@@ -268,10 +268,13 @@ bool rolex_directory_replace(struct rolex_directory *directory, const struct rol
 
 /* ---- locate.c --------------------------------------------------------------------------------------------------- */
 
+enum { ROLEX_GATES = 4096 /* groups share them by hash */ };
+
 struct rolex_cn {
     const struct rolex_params *params;
     const struct ix_shape *shape;
     struct rolex_directory *directory;
+    struct dm_mutex *gates;  /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
     struct dm_mutex opening; /* of the directory */
     unsigned clients;
     struct dm_mutex replacing; /* one client of the node replaces a model at a time */

@@ -20,49 +20,110 @@ struct held {
     dm_addr word;
     uint64_t entry; /* as it was */
     uint32_t leaf;
+    struct dm_mutex *gate; /* of this compute node, released with the lock; NULL: none */
 };
 
 /* ---- locks ------------------------------------------------------------------------------------------------------ */
 
-/* What a compare-and-swap found in place of `entry`. */
-static int lock_refused(struct rolex_client *client, uint64_t entry, uint64_t found, uint32_t tries,
-                        uint32_t *attempts) {
-    if (found & ROLEX_DEAD) {
-        client->counts[ROLEX_MODEL_MOVED]++;
-        DM_TRY(rolex_moved(client, tries, attempts));
-        return AGAIN;
+static void gate_leave(struct rolex_client *client, const struct held *held) {
+    if (held->gate) {
+        dm_mutex_unlock(client->env.ctx, held->gate);
     }
-    if ((found & ~ROLEX_LOCK) != entry) {
-        client->counts[ROLEX_STALE_LOCK]++;
+}
+
+/* Takes what the view knows of the group: its entry, and if `whole` its leaves into the list. */
+static int group_know(struct rolex_client *client, bool whole, uint32_t *attempts, struct held *held) {
+    const struct rolex_view *view = &client->view;
+    held->entry = view->table[held->leaf - view->window.lo] & ~ROLEX_LOCK;
+    int rc = whole ? rolex_list(client, held->leaf, held->leaf, true) : 0;
+    if (rc > 0) {
         rolex_stale(client);
         DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
         return AGAIN;
     }
-    DM_TRY(dm_retry(client->env.ctx, DM_RETRY_LOCK, attempts));
-    return ix_lock_back_off(client->env.ctx, tries);
+    return rc;
 }
 
-/* Locks the group of `leaf` and reads the listed items. 0; AGAIN; a failure: then nothing is held. */
-static int group_lock(struct rolex_client *client, uint32_t leaf, uint32_t *attempts, struct held *held) {
-    const struct rolex_view *view = &client->view;
-    uint64_t entry = view->table[leaf - view->window.lo] & ~ROLEX_LOCK;
-    uint64_t *found = &client->env.words[W_LOCK];
-    held->leaf = leaf;
-    held->entry = entry;
-    held->word = dm_addr_add(rolex_table(view->model, &view->head), 8 * (uint64_t)leaf);
-    if (entry & ROLEX_DEAD) {
-        return lock_refused(client, entry, entry, client->tries++, attempts);
-    }
-    enum dm_phase before = dm_phase(client->env.ctx, DM_PHASE_LOCK);
-    int rc = 0;
-    for (uint32_t tries = 1; rc == 0; tries++) {
-        dm_post_cas(client->env.ctx, held->word, entry, entry | ROLEX_LOCK, found);
-        rolex_post_items(client);
-        rc = dm_commit(client->env.ctx);
-        if (rc < 0 || *found == entry) {
-            break;
+/* Others of this compute node may have changed the group while this client waited for them: what they know costs no
+ * verb. */
+static int group_know_local(struct rolex_client *client, uint64_t key, bool whole, uint32_t *attempts,
+                            struct held *held) {
+    struct rolex_view *view = &client->view;
+    dm_addr model = view->model;
+    if (view->is_cached) {
+        bool there = rolex_directory_find(client->cn->directory, &client->env, key, 0, view);
+        if (!there || !dm_addr_equal(model, view->model)) {
+            DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
+            return AGAIN;
         }
-        rc = lock_refused(client, entry, *found, *found & ROLEX_DEAD ? client->tries++ : tries, attempts);
+    }
+    return group_know(client, whole, attempts, held);
+}
+
+/* A compare-and-swap found another entry than the tables say. */
+static int group_know_remote(struct rolex_client *client, uint64_t key, bool whole, uint32_t *attempts,
+                             struct held *held) {
+    dm_addr model = client->view.model;
+    client->counts[ROLEX_STALE_LOCK]++;
+    rolex_stale(client);
+    DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
+    DM_TRY(rolex_locate(client, key, 0, attempts));
+    return dm_addr_equal(model, client->view.model) ? group_know(client, whole, attempts, held) : AGAIN;
+}
+
+static int group_moved(struct rolex_client *client, uint32_t *attempts) {
+    client->counts[ROLEX_MODEL_MOVED]++;
+    DM_TRY(rolex_moved(client, client->tries++, attempts));
+    return AGAIN;
+}
+
+/* Tries until the lock is taken. */
+static int group_try(struct rolex_client *client, uint64_t key, bool whole, uint32_t *attempts, struct held *held) {
+    uint64_t *found = &client->env.words[W_LOCK];
+    int rc = group_know_local(client, key, whole, attempts, held);
+    if (rc != 0) {
+        return rc;
+    }
+    for (uint32_t tries = 1;; tries++) {
+        if (held->entry & ROLEX_DEAD) {
+            return group_moved(client, attempts);
+        }
+        dm_post_cas(client->env.ctx, held->word, held->entry, held->entry | ROLEX_LOCK, found);
+        rolex_post_items(client);
+        DM_TRY(dm_commit(client->env.ctx));
+        if (*found == held->entry) {
+            return 0;
+        }
+        if (*found & ROLEX_DEAD) {
+            return group_moved(client, attempts);
+        }
+        if ((*found & ~ROLEX_LOCK) != held->entry) {
+            rc = group_know_remote(client, key, whole, attempts, held);
+            if (rc != 0) {
+                return rc;
+            }
+            continue;
+        }
+        DM_TRY(dm_retry(client->env.ctx, DM_RETRY_LOCK, attempts));
+        DM_TRY(ix_lock_back_off(client->env.ctx, tries));
+    }
+}
+
+/* Locks the group of `leaf` and reads all its leaves, or those listed if not `whole`. 0; AGAIN; a failure: then nothing
+ * is held. One of a compute node's clients at a time tries the remote lock; the others wait without a verb. */
+static int group_lock(struct rolex_client *client, uint64_t key, uint32_t leaf, bool whole, uint32_t *attempts,
+                      struct held *held) {
+    struct dm_mutex *gates = client->cn->gates;
+    dm_addr word = dm_addr_add(rolex_table(client->view.model, &client->view.head), 8 * (uint64_t)leaf);
+    *held = (struct held){.word = word, .leaf = leaf};
+    held->gate = gates ? &gates[dm_mix64(word.bits) % ROLEX_GATES] : NULL;
+    enum dm_phase before = dm_phase(client->env.ctx, DM_PHASE_LOCK);
+    int rc = held->gate ? dm_mutex_lock(client->env.ctx, held->gate) : 0;
+    if (rc == 0) {
+        rc = group_try(client, key, whole, attempts, held);
+        if (rc != 0) {
+            gate_leave(client, held);
+        }
     }
     dm_phase(client->env.ctx, before);
     return rc;
@@ -77,6 +138,7 @@ static int group_unlock(struct rolex_client *client, const struct held *held, ui
     if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         dm_cas(ctx, held->word, held->entry | ROLEX_LOCK, next, NULL);
     }
+    gate_leave(client, held);
     return rc;
 }
 
@@ -84,6 +146,15 @@ static int group_unlock(struct rolex_client *client, const struct held *held, ui
 static int group_leave(struct rolex_client *client, const struct held *held, int outcome) {
     int rc = group_unlock(client, held, held->entry);
     return rc < 0 ? rc : outcome;
+}
+
+/* Something failed before anything was changed: unlocks if a verb can still be sent. */
+static int group_fail(struct rolex_client *client, const struct held *held, int rc) {
+    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+        gate_leave(client, held);
+        return rc;
+    }
+    return group_leave(client, held, rc);
 }
 
 /* The group was locked, but no leaf that was read covers the key: the synonyms known are not those there are. */
@@ -180,7 +251,7 @@ static int leaf_split(struct rolex_client *client, const struct held *held, cons
     uint64_t used;
     int rc = synonym_take(client, &place, &used);
     if (rc < 0) {
-        return rc == DM_ERR_STOPPED || rc == DM_ERR_PEER ? rc : group_leave(client, held, rc);
+        return group_fail(client, held, rc);
     }
     if (used >= view->head.synonyms) {
         client->spare = place;
@@ -249,14 +320,7 @@ static int insert_once(struct rolex_client *client, uint64_t key, const void *va
     if (rc != 0) {
         return rc;
     }
-    rc = rolex_list(client, leaf, leaf, true);
-    DM_TRY(rc);
-    if (rc > 0) {
-        rolex_stale(client);
-        DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
-        return AGAIN;
-    }
-    rc = group_lock(client, leaf, attempts, &held);
+    rc = group_lock(client, key, leaf, true, attempts, &held);
     if (rc != 0) {
         return rc;
     }
@@ -310,7 +374,7 @@ static int synonym_unlink(struct rolex_client *client, const struct held *held, 
     uint32_t bytes = 8 * (1 + (uint32_t)view->head.synonyms);
     int rc = dm_read(client->env.ctx, rolex_slots(view->model), client->fetched, bytes);
     if (rc < 0) {
-        return rc == DM_ERR_STOPPED || rc == DM_ERR_PEER ? rc : group_leave(client, held, rc);
+        return group_fail(client, held, rc);
     }
     uint32_t previous = 0;
     uint32_t slot = rolex_entry_synonym(held->entry);
@@ -353,21 +417,13 @@ static int pair_remove(struct rolex_client *client, const struct held *held, con
 }
 
 /* Locks the group of the leaf that was read and reads the leaf again; all of the group if a delete may empty it. */
-static int leaf_lock(struct rolex_client *client, const struct rolex_item *item, bool empties, uint32_t *attempts,
-                     struct held *held) {
+static int leaf_lock(struct rolex_client *client, uint64_t key, const struct rolex_item *item, bool whole,
+                     uint32_t *attempts, struct held *held) {
     struct rolex_item own = *item;
-    if (empties) {
-        int rc = rolex_list(client, own.leaf, own.leaf, true);
-        DM_TRY(rc);
-        if (rc > 0) {
-            return AGAIN;
-        }
-    } else {
-        own.wire = client->wires;
-        client->items[0] = own;
-        client->item_count = 1;
-    }
-    return group_lock(client, own.leaf, attempts, held);
+    own.wire = client->wires;
+    client->items[0] = own;
+    client->item_count = 1;
+    return group_lock(client, key, own.leaf, whole, attempts, held);
 }
 
 /* Gives the key a value, or takes it out if value is NULL. */
@@ -384,7 +440,7 @@ static int change_once(struct rolex_client *client, uint64_t key, const void *va
         return DM_NOT_FOUND;
     }
     bool empties = !value && item->slot > 0 && rolex_count(layout, client->image) <= 1;
-    rc = leaf_lock(client, item, empties, attempts, &held);
+    rc = leaf_lock(client, key, item, empties, attempts, &held);
     if (rc != 0) {
         return rc;
     }
