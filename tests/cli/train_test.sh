@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# `dmbench train`: rows of both models, JSON, curves, and what cannot be trained.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect 0 train --keys 20K --epsilon 16 --models 100
+holds out "PLR"
+holds out "RMI"
+expect 0 train --keys 20K --key-set dense --json
+holds out '"kind": "plr"'
+holds out '"error_mean"'
+holds out '"models": 1,'
+expect 0 train --keys 5K --key-set lognormal --out curves
+for file in curves/train-segments.tsv curves/train-segments.gp curves/train-error.tsv curves/train-error.gp; do
+    [ -s "$file" ] || fail "$file was not written"
+done
+expect 2 train --keys 0
+holds err "at least 1"
+expect 2 train --keys 10 --fill 2
+holds err "does not hold"
+expect 2 train --key-set uniforn
+holds err "did you mean 'uniform'?"
+expect 2 train --epsilon 2M
