@@ -150,7 +150,24 @@ static double mean(const struct hx_curve *curve) {
     return fold(curve, '+') / (double)curve->count;
 }
 
-enum function { MAX, MIN, MEAN, FIRST, LAST, ALL, ANY, RISES, FALLS, FLAT, FROM, UPTO, POWER, BEST_X, FUNCTIONS };
+enum function {
+    MAX,
+    MIN,
+    MEAN,
+    FIRST,
+    LAST,
+    ALL,
+    ANY,
+    RISES,
+    FALLS,
+    FLAT,
+    FROM,
+    UPTO,
+    POWER,
+    BEST_X,
+    OVER_X,
+    FUNCTIONS
+};
 
 static const struct {
     const char *name;
@@ -170,6 +187,7 @@ static const struct {
     [UPTO] = {"upto", 2, 2},
     [POWER] = {"power", 1, 1},
     [BEST_X] = {"best_x", 1, 1},
+    [OVER_X] = {"over_x", 1, 1},
 };
 
 static int extreme(const struct parser *parser, char operation, struct hx_curve *arguments, size_t count,
@@ -224,6 +242,12 @@ static int call(const struct parser *parser, enum function function, struct hx_c
         return 0;
     case BEST_X:
         *value = number(best_x(curve));
+        return 0;
+    case OVER_X:
+        *value = *curve;
+        for (size_t i = 0; i < value->count; i++) {
+            value->y[i] /= value->x[i];
+        }
         return 0;
     case FUNCTIONS:
         break;

@@ -14,6 +14,7 @@
  *   from(c, x) upto(c, x)           the part of a curve with at least, at most that x
  *   power(c)                        the exponent of the power of x that fits the curve best: 1 for a straight line
  *   scale                           what the paper's sizes were divided by: 1 at paper scale
+ *   over_x(c)                       every value over its x
  *   best_x(c)                       the x of the greatest value
  */
 #ifndef DM_HARNESS_CLAIM_EXPR_H

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/opt.h"
 #include "harness/claim_expr.h"
 #include "harness/claims.h"
 #include "harness/tree.h"
@@ -279,6 +280,23 @@ static int find_curve(void *arg, const struct hx_select *select, struct hx_curve
     return rc != 0 ? rc : take_curve(view, &place, &metric, curve, err);
 }
 
+/* What the paper's sizes were divided by: the divisor, or for a scale that says everything itself what it did to the
+ * keys. */
+static double scale_of(const struct hx_figure *figure) {
+    const json_t *paper = hx_tree_find(figure->spec, "scales.paper.config.keys");
+    const json_t *own = json_object_get(figure->scale_config, "keys");
+    uint64_t paper_keys = 0, own_keys = 0;
+    if (figure->divisor > 0) {
+        return figure->divisor;
+    }
+    if (!json_is_string(paper) || !json_is_string(own) ||
+        dm_parse_count(json_string_value(paper), &paper_keys, NULL) < 0 ||
+        dm_parse_count(json_string_value(own), &own_keys, NULL) < 0 || own_keys == 0) {
+        return 1;
+    }
+    return (double)paper_keys / (double)own_keys;
+}
+
 int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
                      double *value, struct dm_err *err) {
     struct view view = {.claims = claims};
@@ -290,8 +308,7 @@ int hx_claims_number(struct hx_claims *claims, const char *figure, const char *p
     if (!claims->collecting) {
         DM_TRY(figure_load(claims, view.figure, err));
     }
-    double divisor = view.figure->figure->divisor;
-    struct hx_curve_source source = {.find = find_curve, .arg = &view, .scale = divisor > 0 ? divisor : 1};
+    struct hx_curve_source source = {.find = find_curve, .arg = &view, .scale = scale_of(view.figure->figure)};
     rc = hx_claim_eval(expression, &source, &curve, err);
     if (rc == 0 && !curve.single) {
         return dm_fail(err, DM_ERR_INVALID, "'%.120s' is a curve; say which of its values is meant", expression);

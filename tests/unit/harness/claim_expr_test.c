@@ -101,6 +101,7 @@ static void trends_are_seen(void **state) {
     is("min(from(y{up}, 4))", 40);
     is("power(y{up})", 1);
     is("best_x(y{flat})", 2);
+    is("mean(over_x(y{up}))", 10);
 }
 
 static void what_is_not_there_is_told_from_mistakes(void **state) {
