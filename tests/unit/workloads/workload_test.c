@@ -260,6 +260,38 @@ static void threads_insert_each_key_once_and_read_only_what_there_is(void **stat
     wl_close(wl);
 }
 
+/* Three processes, each with its own counter: together they insert the numbers that come next, each once, and each reads
+ * what is loaded or its own. */
+static void parts_of_a_workload_insert_different_keys_and_read_their_own(void **state) {
+    (void)state;
+    enum { PARTS = 3, INSERTS = 300, LOADED = 1000 };
+    const struct wl_config config = {
+        .workload = "d", .mix = "read=0.5,insert=0.5", .keys = LOADED, .insert_order = "ordered"};
+    unsigned char seen[PARTS * INSERTS] = {0};
+    for (unsigned part = 0; part < PARTS; part++) {
+        struct wl *wl = open_well(&config, PARTS, 5);
+        struct dm_err err = {0};
+        assert_int_equal(wl_partition(wl, part, PARTS, &err), 0);
+        struct wl_stream *stream = wl_stream_open(wl, part);
+        for (unsigned inserts = 0; inserts < INSERTS;) {
+            struct wl_op op;
+            assert_int_equal(wl_next(stream, &op), 0);
+            uint64_t number = op.key - LOADED;
+            if (op.kind == WL_INSERT) {
+                assert_true(number < PARTS * INSERTS && number % PARTS == part && seen[number] == 0);
+                seen[number] = 1;
+                inserts++;
+            } else {
+                assert_true(op.key < LOADED || (number % PARTS == part && seen[number]));
+            }
+            wl_done(stream, &op, 0);
+        }
+        wl_stream_close(stream);
+        wl_close(wl);
+    }
+    assert_null(memchr(seen, 0, sizeof(seen)));
+}
+
 static void closing_nothing_is_allowed(void **state) {
     (void)state;
     wl_close(NULL);
@@ -277,6 +309,7 @@ int main(void) {
         cmocka_unit_test(a_value_begins_with_the_mix_of_key_and_version),
         cmocka_unit_test(the_smallest_workloads_work),
         cmocka_unit_test(threads_insert_each_key_once_and_read_only_what_there_is),
+        cmocka_unit_test(parts_of_a_workload_insert_different_keys_and_read_their_own),
         cmocka_unit_test(closing_nothing_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
