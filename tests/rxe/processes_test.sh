@@ -31,7 +31,7 @@ expect 0 run $point --ops 2000 --verify --json
 mv out alone.json
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader,tcp
-if command -v mpirun >/dev/null 2>&1 && ldd "$DMBENCH" | grep -q libmpi; then
+if command -v mpirun >/dev/null 2>&1; then
     # Allocations of MPI's own live until the end.
     # shellcheck disable=SC2086
     ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=8 timeout 300 mpirun --oversubscribe -np 4 "$DMBENCH" run $point --ops 2000 --verify \

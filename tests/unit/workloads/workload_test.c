@@ -260,8 +260,8 @@ static void threads_insert_each_key_once_and_read_only_what_there_is(void **stat
     wl_close(wl);
 }
 
-/* Three processes, each with its own counter: together they insert the numbers that come next, each once, and each reads
- * what is loaded or its own. */
+/* Three processes, each with its own counter: together they insert the numbers that come next, each once, and each
+ * reads what is loaded or its own. */
 static void parts_of_a_workload_insert_different_keys_and_read_their_own(void **state) {
     (void)state;
     enum { PARTS = 3, INSERTS = 300, LOADED = 1000 };
