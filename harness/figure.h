@@ -38,10 +38,10 @@ struct hx_fig_absent {
 };
 
 /* A number of a result: path, what it is multiplied by, the table's column and the words for people. With `over`, a
- * list of paths, it is a share: the number over the sum of theirs. */
+ * list of paths, it is a share: the number over the sum of theirs. With `plus`, theirs are added to it. */
 struct hx_fig_metric {
     const char *path, *column, *label;
-    const json_t *over;
+    const json_t *over, *plus;
     double factor;
 };
 

@@ -188,12 +188,18 @@ size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_d
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
-double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result) {
-    double value = hx_result_number(result, metric->path) * metric->factor;
+/* Of what a list of paths leads to. */
+static double numbers_sum(const json_t *result, const json_t *paths) {
     double sum = 0;
-    for (size_t i = 0; i < json_array_size(metric->over); i++) {
-        sum += hx_result_number(result, json_string_value(json_array_get(metric->over, i)));
+    for (size_t i = 0; i < json_array_size(paths); i++) {
+        sum += hx_result_number(result, json_string_value(json_array_get(paths, i)));
     }
+    return sum;
+}
+
+double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result) {
+    double value = (hx_result_number(result, metric->path) + numbers_sum(result, metric->plus)) * metric->factor;
+    double sum = numbers_sum(result, metric->over);
     if (metric->over == NULL) {
         return value;
     }

@@ -238,18 +238,26 @@ static bool is_column_name(const char *name) {
     return name[0] != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
 }
 
+/* A list of paths, which may be left out. */
+static int read_paths(const json_t *object, const char *name, const char *where, const json_t **paths,
+                      struct dm_err *err) {
+    DM_TRY(hx_tree_get(object, name, JSON_ARRAY, false, where, paths, err));
+    for (size_t i = 0; i < json_array_size(*paths); i++) {
+        if (!json_is_string(json_array_get(*paths, i))) {
+            return dm_fail(err, DM_ERR_INVALID, "%s.%s[%zu]: must be a string", where, name, i);
+        }
+    }
+    return 0;
+}
+
 static int read_metric(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
-    static const char *const known[] = {"path", "over", "column", "label", "factor", NULL};
+    static const char *const known[] = {"path", "over", "plus", "column", "label", "factor", NULL};
     DM_TRY(hx_tree_check(object, known, where, err));
     DM_TRY(read_text(object, "path", true, NULL, where, &metric->path, err));
     DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
     DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));
-    DM_TRY(hx_tree_get(object, "over", JSON_ARRAY, false, where, &metric->over, err));
-    for (size_t i = 0; i < json_array_size(metric->over); i++) {
-        if (!json_is_string(json_array_get(metric->over, i))) {
-            return dm_fail(err, DM_ERR_INVALID, "%s.over[%zu]: must be a string", where, i);
-        }
-    }
+    DM_TRY(read_paths(object, "over", where, &metric->over, err));
+    DM_TRY(read_paths(object, "plus", where, &metric->plus, err));
     if (!is_column_name(metric->column)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.column: '%s' is not made of small letters, digits and _", where,
                        metric->column);

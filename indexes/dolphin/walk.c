@@ -117,7 +117,7 @@ int dolphin_node_read(struct dolphin_client *client, uint64_t word, struct dolph
     return rc;
 }
 
-/* Reads only what a key needs of a node of 256: its head and eight words. */
+/* Reads only what a key needs of a node of 256: its head and sixteen words. */
 static int direct_read(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_node *node) {
     dm_addr addr = dolphin_word_addr(word);
     unsigned first = byte / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
