@@ -21,12 +21,13 @@
 #include "indexes/index.h"
 #include "transport/fabric.h"
 
-enum { WORLD_SETTINGS = 8, WORLD_CNS = 4, WORLD_VALUE_MAX = 1024 };
+enum { WORLD_SETTINGS = 8, WORLD_CNS = 4, WORLD_SERVERS = 8, WORLD_VALUE_MAX = 1024 };
 
 struct world_config {
     const struct ix_ops *ops;
     const char *transport;
     unsigned mns, cns, clients, clients_per_thread;
+    unsigned servers; /* 0: as many as the index needs at least, at most 2 */
     uint32_t value_bytes;
     uint64_t cache_bytes;
     uint64_t mn_bytes; /* 0: plenty */
@@ -45,7 +46,7 @@ struct world {
     struct ix_shape shape;
     void *params;
     struct dm_fabric *fabric;
-    void *servers[WORLD_CNS];
+    void *servers[WORLD_SERVERS];
     void *cns[WORLD_CNS];
     struct dm_err err;
 };
@@ -185,7 +186,7 @@ static inline void world_open(struct world *world, const struct world_config *co
     *world = (struct world){.config = *config};
     world->topology = (struct dm_topology){
         .mns = config->mns,
-        .servers = config->ops->caps & IX_CAP_SERVERS ? 2 : 0,
+        .servers = !(config->ops->caps & IX_CAP_SERVERS) ? 0 : config->servers ? config->servers : 2,
         .cns = config->cns,
         .mn_cores = 2,
         .server_cores = 2,
@@ -250,7 +251,7 @@ static inline void world_close(struct world *world) {
     for (unsigned cn = 0; cn < world->config.cns; cn++) {
         world->config.ops->close(world->cns[cn]);
     }
-    for (unsigned i = 0; i < WORLD_CNS && world->config.ops->unserve; i++) {
+    for (unsigned i = 0; i < WORLD_SERVERS && world->config.ops->unserve; i++) {
         if (world->servers[i]) {
             world->config.ops->unserve(world->servers[i]);
         }

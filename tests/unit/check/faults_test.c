@@ -55,17 +55,43 @@ static void every_kind_of_fault_is_drawn_where_the_fabric_can_do_it(void **state
 static void a_fault_names_the_client_by_its_number_in_the_fabric(void **state) {
     (void)state;
     char text[80];
+    static const struct ck_world three = {.topology = {.mns = 3, .servers = 2}};
+    const struct ck_world_fault away = {.kind = CK_SERVER_FAILS, .server = 1, .after = 7000, .ns = 400};
     const struct ck_world_fault stop = {.kind = CK_CLIENT_STOPS, .client = 5, .after = 17};
     const struct ck_world_fault stand = {.kind = CK_CLIENT_STANDS, .client = 5, .after = 3, .ns = 400};
     const struct ck_world_fault late = {.kind = CK_VERBS_LATE, .percent = 5, .ns = 900};
     const struct ck_world_fault end = {.kind = CK_CLIENT_ENDS, .client = 5, .after = 17};
-    assert_true(ck_fault_rule(&stop, 2, text, sizeof(text)) > 0);
+    assert_true(ck_fault_rule(&three, &stop, 2, text, sizeof(text)) > 0);
     assert_string_equal(text, "stop:client=2,verb=17;");
-    assert_true(ck_fault_rule(&stand, 2, text, sizeof(text)) > 0);
+    assert_true(ck_fault_rule(&three, &stand, 2, text, sizeof(text)) > 0);
     assert_string_equal(text, "stop:client=2,verb=3,for=400ns;");
-    assert_true(ck_fault_rule(&late, 2, text, sizeof(text)) > 0);
+    assert_true(ck_fault_rule(&three, &late, 2, text, sizeof(text)) > 0);
     assert_string_equal(text, "delay:p=0.05,by=900ns;");
-    assert_int_equal(ck_fault_rule(&end, 2, text, sizeof(text)), 0);
+    assert_int_equal(ck_fault_rule(&three, &end, 2, text, sizeof(text)), 0);
+    assert_true(ck_fault_rule(&three, &away, 2, text, sizeof(text)) > 0);
+    assert_string_equal(text, "fail:node=4,at=7000ns,for=400ns;");
+}
+
+static void only_an_index_that_survives_it_meets_a_failed_server_and_all_of_it_is_drawn(void **state) {
+    (void)state;
+    unsigned failed = 0, again = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        for (const struct ix_ops *const *index = ix_all(); *index; index++) {
+            const struct ck_request request = {.index = *index, .transport = "sim"};
+            struct ck_world drawn;
+            unsigned count = 0;
+            assert_int_equal(ck_world_draw(&request, seed, &drawn, NULL), 0);
+            for (size_t i = 0; i < drawn.fault_count; i++) {
+                count += drawn.faults[i].kind == CK_SERVER_FAILS;
+            }
+            assert_true(count == 0 || (*index)->caps & IX_CAP_SERVER_FAULT);
+            failed += count > 0;
+            again += count > 1;
+            ck_world_fini(&drawn);
+        }
+    }
+    assert_true(failed > 50);
+    assert_true(again > 20);
 }
 
 static unsigned stops_told(const struct ck_verbs *verbs, bool for_good) {
@@ -201,6 +227,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_fault_is_drawn_where_the_fabric_can_do_it),
         cmocka_unit_test(a_fault_names_the_client_by_its_number_in_the_fabric),
+        cmocka_unit_test(only_an_index_that_survives_it_meets_a_failed_server_and_all_of_it_is_drawn),
         cmocka_unit_test(clients_stop_inside_operations_and_what_they_leave_open_is_nobodys_fault),
         cmocka_unit_test(giving_up_is_right_only_behind_a_client_that_stopped_for_good),
         cmocka_unit_test(a_history_keeps_that_others_may_starve),

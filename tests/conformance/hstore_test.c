@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What HStore alone promises: its message sequences in the quiet case, sizes and topologies it refuses, that its
+ * techniques can be switched, and that it survives failed index servers: at any moment of a write, and under load.
+ */
+#include "conformance/index_steady.h"
+#include "indexes/hstore/hstore.h"
+
+extern const struct ix_ops ix_ops_hstore;
+
+static struct world_config sim_config(void) {
+    return (struct world_config){
+        .ops = &ix_ops_hstore,
+        .transport = "sim",
+        .mns = 2,
+        .cns = 1,
+        .clients = 1,
+        .clients_per_thread = 1,
+        .value_bytes = 32,
+        .seed = 5,
+        .expected_keys = 1000,
+    };
+}
+
+/* ---- the quiet case
+ * -------------------------------------------------------------------------------------------------- */
+
+enum { QUIET_KEYS = 1000, QUIET_SCAN = 100, QUIET_SAMPLES = 100 };
+
+struct quiet {
+    struct world *world;
+    struct dm_account get, absent, update, insert, remove, scan;
+    uint64_t chain_reads, bucket_reads, item_misses, slabs;
+};
+
+static int quiet_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX], values[QUIET_SCAN * 32];
+    uint64_t keys[QUIET_SCAN];
+    uint32_t found;
+    world_value(1, 1, value, 32);
+    WORLD_CHECK_EQ(ix_update(&client, world_key(0, QUIET_KEYS), value), 0); /* the client's first slab */
+    for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
+        uint64_t present = world_key(2 * (n * 7 % 400), QUIET_KEYS), absent = present + 1;
+        dm_account_use(ctx, &quiet->get);
+        WORLD_CHECK_EQ(ix_get(&client, present, value), 0);
+        dm_account_use(ctx, &quiet->absent);
+        uint64_t misses = client.ops->count(client.handle)[HSTORE_ITEM_MISS];
+        WORLD_CHECK_EQ(ix_get(&client, absent, value), DM_NOT_FOUND);
+        quiet->absent.round_trips -= client.ops->count(client.handle)[HSTORE_ITEM_MISS] - misses;
+        dm_account_use(ctx, &quiet->update);
+        WORLD_CHECK_EQ(ix_update(&client, present, value), 0);
+        dm_account_use(ctx, &quiet->insert);
+        WORLD_CHECK_EQ(ix_insert(&client, absent, value), 0);
+        dm_account_use(ctx, &quiet->remove);
+        WORLD_CHECK_EQ(ix_remove(&client, absent), 0);
+    }
+    dm_account_use(ctx, &quiet->scan);
+    WORLD_CHECK_EQ(ix_scan(&client, world_key(100, QUIET_KEYS), QUIET_SCAN, keys, values, &found), 0);
+    WORLD_CHECK_EQ(found, QUIET_SCAN);
+    dm_account_use(ctx, NULL);
+    const uint64_t *counts = client.ops->count(client.handle);
+    quiet->chain_reads = counts[HSTORE_CHAIN_READ];
+    quiet->bucket_reads = counts[HSTORE_BUCKET_READ];
+    quiet->item_misses = counts[HSTORE_ITEM_MISS];
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void quiet_run(const struct world_config *config, struct quiet *quiet) {
+    struct world world;
+    struct world_pairs pairs;
+    world_open(&world, config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes));
+    dm_fabric_measure(world.fabric);
+    *quiet = (struct quiet){.world = &world};
+    world_do(&world, 0, quiet_entry, quiet);
+    assert_int_equal(world_verify(&world).keys, QUIET_KEYS / 2);
+    world_close(&world);
+}
+
+static struct world_config quiet_config(const char *buckets, const char *fetch) {
+    struct world_config config = sim_config();
+    config.params[0] = (struct dm_setting){"buckets", buckets};
+    config.params[1] = (struct dm_setting){"fetch", fetch};
+    config.params[2] = (struct dm_setting){"slab_items", "1024"};
+    return config;
+}
+
+static void a_quiet_get_is_two_round_trips_and_a_write_two_waits(void **state) {
+    (void)state;
+    struct world_config config = quiet_config("2000", "serial");
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.chain_reads, 0);
+    assert_int_equal(quiet.get.round_trips, 2 * QUIET_SAMPLES);
+    assert_int_equal(quiet.get.verbs[DM_VERB_READ], 2 * QUIET_SAMPLES);
+    assert_int_equal(quiet.get.bytes_read, QUIET_SAMPLES * (64 + 64)); /* a bucket, and an item of 8 and 32 bytes */
+    assert_int_equal(quiet.absent.round_trips, QUIET_SAMPLES);
+    assert_int_equal(quiet.update.round_trips, 2 * QUIET_SAMPLES);
+    assert_int_equal(quiet.update.verbs[DM_VERB_WRITE], QUIET_SAMPLES);
+    assert_int_equal(quiet.update.verbs[DM_VERB_CALL], QUIET_SAMPLES);
+    assert_int_equal(quiet.insert.round_trips, 2 * QUIET_SAMPLES);
+    assert_int_equal(quiet.remove.round_trips, QUIET_SAMPLES);
+    assert_int_equal(quiet.remove.verbs[DM_VERB_CALL], QUIET_SAMPLES);
+}
+
+static void a_chained_bucket_costs_a_get_one_round_trip(void **state) {
+    (void)state;
+    struct world_config config = quiet_config("40", "serial"); /* 12.5 keys for 7 slots */
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_true(quiet.chain_reads > 0);
+    uint64_t gets = quiet.get.round_trips + quiet.absent.round_trips;
+    /* One read a bucket, and one for each item that is there. The absent ones were counted without their misses. */
+    assert_in_range(gets, quiet.bucket_reads + QUIET_SAMPLES, quiet.bucket_reads + QUIET_SAMPLES + quiet.item_misses);
+}
+
+static void a_quiet_scan_is_a_call_and_a_read_an_item_or_a_call_and_one_batch(void **state) {
+    (void)state;
+    struct quiet quiet;
+    struct world_config config = quiet_config("2000", "serial");
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.scan.verbs[DM_VERB_CALL], 1);
+    assert_int_equal(quiet.scan.verbs[DM_VERB_READ], QUIET_SCAN);
+    assert_int_equal(quiet.scan.round_trips, 1 + QUIET_SCAN);
+    config = quiet_config("2000", "batch");
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.scan.verbs[DM_VERB_READ], QUIET_SCAN);
+    assert_int_equal(quiet.scan.round_trips, 2);
+}
+
+static int phases_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, &quiet->update);
+    char value[32];
+    world_value(2, 1, value, 32);
+    WORLD_CHECK_EQ(ix_update(&client, world_key(2, QUIET_KEYS), value), 0);
+    dm_phase(ctx, DM_PHASE_OTHER);
+    dm_account_use(ctx, &quiet->get);
+    WORLD_CHECK_EQ(ix_get(&client, world_key(2, QUIET_KEYS), value), 0);
+    dm_phase(ctx, DM_PHASE_OTHER);
+    dm_account_use(ctx, NULL);
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void a_write_tells_what_its_time_went_to(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    struct world_pairs pairs;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    struct quiet quiet = {.world = &world};
+    world_do(&world, 0, phases_entry, &quiet);
+    static const enum dm_phase of_update[] = {DM_PHASE_INDEX, DM_PHASE_VALUE, DM_PHASE_CALL, DM_PHASE_LOG};
+    for (size_t i = 0; i < sizeof(of_update) / sizeof(of_update[0]); i++) {
+        assert_true(quiet.update.phase_ns[of_update[i]] > 0);
+    }
+    assert_true(quiet.get.phase_ns[DM_PHASE_INDEX] > 1000);
+    assert_true(quiet.get.phase_ns[DM_PHASE_VALUE] > 1000);
+    assert_int_equal(quiet.get.phase_ns[DM_PHASE_LOG], 0);
+    world_close(&world);
+}
+
+/* ---- what is refused
+ * ------------------------------------------------------------------------------------------------- */
+
+static void a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_refused(void **state) {
+    (void)state;
+    struct hstore_params params;
+    struct dm_err err;
+    static const struct {
+        unsigned servers;
+        uint32_t value_bytes;
+        const char *said;
+    } cases[] = {{0, 8, "index servers"}, {1, 8, "index servers"}, {3, 8, "index servers"}, {2, 4097, "4096"}};
+    dm_opt_defaults(ix_ops_hstore.params, &params);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct dm_topology topology = {.mns = 1, .servers = cases[i].servers, .cns = 1, .clients = 1};
+        struct ix_shape shape = {.value_bytes = cases[i].value_bytes, .expected_keys = 10, .topology = &topology};
+        assert_int_equal(ix_ops_hstore.check(&params, &shape, &err), DM_ERR_INVALID);
+        assert_non_null(strstr(err.text, cases[i].said));
+    }
+    assert_int_equal(dm_opt_set(ix_ops_hstore.params, &params, "key_bytes", "65", &err), DM_ERR_INVALID);
+    assert_int_equal(dm_opt_set(ix_ops_hstore.params, &params, "key_bytes", "7", &err), DM_ERR_INVALID);
+}
+
+/* ---- settings and events
+ * ----------------------------------------------------------------------------------------------- */
+
+static struct steady_result loaded_run(struct world_config config, struct dm_setting setting, unsigned servers,
+                                       uint32_t value_bytes) {
+    config.clients = 8;
+    config.clients_per_thread = 2;
+    config.cns = 2;
+    config.servers = servers;
+    config.value_bytes = value_bytes;
+    config.params[0] = setting;
+    return steady_run(config, 150);
+}
+
+static void each_setting_serves_many_clients(void **state) {
+    (void)state;
+    static const struct {
+        struct dm_setting setting;
+        unsigned servers;
+        uint32_t value_bytes;
+    } cases[] = {
+        {{"sync", "on"}, 2, 8},        {{"fetch", "batch"}, 4, 64}, {{"lookup", "list"}, 2, 8},
+        {{"key_bytes", "64"}, 6, 200}, {{"workers", "1"}, 2, 8},    {{"workers", "16"}, 4, 8},
+        {{"rpc_threads", "1"}, 2, 8},  {{"grace_us", "50"}, 2, 8},  {{"sweep_us", "20"}, 2, 8},
+        {{"buckets", "1"}, 2, 8},      {{"slab_items", "1"}, 2, 8}, {{"key_bytes", "20"}, 2, 1000},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct steady_result result =
+            loaded_run(sim_config(), cases[i].setting, cases[i].servers, cases[i].value_bytes);
+        assert_int_equal(result.missing + result.backwards + result.torn + result.scan_missing, 0);
+        assert_int_equal(result.failed, 0);
+        assert_int_equal(result.report.broken, 0);
+    }
+}
+
+/* ---- failures
+ * --------------------------------------------------------------------------------------------------------- */
+
+enum { FAIL_KEYS = 40 };
+
+/* A client that updates keys of its own, one after the other, and knows what was acknowledged. */
+struct writer {
+    struct world *world;
+    unsigned number, writes;
+    bool has_gaps; /* pauses between writes */
+    uint64_t acknowledged[FAIL_KEYS], tried[FAIL_KEYS];
+    uint64_t counts[HSTORE_COUNTER_COUNT];
+    uint64_t longest_get_ns;
+    int rc;
+};
+
+static void writer_entry(struct dm_ctx *ctx, void *arg) {
+    struct writer *writer = arg;
+    unsigned clients = writer->world->config.clients;
+    struct ix_client client = world_attach(writer->world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX];
+    for (uint64_t write = 1; write <= writer->writes && writer->rc == 0; write++) {
+        uint64_t number = writer->number + dm_prng_below(dm_random(ctx), FAIL_KEYS / clients) * clients;
+        world_value(number, write, value, 32);
+        writer->tried[number] = write;
+        writer->rc = ix_update(&client, world_key(number, FAIL_KEYS), value);
+        if (writer->rc == 0) {
+            writer->acknowledged[number] = write;
+        }
+        uint64_t since_ns = dm_now(ctx);
+        WORLD_CHECK_EQ(ix_get(&client, world_key(number, FAIL_KEYS), value), 0);
+        uint64_t took_ns = dm_now(ctx) - since_ns;
+        writer->longest_get_ns = took_ns > writer->longest_get_ns ? took_ns : writer->longest_get_ns;
+        WORLD_CHECK_EQ(world_write_of(number, value, 32), write);
+        if (writer->has_gaps) {
+            WORLD_CHECK_EQ(dm_sleep(ctx, dm_prng_below(dm_random(ctx), 20000)), 0);
+        }
+    }
+    memcpy(writer->counts, client.ops->count(client.handle), sizeof(writer->counts));
+    client.ops->detach(client.handle);
+}
+
+static int read_back_entry(struct dm_ctx *ctx, void *arg) {
+    struct writer *writers = arg;
+    struct world *world = writers->world;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX];
+    for (uint64_t number = 0; number < FAIL_KEYS; number++) {
+        const struct writer *writer = &writers[number % world->config.clients];
+        WORLD_CHECK_EQ(ix_get(&client, world_key(number, FAIL_KEYS), value), 0);
+        uint64_t write = world_write_of(number, value, 32);
+        WORLD_CHECK(write == writer->acknowledged[number] || write == writer->tried[number]);
+    }
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+/* Runs writers under the fabric's faults; all that was acknowledged is there, and the indexes agree. */
+static void fail_run(struct world_config config, const char *faults, unsigned writes, bool has_gaps,
+                     struct writer *writers) {
+    struct world world;
+    struct world_pairs pairs;
+    config.settings[0] = (struct dm_setting){"faults", faults};
+    config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
+    config.params[0] = (struct dm_setting){"probe_us", "10"};
+    config.params[1] = (struct dm_setting){"grace_us", "60"};
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, FAIL_KEYS, 1, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    for (unsigned i = 0; i < config.clients; i++) {
+        writers[i] = (struct writer){.world = &world, .number = i, .writes = writes, .has_gaps = has_gaps};
+        assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i / config.clients_per_thread,
+                                  writer_entry, &writers[i]),
+                         0);
+    }
+    world_run(&world);
+    for (unsigned i = 0; i < config.clients; i++) {
+        assert_int_equal(writers[i].rc, 0);
+    }
+    dm_fabric_setup(world.fabric);
+    world_do(&world, 0, read_back_entry, writers);
+    assert_int_equal(world_verify(&world).keys, FAIL_KEYS);
+    world_close(&world);
+}
+
+static void indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write(void **state) {
+    (void)state;
+    struct writer writer;
+    uint64_t counts[HSTORE_COUNTER_COUNT] = {0};
+    /* Which servers fail: the hash table's, the skip list's, both; in steps through an update and what follows. */
+    for (unsigned which = 1; which <= 3; which++) {
+        for (unsigned at = 100; at < 14000; at += 100) {
+            char faults[100] = "", *end = faults;
+            end += which & 1 ? sprintf(end, "fail:node=2,at=%uns,for=30us;", at) : 0;
+            end += which & 2 ? sprintf(end, "fail:node=3,at=%uns,for=%uus;", at + 150, 10 + at / 200) : 0;
+            fail_run(sim_config(), faults, 3, false, &writer);
+            for (unsigned i = 0; i < HSTORE_COUNTER_COUNT; i++) {
+                counts[i] += writer.counts[i];
+            }
+        }
+    }
+    assert_true(counts[HSTORE_DOUBT_APPLIED] > 0);
+    assert_true(counts[HSTORE_DOUBT_REDONE] > 0);
+    assert_true(counts[HSTORE_DEGRADED_GET] > 0);
+}
+
+static void no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure(void **state) {
+    (void)state;
+    static struct writer writers[4];
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        struct world_config config = sim_config();
+        struct dm_prng prng = dm_prng_stream(seed, "failures", 0);
+        config.clients = 4;
+        config.clients_per_thread = 2;
+        config.seed = seed;
+        config.mn_bytes = 4 << 20;
+        config.chunk_bytes = 64 << 10;
+        unsigned which = (unsigned)dm_prng_below(&prng, 3), at = (unsigned)dm_prng_below(&prng, 300);
+        unsigned later = (unsigned)dm_prng_below(&prng, 100), away = 1 + (unsigned)dm_prng_below(&prng, 200);
+        char faults[100] = "", *end = faults;
+        end += which != 1 ? sprintf(end, "fail:node=2,at=%uus,for=%uus;", at, away) : 0;
+        end += which != 0 ? sprintf(end, "fail:node=3,at=%uus,for=%uus;", at + later, 1 + away / 2) : 0;
+        fail_run(config, faults, 20, true, writers);
+    }
+}
+
+static void gets_go_on_while_one_server_is_away(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    static struct writer writers[2];
+    config.clients = config.clients_per_thread = 2;
+    /* Longer than the run would take, but for the writes that wait; a get costs a time-out at most. */
+    fail_run(config, "fail:node=2,at=40us,for=3ms", 10, false, writers);
+    assert_true(writers[0].longest_get_ns < 100000);
+    assert_true(writers[0].counts[HSTORE_HTS_FROM_LIST] + writers[1].counts[HSTORE_HTS_FROM_LIST] == 1);
+    fail_run(config, "fail:node=3,at=40us,for=3ms", 10, false, writers);
+    assert_true(writers[0].longest_get_ns < 10000);
+    assert_int_equal(writers[0].counts[HSTORE_DEGRADED_GET], 0);
+    assert_true(writers[0].counts[HSTORE_SLS_FROM_TABLE] + writers[1].counts[HSTORE_SLS_FROM_TABLE] == 1);
+}
+
+/* ---- recovery time
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct recovering {
+    struct world *world;
+    uint64_t keys;
+    uint64_t hts_ns, sls_ns;
+};
+
+static void recovering_entry(struct dm_ctx *ctx, void *arg) {
+    struct recovering *recovering = arg;
+    struct ix_client client = world_attach(recovering->world, 0, ctx, NULL);
+    char value[32];
+    for (unsigned i = 0; i < 20; i++) {
+        world_value(i, 1, value, 32);
+        WORLD_CHECK_EQ(ix_update(&client, world_key(i, recovering->keys), value), 0);
+    }
+    recovering->hts_ns = client.ops->count(client.handle)[HSTORE_HTS_RECOVERY_NS];
+    recovering->sls_ns = client.ops->count(client.handle)[HSTORE_SLS_RECOVERY_NS];
+    client.ops->detach(client.handle);
+}
+
+static struct recovering recovery_of(uint64_t keys, const char *faults) {
+    struct world_config config = sim_config();
+    struct world world;
+    struct world_pairs pairs;
+    config.expected_keys = keys;
+    config.settings[0] = (struct dm_setting){"faults", faults};
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, keys, 1, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    struct recovering recovering = {.world = &world, .keys = keys};
+    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, recovering_entry, &recovering), 0);
+    world_run(&world);
+    assert_int_equal(world_verify(&world).keys, keys);
+    world_close(&world);
+    return recovering;
+}
+
+static void recovery_takes_a_time_that_grows_with_the_keys(void **state) {
+    (void)state;
+    struct recovering small = recovery_of(5000, "fail:node=2,at=20us,for=50us");
+    struct recovering large = recovery_of(20000, "fail:node=2,at=20us,for=50us");
+    assert_int_equal(small.sls_ns, 0);
+    assert_in_range(large.hts_ns, 3 * small.hts_ns, 5 * small.hts_ns);
+    small = recovery_of(5000, "fail:node=3,at=20us,for=50us");
+    struct recovering list = recovery_of(20000, "fail:node=3,at=20us,for=50us");
+    assert_int_equal(small.hts_ns, 0);
+    assert_in_range(list.sls_ns, 3 * small.sls_ns, 6 * small.sls_ns);
+    assert_true(list.sls_ns > large.hts_ns); /* keys come from the pool */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_quiet_get_is_two_round_trips_and_a_write_two_waits),
+        cmocka_unit_test(a_chained_bucket_costs_a_get_one_round_trip),
+        cmocka_unit_test(a_quiet_scan_is_a_call_and_a_read_an_item_or_a_call_and_one_batch),
+        cmocka_unit_test(a_write_tells_what_its_time_went_to),
+        cmocka_unit_test(a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_refused),
+        cmocka_unit_test(each_setting_serves_many_clients),
+        cmocka_unit_test(indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write),
+        cmocka_unit_test(no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure),
+        cmocka_unit_test(gets_go_on_while_one_server_is_away),
+        cmocka_unit_test(recovery_takes_a_time_that_grows_with_the_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
