@@ -129,9 +129,9 @@ unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *f
 /* The cache has copies of one size, and inner nodes have from 1 to 256 children: a node is kept in pieces of sixteen
  * words, as many as the paper's special nodes have, each found by the node's address plus its number. Nodes are aligned
  * to 32 bytes and have at most 16 pieces, so these numbers are free. In a node of 256 (not a special one) piece i has
- * the words of bytes 16 i .. 16 i + 15; in all others words are sorted, and each piece knows the first byte of the next.
- * Pieces may be of different age: what they say is a hint like everything in the cache, and whoever acts on it finds
- * out. */
+ * the words of bytes 16 i .. 16 i + 15; in all others words are sorted, and each piece knows the first byte of the
+ * next. Pieces may be of different age: what they say is a hint like everything in the cache, and whoever acts on it
+ * finds out. */
 enum { DOLPHIN_PIECE_WORDS = 16, DOLPHIN_PIECES_MAX = DOLPHIN_ROOM_MAX / DOLPHIN_PIECE_WORDS };
 static_assert((int)DOLPHIN_PIECES_MAX <= (int)DOLPHIN_NODE_ALIGN, "a piece's number fits below a node's address");
 

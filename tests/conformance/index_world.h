@@ -186,7 +186,9 @@ static inline void world_open(struct world *world, const struct world_config *co
     *world = (struct world){.config = *config};
     world->topology = (struct dm_topology){
         .mns = config->mns,
-        .servers = !(config->ops->caps & IX_CAP_SERVERS) ? 0 : config->servers ? config->servers : 2,
+        .servers = !(config->ops->caps & IX_CAP_SERVERS) ? 0
+                   : config->servers                     ? config->servers
+                                                         : 2,
         .cns = config->cns,
         .mn_cores = 2,
         .server_cores = 2,
