@@ -36,7 +36,7 @@ static void a_piece_larger_than_a_chunk_gets_a_chunk_of_its_size(void **state) {
     assert_int_equal(dm_alloc(&fake->contexts[0], 0, 3 * 4096, 4096, DM_MEM_MODEL, &addr), 0);
     assert_int_equal(dm_addr_offset(addr) % 4096, 0);
     assert_int_equal(fake->calls, 1);
-    assert_int_equal(fake->fabric.memory_chunks, 4 * 4096);
+    assert_int_equal(fake->nodes[0].memory_chunks, 4 * 4096);
 }
 
 static void the_last_chunk_of_a_node_is_what_is_left_of_it(void **state) {
@@ -47,11 +47,11 @@ static void the_last_chunk_of_a_node_is_what_is_left_of_it(void **state) {
     assert_true(dm_addr_is_null(addr));
     assert_int_equal(dm_alloc(&fake->contexts[0], 0, 904, 8, DM_MEM_LEAF, &addr), 0);
     assert_int_equal(dm_addr_offset(addr), FAKE_BYTES - 1000);
-    assert_int_equal(fake->fabric.memory_chunks, 1000);
+    assert_int_equal(fake->nodes[0].memory_chunks, 1000);
     assert_int_equal(fake->nodes[0].allocated, FAKE_BYTES);
     assert_int_equal(dm_alloc(&fake->contexts[0], 0, 200, 8, DM_MEM_LEAF, &addr), DM_ERR_NO_MEMORY);
     assert_int_equal(dm_alloc(&fake->contexts[0], 0, 96, 8, DM_MEM_LEAF, &addr), 0); /* the chunk's rest */
-    assert_int_equal(fake->fabric.memory_bytes[DM_MEM_LEAF], 1000);
+    assert_int_equal(fake->nodes[0].memory_bytes[DM_MEM_LEAF], 1000);
 }
 
 static void a_full_node_sends_pieces_for_anywhere_to_the_others(void **state) {
@@ -80,7 +80,7 @@ static void freed_pieces_wait_for_a_request_that_fits(void **state) {
     assert_int_equal(dm_addr_node(addr), 1);
     assert_int_equal(dm_alloc(ctx, DM_ANY_NODE, 64, 64, DM_MEM_LEAF, &addr), 0);
     assert_true(dm_addr_equal(addr, freed));
-    assert_int_equal(fake->fabric.memory_freed, 0);
+    assert_int_equal(fake->nodes[0].memory_freed, 0);
 }
 
 static void more_sizes_than_there_are_lists_are_counted_and_not_used_again(void **state) {
@@ -95,8 +95,8 @@ static void more_sizes_than_there_are_lists_are_counted_and_not_used_again(void 
         dm_free(ctx, addrs[i], 8 + 8 * i, DM_MEM_LEAF);
         sum += 8 + 8 * i;
     }
-    assert_int_equal(fake->fabric.memory_freed, sum);
-    assert_int_equal(fake->fabric.memory_bytes[DM_MEM_LEAF], 0);
+    assert_int_equal(fake->nodes[0].memory_freed, sum);
+    assert_int_equal(fake->nodes[0].memory_bytes[DM_MEM_LEAF], 0);
     assert_int_equal(dm_alloc(ctx, 0, 8 + 8 * DM_FREE_CLASSES, 8, DM_MEM_LEAF, &addr), 0);
     assert_false(dm_addr_equal(addr, addrs[DM_FREE_CLASSES]));
     assert_int_equal(dm_alloc(ctx, 0, 8, 8, DM_MEM_LEAF, &addr), 0);
