@@ -38,9 +38,11 @@ struct hx_fig_absent {
 };
 
 /* A number of a result: path, what it is multiplied by, the table's column and the words for people. With `over`, a
- * list of paths, it is a share: the number over the sum of theirs. With `plus`, theirs are added to it. */
+ * list of paths, it is a share: the number over the sum of theirs. With `plus`, theirs are added to it. `otherwise` (in
+ * a spec: "else") is read where a result has no such number. */
 struct hx_fig_metric {
     const char *path, *column, *label;
+    const char *otherwise; /* a path, or NULL */
     const json_t *over, *plus;
     double factor;
 };

@@ -200,10 +200,9 @@ static double numbers_sum(const json_t *result, const json_t *paths) {
 double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result) {
     double value = (hx_result_number(result, metric->path) + numbers_sum(result, metric->plus)) * metric->factor;
     double sum = numbers_sum(result, metric->over);
-    if (metric->over == NULL) {
-        return value;
-    }
-    return sum > 0 ? value / sum : NAN;
+    double found = metric->over == NULL ? value : sum > 0 ? value / sum : NAN;
+    return metric->otherwise != NULL && !isfinite(found) ? hx_result_number(result, metric->otherwise) * metric->factor
+                                                         : found;
 }
 
 struct hx_fig_value hx_fig_value(const struct hx_figure *figure, const struct hx_fig_data *data,

@@ -251,13 +251,14 @@ static int read_paths(const json_t *object, const char *name, const char *where,
 }
 
 static int read_metric(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
-    static const char *const known[] = {"path", "over", "plus", "column", "label", "factor", NULL};
+    static const char *const known[] = {"path", "over", "plus", "else", "column", "label", "factor", NULL};
     DM_TRY(hx_tree_check(object, known, where, err));
     DM_TRY(read_text(object, "path", true, NULL, where, &metric->path, err));
     DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
     DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));
     DM_TRY(read_paths(object, "over", where, &metric->over, err));
     DM_TRY(read_paths(object, "plus", where, &metric->plus, err));
+    DM_TRY(read_text(object, "else", false, NULL, where, &metric->otherwise, err));
     if (!is_column_name(metric->column)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.column: '%s' is not made of small letters, digits and _", where,
                        metric->column);

@@ -121,12 +121,13 @@ static uint64_t items_spare(const struct hstore_params *params, const struct dm_
 }
 
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
-    enum { NODE_BYTES = 48, ARENA_BYTES = 65536, SLABS = 4096 };
+    enum { NODE_BYTES = 48, ARENA_BYTES = 65536 };
     const struct hstore_params *params = values;
     struct hs_geometry geometry = hs_geometry_of(params, shape);
     const struct dm_topology *topology = shape->topology;
-    uint64_t items = keys + items_spare(params, topology) + (uint64_t)topology->mns * SLABS;
-    uint64_t pool = items / topology->mns * (geometry.item_bytes + DM_LINE / 16) + DM_RESERVED_BYTES;
+    uint64_t items = keys + items_spare(params, topology);
+    /* Heads of slabs, and what is left at the ends of chunks. */
+    uint64_t pool = (items / topology->mns + 1) * (geometry.item_bytes + DM_LINE / 16) * 33 / 32 + DM_RESERVED_BYTES;
     uint64_t shard_keys = keys / geometry.shards + 1;
     uint64_t table = geometry.buckets * HS_BUCKET_STRIDE + shard_keys * HS_BUCKET_STRIDE / HS_SLOTS;
     uint64_t list = shard_keys * NODE_BYTES * 5 / 4 + 2 * (uint64_t)geometry.logs * ARENA_BYTES;

@@ -50,6 +50,7 @@ enum {
 /* X(name, text, rare): first those that servers count and send along in their replies, then the client's own. */
 #define HSTORE_COUNTERS(X)                                                                                             \
     HS_EVENTS(X)                                                                                                       \
+    X(INDEX_ACCESS, "index_access", 0)         /* memory accesses of gets: buckets, or nodes of the skip list */       \
     X(BUCKET_READ, "bucket_read", 0)           /* buckets read by gets */                                              \
     X(CHAIN_READ, "chain_read", 1)             /* of these: beyond the first of their chain */                         \
     X(ITEM_MISS, "item_miss", 0)               /* items read for their hash that had another key */                    \

@@ -6,7 +6,7 @@
 
 #include "hstore.h"
 
-enum { BLOCK = 512, SLAB_ITEMS = 1024 };
+enum { BLOCK = 512, SLAB_BYTES = 16384 };
 
 struct load {
     struct hstore_cn *cn;
@@ -93,7 +93,8 @@ int hstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     load->pairs = pairs;
     /* Few pairs do not fill large slabs on every memory node. */
     uint64_t share = pairs->count / (4 * cn->shape->topology->mns) + 1;
-    load->slab_items = share < SLAB_ITEMS ? (uint32_t)share : SLAB_ITEMS;
+    uint64_t fits = SLAB_BYTES / cn->geometry.item_bytes + 1;
+    load->slab_items = (uint32_t)(share < fits ? share : fits);
     load->items = dm_local_alloc(ctx, BLOCK * cn->geometry.item_bytes);
     load->words = dm_local_alloc(ctx, 2 * DM_LINE);
     load->told = calloc((size_t)cn->geometry.shards * BLOCK, sizeof(*load->told));

@@ -107,6 +107,7 @@ static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t off
         return AGAIN_TORN;
     }
     client->counts[HSTORE_BUCKET_READ]++;
+    client->counts[HSTORE_INDEX_ACCESS]++;
     int rc = dm_read(client->ctx, addr, client->bucket, DM_LINE);
     if (rc == DM_ERR_PEER) {
         atomic_store(&lookup->view->table, 0);
@@ -187,6 +188,7 @@ static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
     }
     hs_reply_take(client, &reply);
     client->counts[HSTORE_LIST_LOOKUP]++;
+    client->counts[HSTORE_INDEX_ACCESS] += reply.steps;
     if (reply.item == 0) {
         return DM_NOT_FOUND;
     }

@@ -19,6 +19,7 @@ struct recovery {
     uint64_t *words;
     struct hs_begun begun;
     uint64_t stamps[HS_LOGS_MAX];
+    bool is_from_pool; /* the skip list comes after the hash table, and waits for it */
 };
 
 static bool is_gone(int rc) {
@@ -191,6 +192,7 @@ static int table_recover(struct recovery *recovery) {
         rc = has_list ? table_from_list(recovery) : is_gone(rc) ? table_from_pool(recovery) : rc;
         if (rc == 0) {
             hs_event_add(server, has_list ? HS_HTS_FROM_LIST : HS_HTS_FROM_POOL, 1);
+            recovery->is_from_pool = !has_list;
             server->forgotten_before = has_list ? server->forgotten_before : tag;
             table_open(recovery, tag);
             return 0;
@@ -304,7 +306,9 @@ void hs_restart(struct dm_ctx *ctx, void *arg) {
     if ((server->is_list ? list_recover(&recovery) : table_recover(&recovery)) != 0) {
         return;
     }
-    hs_event_add(server, server->is_list ? HS_SLS_RECOVERY_NS : HS_HTS_RECOVERY_NS, dm_now(ctx) - since_ns);
+    uint64_t took_ns = dm_now(ctx) - since_ns;
+    hs_event_add(server, server->is_list ? HS_SLS_RECOVERY_NS : HS_HTS_RECOVERY_NS, took_ns);
+    hs_event_add(server, HS_RECOVERY_NS, recovery.is_from_pool ? 0 : took_ns);
     if (hs_workers_start(server) == 0) {
         atomic_store(&server->state, HS_READY);
     }

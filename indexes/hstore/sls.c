@@ -219,8 +219,8 @@ int hs_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     uint64_t stamp = log->stamp, index_ns = dm_now(ctx) - since_ns;
     dm_mutex_unlock(ctx, &log->mutex);
     DM_TRY(table_await(ctx, server, log, stamp));
-    hs_event_add(server, HS_LIST_STEPS, steps);
     hs_reply_make(server, &reply);
+    reply.steps = steps;
     reply.item = item;
     reply.index_ns = index_ns;
     memcpy(resp, &reply, sizeof(reply));

@@ -90,9 +90,9 @@ enum {
     X(HTS_FROM_POOL, "recovered_pool", 1)  /* hash tables rebuilt from the pool alone */                               \
     X(POOL_CORRECTED, "pool_corrected", 1)                                                                             \
     /* marks in the pool compared with the indexes: of a batch that two failures have taken */                         \
+    X(RECOVERY_NS, "recovery_ns", 0) /* the two below; of both servers at once the longer, which is the list's */      \
     X(HTS_RECOVERY_NS, "hts_recovery_ns", 0) /* time from the server's return to its being ready */                    \
-    X(SLS_RECOVERY_NS, "sls_recovery_ns", 0) /* likewise; what it waited for the other server is part of it */         \
-    X(LIST_STEPS, "list_steps", 0)           /* nodes of the skip list looked at by finds */
+    X(SLS_RECOVERY_NS, "sls_recovery_ns", 0) /* likewise; what it waited for the other server is part of it */
 enum hs_event {
 #define X(name, text, rare) HS_##name,
     HS_EVENTS(X)
@@ -120,6 +120,7 @@ struct hs_reply {
     uint32_t tag;   /* of the hash table */
     uint32_t count; /* of what follows */
     uint64_t queue_ns, log_ns, index_ns;
+    uint64_t steps; /* nodes of the skip list that a find looked at */
     uint64_t events[HS_EVENT_COUNT];
 };
 
