@@ -46,12 +46,13 @@ void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
 }
 
 /* In the pool, what the entries change: the new item is in force, the old one is not. That has to be on its way before
- * anybody can see the entry, for the case that both servers fail and only the pool is left. */
+ * anybody can see the entry, for the case that both servers fail and only the pool is left. Marks of two entries are
+ * not ordered: an item that is dead already stays so. */
 static int mark_items(struct dm_ctx *ctx, const struct hs_entry *entries, uint32_t count) {
     static const uint64_t dead = HS_DEAD;
     for (uint32_t i = 0; i < count; i++) {
         if (entries[i].item) {
-            dm_post_write(ctx, hs_unpack(entries[i].item), &entries[i].stamp, sizeof(uint64_t));
+            dm_post_cas(ctx, hs_unpack(entries[i].item), HS_PENDING, entries[i].stamp, NULL);
         }
         if (entries[i].old) {
             dm_post_write(ctx, hs_unpack(entries[i].old), &dead, sizeof(uint64_t));

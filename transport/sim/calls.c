@@ -198,6 +198,10 @@ static void context_end(struct sim *sim, struct sim_ctx *ctx) {
  * holds; all its waits end from now on. */
 static void context_unwind(struct sim *sim, struct sim_ctx *ctx) {
     ctx->base.gone = true;
+    if (ctx->lanes == NULL) {
+        ctx->dead = true; /* made in the set-up phase, for the measured one: it has not begun, and never will */
+        return;
+    }
     sim->nodes[ctx->base.node].unwinding++;
     if (ctx->base.parked) {
         ctx->base.parked = false;

@@ -286,6 +286,33 @@ static void a_handler_may_wait_in_the_set_up_phase_too(void **state) {
     world_close(&world);
 }
 
+static void spawn_one(struct dm_ctx *ctx, void *arg) {
+    struct life *life = arg;
+    life->starts++;
+    (void)dm_spawn_background(dm_fabric_of(ctx), 0, sleeper, life);
+}
+
+static int pass_time(struct dm_ctx *ctx, void *arg) {
+    (void)arg;
+    return dm_sleep(ctx, 200000);
+}
+
+static void a_context_that_was_to_begin_with_the_measured_phase_holds_up_no_restart(void **state) {
+    (void)state;
+    struct world world = {.mns = 1, .clients = 1};
+    struct life life = {.sleep_rc = 1};
+    int rc = 0;
+    away_open(&world, "fail:node=0,at=50us,for=10us;fail:node=0,at=100us,for=10us");
+    assert_int_equal(dm_on_restart(world.fabric, 0, spawn_one, &life), 0);
+    dm_fabric_measure(world.fabric);
+    dm_fabric_setup(world.fabric);
+    assert_int_equal(dm_fabric_do(world.fabric, 1, pass_time, NULL, &rc, &world.err), 0);
+    assert_int_equal(rc, 0);
+    assert_int_equal(life.starts, 2);
+    assert_int_equal(life.sleep_rc, 1);
+    world_close(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_time_away_of_nothing_is_refused),
@@ -295,6 +322,7 @@ int main(void) {
         cmocka_unit_test(a_failed_node_is_back_when_the_verbs_that_it_sent_are),
         cmocka_unit_test(a_stop_for_a_client_is_none_for_a_handler),
         cmocka_unit_test(a_handler_may_wait_in_the_set_up_phase_too),
+        cmocka_unit_test(a_context_that_was_to_begin_with_the_measured_phase_holds_up_no_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
