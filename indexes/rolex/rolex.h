@@ -274,9 +274,9 @@ struct rolex_cn {
     const struct rolex_params *params;
     const struct ix_shape *shape;
     struct rolex_directory *directory;
-    struct dm_mutex *gates;  /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
-    struct dm_mutex opening; /* of the directory */
-    unsigned clients;
+    struct dm_mutex *gates;    /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
+    struct dm_mutex opening;   /* of the directory */
+    _Atomic unsigned clients;  /* attached */
     struct dm_mutex replacing; /* one client of the node replaces a model at a time */
     struct rolex_work *work;
 };
