@@ -188,11 +188,11 @@ static int directory_read(struct rolex_directory *directory, struct rolex_env *e
     if (fixed + root->branches * sizeof(struct known) > directory->budget) {
         return DM_NOT_FOUND;
     }
-    struct rolex_branch *branches = malloc(root->branches * sizeof(*branches));
+    struct rolex_branch *branches = calloc(root->branches, sizeof(*branches));
     directory->uppers = malloc(uppers * sizeof(*directory->uppers) + 1);
     directory->lows = malloc(root->branches * sizeof(*directory->lows));
     directory->groups = calloc(root->branches, sizeof(*directory->groups));
-    struct rolex_head *heads = malloc(READ_HEADS * sizeof(*heads));
+    struct rolex_head *heads = calloc(READ_HEADS, sizeof(*heads));
     bool there = branches && heads && directory->uppers && directory->lows && directory->groups;
     int rc = there ? 0 : DM_ERR_NO_MEMORY;
     atomic_store(&directory->used, fixed);
