@@ -30,6 +30,8 @@ struct rolex_directory {
     uint64_t *lows; /* of groups */
     struct group *groups;
     _Atomic uint64_t hand;
+    struct rolex_branch *branches; /* while it is being read */
+    struct rolex_head *heads;
 };
 
 enum { EVICT_TRIES = 256, ROOM_STEP = 8, READ_HEADS = 256 /* with one doorbell */ };
@@ -109,6 +111,8 @@ void rolex_directory_close(struct rolex_directory *directory) {
         }
         free(directory->groups[g].models);
     }
+    free(directory->branches);
+    free(directory->heads);
     free(directory->groups);
     free(directory->lows);
     free(directory->uppers);
@@ -151,9 +155,10 @@ static int group_resolve(struct rolex_directory *directory, struct rolex_env *en
     return 0;
 }
 
-static int groups_fill(struct rolex_directory *directory, struct rolex_env *env, const struct rolex_branch *branches,
-                       struct rolex_head *heads) {
+static int groups_fill(struct rolex_directory *directory, struct rolex_env *env) {
     uint64_t count = directory->shape.branches;
+    const struct rolex_branch *branches = directory->branches;
+    struct rolex_head *heads = directory->heads;
     for (uint64_t g = 0; g < count; g++) {
         if (g % READ_HEADS == 0) {
             uint64_t end = count - g < READ_HEADS ? count : g + READ_HEADS;
@@ -188,27 +193,29 @@ static int directory_read(struct rolex_directory *directory, struct rolex_env *e
     if (fixed + root->branches * sizeof(struct known) > directory->budget) {
         return DM_NOT_FOUND;
     }
-    struct rolex_branch *branches = calloc(root->branches, sizeof(*branches));
+    directory->branches = calloc(root->branches, sizeof(*directory->branches));
     directory->uppers = malloc(uppers * sizeof(*directory->uppers) + 1);
     directory->lows = malloc(root->branches * sizeof(*directory->lows));
     directory->groups = calloc(root->branches, sizeof(*directory->groups));
-    struct rolex_head *heads = calloc(READ_HEADS, sizeof(*heads));
-    bool there = branches && heads && directory->uppers && directory->lows && directory->groups;
+    directory->heads = calloc(READ_HEADS, sizeof(*directory->heads));
+    bool there = directory->branches && directory->heads && directory->uppers && directory->lows && directory->groups;
     int rc = there ? 0 : DM_ERR_NO_MEMORY;
     atomic_store(&directory->used, fixed);
     rc = rc < 0
              ? rc
              : bulk_read(env, dm_addr_add(addr, sizeof(*root)), directory->uppers, uppers * sizeof(*directory->uppers));
-    rc = rc < 0 ? rc : bulk_read(env, from, branches, root->branches * sizeof(*branches));
-    rc = rc < 0 ? rc : groups_fill(directory, env, branches, heads);
-    free(branches);
-    free(heads);
+    rc = rc < 0 ? rc : bulk_read(env, from, directory->branches, root->branches * sizeof(*directory->branches));
+    rc = rc < 0 ? rc : groups_fill(directory, env);
+    free(directory->branches);
+    free(directory->heads);
+    directory->branches = NULL;
+    directory->heads = NULL;
     return rc < 0 ? rc : atomic_load(&directory->used) > directory->budget ? DM_NOT_FOUND : 0;
 }
 
 int rolex_directory_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_directory **out) {
-    *out = NULL;
     struct rolex_directory *directory = calloc(1, sizeof(*directory));
+    *out = directory;
     if (!directory) {
         return DM_ERR_NO_MEMORY;
     }
@@ -219,10 +226,9 @@ int rolex_directory_open(struct rolex_env *env, uint64_t budget_bytes, struct ro
     rc = rc == 0 ? directory_read(directory, env, addr) : rc < 0 ? rc : DM_ERR_IO;
     if (rc != 0) {
         rolex_directory_close(directory);
-        return rc < 0 ? rc : 0;
+        *out = NULL;
     }
-    *out = directory;
-    return 0;
+    return rc < 0 ? rc : 0;
 }
 
 /* ---- finding ---------------------------------------------------------------------------------------------------- */

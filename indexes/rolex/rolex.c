@@ -122,6 +122,7 @@ static void close_cn(void *handle) {
     struct rolex_cn *cn = handle;
     if (cn) {
         rolex_directory_close(cn->directory);
+        rolex_directory_close(cn->coming);
         rolex_work_close(cn->work);
         free(cn->gates);
         free(cn);
@@ -173,7 +174,9 @@ static int directory_refresh(struct rolex_cn *cn, struct rolex_env *env) {
     if (rc == 0 && cn->clients == 0 && !rolex_directory_is_of(cn->directory, *root)) {
         rolex_directory_close(cn->directory);
         cn->directory = NULL;
-        rc = rolex_directory_open(env, cn->shape->cache_bytes, &cn->directory);
+        rc = rolex_directory_open(env, cn->shape->cache_bytes, &cn->coming);
+        cn->directory = cn->coming;
+        cn->coming = NULL;
     }
     cn->clients += rc == 0;
     dm_mutex_unlock(env->ctx, &cn->opening);
@@ -189,7 +192,7 @@ static void client_free(struct rolex_client *client) {
 static void detach(void *handle) {
     struct rolex_client *client = handle;
     if (client) {
-        client->cn->clients--;
+        client->cn->clients -= client->is_attached;
         client_free(client);
     }
 }
@@ -213,24 +216,24 @@ static int client_open(struct rolex_client *client, struct dm_ctx *ctx) {
     }
     client->right = client->image + layout->wire_bytes;
     client->other = client->right + layout->wire_bytes;
-    return directory_refresh(client->cn, &client->env);
+    DM_TRY(directory_refresh(client->cn, &client->env));
+    client->is_attached = true;
+    return 0;
 }
 
 static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    *out = NULL;
     struct rolex_client *client = calloc(1, sizeof(*client));
     int rc = DM_ERR_NO_MEMORY;
+    *out = client; /* at once: a client may be stopped for good while it waits here, and is detached all the same */
     if (client) {
         client->cn = handle;
         rc = client_open(client, ctx);
     }
     if (rc < 0) {
-        if (client) {
-            client_free(client);
-        }
+        detach(client);
+        *out = NULL;
         return dm_fail(err, rc, "rolex: a client of compute node %u: %s", dm_node(ctx), dm_code_text(rc));
     }
-    *out = client;
     return 0;
 }
 

@@ -229,7 +229,8 @@ int rolex_descend(struct rolex_env *env, uint64_t key, dm_addr *model, struct ro
 /* A compute node's models and leaf tables, all or some of them; NULL if the budget has no room for the models. */
 struct rolex_directory;
 
-/* Reads the root and all models. 0 and NULL if they do not fit. [waits] */
+/* Reads the root and all models. 0 and NULL if they do not fit. *directory is set before anything is waited for, so
+ * that the caller can close what a context that never came back has begun. [waits] */
 int rolex_directory_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_directory **directory);
 void rolex_directory_close(struct rolex_directory *directory);
 uint64_t rolex_directory_bytes(const struct rolex_directory *directory);
@@ -274,10 +275,11 @@ struct rolex_cn {
     const struct rolex_params *params;
     const struct ix_shape *shape;
     struct rolex_directory *directory;
-    struct dm_mutex *gates;    /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
-    struct dm_mutex opening;   /* of the directory */
-    _Atomic unsigned clients;  /* attached */
-    struct dm_mutex replacing; /* one client of the node replaces a model at a time */
+    struct rolex_directory *coming; /* being read by the client that holds `opening` */
+    struct dm_mutex *gates;         /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
+    struct dm_mutex opening;        /* of the directory */
+    _Atomic unsigned clients;       /* attached */
+    struct dm_mutex replacing;      /* one client of the node replaces a model at a time */
     struct rolex_work *work;
 };
 
@@ -294,6 +296,7 @@ enum { ROLEX_HEADS = 64 };
 struct rolex_client {
     struct rolex_env env; /* first */
     struct rolex_cn *cn;
+    bool is_attached;
     struct rolex_view view;
     struct rolex_item *items;
     uint32_t item_count, item_max;
