@@ -48,7 +48,7 @@ static const struct ix_wrong wrong_values[] = {
     {"keep_slots", "off", 20, "a late update writes its value to an entry that has become another key's"},
     {"publish", "off", 20, "a key is seen before its value"},
     {"check_insert", "off", 20, "two inserts of a key take two entries"},
-    {"check_smo", "off", 400, "a reader mixes two states of a leaf, or trusts one that has been split"},
+    {"check_smo", "off", 2000, "a reader mixes two states of a leaf, or trusts one that has been split"},
     {"cas_delete", "off", 20, "two deletes of a key both succeed, or one takes another key away"},
     {"lock_long", "off", 600, "two updates leave a mixture of two long values"},
     {"backtrack", "off", 40, "a reader whose cached leaf was split misses keys that moved"},
