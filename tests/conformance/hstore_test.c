@@ -3,6 +3,7 @@
  * What HStore alone promises: its message sequences in the quiet case, sizes and topologies it refuses, that its
  * techniques can be switched, and that it survives failed index servers: at any moment of a write, and under load.
  */
+#include "check/campaign.h"
 #include "conformance/index_steady.h"
 #include "indexes/hstore/hstore.h"
 
@@ -428,6 +429,7 @@ int main(void) {
         cmocka_unit_test(indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write),
         cmocka_unit_test(no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure),
         cmocka_unit_test(gets_go_on_while_one_server_is_away),
+        cmocka_unit_test(worlds_that_once_found_something_find_nothing),
         cmocka_unit_test(recovery_takes_a_time_that_grows_with_the_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
