@@ -243,6 +243,9 @@ static inline dm_addr dolphin_parent_place(uint64_t child) {
  * changed. [waits] */
 int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *attempts, struct dolphin_link *link);
 
+/* Sends what is posted unless the next verb goes to the same memory node, where order is kept anyway. [waits] */
+int dolphin_then(struct dolphin_client *client, dm_addr before, dm_addr after);
+
 /* Sends what is posted, then sets the word, and gives back everything held. [waits] */
 int dolphin_link_finish(struct dolphin_client *client, struct dolphin_link *link, uint64_t word);
 

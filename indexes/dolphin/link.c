@@ -90,6 +90,10 @@ int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *at
     return 0;
 }
 
+int dolphin_then(struct dolphin_client *client, dm_addr before, dm_addr after) {
+    return dm_addr_node(before) == dm_addr_node(after) ? 0 : dm_commit(client->ctx);
+}
+
 /* The last step: the word that makes the change known, and the release of everything. */
 static int word_set(struct dolphin_client *client, const struct dolphin_link *link, uint64_t node, int position,
                     uint64_t word) {

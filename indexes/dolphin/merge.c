@@ -11,11 +11,6 @@
  */
 #include "dolphin.h"
 
-/* Sends what is posted unless the next verb goes to the same memory node, where order is kept anyway. */
-static int then(struct dolphin_client *client, dm_addr before, dm_addr after) {
-    return dm_addr_node(before) == dm_addr_node(after) ? 0 : dm_commit(client->ctx);
-}
-
 static bool is_empty(const struct dolphin_client *client) {
     const uint64_t *words = dolphin_leaf_words_in(client->leaf);
     for (unsigned i = 0; i < client->cn->layout.cap; i++) {
@@ -68,11 +63,11 @@ static int range_hand_over(struct dolphin_client *client, dm_addr leaf, const st
         return 0;
     }
     death_post(client, leaf);
-    DM_TRY(then(client, leaf, addr));
+    DM_TRY(dolphin_then(client, leaf, addr));
     other->max = is_left ? head->max : other->max;
     other->min = is_left ? other->min : head->min;
     dm_post_write(client->ctx, dm_addr_add(addr, DOLPHIN_LEAF_MIN_OFFSET), &other->min, 2 * sizeof(uint64_t));
-    DM_TRY(then(client, addr, dolphin_word_addr(link->node)));
+    DM_TRY(dolphin_then(client, addr, dolphin_word_addr(link->node)));
     if (is_left) {
         word_post(client, link, link->position, 0);
     } else {
@@ -105,7 +100,7 @@ int dolphin_merge(struct dolphin_client *client, dm_addr leaf) {
         rc = range_hand_over(client, leaf, &link, neighbour);
     } else {
         death_post(client, leaf);
-        DM_TRY(then(client, leaf, dolphin_word_addr(link.node)));
+        DM_TRY(dolphin_then(client, leaf, dolphin_word_addr(link.node)));
         word_post(client, &link, link.position, 0);
         dolphin_hold_post_all(client);
         rc = dm_commit(client->ctx);

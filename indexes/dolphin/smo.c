@@ -76,7 +76,33 @@ static int leaf_add(struct dolphin_client *client, uint64_t key, const void *val
     return dolphin_link_finish(client, &link, word);
 }
 
-/* Puts a node with the child and a new leaf where the key's path and the child's part. The node is at `node`. */
+/* Makes the new node, which is locked, known. What others see at each step:
+ *   1. the child's reverse pointer leads nowhere. As long as it led to the parent, nobody had put a node in
+ *      (dolphin_judge): now readers ask the parent itself;
+ *   2. the parent leads to the new node;
+ *   3. the child's reverse pointer leads to it too. Not before: who comes by it would find the new key where those who
+ *      come from above do not. And not after the new node's lock: the next one to put a node in writes it too. */
+static int path_link(struct dolphin_client *client, uint64_t parent, int position, uint64_t child, uint64_t word) {
+    dm_addr place = dolphin_parent_place(child);
+    uint64_t *outs = client->outs;
+    outs[0] = word;
+    outs[1] = 0;
+    outs[2] = dolphin_word_with(word, 0);
+    dolphin_hold_add(client, dolphin_word_addr(word), DOLPHIN_WHOLE_UNDO);
+    dm_post_write(client->ctx, place, &outs[1], sizeof(uint64_t));
+    DM_TRY(dolphin_then(client, place, dolphin_word_addr(parent)));
+    dm_post_write(client->ctx, dolphin_word_place(parent, position), &outs[0], sizeof(uint64_t));
+    DM_TRY(dolphin_then(client, dolphin_word_addr(parent), place));
+    dm_post_write(client->ctx, place, &outs[2], sizeof(uint64_t));
+    dolphin_hold_post_all(client);
+    DM_TRY(dm_commit(client->ctx));
+    client->node->words[position] = word;
+    dolphin_keep(client, parent, client->node, dolphin_word_byte(word));
+    return 0;
+}
+
+/* Puts a node with the child and a new leaf where the key's path and the child's part. The node is at `node`, on the
+ * child's memory node. */
 static int path_split(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
                       dm_addr node, uint32_t *attempts) {
     uint64_t parent = dolphin_word_with(place->parent, 0);
@@ -84,6 +110,7 @@ static int path_split(struct dolphin_client *client, uint64_t key, const void *v
     unsigned byte = dolphin_byte(key, dolphin_word_depth(parent));
     uint64_t word = dolphin_word(byte, depth, DOLPHIN_N4, node);
     dolphin_node_init(client->fresh, DOLPHIN_N4, depth, key, parent);
+    client->fresh->head.lock = DOLPHIN_WHOLE;
     client->fresh->words[0] = dolphin_word_with(place->child, dolphin_byte(place->prefix, depth));
     client->fresh->words[1] = dolphin_word(dolphin_byte(key, depth), 0, DOLPHIN_LEAF, client->spare_leaf);
     leaf_post(client, key, value, dolphin_word_with(word, 0));
@@ -94,13 +121,9 @@ static int path_split(struct dolphin_client *client, uint64_t key, const void *v
     if (position < 0 || client->node->words[position] != place->child) {
         return changed_meanwhile(client, attempts);
     }
-    /* The reverse pointer first: as long as it leads to the parent, nobody has put a node in (dolphin_judge). */
-    client->outs[1] = dolphin_word_with(word, 0);
-    dm_post_write(client->ctx, dolphin_parent_place(place->child), &client->outs[1], sizeof(uint64_t));
     client->spare_leaf = DM_NULL;
     client->counts[DOLPHIN_PATH_SPLIT]++;
-    struct dolphin_link link = {.node = parent, .home = parent, .position = position};
-    return dolphin_link_finish(client, &link, word);
+    return path_link(client, parent, position, place->child, word);
 }
 
 int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
@@ -115,7 +138,8 @@ int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *va
     }
     dm_addr node;
     uint32_t bytes = dolphin_node_bytes(DOLPHIN_N4);
-    DM_TRY(dm_alloc(client->ctx, DM_ANY_NODE, bytes, DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &node));
+    unsigned mn = dm_addr_node(dolphin_word_addr(place->child));
+    DM_TRY(dm_alloc(client->ctx, mn, bytes, DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &node));
     int rc = path_split(client, key, value, place, node, attempts);
     if (rc != 0 && !dm_addr_is_null(client->spare_leaf)) {
         /* Nobody has seen it. */
