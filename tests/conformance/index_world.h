@@ -61,6 +61,14 @@ static const struct {
     {"dolphin", "leaf_bytes", "128"},
 };
 
+/* What gives time to an index whose addresses expire, where verbs may take long: on a device, perhaps one of software.
+ */
+static const struct {
+    const char *index, *name, *value;
+} world_patient[] = {
+    {"hstore", "grace_us", "1000000"},
+};
+
 static inline uint64_t world_key(uint64_t number, uint64_t count) {
     return number + 1 == count ? IX_KEY_MAX : number * (UINT64_MAX / count);
 }
@@ -102,6 +110,14 @@ static inline void world_params(struct world *world) {
             WORLD_MUST(
                 dm_opt_set(config->ops->params, world->params, world_tiny[i].name, world_tiny[i].value, &world->err),
                 &world->err);
+        }
+    }
+    bool is_device = dm_transport_find(config->transport)->caps & DM_CAP_DEVICE;
+    for (size_t i = 0; is_device && i < sizeof(world_patient) / sizeof(world_patient[0]); i++) {
+        if (strcmp(world_patient[i].index, config->ops->name) == 0) {
+            WORLD_MUST(dm_opt_set(config->ops->params, world->params, world_patient[i].name, world_patient[i].value,
+                                  &world->err),
+                       &world->err);
         }
     }
     for (size_t i = 0; i < WORLD_SETTINGS && config->params[i].name; i++) {

@@ -14,8 +14,10 @@ different=""
 for index in $(indexes); do
     for mix in read=0.5,update=0.5 read=0.5,insert=0.5 insert=0.2,scan=0.8; do
         for transport in sim verbs; do
+            # Words.
+            # shellcheck disable=SC2046
             expect 0 run --index "$index" --transport "$transport" --mix "$mix" --keys 2K --ops 300 --clients 1 --mns 2 \
-                --servers 2 --scan-max 10 --profile ./plain.json --json
+                --servers 2 --scan-max 10 --profile ./plain.json --json $(patience "$index")
             mv out "$transport.json"
         done
         # Index servers of hstore apply their logs in the background: how far they are when an operation looks is a matter

@@ -41,3 +41,9 @@ indexes() {
 import json, sys
 print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if index["keeps_data"]))' <listed
 }
+
+# patience INDEX: settings for a machine whose verbs take ten times as long as those of a NIC. The addresses of hstore are good
+# for so long only; what is looked at here is not what happens when they all have expired.
+patience() {
+    [ "$1" != hstore ] || echo "--set grace_us=1000000"
+}
