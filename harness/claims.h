@@ -41,6 +41,7 @@ struct hx_judgement {
 struct hx_check {
     const char *what;      /* "over Sherman"; "" */
     const char *figure;    /* the id of the figure that it reads */
+    const char *not_run;   /* why nothing here can measure it; NULL: something can */
     const char *value;     /* expression */
     const char *over;      /* expression that the value is divided by; NULL: none */
     const char *direction; /* expression; NULL: none or the usual one */

@@ -148,18 +148,7 @@ struct place {
 
 /* Numeric x are given in the paper's sizes, which a smaller scale divides. */
 static double paper_factor(const struct hx_figure *figure) {
-    static const char *const usual[] = {"keys", "ops", "warmup", "cache"};
-    bool scaled = false;
-    if (figure->divisor == 0 || figure->cases_as_is || figure->x_option == NULL) {
-        return 1;
-    }
-    for (size_t i = 0; figure->scaled == NULL && i < sizeof(usual) / sizeof(usual[0]); i++) {
-        scaled = scaled || strcmp(usual[i], figure->x_option) == 0;
-    }
-    for (size_t i = 0; i < json_array_size(figure->scaled); i++) {
-        scaled = scaled || strcmp(json_string_value(json_array_get(figure->scaled, i)), figure->x_option) == 0;
-    }
-    return scaled ? figure->divisor : 1;
+    return figure->cases_as_is || figure->x_option == NULL ? 1 : hx_figure_divisor(figure, figure->x_option);
 }
 
 static double x_of(const struct view *view, size_t panel, size_t series, size_t at) {
@@ -287,7 +276,7 @@ static double scale_of(const struct hx_figure *figure) {
     const json_t *own = json_object_get(figure->scale_config, "keys");
     uint64_t paper_keys = 0, own_keys = 0;
     if (figure->divisor > 0) {
-        return figure->divisor;
+        return hx_figure_divisor(figure, "keys");
     }
     if (!json_is_string(paper) || !json_is_string(own) ||
         dm_parse_count(json_string_value(paper), &paper_keys, NULL) < 0 ||

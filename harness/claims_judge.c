@@ -61,7 +61,9 @@ static int judge_check(struct hx_claims *claims, enum hx_claim_kind kind, const 
     struct dm_err why = {.text = ""};
     bool right = false;
     *judgement = (struct hx_judgement){.verdict = HX_NOT_RUN, .value = NAN, .over = NAN};
-    int rc = hx_claims_number(claims, check->figure, profile, check->value, &judgement->value, &why);
+    int rc = check->not_run != NULL
+                 ? dm_fail(&why, DM_ERR_INVALID, "%.200s", check->not_run)
+                 : hx_claims_number(claims, check->figure, profile, check->value, &judgement->value, &why);
     if (rc == 0 && check->over != NULL) {
         rc = hx_claims_number(claims, check->figure, profile, check->over, &judgement->over, &why);
         judgement->value /= judgement->over;
@@ -152,7 +154,11 @@ static int judge_variants(struct hx_claims *claims, struct hx_claim *claim, stru
     if (claim->verdict == HX_NOT_RUN) {
         return 0;
     }
-    claim->variant_count = hx_claims_variants(claims, claim->checks[0].figure, claim->variants);
+    size_t first = 0;
+    while (claim->checks[first].base.verdict == HX_NOT_RUN) {
+        first++;
+    }
+    claim->variant_count = hx_claims_variants(claims, claim->checks[first].figure, claim->variants);
     for (size_t i = 0; i < claim->variant_count; i++) {
         DM_TRY(judge_variant(claims, claim, &claim->variants[i], err));
         enum hx_verdict other = claim->variants[i].verdict;
@@ -177,6 +183,9 @@ int hx_claims_judge(struct hx_claims *claims, struct dm_err *err) {
 /* Marks what a check reads, as far as its systems are built. */
 static int collect(struct hx_claims *claims, const struct hx_check *check, const char *profile, struct dm_err *err) {
     const char *const expressions[] = {check->value, check->over, check->direction};
+    if (check->not_run != NULL) {
+        return 0;
+    }
     for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
         double unused;
         if (expressions[i] != NULL) {
@@ -189,7 +198,7 @@ static int collect(struct hx_claims *claims, const struct hx_check *check, const
 static int collect_claim(struct hx_claims *claims, const struct hx_claim *claim, bool variants, struct dm_err *err) {
     for (size_t i = 0; i < claim->check_count; i++) {
         struct hx_claim_variant others[HX_VARIANTS_MAX];
-        size_t count = variants ? hx_claims_variants(claims, claim->checks[i].figure, others) : 0;
+        size_t count = variants && claim->checks[i].not_run == NULL ? hx_claims_variants(claims, claim->checks[i].figure, others) : 0;
         int rc = collect(claims, &claim->checks[i], NULL, err);
         for (size_t k = 0; k < count && rc == 0; k++) {
             rc = collect(claims, &claim->checks[i], others[k].profile, err);

@@ -69,17 +69,22 @@ static int read_line(const json_t *object, const char *where, struct hx_check *c
 
 static int read_check(const json_t *object, const struct hx_claim *claim, const char *figure, const char *where,
                       struct hx_check *check, struct dm_err *err) {
-    static const char *const known[] = {"what",      "reads",     "value", "over", "expect",
-                                        "tolerance", "direction", "line",  NULL};
+    static const char *const known[] = {"what",      "reads",     "value", "over",    "expect",
+                                        "tolerance", "direction", "line",  "not_run", NULL};
     DM_TRY(hx_tree_check(object, known, where, err));
     DM_TRY(read_text(object, "what", false, where, &check->what, err));
-    DM_TRY(read_text(object, "reads", figure == NULL, where, &check->figure, err));
-    DM_TRY(read_text(object, "value", true, where, &check->value, err));
+    const char *not_run = check->not_run;
+    DM_TRY(read_text(object, "not_run", false, where, &check->not_run, err));
+    check->not_run = check->not_run != NULL ? check->not_run : not_run;
+    bool runs = check->not_run == NULL;
+    DM_TRY(read_text(object, "reads", runs && figure == NULL, where, &check->figure, err));
+    DM_TRY(read_text(object, "value", runs, where, &check->value, err));
     DM_TRY(read_text(object, "over", false, where, &check->over, err));
     DM_TRY(read_text(object, "direction", false, where, &check->direction, err));
     DM_TRY(read_line(object, where, check, err));
     check->what = check->what != NULL ? check->what : "";
-    check->figure = check->figure != NULL ? check->figure : figure;
+    check->figure = check->figure != NULL ? check->figure : figure != NULL ? figure : "";
+    check->value = check->value != NULL ? check->value : "";
     return read_expected(object, claim->kind, where, check, err);
 }
 
@@ -97,8 +102,8 @@ static int read_kind(const json_t *object, const char *where, enum hx_claim_kind
 
 static int read_claim(const json_t *object, const char *where, struct hx_claim *claim, struct dm_err *err) {
     static const char *const known[] = {"id",    "paper", "figure", "text",     "kind",
-                                        "needs", "reads", "checks", "analysis", NULL};
-    const char *figure;
+                                        "needs", "reads", "checks", "analysis", "not_run", NULL};
+    const char *figure, *not_run;
     const json_t *checks;
     char place[WHERE_BYTES];
     DM_TRY(hx_tree_check(object, known, where, err));
@@ -110,6 +115,7 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
     DM_TRY(read_text(object, "analysis", false, place, &claim->analysis, err));
     DM_TRY(read_text(object, "needs", false, place, &claim->needs, err));
     DM_TRY(read_text(object, "reads", false, place, &figure, err));
+    DM_TRY(read_text(object, "not_run", false, place, &not_run, err));
     DM_TRY(read_kind(object, place, &claim->kind, err));
     DM_TRY(hx_tree_get(object, "checks", JSON_ARRAY, true, place, &checks, err));
     claim->analysis = claim->analysis != NULL ? claim->analysis : "";
@@ -120,6 +126,7 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
     for (size_t i = 0; i < json_array_size(checks); i++) {
         snprintf(place, sizeof(place), "%.150s: %.60s.checks[%zu]", where, claim->id, i);
         claim->check_count = i + 1;
+        claim->checks[i].not_run = not_run;
         DM_TRY(read_check(json_array_get(checks, i), claim, figure, place, &claim->checks[i], err));
     }
     return claim->check_count > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: has no checks", place);

@@ -5,8 +5,9 @@
  * then the scale's, the panel's, the series' and the case's, later ones winning member by member.
  *
  * A scale with a `factor` is the paper's made smaller: the options that the spec lists as `scaled` (keys, ops, warmup
- * and cache unless it says otherwise) are divided by the factor wherever paper, panel, series or case set them, and the
- * scale's own config goes over that. `--scale NUMBER` does the same with any factor.
+ * and cache unless it says otherwise) are divided by the factor, or by their own one of `factors`, wherever paper,
+ * panel, series or case set them, and the scale's own config goes over that. `--scale NUMBER` does the same with any
+ * factor.
  *
  * Systems that are not built here are left out of series and cases; the figure says which.
  *
@@ -68,6 +69,7 @@ struct hx_figure {
     const json_t *config, *scale_config; /* with a divisor scale_config is the paper's */
     const json_t *over_config;           /* of a scale with a factor: goes over what was divided; or NULL */
     double divisor;                      /* of the scaled options; 0: the scale says everything itself */
+    const json_t *divisors;              /* of some options, in place of that; NULL: none */
     const json_t *scaled;                /* the spec's list; NULL: the usual ones */
     bool cases_as_is;                    /* the scale has its own x: nothing to divide */
     struct hx_fig_absent *absent;
@@ -103,6 +105,9 @@ void hx_figure_ids_free(char **ids); /* accepts NULL */
 
 /* Adds the figure's points to the set. */
 int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err);
+
+/* What an option of the paper's scale was divided by: 1 for one that is not scaled. */
+double hx_figure_divisor(const struct hx_figure *figure, const char *option);
 
 /* How many places a figure has. */
 static inline size_t hx_figure_places(const struct hx_figure *figure) {

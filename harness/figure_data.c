@@ -19,7 +19,21 @@ enum { LABEL_BYTES = 256 };
 
 /* ---- points ----------------------------------------------------------------------------------------------------- */
 
-/* Divides a number that may have a unit ("60M", "100MB") by the figure's divisor. */
+static const char *const usually_scaled[] = {"keys", "ops", "warmup", "cache"};
+
+double hx_figure_divisor(const struct hx_figure *figure, const char *option) {
+    bool scaled = false;
+    for (size_t i = 0; figure->scaled == NULL && i < DM_ARRAY_LEN(usually_scaled); i++) {
+        scaled = scaled || strcmp(usually_scaled[i], option) == 0;
+    }
+    for (size_t i = 0; i < json_array_size(figure->scaled); i++) {
+        scaled = scaled || strcmp(json_string_value(json_array_get(figure->scaled, i)), option) == 0;
+    }
+    const json_t *own = json_object_get(figure->divisors, option);
+    return !scaled || figure->divisor == 0 ? 1 : own != NULL ? json_number_value(own) : figure->divisor;
+}
+
+/* Divides a number that may have a unit ("60M", "100MB") by what the figure says. */
 static int divide(const struct hx_figure *figure, json_t *config, const char *path, struct dm_err *err) {
     const json_t *value = hx_tree_find(config, path);
     uint64_t number = 0;
@@ -36,7 +50,7 @@ static int divide(const struct hx_figure *figure, json_t *config, const char *pa
     } else {
         return dm_fail(err, DM_ERR_INVALID, "figure %s: %s: is no whole number to scale", figure->id, path);
     }
-    double scaled = (double)number / figure->divisor;
+    double scaled = (double)number / hx_figure_divisor(figure, path);
     json_t *smaller = json_integer((json_int_t)(number > 0 && scaled < 1 ? 1 : scaled + 0.5));
     int rc = smaller == NULL ? DM_ERR_NO_MEMORY : hx_tree_put(config, path, smaller);
     json_decref(smaller);
@@ -44,9 +58,8 @@ static int divide(const struct hx_figure *figure, json_t *config, const char *pa
 }
 
 static int divide_all(const struct hx_figure *figure, json_t *config, struct dm_err *err) {
-    static const char *const usual[] = {"keys", "ops", "warmup", "cache"};
-    for (size_t i = 0; figure->scaled == NULL && i < DM_ARRAY_LEN(usual); i++) {
-        DM_TRY(divide(figure, config, usual[i], err));
+    for (size_t i = 0; figure->scaled == NULL && i < DM_ARRAY_LEN(usually_scaled); i++) {
+        DM_TRY(divide(figure, config, usually_scaled[i], err));
     }
     for (size_t i = 0; i < json_array_size(figure->scaled); i++) {
         DM_TRY(divide(figure, config, json_string_value(json_array_get(figure->scaled, i)), err));
@@ -386,11 +399,15 @@ static void count_format(double number, char *text, size_t capacity) {
 
 static const char *time_base_text(const struct hx_figure *figure, const struct hx_fig_data *data) {
     size_t count = hx_figure_places(figure) * figure->repeat;
-    size_t virtual_count = 0, real_count = 0;
+    size_t virtual_count = 0, real_count = 0, trained_count = 0;
     for (size_t place = 0; place < count; place++) {
         const char *base = json_string_value(json_object_get(data->results[place], "time_base"));
         virtual_count += base != NULL && strcmp(base, "virtual") == 0;
         real_count += base != NULL && strcmp(base, "real") == 0;
+        trained_count += base != NULL && strcmp(base, "none") == 0;
+    }
+    if (trained_count > 0) {
+        return "models trained on this host, no network";
     }
     if (virtual_count > 0 && real_count > 0) {
         return "virtual and real time mixed";
@@ -419,6 +436,11 @@ void hx_fig_footer(const struct hx_figure *figure, const struct hx_points *point
     if (figure->repeat > 1) {
         snprintf(seeds, sizeof(seeds), ", %u seeds", figure->repeat);
     }
-    snprintf(text, capacity, "%s, profile %s%s, scale %s%s", time_base_text(figure, data),
-             profile != NULL ? profile : "differs", cluster, figure->scale, seeds);
+    const char *time_base = time_base_text(figure, data);
+    if (hx_point_trains(&points->items[hx_figure_point(figure, 0, 0)])) {
+        snprintf(text, capacity, "%s%s, scale %s%s", time_base, cluster, figure->scale, seeds);
+        return;
+    }
+    snprintf(text, capacity, "%s, profile %s%s, scale %s%s", time_base, profile != NULL ? profile : "differs", cluster,
+             figure->scale, seeds);
 }

@@ -371,10 +371,23 @@ int hx_figure_check_scale(const char *scale, struct dm_err *err) {
         scale);
 }
 
+/* Options that are divided by a number of their own. */
+static int read_divisors(struct hx_figure *figure, const json_t *scale, const char *where, struct dm_err *err) {
+    const char *option;
+    json_t *divisor;
+    DM_TRY(hx_tree_get(scale, "factors", JSON_OBJECT, false, where, &figure->divisors, err));
+    json_object_foreach((json_t *)figure->divisors, option, divisor) {
+        if (!json_is_number(divisor) || json_number_value(divisor) < 1) {
+            return dm_fail(err, DM_ERR_INVALID, "%s.factors.%s: must be a number of at least 1", where, option);
+        }
+    }
+    return 0;
+}
+
 /* A member of `scales`: everything by itself, or a factor and what differs. */
 static int read_named_scale(struct hx_figure *figure, const json_t *scales, const char *where, const json_t **scale,
                             struct dm_err *err) {
-    static const char *const known[] = {"factor", "config", "x", NULL};
+    static const char *const known[] = {"factor", "factors", "config", "x", NULL};
     char place[WHERE_BYTES];
     place_set(place, "%s: scales", where);
     DM_TRY(hx_tree_get(scales, figure->scale, JSON_OBJECT, true, place, scale, err));
@@ -389,6 +402,7 @@ static int read_named_scale(struct hx_figure *figure, const json_t *scales, cons
     }
     figure->divisor = json_number_value(factor);
     figure->over_config = config;
+    DM_TRY(read_divisors(figure, *scale, place, err));
     return figure->divisor >= 1 && strcmp(figure->scale, "paper") != 0
                ? 0
                : dm_fail(err, DM_ERR_INVALID, "%s.factor: must be at least 1, and not the paper's", place);

@@ -194,7 +194,7 @@ static void figure_points(const struct hx_page *page, const struct hx_figure *fi
     for (size_t i = 0; i < count; i++) {
         const struct hx_point *point = &page->points->items[figure->points[i]];
         if (point->state == HX_POINT_THERE) {
-            fprintf(page->out, "<a href=\"points/%s.json\">%s</a> ", point->hash, point->hash);
+            fprintf(page->out, "<a href=\"%s/%s.json\">%s</a> ", hx_point_folder(point), point->hash, point->hash);
         }
     }
     fputs("</p></details>\n", page->out);

@@ -13,6 +13,7 @@
 #include "common/opt_json.h"
 #include "harness/config.h"
 #include "harness/result.h"
+#include "harness/train.h"
 #include "harness/tree.h"
 
 /* Bytes an entry may take in memory all told: a key, its value slot, headers, and what splits leave half empty. */
@@ -114,11 +115,10 @@ static int points_grow(struct hx_points *points) {
     return 0;
 }
 
-int hx_points_add(struct hx_points *points, const json_t *spec, const char *where, const char *label, size_t *index,
-                  struct dm_err *err) {
+/* The configuration of a run, resolved, and its hash. */
+static int resolve_run(const json_t *spec, const char *where, struct hx_point *point, struct dm_err *err) {
     struct hx_config *config = hx_config_new();
-    struct hx_point point = {0};
-    int rc = config == NULL || points_grow(points) < 0 ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
+    int rc = config == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
     if (rc == 0) {
         rc = hx_config_apply_json(config, spec, where, err);
     }
@@ -126,33 +126,63 @@ int hx_points_add(struct hx_points *points, const json_t *spec, const char *wher
         rc = hx_config_resolve(config, err);
         rc = rc < 0 ? dm_fail_in(err, rc, "%s", where) : 0;
     }
-    if (rc < 0) {
-        goto out;
+    if (rc == 0) {
+        hx_config_hash(config, point->hash);
+        point->config = hx_config_to_json(config);
+        rc = point->config == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
     }
-    hx_config_hash(config, point.hash);
-    for (*index = 0; *index < points->count; (*index)++) {
-        if (strcmp(points->items[*index].hash, point.hash) == 0) {
-            goto out;
-        }
-    }
-    point.config = hx_config_to_json(config);
-    point.label = strdup(label);
-    if (point.config == NULL || point.label == NULL) {
-        json_decref(point.config);
-        free(point.label);
-        rc = dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points");
-        goto out;
-    }
-    estimate(&point);
-    points->items[points->count++] = point;
-out:
     hx_config_close(config);
     return rc;
 }
 
+static bool is_training(const json_t *config) {
+    const char *source = json_string_value(json_object_get(config, "source"));
+    return source != NULL && strcmp(source, "train") == 0;
+}
+
+/* Takes point->config over, or frees it where the same point is there already. */
+static int add_resolved(struct hx_points *points, struct hx_point *point, const char *label, size_t *index,
+                        struct dm_err *err) {
+    for (*index = 0; *index < points->count; (*index)++) {
+        if (strcmp(points->items[*index].hash, point->hash) == 0) {
+            json_decref(point->config);
+            return 0;
+        }
+    }
+    point->label = strdup(label);
+    if (point->label == NULL || points_grow(points) < 0) {
+        json_decref(point->config);
+        free(point->label);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points");
+    }
+    estimate(point);
+    points->items[points->count++] = *point;
+    return 0;
+}
+
+int hx_points_add(struct hx_points *points, const json_t *spec, const char *where, const char *label, size_t *index,
+                  struct dm_err *err) {
+    struct hx_point point = {0};
+    if (is_training(spec)) {
+        DM_TRY(hx_train_resolve(spec, where, &point.config, point.hash, err));
+    } else {
+        DM_TRY(resolve_run(spec, where, &point, err));
+    }
+    return add_resolved(points, &point, label, index, err);
+}
+
+bool hx_point_trains(const struct hx_point *point) {
+    return is_training(point->config);
+}
+
+const char *hx_point_folder(const struct hx_point *point) {
+    return hx_point_trains(point) ? "training" : "points";
+}
+
 char *hx_points_file(const struct hx_points *points, size_t index) {
+    const struct hx_point *point = &points->items[index];
     char *path = NULL;
-    return asprintf(&path, "%s/points/%s.json", points->out, points->items[index].hash) < 0 ? NULL : path;
+    return asprintf(&path, "%s/%s/%s.json", points->out, hx_point_folder(point), point->hash) < 0 ? NULL : path;
 }
 
 json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err) {

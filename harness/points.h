@@ -3,6 +3,9 @@
  * Many points: a set of resolved configurations whose results live in one folder, <out>/points/<hash>.json, and the
  * running of those that are not there yet, each in a process of its own, several at once. Sweeps and figures are built
  * on it; a point that two of them share is run once.
+ *
+ * A configuration with "source": "train" is no run but a training of models (`dmbench train`), whose result lives in
+ * <out>/training. Those are short and run on this machine alone.
  */
 #ifndef DM_HARNESS_POINTS_H
 #define DM_HARNESS_POINTS_H
@@ -44,6 +47,12 @@ void hx_points_free(struct hx_points *points); /* accepts NULL */
 /* Resolves a spec and adds it, or finds the point that is the same; *index is its place. `where` begins errors. */
 int hx_points_add(struct hx_points *points, const json_t *spec, const char *where, const char *label, size_t *index,
                   struct dm_err *err);
+
+/* Whether it is a training, not a run. */
+bool hx_point_trains(const struct hx_point *point);
+
+/* The folder in <out> of its result: "points" or "training". */
+const char *hx_point_folder(const struct hx_point *point);
 
 /* Where a point's result is or will be; the caller frees it. NULL when out of memory. */
 char *hx_points_file(const struct hx_points *points, size_t index);

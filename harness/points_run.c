@@ -137,13 +137,16 @@ static void job_failed(struct runner *runner, const struct job *job, const char 
 /* A single point in a program of its own. Returns the process or -1. */
 static pid_t single_start(const struct runner *runner, size_t index, int errors) {
     const char *program = runner->options->program != NULL ? runner->options->program : "/proc/self/exe";
+    const struct hx_point *point = &runner->points->items[index];
     char *file = hx_points_file(runner->points, index);
-    int spec = spec_open(runner->points->items[index].config);
+    int spec = spec_open(point->config);
     pid_t pid = -1;
     if (file != NULL && spec >= 0) {
         char path[64];
         snprintf(path, sizeof(path), "/proc/self/fd/%d", spec);
-        char *arguments[] = {(char *)"dmbench", (char *)"run", path, (char *)"--out", file, NULL};
+        bool trains = hx_point_trains(point);
+        char *command = trains ? (char *)"train" : (char *)"run", *out = trains ? (char *)"--result" : (char *)"--out";
+        char *arguments[] = {(char *)"dmbench", command, path, out, file, NULL};
         pid_t parent = getpid();
         pid = fork();
         if (pid == 0) {
@@ -373,15 +376,16 @@ static int runner_init(struct runner *runner) {
 }
 
 static int points_folder(const struct hx_points *points, struct dm_err *err) {
-    char *folder = hx_path_join(points->out, "points");
-    if (folder == NULL) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a path");
+    const char *const names[] = {"points", "training"};
+    int rc = 0;
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        char *folder = hx_path_join(points->out, names[i]);
+        rc = folder == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a path") : hx_make_folder(folder, err);
+        if (rc == 0 && access(folder, W_OK | X_OK) != 0) {
+            rc = dm_fail(err, DM_ERR_IO, "%s: cannot write there: %s", folder, strerror(errno));
+        }
+        free(folder);
     }
-    int rc = hx_make_folder(folder, err);
-    if (rc == 0 && access(folder, W_OK | X_OK) != 0) {
-        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write there: %s", folder, strerror(errno));
-    }
-    free(folder);
     return rc;
 }
 
@@ -416,6 +420,46 @@ static bool is_remote(const struct hx_points_options *options) {
            (options->slurm != NULL && options->slurm[0] != '\0');
 }
 
+/* Runs on other machines; trainings stay for this one. 0 when all is there; else the status to end with. */
+static int run_remote(struct runner *runner) {
+    const struct hx_points_options *options = runner->options;
+    struct dm_err err = {.text = ""};
+    size_t *order = calloc(runner->order_count + 1, sizeof(*order)), runs = 0, trainings = 0;
+    if (order == NULL) {
+        fprintf(stderr, "dmbench: no memory for %zu points\n", runner->order_count);
+        return HX_FAILED;
+    }
+    for (size_t i = 0; i < runner->order_count; i++) {
+        if (hx_point_trains(&runner->points->items[runner->order[i]])) {
+            runner->order[trainings] = runner->order[i];
+            runner->group[trainings++] = 1;
+        } else {
+            order[runs++] = runner->order[i];
+        }
+    }
+    runner->order_count = options->slurm != NULL && options->slurm[0] != '\0' ? 0 : trainings;
+    int status = runs > 0 ? hx_points_run_remote(runner->points, options, order, runs, &err) : HX_DONE;
+    if (status < 0) {
+        fprintf(stderr, "dmbench: %s\n", err.text);
+        status = HX_FAILED;
+    }
+    free(order);
+    return status;
+}
+
+/* Signals wait for the loop, which stops its children in order. */
+static int run_here(struct runner *runner) {
+    sigemptyset(&runner->signals);
+    sigaddset(&runner->signals, SIGCHLD);
+    sigaddset(&runner->signals, SIGINT);
+    sigaddset(&runner->signals, SIGTERM);
+    sigaddset(&runner->signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &runner->signals, &runner->old_signals);
+    runner_loop(runner);
+    sigprocmask(SIG_SETMASK, &runner->old_signals, NULL);
+    return say_end(runner);
+}
+
 int hx_points_run(struct hx_points *points, const struct hx_points_options *options) {
     struct runner runner = {.points = points, .options = options};
     struct dm_err err = {.text = ""};
@@ -429,24 +473,10 @@ int hx_points_run(struct hx_points *points, const struct hx_points_options *opti
         goto out;
     }
     say_plan(&runner);
-    if (is_remote(options)) {
-        status =
-            runner.order_count > 0 ? hx_points_run_remote(points, options, runner.order, runner.order_count, &err) : 0;
-        if (status < 0) {
-            fprintf(stderr, "dmbench: %s\n", err.text);
-            status = HX_FAILED;
-        }
-        goto out;
+    status = is_remote(options) ? run_remote(&runner) : HX_DONE;
+    if (status == HX_DONE && (!is_remote(options) || runner.order_count > 0)) {
+        status = run_here(&runner);
     }
-    sigemptyset(&runner.signals);
-    sigaddset(&runner.signals, SIGCHLD);
-    sigaddset(&runner.signals, SIGINT);
-    sigaddset(&runner.signals, SIGTERM);
-    sigaddset(&runner.signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &runner.signals, &runner.old_signals);
-    runner_loop(&runner);
-    sigprocmask(SIG_SETMASK, &runner.old_signals, NULL);
-    status = say_end(&runner);
 out:
     free(runner.order);
     free(runner.group);

@@ -8,19 +8,26 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/compiler.h"
+#include "common/opt_json.h"
 #include "harness/args.h"
 #include "harness/commands.h"
 #include "harness/interrupt.h"
+#include "harness/result.h"
 #include "workloads/keyset.h"
 
 enum { ROWS_MAX = 32, PATH_BYTES = 1024, EPSILON_FIRST = 4, EPSILON_LAST = 256, MODEL_STEPS = 8 };
 
 struct options {
     bool json, sweep;
-    const char *key_set, *out;
+    const char *key_set, *out, *result;
     uint64_t keys, seed, epsilon, models, slots, fill;
 };
 
@@ -46,8 +53,59 @@ static const struct dm_opt table[] = {
         .help =
             "write data and gnuplot programs of models against epsilon and error against sub-models into this folder; "
             "implies --sweep"),
+    ROW(result, DM_OPT_STRING, .initial = "", .help = "write one training of each kind to this file, as figures take it"),
     DM_OPT_END,
 };
+
+/* ---- a training as a point of a figure -------------------------------------------------------------------------- */
+
+/* What does not change a training. */
+static const char *const no_settings[] = {"json", "sweep", "out", "result"};
+
+static json_t *settings_to_json(const struct options *options) {
+    json_t *object = dm_opt_to_json(table, options);
+    for (size_t i = 0; object && i < DM_ARRAY_LEN(no_settings); i++) {
+        json_object_del(object, no_settings[i]);
+    }
+    if (object && json_object_set_new(object, "source", json_string("train")) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    return object;
+}
+
+static int settings_from_json(const json_t *spec, const char *where, struct options *options, struct dm_err *err) {
+    json_t *members = json_copy((json_t *)spec);
+    if (!members) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a training");
+    }
+    json_object_del(members, "source");
+    int rc = dm_opt_from_json(table, options, members, where, err);
+    json_decref(members);
+    return rc;
+}
+
+static void settings_hash(const json_t *config, char hash[17]) {
+    char *text = json_dumps(config, JSON_COMPACT | JSON_SORT_KEYS);
+    uint64_t digest = text ? XXH3_64bits_withSeed(text, strlen(text), HX_SCHEMA_VERSION) : 0;
+    snprintf(hash, 17, "%016llx", (unsigned long long)digest);
+    free(text);
+}
+
+int hx_train_resolve(const json_t *spec, const char *where, json_t **config, char hash[17], struct dm_err *err) {
+    struct options options = {.out = NULL};
+    dm_opt_defaults(table, &options);
+    int rc = settings_from_json(spec, where, &options, err);
+    *config = rc == 0 ? settings_to_json(&options) : NULL;
+    if (rc == 0 && !*config) {
+        rc = dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a training");
+    }
+    if (rc == 0) {
+        settings_hash(*config, hash);
+    }
+    dm_opt_free(table, &options);
+    return rc;
+}
 
 /* ---- output ----------------------------------------------------------------------------------------------------- */
 
@@ -87,6 +145,24 @@ static int json_write(const struct options *options, uint64_t keys, const struct
     putchar('\n');
     json_decref(top);
     return rc < 0 ? DM_ERR_NO_MEMORY : 0;
+}
+
+/* Without a sweep there is one row of each kind. */
+static int result_write(const struct options *options, uint64_t keys, const struct hx_train_row *rows, uint32_t count,
+                        struct dm_err *err) {
+    json_t *result = json_pack("{s:i, s:s, s:o}", "schema_version", HX_SCHEMA_VERSION, "time_base", "none", "config",
+                               settings_to_json(options));
+    for (uint32_t i = 0; result && i < count; i++) {
+        json_object_set_new(result, rows[i].is_rmi ? "rmi" : "plr", row_to_json(&rows[i], keys));
+    }
+    int rc = result ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a result");
+    if (rc == 0) {
+        hx_interrupt_hold(true);
+        rc = dm_json_store(result, options->result, err);
+        hx_interrupt_hold(false);
+    }
+    json_decref(result);
+    return rc;
 }
 
 /* One curve: its data, and the program that draws it. */
@@ -140,7 +216,7 @@ static uint32_t models_of(const struct options *options, uint64_t keys) {
 
 static int rows_measure(const struct options *options, const uint64_t *keys, uint64_t count, struct hx_train_row *rows,
                         uint32_t *row_count, struct dm_err *err) {
-    bool sweeps = options->sweep || options->out[0];
+    bool sweeps = (options->sweep || options->out[0]) && !options->result[0];
     uint64_t epsilon = sweeps ? EPSILON_FIRST : options->epsilon, last = sweeps ? EPSILON_LAST : epsilon;
     uint32_t models = models_of(options, count), steps = sweeps ? MODEL_STEPS : 1;
     uint64_t each = sweeps ? models / 8 : models;
@@ -173,7 +249,9 @@ static int train(const struct options *options, struct dm_err *err) {
     const uint64_t *keys = wl_keymap_load(&map, &key_count);
     rc = keys && key_count > 0 ? rows_measure(options, keys, key_count, rows, &count, err)
                                : dm_fail(err, DM_ERR_INVALID, "no keys to train on: --keys must be at least 1");
-    if (rc == 0 && options->json) {
+    if (rc == 0 && options->result[0]) {
+        rc = result_write(options, key_count, rows, count, err);
+    } else if (rc == 0 && options->json) {
         rc = json_write(options, key_count, rows, count);
     } else if (rc == 0) {
         rows_print(options, key_count, rows, count);
@@ -185,10 +263,13 @@ static int train(const struct options *options, struct dm_err *err) {
     return rc;
 }
 
+/* A file with a training's settings. */
 static int take_word(void *arg, const char *name, const char *value, struct dm_err *err) {
-    (void)arg;
     (void)name;
-    return dm_fail(err, DM_ERR_INVALID, "'%.60s' is a word too many (see --help)", value);
+    json_t *spec = dm_json_load(value, err);
+    int rc = spec ? settings_from_json(spec, value, arg, err) : DM_ERR_INVALID;
+    json_decref(spec);
+    return rc;
 }
 
 int hx_cmd_train(int argc, char **argv) {
@@ -196,11 +277,11 @@ int hx_cmd_train(int argc, char **argv) {
     struct options options = {.out = NULL};
     struct dm_err err = {0};
     dm_opt_defaults(table, &options);
-    struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word};
+    struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word, .arg = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
         printf(
-            "Usage: dmbench train [options]\n\n"
+            "Usage: dmbench train [SPEC] [options]\n\n"
             "Trains the models of the learned indexes on a key set: an optimal piecewise linear regression (ROLEX) and "
             "a\ntwo-level recursive model index (XStore). Errors are distances between predicted and true positions; "
             "bounds is\nwhat a look-up of a key has to consider beside the predicted position, on average.\n\n"
