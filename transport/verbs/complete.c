@@ -99,6 +99,7 @@ void verbs_conn_break(struct verbs_conn *conn, int code) {
         }
     }
     conn->head = NULL;
+    conn->held = NULL;
     if (!conn->is_incoming) {
         tell_unsignalled(conn, code);
     }
@@ -218,6 +219,7 @@ static void thread_check(struct verbs_thread *thread, uint64_t now_ns) {
 
 static void look(struct rt_thread *rt_thread) {
     struct verbs_thread *thread = (struct verbs_thread *)rt_thread;
+    verbs_ring_all(thread);
     verbs_poll(thread);
     if (dm_unlikely(thread->backlog != NULL)) {
         verbs_backlog_serve(thread);

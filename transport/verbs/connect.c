@@ -53,8 +53,8 @@ static int thread_queues(struct verbs *verbs, struct verbs_thread *thread, struc
     thread->conns = calloc(nodes, sizeof(struct verbs_conn *));
     thread->chains = calloc(nodes, sizeof(*thread->chains));
     thread->touched = calloc(nodes, sizeof(*thread->touched));
-    thread->wrs = calloc(DM_BATCH_MAX, sizeof(*thread->wrs));
-    thread->sges = calloc(DM_BATCH_MAX, sizeof(*thread->sges));
+    thread->wrs = calloc(VERBS_WRS, sizeof(*thread->wrs));
+    thread->sges = calloc(VERBS_WRS, sizeof(*thread->sges));
     thread->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (!thread->conns || !thread->chains || !thread->touched || !thread->wrs || !thread->sges || thread->event < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory or file descriptor for a thread's queues; see `ulimit -n`");

@@ -4,6 +4,10 @@
  * signalled. What does not lie in registered memory goes through a copy: of the context where it is waited for, and of
  * the connection where it is not.
  *
+ * While other contexts of the thread are ready to run, a batch that is waited for is held back: theirs may share its
+ * doorbell. It is rung at the latest when nobody else is ready, so that a lone context never waits, or when `gather`
+ * batches are held.
+ *
  * Order: a reliable connection executes in posted order, except that a send, write or atomic may overtake a read or an
  * atomic before it. Those get a fence where the same batch, or unsignalled work before it, has such a one.
  */
@@ -238,7 +242,7 @@ static void build(struct verbs_ctx *ctx, bool wait) {
     for (uint32_t i = 0; i < base->batch_count; i++) {
         const struct dm_verb *verb = &base->batch[i];
         struct verbs_chain *chain = &thread->chains[dm_addr_node(verb->addr)];
-        struct ibv_send_wr *wr = &thread->wrs[i];
+        struct ibv_send_wr *wr = &thread->wrs[thread->wrs_used + i];
         uint32_t bytes = staged_bytes(verbs, chain->conn, verb, wait);
         unsigned char *stage = bytes == 0 ? NULL : wait ? ctx->bounce + at : ring_take(chain->conn, bytes);
         if (!chain->tag) {
@@ -246,10 +250,11 @@ static void build(struct verbs_ctx *ctx, bool wait) {
         }
         at += bytes;
         *wr = (struct ibv_send_wr){.wr_id = (uintptr_t)chain->tag | verb_number(verb)};
-        fill_bytes(verbs, chain->conn, verb, stage, wr, &thread->sges[i]);
+        fill_bytes(verbs, chain->conn, verb, stage, wr, &thread->sges[thread->wrs_used + i]);
         fill_target(verbs, verb, wr);
         chain_add(chain, wr, verb);
     }
+    thread->wrs_used += base->batch_count;
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
@@ -271,6 +276,48 @@ static bool wants_signal(const struct verbs_conn *conn, uint32_t count) {
     return conn->unsignalled + count >= conn->depth / 4 || conn->ring_taken - conn->ring_signalled >= VERBS_RING / 4;
 }
 
+void verbs_ring(struct verbs_conn *conn) {
+    struct ibv_send_wr *first = conn->held, *bad = NULL;
+    if (!first) {
+        return;
+    }
+    conn->held = NULL;
+    int failed = ibv_post_send(conn->qp, first, &bad);
+    if (dm_unlikely(failed)) {
+        char name[VERBS_TEXT];
+        struct verbs *verbs = verbs_of_thread(conn->thread);
+        verbs_failure_note(verbs, DM_ERR_IO, "posting to %s: %s",
+                           verbs_node_name(verbs, conn->node, name, sizeof(name)), strerror(failed));
+        verbs_conn_break(conn, DM_ERR_IO);
+    }
+}
+
+void verbs_ring_all(struct verbs_thread *thread) {
+    for (struct verbs_conn *conn = thread->held, *next; conn; conn = next) {
+        next = conn->held_next;
+        conn->is_held = false;
+        verbs_ring(conn);
+    }
+    thread->held = NULL;
+    thread->wrs_used = thread->batches_held = 0;
+}
+
+static void chain_hold(struct verbs_thread *thread, struct verbs_conn *conn, const struct verbs_chain *chain) {
+    *(conn->held ? &conn->held_last->next : &conn->held) = chain->first;
+    conn->held_last = chain->last;
+    if (!conn->is_held) {
+        conn->is_held = true;
+        conn->held_next = thread->held;
+        thread->held = conn;
+    }
+}
+
+/* Others are about to run, and may post as well. What runs in the background may take long. */
+static bool may_hold(const struct verbs_thread *thread) {
+    const struct rt_ctx *next = thread->rt.ready_head;
+    return next && !next->base.background && thread->batches_held < verbs_of_thread(thread)->options->gather;
+}
+
 static void chain_send(struct verbs_ctx *ctx, struct verbs_chain *chain, bool wait) {
     struct verbs_conn *conn = chain->conn;
     if (wait || wants_signal(conn, chain->count)) {
@@ -286,15 +333,7 @@ static void chain_send(struct verbs_ctx *ctx, struct verbs_chain *chain, bool wa
         ctx->async_nodes[conn->node / 64] |= UINT64_C(1) << conn->node % 64;
         conn->loose_upto = chain->is_loose ? conn->posted : conn->loose_upto;
     }
-    struct ibv_send_wr *bad = NULL;
-    int failed = ibv_post_send(conn->qp, chain->first, &bad);
-    if (dm_unlikely(failed)) {
-        char name[VERBS_TEXT];
-        struct verbs *verbs = verbs_of_thread(conn->thread);
-        verbs_failure_note(verbs, DM_ERR_IO, "posting to %s: %s",
-                           verbs_node_name(verbs, conn->node, name, sizeof(name)), strerror(failed));
-        verbs_conn_break(conn, DM_ERR_IO);
-    }
+    chain_hold(conn->thread, conn, chain);
 }
 
 /* What came into the copy goes where it was wanted. */
@@ -327,12 +366,19 @@ int verbs_commit(struct dm_ctx *base, bool wait) {
         plan_clear(thread);
         return rc;
     }
+    if (thread->wrs_used + base->batch_count > VERBS_WRS) {
+        verbs_ring_all(thread);
+    }
     build(ctx, wait);
     ctx->failure = 0;
     for (unsigned i = 0; i < thread->touched_count; i++) {
         chain_send(ctx, &thread->chains[thread->touched[i]], wait);
     }
     plan_clear(thread);
+    thread->batches_held++;
+    if (!wait || !may_hold(thread)) { /* what is not waited for may be written over as soon as this returns */
+        verbs_ring_all(thread);
+    }
     while (ctx->waiting > 0) {
         rt_suspend(&ctx->rt, RT_AWAY);
     }

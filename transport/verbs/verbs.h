@@ -24,10 +24,11 @@
 #include "transport/verbs/wire.h"
 
 enum {
-    VERBS_PORTS = 2,        /* devices in use: of compute nodes, of memory nodes */
-    VERBS_ASYNC_TAGS = 16,  /* signalled ends of unsignalled work a connection, far more than can be under way */
-    VERBS_RING = 64 * 1024, /* bytes of unsignalled writes under way a connection */
-    VERBS_SLAB = 2 << 20,   /* registered at once */
+    VERBS_PORTS = 2,              /* devices in use: of compute nodes, of memory nodes */
+    VERBS_ASYNC_TAGS = 16,        /* signalled ends of unsignalled work a connection, far more than can be under way */
+    VERBS_RING = 64 * 1024,       /* bytes of unsignalled writes under way a connection */
+    VERBS_SLAB = 2 << 20,         /* registered at once */
+    VERBS_WRS = 2 * DM_BATCH_MAX, /* work requests built and not yet posted, of a thread */
     VERBS_TEXT = 300,
 };
 
@@ -35,7 +36,7 @@ struct verbs_options {
     const char *device, *mn_device;
     uint64_t port, gid, mtu, traffic_class;
     uint64_t depth, call_slots, handler_slots, inline_bytes;
-    uint64_t ack_timeout, retries;
+    uint64_t ack_timeout, retries, gather;
     uint64_t timeout_ns, call_timeout_ns, spin_ns;
     uint64_t chip_bytes, yield_every;
     bool huge_pages, pin;
@@ -126,6 +127,9 @@ struct verbs_conn {
     uint32_t unsignalled; /* since the last signalled one */
     uint64_t loose_upto;  /* an unsignalled atomic that later writes have to be fenced against */
     struct verbs_tag *head, *tail;
+    struct ibv_send_wr *held, *held_last; /* counted as posted; the doorbell is to come */
+    struct verbs_conn *held_next;
+    bool is_held; /* in the thread's list */
     struct verbs_tag async[VERBS_ASYNC_TAGS];
     uint32_t async_next;
     struct verbs_waiters room;
@@ -185,8 +189,10 @@ struct verbs_thread {
     struct verbs_chain *chains; /* one a node, empty between commits */
     unsigned *touched;          /* nodes of the batch at hand */
     unsigned touched_count;
-    struct ibv_send_wr *wrs;
+    struct ibv_send_wr *wrs; /* VERBS_WRS each */
     struct ibv_sge *sges;
+    uint32_t wrs_used, batches_held;
+    struct verbs_conn *held; /* with work requests that wait for the doorbell */
 };
 
 struct verbs_peer;
@@ -270,6 +276,10 @@ void verbs_thread_close(struct verbs_thread *thread);
 /* ---- post.c ----------------------------------------------------------------------------------------------------- */
 
 int verbs_commit(struct dm_ctx *ctx, bool wait);
+
+/* Rings for what the connection's contexts hold back; the second for all of the thread's connections. */
+void verbs_ring(struct verbs_conn *conn);
+void verbs_ring_all(struct verbs_thread *thread);
 
 /* Waits in line. */
 int verbs_wait_in(struct verbs_ctx *ctx, struct verbs_waiters *waiters);
