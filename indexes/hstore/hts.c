@@ -409,7 +409,11 @@ int hs_removes(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len,
         return DM_ERR_INVALID;
     }
     *resp_len = 0;
-    return hs_is_ready(server) ? words_reply(server, server->removes, HS_REMOVES, 0, resp, resp_len) : HS_NOT_READY;
+    uint64_t removes[HS_REMOVES];
+    for (unsigned i = 0; i < HS_REMOVES; i++) {
+        removes[i] = atomic_load(&server->removes[i]);
+    }
+    return hs_is_ready(server) ? words_reply(server, removes, HS_REMOVES, 0, resp, resp_len) : HS_NOT_READY;
 }
 
 int hs_hts_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {

@@ -37,8 +37,11 @@ static int removes_copy(struct recovery *recovery) {
     uint32_t len = DM_CALL_MAX;
     int rc = dm_call(recovery->ctx, recovery->server->peer, HS_METHOD_REMOVES, NULL, 0, recovery->message, &len);
     if (rc == 0) {
-        memcpy(recovery->server->removes, recovery->message + sizeof(struct hs_reply),
-               sizeof(recovery->server->removes));
+        for (unsigned i = 0; i < HS_REMOVES; i++) {
+            uint64_t last;
+            memcpy(&last, recovery->message + sizeof(struct hs_reply) + i * sizeof(last), sizeof(last));
+            atomic_store(&recovery->server->removes[i], last);
+        }
     }
     return rc;
 }

@@ -27,7 +27,9 @@ void hs_events_pass(struct hs_server *server, const struct hs_reply *reply) {
 
 void hs_server_reset(struct hs_server *server) {
     memset(server->rpc, 0, sizeof(server->rpc));
-    memset(server->removes, 0, sizeof(server->removes));
+    for (unsigned i = 0; i < HS_REMOVES; i++) {
+        atomic_store(&server->removes[i], 0);
+    }
     memset(&server->gift_mutex, 0, sizeof(server->gift_mutex));
     server->gift_count = 0;
     server->next_worker = 0;

@@ -38,7 +38,7 @@ struct hs_hts_log {
     uint64_t stamp;             /* the last that was given out */
     _Atomic uint64_t settled;   /* the last that is in the table */
     bool has_worker;
-    bool in_batch;          /* a batch is under way */
+    _Atomic bool in_batch;  /* a batch is under way */
     _Atomic bool may_apply; /* and may yet change the table, without the skip list server's being asked again */
     struct hs_spare spare;
     char *message; /* a batch as it is shipped */
@@ -76,7 +76,7 @@ struct hs_server {
     struct hs_hts_log hts[HS_LOGS_MAX];
     struct hs_sls_log sls[HS_LOGS_MAX];
     struct hs_table table;
-    uint64_t removes[HS_REMOVES]; /* the last delete of a client: client << 32 | seq */
+    _Atomic uint64_t removes[HS_REMOVES]; /* the last delete of a client: client << 32 | seq */
     struct dm_mutex gift_mutex;
     uint64_t gifts[HS_REMOVES]; /* packed: items for clients, from the sweep */
     _Atomic uint32_t gift_count;
