@@ -177,7 +177,8 @@ static int tag_new(struct recovery *recovery, uint32_t *tag) {
 static void table_open(struct recovery *recovery, uint32_t tag) {
     struct hs_server *server = recovery->server;
     for (unsigned log = 0; log < server->geometry.logs; log++) {
-        server->hts[log].stamp = server->hts[log].settled = recovery->stamps[log];
+        server->hts[log].stamp = recovery->stamps[log];
+        atomic_store(&server->hts[log].settled, recovery->stamps[log]);
     }
     hs_table_publish(recovery->ctx, &server->table, tag);
     dm_charge(recovery->ctx, DM_WORK_LINE_COPY, (uint32_t)server->table.buckets);
