@@ -55,12 +55,18 @@ static int window_read(struct rolex_client *client) {
     return 0;
 }
 
+static void origin_count(struct rolex_client *client, const struct rolex_head *head) {
+    client->counts[ROLEX_RETRAINED] += head->flags & ROLEX_BY_TRAINING ? 1 : 0;
+    client->counts[ROLEX_CARRIED] += head->flags & ROLEX_WITH_CARRIED ? 1 : 0;
+}
+
 static int locate_remote(struct rolex_client *client, uint64_t key, uint32_t more) {
     struct rolex_view *view = &client->view;
     int rc = rolex_descend(&client->env, key, &view->model, &view->head);
     if (rc != 0) {
         return rc;
     }
+    origin_count(client, &view->head);
     uint32_t last = view->head.leaves - 1;
     view->window = rolex_predict(&view->head, key, (uint32_t)client->env.params->epsilon, client->env.per_leaf);
     view->window.hi += more < last - view->window.hi ? more : last - view->window.hi;
@@ -102,8 +108,7 @@ void rolex_stale(struct rolex_client *client) {
 static void moved_count(struct rolex_client *client, uint32_t count) {
     client->counts[ROLEX_MODEL_SEEN]++;
     for (uint32_t i = 0; i < count; i++) {
-        client->counts[ROLEX_RETRAINED] += client->heads[i].flags & ROLEX_BY_TRAINING ? 1 : 0;
-        client->counts[ROLEX_CARRIED] += client->heads[i].flags & ROLEX_WITH_CARRIED ? 1 : 0;
+        origin_count(client, &client->heads[i]);
     }
 }
 

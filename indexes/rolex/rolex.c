@@ -245,7 +245,7 @@ static const uint64_t *count(const void *handle) {
 static const struct ix_wrong wrong_values[] = {
     {"detect", "slots", 4000, "the counter may be read before a leaf is divided and the leaf after it"},
     {"detect", "none", 100, "a reader with old tables misses keys that have moved to a synonym leaf"},
-    {"carry", "off", 1000, "leaves made during a retraining are lost with the model it replaces"},
+    {"carry", "off", 4000, "leaves made during a retraining are lost with the model it replaces"},
     {.param = NULL},
 };
 

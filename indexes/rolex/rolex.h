@@ -47,8 +47,8 @@ struct rolex_params {
     X(MODEL_MOVED, "model_moved", 1)  /* a write met a model that was being replaced */                                \
     X(MODEL_SPLIT, "model_split", 1)  /* an insert had to replace a model whose synonyms were used up */               \
     X(MODEL_SEEN, "model_seen", 1)    /* a model of the compute node's cache gave way to its replacement */            \
-    X(RETRAINED, "retrained_seen", 1) /* a model that a memory node had trained came into a cache */                   \
-    X(CARRIED, "carried_seen", 1)     /* one with leaves that were new since its training began */                     \
+    X(RETRAINED, "retrained_seen", 1) /* a model that a memory node had trained was met */                             \
+    X(CARRIED, "carried_seen", 1)     /* one with leaves that are new since its training began */                      \
     X(QUEUED, "retrain_queued", 0)                                                                                     \
     X(QUEUED_FIRST, "retrain_priority", 0)                                                                             \
     X(REGION, "region_made", 0)                                                                                        \
