@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The main job: installs what is missing, builds Release into build/release, runs the figures' points in parallel, draws
-# them, and says where the pictures are. What is there already is not done again.
+# The main job: installs what is missing, builds Release into build/release, runs the points of figures and claims in
+# parallel, draws the figures, judges the claims, validates the network's model, and writes the report. What is there
+# already is not done again.
 set -eu
 cd "$(dirname "$0")"
 
@@ -10,17 +11,18 @@ usage() {
     cat <<'TEXT'
 usage: ./run_all.sh [options]
 
-Installs missing packages, builds into build/release, runs the figures and draws them into results/figures.
+Installs missing packages, builds into build/release, runs the figures and draws them into results/figures, judges
+the papers' claims (results/claims.md) and writes the report, results/report.html.
 A point whose result is there is not run again, so a second run takes seconds and an interrupted one goes on.
 
   --scale quick|paper  size of the points; quick (default) takes minutes, paper is what the papers used
-  --only FIGURE        only this figure; repeatable (build/release/dmbench list figures shows their names)
+  --only FIGURE        only this figure, no claims and no report; repeatable (build/release/dmbench list figures shows their names)
   --jobs N             points that run at once (default: one a core, as far as memory goes)
   --build-only         install and build, run nothing
-  --clean              remove build/release, results/points and results/figures, and stop
+  --clean              remove build/release and all results, and stop
   --help               this text
 
-Exit status: 0 all drawn, 1 something failed, 2 usage, 130 interrupted.
+Exit status: 0 all done, whatever the verdicts; 1 something failed, 2 usage, 130 interrupted.
 TEXT
 }
 
@@ -76,12 +78,14 @@ while [ $# -gt 0 ]; do
 done
 
 if [ "$clean" = yes ]; then
-    rm -rf build/release results/points results/figures
+    rm -rf build/release results/points results/training results/figures results/specs
+    rm -f results/claims.md results/claims.json results/validation.json results/report.html
     exit 0
 fi
 
 # Each step is a process group of its own, which is ended as a whole when this script is.
 child=""
+partial=""
 stop() {
     trap '' INT TERM HUP
     if [ -n "$child" ]; then
@@ -89,6 +93,7 @@ stop() {
         kill -s TERM -- "-$child" 2>/dev/null || kill -s TERM "$child" 2>/dev/null || true
         wait "$child" 2>/dev/null || true
     fi
+    rm -f "$partial"
     exit 130
 }
 trap stop INT TERM HUP
@@ -113,6 +118,20 @@ quietly() {
     }
 }
 
+# keep FILE COMMAND...: the command's output as that file, whole or not at all.
+keep() {
+    file=$1
+    partial=$1.tmp.$$
+    shift
+    step "$@" >"$partial" || {
+        rm -f "$partial"
+        echo "run_all.sh: failed: $*" >&2
+        exit 1
+    }
+    mv "$partial" "$file"
+    partial=""
+}
+
 scripts/setup.sh run
 mkdir -p build
 echo "building into build/release" >&2
@@ -120,7 +139,25 @@ quietly build/release.log cmake --preset release
 quietly build/release.log cmake --build build/release --parallel "$(nproc)" --target dmbench
 [ "$build_only" = no ] || exit 0
 
+dmbench=build/release/dmbench
+failed=0
+
 echo "running the figures at scale $scale" >&2
 # Figure names hold no blanks.
 # shellcheck disable=SC2086
-step build/release/dmbench figure ${only:-all} --scale "$scale" --jobs "$jobs" --out results
+step "$dmbench" figure ${only:-all} --scale "$scale" --jobs "$jobs" --out results || failed=$?
+[ "$failed" -le 1 ] || exit "$failed"
+if [ -n "$only" ] || [ ! -f plots/claims.json ]; then
+    exit "$failed"
+fi
+
+echo "judging the claims, also at the other ends of what sources say about the network" >&2
+keep results/claims.md "$dmbench" claims --run --sensitivity --markdown --scale "$scale" --jobs "$jobs" --out results
+keep results/claims.json "$dmbench" claims --json --scale "$scale" --out results
+if [ -z "$(find results/validation.json -newer "$dmbench" 2>/dev/null)" ]; then
+    echo "validating the model of the network" >&2
+    keep results/validation.json "$dmbench" validate --json
+fi
+step "$dmbench" report --scale "$scale" --out results
+sed -n 1p results/claims.md
+exit "$failed"
