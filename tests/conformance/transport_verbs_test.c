@@ -9,10 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+
 #include "conformance/transport_world.h"
 #include "transport/verbs/verbs.h"
 
-enum { NEVER = DM_METHOD_FIRST };
+enum { NEVER = DM_METHOD_FIRST, ECHO };
 
 #define HOUR_NS (UINT64_C(3600) * 1000000000)
 
@@ -177,6 +180,15 @@ static void *serve_main(void *arg) {
     return NULL;
 }
 
+static int handle_echo(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
+                       uint32_t *resp_len) {
+    (void)ctx;
+    (void)arg;
+    memcpy(resp, req, req_len);
+    *resp_len = req_len;
+    return 7;
+}
+
 /* A process that has memory node 0 and nothing else. */
 static void port_open(struct port *port) {
     *port = (struct port){.hosted = {true}};
@@ -186,6 +198,7 @@ static void port_open(struct port *port) {
         fail_msg("%s", err.text);
     }
     open_with(&port->tw, NULL, 0, &port->processes);
+    tw_method(&port->tw, 0, ECHO, handle_echo, NULL);
     assert_int_equal(pthread_create(&port->thread, NULL, serve_main, port), 0);
 }
 
@@ -316,6 +329,127 @@ static void a_message_may_come_byte_by_byte(void **state) {
     port_close(&port);
 }
 
+/* ---- connections between processes ------------------------------------------------------------------------------ */
+
+static void use_the_other_process(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    uint64_t word = 0, answer = 0;
+    uint32_t room = sizeof(answer);
+    for (uint64_t i = 1; i <= 100; i++) {
+        CHECK_EQ(dm_write(ctx, tw_word(0, 0), &i, 8), 0);
+        CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
+        CHECK_EQ(word, i);
+    }
+    CHECK_EQ(dm_call(ctx, 0, ECHO, &word, sizeof(word), &answer, &room), 7);
+    CHECK_EQ(answer, 100);
+}
+
+static const char *note_of(struct dm_fabric *fabric, const char *name) {
+    struct dm_note notes[DM_NOTES_MAX];
+    size_t count = dm_fabric_notes(fabric, notes, DM_NOTES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(notes[i].name, name) == 0) {
+            return notes[i].value;
+        }
+    }
+    return "";
+}
+
+/* All nodes but memory node 0 are this process's. */
+static void caller_run(const struct port *port, const char *way, const char *joined) {
+    const struct dm_setting setting = {"connect", way};
+    bool hosted[TW_MNS + TW_SERVERS + TW_CNS];
+    const char *addresses[TW_MNS + TW_SERVERS] = {port->address};
+    for (size_t i = 0; i < DM_ARRAY_LEN(hosted); i++) {
+        hosted[i] = i > 0;
+    }
+    struct dm_processes processes = {
+        .process = 1, .count = 2, .hosted = hosted, .addresses = addresses, .token = "the token", .listener = -1};
+    struct tw tw;
+    open_with(&tw, &setting, 1, &processes);
+    struct tw_client client = {0, 1, NULL, use_the_other_process};
+    tw_spawn(&tw, tw_first_cn(&tw), 0, &client);
+    int rc = dm_fabric_run(tw.fabric, &tw.err);
+    tw_raise();
+    if (rc < 0) {
+        fail_msg("connect=%s: %s", way, tw.err.text);
+    }
+    assert_string_equal(note_of(tw.fabric, "connect"), joined);
+    tw_close(&tw);
+}
+
+static void processes_are_joined_by_either_way(void **state) {
+    (void)state;
+    struct port port;
+    port_open(&port);
+    caller_run(&port, "cm", "cm");
+    caller_run(&port, "tcp", "tcp");
+    caller_run(&port, "either", "cm");
+    port_close(&port);
+}
+
+/* Events of one identifier, in order; 0 when none comes. */
+static enum rdma_cm_event_type next_event(struct rdma_event_channel *channel) {
+    struct pollfd fd = {.fd = channel->fd, .events = POLLIN};
+    struct rdma_cm_event *event;
+    assert_int_equal(poll(&fd, 1, 20000), 1);
+    assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+    enum rdma_cm_event_type kind = event->event;
+    rdma_ack_cm_event(event);
+    return kind;
+}
+
+/* What a knock of those bytes gets. */
+static enum rdma_cm_event_type knock_with(const struct port *port, const unsigned char *bytes, uint8_t count) {
+    const struct verbs *verbs = verbs_of(port->tw.fabric);
+    struct rdma_event_channel *channel = rdma_create_event_channel();
+    struct rdma_cm_id *id = NULL;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(verbs->peer->cm.port)};
+    memcpy(&to.sin_addr, verbs->ports[verbs->port_count - 1].gid.raw + 12, 4);
+    struct rdma_conn_param param = {.private_data = bytes,
+                                    .private_data_len = count,
+                                    .responder_resources = 1,
+                                    .initiator_depth = 1,
+                                    .qp_num = 0x777};
+    assert_non_null(channel);
+    assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+    assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 5000), 0);
+    assert_int_equal(next_event(channel), RDMA_CM_EVENT_ADDR_RESOLVED);
+    assert_int_equal(rdma_resolve_route(id, 5000), 0);
+    assert_int_equal(next_event(channel), RDMA_CM_EVENT_ROUTE_RESOLVED);
+    assert_int_equal(rdma_connect(id, &param), 0);
+    enum rdma_cm_event_type answer = next_event(channel);
+    rdma_destroy_id(id);
+    rdma_destroy_event_channel(channel);
+    return answer;
+}
+
+static void the_connection_manager_refuses_whoever_does_not_know_the_token(void **state) {
+    (void)state;
+    struct port port;
+    port_open(&port);
+    struct wire_message right = {.kind = WIRE_KNOCK};
+    unsigned char bytes[WIRE_MAX];
+    assert_true(wire_token_from("the token", right.knock.token));
+    right.knock.fabric = verbs_of(port.tw.fabric)->peer->fabric;
+    right.knock.caller = TW_MNS + TW_SERVERS;
+    right.knock.slots = 1;
+    struct wire_message wrongs[] = {right, right, right, right};
+    wrongs[0].knock.token[0] ^= 1;
+    wrongs[1].knock.fabric ^= 1;
+    wrongs[2].knock.node = 1; /* another process's */
+    wrongs[3].knock.caller = 200;
+    for (size_t i = 0; i < DM_ARRAY_LEN(wrongs); i++) {
+        wire_encode(&wrongs[i], bytes);
+        assert_int_equal(knock_with(&port, bytes + 4, WIRE_KNOCK_BYTES), RDMA_CM_EVENT_REJECTED);
+    }
+    wire_encode(&right, bytes);
+    assert_int_equal(knock_with(&port, bytes + 4, WIRE_TOKEN), RDMA_CM_EVENT_REJECTED);
+    assert_int_equal(knock_with(&port, NULL, 0), RDMA_CM_EVENT_REJECTED);
+    assert_int_equal(knock_with(&port, bytes + 4, WIRE_KNOCK_BYTES), RDMA_CM_EVENT_CONNECT_RESPONSE);
+    port_close(&port);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_verb_that_the_device_refuses_names_itself_the_node_and_the_status),
@@ -326,6 +460,8 @@ int main(void) {
         cmocka_unit_test(a_stranger_gets_no_answer_and_those_who_know_the_token_still_do),
         cmocka_unit_test(a_known_caller_gets_nothing_of_nodes_or_runs_that_are_not_here),
         cmocka_unit_test(a_message_may_come_byte_by_byte),
+        cmocka_unit_test(processes_are_joined_by_either_way),
+        cmocka_unit_test(the_connection_manager_refuses_whoever_does_not_know_the_token),
     };
     if (!test_runs_on(dm_transport_find("verbs"))) {
         return 77;

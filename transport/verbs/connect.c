@@ -15,13 +15,11 @@
 enum {
     READS_MAX = 16, /* reads and atomics under way a connection, where the device can do more */
     HANDLER_ROOM = 64,
-    RNR_RETRIES = 6, /* 7 would be without end */
-    RNR_TIMER = 12,  /* 0.64 ms */
 };
 
 /* ---- queues of a thread ----------------------------------------------------------------------------------------- */
 
-static unsigned threads_in_all(const struct dm_fabric *fabric) {
+unsigned verbs_ends_max(const struct dm_fabric *fabric) {
     unsigned count = 0;
     for (unsigned node = 0; node < fabric->node_count; node++) {
         count += fabric->nodes[node].thread_count;
@@ -35,7 +33,7 @@ static int cq_entries(const struct verbs_thread *thread) {
     const struct verbs *verbs = verbs_of(fabric);
     uint64_t slots = verbs->options->call_slots, nodes = dm_first_cn(&fabric->topology);
     uint64_t contexts = fabric->topology.clients_per_thread + HANDLER_ROOM;
-    uint64_t serving = threads_in_all(fabric) / fabric->nodes[thread->rt.base.node].thread_count + 1;
+    uint64_t serving = verbs_ends_max(fabric) / fabric->nodes[thread->rt.base.node].thread_count + 1;
     uint64_t serving_nodes = nodes * fabric->topology.mn_cores, handler_slots = verbs->options->handler_slots;
     uint64_t entries = nodes * (contexts + VERBS_ASYNC_TAGS + 3 * slots) + serving * (4 * slots + 1) +
                        (serving_nodes + nodes) * 4 * handler_slots;
@@ -108,7 +106,7 @@ static int qp_new(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *e
     return failed ? dm_fail(err, DM_ERR_IO, "device %s, queue pair: %s", conn->port->name, strerror(failed)) : 0;
 }
 
-static uint8_t reads_at_once(const struct verbs_port *port) {
+uint8_t verbs_reads_at_once(const struct verbs_port *port) {
     int can = port->attr.max_qp_rd_atom < port->attr.max_qp_init_rd_atom ? port->attr.max_qp_rd_atom
                                                                          : port->attr.max_qp_init_rd_atom;
     return (uint8_t)(can < 1 ? 1 : can < READS_MAX ? can : READS_MAX);
@@ -122,13 +120,14 @@ static void end_describe(const struct verbs_conn *conn, struct verbs_end *end) {
         .lid = port->lid,
         .is_global = port->is_global,
         .mtu = (uint8_t)port->mtu,
-        .reads = reads_at_once(port),
+        .reads = verbs_reads_at_once(port),
         .slots = conn->slots,
     };
     memcpy(end->gid, port->gid.raw, sizeof(end->gid));
 }
 
 static void conn_free(struct verbs_conn *conn) {
+    verbs_cm_leave(conn);
     if (conn->qp) {
         ibv_destroy_qp(conn->qp);
     }
@@ -173,8 +172,8 @@ static int qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const 
         .path_mtu = (enum ibv_mtu)(theirs->mtu < (uint8_t)port->mtu ? theirs->mtu : (uint8_t)port->mtu),
         .dest_qp_num = theirs->qpn,
         .rq_psn = theirs->psn,
-        .max_dest_rd_atomic = reads_at_once(port),
-        .min_rnr_timer = RNR_TIMER,
+        .max_dest_rd_atomic = verbs_reads_at_once(port),
+        .min_rnr_timer = VERBS_RNR_TIMER,
         .ah_attr = {.dlid = theirs->lid, .port_num = port->number},
     };
     if (port->is_global) {
@@ -195,7 +194,7 @@ static int qp_send(const struct verbs *verbs, struct verbs_conn *conn, const str
         .qp_state = IBV_QPS_RTS,
         .timeout = (uint8_t)verbs->options->ack_timeout,
         .retry_cnt = (uint8_t)verbs->options->retries,
-        .rnr_retry = RNR_RETRIES,
+        .rnr_retry = VERBS_RNR_RETRIES,
         .sq_psn = ours->psn,
         .max_rd_atomic = theirs->reads < ours->reads ? theirs->reads : ours->reads,
     };
@@ -229,16 +228,18 @@ static struct verbs_thread *serving_thread(struct verbs *verbs, unsigned node) {
     return (struct verbs_thread *)state->threads[atomic_fetch_add(&verbs->serve_next, 1) % state->thread_count];
 }
 
-static int accept_locked(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
-                         struct verbs_end *ours, struct dm_err *err) {
+static int incoming_new(struct verbs *verbs, unsigned node, unsigned caller, uint32_t slots, struct verbs_conn **conn,
+                        struct dm_err *err) {
     struct verbs_thread *thread = serving_thread(verbs, node);
-    struct verbs_conn *conn = NULL;
     if (rt_thread_ensure(&thread->rt) < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a thread");
     }
-    DM_TRY(conn_new(verbs, thread, caller, theirs->slots, true, &conn, err));
-    end_describe(conn, ours);
-    int rc = conn_join(verbs, conn, ours, theirs, err);
+    return conn_new(verbs, thread, caller, slots, true, conn, err);
+}
+
+/* Gives the end to its thread once it is joined; else it is gone. */
+static int incoming_add(struct verbs_conn *conn, int rc) {
+    struct verbs_thread *thread = conn->thread;
     if (rc < 0) {
         conn_free(conn);
         return rc;
@@ -247,6 +248,23 @@ static int accept_locked(struct verbs *verbs, unsigned node, unsigned caller, co
     atomic_store(&thread->incoming, conn);
     rt_thread_notify(&thread->rt); /* if it sleeps it does so without looking at this queue */
     return 0;
+}
+
+static int accept_locked(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
+                         struct verbs_end *ours, struct dm_err *err) {
+    struct verbs_conn *conn = NULL;
+    DM_TRY(incoming_new(verbs, node, caller, theirs->slots, &conn, err));
+    end_describe(conn, ours);
+    return incoming_add(conn, conn_join(verbs, conn, ours, theirs, err));
+}
+
+int verbs_accept_cm(struct verbs *verbs, unsigned node, const struct verbs_cm_request *wanted, struct dm_err *err) {
+    struct verbs_conn *conn = NULL;
+    pthread_mutex_lock(&verbs->connect_lock);
+    int rc = incoming_new(verbs, node, wanted->caller, wanted->slots, &conn, err);
+    rc = rc < 0 ? rc : incoming_add(conn, verbs_cm_join(verbs, conn, wanted, err));
+    pthread_mutex_unlock(&verbs->connect_lock);
+    return rc;
 }
 
 int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
@@ -265,6 +283,12 @@ static int connect_hosted(struct verbs *verbs, struct verbs_conn *conn, struct v
 
 static int connect_remote(struct verbs *verbs, struct verbs_conn *conn, struct verbs_end *ours, struct dm_err *err) {
     struct verbs_end theirs;
+    DM_TRY(verbs_peer_meet(verbs, conn->node, err));
+    int rc = verbs_cm_connect(verbs, conn, err);
+    verbs->connect_kind = rc == 0 ? "cm" : "tcp";
+    if (rc <= 0) {
+        return rc;
+    }
     DM_TRY(verbs_peer_connect(verbs, conn->node, conn->thread->rt.base.node, ours, &theirs, err));
     return conn_join(verbs, conn, ours, &theirs, err);
 }

@@ -95,6 +95,7 @@ static int port_query(const struct verbs *verbs, struct verbs_port *port, struct
             port->number = number;
             port->lid = attr.lid;
             port->is_global = is_ethernet || attr.lid == 0;
+            port->is_roce = is_ethernet;
             port->mtu = mtu_of(verbs->options->mtu, attr.active_mtu);
             return gid_open(verbs, port, is_ethernet, err);
         }

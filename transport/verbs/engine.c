@@ -56,6 +56,7 @@ static int verbs_open(struct dm_fabric *fabric, struct dm_err *err) {
     verbs->rt = (struct rt){
         .fabric = fabric, .hooks = &verbs_hooks, .name = "verbs", .yield_every = own->yield_every, .pin = own->pin};
     verbs->chip_kind = "none";
+    verbs->connect_kind = "within the process";
     pthread_mutex_init(&verbs->connect_lock, NULL);
     pthread_mutex_init(&verbs->failure_lock, NULL);
     pthread_mutex_init(&verbs->arena_lock, NULL);
@@ -131,6 +132,7 @@ static size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_
         {"huge_pages", verbs->has_huge_pages ? "yes" : "no"},
         {"line_atomic", is_line_atomic(verbs) ? "yes" : "no"},
         {"masked_atomics", "emulated"},
+        {"connect", verbs->connect_kind},
     };
     size_t count = DM_ARRAY_LEN(all);
     memcpy(notes, all, (count < capacity ? count : capacity) * sizeof(*notes));
@@ -142,6 +144,9 @@ static void *verbs_local_alloc(struct dm_fabric *fabric, size_t bytes) {
 }
 
 #define AT(member) .offset = offsetof(struct verbs_options, member)
+
+/* In the order of enum verbs_way. */
+static const char *const ways[] = {"either", "cm", "tcp", NULL};
 
 static const struct dm_opt options[] = {
     {.name = "device",
@@ -178,6 +183,13 @@ static const struct dm_opt options[] = {
      .initial = "0",
      .max = 255,
      .help = "of packets, for a lossless class of the switches"},
+    {.name = "connect",
+     .type = DM_OPT_ENUM,
+     AT(connect),
+     .initial = "either",
+     .choices = ways,
+     .help = "how connections between processes are made: cm: by the RDMA connection manager, which needs IP addresses "
+             "at both devices; tcp: by the control port alone; either: cm where it works"},
     {.name = "depth",
      .type = DM_OPT_COUNT,
      AT(depth),

@@ -69,23 +69,15 @@ static bool hello_answer(struct verbs *verbs, struct verbs_guest *guest, const s
     welcome.welcome.node = node;
     welcome.welcome.dram = verbs->regions[node][DM_DRAM];
     welcome.welcome.chip = verbs->regions[node][DM_CHIP];
+    verbs_cm_offer(verbs, &welcome.welcome.place);
     return message_send(guest, &welcome);
-}
-
-/* One end a thread of the fabric at most. */
-static unsigned ends_max(const struct dm_fabric *fabric) {
-    unsigned count = 0;
-    for (unsigned node = 0; node < fabric->node_count; node++) {
-        count += fabric->nodes[node].thread_count;
-    }
-    return count;
 }
 
 static bool connect_answer(struct verbs *verbs, struct verbs_guest *guest, const struct wire_message *request) {
     struct wire_message answer = {.kind = WIRE_CONNECTED};
     struct dm_err err = {0};
     if (request->kind != WIRE_CONNECT || request->connect.node != guest->node ||
-        request->connect.caller >= verbs->rt.fabric->node_count || guest->ends++ >= ends_max(verbs->rt.fabric)) {
+        request->connect.caller >= verbs->rt.fabric->node_count || guest->ends++ >= verbs_ends_max(verbs->rt.fabric)) {
         return false;
     }
     answer.connect.node = guest->node;
@@ -155,9 +147,10 @@ static void session_lost(struct verbs *verbs, unsigned node) {
                        verbs_node_name(verbs, node, name, sizeof(name)));
 }
 
-/* What the watcher looks at: its event, the listener, guests, sessions. */
+/* What the watcher looks at: its event, the listener, the connection manager, guests, sessions. */
+enum { WATCH_EVENT, WATCH_LISTENER, WATCH_CM, WATCH_OTHERS };
 struct watch {
-    struct pollfd fds[2 + VERBS_INCOMING + WIRE_NODES];
+    struct pollfd fds[WATCH_OTHERS + VERBS_INCOMING + WIRE_NODES];
     unsigned nodes[WIRE_NODES]; /* of the sessions */
     unsigned guests, sessions;
 };
@@ -168,6 +161,7 @@ static nfds_t watch_fill(struct verbs *verbs, struct watch *watch) {
     watch->fds[count++] = (struct pollfd){.fd = peer->event, .events = POLLIN};
     int listener = atomic_load(&peer->is_serving) ? peer->processes->listener : -1;
     watch->fds[count++] = (struct pollfd){.fd = listener, .events = POLLIN};
+    watch->fds[count++] = (struct pollfd){.fd = listener >= 0 ? verbs_cm_fd(verbs) : -1, .events = POLLIN};
     watch->guests = peer->guest_count;
     for (unsigned i = 0; i < peer->guest_count; i++) {
         watch->fds[count++] = (struct pollfd){.fd = peer->guests[i].fd, .events = POLLIN};
@@ -186,7 +180,7 @@ static nfds_t watch_fill(struct verbs *verbs, struct watch *watch) {
 
 static void watch_act(struct verbs *verbs, const struct watch *watch) {
     struct verbs_peer *peer = verbs->peer;
-    const struct pollfd *guests = watch->fds + 2, *sessions = guests + watch->guests;
+    const struct pollfd *guests = watch->fds + WATCH_OTHERS, *sessions = guests + watch->guests;
     for (unsigned i = 0; i < watch->sessions; i++) {
         if (sessions[i].revents) {
             session_lost(verbs, watch->nodes[i]);
@@ -200,8 +194,11 @@ static void watch_act(struct verbs *verbs, const struct watch *watch) {
             guest_close(verbs, guest);
         }
     }
-    if (watch->fds[1].revents) {
+    if (watch->fds[WATCH_LISTENER].revents) {
         guest_take_in(verbs);
+    }
+    if (watch->fds[WATCH_CM].revents) {
+        verbs_cm_take(verbs);
     }
 }
 
@@ -210,7 +207,7 @@ static void *watcher_main(void *arg) {
     static _Thread_local struct watch watch;
     while (!atomic_load(&verbs->peer->is_closing)) {
         nfds_t count = watch_fill(verbs, &watch);
-        if (poll(watch.fds, count, TICK_MS) > 0 && watch.fds[0].revents) {
+        if (poll(watch.fds, count, TICK_MS) > 0 && watch.fds[WATCH_EVENT].revents) {
             uint64_t ignored;
             ssize_t got = read(verbs->peer->event, &ignored, sizeof(ignored));
             (void)got;
@@ -281,10 +278,11 @@ int verbs_peers_plan(struct verbs *verbs, struct dm_err *err) {
     peer->fabric = fabric_hash(verbs);
     peer->sessions = malloc(fabric->node_count * sizeof(*peer->sessions));
     peer->is_gone = calloc(fabric->node_count, sizeof(*peer->is_gone));
+    peer->places = calloc(fabric->node_count, sizeof(*peer->places));
     for (unsigned node = 0; peer->sessions && node < fabric->node_count; node++) {
         peer->sessions[node] = -1;
     }
-    return peer->sessions && peer->is_gone ? 0 : DM_ERR_NO_MEMORY;
+    return peer->sessions && peer->is_gone && peer->places ? 0 : DM_ERR_NO_MEMORY;
 }
 
 int verbs_peers_open(struct verbs *verbs, struct dm_err *err) {
@@ -296,6 +294,7 @@ int verbs_peers_open(struct verbs *verbs, struct dm_err *err) {
     if (peer->event < 0) {
         return dm_fail(err, DM_ERR_IO, "verbs: no file descriptor: %s", strerror(errno));
     }
+    DM_TRY(verbs_cm_listen(verbs, err));
     /* Processes of memory nodes wait for one another only when they need one another. */
     if (is_compute(verbs, peer->own_node)) {
         DM_TRY(verbs_sessions_open(verbs, err));
@@ -338,9 +337,11 @@ void verbs_peers_close(struct verbs *verbs) {
 
 void verbs_peers_free(struct verbs *verbs) {
     if (verbs->peer) {
+        verbs_cm_close(verbs);
         pthread_mutex_destroy(&verbs->peer->lock);
         free(verbs->peer->sessions);
         free(verbs->peer->is_gone);
+        free(verbs->peer->places);
     }
     free(verbs->peer);
 }

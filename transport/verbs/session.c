@@ -134,6 +134,7 @@ static int regions_take(struct verbs *verbs, unsigned node, const struct wire_me
     }
     verbs->regions[node][DM_DRAM] = welcome->welcome.dram;
     verbs->regions[node][DM_CHIP] = welcome->welcome.chip;
+    verbs->peer->places[node] = welcome->welcome.place;
     return 0;
 }
 
@@ -183,6 +184,17 @@ void verbs_sessions_close(struct verbs *verbs) {
     }
 }
 
+int verbs_peer_meet(struct verbs *verbs, unsigned node, struct dm_err *err) {
+    struct verbs_peer *peer = verbs->peer;
+    if (!peer || node >= dm_first_cn(&verbs->rt.fabric->topology)) {
+        return dm_fail(err, DM_ERR_UNSUPPORTED, "compute nodes of other processes cannot be reached");
+    }
+    pthread_mutex_lock(&peer->lock);
+    int rc = session_open(verbs, node, err);
+    pthread_mutex_unlock(&peer->lock);
+    return rc;
+}
+
 int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
                        struct verbs_end *theirs, struct dm_err *err) {
     struct verbs_peer *peer = verbs->peer;
@@ -190,12 +202,8 @@ int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, cons
     request.connect.node = node;
     request.connect.caller = caller;
     request.connect.end = *ours;
-    if (!peer || node >= dm_first_cn(&verbs->rt.fabric->topology)) {
-        return dm_fail(err, DM_ERR_UNSUPPORTED, "compute nodes of other processes cannot be reached");
-    }
     pthread_mutex_lock(&peer->lock);
-    int rc = session_open(verbs, node, err);
-    rc = rc == 0 ? exchange(peer->sessions[node], &request, WIRE_CONNECTED, &answer, err) : rc;
+    int rc = exchange(peer->sessions[node], &request, WIRE_CONNECTED, &answer, err);
     pthread_mutex_unlock(&peer->lock);
     DM_TRY(rc);
     *theirs = answer.connect.end;

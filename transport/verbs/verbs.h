@@ -7,6 +7,7 @@
  *   device.c    which device, port and address; protection domains
  *   memory.c    registered memory: what nodes offer, and what verbs of this process read from and write to
  *   connect.c   completion queues, queue pairs, joining two ends
+ *   cm.c        the same through the RDMA connection manager
  *   post.c      from a batch to linked work requests
  *   complete.c  completions, failures, how a thread waits
  *   calls.c     requests and responses as messages
@@ -39,8 +40,12 @@ struct verbs_options {
     uint64_t ack_timeout, retries, gather;
     uint64_t timeout_ns, call_timeout_ns, spin_ns;
     uint64_t chip_bytes, yield_every;
+    unsigned connect; /* enum verbs_way */
     bool huge_pages, pin;
 };
+
+/* How queue pairs of two processes are joined. */
+enum verbs_way { VERBS_BY_EITHER, VERBS_BY_CM, VERBS_BY_TCP };
 
 /* One port of one device, opened. */
 struct verbs_port {
@@ -53,6 +58,7 @@ struct verbs_port {
     uint16_t lid;
     enum ibv_mtu mtu;
     bool is_global; /* addresses carry the GID: RoCE */
+    bool is_roce;
     char name[64];
 };
 
@@ -116,6 +122,7 @@ struct verbs_waiters {
 struct verbs_conn {
     struct verbs_thread *thread;
     struct ibv_qp *qp;
+    struct rdma_cm_id *cm_id; /* NULL: the queue pair was joined without the connection manager */
     struct verbs_port *port;
     unsigned node; /* the other end's */
     bool is_incoming, is_ready;
@@ -209,6 +216,7 @@ struct verbs {
     _Atomic uint32_t serve_next;
     bool has_huge_pages;
     const char *chip_kind;
+    const char *connect_kind;
 
     /* Registered memory of this process: one span of addresses, registered slab by slab. */
     pthread_mutex_t arena_lock;
@@ -271,7 +279,49 @@ int verbs_connect(struct verbs_thread *thread, unsigned node, struct verbs_conn 
 int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
                  struct verbs_end *ours, struct dm_err *err);
 
+/* A request that came through the connection manager; its identifier goes over to the connection. */
+struct verbs_cm_request {
+    struct rdma_cm_id *id;
+    unsigned caller;
+    uint32_t slots;
+    uint8_t resources, depth;
+};
+int verbs_accept_cm(struct verbs *verbs, unsigned node, const struct verbs_cm_request *wanted, struct dm_err *err);
+
+/* Reads and atomics that the port does at once over one connection. */
+uint8_t verbs_reads_at_once(const struct verbs_port *port);
+
+/* Connections that there can be to one node: one a thread of the fabric. */
+unsigned verbs_ends_max(const struct dm_fabric *fabric);
+
+enum { VERBS_RNR_RETRIES = 6 /* 7 would be without end */, VERBS_RNR_TIMER = 12 /* 0.64 ms */ };
+
 void verbs_thread_close(struct verbs_thread *thread);
+
+/* ---- cm.c ------------------------------------------------------------------------------------------------------- */
+
+struct rdma_event_channel;
+
+struct verbs_cm {
+    struct rdma_event_channel *incoming, *outgoing;
+    struct rdma_cm_id *listener;
+    uint16_t port; /* 0: nobody listens */
+    unsigned ends; /* asked for by those who know the token */
+};
+
+/* Listens on the address of the memory nodes' device, if options and address allow. */
+int verbs_cm_listen(struct verbs *verbs, struct dm_err *err);
+void verbs_cm_offer(struct verbs *verbs, struct verbs_cm_place *place);
+int verbs_cm_fd(const struct verbs *verbs); /* readable when something has come in; -1: nothing can */
+void verbs_cm_take(struct verbs *verbs);    /* what has come in */
+
+/* Joins the connection to the node's process; 1: there is no such way, and nothing has been done. */
+int verbs_cm_connect(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err);
+/* The called side of it. On failure the identifier stays the caller's. */
+int verbs_cm_join(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_cm_request *wanted,
+                  struct dm_err *err);
+void verbs_cm_leave(struct verbs_conn *conn);
+void verbs_cm_close(struct verbs *verbs); /* once there are no connections any more */
 
 /* ---- post.c ----------------------------------------------------------------------------------------------------- */
 
@@ -346,7 +396,9 @@ struct verbs_peer {
     /* Connections that this process makes, one a node; -1: none yet. */
     pthread_mutex_t lock;
     int *sessions;
-    _Atomic bool *is_gone; /* the node's process has closed its end */
+    _Atomic bool *is_gone;         /* the node's process has closed its end */
+    struct verbs_cm_place *places; /* of each node, as told */
+    struct verbs_cm cm;
 
     pthread_t watcher;
     bool is_watching;
@@ -374,6 +426,9 @@ int verbs_sessions_open(struct verbs *verbs, struct dm_err *err);
 void verbs_sessions_close(struct verbs *verbs);
 
 int verbs_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err);
+
+/* Learns of the process of `node` what it offers, if that is not known yet. */
+int verbs_peer_meet(struct verbs *verbs, unsigned node, struct dm_err *err);
 
 /* Asks the process of `node` for an end joined to `ours`. */
 int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,

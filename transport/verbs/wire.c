@@ -92,6 +92,8 @@ static void body(struct cursor *cursor, struct wire_message *message) {
         u32(cursor, &message->welcome.node);
         region(cursor, &message->welcome.dram);
         region(cursor, &message->welcome.chip);
+        octets(cursor, message->welcome.place.gid, sizeof(message->welcome.place.gid));
+        u16(cursor, &message->welcome.place.port);
         break;
     case WIRE_CONNECT:
     case WIRE_CONNECTED:
@@ -103,6 +105,13 @@ static void body(struct cursor *cursor, struct wire_message *message) {
         refused = (uint32_t)message->refused.code;
         u32(cursor, &refused);
         message->refused.code = (int32_t)refused;
+        break;
+    case WIRE_KNOCK:
+        octets(cursor, message->knock.token, WIRE_TOKEN);
+        u64(cursor, &message->knock.fabric);
+        u32(cursor, &message->knock.node);
+        u32(cursor, &message->knock.caller);
+        u32(cursor, &message->knock.slots);
         break;
     case WIRE_KIND_END:
         break;
@@ -128,9 +137,13 @@ int wire_length(const unsigned char word[4]) {
     return length >= 1 && length <= WIRE_MAX - 4 ? (int)length : DM_ERR_CORRUPT;
 }
 
+static bool slots_are_possible(uint32_t slots) {
+    return slots >= 1 && slots <= 1024;
+}
+
 static bool end_is_possible(const struct verbs_end *end) {
     return end->qpn < 1u << 24 && end->psn < 1u << 24 && end->is_global <= 1 && end->mtu >= 1 && end->mtu <= 5 &&
-           end->slots >= 1 && end->slots <= 1024;
+           slots_are_possible(end->slots);
 }
 
 static bool region_is_possible(const struct verbs_region *region) {
@@ -150,6 +163,9 @@ static bool is_possible(const struct wire_message *message) {
                end_is_possible(&message->connect.end);
     case WIRE_REFUSED:
         return message->refused.code < 0;
+    case WIRE_KNOCK:
+        return message->knock.node < WIRE_NODES && message->knock.caller < WIRE_NODES &&
+               slots_are_possible(message->knock.slots);
     case WIRE_KIND_END:
         break;
     }

@@ -14,16 +14,23 @@
 #include "common/err.h"
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_TOKEN = 32, /* bytes, zero-padded */
     WIRE_MAX = 256,  /* bytes of a message, its length word included */
     WIRE_NODES = 256,
+    WIRE_KNOCK_BYTES = 53, /* without the length word; connection managers carry 56 */
 };
 
 /* Memory that a node offers to all connected ends. */
 struct verbs_region {
     uint64_t base, bytes; /* what a verb's address is counted from; 0 bytes: there is none */
     uint32_t rkey;
+};
+
+/* Where a process takes in connections through the RDMA connection manager. */
+struct verbs_cm_place {
+    uint8_t gid[16];
+    uint16_t port; /* 0: it does not */
 };
 
 /* One end of a connection. */
@@ -42,6 +49,7 @@ enum wire_kind {
     WIRE_CONNECT,   /* caller: its end */
     WIRE_CONNECTED, /* the answer: the other end */
     WIRE_REFUSED,   /* the answer to anything: why not, as a code */
+    WIRE_KNOCK,     /* caller, through the connection manager: token, what it believes, its node and what it wants */
     WIRE_KIND_END,
 };
 
@@ -57,6 +65,7 @@ struct wire_message {
         struct {
             uint32_t node;
             struct verbs_region dram, chip;
+            struct verbs_cm_place place;
         } welcome;
         struct {
             uint32_t node, caller; /* to be connected to; whose end it is */
@@ -65,6 +74,12 @@ struct wire_message {
         struct {
             int32_t code;
         } refused;
+        struct {
+            uint8_t token[WIRE_TOKEN];
+            uint64_t fabric;
+            uint32_t node, caller; /* to be connected to; whose end it is */
+            uint32_t slots;
+        } knock;
     };
 };
 

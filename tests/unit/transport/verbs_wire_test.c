@@ -27,6 +27,7 @@ static struct wire_message sample(enum wire_kind kind) {
         message.welcome.node = 2;
         message.welcome.dram = (struct verbs_region){UINT64_C(0x7f0000000000), 1 << 20, 77};
         message.welcome.chip = (struct verbs_region){0, 4096, 78};
+        message.welcome.place = (struct verbs_cm_place){{[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}, 40000};
         break;
     case WIRE_CONNECT:
     case WIRE_CONNECTED:
@@ -38,6 +39,13 @@ static struct wire_message sample(enum wire_kind kind) {
         break;
     case WIRE_REFUSED:
         message.refused.code = DM_ERR_INVALID;
+        break;
+    case WIRE_KNOCK:
+        memset(message.knock.token, 0xa5, WIRE_TOKEN);
+        message.knock.fabric = UINT64_C(0x8877665544332211);
+        message.knock.node = 2;
+        message.knock.caller = 254;
+        message.knock.slots = 64;
         break;
     case WIRE_KIND_END:
         break;
@@ -126,6 +134,20 @@ static void numbers_that_cannot_be_are_refused(void **state) {
     message = sample(WIRE_REFUSED);
     message.refused.code = 0;
     refuse(&message);
+    message = sample(WIRE_KNOCK);
+    message.knock.node = WIRE_NODES;
+    refuse(&message);
+    message = sample(WIRE_KNOCK);
+    message.knock.slots = 0;
+    refuse(&message);
+}
+
+static void a_knock_fits_what_connection_managers_carry(void **state) {
+    (void)state;
+    unsigned char bytes[WIRE_MAX];
+    struct wire_message message = sample(WIRE_KNOCK);
+    assert_int_equal(wire_encode(&message, bytes), 4 + WIRE_KNOCK_BYTES);
+    assert_true(WIRE_KNOCK_BYTES <= 56);
 }
 
 static void unknown_kinds_and_other_versions_are_refused(void **state) {
@@ -167,6 +189,7 @@ int main(void) {
         cmocka_unit_test(a_message_of_any_other_length_is_refused),
         cmocka_unit_test(a_length_that_cannot_be_is_refused),
         cmocka_unit_test(numbers_that_cannot_be_are_refused),
+        cmocka_unit_test(a_knock_fits_what_connection_managers_carry),
         cmocka_unit_test(unknown_kinds_and_other_versions_are_refused),
         cmocka_unit_test(tokens_are_equal_only_as_a_whole),
     };
