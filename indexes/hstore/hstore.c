@@ -40,7 +40,7 @@ static const struct dm_opt params_table[] = {
         .help = "A scan waits until the hash table has what the skip list has; off: as published, it sees too much."),
     ROW(slab_items, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1024, .unit = "items",
         .help = "Items in a piece of the memory pool that a client gets at a time."),
-    ROW(grace_us, DM_OPT_COUNT, .initial = "1000", .min = 50, .max = 1000000, .unit = "us",
+    ROW(grace_us, DM_OPT_COUNT, .initial = "1000", .min = 200, .max = 1000000, .unit = "us",
         .help = "How long an address may be followed, and the space of a replaced item stays as it is."),
     ROW(probe_us, DM_OPT_COUNT, .initial = "100", .min = 5, .max = 100000, .unit = "us",
         .help = "How long a server that failed is left alone before it is tried again."),

@@ -60,7 +60,7 @@ enum {
     X(FAILURE_RETRY, "failure_retry", 1)       /* attempts after one that met a failed or recovering server */         \
     X(DOUBT_APPLIED, "doubt_applied", 1)       /* writes without an answer that turned out to have happened */         \
     X(DOUBT_REDONE, "doubt_redone", 1)         /* and those that had not, and were done again */                       \
-    X(ORPHAN_RECLAIMED, "orphan_reclaimed", 1) /* items that nobody owned and a sweep found */                         \
+    X(ORPHAN_RECLAIMED, "orphan_reclaimed", 0) /* items that nobody owned and a sweep found */                         \
     X(LIST_LOOKUP, "list_lookup", 0)           /* gets that the skip list answered */                                  \
     X(TABLE_REFRESHED, "table_refreshed", 0)   /* descriptors of the hash table read again */
 enum hstore_counter {

@@ -87,9 +87,9 @@ int hs_slab_new(struct dm_ctx *ctx, uint32_t item_bytes, uint32_t items, uint64_
 /* ---- supply -------------------------------------------------------------------------------------------------------
  */
 
-/* What has been in the ring for this long may have been found by a sweep, which waits for twice as long. */
+/* What has been in the ring for this long may have been found by a sweep, which waits four times as long. */
 static bool is_lost(const struct hs_supply *supply, uint64_t age_ns) {
-    return supply->is_swept && age_ns > 4 * supply->grace_ns;
+    return supply->is_swept && age_ns > 2 * supply->grace_ns;
 }
 
 int hs_supply_take(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t *item, bool *is_reused) {

@@ -11,7 +11,7 @@
 
 enum {
     SEEN_MAX = 4096,
-    PATIENCE = 16, /* grace periods; a client gives up its own after 4, see item.c */
+    PATIENCE = 8, /* grace periods; a client gives up its own after 2, see item.c */
 };
 
 struct seen {

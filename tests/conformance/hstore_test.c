@@ -213,7 +213,7 @@ static void each_setting_serves_many_clients(void **state) {
     } cases[] = {
         {{"sync", "on"}, 2, 8},        {{"fetch", "batch"}, 4, 64}, {{"lookup", "list"}, 2, 8},
         {{"key_bytes", "64"}, 6, 200}, {{"workers", "1"}, 2, 8},    {{"workers", "16"}, 4, 8},
-        {{"rpc_threads", "1"}, 2, 8},  {{"grace_us", "50"}, 2, 8},  {{"sweep_us", "20"}, 2, 8},
+        {{"rpc_threads", "1"}, 2, 8},  {{"grace_us", "200"}, 2, 8}, {{"sweep_us", "20"}, 2, 8},
         {{"buckets", "1"}, 2, 8},      {{"slab_items", "1"}, 2, 8}, {{"key_bytes", "20"}, 2, 1000},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -290,7 +290,7 @@ static void fail_run(struct world_config config, const char *faults, unsigned wr
     config.settings[0] = (struct dm_setting){"faults", faults};
     config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
     config.params[0] = (struct dm_setting){"probe_us", "10"};
-    config.params[1] = (struct dm_setting){"grace_us", "60"};
+    config.params[1] = (struct dm_setting){"grace_us", "200"};
     world_open(&world, &config);
     world_load(&world, world_pairs(&pairs, FAIL_KEYS, 1, config.value_bytes));
     dm_fabric_measure(world.fabric);
@@ -445,6 +445,7 @@ int main(void) {
         cmocka_unit_test(a_write_tells_what_its_time_went_to),
         cmocka_unit_test(a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_refused),
         cmocka_unit_test(each_setting_serves_many_clients),
+        cmocka_unit_test(space_that_nobody_owns_is_found_and_used_again),
         cmocka_unit_test(indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write),
         cmocka_unit_test(no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure),
         cmocka_unit_test(gets_go_on_while_one_server_is_away),
