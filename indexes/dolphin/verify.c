@@ -72,7 +72,29 @@ static void words_check(struct verifier *verifier, unsigned long long at) {
     }
 }
 
-/* Checks a leaf; `low` is where it should begin, *next is set to behind its range. */
+static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t low);
+
+/* Behind an interrupted split or growth of a special node the leaf's reverse pointer may lead to a special node that is
+ * not linked yet: readers who come by the leaf go on there. 0 if it does not, else its word. [waits] */
+static int unlinked_find(struct verifier *verifier, dm_addr leaf, uint64_t parent, uint64_t *word) {
+    *word = 0;
+    if (!verifier->interrupted || !dm_addr_valid(verifier->ctx, leaf, verifier->cn->layout.leaf_bytes)) {
+        return 0;
+    }
+    DM_TRY(dm_read(verifier->ctx, leaf, verifier->leaf, sizeof(struct dolphin_leaf_head)));
+    uint64_t above = dolphin_leaf_head_in(verifier->leaf)->parent;
+    dm_addr addr = dolphin_word_addr(above);
+    if (above == parent || !dolphin_word_is_inner(above) || dolphin_word_depth(above) != DOLPHIN_SPECIAL ||
+        !dm_addr_valid(verifier->ctx, addr, dolphin_node_bytes(dolphin_word_type(above)))) {
+        return 0;
+    }
+    struct dolphin_head *head = &verifier->nodes[DOLPHIN_KEY_BYTES].head;
+    DM_TRY(dm_read(verifier->ctx, addr, head, sizeof(*head)));
+    *word = dolphin_node_plausible(head, above) && !head->dead ? above : 0;
+    return 0;
+}
+
+/* Checks a leaf; *next is where it should begin, and is set to behind its range. */
 static int leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t *next) {
     const struct dolphin_layout *layout = &verifier->cn->layout;
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(verifier->leaf);
@@ -109,7 +131,13 @@ static int leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent,
     return 0;
 }
 
-static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t low);
+/* Checks a leaf under an ordinary node, or the special node that was about to take its place. */
+static int lone_leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t low) {
+    uint64_t instead;
+    uint64_t next = 0;
+    DM_TRY(unlinked_find(verifier, dolphin_word_addr(word), parent, &instead));
+    return instead != 0 ? node_check(verifier, instead, parent, low) : leaf_check(verifier, word, parent, &next);
+}
 
 /* Checks the children in order. */
 static int children_check(struct verifier *verifier, uint64_t word) {
@@ -123,9 +151,11 @@ static int children_check(struct verifier *verifier, uint64_t word) {
     for (; byte < DOLPHIN_ROOM_MAX && (child = dolphin_words_next(node->words, room, byte)) != 0; byte++) {
         byte = dolphin_word_byte(child);
         has_leaves = true;
-        if (dolphin_word_is_inner(child) && depth < DOLPHIN_SPECIAL) {
+        if (depth < DOLPHIN_SPECIAL) {
             uint64_t low = node->head.prefix | (uint64_t)byte << (8 * (DOLPHIN_SPECIAL - depth));
-            DM_TRY(node_check(verifier, child, dolphin_word_with(word, 0), low));
+            bool is_inner = dolphin_word_is_inner(child);
+            DM_TRY(is_inner ? node_check(verifier, child, dolphin_word_with(word, 0), low)
+                            : lone_leaf_check(verifier, child, dolphin_word_with(word, 0), low));
         } else {
             DM_TRY(leaf_check(verifier, child, dolphin_word_with(word, 0), &next));
         }
@@ -134,6 +164,18 @@ static int children_check(struct verifier *verifier, uint64_t word) {
         EXPECT(verifier, next == dolphin_high(node->head.prefix, depth) + 1,
                "the leaves under special node %llx end at %llx", (unsigned long long)dolphin_word_addr(word).bits,
                (unsigned long long)next);
+    }
+    return 0;
+}
+
+/* The special node that was about to replace this one, by its leaves' reverse pointers; 0 if there is none. */
+static int larger_find(struct verifier *verifier, uint64_t word, uint64_t *instead) {
+    const struct dolphin_node *node = &verifier->nodes[DOLPHIN_SPECIAL];
+    *instead = 0;
+    for (unsigned i = 0; i < dolphin_room(dolphin_word_type(word)) && *instead == 0; i++) {
+        if (node->words[i] != 0) {
+            DM_TRY(unlinked_find(verifier, dolphin_word_addr(node->words[i]), dolphin_word_with(word, 0), instead));
+        }
     }
     return 0;
 }
@@ -161,6 +203,13 @@ static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent,
     if (parent != 0 && dolphin_low(node->head.prefix, above + 1) != low) {
         problem(verifier, "inner node %llx has a prefix that is not its path", at);
     }
+    if (verifier->interrupted && depth == DOLPHIN_SPECIAL) {
+        uint64_t instead;
+        DM_TRY(larger_find(verifier, word, &instead));
+        if (instead != 0) {
+            return node_check(verifier, instead, parent, low);
+        }
+    }
     verifier->report->inner_nodes++;
     return children_check(verifier, word);
 }
@@ -170,7 +219,7 @@ int dolphin_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, s
     *report = (struct ix_report){.interrupted = report->interrupted};
     struct verifier verifier = {.cn = cn, .ctx = ctx, .report = report};
     verifier.interrupted = report->interrupted || atomic_load_explicit(&cn->interrupted, memory_order_relaxed);
-    verifier.nodes = dm_local_alloc(ctx, DOLPHIN_KEY_BYTES * (uint32_t)sizeof(struct dolphin_node));
+    verifier.nodes = dm_local_alloc(ctx, (DOLPHIN_KEY_BYTES + 1) * (uint32_t)sizeof(struct dolphin_node));
     verifier.leaf = dm_local_alloc(ctx, cn->layout.leaf_bytes);
     verifier.word = dm_local_alloc(ctx, DM_LINE);
     int rc = DM_ERR_NO_MEMORY;
