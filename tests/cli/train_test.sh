@@ -16,6 +16,15 @@ expect 0 train --keys 5K --key-set lognormal --out curves
 for file in curves/train-segments.tsv curves/train-segments.gp curves/train-error.tsv curves/train-error.gp; do
     [ -s "$file" ] || fail "$file was not written"
 done
+echo '{"source": "train", "keys": "5K", "models": 25}' >spec.json
+expect 0 train spec.json --result result.json
+holds result.json '"time_base": "none"'
+holds result.json '"sub_models": 25'
+holds result.json '"plr"'
+echo '{"source": "train", "kyes": "5K"}' >spec.json
+expect 2 train spec.json --result other.json
+holds err "kyes"
+[ ! -e other.json ] || fail "a result of a bad spec"
 expect 2 train --keys 0
 holds err "at least 1"
 expect 2 train --keys 10 --fill 2

@@ -69,6 +69,30 @@ static void every_profile_of_the_sensitivity_table_is_there(void **state) {
     hx_claims_close(claims);
 }
 
+/* Why nothing measures a claim stands in the file, and needs no figure. */
+static void a_claim_that_nothing_measures_says_so(void **state) {
+    (void)state;
+    struct hx_claims *claims;
+    struct dm_err err = {.text = ""};
+    size_t found = 0;
+    assert_int_equal(hx_claims_open(PLOTS, "nowhere", "quick", 1, &claims, &err), 0);
+    assert_int_equal(hx_claims_judge(claims, &err), 0);
+    for (size_t i = 0; i < claims->count; i++) {
+        for (size_t k = 0; k < claims->items[i].check_count; k++) {
+            const struct hx_check *check = &claims->items[i].checks[k];
+            if (check->not_run != NULL && check->base.why[0] != '\0') {
+                bool is_told = strcmp(check->base.why, check->not_run) == 0 || claims->items[i].needs != NULL;
+                assert_true(is_told);
+                found++;
+            }
+            bool has_figure = check->figure[0] != '\0' || check->not_run != NULL;
+            assert_true(has_figure);
+        }
+    }
+    assert_true(found > 0);
+    hx_claims_close(claims);
+}
+
 /* A folder with the given claims. */
 static void must_refuse(const char *claim, const char *reason) {
     char folder[] = "/tmp/dmbench_claims.XXXXXX", path[128], command[128];
@@ -103,6 +127,7 @@ static void mistakes_in_a_claim_are_named(void **state) {
     must_refuse("{" HEAD ", \"kind\": \"ratio\", \"checks\": []}", "has no checks");
     must_refuse("{" HEAD ", \"kind\": \"ratio\", \"checks\": [{\"value\": \"1\"}]}", "x.checks[0].expect");
     must_refuse("{" HEAD ", \"kind\": \"trend\", \"checks\": [{\"value\": \"1\", \"expect\": 1}]}", "trends have none");
+    must_refuse("{" HEAD ", \"kind\": \"trend\", \"checks\": [{\"what\": \"w\"}]}", "'value' is missing");
     must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"1\", \"expect\": [2, 1]}]}", "wrong way");
     must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"valeu\": \"1\", \"expect\": 1}]}", "'valeu'");
     must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"1\", \"expect\": \"2\"}]}", "a number or");
@@ -112,6 +137,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_claim_fits_its_figure_at_every_scale),
         cmocka_unit_test(without_results_every_claim_says_why_it_was_not_run),
+        cmocka_unit_test(a_claim_that_nothing_measures_says_so),
         cmocka_unit_test(every_profile_of_the_sensitivity_table_is_there),
         cmocka_unit_test(mistakes_in_a_claim_are_named),
     };

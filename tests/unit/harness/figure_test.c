@@ -61,6 +61,28 @@ static void the_latency_figure_needs_no_points_beyond_the_throughput_figure(void
     hx_points_free(points);
 }
 
+static json_int_t option_of(const struct hx_figure *figure, const struct hx_points *points, const char *option) {
+    return json_integer_value(json_object_get(points->items[figure->points[0]].config, option));
+}
+
+static void a_scale_may_divide_some_options_by_numbers_of_their_own(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("nowhere");
+    struct hx_figure *paper = must_load("rolex-16a", "paper", points);
+    struct hx_figure *quick = must_load("rolex-16a", "quick", points);
+    const char *const options[] = {"keys", "cache", "ops", "warmup"};
+    for (size_t i = 0; i < 4; i++) {
+        double ratio = (double)option_of(paper, points, options[i]) / (double)option_of(quick, points, options[i]);
+        assert_true(ratio == hx_figure_divisor(quick, options[i]));
+    }
+    assert_true(hx_figure_divisor(quick, "ops") > hx_figure_divisor(quick, "keys"));
+    assert_true(hx_figure_divisor(quick, "clients") == 1);
+    assert_true(hx_figure_divisor(paper, "keys") == 1);
+    hx_figure_free(paper);
+    hx_figure_free(quick);
+    hx_points_free(points);
+}
+
 /* Loads sherman-cache's spec with one change, from a folder of its own. */
 static void must_refuse(const char *path, const char *value_text, const char *reason) {
     char folder[] = "/tmp/figure_test.XXXXXX";
@@ -137,6 +159,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_spec_is_whole_at_every_scale),
         cmocka_unit_test(the_latency_figure_needs_no_points_beyond_the_throughput_figure),
+        cmocka_unit_test(a_scale_may_divide_some_options_by_numbers_of_their_own),
         cmocka_unit_test(mistakes_in_a_spec_are_named_with_file_and_member),
         cmocka_unit_test(a_metric_takes_shares_and_merged_latencies),
     };

@@ -119,6 +119,30 @@ static void the_same_configuration_is_one_point(void **state) {
     world_close(&world);
 }
 
+/* Defaults that are spelled out make no other training; its result lives apart from those of runs. */
+static void a_training_is_a_point_of_its_own(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("out");
+    struct dm_err err = {.text = ""};
+    size_t first, second, other;
+    json_t *short_spec = json_pack("{s:s, s:s}", "source", "train", "keys", "5K");
+    json_t *long_spec = json_pack("{s:s, s:i, s:i}", "source", "train", "keys", 5000, "epsilon", 16);
+    json_t *bad_spec = json_pack("{s:s, s:s}", "source", "train", "kyes", "5K");
+    assert_int_equal(hx_points_add(points, short_spec, "a", "a", &first, &err), 0);
+    assert_int_equal(hx_points_add(points, long_spec, "b", "b", &second, &err), 0);
+    assert_int_equal(first, second);
+    assert_true(hx_point_trains(&points->items[first]));
+    char *file = hx_points_file(points, first);
+    assert_memory_equal(file, "out/training/", strlen("out/training/"));
+    free(file);
+    assert_int_equal(hx_points_add(points, bad_spec, "here", "c", &other, &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "here"));
+    json_decref(short_spec);
+    json_decref(long_spec);
+    json_decref(bad_spec);
+    hx_points_free(points);
+}
+
 static void a_bad_spec_is_refused_with_its_place(void **state) {
     (void)state;
     struct world world;
@@ -224,6 +248,7 @@ static void a_folder_that_cannot_be_made_is_said_before_anything_runs(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_configuration_is_one_point),
+        cmocka_unit_test(a_training_is_a_point_of_its_own),
         cmocka_unit_test(a_bad_spec_is_refused_with_its_place),
         cmocka_unit_test(a_point_that_is_there_is_not_run_again),
         cmocka_unit_test(a_failing_point_says_why_and_the_others_go_on),
