@@ -2,7 +2,11 @@
  *
  * How fast are reads through the contract? The latency of one client's reads and the rate that a thread of many clients
  * reaches, on any transport of real time; to be set beside perftest on the same devices (tests/rxe/perftest_test.sh).
- * Prints one line a figure: what, bytes, clients, value, unit.
+ * Prints one line a figure: what, bytes, clients, value, unit; lines that begin with # say how it was measured. The
+ * same conditions of perftest: `ib_read_lat`, and `ib_read_bw -t 16 -Q 1`: sixteen reads outstanding, each with its own
+ * completion, because each client has to hear of its own. (Without -Q 1 only every sixteenth has one, and all sixteen
+ * are waited for before the next are posted.) Neither posts a list unless told: -l has no counterpart here, where those
+ * clients share a doorbell that happen to be ready together (option `gather`).
  *
  *     build/release/bench/verbs_bench [TRANSPORT [NAME=VALUE...]]      default: verbs; the options are the transport's
  */
@@ -118,6 +122,8 @@ int main(int argc, char **argv) {
         *value = 0;
         settings[config.setting_count++] = (struct dm_setting){argv[i], value + 1};
     }
+    printf("# latency: one client, one read outstanding; rate: one thread, as many reads outstanding as clients, each "
+           "waited for by its own client\n");
     for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
         struct dm_err err = {0};
         int rc = point_run(&config, &points[i], &err);

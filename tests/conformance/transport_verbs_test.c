@@ -135,6 +135,42 @@ static void a_call_that_nobody_answers_has_an_end(void **state) {
     tw_close(&tw);
 }
 
+static void read_on_and_on(struct dm_ctx *ctx, void *arg) {
+    _Atomic int *rc = arg;
+    uint64_t word;
+    while (*rc == 0) {
+        *rc = dm_read(ctx, tw_word(0, 0), &word, 8);
+    }
+}
+
+static void read_once(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    uint64_t word;
+    CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
+}
+
+static void time_between_runs_counts_for_no_limit(void **state) {
+    (void)state;
+    enum { LIMITS = 3, LIMIT_NS = 100000000 };
+    static const struct dm_setting settings[] = {{"timeout", "100ms"}};
+    struct tw tw;
+    _Atomic int rc = 0;
+    open_with(&tw, settings, 1, NULL);
+    struct tw_client client = {0, 1, NULL, read_once};
+    assert_int_equal(dm_spawn_background(tw.fabric, tw_first_cn(&tw), read_on_and_on, (void *)&rc), 0);
+    for (int run = 0; run < 2; run++) {
+        tw_spawn(&tw, tw_first_cn(&tw), 0, &client);
+        assert_int_equal(dm_fabric_run(tw.fabric, &tw.err), 0);
+        tw_raise();
+        /* The background's read is under way most likely, and its thread looks at the limits. */
+        for (uint64_t end_ns = rt_clock_ns() + LIMITS * (uint64_t)LIMIT_NS; rt_clock_ns() < end_ns;) {
+            sched_yield();
+        }
+        assert_int_equal(rc, 0);
+    }
+    tw_close(&tw);
+}
+
 static void what_is_not_there_is_named(void **state) {
     (void)state;
     static const struct {
@@ -456,6 +492,7 @@ int main(void) {
         cmocka_unit_test(a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node),
         cmocka_unit_test(a_peer_that_is_silent_is_given_up_after_the_retries),
         cmocka_unit_test(a_call_that_nobody_answers_has_an_end),
+        cmocka_unit_test(time_between_runs_counts_for_no_limit),
         cmocka_unit_test(what_is_not_there_is_named),
         cmocka_unit_test(a_stranger_gets_no_answer_and_those_who_know_the_token_still_do),
         cmocka_unit_test(a_known_caller_gets_nothing_of_nodes_or_runs_that_are_not_here),

@@ -346,6 +346,12 @@ void verbs_calls_break(struct verbs_conn *conn, int code) {
     verbs_wake_waiters(conn, &conn->slot_waiters, true);
 }
 
+void verbs_calls_postpone(struct verbs_conn *conn, uint64_t now_ns) {
+    for (uint32_t i = 0; conn->calls_open > 0 && i < conn->slots; i++) {
+        conn->calls[i].begin_ns = now_ns;
+    }
+}
+
 void verbs_calls_check(struct verbs_conn *conn, uint64_t now_ns) {
     struct verbs *verbs = verbs_of_thread(conn->thread);
     for (uint32_t i = 0; conn->calls_open > 0 && i < conn->slots; i++) {

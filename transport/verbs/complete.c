@@ -191,6 +191,12 @@ static void conn_check(struct verbs_conn *conn, uint64_t now_ns) {
         verbs_conn_break(conn, DM_ERR_PEER); /* whoever saw it has noted it */
         return;
     }
+    if (!atomic_load(&verbs->rt.open)) {
+        /* Between runs nobody takes what completes: that time does not count. */
+        conn->seen_ns = now_ns;
+        verbs_calls_postpone(conn, now_ns);
+        return;
+    }
     if (!conn->head || conn->seen != conn->head || conn->seen_upto != conn->head->upto) {
         conn->seen = conn->head;
         conn->seen_upto = conn->head ? conn->head->upto : 0;

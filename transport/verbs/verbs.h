@@ -369,6 +369,8 @@ void verbs_calls_break(struct verbs_conn *conn, int code);
 void verbs_backlog_serve(struct verbs_thread *thread);
 /* Breaks the connection if a call has taken too long. */
 void verbs_calls_check(struct verbs_conn *conn, uint64_t now_ns);
+/* Counts their time anew from this moment. */
+void verbs_calls_postpone(struct verbs_conn *conn, uint64_t now_ns);
 int verbs_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
                uint32_t *resp_len);
 
