@@ -203,7 +203,7 @@ int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_
     bool reads = walk->is_fresh;
     struct dolphin_place above = {.parent = 0};
     for (;;) {
-        struct view view;
+        struct view view = {0};
         unsigned depth = dolphin_word_depth(word);
         bool trusts = !reads && walk->surprises < SURPRISES_MAX;
         int rc = trusts && view_cached(client, word, key, &view) ? 0 : view_read(client, word, key, &view);

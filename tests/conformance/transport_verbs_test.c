@@ -135,6 +135,37 @@ static void a_call_that_nobody_answers_has_an_end(void **state) {
     tw_close(&tw);
 }
 
+/* Each reads from a node that takes it and from one that refuses it, in one batch. */
+static void read_both(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    uint64_t good, bad;
+    for (unsigned i = 0; i < 50; i++) {
+        CHECK_EQ(dm_read(ctx, tw_word(0, 0), &good, 8), 0);
+    }
+    dm_post_read(ctx, tw_word(0, 0), &good, 8);
+    dm_post_read(ctx, tw_word(1, 0), &bad, 8);
+    int rc = dm_commit(ctx);
+    CHECK(rc == DM_ERR_IO || rc == DM_ERR_PEER);
+    CHECK_EQ(dm_read(ctx, tw_word(0, 0), &good, 8), 0);
+}
+
+static void contexts_that_share_a_doorbell_all_hear_of_its_failure(void **state) {
+    (void)state;
+    enum { READERS = 40 }; /* on one thread; more than share a doorbell */
+    struct tw tw;
+    struct tw_client clients[READERS];
+    open_with(&tw, NULL, 0, NULL);
+    verbs_of(tw.fabric)->regions[1][DM_DRAM].rkey ^= 0xff;
+    for (unsigned i = 0; i < READERS; i++) {
+        clients[i] = (struct tw_client){i, READERS, NULL, read_both};
+        tw_spawn(&tw, tw_first_cn(&tw), 0, &clients[i]);
+    }
+    int rc = dm_fabric_run(tw.fabric, &tw.err);
+    tw_raise();
+    assert_int_equal(rc, DM_ERR_IO);
+    tw_close(&tw);
+}
+
 static void read_on_and_on(struct dm_ctx *ctx, void *arg) {
     _Atomic int *rc = arg;
     uint64_t word;
@@ -492,6 +523,7 @@ int main(void) {
         cmocka_unit_test(a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node),
         cmocka_unit_test(a_peer_that_is_silent_is_given_up_after_the_retries),
         cmocka_unit_test(a_call_that_nobody_answers_has_an_end),
+        cmocka_unit_test(contexts_that_share_a_doorbell_all_hear_of_its_failure),
         cmocka_unit_test(time_between_runs_counts_for_no_limit),
         cmocka_unit_test(what_is_not_there_is_named),
         cmocka_unit_test(a_stranger_gets_no_answer_and_those_who_know_the_token_still_do),
