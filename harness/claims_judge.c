@@ -198,7 +198,9 @@ static int collect(struct hx_claims *claims, const struct hx_check *check, const
 static int collect_claim(struct hx_claims *claims, const struct hx_claim *claim, bool variants, struct dm_err *err) {
     for (size_t i = 0; i < claim->check_count; i++) {
         struct hx_claim_variant others[HX_VARIANTS_MAX];
-        size_t count = variants && claim->checks[i].not_run == NULL ? hx_claims_variants(claims, claim->checks[i].figure, others) : 0;
+        size_t count = variants && claim->checks[i].not_run == NULL
+                           ? hx_claims_variants(claims, claim->checks[i].figure, others)
+                           : 0;
         int rc = collect(claims, &claim->checks[i], NULL, err);
         for (size_t k = 0; k < count && rc == 0; k++) {
             rc = collect(claims, &claim->checks[i], others[k].profile, err);

@@ -101,8 +101,8 @@ static int read_kind(const json_t *object, const char *where, enum hx_claim_kind
 }
 
 static int read_claim(const json_t *object, const char *where, struct hx_claim *claim, struct dm_err *err) {
-    static const char *const known[] = {"id",    "paper", "figure", "text",     "kind",
-                                        "needs", "reads", "checks", "analysis", "not_run", NULL};
+    static const char *const known[] = {"id",    "paper",  "figure",   "text",    "kind", "needs",
+                                        "reads", "checks", "analysis", "not_run", NULL};
     const char *figure, *not_run;
     const json_t *checks;
     char place[WHERE_BYTES];

@@ -53,7 +53,8 @@ static const struct dm_opt table[] = {
         .help =
             "write data and gnuplot programs of models against epsilon and error against sub-models into this folder; "
             "implies --sweep"),
-    ROW(result, DM_OPT_STRING, .initial = "", .help = "write one training of each kind to this file, as figures take it"),
+    ROW(result, DM_OPT_STRING, .initial = "",
+        .help = "write one training of each kind to this file, as figures take it"),
     DM_OPT_END,
 };
 
