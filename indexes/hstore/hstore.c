@@ -67,7 +67,7 @@ enum {
 };
 
 static const struct ix_wrong wrongs[] = {
-    {"strict", "off", 1000, "a scan tells of a write that a get does not see after it"},
+    {"strict", "off", 0, "a scan tells of a write that a get does not see after it"},
     {"drain", "off", 1000, "a scan misses writes that were acknowledged"},
     {"ack", "early", 40, "a write that was acknowledged is lost with its server, and scans miss it"},
     {.param = NULL},
