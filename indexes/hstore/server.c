@@ -32,7 +32,6 @@ void hs_server_reset(struct hs_server *server) {
     }
     memset(&server->gift_mutex, 0, sizeof(server->gift_mutex));
     server->gift_count = 0;
-    server->next_worker = 0;
     server->table = (struct hs_table){.node = server->node};
     for (unsigned i = 0; i < server->geometry.logs; i++) {
         struct hs_pending *pending = server->hts[i].ring;
@@ -49,8 +48,12 @@ void hs_server_reset(struct hs_server *server) {
 }
 
 int hs_workers_start(struct hs_server *server) {
-    server->next_worker = 0;
+    atomic_store(&server->next_worker, 0);
+    atomic_store(&server->next_marker, 0);
     for (unsigned i = 0; i < server->geometry.logs; i++) {
+        if (server->is_list) {
+            DM_TRY(dm_spawn_background(server->fabric, server->node, hs_sls_marker, server));
+        }
         DM_TRY(
             dm_spawn_background(server->fabric, server->node, server->is_list ? hs_sls_worker : hs_hts_worker, server));
     }

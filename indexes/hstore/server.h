@@ -55,6 +55,12 @@ struct hs_sls_log {
     uint64_t stamp;                 /* of the last entry */
     _Atomic uint64_t trusted_stamp; /* up to which the hash table is known to have entries, or is gone */
     bool is_doubtful;               /* see hs_begun.doubts */
+    bool in_ship;                   /* a handler has a batch that is being marked, and not appended */
+    /* What the log's marker is to mark; NULL when that is done. */
+    const struct hs_entry *to_mark;
+    uint32_t to_mark_count;
+    bool has_marker;
+    struct dm_cond mark_wanted, marked, shipped;
     struct hs_list list;
 };
 
@@ -81,6 +87,7 @@ struct hs_server {
     uint64_t gifts[HS_REMOVES]; /* packed: items for clients, from the sweep */
     _Atomic uint32_t gift_count;
     _Atomic unsigned next_worker; /* workers take logs in turn as they start */
+    _Atomic unsigned next_marker;
     _Atomic uint64_t events[HS_EVENT_COUNT];
 };
 
@@ -123,6 +130,7 @@ int hs_sls_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req
 int hs_sls_list(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 int hs_sls_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 void hs_sls_worker(struct dm_ctx *ctx, void *server);
+void hs_sls_marker(struct dm_ctx *ctx, void *server);
 
 /* ---- recover.c, sweep.c
  * ------------------------------------------------------------------------------------------------ */

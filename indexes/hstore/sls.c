@@ -46,19 +46,61 @@ void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
 }
 
 /* In the pool, what the entries change: the new item is in force, the old one is not. That has to be on its way before
- * anybody can see the entry, for the case that both servers fail and only the pool is left. Marks of two entries are
- * not ordered: an item that is dead already stays so. */
-static int mark_items(struct dm_ctx *ctx, const struct hs_entry *entries, uint32_t count) {
+ * anybody can see the entry, for the case that both servers fail and only the pool is left. */
+static int items_mark(struct dm_ctx *ctx, const struct hs_entry *entries, uint32_t count) {
     static const uint64_t dead = HS_DEAD;
     for (uint32_t i = 0; i < count; i++) {
         if (entries[i].item) {
-            dm_post_cas(ctx, hs_unpack(entries[i].item), HS_PENDING, entries[i].stamp, NULL);
+            dm_post_write(ctx, hs_unpack(entries[i].item), &entries[i].stamp, sizeof(uint64_t));
         }
         if (entries[i].old) {
             dm_post_write(ctx, hs_unpack(entries[i].old), &dead, sizeof(uint64_t));
         }
     }
     return dm_commit_async(ctx);
+}
+
+/* One context posts all marks of a log: then those of one item land in the order of its entries, unwaited for. */
+void hs_sls_marker(struct dm_ctx *ctx, void *arg) {
+    struct hs_server *server = arg;
+    struct hs_sls_log *log = &server->sls[server->next_marker++ % server->geometry.logs];
+    if (dm_mutex_lock(ctx, &log->mutex) < 0) {
+        return;
+    }
+    log->has_marker = true;
+    for (;;) {
+        while (!log->to_mark) {
+            if (dm_cond_wait(ctx, &log->mark_wanted, &log->mutex) < 0) {
+                return;
+            }
+        }
+        /* A mark that cannot be posted is met by the next one; memory nodes do not fail. */
+        if (items_mark(ctx, log->to_mark, log->to_mark_count) == DM_ERR_STOPPED) {
+            dm_mutex_unlock(ctx, &log->mutex);
+            return;
+        }
+        log->to_mark = NULL;
+        dm_cond_wake_all(ctx, &log->marked);
+    }
+}
+
+/* The partition's mutex is held, and held again on return; after a failure it is not. In the set-up phase there is no
+ * marker yet, and order is no question. */
+static int mark(struct dm_ctx *ctx, struct hs_sls_log *log, const struct hs_entry *entries, uint32_t count) {
+    if (!log->has_marker) {
+        int rc = items_mark(ctx, entries, count);
+        if (rc < 0) {
+            dm_mutex_unlock(ctx, &log->mutex);
+        }
+        return rc;
+    }
+    log->to_mark = entries;
+    log->to_mark_count = count;
+    dm_cond_wake_one(ctx, &log->mark_wanted);
+    while (log->to_mark) {
+        DM_TRY(dm_cond_wait(ctx, &log->marked, &log->mutex));
+    }
+    return 0;
 }
 
 /* The partition's mutex is held. */
@@ -77,6 +119,30 @@ static void append(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_l
     }
 }
 
+/* Logs a batch. The partition's mutex is held, and held again on return; after a failure it is not. A hash table server
+ * that failed has no say any more; its successor asks for what is here only when no batch is half done. */
+static int ship_log(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, const struct hs_ship *head,
+                    const struct hs_entry *entries) {
+    while (log->in_ship) {
+        DM_TRY(dm_cond_wait(ctx, &log->shipped, &log->mutex));
+    }
+    int rc = head->tag == atomic_load(&server->tag) ? 0 : HS_NOT_READY;
+    rc = rc != 0 ? rc : hs_list_reserve(ctx, &log->list, (uint32_t)(log->appended - log->applied) + head->count);
+    if (rc != 0) {
+        dm_mutex_unlock(ctx, &log->mutex);
+        return rc;
+    }
+    log->in_ship = true;
+    DM_TRY(mark(ctx, log, entries, head->count));
+    log->in_ship = false;
+    log->is_doubtful = false;
+    for (uint32_t i = 0; i < head->count; i++) {
+        append(ctx, server, log, &entries[i]);
+    }
+    dm_cond_wake_all(ctx, &log->shipped);
+    return 0;
+}
+
 static int ship_take(struct dm_ctx *ctx, struct hs_server *server, const struct hs_ship *head,
                      const struct hs_entry *entries) {
     struct hs_sls_log *log = &server->sls[head->log];
@@ -85,20 +151,9 @@ static int ship_take(struct dm_ctx *ctx, struct hs_server *server, const struct 
     dm_charge(ctx, DM_WORK_LINE_COPY, head->count);
     dm_mutex_unlock(ctx, thread);
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
-    /* A hash table server that failed since has no say any more. Its successor asks for what is here only when it has
-     * had the mutex: what is marked will be logged. */
-    int rc = head->tag == atomic_load(&server->tag) ? 0 : HS_NOT_READY;
-    rc = rc != 0 ? rc : hs_list_reserve(ctx, &log->list, (uint32_t)(log->appended - log->applied) + head->count);
-    rc = rc != 0 ? rc : mark_items(ctx, entries, head->count);
+    int rc = ship_log(ctx, server, log, head, entries);
     if (rc != 0) {
-        if (rc != DM_ERR_STOPPED) {
-            dm_mutex_unlock(ctx, &log->mutex);
-        }
         return rc;
-    }
-    log->is_doubtful = false;
-    for (uint32_t i = 0; i < head->count; i++) {
-        append(ctx, server, log, &entries[i]);
     }
     if (server->params->sync) {
         apply(ctx, server, log, UINT64_MAX);
@@ -332,6 +387,9 @@ int hs_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
     for (unsigned i = 0; i < server->geometry.logs; i++) {
         struct hs_sls_log *log = &server->sls[i];
         DM_TRY(dm_mutex_lock(ctx, &log->mutex));
+        while (log->in_ship) {
+            DM_TRY(dm_cond_wait(ctx, &log->shipped, &log->mutex));
+        }
         apply(ctx, server, log, UINT64_MAX);
         begun.stamps[i] = log->stamp;
         begun.doubts |= (uint64_t)log->is_doubtful << i;

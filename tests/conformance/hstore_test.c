@@ -31,7 +31,7 @@ enum { QUIET_KEYS = 1000, QUIET_SCAN = 100, QUIET_SAMPLES = 100 };
 struct quiet {
     struct world *world;
     struct dm_account get, absent, update, insert, remove, scan;
-    uint64_t chain_reads, bucket_reads, item_misses, slabs;
+    uint64_t chain_reads, bucket_reads, item_misses, orphans;
 };
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
@@ -223,6 +223,117 @@ static void each_setting_serves_many_clients(void **state) {
         assert_int_equal(result.failed, 0);
         assert_int_equal(result.report.broken, 0);
     }
+}
+
+/* A client that goes leaves the space of what it replaced; another one that writes on gets it in the end. */
+static int leave_entry(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX];
+    for (uint64_t i = 0; i < 50; i++) {
+        world_value(2 * i, 1, value, 32);
+        WORLD_CHECK_EQ(ix_update(&client, world_key(2 * i, QUIET_KEYS), value), 0);
+    }
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static int inherit_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX];
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t number = 200 + 2 * (i % 100);
+        world_value(number, i + 2, value, 32);
+        WORLD_CHECK_EQ(ix_update(&client, world_key(number, QUIET_KEYS), value), 0);
+        number = 2 * (i % 50);
+        WORLD_CHECK_EQ(ix_get(&client, world_key(number, QUIET_KEYS), value), 0);
+        WORLD_CHECK_EQ(world_write_of(number, value, 32), 1);
+    }
+    quiet->orphans = client.ops->count(client.handle)[HSTORE_ORPHAN_RECLAIMED];
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static void space_that_nobody_owns_is_found_and_used_again(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    struct world_pairs pairs;
+    config.servers = 4;
+    config.params[0] = (struct dm_setting){"sweep_us", "300"};
+    config.params[1] = (struct dm_setting){"grace_us", "200"};
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    struct quiet quiet = {.world = &world};
+    world_do(&world, 0, leave_entry, &world);
+    world_do(&world, 0, inherit_entry, &quiet);
+    assert_in_range(quiet.orphans, 50, 100); /* what the first client replaced, and few of the second's own */
+    assert_int_equal(world_verify(&world).keys, QUIET_KEYS / 2);
+    world_close(&world);
+}
+
+/* Many writers for one core a server: marks of items must keep up with their use, and scans must not be ahead of gets.
+ */
+
+enum { CROWD = 48, CROWD_WRITES = 300 };
+
+struct crowd {
+    struct world *world;
+    uint64_t number; /* 0: the key that is looked at */
+    unsigned backwards;
+    bool is_over;
+};
+
+static void crowd_writer(struct dm_ctx *ctx, void *arg) {
+    struct crowd *crowd = arg;
+    struct ix_client client = world_attach(crowd->world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX];
+    for (uint64_t write = 1; write <= CROWD_WRITES; write++) {
+        world_value(crowd->number, write, value, 32);
+        WORLD_CHECK_EQ(ix_update(&client, world_key(crowd->number, QUIET_KEYS), value), 0);
+    }
+    client.ops->detach(client.handle);
+    crowd->is_over = true;
+}
+
+/* Scans, then gets: it must not see an older write than before. */
+static void crowd_reader(struct dm_ctx *ctx, void *arg) {
+    struct crowd *crowd = arg;
+    struct ix_client client = world_attach(crowd->world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX];
+    uint64_t key;
+    uint32_t found;
+    while (!crowd->is_over) {
+        WORLD_CHECK_EQ(ix_scan(&client, 0, 1, &key, value, &found), 0);
+        uint64_t scanned = world_write_of(0, value, 32);
+        WORLD_CHECK_EQ(ix_get(&client, 0, value), 0);
+        crowd->backwards += world_write_of(0, value, 32) < scanned;
+    }
+    client.ops->detach(client.handle);
+}
+
+static void under_load_marks_keep_up_and_a_get_is_not_behind_a_scan(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    struct world_pairs pairs;
+    static struct crowd crowds[CROWD];
+    config.clients = CROWD + 1;
+    config.server_cores = 1;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 1, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    for (unsigned i = 0; i < CROWD; i++) {
+        crowds[i] = (struct crowd){.world = &world, .number = 7 * i};
+        assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i, crowd_writer, &crowds[i]), 0);
+    }
+    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), CROWD, crowd_reader, &crowds[0]), 0);
+    world_run(&world);
+    assert_int_equal(crowds[0].backwards, 0);
+    assert_int_equal(world_verify(&world).keys, QUIET_KEYS);
+    world_close(&world);
 }
 
 /* ---- failures
@@ -446,6 +557,7 @@ int main(void) {
         cmocka_unit_test(a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_refused),
         cmocka_unit_test(each_setting_serves_many_clients),
         cmocka_unit_test(space_that_nobody_owns_is_found_and_used_again),
+        cmocka_unit_test(under_load_marks_keep_up_and_a_get_is_not_behind_a_scan),
         cmocka_unit_test(indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write),
         cmocka_unit_test(no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure),
         cmocka_unit_test(gets_go_on_while_one_server_is_away),

@@ -27,7 +27,8 @@ struct world_config {
     const struct ix_ops *ops;
     const char *transport;
     unsigned mns, cns, clients, clients_per_thread;
-    unsigned servers; /* 0: as many as the index needs at least, at most 2 */
+    unsigned server_cores; /* 0: 2 */
+    unsigned servers;      /* 0: as many as the index needs at least, at most 2 */
     uint32_t value_bytes;
     uint64_t cache_bytes;
     uint64_t mn_bytes; /* 0: plenty */
@@ -207,7 +208,7 @@ static inline void world_open(struct world *world, const struct world_config *co
                                                          : 2,
         .cns = config->cns,
         .mn_cores = 2,
-        .server_cores = 2,
+        .server_cores = config->server_cores ? config->server_cores : 2,
         .clients = config->clients,
         .clients_per_thread = config->clients_per_thread,
         .mn_bytes = config->mn_bytes ? config->mn_bytes : 64u << 20,
