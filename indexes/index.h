@@ -55,7 +55,7 @@ struct ix_pairs {
  * when it is asked for it must be found within that many seeds. */
 struct ix_wrong {
     const char *param, *value;
-    unsigned seeds; /* 0: too rare to be asserted; still never drawn */
+    unsigned seeds;  /* 0: too rare to be asserted; still never drawn */
     const char *why; /* what goes wrong, in a few words */
 };
 
