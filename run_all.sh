@@ -86,6 +86,8 @@ fi
 # Each step is a process group of its own, which is ended as a whole when this script is.
 child=""
 partial=""
+# Called by the trap.
+# shellcheck disable=SC2317
 stop() {
     trap '' INT TERM HUP
     if [ -n "$child" ]; then

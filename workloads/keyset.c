@@ -33,6 +33,10 @@ static uint64_t gap_room(const struct wl_keymap *map, uint64_t position) {
 }
 
 static void reserve_find(struct wl_keymap *map) {
+    if (map->loaded == 0) {
+        map->reserve_room = WL_KEY_MAX;
+        return;
+    }
     uint64_t last = map->sorted[map->loaded - 1];
     map->reserve = last + 1;
     map->reserve_after = map->loaded - 1;
