@@ -116,8 +116,8 @@ struct dm_interval dm_bootstrap_ratio(const double *a, size_t a_count, const dou
         return isfinite(middle) ? interval : (struct dm_interval){.low = NAN, .high = NAN};
     }
     double *ratios = calloc(rounds, sizeof(*ratios));
-    double *a_sample = calloc(a_count, sizeof(*a_sample));
-    double *b_sample = calloc(b_count, sizeof(*b_sample));
+    double *a_sample = calloc(a_count + 1, sizeof(*a_sample));
+    double *b_sample = calloc(b_count + 1, sizeof(*b_sample));
     interval = (struct dm_interval){.low = NAN, .high = NAN};
     if (ratios != NULL && a_sample != NULL && b_sample != NULL) {
         struct dm_prng prng = dm_prng_stream(seed, "bootstrap_ratio", 0);
