@@ -44,13 +44,15 @@ grep -h ' ratio ' build/clang/Testing/Temporary/LastTest.log || true
 echo "== threads: build/tsan"
 cmake --preset tsan
 targets=$(find tests/conformance tests/unit/indexes tests/unit/workloads \
-    tests/unit/transport -name '*_test.c' |
+    tests/unit/transport -name '*_test.c' ! -name check_test.c |
     sed 's#^tests/##; s#\.c$##; s#/#_#g' | sort)
 threads_ok=yes
 # shellcheck disable=SC2086
-cmake --build build/tsan --parallel "$jobs" --target $targets
+cmake --build build/tsan --parallel "$jobs" --target $targets dmbench
+build/tsan/dmbench check --index all --transport local --seeds 5 --coverage off || threads_ok=no
+# check_test has no threads: it runs in virtual time.
 ctest --test-dir build/tsan --output-on-failure --parallel "$jobs" \
-    -R '^conformance/|^unit/(indexes|workloads|transport)/' || threads_ok=no
+    -R '^conformance/|^unit/(indexes|workloads|transport)/' -E check_test || threads_ok=no
 
 echo "== all tests"
 status=0

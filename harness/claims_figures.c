@@ -47,7 +47,9 @@ static int figure_new(struct hx_claims *claims, const char *id, const char *prof
     claims->figures = figures != NULL ? figures : claims->figures;
     if (*view == NULL || figures == NULL) {
         free(*view);
-        return no_memory(err);
+        *view = NULL;
+        no_memory(err);
+        return DM_ERR_NO_MEMORY;
     }
     (*view)->profile = profile != NULL ? strdup(profile) : NULL;
     int rc = profile != NULL && (*view)->profile == NULL

@@ -126,7 +126,7 @@ void hx_html_style(FILE *out) {
     static const char *const lines[] = {
         ":root{--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--back:#fff;--band:#f6f8fa}",
         "*{box-sizing:border-box}",
-        "body{margin:0 auto;max-width:72rem;padding:1rem;font:16px/1.5 "
+        "body{margin:0 auto;max-width:72rem;padding:1rem;font:16px/1.5 ",
         "system-ui,sans-serif;color:var(--ink);background:var(--back);overflow-wrap:break-word}",
         "h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0}",
         "h2{font-size:1.25rem;margin:2.5rem 0 .5rem;border-bottom:1px solid var(--line)}",
@@ -141,11 +141,11 @@ void hx_html_style(FILE *out) {
         "table{border-collapse:collapse;width:100%;font-size:.9rem}",
         "th,td{text-align:left;vertical-align:top;padding:.35rem .5rem;border-bottom:1px solid var(--line)}",
         "th{background:var(--band)}",
-        ".claims{table-layout:fixed}.claims th:nth-child(1){width:13%}.claims th:nth-child(2){width:25%}"
+        ".claims{table-layout:fixed}.claims th:nth-child(1){width:13%}.claims th:nth-child(2){width:25%}",
         ".claims th:nth-child(3){width:30%}.claims th:nth-child(4){width:15%}",
         "th.n{text-align:right}",
         "td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}",
-        ".v{display:inline-block;padding:0 .45rem;border-radius:.6rem;border:1px "
+        ".v{display:inline-block;padding:0 .45rem;border-radius:.6rem;border:1px ",
         "solid;font-size:.85rem;white-space:nowrap}",
         ".reproduced{color:#116329;background:#dafbe1}",
         ".direction-only{color:#7d4e00;background:#fff8c5}",
@@ -157,13 +157,13 @@ void hx_html_style(FILE *out) {
         "dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem .8rem;font-size:.9rem}",
         "dt{color:var(--soft)}dd{margin:0}",
         "@media(max-width:44rem){body{padding:.7rem;font-size:15px}",
-        ".claims thead{display:none}.claims tr{display:block;border:1px solid "
+        ".claims thead{display:none}.claims tr{display:block;border:1px solid ",
         "var(--line);border-radius:.4rem;margin:.5rem 0;padding:.3rem}",
-        ".claims td{display:block;border:0;padding:.15rem .4rem}.claims "
+        ".claims td{display:block;border:0;padding:.15rem .4rem}.claims ",
         "td:empty{display:none}dl{grid-template-columns:1fr}}",
-        "@media "
+        "@media ",
         "print{body{max-width:none;font-size:10pt;padding:0}a{color:inherit;text-decoration:none}nav{display:none}",
-        "figure,tr{break-inside:avoid}h2,h3{break-after:avoid}.wide{overflow:visible}figure "
+        "figure,tr{break-inside:avoid}h2,h3{break-after:avoid}.wide{overflow:visible}figure ",
         "svg{min-width:0!important;max-width:100%!important}",
         ".v{-webkit-print-color-adjust:exact;print-color-adjust:exact}}",
     };
