@@ -130,7 +130,7 @@ int chime_fetch(struct chime_client *client, uint64_t key, uint64_t word, uint32
 int chime_get(void *handle, uint64_t key, void *value) {
     struct chime_client *client = handle;
     uint32_t attempts = 0;
-    uint64_t word;
+    uint64_t word = 0;
     dm_charge(client->ctx, DM_WORK_HASH, 1);
     for (;;) {
         DM_TRY(ix_tree_descend(&client->tree, key, 0, &attempts));

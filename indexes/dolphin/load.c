@@ -121,7 +121,7 @@ static int pairs_load(struct loader *loader) {
     while (loader->first < loader->pairs->count) {
         unsigned count;
         DM_TRY(keys_read(loader, &count));
-        uint64_t word;
+        uint64_t word = 0;
         uint64_t key = loader->keys[0];
         bool is_last = count == loader->key_count;
         uint64_t next = is_last ? 0 : loader->keys[count];

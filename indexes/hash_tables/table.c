@@ -27,7 +27,7 @@ void table_init(struct table *table, const struct table_shape *shape) {
     memset(table, 0, sizeof(*table));
     table->shape = *shape;
     table->bucket = table_bucket(shape);
-    table->buckets = table_size(shape) / table->bucket;
+    table->buckets = table->bucket > 0 ? table_size(shape) / table->bucket : 0;
 }
 
 static uint32_t below(uint64_t hash, uint32_t bound) {
