@@ -81,7 +81,7 @@ static int value_fetch(struct sherman_client *client, uint64_t key, uint64_t wor
 int sherman_get(void *handle, uint64_t key, void *value) {
     struct sherman_client *client = handle;
     uint32_t attempts = 0;
-    uint64_t word;
+    uint64_t word = 0;
     for (;;) {
         DM_TRY(ix_tree_descend(&client->tree, key, 0, &attempts));
         int rc = leaf_get(client, key, client->tree.child.addr, &attempts, client->indirect ? &word : value);
