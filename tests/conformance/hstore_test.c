@@ -430,7 +430,9 @@ static void indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write(v
         for (unsigned at = 100; at < 14000; at += 100) {
             char faults[100] = "", *end = faults;
             end += which & 1 ? sprintf(end, "fail:node=2,at=%uns,for=30us;", at) : 0;
-            end += which & 2 ? sprintf(end, "fail:node=3,at=%uns,for=%uus;", at + 150, 10 + at / 200) : 0;
+            if (which & 2) {
+                sprintf(end, "fail:node=3,at=%uns,for=%uus;", at + 150, 10 + at / 200);
+            }
             fail_run(sim_config(), faults, 3, false, &writer);
             for (unsigned i = 0; i < HSTORE_COUNTER_COUNT; i++) {
                 counts[i] += writer.counts[i];
@@ -457,7 +459,9 @@ static void no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failu
         unsigned later = (unsigned)dm_prng_below(&prng, 100), away = 1 + (unsigned)dm_prng_below(&prng, 200);
         char faults[100] = "", *end = faults;
         end += which != 1 ? sprintf(end, "fail:node=2,at=%uus,for=%uus;", at, away) : 0;
-        end += which != 0 ? sprintf(end, "fail:node=3,at=%uus,for=%uus;", at + later, 1 + away / 2) : 0;
+        if (which != 0) {
+            sprintf(end, "fail:node=3,at=%uus,for=%uus;", at + later, 1 + away / 2);
+        }
         fail_run(config, faults, 20, true, writers);
     }
 }

@@ -119,7 +119,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     for (uint64_t i = 0; i < quiet->count; i += 8) {
         WORLD_CHECK_EQ(ix_get(&client, quiet->keys[i], &value), 0);
     }
-    for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
+    for (uint64_t n = 0; quiet->count > 0 && n < QUIET_SAMPLES; n++) {
         uint64_t present = quiet->keys[n * 97 % quiet->count];
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[GET], &client, GET, present, &value), 0);
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, present + 1, &value), DM_NOT_FOUND);

@@ -61,6 +61,7 @@ static void every_profile_of_the_sensitivity_table_is_there(void **state) {
     struct hx_points *all = hx_claims_points(claims, ids, 2, true, &err);
     if (own == NULL || all == NULL) {
         fail_msg("%s", err.text);
+        return;
     }
     assert_true(own->count > 0);
     assert_true(all->count > own->count);
