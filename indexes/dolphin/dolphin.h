@@ -196,6 +196,10 @@ int dolphin_try_whole(struct dolphin_client *client, dm_addr leaf, char *to, uin
  * DOLPHIN_AGAIN, without the lock, if there is no such node or it has been replaced; a failure. [waits] */
 int dolphin_node_lock(struct dolphin_client *client, uint64_t word, struct dolphin_node *node, uint32_t *attempts);
 
+/* dm_retry, and after many tries a wait: whoever is waited for (a lock's holder, the writer of a value, a split that is
+ * not linked yet) may be held up far longer than that should take. [waits] */
+int dolphin_retry(struct dolphin_client *client, enum dm_retry cause, uint32_t *attempts);
+
 /* Notes something held; posts its release, and that of everything held. */
 void dolphin_hold_add(struct dolphin_client *client, dm_addr word, uint64_t undo);
 void dolphin_hold_post_last(struct dolphin_client *client);

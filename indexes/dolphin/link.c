@@ -29,7 +29,7 @@ static int parent_find(struct dolphin_client *client, uint64_t key, dm_addr chil
         }
         *word = next;
         if (!dolphin_word_is_inner(next)) {
-            DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
+            DM_TRY(dolphin_retry(client, DM_RETRY_STALE, attempts));
             *word = client->cn->root;
         }
     }
@@ -50,7 +50,7 @@ static int holder_lock(struct dolphin_client *client, uint64_t key, dm_addr chil
             dolphin_hold_post_last(client);
             DM_TRY(dm_commit(client->ctx));
         }
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, attempts));
         DM_TRY(parent_find(client, key, child, node, attempts, word));
     }
 }

@@ -31,7 +31,7 @@ static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin
     dm_addr leaf = dolphin_word_addr(place->child);
     if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
         dolphin_distrust(walk);
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, &walk->attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &walk->attempts));
         return DOLPHIN_AGAIN;
     }
     for (;;) {
@@ -51,7 +51,7 @@ static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin
             return rc;
         }
         client->counts[DOLPHIN_TORN_LEAF]++;
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &walk->attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &walk->attempts));
     }
 }
 

@@ -109,13 +109,13 @@ static int leaf_take(struct scan *scan, const struct row *row, uint64_t word, co
     if (!covers && !is_next) {
         client->counts[DOLPHIN_SCAN_GAP]++;
         scan->reads = true;
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, &scan->attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &scan->attempts));
         return DOLPHIN_AGAIN;
     }
     bool whole = !client->cn->check_smo || dolphin_leaf_whole(&client->cn->layout, leaf);
     if (!whole || !pairs_take(scan, leaf)) {
         client->counts[DOLPHIN_TORN_LEAF]++;
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &scan->attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &scan->attempts));
         return DOLPHIN_AGAIN;
     }
     return 0;
@@ -142,7 +142,7 @@ static int row_take(struct scan *scan, struct row *row, bool reads_parent) {
     const struct dolphin_head *head = &client->node->head;
     if (row->count == 0 || (reads_parent && (!dolphin_node_plausible(head, row->parent) || head->dead))) {
         scan->reads = true;
-        return dm_retry(client->ctx, DM_RETRY_STALE, &scan->attempts);
+        return dolphin_retry(client, DM_RETRY_STALE, &scan->attempts);
     }
     for (unsigned i = 0; i < row->count && !scan_done(scan); i++) {
         int rc = leaf_take(scan, row, row->words[i], client->batch + (size_t)i * layout->leaf_bytes);
@@ -246,7 +246,7 @@ static int row_read(struct scan *scan, struct row *row) {
         unsigned depth = dolphin_word_depth(word);
         int rc = dolphin_node_read(client, word, client->node);
         if (rc != 0) {
-            return rc < 0 ? rc : dm_retry(client->ctx, DM_RETRY_STALE, &scan->attempts);
+            return rc < 0 ? rc : dolphin_retry(client, DM_RETRY_STALE, &scan->attempts);
         }
         uint64_t prefix = client->node->head.prefix;
         if (prefix < dolphin_low(scan->cursor, depth)) {

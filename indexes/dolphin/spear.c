@@ -61,10 +61,15 @@ static bool is_taken(uint64_t word) {
     return word >> 63;
 }
 
+int dolphin_retry(struct dolphin_client *client, enum dm_retry cause, uint32_t *attempts) {
+    DM_TRY(dm_retry(client->ctx, cause, attempts));
+    return ix_lock_back_off(client->ctx, *attempts);
+}
+
 /* Counts a conflict. */
 static int conflict(struct dolphin_client *client, uint32_t *attempts) {
     client->counts[DOLPHIN_LOCK_CONFLICT]++;
-    return dm_retry(client->ctx, DM_RETRY_LOCK, attempts);
+    return dolphin_retry(client, DM_RETRY_LOCK, attempts);
 }
 
 /* Waits, holding nothing of the word, until nobody has the whole lock. The word is only read: who knocks by adding and
@@ -72,9 +77,8 @@ static int conflict(struct dolphin_client *client, uint32_t *attempts) {
 static int word_wait(struct dolphin_client *client, dm_addr word, uint32_t *attempts) {
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
     int rc = 0;
-    for (uint32_t tries = 1; rc == 0; tries++) {
+    while (rc == 0) {
         rc = conflict(client, attempts);
-        rc = rc < 0 ? rc : ix_lock_back_off(client->ctx, tries);
         rc = rc < 0 ? rc : dm_sleep(client->ctx, dm_prng_below(dm_random(client->ctx), JITTER_NS));
         rc = rc < 0 ? rc : dm_read(client->ctx, word, &client->olds[0], sizeof(uint64_t));
         if (rc == 0 && !is_taken(client->olds[0])) {

@@ -194,7 +194,7 @@ void dolphin_distrust(struct dolphin_walk *walk) {
 static int surprise(struct dolphin_client *client, struct dolphin_walk *walk) {
     walk->surprises++;
     client->counts[DOLPHIN_STALE_CACHE]++;
-    return dm_retry(client->ctx, DM_RETRY_STALE, &walk->attempts);
+    return dolphin_retry(client, DM_RETRY_STALE, &walk->attempts);
 }
 
 int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_walk *walk,

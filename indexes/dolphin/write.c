@@ -28,7 +28,7 @@ static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphi
     dm_addr leaf = dolphin_word_addr(place->child);
     if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
         dolphin_distrust(walk);
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, &walk->attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &walk->attempts));
         return DOLPHIN_AGAIN;
     }
     DM_TRY(dolphin_share(client, leaf, &walk->attempts));
@@ -49,7 +49,7 @@ static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphi
 /* Reads the words of the leaf, of which a share is held, once more. [waits] */
 static int words_again(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
     client->counts[DOLPHIN_SLOT_CONFLICT]++;
-    DM_TRY(dm_retry(client->ctx, DM_RETRY_CAS, attempts));
+    DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
     return dm_read(client->ctx, leaf, client->leaf, client->cn->layout.keys_bytes);
 }
 
@@ -127,7 +127,7 @@ static int entry_take(struct dolphin_client *client, dm_addr leaf, unsigned byte
             continue;
         }
         /* As published: another empty entry, without a look at what took this one. */
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_CAS, attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
         const struct dolphin_layout *layout = &client->cn->layout;
         dolphin_leaf_words(client->leaf)[*entry] = dolphin_entry(0, DOLPHIN_GONE, 0, 0);
         unsigned i = 0;
@@ -299,7 +299,7 @@ static int remove_once(struct dolphin_client *client, uint64_t key, struct dolph
             }
             /* Somebody has deleted it, or is writing its long value. */
             client->counts[DOLPHIN_SLOT_CONFLICT]++;
-            DM_TRY(dm_retry(client->ctx, DM_RETRY_CAS, &walk->attempts));
+            DM_TRY(dolphin_retry(client, DM_RETRY_CAS, &walk->attempts));
             return dolphin_entry_is_live(client->olds[0]) ? DOLPHIN_AGAIN : DM_NOT_FOUND;
         }
         DM_TRY(words_again(client, leaf, &walk->attempts));
