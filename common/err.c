@@ -2,6 +2,7 @@
  *
  * Texts and names of the result codes, and the writing of error reports.
  */
+#define DM_ERR_IMPLEMENTATION
 #include "common/err.h"
 
 #include <stdio.h>

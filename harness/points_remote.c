@@ -227,7 +227,7 @@ static int write_slurm(const struct remote *remote, const struct hx_points_optio
             "        '%s' run '%s'/\"$point.json\" --out '%s'/\"$point.json\" || status=$?\n"
             "    line=$((line + %zu))\n"
             "done\nexit \"$status\"\n",
-            tasks, limit, (unsigned long long)(largest_memory(remote) / 1000000 + 100), remote->folder, remote->count,
+            tasks, limit, (unsigned long long)largest_memory(remote) / 1000000 + 100, remote->folder, remote->count,
             remote->count, remote->folder, remote->results, remote->program, remote->folder, remote->results, tasks);
     bool bad = ferror(out) != 0;
     bad = fclose(out) != 0 || bad;

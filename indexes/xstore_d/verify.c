@@ -205,7 +205,9 @@ static int tree_walk(struct audit *audit) {
     audit->unlinked = inner_unlinked;
     rc = rc == 0 ? leaves_walk(audit, place) : rc;
     audit->report->leaves += audit->count;
-    qsort(audit->seen, audit->count, sizeof(*audit->seen), by_place);
+    if (audit->seen) {
+        qsort(audit->seen, audit->count, sizeof(*audit->seen), by_place);
+    }
     if (rc == 0 && level > 0) {
         children_compare(audit, children, child_count, 1);
     }

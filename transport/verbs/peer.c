@@ -276,7 +276,7 @@ int verbs_peers_plan(struct verbs *verbs, struct dm_err *err) {
         return dm_fail(err, DM_ERR_INVALID, "the token of a run with several processes has 1 to %d bytes", WIRE_TOKEN);
     }
     peer->fabric = fabric_hash(verbs);
-    peer->sessions = malloc(fabric->node_count * sizeof(*peer->sessions));
+    peer->sessions = malloc(((size_t)fabric->node_count + 1) * sizeof(*peer->sessions));
     peer->is_gone = calloc(fabric->node_count, sizeof(*peer->is_gone));
     peer->places = calloc(fabric->node_count, sizeof(*peer->places));
     for (unsigned node = 0; peer->sessions && node < fabric->node_count; node++) {

@@ -51,8 +51,8 @@ static int chain_begin(struct verbs_thread *thread, unsigned node, struct verbs_
         DM_TRY(verbs_connect(thread, node, &conn));
         chain = &thread->chains[node];
     }
-    if (dm_unlikely(conn->failure < 0)) {
-        return conn->failure;
+    if (dm_unlikely(!chain || conn->failure < 0)) {
+        return chain ? conn->failure : DM_ERR_IO;
     }
     chain->conn = conn;
     chain->is_loose = conn->loose_upto > conn->done;

@@ -25,7 +25,7 @@ static void number(struct cursor *cursor, uint64_t *value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
         if (cursor->in) {
             *value |= (uint64_t)cursor->in[cursor->at + i] << (8 * i);
-        } else {
+        } else if (cursor->out) {
             cursor->out[cursor->at + i] = (unsigned char)(*value >> (8 * i));
         }
     }
@@ -199,6 +199,6 @@ bool wire_token_from(const char *text, uint8_t token[WIRE_TOKEN]) {
         return false;
     }
     memset(token, 0, WIRE_TOKEN);
-    memcpy(token, text, length);
+    memcpy(token, text, length); /* NOLINT(bugprone-not-null-terminated-result): bytes, not text */
     return true;
 }
