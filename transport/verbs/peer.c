@@ -277,8 +277,8 @@ int verbs_peers_plan(struct verbs *verbs, struct dm_err *err) {
     }
     peer->fabric = fabric_hash(verbs);
     peer->sessions = malloc(((size_t)fabric->node_count + 1) * sizeof(*peer->sessions));
-    peer->is_gone = calloc(fabric->node_count, sizeof(*peer->is_gone));
-    peer->places = calloc(fabric->node_count, sizeof(*peer->places));
+    peer->is_gone = calloc((size_t)fabric->node_count + 1, sizeof(*peer->is_gone));
+    peer->places = calloc((size_t)fabric->node_count + 1, sizeof(*peer->places));
     for (unsigned node = 0; peer->sessions && node < fabric->node_count; node++) {
         peer->sessions[node] = -1;
     }
