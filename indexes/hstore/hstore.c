@@ -231,8 +231,10 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
         return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of memory for a client of compute node %u", dm_node(ctx));
     }
     client->bucket = (struct hs_bucket *)(void *)(client->words + DM_LINE / sizeof(uint64_t));
+    *out = client; /* at once: a client may be stopped for good while it waits here, and is detached all the same */
     int rc = dm_faa(ctx, dm_addr_make(0, DM_DRAM, HS_IDS_OFFSET), 1, client->words);
     if (rc < 0) {
+        *out = NULL;
         detach(client);
         return dm_fail(err, rc, "hstore: no number for a client: %s", dm_code_text(rc));
     }
@@ -242,7 +244,6 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
     client->supply.grace_ns = cn->geometry.grace_ns;
     client->supply.is_swept = cn->params->sweep_us > 0;
     client->supply.words = client->words;
-    *out = client;
     return 0;
 }
 
