@@ -26,7 +26,8 @@ static const char *key_text(uint64_t key, char text[24]) {
     return text;
 }
 
-const char *ck_op_text(const struct ck_op *op, char *text, size_t capacity) {
+/* "client 3: update key 5 := #41 -> ok". Returns text. */
+static const char *op_text(const struct ck_op *op, char *text, size_t capacity) {
     char key[24], value[32] = "", result[48];
     bool is_put = op->kind == WL_INSERT || op->kind == WL_UPDATE;
     if (is_put) {
@@ -58,7 +59,7 @@ static void verdict_set(struct ck_verdict *verdict, enum ck_fault fault, const s
     verdict->has_key = true;
     verdict->key = key;
     verdict->op = op;
-    snprintf(verdict->text, sizeof(verdict->text), "%s: %s", ck_op_text(&history->ops[op], text, sizeof(text)), what);
+    snprintf(verdict->text, sizeof(verdict->text), "%s: %s", op_text(&history->ops[op], text, sizeof(text)), what);
 }
 
 static bool outcome_allowed(const struct ck_op *op) {

@@ -40,7 +40,4 @@ struct ck_verdict {
  * (ck_history_load sees to it). */
 int ck_judge(const struct ck_history *history, struct ck_verdict *verdict);
 
-/* "client 3: update key 5 := #41 -> ok", for messages and timelines. Returns text. */
-const char *ck_op_text(const struct ck_op *op, char *text, size_t capacity);
-
 #endif

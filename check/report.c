@@ -151,7 +151,8 @@ static void row_print(const struct ck_history *history, const struct ck_verdict 
 
 /* ---- verbs ------------------------------------------------------------------------------------------------------ */
 
-const char *ck_verb_text(const struct dm_trace_event *event, char *text, size_t capacity) {
+/* What a verb did, without its times: "cas 8 at 0:001a40: 0 -> 5". Returns text. */
+static const char *verb_text(const struct dm_trace_event *event, char *text, size_t capacity) {
     const char *name = dm_trace_names[event->kind];
     int at = snprintf(text, capacity, "%s", name);
     if (event->kind == DM_VERB_CALL) {
@@ -228,7 +229,7 @@ static void shown_print(const struct shown *shown, unsigned own, unsigned lane_c
              event->len);
     fprintf(out, "%12.3f", (double)event->posted_ns / 1000);
     lanes_print(own, cell, lane_count, open, out);
-    fprintf(out, "  %s", ck_verb_text(event, text, sizeof(text)));
+    fprintf(out, "  %s", verb_text(event, text, sizeof(text)));
     if (event->landed_ns > 0) {
         const char *what = event->kind == DM_VERB_READ    ? "sampled"
                            : event->kind == DM_VERB_WRITE ? "lands"

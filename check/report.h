@@ -16,7 +16,4 @@
 void ck_timeline_print(const struct ck_history *history, const struct ck_verdict *verdict, const struct ck_verbs *verbs,
                        FILE *out);
 
-/* What a verb did, without its times: "cas 8 at 0:001a40: 0 -> 5". Returns text. */
-const char *ck_verb_text(const struct dm_trace_event *event, char *text, size_t capacity);
-
 #endif

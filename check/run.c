@@ -56,7 +56,6 @@ struct run {
     unsigned actor_count; /* clients of the world that do anything */
     uint64_t *pauses_ns;  /* before each operation of the history */
     struct ck_pair *loaded;
-    size_t loaded_count;
     _Atomic uint64_t tick;
     _Atomic unsigned running;
     atomic_flag failed;

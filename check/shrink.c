@@ -50,52 +50,38 @@ static int try_smaller(struct shrink *shrink, struct ck_part *candidate) {
     return part_equal(candidate, shrink->part) ? 0 : candidate_try(shrink, candidate);
 }
 
-static int drop_clients(struct shrink *shrink) {
-    int dropped = 0;
-    for (unsigned client = 0; client < shrink->world->topology.clients; client++) {
-        struct ck_part candidate = *shrink->part;
-        for (size_t i = 0; i < shrink->world->step_count; i++) {
-            candidate.steps[i] = candidate.steps[i] && shrink->world->steps[i].client != client;
-        }
-        int rc = try_smaller(shrink, &candidate);
-        DM_TRY(rc);
-        dropped += rc;
+/* What can be left out of a part, by number. */
+typedef void leave_out(const struct ck_world *world, size_t number, struct ck_part *part);
+
+static void leave_client(const struct ck_world *world, size_t number, struct ck_part *part) {
+    for (size_t i = 0; i < world->step_count; i++) {
+        part->steps[i] = part->steps[i] && world->steps[i].client != number;
     }
-    return dropped;
 }
 
-static int drop_keys(struct shrink *shrink) {
-    int dropped = 0;
-    for (unsigned key = 0; key < shrink->world->key_count; key++) {
-        struct ck_part candidate = *shrink->part;
-        candidate.loaded[key] = false;
-        for (size_t i = 0; i < shrink->world->step_count; i++) {
-            candidate.steps[i] = candidate.steps[i] && shrink->world->steps[i].key != key;
-        }
-        int rc = try_smaller(shrink, &candidate);
-        DM_TRY(rc);
-        dropped += rc;
+static void leave_key(const struct ck_world *world, size_t number, struct ck_part *part) {
+    part->loaded[number] = false;
+    for (size_t i = 0; i < world->step_count; i++) {
+        part->steps[i] = part->steps[i] && world->steps[i].key != number;
     }
-    return dropped;
 }
 
-static int drop_faults(struct shrink *shrink) {
-    int dropped = 0;
-    for (size_t i = 0; i < CK_FAULTS_MAX; i++) {
-        struct ck_part candidate = *shrink->part;
-        candidate.faults[i] = false;
-        int rc = try_smaller(shrink, &candidate);
-        DM_TRY(rc);
-        dropped += rc;
-    }
-    return dropped;
+static void leave_fault(const struct ck_world *world, size_t number, struct ck_part *part) {
+    (void)world;
+    part->faults[number] = false;
 }
 
-static int drop_loaded(struct shrink *shrink) {
+static void leave_loaded(const struct ck_world *world, size_t number, struct ck_part *part) {
+    (void)world;
+    part->loaded[number] = false;
+}
+
+/* Tries to leave out each of `count` things; how many went, or a failure. */
+static int drop_each(struct shrink *shrink, leave_out *leave, size_t count) {
     int dropped = 0;
-    for (size_t i = 0; i < CK_KEYS_MAX; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct ck_part candidate = *shrink->part;
-        candidate.loaded[i] = false;
+        leave(shrink->world, i, &candidate);
         int rc = try_smaller(shrink, &candidate);
         DM_TRY(rc);
         dropped += rc;
@@ -139,15 +125,15 @@ static int drop_steps(struct shrink *shrink) {
 }
 
 static int shrink_once(struct shrink *shrink) {
-    int clients = drop_clients(shrink);
+    int clients = drop_each(shrink, leave_client, shrink->world->topology.clients);
     DM_TRY(clients);
     int steps = drop_steps(shrink);
     DM_TRY(steps);
-    int keys = drop_keys(shrink);
+    int keys = drop_each(shrink, leave_key, shrink->world->key_count);
     DM_TRY(keys);
-    int faults = drop_faults(shrink);
+    int faults = drop_each(shrink, leave_fault, CK_FAULTS_MAX);
     DM_TRY(faults);
-    int loaded = drop_loaded(shrink);
+    int loaded = drop_each(shrink, leave_loaded, CK_KEYS_MAX);
     DM_TRY(loaded);
     return clients + steps + keys + faults + loaded;
 }

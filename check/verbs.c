@@ -7,25 +7,16 @@
 #include <sched.h>
 #include <stdlib.h>
 
-static bool room_make(struct ck_verbs *verbs) {
-    if (verbs->count < verbs->room) {
-        return true;
-    }
-    size_t room = verbs->room > 0 ? 2 * verbs->room : 1024;
-    struct ck_verb *items = realloc(verbs->items, room * sizeof(*items));
-    if (items) {
-        verbs->items = items;
-        verbs->room = room;
-    }
-    return items != NULL;
-}
+#include "common/array.h"
 
 void ck_verbs_add(struct ck_verbs *verbs, const struct dm_trace_event *event, unsigned client) {
     while (atomic_flag_test_and_set_explicit(&verbs->guard, memory_order_acquire)) {
         sched_yield();
     }
-    if (room_make(verbs)) {
-        verbs->items[verbs->count++] = (struct ck_verb){*event, client};
+    struct ck_verb *items = dm_array_grow(verbs->items, verbs->count, &verbs->room, sizeof(*items));
+    if (items) {
+        verbs->items = items;
+        items[verbs->count++] = (struct ck_verb){*event, client};
     } else {
         verbs->lost++;
     }

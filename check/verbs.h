@@ -20,7 +20,7 @@ struct ck_verb {
 /* Zero-initialise. */
 struct ck_verbs {
     struct ck_verb *items; /* in the order in which they ended */
-    size_t count, room;
+    uint64_t count, room;
     size_t lost; /* for want of memory */
     atomic_flag guard;
 };

@@ -36,6 +36,11 @@ struct dm_opt {
     const char *help;           /* one sentence */
 };
 
+/* The row of a member of `struct values`, under its own name or another; then further members of the row. */
+#define DM_OPT_ROW(values, member, opt_type, ...) DM_OPT_ROW_AS(#member, values, member, opt_type, __VA_ARGS__)
+#define DM_OPT_ROW_AS(opt_name, values, member, opt_type, ...)                                                         \
+    { .name = opt_name, .type = opt_type, .offset = offsetof(values, member), __VA_ARGS__ }
+
 /* A table ends with a row whose name is NULL. */
 #define DM_OPT_END                                                                                                     \
     { .name = NULL }

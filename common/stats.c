@@ -10,28 +10,6 @@
 
 #include "common/prng.h"
 
-double dm_mean(const double *values, size_t count) {
-    double sum = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        sum += values[i];
-    }
-    return count > 0 ? sum / (double)count : 0.0;
-}
-
-double dm_stddev(const double *values, size_t count) {
-    if (count < 2) {
-        return 0.0;
-    }
-    /* two passes: the difference of two large sums would lose what is looked for */
-    double mean = dm_mean(values, count);
-    double squares = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        double off = values[i] - mean;
-        squares += off * off;
-    }
-    return sqrt(squares / (double)(count - 1));
-}
-
 static int compare_doubles(const void *a, const void *b) {
     double left = *(const double *)a;
     double right = *(const double *)b;
@@ -73,6 +51,20 @@ double dm_median(const double *values, size_t count) {
     return median;
 }
 
+static void resample(struct dm_prng *prng, const double *values, size_t count, double *sample) {
+    for (size_t i = 0; i < count; i++) {
+        sample[i] = values[dm_prng_below(prng, count)];
+    }
+}
+
+/* The values between which the middle share of them lies. Sorts them. */
+static struct dm_interval middle_share(double *values, size_t count, double share) {
+    double tail = (1.0 - share) / 2.0;
+    sort(values, count);
+    return (struct dm_interval){.low = sorted_quantile(values, count, tail),
+                                .high = sorted_quantile(values, count, 1.0 - tail)};
+}
+
 struct dm_interval dm_bootstrap_median(const double *values, size_t count, double confidence, unsigned rounds,
                                        uint64_t seed) {
     double median = dm_median(values, count);
@@ -85,15 +77,10 @@ struct dm_interval dm_bootstrap_median(const double *values, size_t count, doubl
     if (medians != NULL && sample != NULL) {
         struct dm_prng prng = dm_prng_stream(seed, "bootstrap_median", 0);
         for (unsigned round = 0; round < rounds; round++) {
-            for (size_t i = 0; i < count; i++) {
-                sample[i] = values[dm_prng_below(&prng, count)];
-            }
+            resample(&prng, values, count, sample);
             medians[round] = median_in_place(sample, count);
         }
-        sort(medians, rounds);
-        double tail = (1.0 - confidence) / 2.0;
-        interval.low = sorted_quantile(medians, rounds, tail);
-        interval.high = sorted_quantile(medians, rounds, 1.0 - tail);
+        interval = middle_share(medians, rounds, confidence);
     }
     free(sample);
     free(medians);
@@ -101,12 +88,6 @@ struct dm_interval dm_bootstrap_median(const double *values, size_t count, doubl
 }
 
 /* ---- two samples ------------------------------------------------------------------------------------------------- */
-
-static void resample(struct dm_prng *prng, const double *values, size_t count, double *sample) {
-    for (size_t i = 0; i < count; i++) {
-        sample[i] = values[dm_prng_below(prng, count)];
-    }
-}
 
 struct dm_interval dm_bootstrap_ratio(const double *a, size_t a_count, const double *b, size_t b_count,
                                       double confidence, unsigned rounds, uint64_t seed) {
@@ -126,10 +107,7 @@ struct dm_interval dm_bootstrap_ratio(const double *a, size_t a_count, const dou
             resample(&prng, b, b_count, b_sample);
             ratios[round] = median_in_place(b_sample, b_count) / median_in_place(a_sample, a_count);
         }
-        sort(ratios, rounds);
-        double tail = (1.0 - confidence) / 2.0;
-        interval.low = sorted_quantile(ratios, rounds, tail);
-        interval.high = sorted_quantile(ratios, rounds, 1.0 - tail);
+        interval = middle_share(ratios, rounds, confidence);
     }
     free(b_sample);
     free(a_sample);

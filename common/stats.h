@@ -9,11 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-double dm_mean(const double *values, size_t count);
-
-/* Sample standard deviation (n - 1); 0 for fewer than two values. */
-double dm_stddev(const double *values, size_t count);
-
 /* Linear interpolation between order statistics; does not change `values`. */
 double dm_median(const double *values, size_t count);
 

@@ -30,17 +30,15 @@ struct check_options {
     bool json;
 };
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct check_options, member), __VA_ARGS__ }
+#define ROW(member, ...)          DM_OPT_ROW(struct check_options, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct check_options, member, __VA_ARGS__)
+
 static const struct dm_opt check_options[] = {
     ROW(index, DM_OPT_STRING, .initial = "all", .help = "the index to check, or all that keep data"),
     ROW(seeds, DM_OPT_COUNT, .initial = "0", .help = "how many seeds; 0: as many as --time allows, or 200"),
     ROW(first_seed, DM_OPT_COUNT, .initial = "1", .help = "the first seed"),
-    {.name = "time",
-     .type = DM_OPT_DURATION,
-     .offset = offsetof(struct check_options, time_ns),
-     .initial = "0",
-     .help = "stop after this time of the host; 0: when the seeds are done"},
+    ROW_AS("time", time_ns, DM_OPT_DURATION, .initial = "0",
+           .help = "stop after this time of the host; 0: when the seeds are done"),
     ROW(jobs, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256, .help = "processes that share the seeds"),
     ROW(transport, DM_OPT_STRING, .initial = "sim", .help = "the fabric; only sim can replay and shrink"),
     ROW(replay, DM_OPT_STRING, .initial = "", .help = "run this seed alone and show what happened"),

@@ -13,64 +13,29 @@
 enum { IDS_MAX = 256 };
 
 struct claims_options {
-    const char *scale, *out, *plots, *sshloginfile, *slurm;
-    uint64_t jobs, repeat;
+    const char *scale, *out, *plots;
+    struct hx_points_options points;
+    uint64_t repeat;
     bool run, sensitivity, dry_run, json, markdown;
 };
 
-#define AT(member) .offset = offsetof(struct claims_options, member)
+#define ROW(member, ...) DM_OPT_ROW(struct claims_options, member, __VA_ARGS__)
 
 static const struct dm_opt claims_table[] = {
-    {.name = "scale",
-     .type = DM_OPT_STRING,
-     AT(scale),
-     .initial = "quick",
-     .help = "whose results are judged: quick, paper, or a number, as of `dmbench figure`"},
-    {.name = "out", .type = DM_OPT_STRING, AT(out), .initial = "results", .help = "folder with points/"},
-    {.name = "run",
-     .type = DM_OPT_BOOL,
-     AT(run),
-     .initial = "0",
-     .help = "first run the points that the claims read and that are not there"},
-    {.name = "sensitivity",
-     .type = DM_OPT_BOOL,
-     AT(sensitivity),
-     .initial = "0",
-     .help = "with --run: also those with the fabric at the other ends of what published sources say"},
-    {.name = "sshloginfile",
-     .type = DM_OPT_STRING,
-     AT(sshloginfile),
-     .initial = "",
-     .help =
-         "machines for GNU parallel, one a line (\":\" is this one), which share this folder and the program's path; "
-         "--jobs is then by machine"},
-    {.name = "slurm",
-     .type = DM_OPT_STRING,
-     AT(slurm),
-     .initial = "",
-     .help = "run nothing, write a Slurm array script for the points to this file"},
-    {.name = "repeat",
-     .type = DM_OPT_COUNT,
-     AT(repeat),
-     .initial = "1",
-     .min = 1,
-     .max = HX_FIG_REPEAT_MAX,
-     .help = "seeds a point, as of `dmbench figure`; medians are judged"},
-    {.name = "jobs",
-     .type = DM_OPT_COUNT,
-     AT(jobs),
-     .initial = "0",
-     .min = 0,
-     .max = 4096,
-     .help = "with --run: points that run at once; 0: one a core, as far as memory goes"},
-    {.name = "dry_run", .type = DM_OPT_BOOL, AT(dry_run), .initial = "0", .help = "with --run: print the plan alone"},
-    {.name = "markdown", .type = DM_OPT_BOOL, AT(markdown), .initial = "0", .help = "print Markdown tables"},
-    {.name = "json", .type = DM_OPT_BOOL, AT(json), .initial = "0", .help = "print JSON"},
-    {.name = "plots",
-     .type = DM_OPT_STRING,
-     AT(plots),
-     .initial = DM_SOURCE_DIR "/plots",
-     .help = "folder with claims.json, sensitivity.json and figures/*.json"},
+    ROW(scale, DM_OPT_STRING, .initial = "quick",
+        .help = "whose results are judged: quick, paper, or a number, as of `dmbench figure`"),
+    ROW(out, DM_OPT_STRING, .initial = "results", .help = "folder with points/"),
+    ROW(run, DM_OPT_BOOL, .initial = "0", .help = "first run the points that the claims read and that are not there"),
+    ROW(sensitivity, DM_OPT_BOOL, .initial = "0",
+        .help = "with --run: also those with the fabric at the other ends of what published sources say"),
+    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
+        .help = "seeds a point, as of `dmbench figure`; medians are judged"),
+    HX_POINTS_ROWS(struct claims_options, points),
+    ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --run: print the plan alone"),
+    ROW(markdown, DM_OPT_BOOL, .initial = "0", .help = "print Markdown tables"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
+    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots",
+        .help = "folder with claims.json, sensitivity.json and figures/*.json"),
     DM_OPT_END,
 };
 
@@ -134,9 +99,7 @@ static int run_points(struct session *session, int *status, struct dm_err *err) 
     if (options->dry_run) {
         printf("%zu points in %s/points, %zu to run\n", points->count, points->out, hx_points_scan(points));
     } else {
-        struct hx_points_options run = {
-            .jobs = (unsigned)options->jobs, .sshloginfile = options->sshloginfile, .slurm = options->slurm};
-        *status = hx_points_run(points, &run);
+        *status = hx_points_run(points, &options->points);
     }
     hx_points_free(points);
     return 0;
@@ -158,9 +121,8 @@ static void print_all(const struct session *session) {
 static int session_run(struct session *session, int *status, struct dm_err *err) {
     const struct claims_options *options = &session->options;
     DM_TRY(hx_figure_check_scale(options->scale, err));
-    bool runs =
-        options->sensitivity || options->dry_run || options->sshloginfile[0] != '\0' || options->slurm[0] != '\0';
-    if (runs && !options->run) {
+    bool is_remote = options->points.sshloginfile[0] != '\0' || options->points.slurm[0] != '\0';
+    if ((options->sensitivity || options->dry_run || is_remote) && !options->run) {
         return dm_fail(err, DM_ERR_INVALID, "--sensitivity, --dry-run, --sshloginfile and --slurm go with --run");
     }
     DM_TRY(
@@ -169,7 +131,7 @@ static int session_run(struct session *session, int *status, struct dm_err *err)
     if (options->run) {
         DM_TRY(run_points(session, status, err));
     }
-    if (*status == HX_INTERRUPTED || options->dry_run || options->slurm[0] != '\0') {
+    if (*status == HX_INTERRUPTED || options->dry_run || options->points.slurm[0] != '\0') {
         return 0;
     }
     DM_TRY(hx_claims_judge(session->claims, err));

@@ -91,14 +91,14 @@ static void verdict_text(const struct hx_claim *claim, char *text, size_t capaci
     snprintf(text, capacity, "%s%s", hx_verdict_names[claim->verdict], more);
 }
 
-/* How many claims have each verdict, and how many of them by some of their checks only. */
-static void count_verdicts(const struct hx_claims *claims, const char *const *ids, size_t id_count,
+/* How many claims (of one paper; NULL: of all) have each verdict, and how many of them by some of their checks only. */
+static void count_verdicts(const struct hx_claims *claims, const char *paper, const char *const *ids, size_t id_count,
                            size_t counts[HX_VERDICTS], size_t partly[HX_VERDICTS]) {
     memset(counts, 0, HX_VERDICTS * sizeof(*counts));
     memset(partly, 0, HX_VERDICTS * sizeof(*partly));
     for (size_t i = 0; i < claims->count; i++) {
         const struct hx_claim *claim = &claims->items[i];
-        if (hx_claim_is_among(claim, ids, id_count)) {
+        if (hx_claim_is_among(claim, ids, id_count) && (paper == NULL || strcmp(paper, claim->paper) == 0)) {
             counts[claim->verdict]++;
             partly[claim->verdict] += claim->run_count > 0 && claim->run_count < claim->check_count;
         }
@@ -107,7 +107,7 @@ static void count_verdicts(const struct hx_claims *claims, const char *const *id
 
 static void print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
     size_t counts[HX_VERDICTS], partly[HX_VERDICTS], all = 0;
-    count_verdicts(claims, ids, id_count, counts, partly);
+    count_verdicts(claims, NULL, ids, id_count, counts, partly);
     for (int i = 0; i < HX_VERDICTS; i++) {
         all += counts[i];
     }
@@ -196,9 +196,34 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
     fprintf(out, " |\n");
 }
 
+/* A row a paper; claims of one stand together in the file. */
+static void print_papers(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+    size_t counts[HX_VERDICTS], partly[HX_VERDICTS];
+    const char *paper = "";
+    fprintf(out, "\n| paper |");
+    for (int i = 0; i < HX_VERDICTS; i++) {
+        fprintf(out, " %s |", hx_verdict_names[i]);
+    }
+    fprintf(out, "\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct hx_claim *claim = &claims->items[i];
+        if (!hx_claim_is_among(claim, ids, id_count) || strcmp(paper, claim->paper) == 0) {
+            continue;
+        }
+        paper = claim->paper;
+        count_verdicts(claims, paper, ids, id_count, counts, partly);
+        fprintf(out, "| %s |", paper);
+        for (int k = 0; k < HX_VERDICTS; k++) {
+            fprintf(out, " %zu |", counts[k]);
+        }
+        fprintf(out, "\n");
+    }
+}
+
 void hx_claims_print_markdown(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
     const char *paper = "";
     print_counts(claims, ids, id_count, out);
+    print_papers(claims, ids, id_count, out);
     for (size_t i = 0; i < claims->count; i++) {
         const struct hx_claim *claim = &claims->items[i];
         if (!hx_claim_is_among(claim, ids, id_count)) {
@@ -258,7 +283,7 @@ static json_t *claim_object(const struct hx_claim *claim) {
 json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids, size_t id_count) {
     size_t counts[HX_VERDICTS], partly[HX_VERDICTS];
     json_t *list = json_array(), *count_object = json_object(), *partly_object = json_object();
-    count_verdicts(claims, ids, id_count, counts, partly);
+    count_verdicts(claims, NULL, ids, id_count, counts, partly);
     for (int i = 0; i < HX_VERDICTS; i++) {
         json_object_set_new(count_object, hx_verdict_names[i], json_integer((json_int_t)counts[i]));
         json_object_set_new(partly_object, hx_verdict_names[i], json_integer((json_int_t)partly[i]));

@@ -21,35 +21,15 @@ struct compare_options {
     bool force, certain, json;
 };
 
-#define AT(member) .offset = offsetof(struct compare_options, member)
+#define ROW(member, ...) DM_OPT_ROW(struct compare_options, member, __VA_ARGS__)
 
 static const struct dm_opt compare_table[] = {
-    {.name = "confidence",
-     .type = DM_OPT_REAL,
-     AT(confidence),
-     .initial = "0.95",
-     .min = 0.5,
-     .max = 0.9999,
-     .help = "of the interval of a ratio"},
-    {.name = "rounds",
-     .type = DM_OPT_COUNT,
-     AT(rounds),
-     .initial = "5000",
-     .min = 100,
-     .max = 10000000,
-     .help = "resamples of the bootstrap"},
-    {.name = "seed", .type = DM_OPT_COUNT, AT(seed), .initial = "1", .help = "of the bootstrap"},
-    {.name = "certain",
-     .type = DM_OPT_BOOL,
-     AT(certain),
-     .initial = "0",
-     .help = "--fail-if asks the whole interval, not its middle alone"},
-    {.name = "force",
-     .type = DM_OPT_BOOL,
-     AT(force),
-     .initial = "0",
-     .help = "compare although time base, workload or schema differ"},
-    {.name = "json", .type = DM_OPT_BOOL, AT(json), .initial = "0", .help = "print JSON"},
+    ROW(confidence, DM_OPT_REAL, .initial = "0.95", .min = 0.5, .max = 0.9999, .help = "of the interval of a ratio"),
+    ROW(rounds, DM_OPT_COUNT, .initial = "5000", .min = 100, .max = 10000000, .help = "resamples of the bootstrap"),
+    ROW(seed, DM_OPT_COUNT, .initial = "1", .help = "of the bootstrap"),
+    ROW(certain, DM_OPT_BOOL, .initial = "0", .help = "--fail-if asks the whole interval, not its middle alone"),
+    ROW(force, DM_OPT_BOOL, .initial = "0", .help = "compare although time base, workload or schema differ"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
     DM_OPT_END,
 };
 

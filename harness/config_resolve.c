@@ -368,6 +368,5 @@ int hx_config_resolve(struct hx_config *config, struct dm_err *err) {
     if (rc < 0) {
         return dm_fail_in(err, rc, "index %s", config->index->name);
     }
-    config->resolved = true;
     return 0;
 }

@@ -547,20 +547,26 @@ int hx_serve(struct hx_config *config, struct dm_err *err) {
     return rc;
 }
 
-int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err) {
-    uint64_t begin = hx_host_ns();
-    struct point point = {
-        .config = config, .tracer = tracer, .index = config->index, .measured = calloc(1, sizeof(**measured))};
-    *measured = NULL;
-    if (!point.measured) {
+/* Makes a point and loads it. The caller closes it and frees what was measured in any case. */
+static int point_open(struct point *point, struct hx_config *config, struct hx_tracer *tracer, struct dm_err *err) {
+    *point = (struct point){
+        .config = config, .tracer = tracer, .index = config->index, .measured = calloc(1, sizeof(*point->measured))};
+    hx_progress_init(&point->progress);
+    if (!point->measured) {
         return fail_no_memory(err);
     }
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        dm_hist_clear(&point.measured->ops[kind].latency_ns);
-        dm_hist_clear(&point.measured->ops[kind].service_ns);
+        dm_hist_clear(&point->measured->ops[kind].latency_ns);
+        dm_hist_clear(&point->measured->ops[kind].service_ns);
     }
-    hx_progress_init(&point.progress);
-    int rc = point_load(&point, err);
+    return point_load(point, err);
+}
+
+int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err) {
+    uint64_t begin = hx_host_ns();
+    struct point point;
+    *measured = NULL;
+    int rc = point_open(&point, config, tracer, err);
     rc = rc < 0 ? rc : point_ask(&point, err);
     point_close(&point);
     if (rc < 0) {
@@ -608,17 +614,8 @@ static int member_run(struct point *point, struct hx_config *config, size_t at, 
 }
 
 int hx_measure_each(struct hx_config *const *configs, size_t count, const struct hx_taker *taker, struct dm_err *err) {
-    struct point point = {
-        .config = configs[0], .index = configs[0]->index, .measured = calloc(1, sizeof(*point.measured))};
-    if (!point.measured) {
-        return fail_no_memory(err);
-    }
-    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        dm_hist_clear(&point.measured->ops[kind].latency_ns);
-        dm_hist_clear(&point.measured->ops[kind].service_ns);
-    }
-    hx_progress_init(&point.progress);
-    int rc = point_load(&point, err), worst = HX_DONE;
+    struct point point;
+    int rc = point_open(&point, configs[0], NULL, err), worst = HX_DONE;
     for (size_t i = 0; i < count && rc == 0; i++) {
         int status = HX_DONE;
         rc = member_run(&point, configs[i], i, taker, &status);

@@ -21,65 +21,30 @@
 enum { PATH_BYTES = 4096, FIGURES_MAX = 256 };
 
 struct figure_options {
-    const char *plots, *out, *scale, *sshloginfile, *slurm;
-    uint64_t jobs, repeat;
-    bool list, dry_run, no_plot, force, json;
+    const char *plots, *out, *scale;
+    struct hx_points_options run;
+    uint64_t repeat;
+    bool list, dry_run, no_plot, json;
 };
 
-#define AT(member) .offset = offsetof(struct figure_options, member)
+#define ROW(member, ...)          DM_OPT_ROW(struct figure_options, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct figure_options, member, __VA_ARGS__)
 
 static const struct dm_opt figure_table[] = {
-    {.name = "scale",
-     .type = DM_OPT_STRING,
-     AT(scale),
-     .initial = "quick",
-     .help = "size of the points: paper is what the papers used, quick keeps their proportions, a number divides the "
-             "paper's keys, caches and operations by itself"},
-    {.name = "out", .type = DM_OPT_STRING, AT(out), .initial = "results", .help = "folder for points/ and figures/"},
-    {.name = "jobs",
-     .type = DM_OPT_COUNT,
-     AT(jobs),
-     .initial = "0",
-     .min = 0,
-     .max = 4096,
-     .help = "points that run at once; 0: one a core, as far as memory goes"},
-    {.name = "sshloginfile",
-     .type = DM_OPT_STRING,
-     AT(sshloginfile),
-     .initial = "",
-     .help =
-         "machines for GNU parallel, one a line (\":\" is this one), which share this folder and the program's path; "
-         "--jobs is then by machine"},
-    {.name = "slurm",
-     .type = DM_OPT_STRING,
-     AT(slurm),
-     .initial = "",
-     .help = "run nothing, write a Slurm array script for the points to this file"},
-    {.name = "repeat",
-     .type = DM_OPT_COUNT,
-     AT(repeat),
-     .initial = "1",
-     .min = 1,
-     .max = HX_FIG_REPEAT_MAX,
-     .help = "runs of each point, with seeds that follow its own; two or more give error bars"},
-    {.name = "list", .type = DM_OPT_BOOL, AT(list), .initial = "0", .help = "list the figures and run nothing"},
-    {.name = "dry_run",
-     .type = DM_OPT_BOOL,
-     AT(dry_run),
-     .initial = "0",
-     .help = "check everything and print the plan, run nothing"},
-    {.name = "no_plot",
-     .type = DM_OPT_BOOL,
-     AT(no_plot),
-     .initial = "0",
-     .help = "write tables and gnuplot programs, draw nothing"},
-    {.name = "force", .type = DM_OPT_BOOL, AT(force), .initial = "0", .help = "run again what is there already"},
-    {.name = "json", .type = DM_OPT_BOOL, AT(json), .initial = "0", .help = "print the list or the plan as JSON"},
-    {.name = "plots",
-     .type = DM_OPT_STRING,
-     AT(plots),
-     .initial = DM_SOURCE_DIR "/plots",
-     .help = "folder with style.gp and figures/*.json"},
+    ROW(scale, DM_OPT_STRING, .initial = "quick",
+        .help =
+            "size of the points: paper is what the papers used, quick keeps their proportions, a number divides the "
+            "paper's keys, caches and operations by itself"),
+    ROW(out, DM_OPT_STRING, .initial = "results", .help = "folder for points/ and figures/"),
+    HX_POINTS_ROWS(struct figure_options, run),
+    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
+        .help = "runs of each point, with seeds that follow its own; two or more give error bars"),
+    ROW(list, DM_OPT_BOOL, .initial = "0", .help = "list the figures and run nothing"),
+    ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "check everything and print the plan, run nothing"),
+    ROW(no_plot, DM_OPT_BOOL, .initial = "0", .help = "write tables and gnuplot programs, draw nothing"),
+    ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "run again what is there already"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the list or the plan as JSON"),
+    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots", .help = "folder with style.gp and figures/*.json"),
     DM_OPT_END,
 };
 
@@ -224,12 +189,12 @@ static int print_list(struct session *session, struct dm_err *err) {
 static void print_plan(const struct session *session) {
     struct hx_points *points = session->points;
     size_t absent = hx_points_scan(points);
-    size_t to_run = session->options.force ? points->count : absent;
+    size_t to_run = session->options.run.force ? points->count : absent;
     json_t *list = json_array();
     uint64_t most_bytes = 0;
     for (size_t i = 0; i < points->count; i++) {
         const struct hx_point *point = &points->items[i];
-        bool run = session->options.force || point->state != HX_POINT_THERE;
+        bool run = session->options.run.force || point->state != HX_POINT_THERE;
         most_bytes = point->memory_bytes > most_bytes ? point->memory_bytes : most_bytes;
         if (session->options.json) {
             json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:O}", "point", point->hash, "label", point->label,
@@ -305,9 +270,36 @@ static bool interrupted(void) {
                                          sigismember(&pending, SIGHUP) == 1);
 }
 
-static int draw_figure(const struct session *session, const struct hx_figure *figure, size_t *missing,
+/* What drawing left undone. */
+struct undone {
+    size_t points; /* missing */
+    size_t plots;  /* that gnuplot would not draw */
+};
+
+/* A plot that cannot be drawn is told of and does not keep the others from being drawn. */
+static int draw_plots(const struct session *session, const struct hx_figure *figure, const struct hx_fig_data *data,
+                      const struct hx_fig_lines *lines, struct undone *undone, struct dm_err *err) {
+    char folder[PATH_BYTES];
+    path_set(folder, "%s/figures/%s", session->options.out, figure->id);
+    DM_TRY(hx_make_folder(folder, err));
+    for (size_t i = 0; i < figure->plot_count; i++) {
+        if (interrupted()) {
+            return dm_fail(err, DM_ERR_STOPPED, "interrupted");
+        }
+        int rc = draw_plot(session, figure, &figure->plots[i], data, lines, folder, err);
+        if (rc != DM_ERR_IO) {
+            DM_TRY(rc);
+            continue;
+        }
+        fprintf(stderr, "dmbench figure: %s\n", err->text);
+        undone->plots++;
+    }
+    return 0;
+}
+
+static int draw_figure(const struct session *session, const struct hx_figure *figure, struct undone *undone,
                        struct dm_err *err) {
-    char folder[PATH_BYTES], absent[512];
+    char absent[512];
     struct hx_fig_data data;
     struct hx_fig_lines lines = {.count = 0};
     hx_fig_absent_text(figure, absent, sizeof(absent));
@@ -317,18 +309,13 @@ static int draw_figure(const struct session *session, const struct hx_figure *fi
     if (hx_figure_places(figure) == 0) {
         return 0; /* nothing of it is built: no picture is better than an empty one */
     }
-    path_set(folder, "%s/figures/%s", session->options.out, figure->id);
-    DM_TRY(hx_make_folder(folder, err));
     DM_TRY(hx_fig_data_load(figure, session->points, &data, err));
     int rc = session->claims != NULL ? hx_claims_lines(session->claims, figure, &lines, err) : 0;
-    for (size_t i = 0; i < figure->plot_count && rc == 0; i++) {
-        rc = interrupted() ? dm_fail(err, DM_ERR_STOPPED, "interrupted")
-                           : draw_plot(session, figure, &figure->plots[i], &data, &lines, folder, err);
-    }
+    rc = rc < 0 ? rc : draw_plots(session, figure, &data, &lines, undone, err);
     if (data.missing > 0) {
         fprintf(stderr, "dmbench figure: %s: %zu of its points are missing; the panels that need them say so\n",
                 figure->id, data.missing);
-        *missing += data.missing;
+        undone->points += data.missing;
     }
     free(lines.items);
     hx_fig_data_fini(figure, &data);
@@ -348,7 +335,7 @@ static int open_claims(struct session *session, struct dm_err *err) {
 }
 
 /* Signals wait until the picture at hand is whole. */
-static int draw_all(const struct session *session, size_t *missing, struct dm_err *err) {
+static int draw_all(const struct session *session, struct undone *undone, struct dm_err *err) {
     sigset_t signals, old;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
@@ -357,7 +344,7 @@ static int draw_all(const struct session *session, size_t *missing, struct dm_er
     sigprocmask(SIG_BLOCK, &signals, &old);
     int rc = copy_style(session, err);
     for (size_t i = 0; i < session->figure_count && rc == 0; i++) {
-        rc = draw_figure(session, session->figures[i], missing, err);
+        rc = draw_figure(session, session->figures[i], undone, err);
     }
     struct timespec at_once = {0};
     while (rc == DM_ERR_STOPPED && sigtimedwait(&signals, NULL, &at_once) > 0) {
@@ -368,24 +355,20 @@ static int draw_all(const struct session *session, size_t *missing, struct dm_er
 
 static int run_figures(struct session *session, struct dm_err *err) {
     char folder[PATH_BYTES];
-    size_t missing = 0;
-    struct hx_points_options options = {.jobs = (unsigned)session->options.jobs,
-                                        .force = session->options.force,
-                                        .sshloginfile = session->options.sshloginfile,
-                                        .slurm = session->options.slurm};
-    int status = hx_points_run(session->points, &options);
-    if (status == HX_INTERRUPTED || session->options.slurm[0] != '\0') {
+    struct undone undone = {.points = 0};
+    int status = hx_points_run(session->points, &session->options.run);
+    if (status == HX_INTERRUPTED || session->options.run.slurm[0] != '\0') {
         return status;
     }
     path_set(folder, "%s/figures", session->options.out);
     int rc = hx_make_folder(folder, err);
     rc = rc < 0 ? rc : open_claims(session, err);
-    rc = rc < 0 ? rc : draw_all(session, &missing, err);
+    rc = rc < 0 ? rc : draw_all(session, &undone, err);
     if (rc == DM_ERR_UNSUPPORTED) {
         fprintf(stderr, "dmbench figure: %s; tables and programs are in %s\n", err->text, folder);
         return HX_FAILED;
     }
-    return rc < 0 ? hx_report("figure", err) : missing > 0 ? HX_FAILED : status;
+    return rc < 0 ? hx_report("figure", err) : undone.points + undone.plots > 0 ? HX_FAILED : status;
 }
 
 static int session_run(struct session *session, struct dm_err *err) {

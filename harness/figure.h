@@ -29,7 +29,8 @@ enum { HX_METRICS_MAX = 4 };
 /* A panel, a series or a case of the x axis. Pointers into the spec, except a case's config. */
 struct hx_fig_item {
     const char *label;
-    const char *style;    /* series: name of a style in plots/style.gp; an index's name by default */
+    const char *style;    /* series: name of a style in plots/style.gp; by default an index's name, its own label if
+                             another series has it */
     const json_t *config; /* NULL: nothing of its own */
 };
 
@@ -152,6 +153,9 @@ double hx_figure_x(const struct hx_figure *figure, const struct hx_points *point
 /* Writes the plot's table. 0 or DM_ERR_IO. */
 int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
                  const struct hx_fig_data *data, const char *path, struct dm_err *err);
+
+/* 60000000 as "60 M", 1440 as "1440". */
+void hx_fig_count_text(double number, char *text, size_t capacity);
 
 /* "Not built here: FG, EMT-D", or "". */
 void hx_fig_absent_text(const struct hx_figure *figure, char *text, size_t capacity);

@@ -164,6 +164,26 @@ static bool place_missing(const struct hx_figure *figure, const struct hx_fig_da
     return missing;
 }
 
+/* Operations that found no memory, or gave up after the bound of retries, are fast or slow for nothing: what was
+ * measured beside them is no point of a figure. */
+static json_t *operations_done(json_t *result, const struct hx_point *point) {
+    static const char *const failures[] = {"no_memory", "retry_limit"};
+    const char *name;
+    json_t *operation;
+    json_object_foreach(json_object_get(result, "ops"), name, operation) {
+        for (size_t i = 0; i < DM_ARRAY_LEN(failures); i++) {
+            json_int_t count = json_integer_value(json_object_get(json_object_get(operation, "outcomes"), failures[i]));
+            if (count > 0) {
+                fprintf(stderr, "dmbench: point %s (%s) is not used: %lld operations (%s) ended in %s\n", point->label,
+                        point->hash, (long long)count, name, failures[i]);
+                json_decref(result);
+                return NULL;
+            }
+        }
+    }
+    return result;
+}
+
 int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *points, struct hx_fig_data *data,
                      struct dm_err *err) {
     size_t count = hx_figure_places(figure);
@@ -173,7 +193,9 @@ int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *poi
     }
     for (size_t place = 0; place < count; place++) {
         for (unsigned i = 0; i < figure->repeat; i++) {
-            data->results[place * figure->repeat + i] = hx_points_load(points, hx_figure_point(figure, place, i), NULL);
+            size_t point = hx_figure_point(figure, place, i);
+            json_t *result = hx_points_load(points, point, NULL);
+            data->results[place * figure->repeat + i] = operations_done(result, &points->items[point]);
         }
         data->missing += place_missing(figure, data, place);
     }
@@ -382,14 +404,13 @@ static const json_t *common_option(const struct hx_figure *figure, const struct 
     return common;
 }
 
-/* 60000000 as "60 M". */
-static void count_format(double number, char *text, size_t capacity) {
+void hx_fig_count_text(double number, char *text, size_t capacity) {
     static const struct {
         double unit;
         const char *name;
     } units[] = {{1e9, " G"}, {1e6, " M"}, {1e3, " K"}};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (number >= units[i].unit) {
+        if (number >= 1e4 && number >= units[i].unit) {
             snprintf(text, capacity, "%.4g%s", number / units[i].unit, units[i].name);
             return;
         }
@@ -426,7 +447,7 @@ void hx_fig_footer(const struct hx_figure *figure, const struct hx_points *point
         const json_t *value = common_option(figure, points, parts[i].option);
         if (json_is_number(value) && length < sizeof(cluster)) {
             char number[32];
-            count_format(json_number_value(value), number, sizeof(number));
+            hx_fig_count_text(json_number_value(value), number, sizeof(number));
             length += (size_t)snprintf(cluster + length, sizeof(cluster) - length, ", %s %s", number,
                                        json_number_value(value) > 1 ? parts[i].many : parts[i].one);
         }

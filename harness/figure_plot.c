@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/compiler.h"
 #include "harness/figure.h"
 
 /* All in pixels of the SVG; the PNG is drawn larger by a factor of style.gp. */
@@ -19,11 +20,12 @@ enum {
     BAR_WIDTH = 58, /* of a case */
     EDGE_LEFT = 30, /* the y label */
     EDGE_RIGHT = 8,
-    HEADER = 30,     /* the title */
-    LEGEND = 22,     /* a strip of its own, where no cell is free */
-    FOOTER = 44,     /* the x label and the line of provenance */
-    ABSENT = 14,     /* the line of what is not built */
-    PANEL_LEFT = 40, /* tic labels */
+    HEADER = 30,       /* the title */
+    LEGEND = 22,       /* a strip of its own, where no cell is free */
+    FOOTER = 44,       /* the x label and the line of provenance */
+    FOOTER_LETTER = 5, /* of the latter, in the mean */
+    ABSENT = 14,       /* the line of what is not built */
+    PANEL_LEFT = 40,   /* tic labels */
     PANEL_RIGHT = 10,
     PANEL_TOP = 20,    /* the panel's name */
     PANEL_BOTTOM = 28, /* tic labels */
@@ -49,11 +51,13 @@ struct writer {
 };
 
 /* A gnuplot string. Backquotes would run a command. */
-static void write_quoted(FILE *file, const char *text) {
+static void write_escaped(FILE *file, const char *text, const char *percent) {
     fputc('"', file);
     for (; *text != '\0'; text++) {
         if (*text == '\n') {
             fputs("\\n", file);
+        } else if (*text == '%') {
+            fputs(percent, file);
         } else if (*text == '"' || *text == '\\') {
             fprintf(file, "\\%c", *text);
         } else {
@@ -61,6 +65,16 @@ static void write_quoted(FILE *file, const char *text) {
         }
     }
     fputc('"', file);
+}
+
+static void write_quoted(FILE *file, const char *text) {
+    write_escaped(file, text, "%");
+}
+
+/* gnuplot takes the label of a tic for a number's format. */
+static void write_tic(FILE *file, const char *label, size_t at) {
+    write_escaped(file, label, "%%");
+    fprintf(file, " %zu", at);
 }
 
 /* ---- layout ----------------------------------------------------------------------------------------------------- */
@@ -142,9 +156,26 @@ static void write_x_option(const struct writer *writer) {
             high * 1.25);
     for (size_t at = 0; at < figure->case_count; at += step) {
         double x = hx_figure_x(figure, writer->points, hx_figure_at(figure, 0, 0, at), at);
-        fprintf(writer->file, "%s\"%.4g\" %.10g", at > 0 ? ", " : "", x, x);
+        char text[32];
+        hx_fig_count_text(x, text, sizeof(text));
+        fprintf(writer->file, "%s\"%s\" %.10g", at > 0 ? ", " : "", text, x);
     }
     fprintf(writer->file, ")\n");
+}
+
+/* Powers of ten alone would leave less than two decades with one number. */
+static void write_tics_log(FILE *file, double low, double high) {
+    if (high >= 100 * low) {
+        fprintf(file, "    set ytics autofreq\n");
+        return;
+    }
+    const char *separator = "    set ytics (";
+    static const double steps[] = {1, 2, 5, 10, 20, 50};
+    for (size_t i = 0; i < DM_ARRAY_LEN(steps) && steps[i] * low <= high; i++) {
+        fprintf(file, "%s\"%.4g\" %.10g", separator, steps[i] * low, steps[i] * low);
+        separator = ", ";
+    }
+    fprintf(file, ")\n");
 }
 
 /* From 0, so that heights compare; a logarithmic y from the power of ten below the panel's lowest value. */
@@ -159,10 +190,12 @@ static void write_y(const struct writer *writer, size_t panel) {
         high = y > high ? y : high;
     }
     if (high > 0) {
+        double bottom = pow(10, floor(log10(low)));
         fprintf(writer->file, "    set logscale y 10\n    set offsets 0, 0, 0, 0\n    set yrange [%.10g:%.10g]\n",
-                pow(10, floor(log10(low))), high * 1.6);
+                bottom, high * 1.6);
+        write_tics_log(writer->file, bottom, high * 1.6);
     } else {
-        fprintf(writer->file, "    set yrange [0:*]\n");
+        fprintf(writer->file, "    set yrange [0:*]\n    set ytics autofreq\n");
     }
 }
 
@@ -172,8 +205,7 @@ static void write_axes(const struct writer *writer, size_t panel) {
         fprintf(writer->file, "    set xtics (");
         for (size_t at = 0; at < writer->figure->case_count; at++) {
             fprintf(writer->file, "%s", at > 0 ? ", " : "");
-            write_quoted(writer->file, writer->figure->cases[at].label);
-            fprintf(writer->file, " %zu", at);
+            write_tic(writer->file, writer->figure->cases[at].label, at);
         }
         fprintf(writer->file, ") nomirror scale 0\n    set xrange [-0.6:%zu - 0.4]\n", writer->figure->case_count);
     } else if (plot->by_metric) {
@@ -375,8 +407,9 @@ static void write_labels(const struct writer *writer) {
     fprintf(writer->file, " at screen %.4f, %.4f center\n    set label 4 ", x_middle / layout->width,
             (layout->footer_height - FOOTER * 0.26) / layout->height);
     write_quoted(writer->file, footer);
-    fprintf(writer->file, " at screen 0.5, %.4f center font font_small textcolor rgb color_note\n",
-            (layout->footer_height - FOOTER * 0.76) / layout->height);
+    bool fits = (double)strlen(footer) * FOOTER_LETTER <= layout->width;
+    fprintf(writer->file, " at screen 0.5, %.4f center font %s textcolor rgb color_note\n",
+            (layout->footer_height - FOOTER * 0.76) / layout->height, fits ? "font_small" : "font_tiny");
     hx_fig_absent_text(writer->figure, footer, sizeof(footer));
     if (footer[0] != '\0') {
         fprintf(writer->file, "    set label 5 ");

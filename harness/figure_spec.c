@@ -151,6 +151,20 @@ static int drop_absent(struct hx_figure *figure, const char *plots, const char *
     return 0;
 }
 
+/* An index has one look in all figures; where several series are of one, the first has it. */
+static const char *style_default(const struct hx_figure *figure, size_t series) {
+    const char *label = figure->series[series].label;
+    const json_t *index = json_object_get(figure->series[series].config, "index");
+    index = index != NULL ? index : json_object_get(figure->config, "index");
+    const char *style = json_is_string(index) ? json_string_value(index) : label;
+    for (size_t i = 0; i < series; i++) {
+        if (strcmp(figure->series[i].style, style) == 0) {
+            return label;
+        }
+    }
+    return style;
+}
+
 static int read_series(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
     const json_t *array;
     char place[WHERE_BYTES];
@@ -159,11 +173,7 @@ static int read_series(struct hx_figure *figure, const char *plots, const char *
     DM_TRY(read_items(array, true, place, &figure->series, &figure->series_count, err));
     for (size_t i = 0; i < figure->series_count; i++) {
         struct hx_fig_item *item = &figure->series[i];
-        const json_t *index = json_object_get(item->config, "index");
-        index = index != NULL ? index : json_object_get(figure->config, "index");
-        if (item->style == NULL) {
-            item->style = json_is_string(index) ? json_string_value(index) : item->label;
-        }
+        item->style = item->style != NULL ? item->style : style_default(figure, i);
     }
     return drop_absent(figure, plots, place, figure->series, &figure->series_count, err);
 }

@@ -134,7 +134,7 @@ void hx_html_style(FILE *out) {
         "p,ul{margin:.4rem 0}",
         ".soft,figcaption{color:var(--soft);font-size:.9rem}",
         "a{color:#0550ae}",
-        "nav ul{columns:16rem;padding-left:1.2rem}",
+        "nav ul{columns:9rem;padding-left:1.2rem}",
         ".wide{overflow-x:auto;-webkit-overflow-scrolling:touch}",
         "figure{margin:.6rem 0}",
         "figure svg{display:block;width:100%;height:auto}",

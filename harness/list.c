@@ -232,12 +232,10 @@ struct list_options {
     const char *kind, *name; /* words of the command line, or NULL */
 };
 
+#define ROW(member, ...) DM_OPT_ROW(struct list_options, member, __VA_ARGS__)
+
 static const struct dm_opt list_options[] = {
-    {.name = "json",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct list_options, json),
-     .initial = "0",
-     .help = "print JSON"},
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
     DM_OPT_END,
 };
 

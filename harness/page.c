@@ -16,31 +16,17 @@ struct report_options {
     uint64_t repeat;
 };
 
-#define AT(member) .offset = offsetof(struct report_options, member)
+#define ROW(member, ...) DM_OPT_ROW(struct report_options, member, __VA_ARGS__)
 
 static const struct dm_opt report_table[] = {
-    {.name = "scale",
-     .type = DM_OPT_STRING,
-     AT(scale),
-     .initial = "quick",
-     .help = "whose figures and claims: quick, paper, or a number, as of `dmbench figure`"},
-    {.name = "out",
-     .type = DM_OPT_STRING,
-     AT(out),
-     .initial = "results",
-     .help = "folder with points/ and figures/; the page is report.html in it"},
-    {.name = "repeat",
-     .type = DM_OPT_COUNT,
-     AT(repeat),
-     .initial = "1",
-     .min = 1,
-     .max = HX_FIG_REPEAT_MAX,
-     .help = "seeds a point, as of `dmbench figure`"},
-    {.name = "plots",
-     .type = DM_OPT_STRING,
-     AT(plots),
-     .initial = DM_SOURCE_DIR "/plots",
-     .help = "folder with claims.json, sensitivity.json and figures/*.json"},
+    ROW(scale, DM_OPT_STRING, .initial = "quick",
+        .help = "whose figures and claims: quick, paper, or a number, as of `dmbench figure`"),
+    ROW(out, DM_OPT_STRING, .initial = "results",
+        .help = "folder with points/ and figures/; the page is report.html in it"),
+    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
+        .help = "seeds a point, as of `dmbench figure`"),
+    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots",
+        .help = "folder with claims.json, sensitivity.json and figures/*.json"),
     DM_OPT_END,
 };
 

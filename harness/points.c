@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
 #include "common/opt_json.h"
 #include "harness/config.h"
 #include "harness/result.h"
@@ -101,20 +102,6 @@ static void estimate(struct hx_point *point) {
     point->cost = ops + keys * LOAD_COST + 1;
 }
 
-static int points_grow(struct hx_points *points) {
-    if (points->count < points->capacity) {
-        return 0;
-    }
-    size_t capacity = points->capacity == 0 ? 64 : points->capacity * 2;
-    struct hx_point *items = realloc(points->items, capacity * sizeof(*items));
-    if (items == NULL) {
-        return DM_ERR_NO_MEMORY;
-    }
-    points->items = items;
-    points->capacity = capacity;
-    return 0;
-}
-
 /* The configuration of a run, resolved, and its hash. */
 static int resolve_run(const json_t *spec, const char *where, struct hx_point *point, struct dm_err *err) {
     struct hx_config *config = hx_config_new();
@@ -149,14 +136,16 @@ static int add_resolved(struct hx_points *points, struct hx_point *point, const 
             return 0;
         }
     }
+    struct hx_point *items = dm_array_grow(points->items, points->count, &points->capacity, sizeof(*items));
+    points->items = items != NULL ? items : points->items;
     point->label = strdup(label);
-    if (point->label == NULL || points_grow(points) < 0) {
+    if (point->label == NULL || items == NULL) {
         json_decref(point->config);
         free(point->label);
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points");
     }
     estimate(point);
-    points->items[points->count++] = *point;
+    items[points->count++] = *point;
     return 0;
 }
 

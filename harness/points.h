@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/opt.h"
 
 enum hx_point_state {
     HX_POINT_ABSENT, /* no result yet */
@@ -64,12 +65,23 @@ json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_e
 size_t hx_points_scan(struct hx_points *points);
 
 struct hx_points_options {
-    unsigned jobs;            /* processes at once; 0: one a core, as far as memory goes */
+    uint64_t jobs;            /* processes at once; 0: one a core, as far as memory goes */
     bool force;               /* run what is there too */
     const char *program;      /* what is run as `program run SPEC --out FILE`; NULL: this program */
     const char *sshloginfile; /* run them through GNU parallel on the machines of this file; NULL or "": here */
     const char *slurm;        /* run none, write a Slurm array script to this file; NULL or "": run them */
 };
+
+/* Rows of an option table for those that a user sets, with `run` the member of `values` that holds them. */
+#define HX_POINTS_ROWS(values, run)                                                                                    \
+    DM_OPT_ROW_AS("jobs", values, run.jobs, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 4096,                       \
+                  .help = "points that run at once; 0: one a core, as far as memory goes"),                            \
+        DM_OPT_ROW_AS("sshloginfile", values, run.sshloginfile, DM_OPT_STRING, .initial = "",                          \
+                      .help =                                                                                          \
+                          "machines for GNU parallel, one a line (\":\" is this one), which share this folder and "    \
+                          "the program's path; --jobs is then by machine"),                                            \
+        DM_OPT_ROW_AS("slurm", values, run.slurm, DM_OPT_STRING, .initial = "",                                        \
+                      .help = "run nothing, write a Slurm array script for the points to this file")
 
 /* Runs what is absent. A point that fails prints one line and the others go on. SIGINT, SIGTERM and SIGHUP stop the
  * children, keep what is finished and leave no partial file. Returns the exit status: 0 all there, 1 some failed or the

@@ -31,7 +31,4 @@ void hx_points_progress_clear(struct hx_points_progress *progress);
 /* The time since the start, for people. */
 void hx_points_progress_elapsed(const struct hx_points_progress *progress, char *text, size_t capacity);
 
-/* Seconds for people: "42 s", "3 min 10 s", "2 h 5 min". */
-void hx_seconds_format(double seconds, char *text, size_t capacity);
-
 #endif

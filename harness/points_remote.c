@@ -5,6 +5,7 @@
  * whatever was not finished is done by the next run.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static void parallel_exec(const struct remote *remote, const struct hx_points_op
     char list[PATH_MAX + ARGUMENT_BYTES], jobs[ARGUMENT_BYTES], *command = NULL;
     snprintf(list, sizeof(list), "%s/list", remote->folder);
     if (options->jobs > 0) {
-        snprintf(jobs, sizeof(jobs), "%u", options->jobs);
+        snprintf(jobs, sizeof(jobs), "%" PRIu64, options->jobs);
     } else {
         snprintf(jobs, sizeof(jobs), "100%%");
     }
@@ -208,7 +209,7 @@ static int write_slurm(const struct remote *remote, const struct hx_points_optio
     size_t tasks = remote->count < TASKS_MAX ? remote->count : TASKS_MAX;
     char limit[ARGUMENT_BYTES] = "";
     if (options->jobs > 0) {
-        snprintf(limit, sizeof(limit), "%%%u", options->jobs);
+        snprintf(limit, sizeof(limit), "%%%" PRIu64, options->jobs);
     }
     FILE *out = fopen(options->slurm, "w");
     if (out == NULL) {

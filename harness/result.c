@@ -36,17 +36,22 @@ static json_t *latency_object(const struct dm_hist *hist) {
                      "max", (json_int_t)hist->max, "mean", real(dm_hist_mean(hist)));
 }
 
+/* Means by name. */
+static json_t *means_object(const char *const *names, const uint64_t *sums, size_t n, uint64_t count) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++) {
+        put(object, names[i], real(ratio(sums[i], count)));
+    }
+    return object;
+}
+
 static json_t *verbs_object(const struct dm_account *account, uint64_t count) {
     static const char *const names[] = {
 #define X(name, text) [name] = text,
         DM_VERBS(X)
 #undef X
     };
-    json_t *object = json_object();
-    for (int kind = 0; kind < DM_VERB_KIND_COUNT; kind++) {
-        put(object, names[kind], real(ratio(account->verbs[kind], count)));
-    }
-    return object;
+    return means_object(names, account->verbs, DM_VERB_KIND_COUNT, count);
 }
 
 static json_t *retries_object(const struct dm_account *account, uint64_t count) {
@@ -55,11 +60,7 @@ static json_t *retries_object(const struct dm_account *account, uint64_t count) 
         DM_RETRIES(X)
 #undef X
     };
-    json_t *object = json_object();
-    for (int cause = 0; cause < DM_RETRY_COUNT; cause++) {
-        put(object, names[cause], real(ratio(account->retries[cause], count)));
-    }
-    return object;
+    return means_object(names, account->retries, DM_RETRY_COUNT, count);
 }
 
 static json_t *outcomes_object(const struct hx_op_stats *stats) {

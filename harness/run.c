@@ -30,51 +30,28 @@ struct run_options {
     struct hx_team_options team;
 };
 
+#define ROW(member, ...)          DM_OPT_ROW(struct run_options, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct run_options, member, __VA_ARGS__)
+
 static const struct dm_opt run_options[] = {
-    {.name = "out",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct run_options, out),
-     .initial = "",
-     .help = "write the result to this file, whole or not at all"},
-    {.name = "json",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct run_options, json),
-     .initial = "0",
-     .help = "print the result itself instead of the summary"},
-    {.name = "verb_trace",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct run_options, verb_trace),
-     .initial = "",
-     .help = "write the first measured operations and their verbs to this file, for ui.perfetto.dev"},
-    {.name = "trace_ops",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct run_options, trace_ops),
-     .initial = "1000",
-     .min = 1,
-     .max = HX_TRACER_OPS_MAX,
-     .help = "how many operations --verb-trace takes"},
-    {.name = "mn",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct run_options, team.mn),
-     .initial = "",
-     .help = "control ports of the processes of memory nodes and index servers (dmbench serve), HOST:PORT,HOST:PORT in "
-             "the order of the nodes; empty: all nodes are in this process, or MPI says where they are"},
-    {.name = "listen",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct run_options, team.listen),
-     .initial = "127.0.0.1:0",
-     .help = "where the control port of a memory node listens; with MPI also host: the address of each host's name"},
-    {.name = "token_file",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct run_options, team.token_file),
-     .initial = "",
-     .help = "file with the token that the processes of a run show each other; MPI needs none"},
-    {.name = "node",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct run_options, team.node),
-     .initial = "0",
-     .max = 250,
-     .help = "of serve: the memory node or index server that this process is"},
+    ROW(out, DM_OPT_STRING, .initial = "", .help = "write the result to this file, whole or not at all"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the result itself instead of the summary"),
+    ROW(verb_trace, DM_OPT_STRING, .initial = "",
+        .help = "write the first measured operations and their verbs to this file, for ui.perfetto.dev"),
+    ROW(trace_ops, DM_OPT_COUNT, .initial = "1000", .min = 1, .max = HX_TRACER_OPS_MAX,
+        .help = "how many operations --verb-trace takes"),
+    ROW_AS(
+        "mn", team.mn, DM_OPT_STRING, .initial = "",
+        .help =
+            "control ports of the processes of memory nodes and index servers (dmbench serve), HOST:PORT,HOST:PORT in "
+            "the order of the nodes; empty: all nodes are in this process, or MPI says where they are"),
+    ROW_AS("listen", team.listen, DM_OPT_STRING, .initial = "127.0.0.1:0",
+           .help =
+               "where the control port of a memory node listens; with MPI also host: the address of each host's name"),
+    ROW_AS("token_file", team.token_file, DM_OPT_STRING, .initial = "",
+           .help = "file with the token that the processes of a run show each other; MPI needs none"),
+    ROW_AS("node", team.node, DM_OPT_COUNT, .initial = "0", .max = 250,
+           .help = "of serve: the memory node or index server that this process is"),
     DM_OPT_END,
 };
 

@@ -84,9 +84,7 @@ struct hx_config {
     double share[WL_OP_KIND_COUNT]; /* of each kind of operation, 0 where the workload cannot tell */
     char profile_hash[17];          /* "" where the transport takes no profile */
     struct wl *opened;              /* the workload, where looking at it opened all of it; hx_measure takes it */
-    bool resolved;
-
-    const struct hx_team *team; /* the processes of the run, borrowed; NULL: only this one */
+    const struct hx_team *team;     /* the processes of the run, borrowed; NULL: only this one */
 };
 
 /* Clients of one compute node, and the threads that they share. */

@@ -19,58 +19,23 @@
 enum { LABEL_BYTES = 512 };
 
 struct sweep_options {
-    const char *out, *sshloginfile, *slurm;
-    uint64_t jobs, repeat;
-    bool force, dry_run, json;
+    const char *out;
+    struct hx_points_options run;
+    uint64_t repeat;
+    bool dry_run, json;
 };
 
+#define ROW(member, ...)          DM_OPT_ROW(struct sweep_options, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct sweep_options, member, __VA_ARGS__)
+
 static const struct dm_opt sweep_table[] = {
-    {.name = "out",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct sweep_options, out),
-     .initial = "results/sweep",
-     .help = "folder for points/ and table.tsv"},
-    {.name = "jobs",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct sweep_options, jobs),
-     .initial = "0",
-     .min = 0,
-     .max = 4096,
-     .help = "points that run at once; 0: one a core, as far as memory goes"},
-    {.name = "sshloginfile",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct sweep_options, sshloginfile),
-     .initial = "",
-     .help =
-         "machines for GNU parallel, one a line (\":\" is this one), which share this folder and the program's path; "
-         "--jobs is then by machine"},
-    {.name = "slurm",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct sweep_options, slurm),
-     .initial = "",
-     .help = "run nothing, write a Slurm array script for the points to this file"},
-    {.name = "repeat",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct sweep_options, repeat),
-     .initial = "1",
-     .min = 1,
-     .max = 10000,
-     .help = "runs of each point, with seeds that follow the base's"},
-    {.name = "force",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct sweep_options, force),
-     .initial = "0",
-     .help = "run again what is there already"},
-    {.name = "dry_run",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct sweep_options, dry_run),
-     .initial = "0",
-     .help = "check everything and print the plan, run nothing"},
-    {.name = "json",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct sweep_options, json),
-     .initial = "0",
-     .help = "print the table as JSON too"},
+    ROW(out, DM_OPT_STRING, .initial = "results/sweep", .help = "folder for points/ and table.tsv"),
+    HX_POINTS_ROWS(struct sweep_options, run),
+    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 10000,
+        .help = "runs of each point, with seeds that follow the base's"),
+    ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "run again what is there already"),
+    ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "check everything and print the plan, run nothing"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the table as JSON too"),
     DM_OPT_END,
 };
 
@@ -371,10 +336,10 @@ static int table_make(struct sweep *sweep, struct dm_err *err) {
 static void print_plan(const struct sweep *sweep) {
     size_t absent = hx_points_scan(sweep->points);
     printf("%zu points in %s/points, %zu to run\n", sweep->points->count, sweep->points->out,
-           sweep->options.force ? sweep->points->count : absent);
+           sweep->options.run.force ? sweep->points->count : absent);
     for (size_t i = 0; i < sweep->points->count; i++) {
         const struct hx_point *point = &sweep->points->items[i];
-        bool run = point->state != HX_POINT_THERE || sweep->options.force;
+        bool run = point->state != HX_POINT_THERE || sweep->options.run.force;
         printf("  %s  %-5s  %s\n", point->hash, run ? "run" : "there", point->label);
     }
 }
@@ -388,12 +353,8 @@ static int sweep_run(struct sweep *sweep, struct dm_err *err) {
         print_plan(sweep);
         return HX_DONE;
     }
-    struct hx_points_options options = {.jobs = (unsigned)sweep->options.jobs,
-                                        .force = sweep->options.force,
-                                        .sshloginfile = sweep->options.sshloginfile,
-                                        .slurm = sweep->options.slurm};
-    int status = hx_points_run(sweep->points, &options);
-    if (sweep->options.slurm[0] != '\0') {
+    int status = hx_points_run(sweep->points, &sweep->options.run);
+    if (sweep->options.run.slurm[0] != '\0') {
         return status;
     }
     if (status != HX_INTERRUPTED && table_make(sweep, err) < 0) {

@@ -30,10 +30,6 @@ struct hx_team {
     struct dm_processes processes;
 };
 
-bool hx_team_is_mpi(void) {
-    return hx_ranks_are_there();
-}
-
 /* ---- joining ---------------------------------------------------------------------------------------------------- */
 
 static int fail_no_memory(struct dm_err *err) {

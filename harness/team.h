@@ -19,9 +19,6 @@ struct hx_team_options {
     uint64_t node;          /* of `serve`: which node this process is */
 };
 
-/* True if this process was started by MPI, together with others. */
-bool hx_team_is_mpi(void);
-
 /* Ranks join; before the configuration is resolved, since the number of compute nodes follows from theirs. The error is
  * that of a program without MPI. `team` is NULL where there is only one process. */
 int hx_team_join(struct hx_config *config, bool is_server, const struct hx_team_options *options, struct hx_team **team,

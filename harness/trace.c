@@ -19,22 +19,13 @@ struct trace_options {
     const char *file; /* a word of the command line, or NULL */
 };
 
+#define ROW(member, ...) DM_OPT_ROW(struct trace_options, member, __VA_ARGS__)
+
 static const struct dm_opt trace_options[] = {
-    {.name = "lenient",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct trace_options, lenient),
-     .initial = "0",
-     .help = "skip malformed lines and count them instead of failing at the first"},
-    {.name = "requests",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct trace_options, requests),
-     .initial = "0",
-     .help = "look at so many requests only; 0: the whole trace"},
-    {.name = "json",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct trace_options, json),
-     .initial = "0",
-     .help = "print JSON"},
+    ROW(lenient, DM_OPT_BOOL, .initial = "0",
+        .help = "skip malformed lines and count them instead of failing at the first"),
+    ROW(requests, DM_OPT_COUNT, .initial = "0", .help = "look at so many requests only; 0: the whole trace"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
     DM_OPT_END,
 };
 

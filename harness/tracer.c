@@ -27,7 +27,7 @@ struct hx_tracer {
     struct hx_trace_op *ops;
     size_t op_max;
     _Atomic size_t begun, ended;
-    unsigned client_count, place_count;
+    unsigned place_count;
     struct client *clients;
     struct place *places;
     struct ck_verbs verbs;
@@ -39,7 +39,6 @@ struct hx_tracer *hx_tracer_new(uint64_t ops, unsigned clients) {
         return NULL;
     }
     tracer->op_max = (size_t)ops;
-    tracer->client_count = clients;
     tracer->place_count = 2 * clients + 1;
     tracer->ops = calloc(tracer->op_max, sizeof(*tracer->ops));
     tracer->clients = calloc(clients, sizeof(*tracer->clients));

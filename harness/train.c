@@ -31,8 +31,8 @@ struct options {
     uint64_t keys, seed, epsilon, models, slots, fill;
 };
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct options, member), __VA_ARGS__ }
+#define ROW(member, ...) DM_OPT_ROW(struct options, member, __VA_ARGS__)
+
 static const struct dm_opt table[] = {
     ROW(key_set, DM_OPT_STRING, .initial = "uniform",
         .help = "dense, uniform, normal, lognormal, linear_noise, sosd:FILE or raw:FILE"),
@@ -199,8 +199,9 @@ static int curve_write(const struct hx_train_row *rows, uint32_t count, const ch
     return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
 }
 
-int hx_train_curves(const struct hx_train_row *rows, uint32_t count, const char *title, const char *folder,
-                    struct dm_err *err) {
+/* Writes train-segments and train-error, data and gnuplot program each, into a folder, which is made. */
+static int curves_write(const struct hx_train_row *rows, uint32_t count, const char *title, const char *folder,
+                        struct dm_err *err) {
     if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
         return dm_fail(err, DM_ERR_IO, "%s: %s", folder, strerror(errno));
     }
@@ -243,7 +244,7 @@ static int train(const struct options *options, struct dm_err *err) {
         return dm_fail(err, DM_ERR_INVALID, "--fill %llu: a leaf of %llu slots does not hold so many keys",
                        (unsigned long long)options->fill, (unsigned long long)options->slots);
     }
-    int rc = wl_keymap_open(&map, options->key_set, options->keys, true, options->seed, err);
+    int rc = wl_keymap_open(&map, options->key_set, options->keys, 0, true, options->seed, err);
     if (rc < 0) {
         return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
     }
@@ -258,7 +259,7 @@ static int train(const struct options *options, struct dm_err *err) {
         rows_print(options, key_count, rows, count);
     }
     if (rc == 0 && options->out[0]) {
-        rc = hx_train_curves(rows, count, options->key_set, options->out, err);
+        rc = curves_write(rows, count, options->key_set, options->out, err);
     }
     wl_keymap_close(&map);
     return rc;

@@ -39,8 +39,4 @@ int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, struct 
 int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,
                  struct hx_train_row *row, struct dm_err *err);
 
-/* Writes train-segments and train-error, data and gnuplot program each, into a folder, which is made. */
-int hx_train_curves(const struct hx_train_row *rows, uint32_t count, const char *title, const char *folder,
-                    struct dm_err *err);
-
 #endif

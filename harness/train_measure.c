@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "harness/progress.h"
 #include "harness/train.h"
 #include "indexes/shared/plr.h"
@@ -61,16 +62,12 @@ struct segments {
 };
 
 static int segment_add(struct segments *segments, const struct ix_plr_segment *segment) {
-    if (segments->count == segments->room) {
-        uint64_t room = segments->room ? segments->room * 2 : 1024;
-        struct ix_plr_segment *grown = realloc(segments->items, room * sizeof(*grown));
-        if (!grown) {
-            return DM_ERR_NO_MEMORY;
-        }
-        segments->items = grown;
-        segments->room = room;
+    struct ix_plr_segment *items = dm_array_grow(segments->items, segments->count, &segments->room, sizeof(*items));
+    if (!items) {
+        return DM_ERR_NO_MEMORY;
     }
-    segments->items[segments->count++] = *segment;
+    segments->items = items;
+    items[segments->count++] = *segment;
     return 0;
 }
 

@@ -89,7 +89,8 @@ struct ix_ops {
     /* Refuses parameters and shapes that cannot work, naming the limit. Required. */
     int (*check)(const void *params, const struct ix_shape *shape, struct dm_err *err);
 
-    /* DRAM bytes a memory node needs for `keys` keys (with room for what operations leave behind). Required. */
+    /* DRAM bytes a memory node needs for `keys` keys (with room for what operations leave behind). Also asked of shapes
+     * that check refuses: any number will do then. Required. */
     uint64_t (*memory_needed)(const void *params, const struct ix_shape *shape, uint64_t keys);
 
     /* Code that runs on a memory node or index server: registers handlers, starts background contexts. Optional, with

@@ -67,6 +67,9 @@ static uint64_t fresh_key(const struct wl_keymap *map, uint64_t j) {
 }
 
 uint64_t wl_keymap_set_key(const struct wl_keymap *map, uint64_t number) {
+    if (map->kind == WL_KEYMAP_GROWN) {
+        return number < map->permutation.count ? wl_permute(&map->permutation, number) : number;
+    }
     if (number >= map->fresh_start) {
         return map->kind == WL_KEYMAP_DENSE ? number : fresh_key(map, number - map->fresh_start);
     }
@@ -74,15 +77,21 @@ uint64_t wl_keymap_set_key(const struct wl_keymap *map, uint64_t number) {
     return map->kind == WL_KEYMAP_DENSE ? position : map->sorted[position];
 }
 
-int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, bool ordered, uint64_t seed,
-                   struct dm_err *err) {
+static enum wl_keymap_kind kind_of(const char *key_set) {
+    return strcmp(key_set, "dense") == 0   ? WL_KEYMAP_DENSE
+           : strcmp(key_set, "grown") == 0 ? WL_KEYMAP_GROWN
+                                           : WL_KEYMAP_SET;
+}
+
+int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, uint64_t inserts, bool ordered,
+                   uint64_t seed, struct dm_err *err) {
     *map = (struct wl_keymap){
         .kind = ordered ? WL_KEYMAP_ORDERED : WL_KEYMAP_HASHED, .loaded = keys, .shuffled = !ordered};
     if (key_set[0] == '\0') {
         map->fresh_start = keys;
         return 0;
     }
-    map->kind = strcmp(key_set, "dense") == 0 ? WL_KEYMAP_DENSE : WL_KEYMAP_SET;
+    map->kind = kind_of(key_set);
     if (wl_keyset_is_file(key_set)) {
         DM_TRY(wl_keyset_file_open(map, key_set, keys, err));
     } else if (map->kind == WL_KEYMAP_SET) {
@@ -90,7 +99,7 @@ int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, bo
         map->sorted = map->owned;
     }
     map->fresh_start = map->loaded;
-    map->permutation = wl_permutation_make(map->loaded, seed);
+    map->permutation = wl_permutation_make(map->loaded + (map->kind == WL_KEYMAP_GROWN ? inserts : 0), seed);
     if (map->kind == WL_KEYMAP_SET) {
         reserve_find(map);
     }
@@ -118,7 +127,12 @@ const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count) {
             return NULL;
         }
         for (uint64_t i = 0; i < map->loaded; i++) {
-            map->load[i] = map->kind == WL_KEYMAP_HASHED ? wl_fnvhash64(map->first + i) : map->first + i;
+            map->load[i] = map->kind == WL_KEYMAP_HASHED  ? wl_fnvhash64(map->first + i)
+                           : map->kind == WL_KEYMAP_GROWN ? wl_keymap_set_key(map, i)
+                                                          : map->first + i;
+        }
+        if (map->kind == WL_KEYMAP_GROWN) {
+            wl_sort_u64(map->load, map->loaded);
         }
         if (map->kind == WL_KEYMAP_HASHED) {
             /* two key numbers may share a hash; YCSB's second insert then finds the key there */

@@ -8,9 +8,11 @@
  *   a set     number i is the i-th key of the set, in a seeded shuffled order (insert order hashed) or ascending
  *             (ordered). An inserted number takes a free key between two neighbours of the set: the j-th inserted
  *             goes into the gap behind the j-th key in the same order, in its middle, the second of the same gap next
- * to it, and so on; where the gap is full it takes the next key of a reserve, which is what lies above the greatest
- * key, or the widest gap when there are not 2^40 keys above. So no key is ever given twice. dense     the set 0 ..
- * count-1; inserted keys follow it
+ *             to it, and so on; where the gap is full it takes the next key of a reserve, which is what lies above the
+ *             greatest key, or the widest gap when there are not 2^40 keys above. So no key is ever given twice.
+ *   dense     the set 0 .. count-1; inserted keys follow it
+ *   grown     loaded and inserted keys together are the set 0 .. count-1, in a seeded shuffled order: the run inserts
+ *             everywhere between the loaded ones. What is inserted beyond the expected count follows it
  */
 #ifndef DM_WORKLOADS_KEYSET_H
 #define DM_WORKLOADS_KEYSET_H
@@ -43,7 +45,7 @@ static inline uint64_t wl_permute(const struct wl_permutation *permutation, uint
     return i;
 }
 
-enum wl_keymap_kind { WL_KEYMAP_HASHED, WL_KEYMAP_ORDERED, WL_KEYMAP_DENSE, WL_KEYMAP_SET };
+enum wl_keymap_kind { WL_KEYMAP_HASHED, WL_KEYMAP_ORDERED, WL_KEYMAP_DENSE, WL_KEYMAP_GROWN, WL_KEYMAP_SET };
 
 struct wl_keymap {
     enum wl_keymap_kind kind;
@@ -60,9 +62,10 @@ struct wl_keymap {
     uint64_t *load;                  /* the array of wl_keymap_load, or NULL */
 };
 
-/* `key_set` as in struct wl_config; `keys` 0 only with a file: all its keys. On failure nothing is left to free. */
-int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, bool ordered, uint64_t seed,
-                   struct dm_err *err);
+/* `key_set` as in struct wl_config; `keys` 0 only with a file: all its keys; `inserts` are expected of the run. On
+ * failure nothing is left to free. */
+int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, uint64_t inserts, bool ordered,
+                   uint64_t seed, struct dm_err *err);
 void wl_keymap_close(struct wl_keymap *map);
 
 /* The loaded keys, ascending and distinct, made at the first call; NULL when out of memory (or none). */

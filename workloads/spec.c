@@ -88,7 +88,8 @@ static int mix_item(char *item, double share[WL_OP_KIND_COUNT], bool seen[WL_OP_
     return 0;
 }
 
-int wl_spec_parse_mix(const char *text, double share[WL_OP_KIND_COUNT], struct dm_err *err) {
+/* "read=0.5,scan=0.5": sets every share, 0 where not named. */
+static int parse_mix(const char *text, double share[WL_OP_KIND_COUNT], struct dm_err *err) {
     char copy[256];
     if (strlen(text) >= sizeof copy) {
         return dm_fail(err, DM_ERR_INVALID, "mix: longer than %zu characters", sizeof copy - 1);
@@ -156,7 +157,7 @@ static int apply_enums(struct wl_spec *spec, const struct wl_config *config, str
 
 static int apply_options(struct wl_spec *spec, const struct wl_config *config, struct dm_err *err) {
     if (is_set(config->mix)) {
-        DM_TRY(wl_spec_parse_mix(config->mix, spec->share, err));
+        DM_TRY(parse_mix(config->mix, spec->share, err));
     }
     DM_TRY(apply_enums(spec, config, err));
     /* not "> 0": NaN and negative numbers must reach the check */

@@ -54,10 +54,7 @@ int wl_spec_apply_file(struct wl_spec *spec, const char *path, struct dm_err *er
 /* "name=value,name=value". */
 int wl_spec_apply_properties(struct wl_spec *spec, const char *text, struct dm_err *err);
 
-/* "read=0.5,scan=0.5": sets every share, 0 where not named. */
-int wl_spec_parse_mix(const char *text, double share[WL_OP_KIND_COUNT], struct dm_err *err);
-
-/* The positive shares in the form that wl_spec_parse_mix reads back exactly. Returns as snprintf. */
+/* The positive shares as a mix is written, to be read back exactly. Returns as snprintf. */
 int wl_spec_format_mix(const double share[WL_OP_KIND_COUNT], char *text, size_t capacity);
 
 /* The members of the configuration that are set override the specification; then everything is checked. */

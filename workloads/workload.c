@@ -99,9 +99,13 @@ static int key_set_check(const struct wl_spec *spec, struct dm_err *err) {
     return 0;
 }
 
+static double inserts_expected(const struct wl *wl) {
+    return (double)wl->operations * wl->spec.share[WL_INSERT];
+}
+
 /* A set that leaves too few keys free for what the run will insert. */
 static int check_room(const struct wl *wl, const char *key_set, struct dm_err *err) {
-    double inserts = (double)wl->operations * wl->spec.share[WL_INSERT];
+    double inserts = inserts_expected(wl);
     uint64_t room = wl_keymap_room(&wl->map);
     if (inserts <= (double)room) {
         return 0;
@@ -116,8 +120,8 @@ static int core_open(struct wl *wl, const struct wl_config *config, struct dm_er
     if (config->key_set[0] != '\0') {
         DM_TRY(key_set_check(&wl->spec, err));
     }
-    DM_TRY(wl_keymap_open(&wl->map, config->key_set, all_of_file ? 0 : wl->spec.record_count, wl->spec.ordered,
-                          wl->seed, err));
+    DM_TRY(wl_keymap_open(&wl->map, config->key_set, all_of_file ? 0 : wl->spec.record_count,
+                          (uint64_t)inserts_expected(wl), wl->spec.ordered, wl->seed, err));
     if (config->key_set[0] != '\0') {
         wl->spec.record_count = wl->map.loaded;
         DM_TRY(check_room(wl, config->key_set, err));

@@ -55,10 +55,11 @@ struct wl_config {
     uint64_t scan_min, scan_max;
     const char *scan_distribution; /* uniform, zipfian */
     uint64_t keys;                 /* loaded before the run */
-    const char *key_set; /* "" (as insert_order says), dense, uniform, normal, lognormal, linear_noise, or sosd:FILE */
-    const char *trace;   /* a Twitter cache-trace CSV, .zst allowed; replaces mix and distribution */
-    bool lenient;        /* count malformed trace lines instead of failing */
-    const char *replay;  /* a file written by wl_record */
+    const char
+        *key_set; /* "" (as insert_order says), dense, grown, uniform, normal, lognormal, linear_noise, or sosd:FILE */
+    const char *trace;  /* a Twitter cache-trace CSV, .zst allowed; replaces mix and distribution */
+    bool lenient;       /* count malformed trace lines instead of failing */
+    const char *replay; /* a file written by wl_record */
 };
 extern const struct dm_opt wl_options[];
 

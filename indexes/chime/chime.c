@@ -7,8 +7,6 @@
 #include <stdlib.h>
 
 enum {
-    SCAN_BATCH_BYTES = 16384, /* a client's room for the leaves of one doorbell */
-    WORDS = 8,                /* one line: results of atomics, and lock words to be written */
     LEAF_BYTES_MAX = 131072,
 };
 
@@ -16,10 +14,9 @@ static const char *const validations[] = {"siblings", "fences", "none", NULL};
 static const char *const vacancies[] = {"piggyback", "read", "none", NULL};
 static const char *const unlocks[] = {"behind", "before", NULL};
 static const char *const scans[] = {"segments", "leaves", NULL};
-static const char *const value_places[] = {"inline", "indirect", "unchecked", NULL};
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct chime_params, member), __VA_ARGS__ }
+#define ROW(member, ...) DM_OPT_ROW(struct chime_params, member, __VA_ARGS__)
+
 static const struct dm_opt params_table[] = {
     ROW(span, DM_OPT_COUNT, .initial = "64", .min = 4, .max = CHIME_SPAN_MAX, .unit = "entries",
         .help = "Entries of a leaf, and children of an inner node."),
@@ -48,10 +45,7 @@ static const struct dm_opt params_table[] = {
         .help = "Clients of a compute node queue locally before one of them tries a leaf's lock."),
     ROW(scan, DM_OPT_ENUM, .initial = "segments", .choices = scans,
         .help = "What scans read of a leaf: where few keys can matter their neighbourhoods, or always all of it."),
-    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = value_places,
-        .help =
-            "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not "
-            "check whether the block is still the one."),
+    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",
         .help = "Levels of inner nodes that may be cached, counted from the root."),
     DM_OPT_END,
@@ -73,7 +67,7 @@ enum {
 
 /* Of leaves as they are for these values. */
 static struct chime_layout layout_for(const struct chime_params *params, const struct ix_shape *shape) {
-    uint32_t stored = params->values == CHIME_VALUES_INLINE ? shape->value_bytes : (uint32_t)sizeof(uint64_t);
+    uint32_t stored = ix_values_stored(params->values, shape->value_bytes);
     return chime_layout_make((uint32_t)params->span, (uint32_t)params->neighbourhood, stored, params->replicate,
                              params->validation == CHIME_VALIDATE_FENCES);
 }
@@ -104,11 +98,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "chime: a neighbourhood of %llu does not fit span %llu",
                        (unsigned long long)params->neighbourhood, (unsigned long long)params->span);
     }
-    uint32_t value_max = params->values == CHIME_VALUES_INLINE ? 1024 : IX_INDIRECT_VALUE_MAX;
-    if (shape->value_bytes < 1 || shape->value_bytes > value_max) {
-        return dm_fail(err, DM_ERR_INVALID, "chime: values of %u bytes: 1 to %u are possible%s", shape->value_bytes,
-                       value_max, params->values == CHIME_VALUES_INLINE ? ", larger ones with values=indirect" : "");
-    }
+    DM_TRY(ix_values_check("chime", params->values, shape->value_bytes, err));
     struct chime_layout layout = layout_for(params, shape);
     if (layout.wire_bytes > LEAF_BYTES_MAX) {
         uint32_t room = ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes;
@@ -142,9 +132,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double leaves = (double)keys / leaf_keys + 2;
     double inners = leaves / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double bytes = leaves * layout.alloc_bytes + inners * inner_alloc_bytes(&inner);
-    if (params->values != CHIME_VALUES_INLINE) {
-        bytes += ix_indirect_memory(shape->value_bytes, keys, shape->topology);
-    }
+    bytes += ix_indirect_memory(params->values, shape->value_bytes, keys, shape->topology);
     return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + layout.alloc_bytes;
 }
 
@@ -152,28 +140,14 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     struct chime_layout layout = layout_for(values, shape);
-    uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
-    char *wire = dm_local_alloc(ctx, layout.wire_bytes);
     char *image = calloc(1, layout.wire_bytes);
-    if (!word || !wire || !image) {
-        free(image);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "chime: out of local memory while formatting");
-    }
-    dm_addr root;
-    int rc = dm_alloc(ctx, 0, layout.alloc_bytes, DM_LINE, DM_MEM_LEAF, &root);
-    if (rc < 0) {
-        dm_fail(err, rc, "chime: no room for the first leaf on memory node 0");
-        goto out;
+    if (!image) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "chime: out of memory while formatting");
     }
     chime_leaf_init(&layout, image, &(struct chime_meta){.valid = true, .high = UINT64_MAX});
-    ix_lines_encode(image, layout.wire_bytes, 0, wire);
-    *word = ix_tree_root_word(root, 0);
-    rc = dm_write(ctx, root, wire, layout.used_bytes); /* the lock word is zero: empty and free */
-    rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_place(), word, sizeof(*word));
-    if (rc < 0) {
-        dm_fail(err, rc, "chime: cannot write the empty tree: %s", dm_code_text(rc));
-    }
-out:
+    /* The lock word, behind what is used, is zero: empty and free. */
+    struct ix_tree_leaf leaf = {image, layout.wire_bytes, layout.used_bytes, layout.alloc_bytes};
+    int rc = ix_tree_format(ctx, "chime", &leaf, err);
     free(image);
     return rc;
 }
@@ -190,34 +164,8 @@ static void close_cn(void *handle) {
     }
 }
 
-static int cn_open_parts(struct dm_ctx *ctx, struct chime_cn *cn) {
-    uint64_t *root = dm_local_alloc(ctx, sizeof(*root));
-    if (!root) {
-        return DM_ERR_NO_MEMORY;
-    }
-    DM_TRY(dm_read(ctx, ix_tree_root_place(), root, sizeof(*root)));
-    atomic_init(&cn->tree.root, *root);
-    cn->gates = cn->params->local_locks ? calloc(CHIME_GATES, sizeof(*cn->gates)) : NULL;
-    if (cn->params->local_locks && !cn->gates) {
-        return DM_ERR_NO_MEMORY;
-    }
-    DM_TRY(chime_hotspot_open(hotspot_bytes(cn->params, cn->shape), &cn->hotspot));
-    struct ix_cache_config cache = {
-        .bytes = cn->params->cache_levels > 0 ? cn->shape->cache_bytes - chime_hotspot_bytes(cn->hotspot) : 0,
-        .copy_bytes = ix_tree_copy_bytes(&cn->tree.inner),
-        .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
-    };
-    return ix_cache_open(&cache, &cn->tree.cache);
-}
-
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
-                   struct dm_err *err) {
-    const struct chime_params *params = values;
-    *out = NULL;
-    struct chime_cn *cn = calloc(1, sizeof(*cn));
-    if (!cn) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "chime: out of memory on compute node %u", dm_node(ctx));
-    }
+static int cn_open(struct chime_cn *cn, struct dm_ctx *ctx, const struct chime_params *params,
+                   const struct ix_shape *shape) {
     cn->params = params;
     cn->shape = shape;
     cn->layout = layout_for(params, shape);
@@ -225,16 +173,28 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
     cn->tree.alloc_bytes = inner_alloc_bytes(&cn->tree.inner);
     cn->tree.cache_levels = params->cache_levels;
     cn->tree.combine = true;
-    uint32_t batch = SCAN_BATCH_BYTES / cn->layout.wire_bytes;
-    cn->scan_batch = batch < 2 ? 2 : batch > CHIME_SCAN_BATCH_MAX ? CHIME_SCAN_BATCH_MAX : batch;
-    cn->scan_words = (cn->scan_batch + 1) * cn->layout.span;
-    int rc = cn_open_parts(ctx, cn);
+    cn->tree.leaf_bytes = cn->layout.wire_bytes;
+    cn->tree.leaf_cap = cn->layout.span;
+    cn->tree.fill = params->fill;
+    cn->gates = params->local_locks ? calloc(CHIME_GATES, sizeof(*cn->gates)) : NULL;
+    if (params->local_locks && !cn->gates) {
+        return DM_ERR_NO_MEMORY;
+    }
+    DM_TRY(chime_hotspot_open(hotspot_bytes(params, shape), &cn->hotspot));
+    return ix_tree_open(&cn->tree, ctx, shape->cache_bytes - chime_hotspot_bytes(cn->hotspot));
+}
+
+static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+                   struct dm_err *err) {
+    struct chime_cn *cn = calloc(1, sizeof(*cn));
+    int rc = cn ? cn_open(cn, ctx, values, shape) : DM_ERR_NO_MEMORY;
     if (rc < 0) {
         close_cn(cn);
-        return dm_fail(err, rc, "chime: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
+        cn = NULL;
+        dm_fail(err, rc, "chime: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
     }
     *out = cn;
-    return 0;
+    return rc;
 }
 
 static uint64_t cache_bytes(const void *handle) {
@@ -247,67 +207,50 @@ static uint64_t cache_bytes(const void *handle) {
 static void detach(void *handle) {
     struct chime_client *client = handle;
     if (client) {
-        ix_tree_release(&client->tree);
+        ix_tree_detach(&client->tree);
         ix_indirect_close(client->indirect);
-        free(client->found);
-        free(client->tree.image);
+        free(client->leaf.image);
         free(client);
     }
 }
 
-/* What indirect values need. */
-static int values_open(struct chime_client *client) {
-    const struct chime_cn *cn = client->cn;
-    if (cn->params->values == CHIME_VALUES_INLINE) {
-        return 0;
+/* The leaf in hand and the right one. */
+static int leaves_open(struct chime_client *client) {
+    uint32_t bytes = client->cn->layout.wire_bytes;
+    char *wires = dm_local_alloc(client->ctx, 2 * bytes);
+    char *images = calloc(2, bytes);
+    client->leaf = (struct chime_copy){.wire = wires, .image = images};
+    if (!wires || !images) {
+        return DM_ERR_NO_MEMORY;
     }
-    client->found = calloc(cn->scan_words, sizeof(*client->found));
-    int rc = ix_indirect_open(client->ctx, cn->shape->value_bytes, cn->params->values == CHIME_VALUES_INDIRECT,
-                              &client->indirect);
-    return client->found ? rc : DM_ERR_NO_MEMORY;
+    client->right = (struct chime_copy){.wire = wires + bytes, .image = images + bytes};
+    return 0;
 }
 
-static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct chime_cn *cn = handle;
-    *out = NULL;
-    struct chime_client *client = calloc(1, sizeof(*client));
-    uint32_t node = cn->tree.inner.node_bytes;
-    uint32_t leaf = cn->layout.wire_bytes;
-    uint64_t *words = dm_local_alloc(ctx, WORDS * (uint32_t)sizeof(*words) + 2 * node + (2 + cn->scan_batch) * leaf);
-    char *images = calloc(1, 2 * (size_t)node + 2 * (size_t)leaf + cn->layout.span * sizeof(uint16_t));
-    if (!client || !words || !images) {
-        free(images);
-        free(client);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "chime: out of memory for a client of compute node %u", dm_node(ctx));
-    }
-    char *wires = (char *)(words + WORDS);
+static int client_open(struct chime_client *client, struct chime_cn *cn, struct dm_ctx *ctx) {
     client->cn = cn;
     client->ctx = ctx;
-    client->words = words;
-    client->tree = (struct ix_tree){
-        .cn = &cn->tree,
-        .ctx = ctx,
-        .hooks = &chime_hooks,
-        .counts = client->counts,
-        .thread = dm_thread(ctx),
-        .old = words + 1,
-        .root = words + 2,
-        .wire = wires,
-        .wire_right = wires + node,
-        .image = images,
-        .image_right = images + node,
+    DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, &chime_hooks, client->counts));
+    DM_TRY(leaves_open(client));
+    struct ix_indirect_config values = {
+        .values = cn->params->values,
+        .value_bytes = cn->shape->value_bytes,
+        .found_max = (cn->tree.scan_batch + 1) * cn->layout.span,
+        .gone = &client->counts[CHIME_BLOCK_GONE],
     };
-    client->leaf = (struct chime_copy){.wire = wires + 2 * node, .image = images + 2 * node};
-    client->right = (struct chime_copy){.wire = wires + 2 * node + leaf, .image = images + 2 * node + leaf};
-    client->batch = wires + 2 * node + 2 * leaf;
-    client->order = (uint16_t *)(void *)(images + 2 * node + 2 * leaf);
-    int rc = values_open(client);
+    return ix_indirect_open(ctx, &values, &client->indirect);
+}
+
+static int attach(void *cn, struct dm_ctx *ctx, void **out, struct dm_err *err) {
+    struct chime_client *client = calloc(1, sizeof(*client));
+    int rc = client ? client_open(client, cn, ctx) : DM_ERR_NO_MEMORY;
     if (rc < 0) {
         detach(client);
-        return dm_fail(err, rc, "chime: out of memory for a client of compute node %u", dm_node(ctx));
+        client = NULL;
+        dm_fail(err, rc, "chime: out of memory for a client of compute node %u", dm_node(ctx));
     }
     *out = client;
-    return 0;
+    return rc;
 }
 
 static const uint64_t *count(const void *handle) {

@@ -23,13 +23,13 @@ enum { CHIME_VALIDATE_SIBLINGS, CHIME_VALIDATE_FENCES, CHIME_VALIDATE_NONE };
 enum { CHIME_VACANCY_PIGGYBACK, CHIME_VACANCY_READ, CHIME_VACANCY_NONE };
 enum { CHIME_UNLOCK_BEHIND, CHIME_UNLOCK_BEFORE };
 enum { CHIME_SCAN_SEGMENTS, CHIME_SCAN_LEAVES };
-enum { CHIME_VALUES_INLINE, CHIME_VALUES_INDIRECT, CHIME_VALUES_UNCHECKED };
 
 struct chime_params {
     uint64_t span, neighbourhood, hotspot_bytes;
     double hotspot_share, fill;
     bool speculative, replicate, bitmap_check, merge, local_locks;
-    unsigned validation, vacancy, unlock, values, scan;
+    unsigned validation, vacancy, unlock, scan;
+    unsigned values; /* enum ix_values */
     uint64_t cache_levels;
 };
 
@@ -59,10 +59,7 @@ enum chime_counter {
         CHIME_COUNTER_COUNT,
 };
 
-enum {
-    CHIME_SCAN_BATCH_MAX = 16, /* leaves that one doorbell of a scan reads at most */
-    CHIME_GATES = 4096,        /* leaves share them by hash */
-};
+enum { CHIME_GATES = 4096 /* leaves share them by hash */ };
 
 /* ---- a compute node and a client -------------------------------------------------------------------------------- */
 
@@ -73,8 +70,6 @@ struct chime_cn {
     struct chime_layout layout;
     struct chime_hotspot *hotspot; /* NULL: none */
     struct dm_mutex *gates;        /* CHIME_GATES of them: where clients queue for leaf locks; NULL: they do not */
-    unsigned scan_batch;
-    unsigned scan_words; /* pairs whose values a scan may have yet to read */
 };
 
 /* A lock that is held. */
@@ -95,13 +90,9 @@ struct chime_client {
     struct ix_tree tree; /* first: the tree's hooks find the client by it */
     struct chime_cn *cn;
     struct dm_ctx *ctx;
-    uint64_t *words; /* device memory: results of atomics and lock words to be written */
     struct chime_lock leaf_lock, right_lock, inner_lock;
     struct chime_copy leaf, right; /* the leaf in hand; a split's or a merge's right one */
-    char *batch;                   /* device memory: scan_batch leaves */
     struct ix_indirect *indirect;  /* NULL: values are inline */
-    uint64_t *found;               /* with indirect values: scan_words of them, for what a scan has found */
-    uint16_t *order;
     uint64_t counts[CHIME_COUNTER_COUNT];
 };
 
@@ -160,9 +151,6 @@ static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
 extern const struct ix_tree_hooks chime_hooks;
 
 /* ---- read.c, write.c -------------------------------------------------------------------------------------------- */
-
-/* Reads the value of a word that was found with key: 0; IX_TREE_AGAIN, counted as a retry; a failure. [waits] */
-int chime_fetch(struct chime_client *client, uint64_t key, uint64_t word, uint32_t *attempts, void *value);
 
 /* What the metadata of a leaf says about a key that its parent sends there. */
 enum chime_verdict { CHIME_COVERS, CHIME_RIGHT, CHIME_DEAD };

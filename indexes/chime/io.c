@@ -168,8 +168,8 @@ void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t 
 
 /* Each lock of a client has a word of device memory to be released from. */
 static uint64_t *release_word(struct chime_client *client, const struct chime_lock *lock) {
-    unsigned slot = lock == &client->leaf_lock ? 3 : lock == &client->right_lock ? 4 : 5;
-    return client->words + slot;
+    unsigned slot = lock == &client->leaf_lock ? 1 : lock == &client->right_lock ? 2 : 3;
+    return client->tree.own + slot;
 }
 
 int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock) {
@@ -177,7 +177,7 @@ int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32
     uint64_t owner = ((uint64_t)dm_node(client->ctx) << 32 | dm_ctx_id(client->ctx)) << 1 | 1;
     struct dm_mask mask = {
         .compare = 0, .compare_mask = 1, .swap = apart ? 1 : owner, .swap_mask = apart ? 1 : UINT64_MAX};
-    uint64_t *old = client->words;
+    uint64_t *old = client->tree.own;
     for (uint32_t tries = 1;; tries++) {
         DM_TRY(dm_masked_cas(client->ctx, word, mask, old));
         if (!(*old & 1)) {

@@ -100,7 +100,8 @@ unsigned chime_hops_of(const struct chime_layout *layout, const void *image, uns
     return hops;
 }
 
-void chime_hops_rebuild(const struct chime_layout *layout, void *image) {
+/* Makes all hop bitmaps agree with the keys. */
+static void hops_rebuild(const struct chime_layout *layout, void *image) {
     for (unsigned i = 0; i < layout->span; i++) {
         hop_set(layout, image, i, chime_hops_of(layout, image, i));
     }
@@ -242,8 +243,8 @@ void chime_split(const struct chime_layout *layout, void *image, void *right, ui
             entry_set(layout, key < pivot ? right : image, i, CHIME_NO_KEY, NULL);
         }
     }
-    chime_hops_rebuild(layout, image);
-    chime_hops_rebuild(layout, right);
+    hops_rebuild(layout, image);
+    hops_rebuild(layout, right);
 }
 
 /* ---- the lock word ---------------------------------------------------------------------------------------------- */

@@ -117,9 +117,6 @@ int chime_find(const struct chime_layout *layout, const void *image, uint64_t ke
 /* The hop bitmap of `home` as the keys in its neighbourhood have it. */
 unsigned chime_hops_of(const struct chime_layout *layout, const void *image, unsigned home);
 
-/* Makes all hop bitmaps agree with the keys. */
-void chime_hops_rebuild(const struct chime_layout *layout, void *image);
-
 /* Puts a key that is not there into the leaf, moving others if it must, using `reach` entries from its home on. Changed
  * entries are added to `changed`; *largest follows the key it points at; *filled is the entry that was empty before.
  * The position, or CHIME_NONE: then nothing changed, and *filled is the empty entry that could not be brought near

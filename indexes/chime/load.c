@@ -22,8 +22,7 @@ struct loader {
     char *image;
     uint64_t *keys; /* from pair `first` on */
     uint64_t first, count, done;
-    struct ix_tree_built *level;
-    uint64_t leaves, room;
+    struct ix_tree_level leaves;
     char *value;
     struct ix_indirect *indirect; /* NULL: values are inline */
 };
@@ -65,27 +64,12 @@ static bool key_next(struct loader *loader, uint64_t *key) {
     return true;
 }
 
-static int level_add(struct loader *loader, uint64_t low, dm_addr addr) {
-    if (loader->leaves == loader->room) {
-        uint64_t room = loader->room == 0 ? 1024 : 2 * loader->room;
-        struct ix_tree_built *level = realloc(loader->level, room * sizeof(*level));
-        if (!level) {
-            return DM_ERR_NO_MEMORY;
-        }
-        loader->level = level;
-        loader->room = room;
-    }
-    loader->level[loader->leaves++] = (struct ix_tree_built){low, addr};
-    return 0;
-}
-
 /* Fills the empty leaf in ->image, which will be on memory node `node`. */
 static int leaf_fill(struct loader *loader, unsigned node) {
     const struct chime_layout *layout = &loader->cn->layout;
     unsigned most = (unsigned)(loader->cn->params->fill * layout->span);
     most = most < 1 ? 1 : most;
     uint64_t key;
-    uint64_t word;
     for (unsigned n = 0; n < most && key_next(loader, &key); n++) {
         struct chime_set unused = {{0}};
         unsigned largest = 0;
@@ -95,10 +79,9 @@ static int leaf_fill(struct loader *loader, unsigned node) {
         if (at == CHIME_NONE) {
             return 0;
         }
-        if (loader->indirect) {
-            DM_TRY(ix_indirect_load(loader->indirect, node, key, loader->value, &word));
-            chime_put_value(layout, loader->image, (unsigned)at, &word);
-        }
+        const void *stored;
+        DM_TRY(ix_indirect_load(loader->indirect, node, key, loader->value, &stored));
+        chime_put_value(layout, loader->image, (unsigned)at, stored);
         loader->done++;
     }
     return 0;
@@ -122,27 +105,17 @@ static int leaves_build(struct loader *loader, dm_addr first) {
             if (!key_next(loader, &meta.high)) {
                 return DM_ERR_INVALID;
             }
-            unsigned mn = (unsigned)((loader->leaves + 1) % loader->cn->shape->topology->mns);
+            unsigned mn = (unsigned)((loader->leaves.count + 1) % loader->cn->shape->topology->mns);
             DM_TRY(dm_alloc(loader->ctx, mn, layout->alloc_bytes, DM_LINE, DM_MEM_LEAF, &meta.sibling));
         }
         chime_meta_set(layout, loader->image, &meta);
         DM_TRY(leaf_write(loader, addr));
-        DM_TRY(level_add(loader, low, addr));
+        DM_TRY(ix_tree_level_add(&loader->leaves, low, addr));
         addr = meta.sibling;
         low = meta.high;
     }
-    DM_TRY(loader->indirect ? ix_indirect_flush(loader->indirect) : 0);
+    DM_TRY(ix_indirect_flush(loader->indirect));
     return leaves_flush(loader);
-}
-
-/* Room for a value, and what indirect ones need. */
-static int values_open(struct loader *loader) {
-    const struct chime_cn *cn = loader->cn;
-    uint32_t bytes = cn->shape->value_bytes;
-    loader->value = calloc(1, bytes > sizeof(uint64_t) ? bytes : sizeof(uint64_t));
-    int rc =
-        cn->params->values == CHIME_VALUES_INLINE ? 0 : ix_indirect_open(loader->ctx, bytes, true, &loader->indirect);
-    return loader->value ? rc : DM_ERR_NO_MEMORY;
 }
 
 int chime_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
@@ -155,16 +128,18 @@ int chime_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pai
     loader.words = dm_local_alloc(ctx, LOAD_BATCH * (uint32_t)sizeof(uint64_t));
     loader.image = calloc(1, cn->layout.wire_bytes);
     loader.keys = calloc(LOAD_KEYS, sizeof(uint64_t));
-    int rc = values_open(&loader);
-    rc = loader.wires && loader.words && loader.image && loader.keys ? rc : DM_ERR_NO_MEMORY;
+    loader.value = calloc(1, cn->shape->value_bytes + sizeof(uint64_t)); /* a leaf takes at least a word from there */
+    struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
+    int rc = ix_indirect_open(ctx, &values, &loader.indirect);
+    rc = loader.wires && loader.words && loader.image && loader.keys && loader.value ? rc : DM_ERR_NO_MEMORY;
     if (rc == 0) {
         uint64_t root = atomic_load_explicit(&cn->tree.root, memory_order_relaxed);
         rc = leaves_build(&loader, ix_tree_root_addr(root));
-        rc = rc < 0 ? rc : ix_tree_build(&cn->tree, ctx, cn->params->fill, loader.level, loader.leaves);
+        rc = rc < 0 ? rc : ix_tree_build(&cn->tree, ctx, &loader.leaves);
     }
     free(loader.image);
     free(loader.keys);
-    free(loader.level);
+    free(loader.leaves.items);
     free(loader.value);
     ix_indirect_close(loader.indirect);
     return rc < 0 ? dm_fail(err, rc, "chime: loading %llu keys: %s", (unsigned long long)pairs->count,

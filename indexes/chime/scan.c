@@ -15,10 +15,7 @@ struct scan {
     struct chime_client *client;
     uint32_t attempts;
     uint64_t cursor; /* everything below is done */
-    uint32_t wanted, found;
-    uint32_t whole; /* of those found: the rest have their words in client->found, their values not yet */
-    uint64_t *keys;
-    char *values;
+    struct ix_found found;
     dm_addr next; /* the leaf behind the last one taken, or the first; null: ask the parents */
     bool end;     /* no leaf follows: the index ends there */
     bool sparse;  /* a window of numbers had fewer keys than were wanted */
@@ -27,13 +24,12 @@ struct scan {
     uint64_t bound_key;
 };
 
+/* Takes entry `at` of the copy and moves the cursor behind it. */
 static void pair_take(struct scan *scan, const struct chime_copy *copy, unsigned at) {
-    struct chime_client *client = scan->client;
-    const struct chime_layout *layout = &client->cn->layout;
-    void *into = client->indirect ? (void *)&client->found[scan->found - scan->whole]
-                                  : scan->values + (size_t)scan->found * layout->value_bytes;
-    memcpy(into, chime_value(layout, copy->image, at), layout->value_bytes);
-    scan->keys[scan->found++] = chime_key(layout, copy->image, at);
+    const struct chime_layout *layout = &scan->client->cn->layout;
+    uint64_t key = chime_key(layout, copy->image, at);
+    ix_found_add(&scan->found, key, chime_value(layout, copy->image, at));
+    scan->cursor = key + 1;
 }
 
 /* Takes the pairs of the copy from the cursor on. */
@@ -41,11 +37,10 @@ static void leaf_take(struct scan *scan, struct chime_copy *copy) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
-    unsigned n = chime_sort(layout, copy->image, scan->cursor, client->order);
+    unsigned n = chime_sort(layout, copy->image, scan->cursor, client->tree.order);
     unsigned i = 0;
-    for (; i < n && scan->found < scan->wanted; i++) {
-        pair_take(scan, copy, client->order[i]);
-        scan->cursor = chime_key(layout, copy->image, client->order[i]) + 1;
+    for (; i < n && !ix_found_all(&scan->found); i++) {
+        pair_take(scan, copy, client->tree.order[i]);
     }
     if (i < n) {
         scan->next = DM_NULL; /* should some of those found be gone, the rest of this leaf is next */
@@ -102,27 +97,22 @@ static int leaf_step(struct scan *scan) {
 }
 
 static bool scan_done(const struct scan *scan) {
-    return scan->end || scan->found == scan->wanted || scan->cursor == UINT64_MAX;
+    return scan->end || ix_found_all(&scan->found) || scan->cursor == UINT64_MAX;
 }
 
 /* The same, or there is no room for the words of another leaf. */
 static bool scan_rests(const struct scan *scan) {
-    const struct chime_cn *cn = scan->client->cn;
-    bool is_full = scan->client->indirect && scan->found - scan->whole + cn->layout.span > cn->scan_words;
-    return is_full || scan_done(scan);
+    return scan_done(scan) || ix_found_full(&scan->found, scan->client->cn->layout.span);
 }
 
-/* Leaves that the rest of the scan should take, by the fill that load gives. */
+/* Leaves that the rest of the scan should take. */
 static unsigned leaves_wanted(const struct scan *scan) {
-    const struct chime_cn *cn = scan->client->cn;
-    double each = cn->layout.span * cn->params->fill;
-    double leaves = (double)(scan->wanted - scan->found) / (each < 1 ? 1 : each) + 1;
-    return leaves < cn->scan_batch ? (unsigned)leaves : cn->scan_batch;
+    return ix_tree_leaves_for(scan->client->tree.cn, scan->found.wanted - scan->found.count);
 }
 
 /* Where keys are dense, all that are wanted lie below this number. */
 static uint64_t window_of(const struct scan *scan) {
-    uint64_t left = scan->wanted - scan->found;
+    uint64_t left = scan->found.wanted - scan->found.count;
     return scan->sparse || scan->cursor > UINT64_MAX - left ? UINT64_MAX : scan->cursor + left;
 }
 
@@ -131,9 +121,6 @@ static uint64_t window_of(const struct scan *scan) {
 static unsigned leaves_of(struct scan *scan, const void *image, struct chime_part *leaves, unsigned n) {
     const struct ix_inner_layout *inner = &scan->client->tree.cn->inner;
     const struct ix_node_head *head = ix_node_head_in(image);
-    if (scan->cursor < head->low || scan->cursor >= head->high) {
-        return 0;
-    }
     unsigned first = ix_inner_find(image, scan->cursor);
     n = n < head->count - first ? n : head->count - first;
     const uint64_t *keys = ix_inner_keys_in(image);
@@ -155,17 +142,9 @@ static int leaves_find(struct scan *scan, struct chime_part *leaves, unsigned *c
     struct ix_tree *tree = &scan->client->tree;
     unsigned n = leaves_wanted(scan);
     DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
-    *count = 0;
-    if (tree->top >= 1 && tree->path[1].stamp == 0) {
-        /* The parent was the last node read. */
-        *count = leaves_of(scan, tree->image, leaves, n);
-    } else if (tree->top >= 1) {
-        uint32_t stamp;
-        ix_cache_enter(tree->cn->cache, tree->thread);
-        const void *copy = ix_cache_find(tree->cn->cache, tree->path[1].addr, &stamp);
-        *count = copy ? leaves_of(scan, copy, leaves, n) : 0;
-        ix_cache_leave(tree->cn->cache, tree->thread);
-    }
+    const void *parent = ix_tree_parent_hold(tree, scan->cursor);
+    *count = parent ? leaves_of(scan, parent, leaves, n) : 0;
+    ix_tree_parent_let(tree);
     if (*count == 0) {
         *count = 1;
         scan->bound = tree->child.next;
@@ -199,7 +178,7 @@ static int parent_distrust(struct scan *scan) {
 /* Copies leaf i of the batch to the leaf in hand. */
 static void batch_take(struct chime_client *client, unsigned i) {
     const struct chime_layout *layout = &client->cn->layout;
-    memcpy(client->leaf.wire, client->batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
+    memcpy(client->leaf.wire, client->tree.batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
     ix_lines_decode(client->leaf.wire, layout->wire_bytes, client->leaf.image);
     dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE);
 }
@@ -226,19 +205,19 @@ static int chain_follow(struct scan *scan, dm_addr leaf, bool *there) {
 static int part_use(struct scan *scan, const struct chime_part *part, unsigned i) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
-    memcpy(client->leaf.wire, client->batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
+    memcpy(client->leaf.wire, client->tree.batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
     /* A leaf behind one that was read again whole may begin below the cursor by now. */
     if (scan->cursor > part->first || !chime_part_use(client, &client->leaf, part)) {
         return 1;
     }
     client->counts[CHIME_SCAN_PART]++;
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
-    unsigned n = chime_sort_some(layout, client->leaf.image, &part->entries, part->first, part->end, client->order);
+    unsigned n =
+        chime_sort_some(layout, client->leaf.image, &part->entries, part->first, part->end, client->tree.order);
     bool is_last = part->end < scan->bound_key && dm_addr_equal(part->next, scan->bound);
     unsigned taken = 0;
-    for (; taken < n && scan->found < scan->wanted; taken++) {
-        pair_take(scan, &client->leaf, client->order[taken]);
-        scan->cursor = chime_key(layout, client->leaf.image, client->order[taken]) + 1;
+    for (; taken < n && !ix_found_all(&scan->found); taken++) {
+        pair_take(scan, &client->leaf, client->tree.order[taken]);
     }
     scan->next = taken < n || is_last ? DM_NULL : part->next;
     if (taken == n) {
@@ -275,7 +254,7 @@ static int leaves_take(struct scan *scan, const struct chime_part *leaves, unsig
             count = i;
             break;
         }
-        struct chime_copy slot = {.wire = client->batch + (size_t)i * layout->wire_bytes};
+        struct chime_copy slot = {.wire = client->tree.batch + (size_t)i * layout->wire_bytes};
         chime_part_post(client, &slot, &leaves[i]);
     }
     if (count == 0) {
@@ -310,39 +289,20 @@ static int leaves_take(struct scan *scan, const struct chime_part *leaves, unsig
     return 0;
 }
 
-static int get_again(void *arg, uint64_t key, void *value) {
-    struct chime_client *client = arg;
-    client->counts[CHIME_BLOCK_GONE]++;
-    return chime_get(client, key, value);
-}
-
-/* Reads the values of what was found since the last time; keys that are gone meanwhile make room for others. [waits] */
-static int values_read(struct scan *scan, uint32_t value_bytes) {
-    struct chime_client *client = scan->client;
-    struct ix_indirect_pairs pairs = {
-        .count = scan->found - scan->whole,
-        .keys = scan->keys + scan->whole,
-        .words = client->found,
-        .values = scan->values + (size_t)scan->whole * value_bytes,
-    };
-    DM_TRY(ix_indirect_collect(client->indirect, &pairs, get_again, client));
-    scan->whole += pairs.count;
-    scan->found = scan->whole;
-    return 0;
-}
-
 int chime_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
-    struct scan scan = {.client = handle, .cursor = first, .wanted = count, .keys = keys, .values = values};
+    struct chime_client *client = handle;
+    struct scan scan = {.client = client, .cursor = first};
+    scan.found = ix_found_begin(client->indirect, client->cn->shape->value_bytes, count, keys, values);
     *found = 0;
     while (!scan_done(&scan)) {
-        struct chime_part leaves[CHIME_SCAN_BATCH_MAX];
+        struct chime_part leaves[IX_TREE_SCAN_BATCH_MAX];
         unsigned n;
         DM_TRY(leaves_find(&scan, leaves, &n));
         DM_TRY(leaves_take(&scan, leaves, n));
-        if (scan.client->indirect && scan_rests(&scan)) {
-            DM_TRY(values_read(&scan, scan.client->cn->shape->value_bytes));
+        if (scan_rests(&scan)) {
+            DM_TRY(ix_found_complete(&scan.found, chime_get, client));
         }
     }
-    *found = scan.found;
+    *found = scan.found.count;
     return 0;
 }

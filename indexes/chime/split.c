@@ -17,9 +17,9 @@ static int halves_write(struct chime_client *client, dm_addr left, dm_addr right
     uint64_t right_word = chime_word_of(layout, client->right.image);
     chime_encode(client, &client->leaf, (uint8_t)((version + 1) & 0xf));
     chime_encode(client, &client->right, 0);
-    client->words[6] = right_word;
+    client->tree.own[4] = right_word;
     dm_post_write(client->ctx, right, client->right.wire, layout->used_bytes);
-    dm_post_write(client->ctx, chime_leaf_word(client->cn, right), &client->words[6], sizeof(uint64_t));
+    dm_post_write(client->ctx, chime_leaf_word(client->cn, right), &client->tree.own[4], sizeof(uint64_t));
     /* On one memory node posted order is enough; between two the right half must have landed first. */
     if (dm_addr_node(left) != dm_addr_node(right)) {
         int rc = dm_commit(client->ctx);
@@ -44,8 +44,8 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
         return released < 0 ? released : rc;
     }
     struct chime_meta meta = chime_meta_get(layout, left->image, 0);
-    client->counts[CHIME_SPLIT_ENTRIES] += chime_sort(layout, left->image, 0, client->order);
-    uint64_t pivot = chime_split_key(layout, left->image, key, filled, client->order);
+    client->counts[CHIME_SPLIT_ENTRIES] += chime_sort(layout, left->image, 0, client->tree.order);
+    uint64_t pivot = chime_split_key(layout, left->image, key, filled, client->tree.order);
     chime_split(layout, left->image, client->right.image, pivot);
     struct chime_set unused = {{0}};
     unsigned largest = 0;

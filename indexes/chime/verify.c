@@ -21,7 +21,6 @@ struct audit {
     uint64_t entries;
     bool interrupted;
     struct ix_indirect *indirect; /* NULL: values are inline */
-    char *value;
 };
 
 static dm_addr lock_word(void *owner, dm_addr node) {
@@ -96,9 +95,8 @@ static int blocks_check(struct audit *audit, dm_addr addr) {
     const struct chime_layout *layout = &audit->cn->layout;
     for (unsigned i = 0; audit->indirect && i < layout->span; i++) {
         uint64_t key = chime_key(layout, audit->image, i);
-        uint64_t word;
-        memcpy(&word, chime_value(layout, audit->image, i), sizeof(word));
-        int rc = key == CHIME_NO_KEY ? 0 : ix_indirect_read(audit->indirect, key, word, audit->value);
+        uint64_t word = ix_indirect_word(audit->indirect, chime_value(layout, audit->image, i));
+        int rc = key == CHIME_NO_KEY ? 0 : ix_indirect_check(audit->indirect, key, word);
         DM_TRY(rc);
         if (rc == IX_INDIRECT_GONE) {
             ix_walk_problem(&audit->walk, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's", addr.bits,
@@ -120,7 +118,7 @@ static int leaf_read(struct audit *audit, dm_addr addr) {
 /* Walks the chain of leaves. Between two that a parent knows there may be others only after an interruption. */
 static int leaves_walk(struct audit *audit) {
     struct ix_walk *walk = &audit->walk;
-    const struct ix_tree_children *leaves = &walk->expected;
+    const struct ix_tree_level *leaves = &walk->expected;
     dm_addr addr = leaves->items[0].addr;
     uint64_t number = 0;
     while (!dm_addr_is_null(addr)) {
@@ -156,12 +154,10 @@ int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     audit.word = dm_local_alloc(ctx, sizeof(uint64_t));
     audit.image = calloc(1, layout->wire_bytes);
     audit.order = calloc(layout->span, sizeof(*audit.order));
-    audit.value = calloc(1, cn->shape->value_bytes);
+    struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
     int rc = ix_walk_open(&audit.walk);
-    if (rc == 0 && cn->params->values != CHIME_VALUES_INLINE) {
-        rc = ix_indirect_open(ctx, cn->shape->value_bytes, true, &audit.indirect);
-    }
-    rc = audit.wire && audit.word && audit.image && audit.order && audit.value ? rc : DM_ERR_NO_MEMORY;
+    rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &audit.indirect);
+    rc = audit.wire && audit.word && audit.image && audit.order ? rc : DM_ERR_NO_MEMORY;
     rc = rc < 0 ? rc : ix_walk_levels(&audit.walk, 1);
     rc = rc == 0 ? leaves_walk(&audit) : rc;
     report->leaf_fill = audit.entries > 0 ? (double)report->keys / (double)audit.entries : 0;
@@ -169,6 +165,5 @@ int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     ix_indirect_close(audit.indirect);
     free(audit.image);
     free(audit.order);
-    free(audit.value);
     return rc < 0 ? dm_fail(err, rc, "chime: walking the tree: %s", dm_code_text(rc)) : 0;
 }

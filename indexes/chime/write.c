@@ -64,40 +64,15 @@ static int largest_key(struct chime_client *client, unsigned largest, uint64_t *
     return 0;
 }
 
-/* What the entry in the locked leaf is to hold for `value`: itself, or the word of a block that is made for it. A
- * failure without the lock. [waits] */
-static int value_make(struct chime_client *client, uint64_t key, const void *value, uint64_t *word,
-                      const void **stored) {
-    *stored = value;
-    if (!client->indirect) {
-        return 0;
-    }
-    *stored = word;
-    int rc = ix_indirect_make(client->indirect, dm_addr_node(client->tree.child.addr), key, value, word);
+/* What the entry in the locked leaf is to hold for `value`. A failure without the lock. [waits] */
+static int value_make(struct chime_client *client, uint64_t key, const void *value, const void **stored) {
+    int rc = ix_indirect_make(client->indirect, dm_addr_node(client->tree.child.addr), key, value, stored);
     return rc < 0 ? chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc) : 0;
-}
-
-/* Adds the block's write to the batch that is about to publish it. */
-static void value_post(struct chime_client *client) {
-    if (client->indirect) {
-        ix_indirect_post(client->indirect);
-    }
-}
-
-/* The entry's word has left the leaf, or has never been there. */
-static void value_drop(struct chime_client *client, uint64_t word) {
-    if (client->indirect) {
-        ix_indirect_drop(client->indirect, word);
-    }
 }
 
 /* The word of entry `at` of the leaf in hand; 0 with inline values. */
 static uint64_t value_word(const struct chime_client *client, unsigned at) {
-    uint64_t word = 0;
-    if (client->indirect) {
-        memcpy(&word, chime_value(&client->cn->layout, client->leaf.image, at), sizeof(word));
-    }
-    return word;
+    return ix_indirect_word(client->indirect, chime_value(&client->cn->layout, client->leaf.image, at));
 }
 
 /* ---- insert ------------------------------------------------------------------------------------------------------ */
@@ -115,16 +90,14 @@ static bool larger_loaded(const struct chime_client *client, uint64_t key) {
 
 /* The leaf, loaded whole, has no room. */
 static int split_put(struct chime_client *client, dm_addr leaf, uint64_t key, const void *stored, unsigned filled) {
-    value_post(client); /* on its own: the half that names it may go to another memory node */
+    ix_indirect_post(client->indirect); /* on its own: the half that names it may go to another memory node */
     int rc = dm_commit(client->ctx);
     if (rc < 0) {
         return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
     }
     rc = chime_split_insert(client, leaf, key, stored, filled);
-    if (client->indirect && (rc == IX_TREE_AGAIN || rc == DM_ERR_NO_MEMORY)) {
-        uint64_t word;
-        memcpy(&word, stored, sizeof(word));
-        value_drop(client, word);
+    if (rc == IX_TREE_AGAIN || rc == DM_ERR_NO_MEMORY) {
+        ix_indirect_drop(client->indirect, ix_indirect_word(client->indirect, stored));
     }
     return rc;
 }
@@ -139,9 +112,8 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     struct chime_set changed = {{0}};
     unsigned largest = chime_word_largest(layout, word);
     unsigned filled;
-    uint64_t made = 0;
     const void *stored;
-    DM_TRY(value_make(client, key, value, &made, &stored));
+    DM_TRY(value_make(client, key, value, &stored));
     unsigned reach =
         copy->count >= layout->span ? layout->span : copy->count - chime_distance(layout, copy->start, home);
     int at = chime_place(layout, copy->image, key, stored, reach, &changed, &largest, &filled);
@@ -159,7 +131,7 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     client->counts[CHIME_HOP] += filled != (unsigned)at;
     word = chime_word_refresh(layout, word, copy->image, filled);
     word = chime_word_set_largest(layout, word, is_largest ? (unsigned)at : largest);
-    value_post(client);
+    ix_indirect_post(client->indirect);
     DM_TRY(chime_write_back(client, leaf, &changed, word));
     chime_hotspot_note(client->cn->hotspot, leaf, home, key, (unsigned)at);
     return 0;
@@ -264,17 +236,16 @@ int chime_update(void *handle, uint64_t key, const void *value) {
     if (rc != 0) {
         return rc;
     }
-    uint64_t made = 0;
     const void *stored;
-    DM_TRY(value_make(client, key, value, &made, &stored));
+    DM_TRY(value_make(client, key, value, &stored));
     uint64_t before = value_word(client, at);
     struct chime_set changed = {{0}};
     chime_set_add(&changed, at);
     chime_put_value(layout, client->leaf.image, at, stored);
     dm_addr leaf = client->tree.child.addr;
-    value_post(client);
+    ix_indirect_post(client->indirect);
     DM_TRY(chime_write_back(client, leaf, &changed, client->leaf_lock.old));
-    value_drop(client, before);
+    ix_indirect_drop(client->indirect, before);
     chime_hotspot_note(client->cn->hotspot, leaf, chime_home(layout, key), key, at);
     return 0;
 }
@@ -314,7 +285,7 @@ int chime_remove(void *handle, uint64_t key) {
     chime_take(layout, client->leaf.image, at, &changed);
     DM_TRY(word_without(client, at, &word));
     DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word));
-    value_drop(client, before);
+    ix_indirect_drop(client->indirect, before);
     /* The key is gone whatever becomes of the merge. */
     if (client->cn->params->merge && chime_word_low(layout, word)) {
         (void)chime_merge(client, key);

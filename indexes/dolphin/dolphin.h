@@ -28,8 +28,8 @@ struct dolphin_params {
     unsigned locks;
     uint64_t lock_count;
     bool merge;
-    bool strict; /* off: all of the next six off */
-    bool keep_slots, publish, check_insert, check_smo, cas_delete, lock_long;
+    bool strict; /* off: all of the next seven off */
+    bool keep_slots, publish, check_insert, check_smo, cas_delete, lock_long, check_scan;
     bool backtrack;
 };
 
@@ -81,11 +81,15 @@ struct dolphin_cn {
     struct ix_locks *locks; /* words of leaves' locks on chip; NULL: the lock is in the leaf */
     uint64_t root;          /* its word */
     unsigned scan_batch;    /* leaves that one doorbell of a scan reads */
-    bool keep_slots, publish, check_insert, check_smo, cas_delete, lock_long;
+    bool keep_slots, publish, check_insert, check_smo, cas_delete, lock_long, check_scan;
     atomic_bool interrupted; /* an operation of this node ended in the middle of a structure change */
 };
 
-enum { DOLPHIN_HOLDS = 6, DOLPHIN_SCAN_BATCH_MAX = 16, DOLPHIN_OLDS = 4, DOLPHIN_OUTS = 16 };
+enum { DOLPHIN_HOLDS = 6, DOLPHIN_SCAN_BATCH_MAX = 64, DOLPHIN_OLDS = 4, DOLPHIN_OUTS = 16 };
+
+/* Of a scan: bytes of inner nodes that it reads and keeps meanwhile. What leaves hold is counted in parts of a pair,
+ * and its mean goes over so many leaves. */
+enum { DOLPHIN_SCAN_NODE_BYTES = 65536, DOLPHIN_DENSITY_ONE = 256, DOLPHIN_DENSITY_MEMORY = 4 };
 
 /* Something that an operation holds: adding `undo` to the word gives it back. */
 struct dolphin_hold {
@@ -128,11 +132,14 @@ struct dolphin_client {
     struct dolphin_node *upper; /* the one above it, locked, while it is replaced */
     struct dolphin_node *fresh; /* a new one */
     char *batch;                /* leaves of a scan */
+    char *scan_nodes;           /* and inner nodes */
 
     dm_addr spare_leaf; /* allocated and not used; null: none */
     char *scratch;      /* one value */
     uint16_t *order;
-    uint32_t updates; /* of long values, without a lock */
+    int64_t density[2];  /* pairs in a leaf that scans have met, under a special node in [1]; see scan.c */
+    unsigned leaf_depth; /* of the last leaf's parent */
+    uint32_t updates;    /* of long values, without a lock */
     struct dolphin_piece *pieces;
     uint64_t counts[DOLPHIN_COUNTER_COUNT];
 };
@@ -163,16 +170,18 @@ int dolphin_backtrack(struct dolphin_client *client, const struct dolphin_leaf_h
 /* Puts the pieces of a node into the cache; of a node of 256 only that with the byte. */
 void dolphin_keep(struct dolphin_client *client, uint64_t word, const struct dolphin_node *node, unsigned byte);
 
+/* Drops the pieces of a node from the cache: it has been replaced. */
+void dolphin_forget(struct dolphin_client *client, uint64_t word);
+
 /* Lets the next descent begin at the root and read every node. */
 void dolphin_distrust(struct dolphin_walk *walk);
 
-/* The first child from `byte` on that the cache knows of the node; its word is 0 if there is none. */
-struct dolphin_next {
-    uint64_t word, prefix; /* prefix: of the node */
-};
-/* False: the cache does not have that part of the node. `find` gives the child that the key goes by. */
-bool dolphin_cached_find(struct dolphin_client *client, uint64_t word, uint64_t key, struct dolphin_next *found);
-bool dolphin_cached_next(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_next *next);
+/* Puts what was read of a node into the cache: all of it, or words [begin, end) of one of 256, whole pieces. */
+void dolphin_keep_words(struct dolphin_client *client, uint64_t word, const struct dolphin_head *head,
+                        const uint64_t *words, unsigned begin, unsigned end);
+
+/* Copies the piece of a node that has, or would have, the byte. False: the cache does not have it. */
+bool dolphin_cached_piece(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_piece *piece);
 
 /* Charges the cache steps done since the last charge. */
 void dolphin_charge(struct dolphin_client *client);

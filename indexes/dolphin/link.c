@@ -144,6 +144,7 @@ int dolphin_link_finish(struct dolphin_client *client, struct dolphin_link *link
     uint64_t upper_word = dolphin_word_with(link->home, upper_byte);
     client->upper->words[link->upper_position] = upper_word;
     int rc = word_set(client, link, link->upper, link->upper_position, upper_word);
+    dolphin_forget(client, link->node);
     dolphin_keep(client, link->upper, client->upper, upper_byte);
     dolphin_keep(client, link->home, client->fresh, byte);
     return rc;

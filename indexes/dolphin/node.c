@@ -112,12 +112,11 @@ unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *f
 /* ---- pieces ----------------------------------------------------------------------------------------------------- */
 
 static void piece_begin(const struct dolphin_head *head, struct dolphin_piece *piece) {
-    *piece = (struct dolphin_piece){.prefix = head->prefix, .next = DOLPHIN_ROOM_MAX};
+    *piece = (struct dolphin_piece){.tag = (head->prefix & ~UINT64_C(0xff)) | (DOLPHIN_ROOM_MAX - 1)};
 }
 
 void dolphin_piece_make(const struct dolphin_head *head, const uint64_t *words, struct dolphin_piece *piece) {
     piece_begin(head, piece);
-    piece->count = DOLPHIN_PIECE_WORDS;
     memcpy(piece->words, words, sizeof(piece->words));
 }
 
@@ -131,6 +130,7 @@ unsigned dolphin_pieces_make(const struct dolphin_node *node, bool is_direct,
         return made;
     }
     unsigned room = dolphin_room((enum dolphin_type)node->head.type);
+    unsigned count = 0;
     piece_begin(&node->head, &pieces[0]);
     for (unsigned byte = 0; byte < DOLPHIN_ROOM_MAX; byte++) {
         uint64_t word = dolphin_words_next(node->words, room, byte);
@@ -138,11 +138,13 @@ unsigned dolphin_pieces_make(const struct dolphin_node *node, bool is_direct,
             break;
         }
         byte = dolphin_word_byte(word);
-        if (pieces[made].count == DOLPHIN_PIECE_WORDS) {
-            pieces[made++].next = (uint16_t)byte;
+        if (count == DOLPHIN_PIECE_WORDS) {
+            pieces[made].tag = (pieces[made].tag & ~UINT64_C(0xff)) | (byte - 1);
+            made++;
             piece_begin(&node->head, &pieces[made]);
+            count = 0;
         }
-        pieces[made].words[pieces[made].count++] = word;
+        pieces[made].words[count++] = word;
     }
     return made + 1;
 }

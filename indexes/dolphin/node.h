@@ -136,12 +136,19 @@ enum { DOLPHIN_PIECE_WORDS = 16, DOLPHIN_PIECES_MAX = DOLPHIN_ROOM_MAX / DOLPHIN
 static_assert((int)DOLPHIN_PIECES_MAX <= (int)DOLPHIN_NODE_ALIGN, "a piece's number fits below a node's address");
 
 struct dolphin_piece {
-    uint64_t prefix;
-    uint16_t count;
-    uint16_t next; /* first byte of the next piece; 256: there is none */
-    uint32_t unused;
-    uint64_t words[DOLPHIN_PIECE_WORDS];
+    uint64_t
+        tag; /* the node's prefix, and in its last byte, which is always 0, the first byte of the next piece less 1 */
+    uint64_t words[DOLPHIN_PIECE_WORDS]; /* 0 where there is none */
 };
+static_assert(sizeof(struct dolphin_piece) == 136, "a piece costs a cache its words and eight bytes");
+
+static inline uint64_t dolphin_piece_prefix(const struct dolphin_piece *piece) {
+    return piece->tag & ~UINT64_C(0xff);
+}
+/* 256: there is none. */
+static inline unsigned dolphin_piece_next(const struct dolphin_piece *piece) {
+    return (unsigned)(piece->tag & 0xff) + 1;
+}
 
 /* Are the pieces of the node that `word` leads to found by number, or sorted? */
 static inline bool dolphin_is_direct(uint64_t word) {

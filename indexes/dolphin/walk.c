@@ -29,10 +29,51 @@ static dm_addr piece_key(uint64_t word, unsigned number) {
     return dm_addr_add(dolphin_word_addr(word), number);
 }
 
+void dolphin_forget(struct dolphin_client *client, uint64_t word) {
+    struct ix_cache *cache = client->cn->cache;
+    bool is_there = true;
+    for (unsigned number = 0; is_there && number < DOLPHIN_PIECES_MAX; number++) {
+        uint32_t stamp;
+        ix_cache_enter(cache, client->thread);
+        is_there = ix_cache_find(cache, piece_key(word, number), &stamp) != NULL;
+        ix_cache_leave(cache, client->thread);
+        if (is_there) {
+            ix_cache_drop(cache, piece_key(word, number), stamp);
+        }
+    }
+}
+
+/* A piece takes the place of an older one: nothing leads any more to children that larger ones have replaced. */
+static void replaced_forget(struct dolphin_client *client, const struct dolphin_piece *old,
+                            const struct dolphin_piece *piece) {
+    for (unsigned i = 0; i < DOLPHIN_PIECE_WORDS; i++) {
+        uint64_t child = old->words[i];
+        if (child == piece->words[i] || !dolphin_word_is_inner(child)) {
+            continue;
+        }
+        uint64_t now = dolphin_words_find(piece->words, DOLPHIN_PIECE_WORDS, dolphin_word_byte(child), false);
+        if (dolphin_word_depth(now) == dolphin_word_depth(child) && dolphin_word_type(now) > dolphin_word_type(child)) {
+            dolphin_forget(client, child);
+        }
+    }
+}
+
 static void piece_keep(struct dolphin_client *client, uint64_t word, unsigned number,
                        const struct dolphin_piece *piece) {
+    struct ix_cache *cache = client->cn->cache;
+    struct dolphin_piece old;
+    uint32_t stamp;
+    ix_cache_enter(cache, client->thread);
+    const struct dolphin_piece *copy = ix_cache_find(cache, piece_key(word, number), &stamp);
+    if (copy) {
+        old = *copy;
+    }
+    ix_cache_leave(cache, client->thread);
+    if (copy) {
+        replaced_forget(client, &old, piece);
+    }
     unsigned level = DOLPHIN_SPECIAL - dolphin_word_depth(word);
-    client->counts[DOLPHIN_CACHE_EVICTION] += ix_cache_insert(client->cn->cache, piece_key(word, number), level, piece);
+    client->counts[DOLPHIN_CACHE_EVICTION] += ix_cache_insert(cache, piece_key(word, number), level, piece);
 }
 
 static void node_keep(struct dolphin_client *client, uint64_t word, const struct dolphin_node *node) {
@@ -54,8 +95,19 @@ void dolphin_keep(struct dolphin_client *client, uint64_t word, const struct dol
     }
 }
 
-/* Copies the piece of a node that has, or would have, the byte. */
-static bool piece_find(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_piece *piece) {
+void dolphin_keep_words(struct dolphin_client *client, uint64_t word, const struct dolphin_head *head,
+                        const uint64_t *words, unsigned begin, unsigned end) {
+    if (client->cn->cache && !dolphin_is_direct(word)) {
+        node_keep(client, word, (const struct dolphin_node *)(const void *)head);
+    }
+    for (unsigned byte = begin; client->cn->cache && dolphin_is_direct(word) && byte < end;
+         byte += DOLPHIN_PIECE_WORDS) {
+        dolphin_piece_make(head, words + (byte - begin), &client->pieces[0]);
+        piece_keep(client, word, byte / DOLPHIN_PIECE_WORDS, &client->pieces[0]);
+    }
+}
+
+bool dolphin_cached_piece(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_piece *piece) {
     struct ix_cache *cache = client->cn->cache;
     uint32_t stamp;
     const struct dolphin_piece *copy;
@@ -65,27 +117,12 @@ static bool piece_find(struct dolphin_client *client, uint64_t word, unsigned by
     do {
         copy = ix_cache_find(cache, piece_key(word, number), &stamp);
         client->cache_steps += copy != NULL;
-    } while (copy && !is_direct && copy->next <= byte && ++number < DOLPHIN_PIECES_MAX);
+    } while (copy && !is_direct && dolphin_piece_next(copy) <= byte && ++number < DOLPHIN_PIECES_MAX);
     if (copy) {
         *piece = *copy;
     }
     ix_cache_leave(cache, client->thread);
     return copy != NULL;
-}
-
-bool dolphin_cached_next(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_next *next) {
-    struct dolphin_piece piece;
-    while (piece_find(client, word, byte, &piece)) {
-        unsigned further =
-            dolphin_is_direct(word) ? (byte / DOLPHIN_PIECE_WORDS + 1) * DOLPHIN_PIECE_WORDS : piece.next;
-        next->prefix = piece.prefix;
-        next->word = dolphin_words_next(piece.words, piece.count, byte);
-        if (next->word != 0 || further >= DOLPHIN_ROOM_MAX) {
-            return true;
-        }
-        byte = further;
-    }
-    return false;
 }
 
 /* ---- one node --------------------------------------------------------------------------------------------------- */
@@ -94,6 +131,7 @@ bool dolphin_cached_next(struct dolphin_client *client, uint64_t word, unsigned 
 static int head_use(struct dolphin_client *client, const struct dolphin_head *head, uint64_t word) {
     if (!dolphin_node_plausible(head, word) || head->dead) {
         client->counts[DOLPHIN_DEAD_NODE]++;
+        dolphin_forget(client, word);
         return DOLPHIN_AGAIN;
     }
     return 0;
@@ -161,24 +199,16 @@ static int view_read(struct dolphin_client *client, uint64_t word, uint64_t key,
     return rc;
 }
 
-bool dolphin_cached_find(struct dolphin_client *client, uint64_t word, uint64_t key, struct dolphin_next *found) {
+static bool view_cached(struct dolphin_client *client, uint64_t word, uint64_t key, struct view *view) {
     struct dolphin_piece piece;
     unsigned depth = dolphin_word_depth(word);
     unsigned byte = dolphin_byte(key, depth);
-    if (!client->cn->cache || depth > DOLPHIN_SPECIAL || !piece_find(client, word, byte, &piece)) {
+    if (!client->cn->cache || depth > DOLPHIN_SPECIAL || !dolphin_cached_piece(client, word, byte, &piece)) {
         return false;
     }
-    found->prefix = piece.prefix;
-    found->word = dolphin_words_find(piece.words, piece.count, byte, depth == DOLPHIN_SPECIAL);
-    return true;
-}
-
-static bool view_cached(struct dolphin_client *client, uint64_t word, uint64_t key, struct view *view) {
-    struct dolphin_next found;
-    if (!dolphin_cached_find(client, word, key, &found)) {
-        return false;
-    }
-    *view = (struct view){.prefix = found.prefix, .child = found.word};
+    *view =
+        (struct view){.prefix = dolphin_piece_prefix(&piece),
+                      .child = dolphin_words_find(piece.words, DOLPHIN_PIECE_WORDS, byte, depth == DOLPHIN_SPECIAL)};
     client->counts[DOLPHIN_CACHE_HIT]++;
     return true;
 }
@@ -272,6 +302,10 @@ int dolphin_backtrack(struct dolphin_client *client, const struct dolphin_leaf_h
                       const struct dolphin_place *place, struct dolphin_walk *walk) {
     bool leads = dolphin_leaf_plausible(head) && !head->dead && node_is_valid(client, head->parent);
     client->counts[DOLPHIN_BACKTRACK] += leads;
+    if (leads && !place->is_fresh && dolphin_word_with(head->parent, 0) != dolphin_word_with(place->parent, 0)) {
+        /* The copy that led here is of a node that has been replaced, or is not the leaf's parent any more. */
+        dolphin_forget(client, place->parent);
+    }
     walk->start = walk->surprises >= SURPRISES_MAX ? 0 : leads ? head->parent : place->parent;
     walk->is_fresh = true;
     return surprise(client, walk);

@@ -19,28 +19,14 @@ struct params {
 
 static const char *const schemes[] = {"hopscotch", "associative", "race", "farm", NULL}; /* as enum table_scheme */
 
+#define ROW(member, ...) DM_OPT_ROW(struct params, member, __VA_ARGS__)
+
 static const struct dm_opt params_table[] = {
-    {.name = "scheme",
-     .type = DM_OPT_ENUM,
-     .offset = offsetof(struct params, scheme),
-     .initial = "hopscotch",
-     .choices = schemes,
-     .help = "How the table finds a place for a key."},
-    {.name = "entries",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct params, entries),
-     .initial = "128",
-     .min = 1,
-     .max = TABLE_ENTRIES_MAX,
-     .help = "Entries of a table."},
-    {.name = "reach",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct params, reach),
-     .initial = "8",
-     .min = 1,
-     .max = TABLE_ENTRIES_MAX,
-     .unit = "entries",
-     .help = "Entries that a lookup reads: a neighbourhood, one bucket, two (farm) or four (race)."},
+    ROW(scheme, DM_OPT_ENUM, .initial = "hopscotch", .choices = schemes,
+        .help = "How the table finds a place for a key."),
+    ROW(entries, DM_OPT_COUNT, .initial = "128", .min = 1, .max = TABLE_ENTRIES_MAX, .help = "Entries of a table."),
+    ROW(reach, DM_OPT_COUNT, .initial = "8", .min = 1, .max = TABLE_ENTRIES_MAX, .unit = "entries",
+        .help = "Entries that a lookup reads: a neighbourhood, one bucket, two (farm) or four (race)."),
     DM_OPT_END,
 };
 

@@ -32,6 +32,8 @@ static const struct dm_opt params_table[] = {
         .help = "Entries that a log has room for."),
     ROW(sync, DM_OPT_BOOL, .initial = "off",
         .help = "The skip list is changed before a write is acknowledged: HStore (sync)."),
+    ROW(apply_us, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1000000, .unit = "us",
+        .help = "How long a worker of the skip list leaves new log entries alone, to apply more of them together."),
     ROW(fetch, DM_OPT_ENUM, .initial = "serial", .choices = fetch_modes,
         .help = "A scan reads its items one after the other, or as many as one doorbell takes."),
     ROW(lookup, DM_OPT_ENUM, .initial = "hash", .choices = lookup_modes,
@@ -41,7 +43,9 @@ static const struct dm_opt params_table[] = {
     ROW(slab_items, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1024, .unit = "items",
         .help = "Items in a piece of the memory pool that a client gets at a time."),
     ROW(grace_us, DM_OPT_COUNT, .initial = "1000", .min = 200, .max = 1000000, .unit = "us",
-        .help = "How long an address may be followed, and the space of a replaced item stays as it is."),
+        .help = "How long the space of a replaced item stays as it is."),
+    ROW(lease_us, DM_OPT_COUNT, .initial = "1000000", .min = 20, .max = 1000000, .unit = "us",
+        .help = "How long a slot's address may be followed; at most as long as grace_us."),
     ROW(probe_us, DM_OPT_COUNT, .initial = "100", .min = 5, .max = 100000, .unit = "us",
         .help = "How long a server that failed is left alone before it is tried again."),
     ROW(sweep_us, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 100000000, .unit = "us",
@@ -68,7 +72,7 @@ enum {
 
 static const struct ix_wrong wrongs[] = {
     {"strict", "off", 0, "a scan tells of a write that a get does not see after it"},
-    {"drain", "off", 1000, "a scan misses writes that were acknowledged"},
+    {"drain", "off", 200, "a scan misses writes that were acknowledged"},
     {"ack", "early", 40, "a write that was acknowledged is lost with its server, and scans miss it"},
     {.param = NULL},
 };
@@ -81,6 +85,7 @@ struct hs_geometry hs_geometry_of(const struct hstore_params *params, const stru
         .value_bytes = shape->value_bytes,
         .item_bytes = hs_item_bytes((uint32_t)params->key_bytes, shape->value_bytes),
         .grace_ns = params->grace_us * 1000,
+        .lease_ns = 1000 * (params->lease_us < params->grace_us ? params->lease_us : params->grace_us),
         .probe_ns = params->probe_us * 1000,
     };
     double shards = geometry.shards ? geometry.shards : 1;
@@ -126,9 +131,10 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     struct hs_geometry geometry = hs_geometry_of(params, shape);
     const struct dm_topology *topology = shape->topology;
     uint64_t items = keys + items_spare(params, topology);
-    /* Heads of slabs, and what is left at the ends of chunks. */
-    uint64_t pool = (items / topology->mns + 1) * (geometry.item_bytes + DM_LINE / 16) * 33 / 32 + DM_RESERVED_BYTES;
-    uint64_t shard_keys = keys / geometry.shards + 1;
+    /* Heads of slabs, and what is left at the ends of chunks: up to a slab in 16. */
+    uint64_t pool = (items / topology->mns + 1) * (geometry.item_bytes + DM_LINE / 16) * 18 / 16 + DM_RESERVED_BYTES;
+    /* Asked before check has refused a single server. */
+    uint64_t shard_keys = keys / (geometry.shards ? geometry.shards : 1) + 1;
     uint64_t table = geometry.buckets * HS_BUCKET_STRIDE + shard_keys * HS_BUCKET_STRIDE / HS_SLOTS;
     uint64_t list = shard_keys * NODE_BYTES * 5 / 4 + 2 * (uint64_t)geometry.logs * ARENA_BYTES;
     uint64_t server = DM_RESERVED_BYTES + (table > list ? table : list);
@@ -239,6 +245,7 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
         return dm_fail(err, rc, "hstore: no number for a client: %s", dm_code_text(rc));
     }
     client->id = (uint32_t)client->words[0] + 1;
+    client->supply.list = client->id;
     client->supply.item_bytes = cn->geometry.item_bytes;
     client->supply.slab_items = (uint32_t)cn->params->slab_items;
     client->supply.grace_ns = cn->geometry.grace_ns;

@@ -29,10 +29,11 @@ struct hstore_params {
     uint64_t rpc_threads, workers;
     uint64_t log_entries, batch;
     bool sync;
+    uint64_t apply_us;
     unsigned fetch, lookup;
     bool strict;
     uint64_t slab_items;
-    uint64_t grace_us, probe_us, sweep_us;
+    uint64_t grace_us, lease_us, probe_us, sweep_us;
     bool drain;
     unsigned ack;
 };
@@ -51,10 +52,12 @@ enum {
 #define HSTORE_COUNTERS(X)                                                                                             \
     HS_EVENTS(X)                                                                                                       \
     X(INDEX_ACCESS, "index_access", 0)         /* memory accesses of gets: buckets, or nodes of the skip list */       \
+    X(INDEX_FAR, "index_far", 0)               /* of these: not in the last-level cache of a server */                 \
     X(BUCKET_READ, "bucket_read", 0)           /* buckets read by gets */                                              \
     X(CHAIN_READ, "chain_read", 1)             /* of these: beyond the first of their chain */                         \
     X(ITEM_MISS, "item_miss", 0)               /* items read for their hash that had another key */                    \
     X(LEASE_EXPIRED, "lease_expired", 1)       /* an address was too old to be trusted when the item was there */      \
+    X(ITEM_REPLACED, "item_replaced", 0)       /* the skip list's address led to a later write, or one on its way */   \
     X(ITEM_REUSED, "item_reused", 1)           /* writes into the space of a replaced item */                          \
     X(DEGRADED_GET, "degraded_get", 1)         /* gets that the skip list answered because the hash table was gone */  \
     X(FAILURE_RETRY, "failure_retry", 1)       /* attempts after one that met a failed or recovering server */         \
@@ -76,7 +79,7 @@ struct hs_geometry {
     unsigned shards, logs; /* logs a server: one a worker, and one partition of the skip list each */
     uint64_t buckets;      /* a shard, without chained ones */
     uint32_t key_bytes, value_bytes, item_bytes;
-    uint64_t grace_ns, probe_ns;
+    uint64_t grace_ns, lease_ns, probe_ns;
 };
 struct hs_geometry hs_geometry_of(const struct hstore_params *params, const struct ix_shape *shape);
 

@@ -34,14 +34,15 @@ static uint64_t item_before(struct dm_ctx *ctx, struct batch *batch, uint32_t at
 static int room_make(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
     const struct hs_geometry *geometry = &batch->server->geometry;
     const struct hs_pending *entry = batch->entries[at];
-    uint32_t room = 1, chained;
+    uint32_t wanted = 1;
+    struct hs_room room;
     for (uint32_t i = 0; i < at; i++) {
         const struct hs_pending *other = batch->entries[i];
-        room += other->is_logged && hs_bucket_of(geometry, other->hash) == hs_bucket_of(geometry, entry->hash);
+        wanted += other->is_logged && hs_bucket_of(geometry, other->hash) == hs_bucket_of(geometry, entry->hash);
     }
-    int rc = hs_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, room, &chained);
-    if (chained > 0) {
-        hs_event_add(batch->server, HS_BUCKET_CHAINED, chained);
+    int rc = hs_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, wanted, &room);
+    if (room.chained > 0) {
+        hs_event_add(batch->server, HS_BUCKET_CHAINED, room.chained);
     }
     return rc;
 }
@@ -422,12 +423,12 @@ int hs_hts_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     *resp_len = 0;
     for (uint32_t at = 0; at + sizeof(struct hs_pair) <= req_len; at += (uint32_t)sizeof(struct hs_pair)) {
         struct hs_pair pair;
-        uint32_t chained;
+        struct hs_room room;
         memcpy(&pair, (const char *)req + at, sizeof(pair));
         uint64_t hash = hs_hash(pair.key);
         struct hs_spare *spare = &server->hts[hs_log_of(&server->geometry, hash)].spare;
-        DM_TRY(hs_table_reserve(ctx, &server->table, spare, hash, 1, &chained));
-        hs_event_add(server, HS_BUCKET_CHAINED, chained);
+        DM_TRY(hs_table_reserve(ctx, &server->table, spare, hash, 1, &room));
+        hs_event_add(server, HS_BUCKET_CHAINED, room.chained);
         if (!hs_table_set(ctx, &server->table, hash, pair.item, server->geometry.item_bytes)) {
             return DM_ERR_CORRUPT;
         }

@@ -9,8 +9,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "wire.h"
-
 static uint32_t key_room(uint32_t key_bytes) {
     return (key_bytes + 7) / 8 * 8;
 }
@@ -58,6 +56,11 @@ bool hs_item_whole(const void *item, uint32_t key_bytes, uint32_t value_bytes, u
     return head->check == check_of(item, hs_item_value_at(key_bytes) + value_bytes, packed);
 }
 
+uint64_t hs_item_writer(const void *item) {
+    const struct hs_item *head = item;
+    return hs_writer(head->client, head->seq);
+}
+
 /* ---- slabs --------------------------------------------------------------------------------------------------------
  */
 
@@ -65,9 +68,11 @@ bool hs_slab_plausible(const struct hs_slab *slab, uint32_t item_bytes) {
     return slab->magic == HS_SLAB_MAGIC && slab->item_bytes == item_bytes && slab->items > 0;
 }
 
-int hs_slab_new(struct dm_ctx *ctx, uint32_t item_bytes, uint32_t items, uint64_t *words, dm_addr *slab) {
+int hs_slab_new(struct dm_ctx *ctx, uint32_t list, uint32_t item_bytes, uint32_t items, uint64_t *words,
+                dm_addr *slab) {
     DM_TRY(dm_alloc(ctx, DM_ANY_NODE, DM_LINE + items * item_bytes, DM_LINE, DM_MEM_VALUE, slab));
-    dm_addr head = dm_addr_make(dm_addr_node(*slab), DM_DRAM, HS_SLABS_OFFSET);
+    uint64_t place = HS_SLABS_OFFSET + list % HS_SLAB_LISTS * sizeof(uint64_t);
+    dm_addr head = dm_addr_make(dm_addr_node(*slab), DM_DRAM, place);
     struct hs_slab *made = (struct hs_slab *)(void *)words;
     uint64_t *found = words + DM_LINE / sizeof(*words);
     DM_TRY(dm_read(ctx, head, found, sizeof(*found)));
@@ -111,7 +116,7 @@ int hs_supply_take(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t *item,
         }
     }
     if (supply->slab_left == 0) {
-        DM_TRY(hs_slab_new(ctx, supply->item_bytes, supply->slab_items, supply->words, &supply->slab));
+        DM_TRY(hs_slab_new(ctx, supply->list, supply->item_bytes, supply->slab_items, supply->words, &supply->slab));
         supply->slab = dm_addr_add(supply->slab, DM_LINE);
         supply->slab_left = supply->slab_items;
     }

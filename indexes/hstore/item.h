@@ -2,7 +2,9 @@
  *
  * Key-value items in the memory pool, and a client's supply of space for them.
  *
- * Items lie in slabs, slabs in a list a memory node, so that the pool can be walked without any index. An item's space
+ * Items lie in slabs, slabs in lists of their memory node, so that the pool can be walked without any index. There are
+ * as many lists as keep clients that begin at the same time from meeting: all of them in one list would try that often.
+ * An item's space
  * is used again only a grace period after it was replaced; whoever has got its address less than that ago may read it
  * and finds what was there.
  */
@@ -13,6 +15,7 @@
 #include <stdint.h>
 
 #include "transport/dm.h"
+#include "wire.h"
 
 /* State of an item: the first word. From HS_STAMP_FIRST on it is the stamp of its log entry: the write is logged. */
 enum { HS_NEVER_USED = 0, HS_PENDING = 1, HS_DEAD = 2, HS_STAMP_LOADED = 16, HS_STAMP_FIRST = 32 };
@@ -37,6 +40,9 @@ void hs_item_make(void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t
 /* True if the bytes are those of one write to this address. */
 bool hs_item_whole(const void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed);
 
+/* Whose write it is, as hs_writer says. */
+uint64_t hs_item_writer(const void *item);
+
 /* The key's bytes as they are stored: key_bytes of them, the number first, then what follows from it. */
 void hs_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes);
 
@@ -45,6 +51,9 @@ bool hs_item_has(const void *item, uint32_t key_bytes, uint64_t key);
 
 /* ---- slabs --------------------------------------------------------------------------------------------------------
  */
+
+enum { HS_SLAB_LISTS = 256 }; /* a memory node */
+static_assert(HS_SLABS_OFFSET + HS_SLAB_LISTS * 8 <= DM_RESERVED_BYTES, "the reserved page has their heads");
 
 struct hs_slab {
     uint64_t next; /* address bits; 0: the last */
@@ -63,6 +72,7 @@ enum { HS_RING = 512 };
 
 struct hs_supply {
     uint32_t item_bytes, slab_items;
+    uint32_t list; /* that its slabs go to: any number */
     uint64_t grace_ns;
     bool is_swept;      /* what lies in the ring for too long belongs to the sweep */
     dm_addr slab;       /* of what is left of it */
@@ -81,7 +91,8 @@ int hs_supply_take(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t *item,
 /* A replaced item: nobody finds it any more, but readers may still be on their way to it. [waits] */
 int hs_supply_retire(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t item);
 
-/* A new slab on a memory node, or any, linked into its node's list. [waits] */
-int hs_slab_new(struct dm_ctx *ctx, uint32_t item_bytes, uint32_t items, uint64_t *words, dm_addr *slab);
+/* A new slab on any memory node, linked into a list of that node; `list` is any number, best another one for each
+ * client. [waits] */
+int hs_slab_new(struct dm_ctx *ctx, uint32_t list, uint32_t item_bytes, uint32_t items, uint64_t *words, dm_addr *slab);
 
 #endif

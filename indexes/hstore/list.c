@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A skip list in a server's DRAM. A node: key, item, height, then the offset of the next node of each of its levels.
+ * A skip list in a server's DRAM. A node: key; height 8 | item 48; who wrote the item; then the offset of
+ * the next node of each of its levels.
  */
 #include "list.h"
 
 enum {
     NODE_KEY = 0,
-    NODE_ITEM = 8,
-    NODE_HEIGHT = 16,
+    NODE_ITEM = 8, /* and height */
+    NODE_WRITER = 16,
     NODE_NEXT = 24,
     ARENA_LEAST = 4096, /* what is allocated at a time: a quarter of what is there, within these bounds */
     ARENA_MOST = 65536,
-    BRANCH = 4, /* one node in so many is a level higher */
+    BRANCH_BITS = 2,        /* one node in 2^2 is a level higher */
+    CACHE_BYTES = 14 << 20, /* last-level cache of a server: the paper's Xeon Gold 5215 */
+    HEIGHT_SHIFT = 56,
 };
 
 static uint64_t node_bytes(unsigned height) {
@@ -47,13 +50,12 @@ int hs_list_reserve(struct dm_ctx *ctx, struct hs_list *list, uint32_t count) {
     return 0;
 }
 
-int hs_list_make(struct dm_ctx *ctx, struct hs_list *list) {
+int hs_list_make(struct dm_ctx *ctx, struct hs_list *list, unsigned partitions) {
     unsigned node = list->node;
-    *list = (struct hs_list){.node = node, .top = 1};
+    *list = (struct hs_list){.node = node, .cached = CACHE_BYTES / DM_LINE / partitions, .top = 1};
     DM_TRY(hs_list_reserve(ctx, list, 1));
     list->head = list->arena;
     list->arena += node_bytes(HS_LEVELS);
-    word_set(ctx, list, list->head + NODE_HEIGHT, HS_LEVELS);
     for (unsigned level = 0; level < HS_LEVELS; level++) {
         word_set(ctx, list, next_at(list->head, level), 0);
         list->fingers[level] = list->head;
@@ -61,14 +63,39 @@ int hs_list_make(struct dm_ctx *ctx, struct hs_list *list) {
     return 0;
 }
 
+void hs_steps_charge(struct dm_ctx *ctx, struct hs_steps steps) {
+    if (steps.near > 0) {
+        dm_charge(ctx, DM_WORK_CACHE_PROBE, steps.near);
+    }
+    if (steps.far > 0) {
+        dm_charge(ctx, DM_WORK_DRAM_ACCESS, steps.far);
+    }
+}
+
+/* The lowest level whose nodes, with all that are higher, are so few that they stay in the cache: each search goes by
+ * them. */
+static unsigned near_level(const struct hs_list *list) {
+    unsigned level = 0;
+    while (level < HS_LEVELS && list->count >> (BRANCH_BITS * level) > list->cached) {
+        level++;
+    }
+    return level;
+}
+
+static void step_count(struct hs_steps *steps, bool is_near) {
+    steps->near += is_near;
+    steps->far += !is_near;
+}
+
 /* The last node before the key on every level in use. Returns the node behind it, 0 at the end. */
 static uint64_t search(struct dm_ctx *ctx, const struct hs_list *list, uint64_t key, uint64_t path[HS_LEVELS],
-                       uint64_t *steps) {
+                       struct hs_steps *steps) {
     uint64_t at = list->head, next = 0;
+    unsigned near = near_level(list);
     for (unsigned level = list->top; level-- > 0;) {
         uint64_t looked_at = next; /* the node that ended the level above: its key is known to be too high */
         while ((next = word_get(ctx, list, next_at(at, level))) && next != looked_at) {
-            ++*steps;
+            step_count(steps, level >= near);
             if (word_get(ctx, list, next + NODE_KEY) >= key) {
                 break;
             }
@@ -83,15 +110,32 @@ static bool has_key(struct dm_ctx *ctx, const struct hs_list *list, uint64_t nod
     return node && word_get(ctx, list, node + NODE_KEY) == key;
 }
 
-uint64_t hs_list_find(struct dm_ctx *ctx, const struct hs_list *list, uint64_t key, uint64_t *steps) {
-    uint64_t path[HS_LEVELS];
-    uint64_t node = search(ctx, list, key, path, steps);
-    return has_key(ctx, list, node, key) ? word_get(ctx, list, node + NODE_ITEM) : 0;
+static struct hs_pair pair_get(struct dm_ctx *ctx, const struct hs_list *list, uint64_t node) {
+    return (struct hs_pair){.key = word_get(ctx, list, node + NODE_KEY),
+                            .item = word_get(ctx, list, node + NODE_ITEM) & HS_ADDR_MASK,
+                            .writer = word_get(ctx, list, node + NODE_WRITER)};
 }
 
-static uint64_t node_new(struct dm_ctx *ctx, struct hs_list *list, uint64_t key, uint64_t item, unsigned *height) {
+static void pair_set(struct dm_ctx *ctx, const struct hs_list *list, uint64_t node, uint64_t height,
+                     const struct hs_pair *pair) {
+    word_set(ctx, list, node + NODE_KEY, pair->key);
+    word_set(ctx, list, node + NODE_ITEM, height << HEIGHT_SHIFT | pair->item);
+    word_set(ctx, list, node + NODE_WRITER, pair->writer);
+}
+
+static uint64_t height_of(struct dm_ctx *ctx, const struct hs_list *list, uint64_t node) {
+    return word_get(ctx, list, node + NODE_ITEM) >> HEIGHT_SHIFT;
+}
+
+struct hs_pair hs_list_find(struct dm_ctx *ctx, const struct hs_list *list, uint64_t key, struct hs_steps *steps) {
+    uint64_t path[HS_LEVELS];
+    uint64_t node = search(ctx, list, key, path, steps);
+    return has_key(ctx, list, node, key) ? pair_get(ctx, list, node) : (struct hs_pair){.key = key};
+}
+
+static uint64_t node_new(struct dm_ctx *ctx, struct hs_list *list, const struct hs_pair *pair, unsigned *height) {
     unsigned levels = 1;
-    while (levels < HS_LEVELS && dm_prng_below(dm_random(ctx), BRANCH) == 0) {
+    while (levels < HS_LEVELS && dm_prng_below(dm_random(ctx), 1 << BRANCH_BITS) == 0) {
         levels++;
     }
     uint64_t node = list->freed[levels - 1];
@@ -101,9 +145,7 @@ static uint64_t node_new(struct dm_ctx *ctx, struct hs_list *list, uint64_t key,
         node = list->arena;
         list->arena += node_bytes(levels);
     }
-    word_set(ctx, list, node + NODE_KEY, key);
-    word_set(ctx, list, node + NODE_ITEM, item);
-    word_set(ctx, list, node + NODE_HEIGHT, levels);
+    pair_set(ctx, list, node, levels, pair);
     *height = levels;
     list->count++;
     return node;
@@ -120,7 +162,7 @@ static void link_behind(struct dm_ctx *ctx, struct hs_list *list, uint64_t node,
 }
 
 static void unlink_node(struct dm_ctx *ctx, struct hs_list *list, uint64_t node, const uint64_t path[HS_LEVELS]) {
-    unsigned height = (unsigned)word_get(ctx, list, node + NODE_HEIGHT);
+    unsigned height = (unsigned)height_of(ctx, list, node);
     for (unsigned level = 0; level < height && level < list->top; level++) {
         word_set(ctx, list, next_at(path[level], level), word_get(ctx, list, next_at(node, level)));
     }
@@ -129,24 +171,24 @@ static void unlink_node(struct dm_ctx *ctx, struct hs_list *list, uint64_t node,
     list->count--;
 }
 
-void hs_list_set(struct dm_ctx *ctx, struct hs_list *list, uint64_t key, uint64_t item, uint64_t *steps) {
+void hs_list_set(struct dm_ctx *ctx, struct hs_list *list, struct hs_pair pair, struct hs_steps *steps) {
     uint64_t path[HS_LEVELS];
-    uint64_t node = search(ctx, list, key, path, steps);
-    bool is_there = has_key(ctx, list, node, key);
-    if (is_there && item) {
-        word_set(ctx, list, node + NODE_ITEM, item);
+    uint64_t node = search(ctx, list, pair.key, path, steps);
+    bool is_there = has_key(ctx, list, node, pair.key);
+    if (is_there && pair.item) {
+        pair_set(ctx, list, node, height_of(ctx, list, node), &pair);
     } else if (is_there) {
         unlink_node(ctx, list, node, path);
-    } else if (item) {
+    } else if (pair.item) {
         unsigned height;
-        uint64_t made = node_new(ctx, list, key, item, &height);
+        uint64_t made = node_new(ctx, list, &pair, &height);
         link_behind(ctx, list, made, height, path);
     }
 }
 
-void hs_list_append(struct dm_ctx *ctx, struct hs_list *list, uint64_t key, uint64_t item) {
+void hs_list_append(struct dm_ctx *ctx, struct hs_list *list, struct hs_pair pair) {
     unsigned height;
-    uint64_t node = node_new(ctx, list, key, item, &height);
+    uint64_t node = node_new(ctx, list, &pair, &height);
     link_behind(ctx, list, node, height, list->fingers);
     for (unsigned level = 0; level < height; level++) {
         list->fingers[level] = node;
@@ -154,13 +196,14 @@ void hs_list_append(struct dm_ctx *ctx, struct hs_list *list, uint64_t key, uint
 }
 
 uint32_t hs_list_copy(struct dm_ctx *ctx, const struct hs_list *list, uint64_t first, struct hs_pair *pairs,
-                      uint32_t capacity, uint64_t *steps) {
+                      uint32_t capacity, struct hs_steps *steps) {
     uint64_t path[HS_LEVELS];
     uint64_t node = search(ctx, list, first, path, steps);
     uint32_t count = 0;
+    bool is_near = near_level(list) == 0;
     while (node && count < capacity) {
-        ++*steps;
-        pairs[count++] = (struct hs_pair){word_get(ctx, list, node + NODE_KEY), word_get(ctx, list, node + NODE_ITEM)};
+        step_count(steps, is_near);
+        pairs[count++] = pair_get(ctx, list, node);
         node = word_get(ctx, list, next_at(node, 0));
     }
     return count;

@@ -24,7 +24,7 @@ struct load {
 static int place_get(struct load *load, dm_addr *place) {
     uint32_t item_bytes = load->cn->geometry.item_bytes;
     if (load->slab_left == 0) {
-        DM_TRY(hs_slab_new(load->ctx, item_bytes, load->slab_items, load->words, &load->slab));
+        DM_TRY(hs_slab_new(load->ctx, 0, item_bytes, load->slab_items, load->words, &load->slab));
         load->slab = dm_addr_add(load->slab, DM_LINE);
         load->slab_left = load->slab_items;
     }
@@ -51,7 +51,8 @@ static int items_load(struct load *load, uint64_t n) {
         head->state = HS_STAMP_LOADED;
         dm_post_write(load->ctx, place, item, geometry->item_bytes);
         unsigned shard = hs_shard_of(geometry, hs_hash(key));
-        load->told[(size_t)shard * BLOCK + load->told_count[shard]++] = (struct hs_pair){key, packed};
+        load->told[(size_t)shard * BLOCK + load->told_count[shard]++] =
+            (struct hs_pair){.key = key, .item = packed, .writer = hs_writer(0, 0)};
     }
     return dm_commit(load->ctx);
 }
@@ -93,7 +94,7 @@ int hstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     load->pairs = pairs;
     /* Few pairs do not fill large slabs on every memory node. */
     uint64_t share = pairs->count / (4 * cn->shape->topology->mns) + 1;
-    uint64_t fits = SLAB_BYTES / cn->geometry.item_bytes + 1;
+    uint64_t fits = (SLAB_BYTES - DM_LINE) / cn->geometry.item_bytes;
     load->slab_items = (uint32_t)(share < fits ? share : fits);
     load->items = dm_local_alloc(ctx, BLOCK * cn->geometry.item_bytes);
     load->words = dm_local_alloc(ctx, 2 * DM_LINE);

@@ -33,13 +33,10 @@ static int slab_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, dm_ad
     return 0;
 }
 
-/* One node's slabs. New ones are put in front, so those that are there stay on the way. */
-static int node_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsigned node, hs_pool_visit visit,
-                      void *arg) {
-    uint64_t next;
+/* One list of a node's slabs. New ones are put in front, so those that are there stay on the way. */
+static int list_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsigned node, uint64_t next,
+                      hs_pool_visit visit, void *arg) {
     struct hs_slab slab;
-    DM_TRY(dm_read(ctx, dm_addr_make(node, DM_DRAM, HS_SLABS_OFFSET), walk->piece, sizeof(next)));
-    memcpy(&next, walk->piece, sizeof(next));
     while (next) {
         dm_addr addr = {next};
         if (!dm_addr_valid(ctx, addr, DM_LINE) || dm_addr_node(addr) != node) {
@@ -54,6 +51,18 @@ static int node_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsig
         }
         DM_TRY(slab_visit(ctx, walk, dm_addr_add(addr, DM_LINE), slab.items, visit, arg));
         next = slab.next;
+    }
+    return 0;
+}
+
+static int node_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsigned node, hs_pool_visit visit,
+                      void *arg) {
+    uint64_t heads[HS_SLAB_LISTS];
+    static_assert(sizeof(heads) <= PIECE_BYTES, "a piece has room for the heads");
+    DM_TRY(dm_read(ctx, dm_addr_make(node, DM_DRAM, HS_SLABS_OFFSET), walk->piece, sizeof(heads)));
+    memcpy(heads, walk->piece, sizeof(heads));
+    for (unsigned i = 0; i < HS_SLAB_LISTS; i++) {
+        DM_TRY(list_visit(ctx, walk, node, heads[i], visit, arg));
     }
     return 0;
 }

@@ -33,11 +33,30 @@ struct lookup {
     void *value;
     struct hs_view *view;
     unsigned hts, sls;
-    uint64_t since_ns; /* when the address that is followed was asked for, or before */
+    uint64_t since_ns; /* when the address that is followed was asked for, if it is the table's */
+    bool has_writer;   /* the address is the skip list's, which says whose write is there */
+    uint64_t writer;
 };
 
 /* What an item read tells. */
-enum seen { SEEN_ITEM, SEEN_OTHER_KEY, SEEN_TOO_LATE, SEEN_TORN };
+enum seen { SEEN_ITEM, SEEN_OTHER_KEY, SEEN_TOO_LATE, SEEN_REPLACED, SEEN_TORN };
+
+/* Of an item that has been read, and is whole or not. A slot of the table does not say whose write it points to: its
+ * address has a term. */
+static enum seen item_judge(const struct lookup *lookup, uint64_t packed) {
+    const struct hstore_client *client = lookup->client;
+    const struct hs_geometry *geometry = &client->cn->geometry;
+    if (!lookup->has_writer && dm_now(client->ctx) - lookup->since_ns > geometry->lease_ns) {
+        return SEEN_TOO_LATE;
+    }
+    if (!hs_item_whole(client->item, geometry->key_bytes, geometry->value_bytes, packed)) {
+        return SEEN_TORN;
+    }
+    if (lookup->has_writer && hs_item_writer(client->item) != lookup->writer) {
+        return SEEN_REPLACED;
+    }
+    return hs_item_has(client->item, geometry->key_bytes, lookup->key) ? SEEN_ITEM : SEEN_OTHER_KEY;
+}
 
 /* Reads an item; SEEN_ITEM: with the value. */
 static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *seen) {
@@ -55,12 +74,7 @@ static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *see
     DM_TRY(rc);
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1);
     dm_charge(client->ctx, DM_WORK_LINE_COPY, geometry->item_bytes / DM_LINE);
-    if (dm_now(client->ctx) - lookup->since_ns > geometry->grace_ns) {
-        *seen = SEEN_TOO_LATE;
-    } else if (hs_item_whole(client->item, geometry->key_bytes, geometry->value_bytes, packed)) {
-        bool is_it = hs_item_has(client->item, geometry->key_bytes, lookup->key);
-        *seen = is_it ? SEEN_ITEM : SEEN_OTHER_KEY;
-    }
+    *seen = item_judge(lookup, packed);
     if (*seen == SEEN_ITEM) {
         memcpy(lookup->value, client->item + hs_item_value_at(geometry->key_bytes), geometry->value_bytes);
     }
@@ -71,11 +85,9 @@ static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *see
 enum { AGAIN = 200, AGAIN_TORN };
 
 static int seen_again(struct hstore_client *client, enum seen seen) {
-    if (seen == SEEN_TOO_LATE) {
-        client->counts[HSTORE_LEASE_EXPIRED]++;
-        return AGAIN;
-    }
-    return AGAIN_TORN;
+    client->counts[HSTORE_LEASE_EXPIRED] += seen == SEEN_TOO_LATE;
+    client->counts[HSTORE_ITEM_REPLACED] += seen == SEEN_REPLACED;
+    return seen == SEEN_TORN ? AGAIN_TORN : AGAIN;
 }
 
 /* ---- by the hash table ----------------------------------------------------------------------------------------------
@@ -108,6 +120,7 @@ static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t off
     }
     client->counts[HSTORE_BUCKET_READ]++;
     client->counts[HSTORE_INDEX_ACCESS]++;
+    client->counts[HSTORE_INDEX_FAR]++;
     int rc = dm_read(client->ctx, addr, client->bucket, DM_LINE);
     if (rc == DM_ERR_PEER) {
         atomic_store(&lookup->view->table, 0);
@@ -156,6 +169,7 @@ static int get_by_table(struct lookup *lookup) {
     for (unsigned length = 0; length < CHAIN_MAX; length++) {
         client->counts[HSTORE_CHAIN_READ] += length > 0;
         lookup->since_ns = dm_now(client->ctx);
+        lookup->has_writer = false;
         int rc = bucket_read(lookup, table, offset);
         rc = rc == 0 ? bucket_search(lookup) : rc;
         offset = hs_place_of(client->bucket->link);
@@ -174,7 +188,6 @@ static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
     struct hs_find find = {.key = lookup->key};
     struct hs_reply reply;
     uint32_t len = sizeof(reply);
-    lookup->since_ns = dm_now(client->ctx);
     dm_phase(client->ctx, DM_PHASE_CALL);
     int rc = dm_call(client->ctx, lookup->sls, HS_METHOD_FIND, &find, sizeof(find), &reply, &len);
     if (rc == HS_NOT_READY || rc == DM_ERR_PEER) {
@@ -188,11 +201,14 @@ static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
     }
     hs_reply_take(client, &reply);
     client->counts[HSTORE_LIST_LOOKUP]++;
-    client->counts[HSTORE_INDEX_ACCESS] += reply.steps;
+    client->counts[HSTORE_INDEX_ACCESS] += reply.near + reply.far;
+    client->counts[HSTORE_INDEX_FAR] += reply.far;
     if (reply.item == 0) {
         return DM_NOT_FOUND;
     }
     enum seen seen;
+    lookup->has_writer = true;
+    lookup->writer = reply.writer;
     DM_TRY(item_see(lookup, reply.item, &seen));
     return seen == SEEN_ITEM ? 0 : seen_again(client, seen);
 }

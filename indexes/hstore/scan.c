@@ -13,10 +13,8 @@ struct scan {
     uint32_t count, *found;
     uint64_t *keys;
     char *values;
-    uint64_t since_ns; /* when the first of the addresses at hand was asked for */
     uint32_t pair_count;
-    uint32_t step; /* items that are read together: fewer when they do not come in time */
-    bool is_end;   /* there are no pairs behind those at hand */
+    bool is_end; /* there are no pairs behind those at hand */
 };
 
 /* A run of a shard. */
@@ -51,7 +49,6 @@ static int pairs_get(struct scan *scan, uint32_t *attempts) {
     uint32_t counts[HSTORE_SHARDS_MAX], at[HSTORE_SHARDS_MAX] = {0};
     unsigned shards = client->cn->geometry.shards;
     uint32_t left = scan->count - *scan->found, wanted = left < HS_PAIRS_MAX ? left : HS_PAIRS_MAX;
-    scan->since_ns = dm_now(client->ctx);
     for (unsigned shard = 0; shard < shards; shard++) {
         DM_TRY(run_call(scan, shard, wanted, client->runs + (size_t)shard * HS_PAIRS_MAX, &counts[shard], attempts));
     }
@@ -93,26 +90,30 @@ static int items_read(const struct scan *scan, uint32_t first, uint32_t n) {
     return rc;
 }
 
-/* Fetches what the addresses at hand point to, as long as they can be trusted. */
+/* An item that is not what the skip list has said: the rest is asked for again. */
+static int rest_again(struct scan *scan, enum dm_retry cause, uint32_t *attempts) {
+    scan->client->counts[HSTORE_ITEM_REPLACED] += cause == DM_RETRY_STALE;
+    scan->is_end = false;
+    return dm_retry(scan->client->ctx, cause, attempts);
+}
+
+/* Fetches what the addresses at hand point to. However long that takes: an item that is still the write that the skip
+ * list had when it was asked was in force at that moment. */
 static int items_fetch(struct scan *scan, uint32_t *attempts) {
     struct hstore_client *client = scan->client;
     const struct hs_geometry *geometry = &client->cn->geometry;
+    uint32_t step = client->cn->params->fetch == HSTORE_FETCH_BATCH ? client->fetch_max : 1;
     for (uint32_t at = 0, n = 0; at < scan->pair_count; at += n) {
-        n = scan->pair_count - at < scan->step ? scan->pair_count - at : scan->step;
+        n = scan->pair_count - at < step ? scan->pair_count - at : step;
         DM_TRY(items_read(scan, at, n));
-        if (dm_now(client->ctx) - scan->since_ns > geometry->grace_ns) {
-            client->counts[HSTORE_LEASE_EXPIRED]++;
-            scan->is_end = false;
-            scan->step = n > 1 ? n / 2 : 1;
-            return dm_retry(client->ctx, DM_RETRY_STALE, attempts);
-        }
         for (uint32_t i = 0; i < n; i++) {
             const struct hs_pair *pair = &client->pairs[at + i];
             const char *item = client->items + (size_t)i * geometry->item_bytes;
-            if (!hs_item_whole(item, geometry->key_bytes, geometry->value_bytes, pair->item) ||
-                !hs_item_has(item, geometry->key_bytes, pair->key)) {
-                scan->is_end = false;
-                return dm_retry(client->ctx, DM_RETRY_TORN, attempts);
+            if (!hs_item_whole(item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
+                return rest_again(scan, DM_RETRY_TORN, attempts);
+            }
+            if (hs_item_writer(item) != pair->writer || !hs_item_has(item, geometry->key_bytes, pair->key)) {
+                return rest_again(scan, DM_RETRY_STALE, attempts);
             }
             scan->keys[*scan->found] = pair->key;
             memcpy(scan->values + (size_t)*scan->found * geometry->value_bytes,
@@ -129,7 +130,6 @@ int hstore_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, vo
     struct hstore_client *client = handle;
     struct scan scan = {
         .client = client, .next_key = first, .count = count, .found = found, .keys = keys, .values = values};
-    scan.step = client->cn->params->fetch == HSTORE_FETCH_BATCH ? client->fetch_max : 1;
     *found = 0;
     for (uint32_t attempts = 0; *found < count && !scan.is_end;) {
         dm_phase(client->ctx, DM_PHASE_INDEX);

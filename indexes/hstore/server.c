@@ -85,7 +85,7 @@ static int format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
     (void)resp;
     *resp_len = 0;
     for (unsigned i = 0; server->is_list && i < server->geometry.logs; i++) {
-        DM_TRY(hs_list_make(ctx, &server->sls[i].list));
+        DM_TRY(hs_list_make(ctx, &server->sls[i].list, server->geometry.logs));
         server->sls[i].trusted_stamp = HS_STAMP_FIRST;
     }
     if (!server->is_list) {

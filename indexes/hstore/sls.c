@@ -13,15 +13,30 @@
 
 /* Applies the oldest entries, up to `count`. The partition's mutex is held. Returns how many. */
 static uint32_t apply(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t count) {
-    uint64_t steps = 0;
+    struct hs_steps steps = {0};
     uint32_t done = 0;
     for (; done < count && log->applied < log->appended; done++) {
         const struct hs_entry *entry = &log->ring[log->applied % server->ring_entries];
-        hs_list_set(ctx, &log->list, entry->key, entry->item, &steps);
+        struct hs_pair pair = {entry->key, entry->item, hs_writer(entry->client, entry->seq)};
+        hs_list_set(ctx, &log->list, pair, &steps);
         log->applied++;
     }
-    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps + done);
+    if (done > 0) {
+        dm_charge(ctx, DM_WORK_LINE_COPY, done);
+        hs_steps_charge(ctx, steps);
+    }
     return done;
+}
+
+/* Lets entries come together. The partition's mutex is held, and held again on return; after DM_ERR_STOPPED it is not.
+ */
+static int linger(struct dm_ctx *ctx, const struct hs_server *server, struct hs_sls_log *log) {
+    if (server->params->apply_us == 0) {
+        return 0;
+    }
+    dm_mutex_unlock(ctx, &log->mutex);
+    DM_TRY(dm_sleep(ctx, server->params->apply_us * 1000));
+    return dm_mutex_lock(ctx, &log->mutex);
 }
 
 void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
@@ -36,11 +51,15 @@ void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
                 return;
             }
         }
-        apply(ctx, server, log, server->params->batch);
-        /* Whoever waits for the log gets it between batches. */
-        dm_mutex_unlock(ctx, &log->mutex);
-        if (dm_mutex_lock(ctx, &log->mutex) < 0) {
+        if (linger(ctx, server, log) < 0) {
             return;
+        }
+        while (apply(ctx, server, log, server->params->batch) > 0) {
+            /* Whoever waits for the log gets it between batches. */
+            dm_mutex_unlock(ctx, &log->mutex);
+            if (dm_mutex_lock(ctx, &log->mutex) < 0) {
+                return;
+            }
         }
     }
 }
@@ -268,16 +287,19 @@ int hs_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
         return HS_NOT_READY;
     }
     struct hs_sls_log *log = &server->sls[hs_log_of(&server->geometry, hs_hash(find.key))];
-    uint64_t steps = 0;
+    struct hs_steps steps = {0};
     DM_TRY(drain(ctx, server, log));
-    uint64_t since_ns = dm_now(ctx), item = hs_list_find(ctx, &log->list, find.key, &steps);
-    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
+    uint64_t since_ns = dm_now(ctx);
+    struct hs_pair pair = hs_list_find(ctx, &log->list, find.key, &steps);
+    hs_steps_charge(ctx, steps);
     uint64_t stamp = log->stamp, index_ns = dm_now(ctx) - since_ns;
     dm_mutex_unlock(ctx, &log->mutex);
     DM_TRY(table_await(ctx, server, log, stamp));
     hs_reply_make(server, &reply);
-    reply.steps = steps;
-    reply.item = item;
+    reply.near = steps.near;
+    reply.far = steps.far;
+    reply.item = pair.item;
+    reply.writer = pair.writer;
     reply.index_ns = index_ns;
     memcpy(resp, &reply, sizeof(reply));
     *resp_len = sizeof(reply);
@@ -294,12 +316,12 @@ struct run {
 };
 
 static int run_fill(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, struct run *run) {
-    uint64_t steps = 0;
+    struct hs_steps steps = {0};
     DM_TRY(drain(ctx, server, log));
     run->at = 0;
     run->stamp = log->stamp;
     run->count = hs_list_copy(ctx, &log->list, run->next_key, run->pairs, run->wanted, &steps);
-    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
+    hs_steps_charge(ctx, steps);
     dm_mutex_unlock(ctx, &log->mutex);
     uint64_t last = run->count > 0 ? run->pairs[run->count - 1].key : IX_KEY_MAX;
     run->is_over = run->count < run->wanted || last == IX_KEY_MAX;
@@ -416,11 +438,11 @@ int hs_sls_list(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     }
     struct hs_sls_log *log = &server->sls[find.log];
     struct hs_pair *pairs = (struct hs_pair *)(void *)((char *)resp + sizeof(struct hs_reply));
-    uint64_t steps = 0;
+    struct hs_steps steps = {0};
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
     apply(ctx, server, log, UINT64_MAX);
     uint32_t count = hs_list_copy(ctx, &log->list, find.key, pairs, HS_PAIRS_MAX, &steps);
-    dm_charge(ctx, DM_WORK_DRAM_ACCESS, (uint32_t)steps);
+    hs_steps_charge(ctx, steps);
     dm_mutex_unlock(ctx, &log->mutex);
     return reply_head(server, count, resp, resp_len);
 }
@@ -434,7 +456,7 @@ int hs_sls_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
         memcpy(&pair, (const char *)req + at, sizeof(pair));
         struct hs_list *list = &server->sls[hs_log_of(&server->geometry, hs_hash(pair.key))].list;
         DM_TRY(hs_list_reserve(ctx, list, 1));
-        hs_list_append(ctx, list, pair.key, pair.item);
+        hs_list_append(ctx, list, pair);
     }
     return 0;
 }

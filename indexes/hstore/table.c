@@ -50,7 +50,7 @@ int hs_table_make(struct dm_ctx *ctx, struct hs_table *table, uint64_t buckets) 
     if (bytes > PART_BYTES) {
         return DM_ERR_NO_MEMORY;
     }
-    DM_TRY(dm_alloc(ctx, table->node, (uint32_t)bytes, DM_LINE, DM_MEM_INNER, &addr));
+    DM_TRY(dm_alloc(ctx, table->node, (uint32_t)bytes, HS_BUCKET_STRIDE, DM_MEM_INNER, &addr));
     table->base = dm_addr_offset(addr);
     table->buckets = buckets;
     table->tag = 0;
@@ -85,7 +85,7 @@ struct hs_found hs_table_find(struct dm_ctx *ctx, const struct hs_table *table, 
 static int chain(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t last) {
     if (spare->left == 0) {
         dm_addr addr;
-        DM_TRY(dm_alloc(ctx, table->node, SPARE_BUCKETS * HS_BUCKET_STRIDE, DM_LINE, DM_MEM_INNER, &addr));
+        DM_TRY(dm_alloc(ctx, table->node, SPARE_BUCKETS * HS_BUCKET_STRIDE, HS_BUCKET_STRIDE, DM_MEM_INNER, &addr));
         *spare = (struct hs_spare){dm_addr_offset(addr), SPARE_BUCKETS};
     }
     uint64_t tag = (uint64_t)table->tag << 48;
@@ -96,21 +96,22 @@ static int chain(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *sp
     return 0;
 }
 
-int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t room,
-                     uint32_t *chained) {
+int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t wanted,
+                     struct hs_room *room) {
     uint32_t empty = 0;
-    *chained = 0;
+    *room = (struct hs_room){0};
     for (uint64_t bucket = head_of(table, hash);;) {
+        room->buckets++;
         for (unsigned i = 0; i < HS_SLOTS; i++) {
             empty += word_get(ctx, table, slot_at(bucket, i)) == 0;
         }
-        if (empty >= room) {
+        if (empty >= wanted) {
             return 0;
         }
         uint64_t next = next_of(ctx, table, bucket);
         if (!next) {
             DM_TRY(chain(ctx, table, spare, bucket));
-            ++*chained;
+            room->chained++;
             next = next_of(ctx, table, bucket);
         }
         bucket = next;

@@ -37,10 +37,13 @@ void hs_table_clear(struct dm_ctx *ctx, struct hs_table *table);
 
 struct hs_found hs_table_find(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash);
 
-/* Makes sure that `room` slots of the hash's chain are empty. *chained: buckets that were linked for it. Returns 0 or
- * as dm_alloc. [waits] */
-int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t room,
-                     uint32_t *chained);
+struct hs_room {
+    uint32_t buckets, chained; /* gone through; of these: linked for it */
+};
+
+/* Makes sure that `wanted` slots of the hash's chain are empty. Returns 0 or as dm_alloc. [waits] */
+int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t wanted,
+                     struct hs_room *room);
 
 /* Points the key's slot, or an empty one, to an item; item 0: empties the slot. Returns false if there is no slot. */
 bool hs_table_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash, uint64_t item, uint32_t item_bytes);

@@ -14,9 +14,9 @@
  */
 
 enum {
-    HS_SLABS_OFFSET = 64,   /* every memory node: its list of slabs */
-    HS_IDS_OFFSET = 72,     /* memory node 0: clients numbered so far */
+    HS_IDS_OFFSET = 64,     /* memory node 0: clients numbered so far */
     HS_TAGS_OFFSET = 128,   /* memory node 0: the tag of each shard's hash table */
+    HS_SLABS_OFFSET = 1024, /* every memory node: its lists of slabs, see item.h */
     HS_TABLE_OFFSET = 64,   /* hash table server: where its table is, as in struct hs_view; 0: not usable yet */
     HS_SETTLED_OFFSET = 64, /* skip list server: for each log, up to which stamp the hash table has it */
 };
@@ -115,17 +115,23 @@ struct hs_write {
 
 /* Begins every reply. */
 struct hs_reply {
-    uint64_t item;  /* packed: what a write replaced, what a find found; 0: nothing */
-    uint64_t gift;  /* packed: an item without an owner that the client may have; 0: none */
-    uint32_t tag;   /* of the hash table */
-    uint32_t count; /* of what follows */
+    uint64_t item;   /* packed: what a write replaced, what a find found; 0: nothing */
+    uint64_t writer; /* whose write the item of a find is, see hs_writer */
+    uint64_t gift;   /* packed: an item without an owner that the client may have; 0: none */
+    uint32_t tag;    /* of the hash table */
+    uint32_t count;  /* of what follows */
     uint64_t queue_ns, log_ns, index_ns;
-    uint64_t steps; /* nodes of the skip list that a find looked at */
+    uint32_t near, far; /* nodes of the skip list that a find looked at, see struct hs_steps */
     uint64_t events[HS_EVENT_COUNT];
 };
 
+/* A write, told from all others. With the address of an item: exactly one content of that place. */
+static inline uint64_t hs_writer(uint32_t client, uint32_t seq) {
+    return (uint64_t)client << 32 | seq;
+}
+
 struct hs_pair {
-    uint64_t key, item;
+    uint64_t key, item, writer;
 };
 enum { HS_PAIRS_MAX = (DM_CALL_MAX - (int)sizeof(struct hs_reply)) / (int)sizeof(struct hs_pair) };
 

@@ -16,16 +16,12 @@ struct null_params {
     uint64_t work; /* an example, and of use: what does CPU work an operation cost? */
 };
 
+#define ROW(member, ...) DM_OPT_ROW(struct null_params, member, __VA_ARGS__)
+
 /* Names, defaults, ranges and help come from here alone: the command line, JSON specs, sweeps and results follow. */
 static const struct dm_opt params_table[] = {
-    {.name = "work",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct null_params, work),
-     .initial = "0",
-     .min = 0,
-     .max = 1000000,
-     .unit = "node probes",
-     .help = "CPU work charged to every operation."},
+    ROW(work, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1000000, .unit = "node probes",
+        .help = "CPU work charged to every operation."),
     DM_OPT_END,
 };
 

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "load.h"
 
 enum { LOAD_BATCH = 32 /* leaves that one doorbell writes */, LOAD_KEYS = 1024, LOAD_LEAVES = 64, PIECE = 1 << 20 };
@@ -77,27 +78,18 @@ static int leaf_close(struct loader *loader, uint64_t high) {
 
 /* ---- models ----------------------------------------------------------------------------------------------------- */
 
-static int models_reserve(struct loader *loader) {
-    if (loader->model_count < loader->model_room) {
-        return 0;
-    }
-    uint64_t room = loader->model_room == 0 ? 256 : 2 * loader->model_room;
-    struct loaded_model *models = realloc(loader->models, room * sizeof(*models));
-    if (!models) {
-        return DM_ERR_NO_MEMORY;
-    }
-    loader->models = models;
-    loader->model_room = room;
-    return 0;
-}
-
 /* The model in the making is complete; its head is written when the root has a place. */
 static int model_close(struct loader *loader, const struct ix_plr_model *line, uint64_t low, uint64_t high) {
     struct rolex_env *env = &loader->env;
     uint16_t synonyms = (uint16_t)env->params->synonyms;
-    DM_TRY(models_reserve(loader));
+    struct loaded_model *models =
+        dm_array_grow(loader->models, loader->model_count, &loader->model_room, sizeof(*models));
+    if (!models) {
+        return DM_ERR_NO_MEMORY;
+    }
+    loader->models = models;
     DM_TRY(leaves_flush(loader));
-    struct loaded_model *model = &loader->models[loader->model_count];
+    struct loaded_model *model = &models[loader->model_count];
     model->head =
         (struct rolex_head){.low = low, .high = high, .line = *line, .leaves = loader->leaves, .synonyms = synonyms};
     uint32_t bytes = rolex_model_bytes(loader->leaves, synonyms);

@@ -7,6 +7,8 @@
 
 #include "indexes/shared/locks.h"
 
+enum { TABLES_AGAIN = 64 }; /* tries that find a model being replaced, until its tables are read again */
+
 struct rolex_window rolex_predict(const struct rolex_head *head, uint64_t key, uint32_t epsilon, uint32_t per_leaf) {
     uint64_t label = ix_plr_predict(&head->line, key);
     uint64_t lo = label > epsilon + 1 ? (label - epsilon - 1) / per_leaf : 0;
@@ -112,6 +114,15 @@ static void moved_count(struct rolex_client *client, uint32_t count) {
     }
 }
 
+/* The replacement has not ended. If it failed, its marks were taken back, and tables that were cached while they stood
+ * would keep this compute node waiting for ever: now and then they are read again. */
+static int not_moved_yet(struct rolex_client *client, uint32_t tries) {
+    if (tries % TABLES_AGAIN == 0) {
+        rolex_stale(client);
+    }
+    return ix_lock_back_off(client->env.ctx, tries);
+}
+
 int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts) {
     struct rolex_view *view = &client->view;
     DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
@@ -125,7 +136,7 @@ int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts)
         int rc = rolex_resolve(&client->env, view->model.bits, key, &model, &head);
         DM_TRY(rc);
         if (rc > 0 || dm_addr_equal(model, view->model)) {
-            return ix_lock_back_off(client->env.ctx, tries); /* not yet */
+            return not_moved_yet(client, tries);
         }
         if (count < ROLEX_HEADS) {
             client->models[count] = model;

@@ -17,8 +17,8 @@ enum {
 
 static const char *const detects[] = {"bounds", "slots", "none", NULL};
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct rolex_params, member), __VA_ARGS__ }
+#define ROW(member, ...) DM_OPT_ROW(struct rolex_params, member, __VA_ARGS__)
+
 static const struct dm_opt params_table[] = {
     ROW(epsilon, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 4096, .unit = "keys", .symbol = "epsilon",
         .help = "Greatest error of a model."),
@@ -152,7 +152,7 @@ static uint64_t cache_bytes(const void *handle) {
     return rolex_directory_bytes(cn->directory);
 }
 
-int rolex_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
+static int bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     struct rolex_cn *cn = handle;
     if (pairs->count == 0) {
         return 0;
@@ -267,7 +267,7 @@ const struct ix_ops ix_ops_rolex = {
     .format = format,
     .open = open_cn,
     .close = close_cn,
-    .load = rolex_bulk_load,
+    .load = bulk_load,
     .attach = attach,
     .detach = detach,
     .get = rolex_get,

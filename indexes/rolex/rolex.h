@@ -349,7 +349,6 @@ int rolex_insert(void *client, uint64_t key, const void *value);
 int rolex_update(void *client, uint64_t key, const void *value);
 int rolex_remove(void *client, uint64_t key);
 int rolex_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
-int rolex_bulk_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
 int rolex_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
 
 /* ---- replace.c -------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@ enum {
     REGION_LEAVES_LEAST = 16,
     REGION_DOUBLES_EVERY = 8, /* regions */
     REGION_BYTES_MAX = 1 << 30,
+    REGION_CLAIMED = 1, /* in a region's word: somebody is making it */
+    CLAIM_TRIES = 256,  /* after which whoever has claimed it is believed to have stopped */
 };
 
 static uint32_t region_bytes(const struct rolex_env *env, unsigned region) {
@@ -37,6 +39,10 @@ int rolex_regions_read(struct rolex_env *env) {
     DM_TRY(dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_REGIONS), words, sizeof(env->regions)));
     memcpy(env->regions, words, sizeof(env->regions));
     for (unsigned r = 0; r < ROLEX_REGIONS_MAX && env->regions[r] != 0; r++) {
+        if (env->regions[r] == REGION_CLAIMED) {
+            env->regions[r] = 0;
+            break;
+        }
         unsigned node = dm_addr_node((dm_addr){env->regions[r]});
         if (node < sizeof(env->current)) {
             env->current[node] = (uint8_t)(r + 1);
@@ -64,15 +70,8 @@ int rolex_leaf_addr(struct rolex_env *env, uint64_t entry, dm_addr *addr) {
     return dm_addr_valid(env->ctx, *addr, env->layout.wire_bytes) ? 0 : DM_NOT_FOUND;
 }
 
-/* Makes a region on node; somebody else may be quicker, which is as good. */
-static int region_make(struct rolex_env *env, unsigned node) {
-    unsigned region = 0;
-    while (region < ROLEX_REGIONS_MAX && env->regions[region] != 0) {
-        region++;
-    }
-    if (region == ROLEX_REGIONS_MAX) {
-        return DM_ERR_NO_MEMORY;
-    }
+/* Allocates the claimed region and puts it into its word. */
+static int region_place(struct rolex_env *env, unsigned node, unsigned region, dm_addr word) {
     dm_addr addr;
     uint32_t bytes = region_bytes(env, region);
     DM_TRY(dm_alloc(env->ctx, node, bytes, DM_LINE, DM_MEM_LEAF, &addr));
@@ -80,14 +79,38 @@ static int region_make(struct rolex_env *env, unsigned node) {
     words[0] = 0;
     words[1] = region_leaves(env, region);
     int rc = dm_write(env->ctx, addr, words, sizeof(struct rolex_region));
-    dm_addr word = rolex_reserved(0, ROLEX_AT_REGIONS + 8 * region);
-    rc = rc < 0 ? rc : dm_cas(env->ctx, word, 0, addr.bits, &words[2]);
-    if (rc < 0 || words[2] != 0) {
+    rc = rc < 0 ? rc : dm_cas(env->ctx, word, REGION_CLAIMED, addr.bits, &words[2]);
+    if (rc < 0 || words[2] != REGION_CLAIMED) {
         dm_free(env->ctx, addr, bytes, DM_MEM_LEAF);
         return rc;
     }
     env->counts[ROLEX_REGION]++;
     return 0;
+}
+
+/* Makes a region on node, unless somebody else does. It is claimed before it is allocated: regions are large, and if
+ * all clients that need one made one, the memory of those that come too late would be lost to anything else. `tries`
+ * says how often this client has come here for it. */
+static int region_make(struct rolex_env *env, unsigned node, uint32_t tries) {
+    unsigned region = 0;
+    while (region < ROLEX_REGIONS_MAX && env->regions[region] != 0) {
+        region++;
+    }
+    if (region == ROLEX_REGIONS_MAX) {
+        return DM_ERR_NO_MEMORY;
+    }
+    dm_addr word = rolex_reserved(0, ROLEX_AT_REGIONS + 8 * region);
+    uint64_t *found = env->words + ROLEX_W_SPACE + 2;
+    DM_TRY(dm_cas(env->ctx, word, 0, REGION_CLAIMED, found));
+    bool is_mine = *found == 0;
+    if (!is_mine && (*found != REGION_CLAIMED || tries < CLAIM_TRIES)) {
+        return 0;
+    }
+    int rc = region_place(env, node, region, word);
+    if (rc < 0 && is_mine && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+        DM_TRY(dm_cas(env->ctx, word, REGION_CLAIMED, 0, found));
+    }
+    return rc;
 }
 
 /* ---- the reclaiming queue --------------------------------------------------------------------------------------- */
@@ -184,11 +207,11 @@ static int leaf_try(struct rolex_env *env, unsigned node, dm_addr slots, uint64_
 }
 
 /* The node's region is used up: the next one. */
-static int region_next(struct rolex_env *env, unsigned node) {
+static int region_next(struct rolex_env *env, unsigned node, uint32_t tries) {
     unsigned before = env->current[node];
     DM_TRY(rolex_regions_read(env));
     if (env->current[node] == before) {
-        DM_TRY(region_make(env, node));
+        DM_TRY(region_make(env, node, tries));
         DM_TRY(rolex_regions_read(env));
     }
     return 0;
@@ -205,7 +228,7 @@ int rolex_leaf_take(struct rolex_env *env, unsigned node, dm_addr slots, uint64_
     }
     int rc = leaf_try(env, node, slots, slot, place, 1);
     for (uint32_t attempts = 0; rc == 0;) {
-        DM_TRY(region_next(env, node));
+        DM_TRY(region_next(env, node, attempts));
         DM_TRY(rc = leaf_try(env, node, DM_NULL, slot, place, 1));
         DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
     }
@@ -216,7 +239,7 @@ int rolex_leaves_take(struct rolex_env *env, unsigned node, uint32_t wanted, str
     uint64_t slot;
     int rc = leaf_try(env, node, DM_NULL, &slot, place, wanted);
     for (uint32_t attempts = 0; rc == 0;) {
-        DM_TRY(region_next(env, node));
+        DM_TRY(region_next(env, node, attempts));
         DM_TRY(rc = leaf_try(env, node, DM_NULL, &slot, place, wanted));
         DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
     }

@@ -18,7 +18,8 @@ enum {
     BATCH_BYTES = 65536, /* of blocks that are read together, and at least BATCH_MIN of them */
     BATCH_MIN = 4,
     BATCH_MAX = 128,
-    POOL_FIRST = 16, /* blocks of a node that are kept before the pool grows */
+    INLINE_MAX = 1024, /* bytes of a value in an entry */
+    POOL_FIRST = 16,   /* blocks of a node that are kept before the pool grows */
 };
 
 /* Blocks to be used again, the oldest first: a ring. Each word has its next stamp already. */
@@ -33,13 +34,29 @@ struct ix_indirect {
     uint32_t used_bytes;  /* of a block: what is read and written */
     uint32_t block_bytes; /* that it takes */
     uint32_t batch;
-    bool validate;
+    bool validate; /* what fetch and found read */
+    uint64_t *gone;
+    uint64_t *found; /* words of what a scan has found */
+    uint32_t found_max;
     struct pool pools[IX_INDIRECT_MNS_MAX];
     char *wires; /* device memory: `batch` blocks, and behind them the one made last */
     uint64_t made;
     uint64_t *waiting; /* words of blocks in ->wires that bulk load has yet to write */
     uint32_t waiting_count;
 };
+
+/* ---- the parameter ----------------------------------------------------------------------------------------------- */
+
+const char *const ix_values_choices[] = {"inline", "indirect", "unchecked", NULL};
+
+int ix_values_check(const char *index, enum ix_values values, uint32_t value_bytes, struct dm_err *err) {
+    bool is_inline = values == IX_VALUES_INLINE;
+    uint32_t most = is_inline ? INLINE_MAX : IX_INDIRECT_VALUE_MAX;
+    return value_bytes >= 1 && value_bytes <= most
+               ? 0
+               : dm_fail(err, DM_ERR_INVALID, "%s: values of %u bytes: 1 to %u are possible%s", index, value_bytes,
+                         most, is_inline ? ", larger ones with values=indirect" : "");
+}
 
 /* ---- words and blocks -------------------------------------------------------------------------------------------- */
 
@@ -54,9 +71,10 @@ uint32_t ix_indirect_block_bytes(uint32_t value_bytes) {
 }
 
 /* A client holds at least one block a node between two writes; what deletes free is kept by whoever deleted. */
-double ix_indirect_memory(uint32_t value_bytes, uint64_t values, const struct dm_topology *topology) {
+double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
+                          const struct dm_topology *topology) {
     double kept = 2.0 * topology->clients * topology->mns;
-    return ((double)values + kept) * ix_indirect_block_bytes(value_bytes);
+    return values == IX_VALUES_INLINE ? 0 : ((double)count + kept) * ix_indirect_block_bytes(value_bytes);
 }
 
 static uint64_t word_of(dm_addr addr, uint32_t stamp) {
@@ -107,45 +125,57 @@ static void encode(const struct ix_indirect *indirect, uint64_t word, uint64_t k
     dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
 }
 
-/* The value in the block, if it is that of the word and the key. */
-static int decode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire, void *value) {
-    dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
+/* True if the block is the one that the word names, and the key's. */
+static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire) {
     uint32_t at = 0;
     uint64_t owner;
     data_copy(wire, &at, (char *)&owner, KEY_BYTES, false);
-    bool is_right = owner == key;
+    bool right = owner == key;
     for (uint32_t line = 0; line < indirect->used_bytes; line += DM_LINE) {
         uint32_t stamp;
         memcpy(&stamp, wire + line, sizeof(stamp));
-        is_right = is_right && stamp == word_stamp(word);
+        right = right && stamp == word_stamp(word);
     }
-    if (!is_right && indirect->validate) {
+    return right;
+}
+
+/* The value in the block, if it is that of the word and the key; without validation in any case. */
+static int decode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire, void *value) {
+    dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
+    if (indirect->validate && !is_right(indirect, word, key, wire)) {
         return IX_INDIRECT_GONE;
     }
+    uint32_t at = KEY_BYTES;
     data_copy(wire, &at, value, indirect->value_bytes, false);
     return 0;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-int ix_indirect_open(struct dm_ctx *ctx, uint32_t value_bytes, bool validate, struct ix_indirect **out) {
-    struct ix_indirect *indirect = calloc(1, sizeof(*indirect));
+int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config, struct ix_indirect **out) {
     *out = NULL;
+    if (config->values == IX_VALUES_INLINE) {
+        return 0;
+    }
+    struct ix_indirect *indirect = calloc(1, sizeof(*indirect));
     if (!indirect) {
         return DM_ERR_NO_MEMORY;
     }
     *indirect = (struct ix_indirect){
         .ctx = ctx,
-        .value_bytes = value_bytes,
-        .used_bytes = used_bytes_of(value_bytes),
-        .block_bytes = ix_indirect_block_bytes(value_bytes),
-        .validate = validate,
+        .value_bytes = config->value_bytes,
+        .used_bytes = used_bytes_of(config->value_bytes),
+        .block_bytes = ix_indirect_block_bytes(config->value_bytes),
+        .validate = config->values == IX_VALUES_INDIRECT,
+        .gone = config->gone,
+        .found = calloc(config->found_max + 1, sizeof(*indirect->found)),
+        .found_max = config->found_max,
     };
     uint32_t fits = BATCH_BYTES / indirect->block_bytes;
     indirect->batch = fits < BATCH_MIN ? BATCH_MIN : fits > BATCH_MAX ? BATCH_MAX : fits;
     indirect->wires = dm_local_alloc(ctx, (indirect->batch + 1) * indirect->block_bytes);
     indirect->waiting = calloc(indirect->batch, sizeof(*indirect->waiting));
-    bool is_whole = indirect->wires && indirect->waiting;
+    bool is_whole = indirect->wires && indirect->waiting && indirect->found;
     for (unsigned node = 0; node < dm_topology(ctx)->mns && node < IX_INDIRECT_MNS_MAX; node++) {
         struct pool *pool = &indirect->pools[node];
         pool->words = calloc(POOL_FIRST, sizeof(*pool->words));
@@ -166,6 +196,7 @@ void ix_indirect_close(struct ix_indirect *indirect) {
             free(indirect->pools[node].words);
         }
         free(indirect->waiting);
+        free(indirect->found);
         free(indirect);
     }
 }
@@ -188,8 +219,8 @@ static bool pool_grow(struct pool *pool) {
 }
 
 void ix_indirect_drop(struct ix_indirect *indirect, uint64_t word) {
-    if (!word_valid(indirect, word)) {
-        return; /* a word from remote memory that names nothing */
+    if (!indirect || !word_valid(indirect, word)) {
+        return; /* inline, or a word from remote memory that names nothing */
     }
     struct pool *pool = &indirect->pools[dm_addr_node(word_addr(word))];
     if (pool->count == pool->capacity && !pool_grow(pool)) {
@@ -214,19 +245,29 @@ static int block_take(struct ix_indirect *indirect, unsigned node, uint64_t *wor
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-int ix_indirect_make(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, uint64_t *word) {
-    DM_TRY(block_take(indirect, node, word));
-    indirect->made = *word;
-    encode(indirect, *word, key, value, indirect->wires + indirect->batch * indirect->block_bytes);
+int ix_indirect_make(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value,
+                     const void **stored) {
+    if (!indirect) {
+        *stored = value;
+        return 0;
+    }
+    *stored = &indirect->made;
+    DM_TRY(block_take(indirect, node, &indirect->made));
+    encode(indirect, indirect->made, key, value, indirect->wires + indirect->batch * indirect->block_bytes);
     return 0;
 }
 
 void ix_indirect_post(struct ix_indirect *indirect) {
-    dm_post_write(indirect->ctx, word_addr(indirect->made), indirect->wires + indirect->batch * indirect->block_bytes,
-                  indirect->used_bytes);
+    if (indirect) {
+        dm_post_write(indirect->ctx, word_addr(indirect->made),
+                      indirect->wires + indirect->batch * indirect->block_bytes, indirect->used_bytes);
+    }
 }
 
 int ix_indirect_flush(struct ix_indirect *indirect) {
+    if (!indirect) {
+        return 0;
+    }
     for (uint32_t i = 0; i < indirect->waiting_count; i++) {
         dm_post_write(indirect->ctx, word_addr(indirect->waiting[i]), indirect->wires + i * indirect->block_bytes,
                       indirect->used_bytes);
@@ -235,10 +276,17 @@ int ix_indirect_flush(struct ix_indirect *indirect) {
     return dm_commit(indirect->ctx);
 }
 
-int ix_indirect_load(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, uint64_t *word) {
+int ix_indirect_load(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value,
+                     const void **stored) {
+    if (!indirect) {
+        *stored = value;
+        return 0;
+    }
+    uint64_t *word = &indirect->waiting[indirect->waiting_count];
+    *stored = word;
     DM_TRY(block_take(indirect, node, word));
     encode(indirect, *word, key, value, indirect->wires + indirect->waiting_count * indirect->block_bytes);
-    indirect->waiting[indirect->waiting_count++] = *word;
+    indirect->waiting_count++;
     return indirect->waiting_count == indirect->batch ? ix_indirect_flush(indirect) : 0;
 }
 
@@ -251,62 +299,99 @@ static int read_posted(struct ix_indirect *indirect) {
     return rc;
 }
 
-int ix_indirect_read(struct ix_indirect *indirect, uint64_t key, uint64_t word, void *value) {
+/* Reads the block of a word into ->wires: 0, IX_INDIRECT_GONE if the word names none, or a failure. */
+static int block_read(struct ix_indirect *indirect, uint64_t word) {
     if (!word_valid(indirect, word)) {
         return IX_INDIRECT_GONE;
     }
     dm_post_read(indirect->ctx, word_addr(word), indirect->wires, indirect->used_bytes);
-    DM_TRY(read_posted(indirect));
-    return decode(indirect, word, key, indirect->wires, value);
+    return read_posted(indirect);
 }
 
-/* Reads blocks [first, first + n) with one doorbell; has[i] says which of them hold the pair's value. [waits] */
-static int part_read(struct ix_indirect *indirect, const struct ix_indirect_pairs *pairs, uint32_t first, uint32_t n,
-                     bool *has) {
+int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word, uint32_t *attempts, void *value) {
+    if (!indirect) {
+        return 0;
+    }
+    int rc = block_read(indirect, word);
+    rc = rc == 0 ? decode(indirect, word, key, indirect->wires, value) : rc;
+    if (rc == IX_INDIRECT_GONE) {
+        (*indirect->gone)++;
+        DM_TRY(dm_retry(indirect->ctx, DM_RETRY_TORN, attempts));
+    }
+    return rc;
+}
+
+int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word) {
+    int rc = indirect ? block_read(indirect, word) : 0;
+    return rc == 0 && indirect && !is_right(indirect, word, key, indirect->wires) ? IX_INDIRECT_GONE : rc;
+}
+
+/* ---- scans ------------------------------------------------------------------------------------------------------- */
+
+struct ix_found ix_found_begin(struct ix_indirect *indirect, uint32_t value_bytes, uint32_t wanted, uint64_t *keys,
+                               void *values) {
+    return (struct ix_found){
+        .indirect = indirect,
+        .value_bytes = value_bytes,
+        .wanted = wanted,
+        .keys = keys,
+        .values = values,
+        .words = indirect ? indirect->found : NULL,
+        .words_max = indirect ? indirect->found_max : 0,
+    };
+}
+
+/* Reads the values of pairs [first, first + n) with one doorbell; has[i] says which of them are there. [waits] */
+static int part_read(const struct ix_found *found, uint32_t first, uint32_t n, bool *has) {
+    struct ix_indirect *indirect = found->indirect;
+    const uint64_t *words = found->words + (first - found->whole);
     for (uint32_t i = 0; i < n; i++) {
-        has[i] = word_valid(indirect, pairs->words[first + i]);
+        has[i] = word_valid(indirect, words[i]);
         if (has[i]) {
-            dm_post_read(indirect->ctx, word_addr(pairs->words[first + i]), indirect->wires + i * indirect->block_bytes,
+            dm_post_read(indirect->ctx, word_addr(words[i]), indirect->wires + i * indirect->block_bytes,
                          indirect->used_bytes);
         }
     }
     DM_TRY(read_posted(indirect));
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t word = pairs->words[first + i];
-        char *value = pairs->values + (size_t)(first + i) * indirect->value_bytes;
-        has[i] = has[i] && decode(indirect, word, pairs->keys[first + i], indirect->wires + i * indirect->block_bytes,
-                                  value) == 0;
+        char *wire = indirect->wires + i * indirect->block_bytes;
+        char *value = found->values + (size_t)(first + i) * found->value_bytes;
+        has[i] = has[i] && decode(indirect, words[i], found->keys[first + i], wire, value) == 0;
     }
     return 0;
 }
 
 /* Moves pair `from` to place `to`. */
-static void pair_move(const struct ix_indirect *indirect, struct ix_indirect_pairs *pairs, uint32_t to, uint32_t from) {
+static void pair_move(const struct ix_found *found, uint32_t to, uint32_t from) {
     if (to != from) {
-        pairs->keys[to] = pairs->keys[from];
-        memcpy(pairs->values + (size_t)to * indirect->value_bytes, pairs->values + (size_t)from * indirect->value_bytes,
-               indirect->value_bytes);
+        found->keys[to] = found->keys[from];
+        memcpy(found->values + (size_t)to * found->value_bytes, found->values + (size_t)from * found->value_bytes,
+               found->value_bytes);
     }
 }
 
-int ix_indirect_collect(struct ix_indirect *indirect, struct ix_indirect_pairs *pairs,
-                        int (*again)(void *arg, uint64_t key, void *value), void *arg) {
-    uint32_t kept = 0;
-    for (uint32_t first = 0; first < pairs->count; first += indirect->batch) {
+int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t key, void *value), void *client) {
+    if (!found->indirect) {
+        return 0;
+    }
+    uint32_t kept = found->whole;
+    for (uint32_t first = found->whole; first < found->count; first += found->indirect->batch) {
         bool has[BATCH_MAX];
-        uint32_t n = pairs->count - first < indirect->batch ? pairs->count - first : indirect->batch;
-        DM_TRY(part_read(indirect, pairs, first, n, has));
+        uint32_t left = found->count - first;
+        uint32_t n = left < found->indirect->batch ? left : found->indirect->batch;
+        DM_TRY(part_read(found, first, n, has));
         for (uint32_t i = 0; i < n; i++) {
             int rc = 0;
             if (!has[i]) {
-                rc = again(arg, pairs->keys[first + i], pairs->values + (size_t)(first + i) * indirect->value_bytes);
+                (*found->indirect->gone)++;
+                rc = get(client, found->keys[first + i], found->values + (size_t)(first + i) * found->value_bytes);
                 DM_TRY(rc);
             }
             if (rc == 0) {
-                pair_move(indirect, pairs, kept++, first + i);
+                pair_move(found, kept++, first + i);
             }
         }
     }
-    pairs->count = kept;
+    found->whole = found->count = kept;
     return 0;
 }

@@ -18,43 +18,79 @@
  * How a block is seen before its word. It is taken on the memory node of the word that will name it, and its write
  * goes in front of the word's in the same batch, or is waited for: posted order then has it in place first.
  *
- * Nothing here knows the index. One object a client.
+ * Nothing here knows the index. One object a client; NULL stands for inline values, and every function takes it.
  */
 #ifndef DM_INDEXES_SHARED_INDIRECT_H
 #define DM_INDEXES_SHARED_INDIRECT_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "transport/dm.h"
 
 enum {
     IX_INDIRECT_VALUE_MAX = 16384, /* bytes of a value */
     IX_INDIRECT_MNS_MAX = 64,
-    IX_INDIRECT_GONE = 1, /* outcome of a read: the block has been used again; ask the index again */
+    IX_INDIRECT_GONE = 1100, /* outcome of a read: the block has been used again; ask the index again */
 };
 
-/* Bytes of remote memory a value of this size takes. */
+/* ---- the parameter `values` of an index that has both ------------------------------------------------------------ */
+
+enum ix_values { IX_VALUES_INLINE, IX_VALUES_INDIRECT, IX_VALUES_UNCHECKED };
+extern const char *const ix_values_choices[];
+#define IX_VALUES_HELP                                                                                                 \
+    "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not check "  \
+    "whether the block is still the one."
+
+/* Refuses values of a size that cannot be; `index` is for the message. */
+int ix_values_check(const char *index, enum ix_values values, uint32_t value_bytes, struct dm_err *err);
+
+/* Bytes that an entry keeps for a value: all of it, or a word. */
+static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_bytes) {
+    return values == IX_VALUES_INLINE ? value_bytes : (uint32_t)sizeof(uint64_t);
+}
+
+/* Bytes of remote memory the block of a value of this size takes. */
 uint32_t ix_indirect_block_bytes(uint32_t value_bytes);
 
-/* Of all memory nodes together, for this many values and what clients keep. */
-double ix_indirect_memory(uint32_t value_bytes, uint64_t values, const struct dm_topology *topology);
+/* Of all memory nodes together, for the blocks of `count` values and those that clients keep; 0 with inline values. */
+double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
+                          const struct dm_topology *topology);
 
-struct ix_indirect; /* one client's */
+/* ---- one client's ------------------------------------------------------------------------------------------------ */
 
-/* With `validate` off, the known-wrong way,
- * reads take whatever the block holds. Allocates local memory: not in the measured phase. 0 or DM_ERR_NO_MEMORY. */
-int ix_indirect_open(struct dm_ctx *ctx, uint32_t value_bytes, bool validate, struct ix_indirect **out);
-void ix_indirect_close(struct ix_indirect *indirect); /* accepts NULL; kept blocks are lost */
+struct ix_indirect;
+
+struct ix_indirect_config {
+    enum ix_values values; /* UNCHECKED, the known-wrong way: fetch and found take whatever the block holds */
+    uint32_t value_bytes;
+    uint32_t found_max; /* pairs of a scan that may wait for their values; 0: no scans */
+    uint64_t *gone;     /* counts blocks that fetch and found see used again; NULL: neither will be called */
+};
+
+/* Allocates local memory: not in the measured phase. *out is NULL with inline values. 0 or DM_ERR_NO_MEMORY. */
+int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config, struct ix_indirect **out);
+void ix_indirect_close(struct ix_indirect *indirect); /* kept blocks are lost */
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Takes a block on memory node `node` and lays key and value out for it; *word names it. The batch must be empty. 0 or
- * DM_ERR_NO_MEMORY, or a failure of the allocation. [waits] */
-int ix_indirect_make(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, uint64_t *word);
+/* Finds what an entry is to hold for the value: *stored is the value itself, or the word of a block that is taken on
+ * memory node `node`, with key and value laid out for it, and stays until the next one is made. The batch must be
+ * empty. 0 or DM_ERR_NO_MEMORY, or a failure of the allocation. [waits] */
+int ix_indirect_make(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, const void **stored);
 
 /* Adds the write of the block made last to the current batch: to be called before the verb that publishes its word. */
 void ix_indirect_post(struct ix_indirect *indirect);
+
+/* The word in what an entry holds; 0 with inline values. */
+static inline uint64_t ix_indirect_word(const struct ix_indirect *indirect, const void *stored) {
+    uint64_t word = 0;
+    if (indirect) {
+        memcpy(&word, stored, sizeof(word));
+    }
+    return word;
+}
 
 /* The block is no longer, or was never, in the index: keeps it for another value. Not for a block whose word may or may
  * not have been published, which is lost. */
@@ -62,27 +98,57 @@ void ix_indirect_drop(struct ix_indirect *indirect, uint64_t word);
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Reads the value that `word`, found in the index with `key`, names. 0, IX_INDIRECT_GONE, or a failure. [waits] */
-int ix_indirect_read(struct ix_indirect *indirect, uint64_t key, uint64_t word, void *value);
+/* Reads the value that `word`, found in the index with `key`, names. 0, IX_INDIRECT_GONE, which is counted as a retry,
+ * or a failure. With inline values 0 at once. [waits] */
+int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word, uint32_t *attempts, void *value);
 
-/* What a scan has found: `count` keys with their words, and room for their values. */
-struct ix_indirect_pairs {
-    uint32_t count;
+/* For verify: whether `word` names a block of the key. 0, IX_INDIRECT_GONE, or a failure. [waits] */
+int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word);
+
+/* The pairs that a scan has found. Inline values are there at once; of indirect ones the words are gathered, and
+ * complete reads the values. */
+struct ix_found {
+    struct ix_indirect *indirect;
+    uint32_t value_bytes, wanted, count;
+    uint32_t whole; /* of those: the rest have their words, their values not yet */
     uint64_t *keys;
-    const uint64_t *words;
     char *values;
+    uint64_t *words; /* NULL: values are inline */
+    uint32_t words_max;
 };
 
-/* Reads all values, up to 128 of them (64 KiB) with one doorbell. Where a block is gone, `again(arg, key, value)` asks
- * the index: 0, DM_NOT_FOUND, or a failure. Pairs of keys that are gone meanwhile are taken out; count says how many
- * are left. 0 or a failure. [waits] */
-int ix_indirect_collect(struct ix_indirect *indirect, struct ix_indirect_pairs *pairs,
-                        int (*again)(void *arg, uint64_t key, void *value), void *arg);
+/* Room for `wanted` pairs is the caller's. */
+struct ix_found ix_found_begin(struct ix_indirect *indirect, uint32_t value_bytes, uint32_t wanted, uint64_t *keys,
+                               void *values);
+
+/* Adds a pair, with what its entry holds for the value. */
+static inline void ix_found_add(struct ix_found *found, uint64_t key, const void *stored) {
+    if (found->words) {
+        memcpy(&found->words[found->count - found->whole], stored, sizeof(*found->words));
+    } else {
+        memcpy(found->values + (size_t)found->count * found->value_bytes, stored, found->value_bytes);
+    }
+    found->keys[found->count++] = key;
+}
+
+static inline bool ix_found_all(const struct ix_found *found) {
+    return found->count == found->wanted;
+}
+
+/* No room for `more` pairs before the values of those found are read. */
+static inline bool ix_found_full(const struct ix_found *found, uint32_t more) {
+    return found->words && found->count - found->whole + more > found->words_max;
+}
+
+/* Reads the values that are not there yet, up to 128 of them (64 KiB) with one doorbell. Where a block is gone,
+ * `get(client, key, value)` asks the index; keys that are gone meanwhile make room for others. 0 or a failure. [waits]
+ */
+int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t key, void *value), void *client);
 
 /* ---- set-up ------------------------------------------------------------------------------------------------------ */
 
 /* Like make, but the block is also written: with others by one doorbell, the last ones by flush. [waits] */
-int ix_indirect_load(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, uint64_t *word);
+int ix_indirect_load(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, const void **stored);
 int ix_indirect_flush(struct ix_indirect *indirect);
 
 #endif

@@ -29,15 +29,18 @@ enum {
 
 struct slot {
     uint64_t addr;
-    uint64_t retired;       /* epoch of retirement, in limbo */
-    _Atomic uint32_t next;  /* in the bucket's chain */
-    uint32_t older, newer;  /* in the level's list; `newer` also links free slots and limbo */
+    _Atomic uint32_t next; /* in the bucket's chain */
+    uint32_t newer;        /* in the level's list; also links free slots and limbo */
+    union {
+        uint32_t older;   /* in the level's list */
+        uint64_t retired; /* epoch of retirement, in limbo */
+    };
     uint32_t stamp;         /* raised at every use of the slot */
     _Atomic uint8_t recent; /* found since the clock came by */
     uint8_t level;
-    uint8_t unused[6];
+    uint8_t unused[2];
 };
-static_assert(sizeof(struct slot) == 40, "the head of a copy keeps it 8-byte aligned");
+static_assert(sizeof(struct slot) == 32, "the head of a copy keeps it 8-byte aligned");
 
 struct list {
     uint32_t oldest, newest;
@@ -213,6 +216,17 @@ static void list_remove(struct ix_cache *cache, struct list *list, uint32_t numb
     }
 }
 
+static void limbo_append(struct ix_cache *cache, uint32_t number) {
+    struct list *limbo = &cache->limbo;
+    slot_at(cache, number)->newer = NO_SLOT;
+    if (limbo->newest != NO_SLOT) {
+        slot_at(cache, limbo->newest)->newer = number;
+    } else {
+        limbo->oldest = number;
+    }
+    limbo->newest = number;
+}
+
 /* Takes a slot out of the table into limbo. Its own `next` stays, for readers that stand on it. */
 static void slot_retire(struct ix_cache *cache, uint32_t number) {
     struct slot *slot = slot_at(cache, number);
@@ -223,7 +237,7 @@ static void slot_retire(struct ix_cache *cache, uint32_t number) {
     atomic_store(link, atomic_load_explicit(&slot->next, memory_order_relaxed));
     list_remove(cache, &cache->levels[slot->level], number);
     slot->retired = atomic_fetch_add(&cache->epoch, 1);
-    list_append(cache, &cache->limbo, number);
+    limbo_append(cache, number);
     atomic_fetch_sub_explicit(&cache->in_table, 1, memory_order_relaxed);
 }
 
@@ -241,7 +255,10 @@ static void limbo_reclaim(struct ix_cache *cache) {
     }
     while (cache->limbo.oldest != NO_SLOT && slot_at(cache, cache->limbo.oldest)->retired < reading) {
         uint32_t number = cache->limbo.oldest;
-        list_remove(cache, &cache->limbo, number);
+        cache->limbo.oldest = slot_at(cache, number)->newer;
+        if (cache->limbo.oldest == NO_SLOT) {
+            cache->limbo.newest = NO_SLOT;
+        }
         slot_at(cache, number)->newer = cache->free;
         cache->free = number;
     }

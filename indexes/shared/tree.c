@@ -10,10 +10,6 @@ static uint32_t node_lines(const struct ix_tree *tree) {
     return tree->cn->inner.node_bytes / DM_LINE;
 }
 
-uint32_t ix_tree_copy_bytes(const struct ix_inner_layout *inner) {
-    return ix_inner_bytes(inner->cap, inner->beyond);
-}
-
 int ix_tree_root_refresh(struct ix_tree *tree) {
     struct ix_tree_cn *cn = tree->cn;
     DM_TRY(dm_read(tree->ctx, ix_tree_root_place(), tree->root, sizeof(*tree->root)));
@@ -62,6 +58,23 @@ bool ix_tree_distrust(struct ix_tree *tree, unsigned level) {
     ix_cache_drop(tree->cn->cache, tree->path[level + 1].addr, tree->path[level + 1].stamp);
     tree->path[level + 1].stamp = 0;
     return true;
+}
+
+const void *ix_tree_parent_hold(struct ix_tree *tree, uint64_t key) {
+    struct ix_tree_cn *cn = tree->cn;
+    uint32_t stamp;
+    const void *image = NULL;
+    ix_cache_enter(cn->cache, tree->thread);
+    if (tree->top >= 1) {
+        /* With stamp 0 it was the last node read. */
+        image = tree->path[1].stamp == 0 ? tree->image : ix_cache_find(cn->cache, tree->path[1].addr, &stamp);
+    }
+    const struct ix_node_head *head = image ? ix_node_head_in(image) : NULL;
+    return head && key >= head->low && key < head->high ? image : NULL;
+}
+
+void ix_tree_parent_let(struct ix_tree *tree) {
+    ix_cache_leave(tree->cn->cache, tree->thread);
 }
 
 int ix_tree_misled(struct ix_tree *tree, unsigned level, bool right, uint32_t *attempts) {

@@ -35,8 +35,7 @@ enum ix_tree_counter {
 #undef X
 };
 
-/* ---- the root word, in the reserved page of memory node 0 ----------------------------------------------------------
- */
+/* ---- the root word, in the reserved page of memory node 0 -------------------------------------------------------- */
 
 enum { IX_TREE_ROOT_OFFSET = 64 };
 
@@ -54,8 +53,7 @@ static inline dm_addr ix_tree_root_place(void) {
     return dm_addr_make(0, DM_DRAM, IX_TREE_ROOT_OFFSET);
 }
 
-/* ---- a compute node's and a client's side --------------------------------------------------------------------------
- */
+/* ---- a compute node's and a client's side ------------------------------------------------------------------------ */
 
 struct ix_tree_cn {
     struct ix_inner_layout inner;
@@ -63,6 +61,10 @@ struct ix_tree_cn {
     struct ix_cache *cache;  /* of inner nodes; NULL: none */
     uint64_t cache_levels;   /* that may be cached, from the root */
     bool combine;            /* writes of both halves of a split may share a doorbell */
+    uint32_t leaf_bytes;     /* a leaf takes in local memory as it is read */
+    uint32_t leaf_cap;       /* entries of a leaf */
+    double fill;             /* share of a node's entries that bulk load fills */
+    unsigned scan_batch;     /* leaves that one doorbell of a scan may read; set by open */
     _Atomic uint64_t root;   /* the root word as last seen; an old one leads right through siblings */
     atomic_bool interrupted; /* an operation of this node ended in the middle of a structure change */
 };
@@ -90,6 +92,8 @@ struct ix_tree_child {
     bool last;    /* of its parent's children */
 };
 
+enum { IX_TREE_OWN_WORDS = 6 };
+
 struct ix_tree {
     struct ix_tree_cn *cn;
     struct dm_ctx *ctx;
@@ -101,14 +105,45 @@ struct ix_tree {
     struct ix_tree_child child;
     uint32_t cache_steps; /* cached nodes searched since the last charge */
 
-    /* Device memory: words for atomics and the root word; the node in hand and a split's right half on the wire. */
-    uint64_t *old, *root;
-    char *wire, *wire_right;
+    /* Device memory: words for atomics, for the root word and for what the index likes; the node in hand and a split's
+     * right half on the wire; cn->scan_batch leaves. */
+    uint64_t *old, *root, *own;
+    char *wire, *wire_right, *batch;
     char *image, *image_right;
+    uint16_t *order; /* cn->leaf_cap positions in a leaf */
 
     dm_addr spare[IX_NODE_LEVELS]; /* inner nodes allocated ahead for splits */
     unsigned spares;
 };
+
+/* ---- the life of a tree: what an index does besides is its own --------------------------------------------------- */
+
+/* The first leaf. */
+struct ix_tree_leaf {
+    const void *image;
+    uint32_t wire_bytes;  /* its lines */
+    uint32_t used_bytes;  /* of those that are to be written */
+    uint32_t alloc_bytes; /* it takes in remote memory */
+};
+
+/* Writes a tree of this leaf alone. `index` is for messages. [waits] */
+int ix_tree_format(struct dm_ctx *ctx, const char *index, const struct ix_tree_leaf *leaf, struct dm_err *err);
+
+/* Opens a compute node's part, whose sizes and switches are set: the root word and the cache, of cache_bytes unless no
+ * level may be cached. 0 or a failure; the caller closes cn->cache in any case. [waits] */
+int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes);
+
+/* Makes a client's part: its buffers, and what belongs to it. 0 or DM_ERR_NO_MEMORY; the caller detaches in any case.
+ */
+int ix_tree_attach(struct ix_tree *tree, struct ix_tree_cn *cn, struct dm_ctx *ctx, const struct ix_tree_hooks *hooks,
+                   uint64_t *counts);
+void ix_tree_detach(struct ix_tree *tree); /* gives the spare nodes back */
+
+/* The leaves to be read together by a scan that wants so many keys more, by the fill that load gives. */
+enum { IX_TREE_SCAN_BATCH_MAX = 16 };
+unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, uint32_t keys);
+
+/* ---- descending, locking, splitting ------------------------------------------------------------------------------ */
 
 /* Outcomes beside those of the contract: what was believed turned out old, begin again at the root; there is no such
  * level as far as this node knows. */
@@ -129,6 +164,11 @@ int ix_tree_misled(struct ix_tree *tree, unsigned level, bool right, uint32_t *a
 
 /* Forgets the cached copy of the parent of `level` that the path used, if it was one. */
 bool ix_tree_distrust(struct ix_tree *tree, unsigned level);
+
+/* The parent that the last descent to level 0 passed, as it was read or as the cache has it now, if it covers key; NULL
+ * otherwise. Stays until let go of, before anything else is done with the tree. */
+const void *ix_tree_parent_hold(struct ix_tree *tree, uint64_t key);
+void ix_tree_parent_let(struct ix_tree *tree);
 
 /* Reads the root word again. Returns 1 if the tree has grown, 0 if not, or a failure. [waits] */
 int ix_tree_root_refresh(struct ix_tree *tree);
@@ -157,15 +197,22 @@ int ix_tree_reserve(struct ix_tree *tree);
  * right, only one read longer. [waits] */
 int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child);
 
-/* Gives the spare nodes back. */
-void ix_tree_release(struct ix_tree *tree);
+/* ---- tree_build.c: bulk load ------------------------------------------------------------------------------------- */
 
-/* The copies that a cache of this layout keeps. */
-uint32_t ix_tree_copy_bytes(const struct ix_inner_layout *inner);
+/* Whole nodes on their way to remote memory. They are posted only when all are written: an allocation in between may
+ * have to make a call, which needs an empty batch. */
+enum { IX_TREE_WRITES = 32 }; /* that share a doorbell */
+struct ix_tree_writer {
+    struct dm_ctx *ctx;
+    uint32_t node_bytes;
+    char *wires;
+    dm_addr addrs[IX_TREE_WRITES];
+    unsigned waiting;
+};
 
-/* ---- tree_build.c: bulk load of the levels above the leaves
- * ----------------------------------------------------------
- */
+int ix_tree_writer_open(struct ix_tree_writer *writer, struct dm_ctx *ctx, uint32_t node_bytes); /* or NO_MEMORY */
+int ix_tree_write(struct ix_tree_writer *writer, const void *image, dm_addr addr);               /* [waits] */
+int ix_tree_write_rest(struct ix_tree_writer *writer);                                           /* [waits] */
 
 /* A node of the level just built. */
 struct ix_tree_built {
@@ -173,22 +220,22 @@ struct ix_tree_built {
     dm_addr addr;
 };
 
+struct ix_tree_level {
+    struct ix_tree_built *items;
+    uint64_t count, room;
+};
+
+/* Adds a node behind the others. 0 or DM_ERR_NO_MEMORY; the caller frees items. */
+int ix_tree_level_add(struct ix_tree_level *level, uint64_t low, dm_addr addr);
+
 /* Nodes that `entries` entries need at this fill, at least `least` each, and where node i of them begins. */
 uint64_t ix_tree_nodes_for(uint64_t entries, double fill, uint32_t cap, uint32_t least);
 uint64_t ix_tree_node_begin(uint64_t entries, uint64_t nodes, uint64_t i);
 
-/* Builds the levels over the `count` leaves in `level` (which it uses up), sets the root word, here and remotely.
- * [waits]
- */
-int ix_tree_build(struct ix_tree_cn *cn, struct dm_ctx *ctx, double fill, struct ix_tree_built *level, uint64_t count);
+/* Builds the levels over these leaves (which it uses up), sets the root word, here and remotely. [waits] */
+int ix_tree_build(struct ix_tree_cn *cn, struct dm_ctx *ctx, struct ix_tree_level *leaves);
 
-/* ---- tree_walk.c: verify --------------------------------------------------------------------------------------------
- */
-
-struct ix_tree_children {
-    struct ix_tree_built *items;
-    uint64_t count, room;
-};
+/* ---- tree_walk.c: verify ----------------------------------------------------------------------------------------- */
 
 enum { IX_WALK_BATCH = 16 };
 
@@ -206,7 +253,7 @@ struct ix_walk {
     uint64_t *words; /* their lock words */
     uint64_t first, loaded;
     char *image;
-    struct ix_tree_children expected, below;
+    struct ix_tree_level expected, below;
 };
 
 /* Room for a walk: 0 or DM_ERR_NO_MEMORY; the caller closes in any case. */

@@ -4,43 +4,50 @@
  */
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "indexes/shared/tree.h"
 
-enum { BUILD_BATCH = 32 }; /* nodes that one doorbell writes */
+int ix_tree_writer_open(struct ix_tree_writer *writer, struct dm_ctx *ctx, uint32_t node_bytes) {
+    *writer = (struct ix_tree_writer){.ctx = ctx, .node_bytes = node_bytes};
+    writer->wires = dm_local_alloc(ctx, IX_TREE_WRITES * node_bytes);
+    return writer->wires ? 0 : DM_ERR_NO_MEMORY;
+}
+
+int ix_tree_write(struct ix_tree_writer *writer, const void *image, dm_addr addr) {
+    ix_lines_encode(image, writer->node_bytes, 0, writer->wires + (size_t)writer->waiting * writer->node_bytes);
+    writer->addrs[writer->waiting] = addr;
+    return ++writer->waiting == IX_TREE_WRITES ? ix_tree_write_rest(writer) : 0;
+}
+
+int ix_tree_write_rest(struct ix_tree_writer *writer) {
+    for (unsigned i = 0; i < writer->waiting; i++) {
+        dm_post_write(writer->ctx, writer->addrs[i], writer->wires + (size_t)i * writer->node_bytes,
+                      writer->node_bytes);
+    }
+    writer->waiting = 0;
+    return dm_commit(writer->ctx);
+}
+
+int ix_tree_level_add(struct ix_tree_level *level, uint64_t low, dm_addr addr) {
+    struct ix_tree_built *items = dm_array_grow(level->items, level->count, &level->room, sizeof(*items));
+    if (!items) {
+        return DM_ERR_NO_MEMORY;
+    }
+    level->items = items;
+    items[level->count++] = (struct ix_tree_built){low, addr};
+    return 0;
+}
 
 struct builder {
     struct ix_tree_cn *cn;
-    struct dm_ctx *ctx;
-    double fill;
-    /* Nodes that wait for their write. They are posted only when all are written: an allocation in between may have to
-     * make a call, which needs an empty batch. */
-    char *wires;
-    dm_addr addrs[BUILD_BATCH];
-    unsigned waiting;
+    struct ix_tree_writer writer;
     char *image;
-    struct ix_tree_built *level;
-    uint64_t level_count;
+    struct ix_tree_level *level;
 };
 
-static int nodes_flush(struct builder *builder) {
-    uint32_t node_bytes = builder->cn->inner.node_bytes;
-    for (unsigned i = 0; i < builder->waiting; i++) {
-        dm_post_write(builder->ctx, builder->addrs[i], builder->wires + (size_t)i * node_bytes, node_bytes);
-    }
-    builder->waiting = 0;
-    return dm_commit(builder->ctx);
-}
-
-static int node_write(struct builder *builder, dm_addr addr) {
-    uint32_t node_bytes = builder->cn->inner.node_bytes;
-    ix_lines_encode(builder->image, node_bytes, 0, builder->wires + (size_t)builder->waiting * node_bytes);
-    builder->addrs[builder->waiting] = addr;
-    return ++builder->waiting == BUILD_BATCH ? nodes_flush(builder) : 0;
-}
-
 static int node_alloc(struct builder *builder, uint64_t number, dm_addr *addr) {
-    unsigned mn = (unsigned)(number % dm_topology(builder->ctx)->mns);
-    return dm_alloc(builder->ctx, mn, builder->cn->alloc_bytes, DM_LINE, DM_MEM_INNER, addr);
+    unsigned mn = (unsigned)(number % dm_topology(builder->writer.ctx)->mns);
+    return dm_alloc(builder->writer.ctx, mn, builder->cn->alloc_bytes, DM_LINE, DM_MEM_INNER, addr);
 }
 
 uint64_t ix_tree_nodes_for(uint64_t entries, double fill, uint32_t cap, uint32_t least) {
@@ -56,8 +63,9 @@ uint64_t ix_tree_node_begin(uint64_t entries, uint64_t nodes, uint64_t i) {
 /* Puts a level of inner nodes over the last one, in place of it in builder->level. */
 static int level_build(struct builder *builder, unsigned level) {
     const struct ix_inner_layout *inner = &builder->cn->inner;
-    uint64_t children = builder->level_count;
-    uint64_t nodes = ix_tree_nodes_for(children, builder->fill, inner->cap, 2);
+    struct ix_tree_built *items = builder->level->items;
+    uint64_t children = builder->level->count;
+    uint64_t nodes = ix_tree_nodes_for(children, builder->cn->fill, inner->cap, 2);
     dm_addr addr;
     DM_TRY(node_alloc(builder, 0, &addr));
     for (uint64_t i = 0; i < nodes; i++) {
@@ -68,44 +76,44 @@ static int level_build(struct builder *builder, unsigned level) {
         if (!last) {
             DM_TRY(node_alloc(builder, i + 1, &next));
         }
-        uint64_t low = builder->level[begin].low;
-        ix_node_init(builder->image, inner->image_bytes, level, low, last ? IX_NODE_INFINITY : builder->level[end].low,
-                     next);
+        uint64_t low = items[begin].low;
+        ix_node_init(builder->image, inner->image_bytes, level, low, last ? IX_NODE_INFINITY : items[end].low, next);
         for (uint64_t c = begin; c < end; c++) {
-            ix_inner_keys(builder->image)[c - begin] = builder->level[c].low;
-            ix_inner_children(inner, builder->image)[c - begin] = builder->level[c].addr;
+            ix_inner_keys(builder->image)[c - begin] = items[c].low;
+            ix_inner_children(inner, builder->image)[c - begin] = items[c].addr;
         }
         if (inner->beyond && !last) {
-            ix_inner_children(inner, builder->image)[end - begin] = builder->level[end].addr;
+            ix_inner_children(inner, builder->image)[end - begin] = items[end].addr;
         }
         ix_node_head_of(builder->image)->count = (uint16_t)(end - begin);
-        DM_TRY(node_write(builder, addr));
+        DM_TRY(ix_tree_write(&builder->writer, builder->image, addr));
         /* Never ahead of what is still to be read: i <= begin. */
-        builder->level[i] = (struct ix_tree_built){low, addr};
+        items[i] = (struct ix_tree_built){low, addr};
         addr = next;
     }
-    builder->level_count = nodes;
+    builder->level->count = nodes;
     return 0;
 }
 
 static int levels_build(struct builder *builder) {
     unsigned level = 0;
-    while (builder->level_count > 1) {
+    while (builder->level->count > 1) {
         DM_TRY(level_build(builder, ++level));
     }
-    DM_TRY(nodes_flush(builder));
-    uint64_t *word = (uint64_t *)(void *)builder->wires;
-    *word = ix_tree_root_word(builder->level[0].addr, level);
-    DM_TRY(dm_write(builder->ctx, ix_tree_root_place(), word, sizeof(*word)));
+    DM_TRY(ix_tree_write_rest(&builder->writer));
+    uint64_t *word = (uint64_t *)(void *)builder->writer.wires;
+    *word = ix_tree_root_word(builder->level->items[0].addr, level);
+    DM_TRY(dm_write(builder->writer.ctx, ix_tree_root_place(), word, sizeof(*word)));
     atomic_store_explicit(&builder->cn->root, *word, memory_order_relaxed);
     return 0;
 }
 
-int ix_tree_build(struct ix_tree_cn *cn, struct dm_ctx *ctx, double fill, struct ix_tree_built *level, uint64_t count) {
-    struct builder builder = {.cn = cn, .ctx = ctx, .fill = fill, .level = level, .level_count = count};
-    builder.wires = dm_local_alloc(ctx, BUILD_BATCH * cn->inner.node_bytes);
+int ix_tree_build(struct ix_tree_cn *cn, struct dm_ctx *ctx, struct ix_tree_level *leaves) {
+    struct builder builder = {.cn = cn, .level = leaves};
     builder.image = calloc(1, (cn->inner.image_bytes + 7) / 8 * 8);
-    int rc = builder.wires && builder.image ? levels_build(&builder) : DM_ERR_NO_MEMORY;
+    int rc = ix_tree_writer_open(&builder.writer, ctx, cn->inner.node_bytes);
+    rc = builder.image ? rc : DM_ERR_NO_MEMORY;
+    rc = rc < 0 ? rc : levels_build(&builder);
     free(builder.image);
     return rc;
 }

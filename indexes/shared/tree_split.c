@@ -17,13 +17,6 @@ int ix_tree_reserve(struct ix_tree *tree) {
     return 0;
 }
 
-void ix_tree_release(struct ix_tree *tree) {
-    while (tree->spares > 0) {
-        tree->spares--;
-        dm_free(tree->ctx, tree->spare[tree->spares], tree->cn->alloc_bytes, DM_MEM_INNER);
-    }
-}
-
 static int spare_take(struct ix_tree *tree, dm_addr *addr) {
     if (tree->spares == 0) {
         /* Another client made the tree higher since the split began. */

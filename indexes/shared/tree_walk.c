@@ -26,20 +26,6 @@ static bool is_interrupted(const struct ix_walk *walk) {
     return walk->report->interrupted || atomic_load_explicit(&walk->cn->interrupted, memory_order_relaxed);
 }
 
-static int children_add(struct ix_tree_children *children, uint64_t low, dm_addr addr) {
-    if (children->count == children->room) {
-        uint64_t room = children->room == 0 ? 1024 : 2 * children->room;
-        struct ix_tree_built *items = realloc(children->items, room * sizeof(*items));
-        if (!items) {
-            return DM_ERR_NO_MEMORY;
-        }
-        children->items = items;
-        children->room = room;
-    }
-    children->items[children->count++] = (struct ix_tree_built){low, addr};
-    return 0;
-}
-
 int ix_walk_open(struct ix_walk *walk) {
     const struct ix_inner_layout *inner = &walk->cn->inner;
     walk->wires = dm_local_alloc(walk->ctx, (IX_WALK_BATCH + 1) * inner->node_bytes);
@@ -63,7 +49,7 @@ static void node_post(struct ix_walk *walk, unsigned slot, dm_addr addr) {
 /* Reads the node at addr, the `number`th of those expected if it is that one; *slot says where it lies. DM_NOT_FOUND if
  * there is no such memory. */
 static int node_load(struct ix_walk *walk, dm_addr addr, uint64_t number, unsigned *slot) {
-    const struct ix_tree_children *expected = &walk->expected;
+    const struct ix_tree_level *expected = &walk->expected;
     uint32_t bytes = walk->cn->alloc_bytes;
     if (!dm_addr_valid(walk->ctx, addr, bytes)) {
         return DM_NOT_FOUND;
@@ -106,14 +92,14 @@ static int inner_check(struct ix_walk *walk, dm_addr addr, dm_addr *beyond) {
             ix_walk_problem(walk, "inner node %016" PRIx64 ", level %u: key %u is out of order or outside the fences",
                             addr.bits, head->level, i);
         }
-        DM_TRY(children_add(&walk->below, keys[i], children[i]));
+        DM_TRY(ix_tree_level_add(&walk->below, keys[i], children[i]));
     }
     return 0;
 }
 
 /* Compares the node with what its parent says; returns the number of the next expected child. */
 static uint64_t parent_check(struct ix_walk *walk, unsigned level, dm_addr addr, uint64_t low, uint64_t number) {
-    const struct ix_tree_children *expected = &walk->expected;
+    const struct ix_tree_level *expected = &walk->expected;
     if (number < expected->count && dm_addr_equal(expected->items[number].addr, addr)) {
         if (expected->items[number].low != low) {
             ix_walk_problem(walk, "node %016" PRIx64 ", level %u, begins at %" PRIu64 ", its parent says %" PRIu64,
@@ -176,13 +162,13 @@ int ix_walk_levels(struct ix_walk *walk, unsigned lowest) {
     DM_TRY(dm_read(walk->ctx, ix_tree_root_place(), word, sizeof(*word)));
     unsigned level = ix_tree_root_level(*word);
     walk->report->height = level + 1;
-    DM_TRY(children_add(&walk->expected, 0, ix_tree_root_addr(*word)));
+    DM_TRY(ix_tree_level_add(&walk->expected, 0, ix_tree_root_addr(*word)));
     while (level >= lowest) {
         int rc = level_walk(walk, level);
         if (rc != 0 || level == 0) {
             return rc;
         }
-        struct ix_tree_children done = walk->expected;
+        struct ix_tree_level done = walk->expected;
         walk->expected = walk->below;
         walk->below = done;
         walk->below.count = 0;

@@ -8,42 +8,17 @@
 
 #include <stdlib.h>
 
-enum { LOAD_BATCH = 32 }; /* nodes that one doorbell writes */
-
 struct loader {
     struct sherman_cn *cn;
     struct dm_ctx *ctx;
     const struct ix_pairs *pairs;
-    /* Nodes that wait for their write. They are posted only when all are written: an allocation in between may have to
-     * make a call, which needs an empty batch. */
-    char *wires;
-    dm_addr addrs[LOAD_BATCH];
-    unsigned waiting;
+    struct ix_tree_writer writer;
     char *image;
     uint64_t *keys; /* of one leaf, and the first of the next */
-    struct ix_tree_built *level;
-    uint64_t level_count;
+    struct ix_tree_level leaves;
     char *value;                  /* room for one */
     struct ix_indirect *indirect; /* NULL: values are inline */
 };
-
-static int nodes_flush(struct loader *loader) {
-    uint32_t node_bytes = loader->cn->layout.node_bytes;
-    for (unsigned i = 0; i < loader->waiting; i++) {
-        dm_post_write(loader->ctx, loader->addrs[i], loader->wires + (size_t)i * node_bytes, node_bytes);
-    }
-    loader->waiting = 0;
-    return dm_commit(loader->ctx);
-}
-
-static int node_write(struct loader *loader, dm_addr addr) {
-    const struct node_layout *layout = &loader->cn->layout;
-    char *wire = loader->wires + (size_t)loader->waiting * layout->node_bytes;
-    leaf_refresh(layout, loader->image, 0);
-    ix_lines_encode(loader->image, layout->node_bytes, 0, wire);
-    loader->addrs[loader->waiting] = addr;
-    return ++loader->waiting == LOAD_BATCH ? nodes_flush(loader) : 0;
-}
 
 static int leaf_alloc(struct loader *loader, uint64_t number, dm_addr *addr) {
     unsigned mn = (unsigned)(number % loader->cn->shape->topology->mns);
@@ -54,17 +29,10 @@ static int leaf_alloc(struct loader *loader, uint64_t number, dm_addr *addr) {
 static int leaf_fill(struct loader *loader, unsigned n, unsigned node) {
     const struct node_layout *layout = &loader->cn->layout;
     for (unsigned i = 0; i < n; i++) {
-        char *entry = loader->image + leaf_entry_offset(layout, i);
-        entry[1] = 1;
-        memcpy(entry + 2, &loader->keys[i], sizeof(uint64_t));
-        if (!loader->indirect) {
-            loader->pairs->value(loader->pairs, loader->keys[i], entry + ENTRY_HEAD);
-            continue;
-        }
-        uint64_t word;
+        const void *stored;
         loader->pairs->value(loader->pairs, loader->keys[i], loader->value);
-        DM_TRY(ix_indirect_load(loader->indirect, node, loader->keys[i], loader->value, &word));
-        memcpy(entry + ENTRY_HEAD, &word, sizeof(word));
+        DM_TRY(ix_indirect_load(loader->indirect, node, loader->keys[i], loader->value, &stored));
+        leaf_set(layout, loader->image, i, loader->keys[i], stored);
     }
     return 0;
 }
@@ -73,10 +41,6 @@ static int leaves_build(struct loader *loader, dm_addr first) {
     const struct node_layout *layout = &loader->cn->layout;
     const struct ix_pairs *pairs = loader->pairs;
     uint64_t leaves = ix_tree_nodes_for(pairs->count, loader->cn->params->fill, layout->leaf_cap, 1);
-    loader->level = calloc(leaves, sizeof(*loader->level));
-    if (!loader->level) {
-        return DM_ERR_NO_MEMORY;
-    }
     dm_addr addr = first;
     uint64_t low = 0;
     for (uint64_t i = 0; i < leaves; i++) {
@@ -93,12 +57,12 @@ static int leaves_build(struct loader *loader, dm_addr first) {
         }
         leaf_init(layout, loader->image, low, high, next);
         DM_TRY(leaf_fill(loader, (unsigned)n, dm_addr_node(addr)));
-        DM_TRY(node_write(loader, addr));
-        loader->level[i] = (struct ix_tree_built){low, addr};
+        leaf_refresh(layout, loader->image, 0);
+        DM_TRY(ix_tree_write(&loader->writer, loader->image, addr));
+        DM_TRY(ix_tree_level_add(&loader->leaves, low, addr));
         addr = next;
         low = high;
     }
-    loader->level_count = leaves;
     return 0;
 }
 
@@ -106,20 +70,9 @@ static int tree_build(struct loader *loader) {
     struct sherman_cn *cn = loader->cn;
     uint64_t root = atomic_load_explicit(&cn->tree.root, memory_order_relaxed);
     DM_TRY(leaves_build(loader, ix_tree_root_addr(root)));
-    DM_TRY(loader->indirect ? ix_indirect_flush(loader->indirect) : 0);
-    DM_TRY(nodes_flush(loader));
-    return ix_tree_build(&cn->tree, loader->ctx, cn->params->fill, loader->level, loader->level_count);
-}
-
-/* What indirect values need. */
-static int values_open(struct loader *loader) {
-    const struct sherman_cn *cn = loader->cn;
-    if (cn->params->values == SHERMAN_VALUES_INLINE) {
-        return 0;
-    }
-    loader->value = calloc(1, cn->shape->value_bytes);
-    int rc = ix_indirect_open(loader->ctx, cn->shape->value_bytes, true, &loader->indirect);
-    return loader->value ? rc : DM_ERR_NO_MEMORY;
+    DM_TRY(ix_indirect_flush(loader->indirect));
+    DM_TRY(ix_tree_write_rest(&loader->writer));
+    return ix_tree_build(&cn->tree, loader->ctx, &loader->leaves);
 }
 
 int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
@@ -128,17 +81,19 @@ int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs,
         return 0;
     }
     struct loader loader = {.cn = cn, .ctx = ctx, .pairs = pairs};
-    loader.wires = dm_local_alloc(ctx, LOAD_BATCH * cn->layout.node_bytes);
     loader.image = calloc(1, (cn->layout.image_bytes + 7) / 8 * 8);
     loader.keys = calloc(cn->layout.leaf_cap + 1, sizeof(uint64_t));
-    int rc = values_open(&loader);
-    rc = loader.wires && loader.image && loader.keys ? rc : DM_ERR_NO_MEMORY;
+    loader.value = calloc(1, cn->shape->value_bytes);
+    struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
+    int rc = ix_indirect_open(ctx, &values, &loader.indirect);
+    rc = rc < 0 ? rc : ix_tree_writer_open(&loader.writer, ctx, cn->layout.node_bytes);
+    rc = loader.image && loader.keys && loader.value ? rc : DM_ERR_NO_MEMORY;
     if (rc == 0) {
         rc = tree_build(&loader);
     }
     free(loader.image);
     free(loader.keys);
-    free(loader.level);
+    free(loader.leaves.items);
     free(loader.value);
     ix_indirect_close(loader.indirect);
     return rc < 0 ? dm_fail(err, rc, "sherman: loading %llu keys: %s", (unsigned long long)pairs->count,

@@ -15,23 +15,11 @@ struct scan {
     struct sherman_client *client;
     uint32_t attempts;
     uint64_t cursor; /* everything below is done */
-    uint32_t wanted, found;
-    uint32_t whole; /* of those found: the rest have their words in client->found, their values not yet */
-    uint64_t *keys;
-    char *values;
+    struct ix_found found;
     dm_addr next; /* the leaf that begins at the cursor or covers it; null: ask the parents */
     bool moved;   /* what leads to the cursor's leaf is a sibling pointer that the parents may not know yet */
     bool end;     /* no leaf begins at the cursor: the index ends there */
 };
-
-static void pair_take(struct scan *scan, unsigned at) {
-    struct sherman_client *client = scan->client;
-    const struct node_layout *layout = &client->cn->layout;
-    void *into = client->indirect ? (void *)&client->found[scan->found - scan->whole]
-                                  : scan->values + (size_t)scan->found * layout->value_bytes;
-    memcpy(into, leaf_value(layout, client->tree.image, at), layout->value_bytes);
-    scan->keys[scan->found++] = leaf_key(layout, client->tree.image, at);
-}
 
 /* Takes the pairs of the leaf in ->image from the cursor on, and moves the cursor behind it. */
 static void leaf_take(struct scan *scan) {
@@ -39,15 +27,16 @@ static void leaf_take(struct scan *scan) {
     const struct node_layout *layout = &client->cn->layout;
     const struct ix_node_head *head = ix_node_head_in(client->tree.image);
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
-    unsigned n = leaf_sort(layout, client->tree.image, scan->cursor, client->order);
+    unsigned n = leaf_sort(layout, client->tree.image, scan->cursor, client->tree.order);
     unsigned i = 0;
-    for (; i < n && scan->found < scan->wanted; i++) {
-        pair_take(scan, client->order[i]);
+    for (; i < n && !ix_found_all(&scan->found); i++) {
+        ix_found_add(&scan->found, leaf_key(layout, client->tree.image, client->tree.order[i]),
+                     leaf_value(layout, client->tree.image, client->tree.order[i]));
     }
     scan->moved = false;
     if (i < n) {
         /* Should some of those found be gone, the rest of this leaf is next. */
-        scan->cursor = leaf_key(layout, client->tree.image, client->order[i]);
+        scan->cursor = leaf_key(layout, client->tree.image, client->tree.order[i]);
         scan->next = DM_NULL;
         return;
     }
@@ -130,57 +119,40 @@ static int leaf_step(struct scan *scan) {
     return leaf_use(scan, client->tree.wire);
 }
 
-/* Leaves that the rest of the scan should take, by the fill that load gives. */
+/* Leaves that the rest of the scan should take. */
 static unsigned leaves_wanted(const struct scan *scan) {
-    const struct sherman_cn *cn = scan->client->cn;
-    double each = cn->layout.leaf_cap * cn->params->fill;
-    double leaves = (double)(scan->wanted - scan->found) / (each < 1 ? 1 : each) + 1;
-    return leaves < cn->scan_batch ? (unsigned)leaves : cn->scan_batch;
+    return ix_tree_leaves_for(scan->client->tree.cn, scan->found.wanted - scan->found.count);
 }
 
 /* Copies from the parent in `image` the addresses of up to n leaves from the cursor's on; returns how many. */
 static unsigned leaves_of(const struct scan *scan, const void *image, dm_addr *leaves, unsigned n) {
-    const struct ix_node_head *head = ix_node_head_in(image);
-    if (scan->cursor < head->low || scan->cursor >= head->high) {
-        return 0;
-    }
     unsigned first = ix_inner_find(image, scan->cursor);
-    n = n < head->count - first ? n : head->count - first;
+    unsigned left = ix_node_head_in(image)->count - first;
+    n = n < left ? n : left;
     memcpy(leaves, ix_inner_children_in(&scan->client->tree.cn->inner, image) + first, n * sizeof(*leaves));
     return n;
 }
 
 /* Finds out where the next leaves are: from the parent that the way down to the cursor passes. [waits] */
 static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
-    struct sherman_client *client = scan->client;
-    struct sherman_cn *cn = client->cn;
-    unsigned n = leaves_wanted(scan);
-    DM_TRY(ix_tree_descend(&client->tree, scan->cursor, 0, &scan->attempts));
-    leaves[0] = client->tree.child.addr;
-    *count = 0;
-    if (client->tree.top >= 1 && client->tree.path[1].stamp == 0) {
-        /* The parent was the last node read. */
-        *count = leaves_of(scan, client->tree.image, leaves, n);
-    } else if (client->tree.top >= 1) {
-        uint32_t stamp;
-        ix_cache_enter(cn->tree.cache, client->tree.thread);
-        const void *copy = ix_cache_find(cn->tree.cache, client->tree.path[1].addr, &stamp);
-        *count = copy ? leaves_of(scan, copy, leaves, n) : 0;
-        ix_cache_leave(cn->tree.cache, client->tree.thread);
+    struct ix_tree *tree = &scan->client->tree;
+    DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
+    const void *parent = ix_tree_parent_hold(tree, scan->cursor);
+    *count = parent ? leaves_of(scan, parent, leaves, leaves_wanted(scan)) : 1;
+    ix_tree_parent_let(tree);
+    if (!parent) {
+        leaves[0] = tree->child.addr;
     }
-    *count = *count == 0 ? 1 : *count;
     return 0;
 }
 
 static bool scan_done(const struct scan *scan) {
-    return scan->end || scan->found == scan->wanted;
+    return scan->end || ix_found_all(&scan->found);
 }
 
 /* The same, or there is no room for the words of another leaf. */
 static bool scan_rests(const struct scan *scan) {
-    const struct sherman_cn *cn = scan->client->cn;
-    bool is_full = scan->client->indirect && scan->found - scan->whole + cn->layout.leaf_cap > cn->scan_words;
-    return is_full || scan_done(scan);
+    return scan_done(scan) || ix_found_full(&scan->found, scan->client->cn->layout.leaf_cap);
 }
 
 /* True while the chain has a leaf to be read before `leaf`. */
@@ -201,7 +173,7 @@ static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count)
             count = i;
             break;
         }
-        dm_post_read(client->ctx, leaves[i], client->batch + (size_t)i * node_bytes, node_bytes);
+        dm_post_read(client->ctx, leaves[i], client->tree.batch + (size_t)i * node_bytes, node_bytes);
     }
     if (count == 0) {
         parent_distrust(scan);
@@ -216,7 +188,7 @@ static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count)
             DM_TRY(leaf_step(scan));
         }
         if (at_leaf(scan, leaves[i])) {
-            DM_TRY(leaf_use(scan, client->batch + (size_t)i * node_bytes));
+            DM_TRY(leaf_use(scan, client->tree.batch + (size_t)i * node_bytes));
         }
         while (at_leaf(scan, leaves[i])) {
             DM_TRY(leaf_step(scan));
@@ -228,39 +200,20 @@ static int leaves_take(struct scan *scan, const dm_addr *leaves, unsigned count)
     return 0;
 }
 
-static int get_again(void *arg, uint64_t key, void *value) {
-    struct sherman_client *client = arg;
-    client->counts[SHERMAN_BLOCK_GONE]++;
-    return sherman_get(client, key, value);
-}
-
-/* Reads the values of what was found since the last time; keys that are gone meanwhile make room for others. [waits] */
-static int values_read(struct scan *scan, uint32_t value_bytes) {
-    struct sherman_client *client = scan->client;
-    struct ix_indirect_pairs pairs = {
-        .count = scan->found - scan->whole,
-        .keys = scan->keys + scan->whole,
-        .words = client->found,
-        .values = scan->values + (size_t)scan->whole * value_bytes,
-    };
-    DM_TRY(ix_indirect_collect(client->indirect, &pairs, get_again, client));
-    scan->whole += pairs.count;
-    scan->found = scan->whole;
-    return 0;
-}
-
 int sherman_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
-    struct scan scan = {.client = handle, .cursor = first, .wanted = count, .keys = keys, .values = values};
+    struct sherman_client *client = handle;
+    struct scan scan = {.client = client, .cursor = first};
+    scan.found = ix_found_begin(client->indirect, client->cn->shape->value_bytes, count, keys, values);
     *found = 0;
     while (!scan_done(&scan)) {
-        dm_addr leaves[SHERMAN_SCAN_BATCH_MAX];
+        dm_addr leaves[IX_TREE_SCAN_BATCH_MAX];
         unsigned n;
         DM_TRY(leaves_find(&scan, leaves, &n));
         DM_TRY(leaves_take(&scan, leaves, n));
-        if (scan.client->indirect && scan_rests(&scan)) {
-            DM_TRY(values_read(&scan, scan.client->cn->shape->value_bytes));
+        if (scan_rests(&scan)) {
+            DM_TRY(ix_found_complete(&scan.found, sherman_get, client));
         }
     }
-    *found = scan.found;
+    *found = scan.found.count;
     return 0;
 }

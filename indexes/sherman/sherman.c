@@ -7,19 +7,16 @@
 #include <stdlib.h>
 
 enum {
-    NODE_BYTES_MAX = 131072,  /* that a span may lead to */
-    LOCKS_IN_DRAM = 16384,    /* lock words a memory node when they are not limited by on-chip memory */
-    SCAN_BATCH_BYTES = 16384, /* a client's room for the leaves of one doorbell */
-    WORDS = 8,                /* one line: zero, old value of atomics, root word */
+    NODE_BYTES_MAX = 131072, /* that a span may lead to */
+    LOCKS_IN_DRAM = 16384,   /* lock words a memory node when they are not limited by on-chip memory */
 };
 
 static const char *const lock_places[] = {"auto", "chip", "dram", NULL};
 static const char *const version_modes[] = {"lines", "bookend", "none", NULL};
 static const char *const torn_modes[] = {"retry", "absent", NULL};
-static const char *const value_places[] = {"inline", "indirect", "unchecked", NULL};
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct sherman_params, member), __VA_ARGS__ }
+#define ROW(member, ...) DM_OPT_ROW(struct sherman_params, member, __VA_ARGS__)
+
 static const struct dm_opt params_table[] = {
     ROW(node_bytes, DM_OPT_BYTES, .initial = "1024", .min = 128, .max = 16384,
         .help = "Size of a node in remote memory, a multiple of 64."),
@@ -41,10 +38,7 @@ static const struct dm_opt params_table[] = {
         .help = "Versions that readers compare: of every line, or (wrong) of the first and last line, or none."),
     ROW(torn, DM_OPT_ENUM, .initial = "retry", .choices = torn_modes,
         .help = "What a half-written entry means: read again, or (wrong) absent."),
-    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = value_places,
-        .help =
-            "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not "
-            "check whether the block is still the one."),
+    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",
         .help = "Levels of inner nodes that may be cached, counted from the root."),
     DM_OPT_END,
@@ -80,7 +74,7 @@ static uint32_t lock_count(const struct sherman_params *params, const struct dm_
 
 /* Bytes of an entry's value, or of what stands for it. */
 static uint32_t stored_bytes(const struct sherman_params *params, const struct ix_shape *shape) {
-    return params->values == SHERMAN_VALUES_INLINE ? shape->value_bytes : (uint32_t)sizeof(uint64_t);
+    return ix_values_stored(params->values, shape->value_bytes);
 }
 
 static uint64_t node_bytes(const struct sherman_params *params, const struct ix_shape *shape) {
@@ -99,11 +93,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "sherman: node_bytes %llu is not a multiple of %d",
                        (unsigned long long)params->node_bytes, DM_LINE);
     }
-    uint32_t value_max = params->values == SHERMAN_VALUES_INLINE ? 1024 : IX_INDIRECT_VALUE_MAX;
-    if (shape->value_bytes < 1 || shape->value_bytes > value_max) {
-        return dm_fail(err, DM_ERR_INVALID, "sherman: values of %u bytes: 1 to %u are possible%s", shape->value_bytes,
-                       value_max, params->values == SHERMAN_VALUES_INLINE ? ", larger ones with values=indirect" : "");
-    }
+    DM_TRY(ix_values_check("sherman", params->values, shape->value_bytes, err));
     if (node_bytes(params, shape) > NODE_BYTES_MAX) {
         return dm_fail(err, DM_ERR_INVALID,
                        "sherman: span %llu with values of %u bytes needs nodes of %llu bytes, %d are possible",
@@ -148,53 +138,45 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double nodes = leaves * inner_keys / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     uint64_t locks = sizeof(uint64_t) * (uint64_t)lock_count(params, shape->topology);
     double mns = shape->topology->mns;
-    double blocks = params->values == SHERMAN_VALUES_INLINE
-                        ? 0
-                        : ix_indirect_memory(shape->value_bytes, keys, shape->topology) / mns;
+    double blocks = ix_indirect_memory(params->values, shape->value_bytes, keys, shape->topology) / mns;
     return DM_RESERVED_BYTES + locks + (uint64_t)(nodes / mns + 1) * layout.node_bytes + (uint64_t)blocks;
 }
 
 /* ---- remote memory ---------------------------------------------------------------------------------------------- */
 
-static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
-    const struct sherman_params *params = values;
-    struct node_layout layout = layout_for(params, shape, IX_VERSIONS_LINES);
-    uint64_t *bases = dm_local_alloc(ctx, sizeof(*bases) * SHERMAN_MNS_MAX);
-    char *wire = dm_local_alloc(ctx, layout.node_bytes);
-    char *image = calloc(1, layout.image_bytes);
-    if (!bases || !wire || !image) {
-        free(image);
+static dm_addr locks_place(void) {
+    return dm_addr_make(0, DM_DRAM, SHERMAN_LOCKS_OFFSET);
+}
+
+/* Makes the lock tables and writes down where they are. */
+static int locks_format(struct dm_ctx *ctx, const struct sherman_params *params, const struct dm_topology *topology,
+                        struct dm_err *err) {
+    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * SHERMAN_MNS_MAX);
+    if (!bases) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "sherman: out of local memory while formatting");
     }
-    int rc = 0;
-    for (unsigned mn = 0; mn < shape->topology->mns && rc == 0; mn++) {
-        dm_addr base;
-        rc = ix_locks_format(ctx, mn, lock_place(params, shape->topology), lock_count(params, shape->topology), &base);
+    for (unsigned mn = 0; mn < topology->mns; mn++) {
+        int rc = ix_locks_format(ctx, mn, lock_place(params, topology), lock_count(params, topology), &bases[mn]);
         if (rc < 0) {
-            dm_fail(err, rc, "sherman: no room for %u locks on memory node %u", lock_count(params, shape->topology),
-                    mn);
-            goto out;
+            return dm_fail(err, rc, "sherman: no room for %u locks on memory node %u", lock_count(params, topology),
+                           mn);
         }
-        bases[mn] = base.bits;
     }
-    dm_addr root;
-    rc = dm_alloc(ctx, 0, layout.node_bytes, DM_LINE, DM_MEM_LEAF, &root);
-    if (rc < 0) {
-        dm_fail(err, rc, "sherman: no room for the first leaf on memory node 0");
-        goto out;
+    int rc = dm_write(ctx, locks_place(), bases, sizeof(*bases) * SHERMAN_MNS_MAX);
+    return rc < 0 ? dm_fail(err, rc, "sherman: cannot write where the locks are: %s", dm_code_text(rc)) : 0;
+}
+
+static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    struct node_layout layout = layout_for(values, shape, IX_VERSIONS_LINES);
+    char *image = calloc(1, layout.image_bytes);
+    if (!image) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "sherman: out of memory while formatting");
     }
     leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
     leaf_refresh(&layout, image, 0);
-    ix_lines_encode(image, layout.node_bytes, 0, wire);
-    dm_post_write(ctx, root, wire, layout.node_bytes);
-    dm_post_write(ctx, dm_addr_make(0, DM_DRAM, SHERMAN_LOCKS_OFFSET), bases, sizeof(*bases) * SHERMAN_MNS_MAX);
-    rc = dm_commit(ctx);
-    bases[0] = ix_tree_root_word(root, 0);
-    rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_place(), bases, sizeof(*bases));
-    if (rc < 0) {
-        dm_fail(err, rc, "sherman: cannot write the empty tree: %s", dm_code_text(rc));
-    }
-out:
+    struct ix_tree_leaf leaf = {image, layout.node_bytes, layout.node_bytes, layout.node_bytes};
+    int rc = locks_format(ctx, values, shape->topology, err);
+    rc = rc < 0 ? rc : ix_tree_format(ctx, "sherman", &leaf, err);
     free(image);
     return rc;
 }
@@ -210,44 +192,27 @@ static void close_cn(void *handle) {
     }
 }
 
-static int cn_open_parts(struct dm_ctx *ctx, struct sherman_cn *cn) {
+/* Reads where the lock tables are and opens this node's side of them. */
+static int locks_open(struct sherman_cn *cn, struct dm_ctx *ctx) {
     const struct sherman_params *params = cn->params;
-    char *page = dm_local_alloc(ctx, DM_RESERVED_BYTES);
-    if (!page) {
+    const struct dm_topology *topology = cn->shape->topology;
+    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * SHERMAN_MNS_MAX);
+    if (!bases) {
         return DM_ERR_NO_MEMORY;
     }
-    DM_TRY(dm_read(ctx, ix_tree_root_place(), page + IX_TREE_ROOT_OFFSET, DM_RESERVED_BYTES - IX_TREE_ROOT_OFFSET));
-    uint64_t root;
-    dm_addr bases[SHERMAN_MNS_MAX];
-    memcpy(&root, page + IX_TREE_ROOT_OFFSET, sizeof(root));
-    memcpy(bases, page + SHERMAN_LOCKS_OFFSET, sizeof(bases));
-    atomic_init(&cn->tree.root, root);
+    DM_TRY(dm_read(ctx, locks_place(), bases, sizeof(*bases) * SHERMAN_MNS_MAX));
     struct ix_lock_config locks = {
-        .count = lock_count(params, cn->shape->topology),
+        .count = lock_count(params, topology),
         .local = params->local_locks,
         .hand_over = params->hand_over,
         .hand_over_max = (uint32_t)params->hand_over_max,
     };
-    cn->locks = ix_locks_open(&locks, bases, cn->shape->topology->mns);
-    if (!cn->locks) {
-        return DM_ERR_NO_MEMORY;
-    }
-    struct ix_cache_config cache = {
-        .bytes = params->cache_levels > 0 ? cn->shape->cache_bytes : 0,
-        .copy_bytes = ix_tree_copy_bytes(&cn->layout.inner),
-        .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
-    };
-    return ix_cache_open(&cache, &cn->tree.cache);
+    cn->locks = ix_locks_open(&locks, bases, topology->mns);
+    return cn->locks ? 0 : DM_ERR_NO_MEMORY;
 }
 
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
-                   struct dm_err *err) {
-    const struct sherman_params *params = values;
-    *out = NULL;
-    struct sherman_cn *cn = calloc(1, sizeof(*cn));
-    if (!cn) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "sherman: out of memory on compute node %u", dm_node(ctx));
-    }
+static int cn_open(struct sherman_cn *cn, struct dm_ctx *ctx, const struct sherman_params *params,
+                   const struct ix_shape *shape) {
     cn->params = params;
     cn->shape = shape;
     cn->layout = layout_for(params, shape, (enum ix_versions)params->versions);
@@ -255,16 +220,24 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
     cn->tree.alloc_bytes = cn->layout.node_bytes;
     cn->tree.cache_levels = params->cache_levels;
     cn->tree.combine = params->combine;
-    uint32_t batch = SCAN_BATCH_BYTES / cn->layout.node_bytes;
-    cn->scan_batch = batch < 2 ? 2 : batch > SHERMAN_SCAN_BATCH_MAX ? SHERMAN_SCAN_BATCH_MAX : batch;
-    cn->scan_words = (cn->scan_batch + 1) * cn->layout.leaf_cap;
-    int rc = cn_open_parts(ctx, cn);
+    cn->tree.leaf_bytes = cn->layout.node_bytes;
+    cn->tree.leaf_cap = cn->layout.leaf_cap;
+    cn->tree.fill = params->fill;
+    DM_TRY(locks_open(cn, ctx));
+    return ix_tree_open(&cn->tree, ctx, shape->cache_bytes);
+}
+
+static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+                   struct dm_err *err) {
+    struct sherman_cn *cn = calloc(1, sizeof(*cn));
+    int rc = cn ? cn_open(cn, ctx, values, shape) : DM_ERR_NO_MEMORY;
     if (rc < 0) {
         close_cn(cn);
-        return dm_fail(err, rc, "sherman: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
+        cn = NULL;
+        dm_fail(err, rc, "sherman: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
     }
     *out = cn;
-    return 0;
+    return rc;
 }
 
 static uint64_t cache_bytes(const void *handle) {
@@ -277,66 +250,41 @@ static uint64_t cache_bytes(const void *handle) {
 static void detach(void *handle) {
     struct sherman_client *client = handle;
     if (client) {
-        ix_tree_release(&client->tree);
+        ix_tree_detach(&client->tree);
         ix_indirect_close(client->indirect);
-        free(client->found);
-        free(client->tree.image);
+        free(client->scratch);
         free(client);
     }
 }
 
-/* What indirect values need. */
-static int values_open(struct sherman_client *client) {
-    const struct sherman_cn *cn = client->cn;
-    if (cn->params->values == SHERMAN_VALUES_INLINE) {
-        return 0;
-    }
-    client->found = calloc(cn->scan_words, sizeof(*client->found));
-    int rc = ix_indirect_open(client->ctx, cn->shape->value_bytes, cn->params->values == SHERMAN_VALUES_INDIRECT,
-                              &client->indirect);
-    return client->found ? rc : DM_ERR_NO_MEMORY;
-}
-
-static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct sherman_cn *cn = handle;
-    const struct node_layout *layout = &cn->layout;
-    *out = NULL;
-    struct sherman_client *client = calloc(1, sizeof(*client));
-    uint32_t wire_bytes = layout->node_bytes;
-    uint32_t image_bytes = (layout->image_bytes + 7) / 8 * 8;
-    uint64_t *words = dm_local_alloc(ctx, WORDS * (uint32_t)sizeof(*words) + (2 + cn->scan_batch) * wire_bytes);
-    char *images = calloc(1, 3 * (size_t)image_bytes + layout->leaf_cap * sizeof(uint16_t));
-    if (!client || !words || !images) {
-        free(images);
-        free(client);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "sherman: out of memory for a client of compute node %u", dm_node(ctx));
-    }
+static int client_open(struct sherman_client *client, struct sherman_cn *cn, struct dm_ctx *ctx) {
     client->cn = cn;
     client->ctx = ctx;
-    client->zero = words;
-    client->tree = (struct ix_tree){
-        .cn = &cn->tree,
-        .ctx = ctx,
-        .hooks = &sherman_hooks,
-        .counts = client->counts,
-        .thread = dm_thread(ctx),
-        .old = words + 1,
-        .root = words + 2,
-        .wire = (char *)(words + WORDS),
-        .wire_right = (char *)(words + WORDS) + wire_bytes,
-        .image = images,
-        .image_right = images + image_bytes,
+    DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, &sherman_hooks, client->counts));
+    client->scratch = calloc(1, cn->layout.image_bytes);
+    if (!client->scratch) {
+        return DM_ERR_NO_MEMORY;
+    }
+    *client->tree.own = 0; /* what an unlock writes */
+    struct ix_indirect_config values = {
+        .values = cn->params->values,
+        .value_bytes = cn->shape->value_bytes,
+        .found_max = (cn->tree.scan_batch + 1) * cn->layout.leaf_cap,
+        .gone = &client->counts[SHERMAN_BLOCK_GONE],
     };
-    client->batch = client->tree.wire_right + wire_bytes;
-    client->scratch = images + 2 * image_bytes;
-    client->order = (uint16_t *)(void *)(images + 3 * (size_t)image_bytes);
-    int rc = values_open(client);
+    return ix_indirect_open(ctx, &values, &client->indirect);
+}
+
+static int attach(void *cn, struct dm_ctx *ctx, void **out, struct dm_err *err) {
+    struct sherman_client *client = calloc(1, sizeof(*client));
+    int rc = client ? client_open(client, cn, ctx) : DM_ERR_NO_MEMORY;
     if (rc < 0) {
         detach(client);
-        return dm_fail(err, rc, "sherman: out of memory for a client of compute node %u", dm_node(ctx));
+        client = NULL;
+        dm_fail(err, rc, "sherman: out of memory for a client of compute node %u", dm_node(ctx));
     }
     *out = client;
-    return 0;
+    return rc;
 }
 
 static const uint64_t *count(const void *handle) {

@@ -19,7 +19,6 @@
 
 enum { SHERMAN_LOCKS_AUTO, SHERMAN_LOCKS_CHIP, SHERMAN_LOCKS_DRAM };
 enum { SHERMAN_TORN_RETRY, SHERMAN_TORN_ABSENT };
-enum { SHERMAN_VALUES_INLINE, SHERMAN_VALUES_INDIRECT, SHERMAN_VALUES_UNCHECKED };
 
 struct sherman_params {
     uint64_t node_bytes, span;
@@ -30,7 +29,8 @@ struct sherman_params {
     uint64_t hand_over_max;
     bool combine;
     unsigned versions; /* enum ix_versions */
-    unsigned torn, values;
+    unsigned torn;
+    unsigned values; /* enum ix_values */
     uint64_t cache_levels;
 };
 
@@ -60,8 +60,6 @@ enum {
     SHERMAN_MNS_MAX = 64,
 };
 
-enum { SHERMAN_SCAN_BATCH_MAX = 16 }; /* leaves that one doorbell of a scan reads at most */
-
 /* ---- a compute node and a client ------------------------------------------------------------------------------- */
 
 struct sherman_cn {
@@ -70,8 +68,6 @@ struct sherman_cn {
     const struct ix_shape *shape;
     struct node_layout layout;
     struct ix_locks *locks;
-    unsigned scan_batch; /* leaves that one doorbell of a scan reads with this node size */
-    unsigned scan_words; /* pairs whose values a scan may have yet to read */
 };
 
 struct sherman_client {
@@ -79,12 +75,8 @@ struct sherman_client {
     struct sherman_cn *cn;
     struct dm_ctx *ctx;
     struct ix_lock lock; /* of a leaf or an inner node: one at a time */
-    uint64_t *zero;      /* device memory: what an unlock writes */
-    char *batch;         /* device memory: scan_batch nodes */
     char *scratch;
-    uint16_t *order;
     struct ix_indirect *indirect; /* NULL: values are inline */
-    uint64_t *found;              /* with indirect values: scan_words of them, for what a scan has found */
     uint64_t counts[SHERMAN_COUNTER_COUNT];
 };
 

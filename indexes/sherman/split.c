@@ -20,7 +20,7 @@ int sherman_split_insert(struct sherman_client *client, dm_addr addr, uint64_t k
         int released = tree->hooks->unlock(tree);
         return released < 0 ? released : rc;
     }
-    uint64_t middle = leaf_split(layout, tree->image, tree->image_right, right, client->order, client->scratch);
+    uint64_t middle = leaf_split(layout, tree->image, tree->image_right, right, tree->order, client->scratch);
     char *half = key < middle ? tree->image : tree->image_right;
     leaf_set(layout, half, (unsigned)leaf_find_unused(layout, half), key, value);
     leaf_refresh(layout, tree->image, (uint8_t)((ix_lines_node_version(tree->wire) + 1) & 0xf));

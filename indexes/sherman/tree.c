@@ -67,27 +67,15 @@ static int leaf_get(struct sherman_client *client, uint64_t key, dm_addr addr, u
     }
 }
 
-/* Reads the value of a word that was found with key: 0; IX_TREE_AGAIN, counted as a retry; a failure. [waits] */
-static int value_fetch(struct sherman_client *client, uint64_t key, uint64_t word, uint32_t *attempts, void *value) {
-    int rc = ix_indirect_read(client->indirect, key, word, value);
-    if (rc != IX_INDIRECT_GONE) {
-        return rc;
-    }
-    client->counts[SHERMAN_BLOCK_GONE]++;
-    DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, attempts));
-    return IX_TREE_AGAIN;
-}
-
 int sherman_get(void *handle, uint64_t key, void *value) {
     struct sherman_client *client = handle;
     uint32_t attempts = 0;
     uint64_t word = 0;
-    for (;;) {
+    int rc;
+    do {
         DM_TRY(ix_tree_descend(&client->tree, key, 0, &attempts));
-        int rc = leaf_get(client, key, client->tree.child.addr, &attempts, client->indirect ? &word : value);
-        rc = rc == 0 && client->indirect ? value_fetch(client, key, word, &attempts, value) : rc;
-        if (rc != IX_TREE_AGAIN) {
-            return rc;
-        }
-    }
+        rc = leaf_get(client, key, client->tree.child.addr, &attempts, client->indirect ? &word : value);
+        rc = rc == 0 ? ix_indirect_fetch(client->indirect, key, word, &attempts, value) : rc;
+    } while (rc == IX_TREE_AGAIN || rc == IX_INDIRECT_GONE);
+    return rc;
 }

@@ -13,7 +13,6 @@ struct audit {
     uint64_t entries; /* that leaves have room for */
     uint16_t *order;
     struct ix_indirect *indirect; /* NULL: values are inline */
-    char *value;
 };
 
 /* The word names a block of its key. */
@@ -21,9 +20,8 @@ static int block_check(struct ix_walk *walk, dm_addr addr, unsigned at) {
     struct audit *audit = walk->owner;
     const struct node_layout *layout = &audit->cn->layout;
     uint64_t key = leaf_key(layout, walk->image, at);
-    uint64_t word;
-    memcpy(&word, leaf_value(layout, walk->image, at), sizeof(word));
-    int rc = ix_indirect_read(audit->indirect, key, word, audit->value);
+    uint64_t word = ix_indirect_word(audit->indirect, leaf_value(layout, walk->image, at));
+    int rc = ix_indirect_check(audit->indirect, key, word);
     DM_TRY(rc);
     if (rc == IX_INDIRECT_GONE) {
         ix_walk_problem(walk, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's", addr.bits, key);
@@ -52,7 +50,7 @@ static int leaf_check(struct ix_walk *walk, dm_addr addr, const char *wire) {
         if (i > 0 && key == leaf_key(layout, walk->image, audit->order[i - 1])) {
             ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
         }
-        DM_TRY(audit->indirect ? block_check(walk, addr, audit->order[i]) : 0);
+        DM_TRY(block_check(walk, addr, audit->order[i]));
     }
     return 0;
 }
@@ -68,17 +66,14 @@ int sherman_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, s
     struct audit audit = {.cn = cn, .order = calloc(cn->layout.leaf_cap, sizeof(*audit.order))};
     struct ix_walk walk = {
         .cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .lock_word = lock_word, .leaf = leaf_check};
-    audit.value = calloc(1, cn->shape->value_bytes);
+    struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
     int rc = ix_walk_open(&walk);
-    if (rc == 0 && cn->params->values != SHERMAN_VALUES_INLINE) {
-        rc = ix_indirect_open(ctx, cn->shape->value_bytes, true, &audit.indirect);
-    }
-    rc = audit.order && audit.value ? rc : DM_ERR_NO_MEMORY;
+    rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &audit.indirect);
+    rc = audit.order ? rc : DM_ERR_NO_MEMORY;
     rc = rc < 0 ? rc : ix_walk_levels(&walk, 0);
     report->leaf_fill = audit.entries > 0 ? (double)report->keys / (double)audit.entries : 0;
     ix_walk_close(&walk);
     ix_indirect_close(audit.indirect);
     free(audit.order);
-    free(audit.value);
     return rc < 0 ? dm_fail(err, rc, "sherman: walking the tree: %s", dm_code_text(rc)) : 0;
 }

@@ -19,7 +19,7 @@ static int hook_lock(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
 
 static int hook_unlock(struct ix_tree *tree) {
     struct sherman_client *client = (struct sherman_client *)tree;
-    return ix_lock_release(client->ctx, client->cn->locks, &client->lock, client->zero);
+    return ix_lock_release(client->ctx, client->cn->locks, &client->lock, client->tree.own);
 }
 
 /* Writes and unlock in one doorbell, or apart without combining. */
@@ -28,7 +28,7 @@ static int hook_commit_unlock(struct ix_tree *tree) {
     struct ix_lock *lock = &client->lock;
     if (client->cn->params->combine) {
         /* Node and lock are on one memory node, so the unlock takes effect behind the writes. */
-        ix_lock_post_release(client->ctx, client->cn->locks, lock, client->zero);
+        ix_lock_post_release(client->ctx, client->cn->locks, lock, client->tree.own);
         return ix_lock_finish(client->ctx, lock, dm_commit(client->ctx));
     }
     int rc = dm_commit(client->ctx);
@@ -57,50 +57,28 @@ static int leave(struct sherman_client *client, int outcome) {
     return rc < 0 ? rc : outcome;
 }
 
-/* What the entry in the locked leaf is to hold for `value`: itself, or the word of a block that is made for it. A
- * failure without the lock. [waits] */
-static int value_make(struct sherman_client *client, dm_addr leaf, uint64_t key, const void *value, uint64_t *word,
+/* What the entry in the locked leaf is to hold for `value`. A failure without the lock. [waits] */
+static int value_make(struct sherman_client *client, dm_addr leaf, uint64_t key, const void *value,
                       const void **stored) {
-    *stored = client->indirect ? word : value;
-    int rc = client->indirect ? ix_indirect_make(client->indirect, dm_addr_node(leaf), key, value, word) : 0;
+    int rc = ix_indirect_make(client->indirect, dm_addr_node(leaf), key, value, stored);
     return rc < 0 ? ix_lock_finish(client->ctx, &client->lock, rc) : 0;
-}
-
-/* Adds the block's write to the batch that is about to publish it. */
-static void value_post(struct sherman_client *client) {
-    if (client->indirect) {
-        ix_indirect_post(client->indirect);
-    }
 }
 
 /* The word of entry `at` of the leaf in hand; 0 with inline values. */
 static uint64_t value_word(const struct sherman_client *client, unsigned at) {
-    uint64_t word = 0;
-    if (client->indirect) {
-        memcpy(&word, leaf_value(&client->cn->layout, client->tree.image, at), sizeof(word));
-    }
-    return word;
-}
-
-/* The word has left the leaf, or has never been there. */
-static void value_drop(struct sherman_client *client, uint64_t word) {
-    if (client->indirect) {
-        ix_indirect_drop(client->indirect, word);
-    }
+    return ix_indirect_word(client->indirect, leaf_value(&client->cn->layout, client->tree.image, at));
 }
 
 /* The leaf is full. */
 static int split_put(struct sherman_client *client, dm_addr leaf, uint64_t key, const void *stored) {
-    value_post(client); /* on its own: the half that names it may go to another memory node */
+    ix_indirect_post(client->indirect); /* on its own: the half that names it may go to another memory node */
     int rc = dm_commit(client->ctx);
     if (rc < 0) {
         return ix_lock_finish(client->ctx, &client->lock, rc);
     }
     rc = sherman_split_insert(client, leaf, key, stored);
-    if (client->indirect && rc == DM_ERR_NO_MEMORY) {
-        uint64_t word;
-        memcpy(&word, stored, sizeof(word));
-        value_drop(client, word);
+    if (rc == DM_ERR_NO_MEMORY) {
+        ix_indirect_drop(client->indirect, ix_indirect_word(client->indirect, stored));
     }
     return rc;
 }
@@ -114,52 +92,56 @@ int sherman_insert(void *handle, uint64_t key, const void *value) {
     if (leaf_find(layout, client->tree.image, key) != ENTRY_NONE) {
         return leave(client, DM_EXISTS);
     }
-    uint64_t word = 0;
     const void *stored;
-    DM_TRY(value_make(client, addr, key, value, &word, &stored));
+    DM_TRY(value_make(client, addr, key, value, &stored));
     int at = leaf_find_unused(layout, client->tree.image);
     if (at == ENTRY_NONE) {
         return split_put(client, addr, key, stored);
     }
     leaf_set(layout, client->tree.image, (unsigned)at, key, stored);
-    value_post(client);
+    ix_indirect_post(client->indirect);
     return entry_write(client, addr, (unsigned)at);
+}
+
+/* Locks and reads the leaf of a key that is there: 0 with the lock, the leaf's address and the entry's place;
+ * DM_NOT_FOUND or a failure without. [waits] */
+static int present_lock(struct sherman_client *client, uint64_t key, dm_addr *addr, unsigned *at) {
+    uint32_t attempts = 0;
+    DM_TRY(ix_tree_lock_node(&client->tree, key, 0, DM_NULL, &attempts, addr));
+    int found = leaf_find(&client->cn->layout, client->tree.image, key);
+    *at = (unsigned)found;
+    return found == ENTRY_NONE ? leave(client, DM_NOT_FOUND) : 0;
 }
 
 int sherman_update(void *handle, uint64_t key, const void *value) {
     struct sherman_client *client = handle;
-    const struct node_layout *layout = &client->cn->layout;
-    uint32_t attempts = 0;
     dm_addr addr;
-    DM_TRY(ix_tree_lock_node(&client->tree, key, 0, DM_NULL, &attempts, &addr));
-    int at = leaf_find(layout, client->tree.image, key);
-    if (at == ENTRY_NONE) {
-        return leave(client, DM_NOT_FOUND);
+    unsigned at;
+    int rc = present_lock(client, key, &addr, &at);
+    if (rc != 0) {
+        return rc;
     }
-    uint64_t word = 0;
     const void *stored;
-    DM_TRY(value_make(client, addr, key, value, &word, &stored));
-    uint64_t before = value_word(client, (unsigned)at);
-    leaf_set(layout, client->tree.image, (unsigned)at, key, stored);
-    value_post(client);
-    DM_TRY(entry_write(client, addr, (unsigned)at));
-    value_drop(client, before);
+    DM_TRY(value_make(client, addr, key, value, &stored));
+    uint64_t before = value_word(client, at);
+    leaf_set(&client->cn->layout, client->tree.image, at, key, stored);
+    ix_indirect_post(client->indirect);
+    DM_TRY(entry_write(client, addr, at));
+    ix_indirect_drop(client->indirect, before);
     return 0;
 }
 
 int sherman_remove(void *handle, uint64_t key) {
     struct sherman_client *client = handle;
-    const struct node_layout *layout = &client->cn->layout;
-    uint32_t attempts = 0;
     dm_addr addr;
-    DM_TRY(ix_tree_lock_node(&client->tree, key, 0, DM_NULL, &attempts, &addr));
-    int at = leaf_find(layout, client->tree.image, key);
-    if (at == ENTRY_NONE) {
-        return leave(client, DM_NOT_FOUND);
+    unsigned at;
+    int rc = present_lock(client, key, &addr, &at);
+    if (rc != 0) {
+        return rc;
     }
-    uint64_t before = value_word(client, (unsigned)at);
-    leaf_clear(layout, client->tree.image, (unsigned)at);
-    DM_TRY(entry_write(client, addr, (unsigned)at));
-    value_drop(client, before);
+    uint64_t before = value_word(client, at);
+    leaf_clear(&client->cn->layout, client->tree.image, at);
+    DM_TRY(entry_write(client, addr, at));
+    ix_indirect_drop(client->indirect, before);
     return 0;
 }

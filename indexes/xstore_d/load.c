@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "xstore.h"
 
 /* ---- on a memory node ------------------------------------------------------------------------------------------- */
@@ -63,16 +64,12 @@ int xstore_on_format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
 }
 
 static int built_add(struct xstore_loader *loader) {
-    if (loader->leaves == loader->room) {
-        uint64_t room = loader->room ? loader->room * 2 : 1024;
-        struct xstore_built *grown = realloc(loader->built, room * sizeof(*grown));
-        if (!grown) {
-            return DM_ERR_NO_MEMORY;
-        }
-        loader->built = grown;
-        loader->room = room;
+    struct xstore_built *built = dm_array_grow(loader->built, loader->leaves, &loader->room, sizeof(*built));
+    if (!built) {
+        return DM_ERR_NO_MEMORY;
     }
-    loader->built[loader->leaves++] = (struct xstore_built){loader->leaf.low, loader->leaf.place};
+    loader->built = built;
+    built[loader->leaves++] = (struct xstore_built){loader->leaf.low, loader->leaf.place};
     return 0;
 }
 

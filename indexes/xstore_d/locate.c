@@ -16,7 +16,8 @@ unsigned xstore_node_of(const struct xstore_client *client, uint64_t key) {
 
 /* ---- sets ------------------------------------------------------------------------------------------------------- */
 
-int xstore_set_refresh(struct xstore_client *client, unsigned node, struct xstore_set *set) {
+/* Reads the set of models of a memory node and keeps it. [waits] */
+static int set_refresh(struct xstore_client *client, unsigned node, struct xstore_set *set) {
     uint64_t *words = client->words;
     for (uint32_t attempts = 0;;) {
         dm_addr addr = dm_addr_make(node, DM_DRAM, XSTORE_SET_OFFSET);
@@ -33,13 +34,14 @@ int xstore_set_refresh(struct xstore_client *client, unsigned node, struct xstor
     return 0;
 }
 
-int xstore_set_get(struct xstore_client *client, unsigned node, struct xstore_set *set) {
+/* The set as this compute node knows it; read if it knows none. [waits] */
+static int set_get(struct xstore_client *client, unsigned node, struct xstore_set *set) {
     uint64_t words[XSTORE_SET_WORDS];
     const _Atomic uint64_t *kept = client->cn->sets[node];
     for (unsigned i = 0; i < XSTORE_SET_WORDS; i++) {
         words[i] = atomic_load_explicit(&kept[i], memory_order_relaxed);
     }
-    return xstore_set_decode(words, node, set) ? 0 : xstore_set_refresh(client, node, set);
+    return xstore_set_decode(words, node, set) ? 0 : set_refresh(client, node, set);
 }
 
 /* ---- sub-models ------------------------------------------------------------------------------------------------- */
@@ -95,7 +97,7 @@ static int record_read(struct xstore_client *client, struct xstore_where *where)
 /* The sub-model for the key, cached or read. */
 static int record_get(struct xstore_client *client, uint64_t key, uint32_t *attempts) {
     struct xstore_where *where = &client->where;
-    int rc = xstore_set_get(client, where->node, &where->set);
+    int rc = set_get(client, where->node, &where->set);
     while (rc >= 0) {
         where->place = ix_rmi_place(&where->set.top, key);
         where->number = ix_rmi_pick(&where->set.top, where->place);
@@ -111,7 +113,7 @@ static int record_get(struct xstore_client *client, uint64_t key, uint32_t *atte
         }
         xstore_count(client, XSTORE_OLD_MODEL_COUNT);
         DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
-        rc = xstore_set_refresh(client, where->node, &where->set);
+        rc = set_refresh(client, where->node, &where->set);
     }
     return rc;
 }
@@ -289,7 +291,7 @@ const char *xstore_reply_take(struct xstore_client *client, unsigned node, const
     if (reply.generation > known->generation) {
         struct xstore_set set;
         xstore_count(client, XSTORE_EXPANDED_COUNT);
-        if (xstore_set_refresh(client, node, &set) < 0) {
+        if (set_refresh(client, node, &set) < 0) {
             return NULL;
         }
     }
@@ -356,7 +358,7 @@ static int node_fill(struct xstore_client *client, unsigned node) {
     struct xstore_where *where = &client->where;
     uint64_t *records = (uint64_t *)(void *)client->request;
     where->node = node;
-    DM_TRY(xstore_set_get(client, node, &where->set));
+    DM_TRY(set_get(client, node, &where->set));
     for (uint32_t first = 0; first < where->set.top.models; first += FILL_RECORDS) {
         uint32_t left = where->set.top.models - first, count = left < FILL_RECORDS ? left : FILL_RECORDS;
         where->number = first;
@@ -383,7 +385,7 @@ int xstore_prefill(struct xstore_client *client) {
     for (unsigned node = 0; !is_filled && node < client->cn->shape->topology->mns; node++) {
         struct xstore_set set;
         bool has_room = xstore_cache_exists(&client->cn->records);
-        DM_TRY(has_room ? node_fill(client, node) : xstore_set_get(client, node, &set));
+        DM_TRY(has_room ? node_fill(client, node) : set_get(client, node, &set));
     }
     return 0;
 }

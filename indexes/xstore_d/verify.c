@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "xstore.h"
 
 /* A leaf as the chain has it, in order of place when sorted. */
@@ -81,16 +82,12 @@ static void leaf_check(struct audit *audit, const struct seen *leaf, const uint6
 }
 
 static int seen_add(struct audit *audit, const struct seen *leaf) {
-    if (audit->count == audit->room) {
-        uint64_t room = audit->room ? audit->room * 2 : 1024;
-        struct seen *grown = realloc(audit->seen, room * sizeof(*grown));
-        if (!grown) {
-            return DM_ERR_NO_MEMORY;
-        }
-        audit->seen = grown;
-        audit->room = room;
+    struct seen *grown = dm_array_grow(audit->seen, audit->count, &audit->room, sizeof(*grown));
+    if (!grown) {
+        return DM_ERR_NO_MEMORY;
     }
-    audit->seen[audit->count++] = *leaf;
+    audit->seen = grown;
+    grown[audit->count++] = *leaf;
     return 0;
 }
 
@@ -153,15 +150,12 @@ static int inner_level_walk(struct audit *audit, uint32_t *first, unsigned level
             return DM_NOT_FOUND;
         }
         for (unsigned i = 0; i < count; i++, (*child_count)++) {
-            if (*child_count == room) {
-                room = room ? room * 2 : 1024;
-                struct seen *grown = realloc(*children, room * sizeof(*grown));
-                if (!grown) {
-                    return DM_ERR_NO_MEMORY;
-                }
-                *children = grown;
+            struct seen *grown = dm_array_grow(*children, *child_count, &room, sizeof(*grown));
+            if (!grown) {
+                return DM_ERR_NO_MEMORY;
             }
-            (*children)[*child_count] = (struct seen){.place = (uint32_t)words[3 + XSTORE_FANOUT + i], .low = keys[i]};
+            *children = grown;
+            grown[*child_count] = (struct seen){.place = (uint32_t)words[3 + XSTORE_FANOUT + i], .low = keys[i]};
         }
         lowest = lowest ? lowest : (uint32_t)words[3 + XSTORE_FANOUT];
         audit->report->inner_nodes++;

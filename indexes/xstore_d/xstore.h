@@ -284,10 +284,6 @@ int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, s
 /* Makes client->where that of the next sub-model. 0; DM_NOT_FOUND: there is none; XSTORE_STALE; a failure. [waits] */
 int xstore_next_model(struct xstore_client *client);
 
-/* The set of models of a memory node as this compute node knows it; read if it knows none. [waits] */
-int xstore_set_get(struct xstore_client *client, unsigned node, struct xstore_set *set);
-int xstore_set_refresh(struct xstore_client *client, unsigned node, struct xstore_set *set);
-
 /* Fills the caches, as far as they go. [waits] */
 int xstore_prefill(struct xstore_client *client);
 

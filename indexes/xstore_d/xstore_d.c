@@ -15,8 +15,8 @@ enum {
 static const char *const cachings[] = {"all", "models", "top", NULL};
 static const char *const fetches[] = {"keys", "leaf", NULL};
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct xstore_params, member), __VA_ARGS__ }
+#define ROW(member, ...) DM_OPT_ROW(struct xstore_params, member, __VA_ARGS__)
+
 static const struct dm_opt params_table[] = {
     ROW(slots, DM_OPT_COUNT, .initial = "16", .min = 4, .max = XSTORE_SLOTS_MAX, .unit = "pairs", .symbol = "N",
         .help = "Pairs of a leaf."),

@@ -73,6 +73,7 @@ expect 0 claims --plots plots
 holds out "good           reproduced (1 of 2 parts)"
 holds out "8 claims: 2 reproduced (1 in part), 1 direction only, 1 not reproduced, 0 unresolved, 4 not run (scale quick)"
 expect 0 claims --plots plots --markdown
+holds out "| paper | reproduced | direction only | not reproduced | unresolved | not run |"
 holds out "| size | a claim | over the slow one: "
 holds out "because \\| so"
 

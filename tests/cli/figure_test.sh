@@ -32,8 +32,8 @@ cat >plots/figures/bars.json <<'JSON'
     "scales": {"quick": {"config": {}}, "paper": {"config": {}}},
     "series": [{"label": "null"}],
     "x": {"label": "cases", "cases": [
-        {"label": "few", "config": {"clients": 2}}, {"label": "twice\nas many", "config": {"clients": 4}}]},
-    "plots": [{"id": "gain", "kind": "bar", "relative_to": "few", "y_label": "Mops/s",
+        {"label": "few: 50 %", "config": {"clients": 2}}, {"label": "twice\nas many", "config": {"clients": 4}}]},
+    "plots": [{"id": "gain", "kind": "bar", "relative_to": "few: 50 %", "y_label": "Mops/s",
                "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
 }
 JSON
@@ -80,6 +80,18 @@ if command -v gnuplot >/dev/null 2>&1; then
     holds err "1 of its points are missing"
     holds results/figures/lines/throughput.svg "1 of 2 points"
     rmdir "results/points/$point.json"
+    # A plot that gnuplot will not draw is told of; the others are drawn.
+    mkdir broken
+    printf '#!/bin/sh\ncase "$*" in *throughput.gp) echo "line 1: no" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' \
+        "$(command -v gnuplot)" >broken/gnuplot
+    chmod +x broken/gnuplot
+    rm results/figures/lines/latency.png
+    expect_status=0
+    PATH="$work/broken:$PATH" "$DMBENCH" figure lines --plots plots --out results >out 2>err || expect_status=$?
+    [ "$expect_status" -eq 1 ] || fail "a plot not drawn: status $expect_status: $(cat err)"
+    holds err "throughput.gp: gnuplot failed: line 1: no"
+    [ ! -e results/figures/lines/throughput.png ] || fail "an old picture is left"
+    [ -s results/figures/lines/latency.png ] || fail "the other plot was not drawn"
     # Without gnuplot the tables stay, and the package is named.
     mkdir bin
     expect_status=0
@@ -112,6 +124,22 @@ sed 's/"index": "null"/"index": "smart"/; s/"id": "systems"/"id": "empty"/' plot
 expect 0 figure empty --plots plots --out results
 [ ! -e results/figures/empty ] || fail "drew a figure of nothing"
 
+# Two series of one index are told apart.
+sed 's/"series": .*/"series": [{"label": "null"}, {"label": "null again", "config": {"seed": 2}}],/; s/"id": "lines"/"id": "twins"/' \
+    plots/figures/lines.json >plots/figures/twins.json
+expect 0 figure twins --plots plots --out results --no-plot
+holds results/figures/twins/throughput.gp 'style_of("sherman", 1, 0)'
+holds results/figures/twins/throughput.gp 'style_of("null again", 2, 0)'
+rm plots/figures/twins.json
+
+# A point whose operations found no memory is no point.
+sed 's/"series": .*/"series": [{"label": "full", "config": {"workload": "load", "mix": "insert=1", "ops": "50K", "mn_memory": "1M"}}],/; s/"id": "lines"/"id": "full"/' \
+    plots/figures/lines.json >plots/figures/full.json
+expect 1 figure full --plots plots --out results --no-plot
+holds err "ended in no_memory"
+holds err "full: 4 of its points are missing"
+rm plots/figures/full.json
+
 # Any scale, seeds as repetitions, error bars.
 expect 0 figure lines --plots plots --out smaller --scale 2.5 --repeat 3
 [ "$(find smaller/points -name '*.json' | wc -l)" -eq 18 ] || fail "$(find smaller/points)"
@@ -128,13 +156,8 @@ fi
 sed 's/"id": "bars"/"id": "long"/; s/"clients": 4/"ops": "100G"/' plots/figures/bars.json >plots/figures/long.json
 "$DMBENCH" figure long --plots plots --out long --jobs 2 >out 2>err &
 pid=$!
-while [ -z "$(find long/points -name '*.json' 2>/dev/null)" ]; do
-    kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
-done
-kill -s INT "$pid"
-status=0
-wait "$pid" || status=$?
-[ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+once has_results long/points
+interrupt INT
 holds err "interrupted: 1 of 2 points done"
 [ -z "$(find long -name '*.tmp.*')" ] || fail "left: $(find long)"
 [ ! -e long/figures ] || fail "drew a figure from a part of its points"

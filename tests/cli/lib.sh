@@ -34,3 +34,25 @@ expect() {
 holds() {
     grep -qF -- "$2" "$1" || fail "'$2' is not in: $(cat "$1")"
 }
+
+pid= # of what a test runs beside itself
+
+# once COMMAND...: waits until the command succeeds while process $pid, whose errors are in `err`, runs.
+once() {
+    until "$@"; do
+        kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
+    done
+}
+
+# interrupt SIGNAL: ends process $pid, which must say so with its status.
+interrupt() {
+    kill -s "$1" "$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+}
+
+# has_results FOLDER [COUNT]: that many results are there, or one.
+has_results() {
+    [ "$(find "$1" -name '*.json' 2>/dev/null | wc -l)" -ge "${2:-1}" ]
+}

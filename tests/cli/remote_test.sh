@@ -60,13 +60,8 @@ holds err "point clients=4 ($point): dmbench run: "
 # An interrupt: one point ends soon, the other one never.
 "$DMBENCH" sweep base.json --grid ops=2K,100G --out long --sshloginfile machines --jobs 2 >out 2>err &
 pid=$!
-while [ -z "$(find long/points -name '*.json' 2>/dev/null)" ]; do
-    kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
-done
-kill -s INT "$pid"
-status=0
-wait "$pid" || status=$?
-[ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+once has_results long/points
+interrupt INT
 holds err "interrupted: 1 of 2 points done"
 [ -z "$(find long -name '*.json.tmp.*')" ] || fail "left: $(find long)"
 

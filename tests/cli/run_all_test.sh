@@ -16,7 +16,8 @@ echo "cmake \$*" >>"$work/cmake.log"
 mkdir -p build/release
 cat >build/release/dmbench <<'PROGRAM'
 #!/bin/sh
-case \$1 in validate) echo '{"points": []}' && exit 0 ;; esac
+# As the real one: points outside their tolerance are a verdict.
+case \$1 in validate) echo '{"points": []}' && exit 3 ;; esac
 exec "$DMBENCH" "\$@" --plots plots
 PROGRAM
 chmod +x build/release/dmbench
@@ -32,7 +33,7 @@ cat >tree/plots/figures/small.json <<'JSON'
     "scales": {"quick": {"config": {"set": {"fill": 0.7}}}, "paper": {"config": {"seed": 7}}},
     "series": [{"label": "Sherman"}],
     "x": {"label": "length", "cases": [
-        {"label": "short", "config": {"ops": "2K"}}, {"label": "long", "config": {"ops": "4K"}}]},
+        {"label": "short", "config": {"ops": "2K"}}, {"label": "long: 100 %", "config": {"ops": "4K"}}]},
     "plots": [{"id": "throughput", "kind": "bar", "y_label": "Mops/s",
                "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
 }
@@ -98,13 +99,8 @@ sed -i 's/4K/100G/' tree/plots/figures/small.json
 wanted=$(($(find tree/results/points -name '*.json' 2>/dev/null | wc -l) + 1))
 tree/run_all.sh --scale paper --jobs 2 >out 2>err &
 pid=$!
-while [ "$(find tree/results/points -name '*.json' 2>/dev/null | wc -l)" -lt "$wanted" ]; do
-    kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
-done
-kill -s TERM "$pid"
-status=0
-wait "$pid" || status=$?
-[ "$status" -eq 130 ] || fail "interrupted: status $status: $(cat err)"
+once has_results tree/results/points "$wanted"
+interrupt TERM
 holds err "interrupted: 1 of 2 points done"
 [ -z "$(find tree/results -name '*.tmp.*')" ] || fail "left: $(find tree/results)"
 

@@ -4,66 +4,28 @@
  * off, that the events it declares do happen, that leaves merge, and that its known-wrong variants are wrong where the
  * right ones are not.
  */
+#include "common/compiler.h"
 #include "conformance/index_steady.h"
+#include "conformance/quiet.h"
 #include "indexes/chime/chime.h"
 
 extern const struct ix_ops ix_ops_chime;
-
-static struct world_config sim_config(void) {
-    return (struct world_config){
-        .ops = &ix_ops_chime,
-        .transport = "sim",
-        .mns = 1,
-        .cns = 1,
-        .clients = 1,
-        .clients_per_thread = 1,
-        .value_bytes = 8,
-        .cache_bytes = 4 << 20,
-        .seed = 5,
-        .expected_keys = 10000,
-    };
-}
 
 /* ---- round trips in the quiet case --------------------------------------------------------------------------------
  */
 
 enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200 };
 
-/* The operations of one kind, and how many of them took how many round trips. */
-struct kind {
-    struct dm_account account;
-    unsigned trips[8];
-};
-
 struct quiet {
     struct world *world;
     struct kind first_get, hot_get, absent, update, hot_update, insert, remove, scan;
-    uint64_t wrong, largest_read, cached;
+    uint64_t wrong, largest_read;
 };
-
-enum operation { GET, UPDATE, INSERT, REMOVE };
-
-static int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, enum operation operation,
-                    uint64_t key, uint64_t *value) {
-    struct dm_account account = {0};
-    dm_account_use(ctx, &account);
-    int rc = operation == GET      ? ix_get(client, key, value)
-             : operation == UPDATE ? ix_update(client, key, value)
-             : operation == INSERT ? ix_insert(client, key, value)
-                                   : ix_remove(client, key);
-    dm_account_use(ctx, NULL);
-    kind->trips[account.round_trips < 7 ? account.round_trips : 7]++;
-    dm_account_add(&kind->account, &account);
-    return rc;
-}
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
     uint64_t value = 1;
-    uint64_t keys[20];
-    uint64_t values[20];
-    uint32_t found;
     /* The inner nodes come into the cache; keys between are asked for, so that the hotspot buffer stays empty. */
     for (uint64_t i = 1; i < QUIET_KEYS; i += 8) {
         WORLD_CHECK_EQ(ix_get(&client, world_key(i, QUIET_KEYS), &value), DM_NOT_FOUND);
@@ -85,33 +47,23 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         }
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
     }
-    dm_account_use(ctx, &quiet->scan.account);
-    WORLD_CHECK_EQ(ix_scan(&client, world_key(5000, QUIET_KEYS), 20, keys, values, &found), 0);
-    WORLD_CHECK_EQ(found, 20);
-    dm_account_use(ctx, NULL);
+    kind_scan(ctx, &quiet->scan, &client, world_key(5000, QUIET_KEYS), 20);
     quiet->wrong = client.ops->count(client.handle)[CHIME_HOTSPOT_WRONG];
     quiet->largest_read = client.ops->count(client.handle)[CHIME_LARGEST_READ];
     client.ops->detach(client.handle);
     return 0;
 }
 
-static struct ix_report quiet_run(const struct world_config *config, struct quiet *quiet) {
+static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes));
-    dm_fabric_measure(world.fabric);
     *quiet = (struct quiet){.world = &world};
-    world_do(&world, 0, quiet_entry, quiet);
-    quiet->cached = ix_ops_chime.cache_bytes(world.cns[0]);
-    struct ix_report report = world_verify(&world);
-    world_close(&world);
-    return report;
+    return quiet_world(&world, config, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes), quiet_entry, quiet);
 }
 
 static void a_quiet_get_is_one_round_trip_of_under_200_bytes(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_int_equal(quiet.absent.trips[1], QUIET_SAMPLES);
@@ -123,7 +75,7 @@ static void a_quiet_get_is_one_round_trip_of_under_200_bytes(void **state) {
 
 static void a_hotspot_hit_reads_one_entry_and_a_wrong_one_costs_a_round_trip(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_int_equal(quiet.hot_get.trips[1], QUIET_SAMPLES);
@@ -163,21 +115,17 @@ static int moved_entry(struct dm_ctx *ctx, void *arg) {
 
 static void a_wrong_speculation_takes_two_round_trips(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, 8));
-    dm_fabric_measure(world.fabric);
     struct moved moved = {.world = &world};
-    world_do(&world, 0, moved_entry, &moved);
+    quiet_world(&world, &config, world_pairs(&pairs, QUIET_KEYS, 2, 8), moved_entry, &moved);
     assert_int_equal(moved.account.round_trips, 2);
-    world_close(&world);
 }
 
 static void a_quiet_write_takes_three_round_trips_and_four_for_the_largest_key(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_int_equal(quiet.update.trips[3] + quiet.update.trips[4], QUIET_SAMPLES);
@@ -185,10 +133,7 @@ static void a_quiet_write_takes_three_round_trips_and_four_for_the_largest_key(v
     assert_int_equal(quiet.hot_update.trips[3], QUIET_SAMPLES);
     const struct kind *writes[] = {&quiet.insert, &quiet.remove};
     for (unsigned i = 0; i < 2; i++) {
-        unsigned all = 0;
-        for (unsigned t = 0; t < 8; t++) {
-            all += writes[i]->trips[t];
-        }
+        unsigned all = writes[i]->count;
         assert_int_equal(writes[i]->trips[3] + writes[i]->trips[4], all);
         assert_true(writes[i]->trips[4] < all / 4);
         assert_int_equal(writes[i]->account.verbs[DM_VERB_MASKED_CAS], all);
@@ -201,7 +146,7 @@ static void a_quiet_write_takes_three_round_trips_and_four_for_the_largest_key(v
 
 static void a_bitmap_read_apart_costs_an_insert_a_round_trip(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     config.params[0] = (struct dm_setting){"vacancy", "read"};
     struct quiet quiet;
     quiet_run(&config, &quiet);
@@ -211,7 +156,7 @@ static void a_bitmap_read_apart_costs_an_insert_a_round_trip(void **state) {
 
 static void metadata_without_copies_costs_a_read(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     config.params[0] = (struct dm_setting){"replicate", "off"};
     struct quiet quiet;
     quiet_run(&config, &quiet);
@@ -221,18 +166,18 @@ static void metadata_without_copies_costs_a_read(void **state) {
 
 static void without_a_cache_every_inner_level_costs_a_read(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     config.cache_bytes = 0;
     struct quiet quiet;
-    struct ix_report report = quiet_run(&config, &quiet);
-    assert_true(report.height >= 3);
-    assert_int_equal(quiet.absent.trips[report.height], QUIET_SAMPLES);
-    assert_int_equal(quiet.cached, 0);
+    struct quiet_end end = quiet_run(&config, &quiet);
+    assert_true(end.report.height >= 3);
+    assert_true(kind_took(&quiet.absent, end.report.height));
+    assert_int_equal(end.cached, 0);
 }
 
 static void a_quiet_scan_within_one_parent_is_one_round_trip(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_int_equal(quiet.scan.account.round_trips, 1);
@@ -305,7 +250,7 @@ static int dense_entry(struct dm_ctx *ctx, void *arg) {
 }
 
 static struct dense dense_run(const char *scan, uint64_t gap) {
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     struct world world;
     struct dense dense = {.world = &world, .gap = gap};
     config.params[0] = (struct dm_setting){"scan", scan};
@@ -334,7 +279,7 @@ static void a_scan_over_keys_that_are_not_quite_dense_is_right(void **state) {
 
 static void leaves_that_deletes_empty_are_merged_away(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_chime);
     struct world world;
     struct world_pairs pairs;
     world_open(&world, &config);
@@ -350,16 +295,6 @@ static void leaves_that_deletes_empty_are_merged_away(void **state) {
 /* ---- techniques off, events, wrong variants -------------------------------------------------------------------------
  */
 
-static struct world_config steady_config(uint64_t seed) {
-    struct world_config config = sim_config();
-    config.tiny = true;
-    config.cns = 2;
-    config.mns = 1 + (unsigned)(seed % 3);
-    config.cache_bytes = seed % 4 == 0 ? 2500 : 1 << 20;
-    config.seed = seed;
-    return config;
-}
-
 static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **state) {
     (void)state;
     static const struct dm_setting off[] = {
@@ -368,49 +303,26 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
         {"validation", "fences"}, {"fill", "1"},          {"hotspot_share", "1"}, {"hotspot_bytes", "300"},
         {"span", "13"},           {"values", "indirect"}, {"scan", "leaves"},
     };
-    for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
-        struct world_config config = steady_config(i);
-        config.params[0] = off[i];
-        assert_int_equal(steady_run(config, 300).violations, 0);
-    }
+    steady_all_right(&ix_ops_chime, off, DM_ARRAY_LEN(off));
 }
 
 static void every_declared_event_happens_in_a_small_crowd(void **state) {
     (void)state;
-    uint64_t counts[CHIME_COUNTER_COUNT] = {0};
+    uint64_t counts[STEADY_COUNTERS] = {0};
     for (uint64_t seed = 0; seed < 48; seed++) {
-        struct world_config config = steady_config(seed);
+        struct world_config config = steady_small(&ix_ops_chime, seed);
         config.value_bytes = seed % 2 ? 8 : 24;
-        config.tiny = false;
         config.params[0] = (struct dm_setting){"span", seed % 3 ? "8" : "4"};
         config.params[1] = (struct dm_setting){"neighbourhood", seed % 3 ? "4" : "2"};
         config.params[2] = (struct dm_setting){"values", seed % 4 == 3 ? "indirect" : "inline"};
-        struct steady_result result = steady_run(config, 300);
-        assert_int_equal(result.violations, 0);
-        for (unsigned c = 0; c < CHIME_COUNTER_COUNT; c++) {
-            counts[c] += result.counts[c];
-        }
+        steady_count(config, counts);
     }
-    for (unsigned c = 0; c < CHIME_COUNTER_COUNT; c++) {
-        /* Every fourth key of this crowd stays for good, so its leaves never run empty: check sees merges. */
-        bool merges = c == CHIME_LEAF_MERGE || c == CHIME_DEAD_LEAF;
-        if (!merges && ix_ops_chime.rare_events >> c & 1 && counts[c] == 0) {
-            fail_msg("event %s never happened", ix_ops_chime.counters[c]);
-        }
-    }
+    /* Every fourth key of this crowd stays for good, so its leaves never run empty: check sees merges. */
+    steady_events_seen(&ix_ops_chime, counts, 1 << CHIME_LEAF_MERGE | 1 << CHIME_DEAD_LEAF);
 }
 
-/* Seeds until the variant is caught; 0: not within `seeds`. */
 static uint64_t caught_after(const char *name, const char *value, uint64_t seeds) {
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        struct world_config config = steady_config(seed);
-        config.params[0] = (struct dm_setting){name, value};
-        if (steady_run(config, 300).violations > 0) {
-            print_message("%s=%s: caught at seed %u\n", name, value, (unsigned)seed);
-            return seed;
-        }
-    }
-    return 0;
+    return steady_caught(&ix_ops_chime, (struct dm_setting){name, value}, (struct dm_setting){NULL, NULL}, 8, seeds);
 }
 
 static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state) {
@@ -426,12 +338,8 @@ static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state
  */
 
 static int check_of(uint32_t value_bytes, const char *name, const char *value, struct dm_err *err) {
-    struct chime_params params;
     struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1};
-    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = &topology};
-    dm_opt_defaults(ix_ops_chime.params, &params);
-    int rc = dm_opt_set(ix_ops_chime.params, &params, name, value, err);
-    return rc < 0 ? rc : ix_ops_chime.check(&params, &shape, err);
+    return world_check(&ix_ops_chime, &topology, value_bytes, (struct dm_setting){name, value}, err);
 }
 
 static void impossible_shapes_are_refused_with_the_limit(void **state) {

@@ -5,24 +5,10 @@
  * that its known-wrong variants are wrong where the right one is not.
  */
 #include "conformance/index_steady.h"
+#include "conformance/quiet.h"
 #include "indexes/dolphin/dolphin.h"
 
 extern const struct ix_ops ix_ops_dolphin;
-
-static struct world_config sim_config(void) {
-    return (struct world_config){
-        .ops = &ix_ops_dolphin,
-        .transport = "sim",
-        .mns = 1,
-        .cns = 1,
-        .clients = 1,
-        .clients_per_thread = 1,
-        .value_bytes = 8,
-        .cache_bytes = 4 << 20,
-        .seed = 5,
-        .expected_keys = 10000,
-    };
-}
 
 /* ---- pairs with keys 0, 2, 4, ... ----------------------------------------------------------------------------------
  */
@@ -47,34 +33,10 @@ static const struct ix_pairs even_pairs = {.count = 10000, .keys = even_keys, .v
 
 enum { EVEN_END = 20000, QUIET_SAMPLES = 200 };
 
-/* The operations of one kind, and how many of them took how many round trips. */
-struct kind {
-    struct dm_account account;
-    unsigned count, trips[12];
-};
-
 struct quiet {
     struct world *world;
     struct kind get, absent, no_leaf, update, insert, compact, split_first, split_more, new_leaf, remove, scan;
-    uint64_t cached;
 };
-
-enum operation { GET, UPDATE, INSERT, REMOVE };
-
-static int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, enum operation operation,
-                    uint64_t key, uint64_t value) {
-    struct dm_account account = {0};
-    dm_account_use(ctx, &account);
-    int rc = operation == GET      ? ix_get(client, key, &value)
-             : operation == UPDATE ? ix_update(client, key, &value)
-             : operation == INSERT ? ix_insert(client, key, &value)
-                                   : ix_remove(client, key);
-    dm_account_use(ctx, NULL);
-    kind->count++;
-    kind->trips[account.round_trips < 11 ? account.round_trips : 11]++;
-    dm_account_add(&kind->account, &account);
-    return rc;
-}
 
 /* An insert, which counts as what it turned out to be. */
 static void insert_run(struct dm_ctx *ctx, struct quiet *quiet, struct ix_client *client, uint64_t key) {
@@ -82,42 +44,34 @@ static void insert_run(struct dm_ctx *ctx, struct quiet *quiet, struct ix_client
     const uint64_t *counts = client->ops->count(client->handle);
     memcpy(before, counts, sizeof(before));
     struct kind kind = {.count = 0};
-    WORLD_CHECK_EQ(kind_run(ctx, &kind, client, INSERT, key, key), 0);
+    WORLD_CHECK_EQ(kind_run(ctx, &kind, client, INSERT, key, &key), 0);
     struct kind *real = counts[DOLPHIN_LEAF_COMPACT] != before[DOLPHIN_LEAF_COMPACT]           ? &quiet->compact
                         : counts[DOLPHIN_LEAF_SPLIT_FIRST] != before[DOLPHIN_LEAF_SPLIT_FIRST] ? &quiet->split_first
                         : counts[DOLPHIN_LEAF_SPLIT_MORE] != before[DOLPHIN_LEAF_SPLIT_MORE]   ? &quiet->split_more
                         : counts[DOLPHIN_NEW_LEAF] != before[DOLPHIN_NEW_LEAF]                 ? &quiet->new_leaf
                                                                                                : &quiet->insert;
-    real->count++;
-    for (unsigned t = 0; t < 12; t++) {
-        real->trips[t] += kind.trips[t];
-    }
-    dm_account_add(&real->account, &kind.account);
+    kind_count(real, &kind.account);
 }
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
     uint64_t value;
-    uint64_t keys[20];
-    uint64_t values[20];
-    uint32_t found;
     for (uint64_t key = 0; key < EVEN_END; key += 8) {
         WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
         WORLD_CHECK_EQ(value, key);
     }
-    dm_account_use(ctx, &quiet->scan.account);
-    WORLD_CHECK_EQ(ix_scan(&client, 5000, 20, keys, values, &found), 0);
-    WORLD_CHECK_EQ(found, 20);
-    dm_account_use(ctx, NULL);
+    kind_scan(ctx, &quiet->scan, &client, 5000, 20);
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
         uint64_t present = 2 * (n * 37 % 10000);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, 0), 0);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, present + 1), 0);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, present + 1, 0), DM_NOT_FOUND);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->no_leaf, &client, GET, EVEN_END + 256 * (n % 8 + 60), 0), DM_NOT_FOUND);
+        uint64_t changed = present + 1;
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &changed), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, present + 1, &value), DM_NOT_FOUND);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->no_leaf, &client, GET, EVEN_END + 256 * (n % 8 + 60), &value),
+                       DM_NOT_FOUND);
         insert_run(ctx, quiet, &client, present + 1);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, present + 1, 0), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, present + 1, NULL), 0);
     }
     for (uint64_t n = 0; n < 20; n++) {
         insert_run(ctx, quiet, &client, EVEN_END + 256 * (n + 1));
@@ -132,22 +86,15 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-static struct ix_report quiet_run(const struct world_config *config, struct quiet *quiet) {
+static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
     struct world world;
-    world_open(&world, config);
-    world_load(&world, &even_pairs);
-    dm_fabric_measure(world.fabric);
     *quiet = (struct quiet){.world = &world};
-    world_do(&world, 0, quiet_entry, quiet);
-    quiet->cached = ix_ops_dolphin.cache_bytes(world.cns[0]);
-    struct ix_report report = world_verify(&world);
-    world_close(&world);
-    return report;
+    return quiet_world(&world, config, &even_pairs, quiet_entry, quiet);
 }
 
 static void a_quiet_get_is_one_round_trip_and_one_read(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_dolphin);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_int_equal(quiet.get.trips[1], QUIET_SAMPLES);
@@ -160,7 +107,7 @@ static void a_quiet_get_is_one_round_trip_and_one_read(void **state) {
 
 static void a_quiet_update_is_two_round_trips_and_reads_no_values(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_dolphin);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     struct dolphin_layout layout = dolphin_layout_make(1024, 8, true, true);
@@ -175,7 +122,7 @@ static void a_quiet_update_is_two_round_trips_and_reads_no_values(void **state) 
 
 static void a_quiet_insert_is_three_round_trips_in_both_scenarios_and_a_delete_two(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_dolphin);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_true(quiet.insert.count > QUIET_SAMPLES);
@@ -188,7 +135,7 @@ static void a_quiet_insert_is_three_round_trips_in_both_scenarios_and_a_delete_t
 
 static void a_split_is_five_round_trips_and_making_room_three(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_dolphin);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_true(quiet.split_first.count >= 10);
@@ -203,22 +150,95 @@ static void a_split_is_five_round_trips_and_making_room_three(void **state) {
 
 static void a_quiet_scan_of_neighbouring_leaves_is_one_round_trip(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_dolphin);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_int_equal(quiet.scan.account.round_trips, 1);
     assert_int_equal(quiet.scan.account.doorbells, 1);
 }
 
+/* Keys that share no prefix of seven bytes: a leaf each. */
+enum { SPREAD_KEYS = 10000, SPREAD_SCAN = 50, SPREAD_SAMPLES = 50 };
+static const uint64_t SPREAD_STEP = UINT64_MAX / SPREAD_KEYS;
+
+static uint64_t spread_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    (void)pairs;
+    for (uint64_t i = 0; i < n; i++) {
+        keys[i] = (first + i) * SPREAD_STEP;
+    }
+    return n;
+}
+
+static const struct ix_pairs spread_pairs = {.count = SPREAD_KEYS, .keys = spread_keys, .value = even_value};
+
+struct spread {
+    struct world *world;
+    struct dm_account account;
+    uint64_t gaps;
+};
+
+static int spread_entry(struct dm_ctx *ctx, void *arg) {
+    struct spread *spread = arg;
+    struct ix_client client = world_attach(spread->world, 0, ctx, NULL);
+    uint64_t keys[SPREAD_SCAN];
+    uint64_t values[SPREAD_SCAN];
+    uint32_t found;
+    /* Once to fill the cache and to learn how much a leaf holds. */
+    for (unsigned pass = 0; pass < 2; pass++) {
+        dm_account_use(ctx, pass == 1 ? &spread->account : NULL);
+        for (uint64_t n = 0; n < SPREAD_SAMPLES; n++) {
+            uint64_t first = n * 197;
+            WORLD_CHECK_EQ(ix_scan(&client, first * SPREAD_STEP, SPREAD_SCAN, keys, values, &found), 0);
+            WORLD_CHECK_EQ(found, SPREAD_SCAN);
+            for (uint32_t i = 0; i < found; i++) {
+                WORLD_CHECK_EQ(keys[i], (first + i) * SPREAD_STEP);
+            }
+        }
+    }
+    dm_account_use(ctx, NULL);
+    WORLD_CHECK_EQ(ix_scan(&client, (SPREAD_KEYS - 10) * SPREAD_STEP, SPREAD_SCAN, keys, values, &found), 0);
+    WORLD_CHECK_EQ(found, 10);
+    spread->gaps = client.ops->count(client.handle)[DOLPHIN_SCAN_GAP];
+    client.ops->detach(client.handle);
+    return 0;
+}
+
+static struct dm_account spread_run(uint64_t cache_bytes) {
+    struct world_config config = world_least(&ix_ops_dolphin);
+    config.cache_bytes = cache_bytes;
+    struct world world;
+    world_open(&world, &config);
+    world_load(&world, &spread_pairs);
+    dm_fabric_measure(world.fabric);
+    struct spread spread = {.world = &world};
+    world_do(&world, 0, spread_entry, &spread);
+    assert_int_equal(world_verify(&world).leaves, SPREAD_KEYS);
+    world_close(&world);
+    assert_int_equal(spread.gaps, 0);
+    return spread.account;
+}
+
+static void a_quiet_scan_of_spread_keys_reads_their_leaves_once_and_the_nodes_between(void **state) {
+    (void)state;
+    struct dm_account account = spread_run(4 << 20);
+    assert_int_equal(account.round_trips, SPREAD_SAMPLES);
+    /* A leaf a key and one or two more, and two or three parents of 16 to 48 children. */
+    assert_in_range(account.verbs[DM_VERB_READ], SPREAD_SAMPLES * (SPREAD_SCAN + 2),
+                    SPREAD_SAMPLES * (SPREAD_SCAN + 6));
+    /* Without a cache: the root, the parents side by side, leaves; leaves again if there were fewer than it seemed. */
+    account = spread_run(0);
+    assert_in_range(account.round_trips, 3 * SPREAD_SAMPLES, 5 * SPREAD_SAMPLES);
+}
+
 static void without_a_cache_every_inner_level_costs_a_read(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_dolphin);
     config.cache_bytes = 0;
     struct quiet quiet;
-    quiet_run(&config, &quiet);
+    struct quiet_end end = quiet_run(&config, &quiet);
     /* The root, and one node with a child for each prefix: path compression leaves out the levels between. */
     assert_int_equal(quiet.get.trips[3] + quiet.get.trips[4], QUIET_SAMPLES);
-    assert_int_equal(quiet.cached, 0);
+    assert_int_equal(end.cached, 0);
 }
 
 /* ---- long values
@@ -245,7 +265,7 @@ static int long_entry(struct dm_ctx *ctx, void *arg) {
         dm_account_use(ctx, &account);
         WORLD_CHECK_EQ(ix_update(&client, i, value), 0);
         dm_account_use(ctx, NULL);
-        test->update.trips[account.round_trips < 11 ? account.round_trips : 11]++;
+        kind_count(&test->update, &account);
         WORLD_CHECK_EQ(ix_get(&client, i, value), 0);
         WORLD_CHECK_EQ(world_write_of(i, value, 200), 2);
     }
@@ -256,7 +276,7 @@ static int long_entry(struct dm_ctx *ctx, void *arg) {
 static void an_update_of_a_long_value_takes_its_entry_first_for_one_more_round_trip(void **state) {
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        struct world_config config = sim_config();
+        struct world_config config = world_least(&ix_ops_dolphin);
         config.value_bytes = 200;
         config.params[0] = (struct dm_setting){"lock_long", i == 0 ? "on" : "off"};
         struct world world;
@@ -327,7 +347,7 @@ static int shape_entry(struct dm_ctx *ctx, void *arg) {
 static struct shape shape_run(const uint64_t *keys, unsigned count, const char *leaf_bytes) {
     struct shape shape = {.count = 0};
     for (unsigned i = 0; i < 3; i++) {
-        struct world_config config = sim_config();
+        struct world_config config = world_least(&ix_ops_dolphin);
         config.cache_bytes = i == 0 ? 1 << 20 : i == 1 ? 1500 : 0;
         config.mns = 1 + i;
         config.params[0] = (struct dm_setting){"leaf_bytes", leaf_bytes};
@@ -443,7 +463,7 @@ static void bulk_load_makes_the_tree_for_every_shape_of_keys(void **state) {
             keys[n] = n * gaps[g / 2] + (g % 2 ? 0 : n / 500 * (UINT64_C(1) << 62) % (UINT64_C(1) << 63));
         }
         qsort(keys, SHAPE_KEYS, sizeof(*keys), keys_compare);
-        struct world_config config = sim_config();
+        struct world_config config = world_least(&ix_ops_dolphin);
         config.mns = 1 + g % 3;
         config.params[0] = (struct dm_setting){"leaf_bytes", g % 4 < 2 ? "1024" : "128"};
         struct world world;
@@ -484,7 +504,7 @@ static int emptying_entry(struct dm_ctx *ctx, void *arg) {
 
 static void leaves_that_deletes_empty_are_taken_out(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_dolphin);
     struct world world;
     world_open(&world, &config);
     world_load(&world, &even_pairs);
@@ -524,7 +544,7 @@ static void full_memory_refuses_new_leaves_splits_and_larger_nodes_and_leaves_th
     static const uint64_t strides[] = {1, 200, 256, 1 << 20, UINT64_C(1) << 50};
     for (unsigned i = 0; i < 5; i++) {
         for (unsigned size = 0; size < 8; size++) {
-            struct world_config config = sim_config();
+            struct world_config config = world_least(&ix_ops_dolphin);
             config.mns = 1 + i % 2;
             /* The last bytes go to another need each time. */
             config.mn_bytes = (72 << 10) + 1056 * size;
@@ -545,16 +565,6 @@ static void full_memory_refuses_new_leaves_splits_and_larger_nodes_and_leaves_th
 /* ---- crowds
  * ---------------------------------------------------------------------------------------------------------------- */
 
-static struct world_config steady_config(uint64_t seed) {
-    struct world_config config = sim_config();
-    config.tiny = true;
-    config.cns = 2;
-    config.mns = 1 + (unsigned)(seed % 3);
-    config.cache_bytes = seed % 4 == 0 ? 2500 : 1 << 20;
-    config.seed = seed;
-    return config;
-}
-
 static void every_choice_leaves_the_tree_right(void **state) {
     (void)state;
     static const struct dm_setting choices[] = {
@@ -562,7 +572,7 @@ static void every_choice_leaves_the_tree_right(void **state) {
         {"leaf_bytes", "1024"}, {"fill", "1"},       {"fill", "0.1"},
     };
     for (unsigned i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
-        struct world_config config = steady_config(i);
+        struct world_config config = steady_small(&ix_ops_dolphin, i);
         config.params[0] = choices[i];
         config.params[1] = (struct dm_setting){"locks", i < 2 ? "chip" : "leaf"};
         assert_int_equal(steady_run(config, 300).violations, 0);
@@ -573,7 +583,7 @@ static void values_of_a_line_and_more_are_never_torn(void **state) {
     (void)state;
     static const uint32_t sizes[] = {16, 63, 64, 65, 126, 127, 200, 1024};
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        struct world_config config = steady_config(i);
+        struct world_config config = steady_small(&ix_ops_dolphin, i);
         config.value_bytes = sizes[i];
         config.params[0] = (struct dm_setting){"leaf_bytes", sizes[i] < 300 ? "1024" : "4096"};
         assert_int_equal(steady_run(config, 200).violations, 0);
@@ -584,12 +594,8 @@ static void values_of_a_line_and_more_are_never_torn(void **state) {
  * ---------------------------------------------------------------------------------------------------------------- */
 
 static int check_of(uint32_t value_bytes, const char *name, const char *value, struct dm_err *err) {
-    struct dolphin_params params;
     struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1};
-    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = &topology};
-    dm_opt_defaults(ix_ops_dolphin.params, &params);
-    int rc = name ? dm_opt_set(ix_ops_dolphin.params, &params, name, value, err) : 0;
-    return rc < 0 ? rc : ix_ops_dolphin.check(&params, &shape, err);
+    return world_check(&ix_ops_dolphin, &topology, value_bytes, (struct dm_setting){name, value}, err);
 }
 
 static void what_cannot_work_is_refused_with_its_limit(void **state) {
@@ -623,6 +629,7 @@ int main(void) {
         cmocka_unit_test(a_quiet_insert_is_three_round_trips_in_both_scenarios_and_a_delete_two),
         cmocka_unit_test(a_split_is_five_round_trips_and_making_room_three),
         cmocka_unit_test(a_quiet_scan_of_neighbouring_leaves_is_one_round_trip),
+        cmocka_unit_test(a_quiet_scan_of_spread_keys_reads_their_leaves_once_and_the_nodes_between),
         cmocka_unit_test(without_a_cache_every_inner_level_costs_a_read),
         cmocka_unit_test(an_update_of_a_long_value_takes_its_entry_first_for_one_more_round_trip),
         cmocka_unit_test(nodes_grow_at_every_depth_and_at_every_room),

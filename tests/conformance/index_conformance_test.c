@@ -28,18 +28,11 @@ static unsigned sized(const char *transport, unsigned operations) {
 }
 
 static struct world_config config_of(const struct pair *pair) {
-    return (struct world_config){
-        .ops = pair->ops,
-        .transport = pair->transport->name,
-        .mns = 1,
-        .cns = 1,
-        .clients = 1,
-        .clients_per_thread = 1,
-        .value_bytes = 8,
-        .cache_bytes = 1 << 20,
-        .seed = 7,
-        .expected_keys = 10000,
-    };
+    struct world_config config = world_least(pair->ops);
+    config.transport = pair->transport->name;
+    config.cache_bytes = 1 << 20;
+    config.seed = 7;
+    return config;
 }
 
 /* ---- one client against a map -------------------------------------------------------------------------------------

@@ -159,4 +159,61 @@ static inline struct steady_result steady_run(struct world_config config, unsign
     return result;
 }
 
+/* ---- what an index's own tests do with crowds ----------------------------------------------------------------------
+ */
+
+/* Small nodes and caches, and one to three memory nodes, by the seed. */
+static inline struct world_config steady_small(const struct ix_ops *ops, uint64_t seed) {
+    struct world_config config = world_least(ops);
+    config.tiny = true;
+    config.cns = 2;
+    config.mns = 1 + (unsigned)(seed % 3);
+    config.cache_bytes = seed % 4 == 0 ? 2500 : 1 << 20;
+    config.seed = seed;
+    return config;
+}
+
+/* Nothing is wrong under any of these settings. */
+static inline void steady_all_right(const struct ix_ops *ops, const struct dm_setting *settings, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct world_config config = steady_small(ops, i);
+        config.params[0] = settings[i];
+        assert_int_equal(steady_run(config, 300).violations, 0);
+    }
+}
+
+/* Adds what a crowd saw, which must have been right. */
+static inline void steady_count(struct world_config config, uint64_t *counts) {
+    struct steady_result result = steady_run(config, 300);
+    assert_int_equal(result.violations, 0);
+    for (unsigned c = 0; c < STEADY_COUNTERS; c++) {
+        counts[c] += result.counts[c];
+    }
+}
+
+/* Every event that the index calls rare was counted, but for those in the bits of `except`. */
+static inline void steady_events_seen(const struct ix_ops *ops, const uint64_t *counts, unsigned except) {
+    for (unsigned c = 0; c < STEADY_COUNTERS; c++) {
+        if ((ops->rare_events & ~except) >> c & 1 && counts[c] == 0) {
+            fail_msg("event %s never happened", ops->counters[c]);
+        }
+    }
+}
+
+/* Seeds until a variant is caught; 0: not within `seeds`. `with` is a second setting, if it has a name. */
+static inline uint64_t steady_caught(const struct ix_ops *ops, struct dm_setting variant, struct dm_setting with,
+                                     uint32_t value_bytes, uint64_t seeds) {
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct world_config config = steady_small(ops, seed);
+        config.value_bytes = value_bytes;
+        config.params[0] = variant;
+        config.params[1] = with;
+        if (steady_run(config, 300).violations > 0) {
+            print_message("%s=%s: caught at seed %u\n", variant.name, variant.value, (unsigned)seed);
+            return seed;
+        }
+    }
+    return 0;
+}
+
 #endif

@@ -41,6 +41,22 @@ struct world_config {
     struct dm_setting settings[WORLD_SETTINGS]; /* of the transport */
 };
 
+/* One client on a compute node, one memory node, and values of a word; on sim. */
+static inline struct world_config world_least(const struct ix_ops *ops) {
+    return (struct world_config){
+        .ops = ops,
+        .transport = "sim",
+        .mns = 1,
+        .cns = 1,
+        .clients = 1,
+        .clients_per_thread = 1,
+        .value_bytes = 8,
+        .cache_bytes = 4 << 20,
+        .seed = 5,
+        .expected_keys = 10000,
+    };
+}
+
 struct world {
     struct world_config config;
     struct dm_topology topology;
@@ -126,6 +142,19 @@ static inline void world_params(struct world *world) {
                               &world->err),
                    &world->err);
     }
+}
+
+/* What the index says to values of this size with one parameter set (NULL: none). */
+static inline int world_check(const struct ix_ops *ops, const struct dm_topology *topology, uint32_t value_bytes,
+                              struct dm_setting setting, struct dm_err *err) {
+    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = topology};
+    void *params = calloc(1, ops->params_bytes);
+    dm_opt_defaults(ops->params, params);
+    int rc = setting.name ? dm_opt_set(ops->params, params, setting.name, setting.value, err) : 0;
+    rc = rc < 0 ? rc : ops->check(params, &shape, err);
+    dm_opt_free(ops->params, params);
+    free(params);
+    return rc;
 }
 
 /* Checks inside contexts: they run on stacks and threads of their own, where cmocka's way out of a failed assertion

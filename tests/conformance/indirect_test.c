@@ -4,24 +4,17 @@
  * and current values of any size, that memory is used again, and that running out of it leaves everything as it was.
  */
 #include "conformance/index_steady.h"
+#include "conformance/quiet.h"
 #include "indexes/shared/indirect.h"
 
 enum { KEYS = 2000, SAMPLES = 50, SCANNED = 20, ROUNDS = 3000 };
 
 static struct world_config config_of(const struct ix_ops *ops, uint32_t value_bytes) {
-    return (struct world_config){
-        .ops = ops,
-        .transport = "sim",
-        .mns = 1,
-        .cns = 1,
-        .clients = 1,
-        .clients_per_thread = 1,
-        .value_bytes = value_bytes,
-        .cache_bytes = 4 << 20,
-        .seed = 5,
-        .expected_keys = KEYS,
-        .params = {{"values", "indirect"}},
-    };
+    struct world_config config = world_least(ops);
+    config.value_bytes = value_bytes;
+    config.expected_keys = KEYS;
+    config.params[0] = (struct dm_setting){"values", "indirect"};
+    return config;
 }
 
 /* Calls `test` for each index that has indirect values; at least two do. */
@@ -85,12 +78,7 @@ static struct quiet quiet_run(const struct world_config *config) {
     struct world world;
     struct world_pairs pairs;
     struct quiet quiet = {.world = &world};
-    world_open(&world, config);
-    world_load(&world, world_pairs(&pairs, KEYS, 2, config->value_bytes));
-    dm_fabric_measure(world.fabric);
-    world_do(&world, 0, quiet_entry, &quiet);
-    world_verify(&world);
-    world_close(&world);
+    quiet_world(&world, config, world_pairs(&pairs, KEYS, 2, config->value_bytes), quiet_entry, &quiet);
     return quiet;
 }
 
@@ -227,19 +215,14 @@ static void memory_that_runs_out_leaves_everything_as_it_was(void **state) {
 }
 
 static void size_check(const struct ix_ops *ops) {
-    unsigned char params[1024] = {0};
     struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1, .mn_cores = 1};
-    struct ix_shape shape = {.value_bytes = 4096, .cache_bytes = 1 << 20, .topology = &topology};
+    struct dm_setting none = {NULL, NULL};
+    struct dm_setting indirect = {"values", "indirect"};
     struct dm_err err = {0};
-    assert_true(ops->params_bytes <= sizeof(params));
-    dm_opt_defaults(ops->params, params);
-    assert_int_equal(ops->check(params, &shape, &err), DM_ERR_INVALID);
+    assert_int_equal(world_check(ops, &topology, 4096, none, &err), DM_ERR_INVALID);
     assert_non_null(strstr(err.text, "values=indirect"));
-    assert_int_equal(dm_opt_set(ops->params, params, "values", "indirect", &err), 0);
-    assert_int_equal(ops->check(params, &shape, &err), 0);
-    shape.value_bytes = IX_INDIRECT_VALUE_MAX + 1;
-    assert_int_equal(ops->check(params, &shape, &err), DM_ERR_INVALID);
-    dm_opt_free(ops->params, params);
+    assert_int_equal(world_check(ops, &topology, 4096, indirect, &err), 0);
+    assert_int_equal(world_check(ops, &topology, IX_INDIRECT_VALUE_MAX + 1, indirect, &err), DM_ERR_INVALID);
 }
 
 static void too_large_values_are_refused_with_what_would_do(void **state) {

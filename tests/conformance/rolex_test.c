@@ -8,23 +8,16 @@
 
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
+#include "conformance/quiet.h"
 #include "indexes/rolex/rolex.h"
 
 extern const struct ix_ops ix_ops_rolex;
 
 static struct world_config sim_config(void) {
-    return (struct world_config){
-        .ops = &ix_ops_rolex,
-        .transport = "sim",
-        .mns = 1,
-        .cns = 1,
-        .clients = 1,
-        .clients_per_thread = 1,
-        .value_bytes = 8,
-        .cache_bytes = 16 << 20,
-        .seed = 5,
-        .expected_keys = 100000,
-    };
+    struct world_config config = world_least(&ix_ops_rolex);
+    config.cache_bytes = 16 << 20;
+    config.expected_keys = 100000;
+    return config;
 }
 
 /* ---- keys in any place ----------------------------------------------------------------------------------------------
@@ -79,43 +72,19 @@ static uint64_t *uniform_keys(uint64_t *count, uint64_t seed) {
 /* ---- round trips in the quiet case ----------------------------------------------------------------------------------
  */
 
-enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200, TRIPS = 12 };
-
-enum operation { GET, UPDATE, INSERT, REMOVE, KINDS };
-
-struct kind {
-    struct dm_account account;
-    unsigned trips[TRIPS];
-};
+enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200 };
 
 struct quiet {
     struct world *world;
     const uint64_t *keys;
     uint64_t count;
-    struct kind kinds[KINDS], absent, synonym, scan;
+    struct kind kinds[REMOVE + 1], absent, synonym, scan;
 };
-
-static int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, enum operation operation,
-                    uint64_t key, uint64_t *value) {
-    struct dm_account account = {0};
-    dm_account_use(ctx, &account);
-    int rc = operation == GET      ? ix_get(client, key, value)
-             : operation == UPDATE ? ix_update(client, key, value)
-             : operation == INSERT ? ix_insert(client, key, value)
-                                   : ix_remove(client, key);
-    dm_account_use(ctx, NULL);
-    kind->trips[account.round_trips < TRIPS - 1 ? account.round_trips : TRIPS - 1]++;
-    dm_account_add(&kind->account, &account);
-    return rc;
-}
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
     uint64_t value = 1;
-    uint64_t keys[100];
-    uint64_t values[100];
-    uint32_t found;
     for (uint64_t i = 0; i < quiet->count; i += 8) {
         WORLD_CHECK_EQ(ix_get(&client, quiet->keys[i], &value), 0);
     }
@@ -128,10 +97,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[REMOVE], &client, REMOVE, present + 1, &value), 0);
     }
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
-        dm_account_use(ctx, &quiet->scan.account);
-        WORLD_CHECK_EQ(ix_scan(&client, quiet->keys[n * 89 % (quiet->count - 200)], 50, keys, values, &found), 0);
-        dm_account_use(ctx, NULL);
-        WORLD_CHECK_EQ(found, 50);
+        kind_scan(ctx, &quiet->scan, &client, quiet->keys[n * 89 % (quiet->count - 200)], 50);
     }
     /* One place fills up until leaves divide. */
     uint64_t base = quiet->keys[100];
@@ -140,9 +106,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         struct kind insert = {0};
         WORLD_CHECK_EQ(kind_run(ctx, &insert, &client, INSERT, base + 1 + n, &value), 0);
         if (client.ops->count(client.handle)[ROLEX_SYNONYM] > before) {
-            for (unsigned t = 0; t < TRIPS; t++) {
-                quiet->synonym.trips[t] += insert.trips[t];
-            }
+            kind_count(&quiet->synonym, &insert.account);
         }
     }
     client.ops->detach(client.handle);
@@ -154,14 +118,9 @@ static void quiet_run(const struct world_config *config, struct quiet *quiet) {
     struct key_pairs pairs;
     uint64_t count = QUIET_KEYS;
     uint64_t *keys = uniform_keys(&count, 11);
-    world_open(&world, config);
-    world_load(&world, key_pairs(&pairs, keys, count));
-    dm_fabric_measure(world.fabric);
     *quiet = (struct quiet){.world = &world, .keys = keys, .count = count};
-    world_do(&world, 0, quiet_entry, quiet);
-    assert_true(ix_ops_rolex.cache_bytes(world.cns[0]) <= config->cache_bytes);
-    world_verify(&world);
-    world_close(&world);
+    struct quiet_end end = quiet_world(&world, config, key_pairs(&pairs, keys, count), quiet_entry, quiet);
+    assert_true(end.cached <= config->cache_bytes);
     free(keys);
 }
 
@@ -183,17 +142,13 @@ static void a_quiet_write_is_three_round_trips_and_four_with_a_new_synonym(void 
     struct world_config config = sim_config();
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    for (unsigned kind = UPDATE; kind < KINDS; kind++) {
+    for (unsigned kind = UPDATE; kind <= REMOVE; kind++) {
         assert_int_equal(quiet.kinds[kind].trips[3], QUIET_SAMPLES);
         assert_int_equal(quiet.kinds[kind].account.verbs[DM_VERB_CAS], 2 * QUIET_SAMPLES);
         assert_int_equal(quiet.kinds[kind].account.cas_failures, 0);
     }
-    unsigned all = 0;
-    for (unsigned t = 0; t < TRIPS; t++) {
-        all += quiet.synonym.trips[t];
-    }
-    assert_true(all >= 3);
-    assert_int_equal(quiet.synonym.trips[4], all);
+    assert_true(quiet.synonym.count >= 3);
+    assert_true(kind_took(&quiet.synonym, 4));
 }
 
 static void tables_that_are_not_cached_cost_a_round_trip(void **state) {
@@ -382,26 +337,12 @@ static void every_parameter_can_be_changed_and_the_index_stays_right(void **stat
         {"fill", "1"},      {"fill", "0.1"},   {"synonyms", "2"},      {"model_leaves", "2"},
         {"retrain", "off"}, {"reuse", "off"},  {"region_bytes", "64"},
     };
-    for (unsigned i = 0; i < DM_ARRAY_LEN(changed); i++) {
-        struct world_config config = sim_config();
-        config.tiny = true;
-        config.cns = 2;
-        config.mns = 1 + i % 3;
-        config.cache_bytes = i % 4 == 0 ? 2500 : 1 << 20;
-        config.seed = i;
-        config.params[0] = changed[i];
-        assert_int_equal(steady_run(config, 300).violations, 0);
-    }
+    steady_all_right(&ix_ops_rolex, changed, DM_ARRAY_LEN(changed));
 }
 
 static int check_of(uint32_t value_bytes, const char *name, const char *value, struct dm_err *err) {
-    struct rolex_params params;
     struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1, .mn_cores = 1};
-    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = &topology};
-    dm_opt_defaults(ix_ops_rolex.params, &params);
-    *err = (struct dm_err){0};
-    int rc = name ? dm_opt_set(ix_ops_rolex.params, &params, name, value, err) : 0;
-    return rc < 0 ? rc : ix_ops_rolex.check(&params, &shape, err);
+    return world_check(&ix_ops_rolex, &topology, value_bytes, (struct dm_setting){name, value}, err);
 }
 
 static void settings_that_cannot_work_are_refused(void **state) {

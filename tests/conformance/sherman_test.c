@@ -3,25 +3,12 @@
  * What Sherman alone promises: its message sequences in the quiet case, that each technique can be switched off, that
  * the events it declares do happen, and that its known-wrong variants are wrong where the right ones are not.
  */
+#include "common/compiler.h"
 #include "conformance/index_steady.h"
+#include "conformance/quiet.h"
 #include "indexes/sherman/sherman.h"
 
 extern const struct ix_ops ix_ops_sherman;
-
-static struct world_config sim_config(void) {
-    return (struct world_config){
-        .ops = &ix_ops_sherman,
-        .transport = "sim",
-        .mns = 1,
-        .cns = 1,
-        .clients = 1,
-        .clients_per_thread = 1,
-        .value_bytes = 8,
-        .cache_bytes = 1 << 20,
-        .seed = 5,
-        .expected_keys = 10000,
-    };
-}
 
 /* ---- round trips in the quiet case --------------------------------------------------------------------------------
  */
@@ -30,72 +17,53 @@ enum { QUIET_KEYS = 20000 };
 
 struct quiet {
     struct world *world;
-    struct dm_account get, update, insert, remove, absent, scan;
-    uint64_t cached;
+    struct kind get, update, insert, remove, absent, scan;
 };
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
     uint64_t value = 1;
-    uint64_t keys[20];
-    uint64_t values[20];
-    uint32_t found;
     for (uint64_t i = 0; i < QUIET_KEYS; i += 4) {
         WORLD_CHECK_EQ(ix_get(&client, world_key(i, QUIET_KEYS), &value), 0);
     }
     uint64_t present = world_key(5000, QUIET_KEYS);
     uint64_t absent = world_key(5001, QUIET_KEYS);
-    dm_account_use(ctx, &quiet->get);
-    WORLD_CHECK_EQ(ix_get(&client, present, &value), 0);
-    dm_account_use(ctx, &quiet->absent);
-    WORLD_CHECK_EQ(ix_get(&client, absent, &value), DM_NOT_FOUND);
-    dm_account_use(ctx, &quiet->update);
-    WORLD_CHECK_EQ(ix_update(&client, present, &value), 0);
-    dm_account_use(ctx, &quiet->insert);
-    WORLD_CHECK_EQ(ix_insert(&client, absent, &value), 0);
-    dm_account_use(ctx, &quiet->remove);
-    WORLD_CHECK_EQ(ix_remove(&client, absent), 0);
-    dm_account_use(ctx, &quiet->scan);
-    WORLD_CHECK_EQ(ix_scan(&client, world_key(5000, QUIET_KEYS), 20, keys, values, &found), 0);
-    WORLD_CHECK_EQ(found, 20);
-    dm_account_use(ctx, NULL);
+    WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
+    WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, absent, &value), DM_NOT_FOUND);
+    WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &value), 0);
+    WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, absent, &value), 0);
+    WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
+    kind_scan(ctx, &quiet->scan, &client, present, 20);
     client.ops->detach(client.handle);
     return 0;
 }
 
-static struct ix_report quiet_run(const struct world_config *config, struct quiet *quiet) {
+static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes));
-    dm_fabric_measure(world.fabric);
     *quiet = (struct quiet){.world = &world};
-    world_do(&world, 0, quiet_entry, quiet);
-    quiet->cached = ix_ops_sherman.cache_bytes(world.cns[0]);
-    struct ix_report report = world_verify(&world);
-    world_close(&world);
-    return report;
+    return quiet_world(&world, config, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes), quiet_entry, quiet);
 }
 
 static void a_quiet_get_is_one_read_of_one_node(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    assert_int_equal(quiet.get.round_trips, 1);
-    assert_int_equal(quiet.get.verbs[DM_VERB_READ], 1);
-    assert_int_equal(quiet.get.bytes_read, 1024);
-    assert_int_equal(quiet.get.doorbells, 1);
-    assert_int_equal(quiet.absent.round_trips, 1);
+    assert_int_equal(quiet.get.account.round_trips, 1);
+    assert_int_equal(quiet.get.account.verbs[DM_VERB_READ], 1);
+    assert_int_equal(quiet.get.account.bytes_read, 1024);
+    assert_int_equal(quiet.get.account.doorbells, 1);
+    assert_int_equal(quiet.absent.account.round_trips, 1);
 }
 
 static void a_quiet_write_takes_three_round_trips_with_combining(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    const struct dm_account *writes[] = {&quiet.update, &quiet.insert, &quiet.remove};
+    const struct dm_account *writes[] = {&quiet.update.account, &quiet.insert.account, &quiet.remove.account};
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(writes[i]->round_trips, 3);
         assert_int_equal(writes[i]->verbs[DM_VERB_CAS], 1);
@@ -110,43 +78,43 @@ static void a_quiet_write_takes_three_round_trips_with_combining(void **state) {
 
 static void a_quiet_write_takes_four_round_trips_without_combining(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     config.params[0] = (struct dm_setting){"combine", "off"};
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    assert_int_equal(quiet.update.round_trips, 4);
-    assert_int_equal(quiet.insert.round_trips, 4);
-    assert_int_equal(quiet.remove.round_trips, 4);
+    assert_int_equal(quiet.update.account.round_trips, 4);
+    assert_int_equal(quiet.insert.account.round_trips, 4);
+    assert_int_equal(quiet.remove.account.round_trips, 4);
 }
 
 static void without_a_cache_every_inner_level_costs_a_read(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     config.cache_bytes = 0;
     struct quiet quiet;
-    struct ix_report report = quiet_run(&config, &quiet);
-    assert_true(report.height >= 3);
-    assert_int_equal(quiet.get.round_trips, report.height);
-    assert_int_equal(quiet.update.round_trips, report.height - 1 + 3);
-    assert_int_equal(quiet.cached, 0);
+    struct quiet_end end = quiet_run(&config, &quiet);
+    assert_true(end.report.height >= 3);
+    assert_int_equal(quiet.get.account.round_trips, end.report.height);
+    assert_int_equal(quiet.update.account.round_trips, end.report.height - 1 + 3);
+    assert_int_equal(end.cached, 0);
 }
 
 static void caching_the_root_alone_saves_one_read(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     config.params[0] = (struct dm_setting){"cache_levels", "1"};
     struct quiet quiet;
-    struct ix_report report = quiet_run(&config, &quiet);
-    assert_int_equal(quiet.get.round_trips, report.height - 1);
+    struct quiet_end end = quiet_run(&config, &quiet);
+    assert_int_equal(quiet.get.account.round_trips, end.report.height - 1);
 }
 
 static void a_quiet_scan_within_one_parent_is_one_round_trip(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    assert_int_equal(quiet.scan.round_trips, 1);
-    assert_int_equal(quiet.scan.doorbells, 1);
+    assert_int_equal(quiet.scan.account.round_trips, 1);
+    assert_int_equal(quiet.scan.account.doorbells, 1);
 }
 
 struct split {
@@ -175,21 +143,16 @@ static int split_entry(struct dm_ctx *ctx, void *arg) {
 
 static void a_quiet_leaf_split_takes_six_round_trips_on_one_memory_node(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     config.params[0] = (struct dm_setting){"fill", "1"};
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
-    dm_fabric_measure(world.fabric);
     struct split split = {.world = &world};
-    world_do(&world, 0, split_entry, &split);
+    quiet_world(&world, &config, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes), split_entry, &split);
     assert_int_equal(split.account.verbs[DM_VERB_CALL], 0);
     assert_int_equal(split.account.round_trips, 6);
     assert_int_equal(split.account.verbs[DM_VERB_CAS], 2);
     assert_int_equal(split.account.verbs[DM_VERB_READ], 2);
-    world_verify(&world);
-    world_close(&world);
 }
 
 /* ---- hand-over ----------------------------------------------------------------------------------------------------
@@ -216,7 +179,7 @@ static void rival_entry(struct dm_ctx *ctx, void *arg) {
 }
 
 static void rivals_run(const char *hand_over, struct rival rivals[2]) {
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_sherman);
     config.clients = 2;
     config.params[0] = (struct dm_setting){"hand_over", hand_over};
     struct world world;
@@ -251,16 +214,6 @@ static void a_handed_over_lock_needs_no_compare_and_swap(void **state) {
 
 /* ---- techniques off, events, wrong variants ---------------------------------------------------------------------- */
 
-static struct world_config steady_config(uint64_t seed) {
-    struct world_config config = sim_config();
-    config.tiny = true;
-    config.cns = 2;
-    config.mns = 1 + (unsigned)(seed % 3);
-    config.cache_bytes = seed % 4 == 0 ? 2500 : 1 << 20;
-    config.seed = seed;
-    return config;
-}
-
 static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **state) {
     (void)state;
     static const struct dm_setting off[] = {
@@ -268,48 +221,24 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
         {"lock_count", "1"},  {"lock_count", "3"},    {"cache_levels", "0"},   {"cache_levels", "1"},
         {"fill", "1"},        {"node_bytes", "192"},  {"hand_over_max", "64"}, {"values", "indirect"},
     };
-    for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
-        struct world_config config = steady_config(i);
-        config.params[0] = off[i];
-        assert_int_equal(steady_run(config, 300).violations, 0);
-    }
+    steady_all_right(&ix_ops_sherman, off, DM_ARRAY_LEN(off));
 }
 
 static void every_declared_event_happens_in_a_small_crowd(void **state) {
     (void)state;
-    uint64_t counts[SHERMAN_COUNTER_COUNT] = {0};
+    uint64_t counts[STEADY_COUNTERS] = {0};
     for (uint64_t seed = 0; seed < 24; seed++) {
-        struct world_config config = steady_config(seed);
+        struct world_config config = steady_small(&ix_ops_sherman, seed);
         config.value_bytes = seed % 2 ? 8 : 24;
         config.params[0] = (struct dm_setting){"node_bytes", config.value_bytes > 8 ? "192" : "128"};
         config.params[1] = (struct dm_setting){"values", seed % 4 == 3 ? "indirect" : "inline"};
-        struct steady_result result = steady_run(config, 300);
-        assert_int_equal(result.violations, 0);
-        for (unsigned c = 0; c < SHERMAN_COUNTER_COUNT; c++) {
-            counts[c] += result.counts[c];
-        }
+        steady_count(config, counts);
     }
-    for (unsigned c = 0; c < SHERMAN_COUNTER_COUNT; c++) {
-        if (ix_ops_sherman.rare_events >> c & 1 && counts[c] == 0) {
-            fail_msg("event %s never happened", ix_ops_sherman.counters[c]);
-        }
-    }
+    steady_events_seen(&ix_ops_sherman, counts, 0);
 }
 
-/* Seeds until the variant is caught; 0: not within `seeds`. */
 static uint64_t caught_after(struct dm_setting variant, uint32_t value_bytes, const char *node_bytes, uint64_t seeds) {
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        struct world_config config = steady_config(seed);
-        config.tiny = false;
-        config.value_bytes = value_bytes;
-        config.params[0] = (struct dm_setting){"node_bytes", node_bytes};
-        config.params[1] = variant;
-        if (steady_run(config, 300).violations > 0) {
-            print_message("%s=%s: caught at seed %u\n", variant.name, variant.value, (unsigned)seed);
-            return seed;
-        }
-    }
-    return 0;
+    return steady_caught(&ix_ops_sherman, variant, (struct dm_setting){"node_bytes", node_bytes}, value_bytes, seeds);
 }
 
 static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state) {
@@ -328,12 +257,8 @@ static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state
 
 static int check_of(uint32_t value_bytes, const char *name, const char *value, uint32_t chip_bytes,
                     struct dm_err *err) {
-    struct sherman_params params;
     struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1, .chip_bytes = chip_bytes};
-    struct ix_shape shape = {.value_bytes = value_bytes, .topology = &topology};
-    dm_opt_defaults(ix_ops_sherman.params, &params);
-    assert_int_equal(dm_opt_set(ix_ops_sherman.params, &params, name, value, err), 0);
-    return ix_ops_sherman.check(&params, &shape, err);
+    return world_check(&ix_ops_sherman, &topology, value_bytes, (struct dm_setting){name, value}, err);
 }
 
 static void impossible_shapes_are_refused_with_the_limit(void **state) {

@@ -7,8 +7,6 @@
 
 enum { ECHO = DM_METHOD_FIRST, REFUSE, RELAY, COUNT, SLOW, TOUCH, UNUSED };
 
-#define HOUR_NS (UINT64_C(3600) * 1000000000)
-
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
 /* Answers with the request backwards. */
@@ -333,7 +331,7 @@ static void a_background_context_lives_through_runs(void **state) {
 static void beat_once_and_sleep(struct dm_ctx *ctx, void *arg) {
     struct background *background = arg;
     CHECK_EQ(dm_faa(ctx, tw_word(0, 0), 1, NULL), 0);
-    background->end = dm_sleep(ctx, HOUR_NS);
+    background->end = dm_sleep(ctx, TW_HOUR_NS);
     background->ended = true;
 }
 

@@ -7,8 +7,6 @@
 
 enum { SLOW = DM_METHOD_FIRST, MIX };
 
-#define HOUR_NS (UINT64_C(3600) * 1000000000)
-
 /* ---- synchronisation -------------------------------------------------------------------------------------------- */
 
 struct shared {
@@ -276,16 +274,6 @@ static void a_fabric_runs_as_often_as_one_likes(void **state) {
     tw_close(&tw);
 }
 
-static int handle_forever(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
-                          uint32_t *resp_len) {
-    (void)arg;
-    (void)req;
-    (void)req_len;
-    (void)resp;
-    (void)resp_len;
-    return dm_sleep(ctx, HOUR_NS);
-}
-
 /* Each of five kinds of waiting without end; the last client ends it. */
 static void wait_for_ever(struct dm_ctx *ctx, struct tw_client *client) {
     struct shared *shared = client->shared;
@@ -302,10 +290,10 @@ static void wait_for_ever(struct dm_ctx *ctx, struct tw_client *client) {
     switch (client->number % 5) {
     case 0: /* one of them gets the mutex and keeps it */
         rc = dm_mutex_lock(ctx, &shared->mutex);
-        rc = rc == 0 ? dm_sleep(ctx, HOUR_NS) : rc;
+        rc = rc == 0 ? dm_sleep(ctx, TW_HOUR_NS) : rc;
         break;
     case 1:
-        rc = dm_sleep(ctx, HOUR_NS);
+        rc = dm_sleep(ctx, TW_HOUR_NS);
         break;
     case 2:
         while ((rc = dm_read(ctx, tw_word(0, 0), &(uint64_t){0}, 8)) == 0) {
@@ -335,7 +323,7 @@ static void wait_for_ever(struct dm_ctx *ctx, struct tw_client *client) {
 static void a_stop_ends_every_wait(void **state) {
     struct tw tw;
     tw_open_setup(&tw, state);
-    tw_method(&tw, 0, SLOW, handle_forever, NULL);
+    tw_method(&tw, 0, SLOW, tw_handle_never, NULL);
     dm_fabric_measure(tw.fabric);
     struct shared shared = {0};
     tw_run_clients_expecting(&tw, TW_CLIENTS, true, wait_for_ever, &shared, DM_ERR_STOPPED);

@@ -17,8 +17,6 @@
 
 enum { NEVER = DM_METHOD_FIRST, ECHO };
 
-#define HOUR_NS (UINT64_C(3600) * 1000000000)
-
 static void open_with(struct tw *tw, const struct dm_setting *settings, size_t count,
                       const struct dm_processes *processes) {
     struct dm_fabric_config config = {.transport = "verbs",
@@ -110,16 +108,6 @@ static void a_peer_that_is_silent_is_given_up_after_the_retries(void **state) {
     tw_close(&tw);
 }
 
-static int handle_never(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
-                        uint32_t *resp_len) {
-    (void)arg;
-    (void)req;
-    (void)req_len;
-    (void)resp;
-    (void)resp_len;
-    return dm_sleep(ctx, HOUR_NS);
-}
-
 static void call_in_vain(struct dm_ctx *ctx, struct tw_client *client) {
     (void)client;
     CHECK_EQ(dm_call(ctx, 0, NEVER, NULL, 0, NULL, NULL), DM_ERR_PEER);
@@ -130,7 +118,7 @@ static void a_call_that_nobody_answers_has_an_end(void **state) {
     static const struct dm_setting settings[] = {{"call_timeout", "300ms"}};
     struct tw tw;
     open_with(&tw, settings, 1, NULL);
-    tw_method(&tw, 0, NEVER, handle_never, NULL);
+    tw_method(&tw, 0, NEVER, tw_handle_never, NULL);
     run_failing(&tw, call_in_vain, DM_ERR_PEER, "call to memory node 0: no answer within 0.3 s");
     tw_close(&tw);
 }
@@ -236,7 +224,7 @@ struct port {
 
 static int serve_entry(struct dm_ctx *ctx, void *arg) {
     (void)arg;
-    return dm_sleep(ctx, HOUR_NS);
+    return dm_sleep(ctx, TW_HOUR_NS);
 }
 
 static void *serve_main(void *arg) {
@@ -411,17 +399,6 @@ static void use_the_other_process(struct dm_ctx *ctx, struct tw_client *client) 
     CHECK_EQ(answer, 100);
 }
 
-static const char *note_of(struct dm_fabric *fabric, const char *name) {
-    struct dm_note notes[DM_NOTES_MAX];
-    size_t count = dm_fabric_notes(fabric, notes, DM_NOTES_MAX);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(notes[i].name, name) == 0) {
-            return notes[i].value;
-        }
-    }
-    return "";
-}
-
 /* All nodes but memory node 0 are this process's. */
 static void caller_run(const struct port *port, const char *way, const char *joined) {
     const struct dm_setting setting = {"connect", way};
@@ -441,7 +418,7 @@ static void caller_run(const struct port *port, const char *way, const char *joi
     if (rc < 0) {
         fail_msg("connect=%s: %s", way, tw.err.text);
     }
-    assert_string_equal(note_of(tw.fabric, "connect"), joined);
+    assert_string_equal(fabric_note(tw.fabric, "connect"), joined);
     tw_close(&tw);
 }
 

@@ -238,4 +238,17 @@ static inline int tw_run_table(const char *group, const struct tw_row *rows, siz
     return failed;
 }
 
+#define TW_HOUR_NS (UINT64_C(3600) * 1000000000)
+
+/* A method that has no end but its context's. */
+static inline int tw_handle_never(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
+                                  uint32_t *resp_len) {
+    (void)arg;
+    (void)req;
+    (void)req_len;
+    (void)resp;
+    (void)resp_len;
+    return dm_sleep(ctx, TW_HOUR_NS);
+}
+
 #endif

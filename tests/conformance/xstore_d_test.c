@@ -4,36 +4,17 @@
  * and training follows them, that each technique can be switched off, that the events it declares do happen, and that
  * its known-wrong variants are wrong where the right one is not.
  */
+#include "common/compiler.h"
 #include "conformance/index_steady.h"
+#include "conformance/quiet.h"
 #include "indexes/xstore_d/xstore.h"
 
 extern const struct ix_ops ix_ops_xstore_d;
-
-static struct world_config sim_config(void) {
-    return (struct world_config){
-        .ops = &ix_ops_xstore_d,
-        .transport = "sim",
-        .mns = 1,
-        .cns = 1,
-        .clients = 1,
-        .clients_per_thread = 1,
-        .value_bytes = 8,
-        .cache_bytes = 4 << 20,
-        .seed = 5,
-        .expected_keys = 10000,
-    };
-}
 
 /* ---- round trips in the quiet case --------------------------------------------------------------------------------
  */
 
 enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200, SCAN_PAIRS = 20 };
-
-/* The operations of one kind: in all, and the most round trips that one took. */
-struct kind {
-    struct dm_account account;
-    uint64_t least, most;
-};
 
 struct quiet {
     struct world *world;
@@ -41,54 +22,20 @@ struct quiet {
     uint64_t counts[XSTORE_COUNTER_COUNT];
 };
 
-static void kind_begin(struct dm_ctx *ctx, struct dm_account *account) {
-    *account = (struct dm_account){0};
-    dm_account_use(ctx, account);
-}
-
-static void kind_end(struct dm_ctx *ctx, struct dm_account *account, struct kind *kind) {
-    dm_account_use(ctx, NULL);
-    kind->least =
-        kind->account.round_trips == 0 || account->round_trips < kind->least ? account->round_trips : kind->least;
-    kind->most = account->round_trips > kind->most ? account->round_trips : kind->most;
-    dm_account_add(&kind->account, account);
-}
-
-static void quiet_writes(struct dm_ctx *ctx, struct quiet *quiet, struct ix_client *client, uint64_t number) {
-    struct dm_account account;
-    uint64_t value = number;
-    kind_begin(ctx, &account);
-    WORLD_CHECK_EQ(ix_update(client, world_key(number, QUIET_KEYS), &value), 0);
-    kind_end(ctx, &account, &quiet->update);
-    kind_begin(ctx, &account);
-    WORLD_CHECK_EQ(ix_insert(client, world_key(number + 1, QUIET_KEYS), &value), 0);
-    kind_end(ctx, &account, &quiet->insert);
-    kind_begin(ctx, &account);
-    WORLD_CHECK_EQ(ix_remove(client, world_key(number + 1, QUIET_KEYS)), 0);
-    kind_end(ctx, &account, &quiet->remove);
-}
-
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
-    struct dm_account account;
-    uint64_t value;
-    uint64_t keys[SCAN_PAIRS];
-    uint64_t values[SCAN_PAIRS];
-    uint32_t found;
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
         uint64_t number = 2 * (n * 37 % 5000);
-        kind_begin(ctx, &account);
-        WORLD_CHECK_EQ(ix_get(&client, world_key(number, QUIET_KEYS), &value), 0);
-        kind_end(ctx, &account, &quiet->get);
-        kind_begin(ctx, &account);
-        WORLD_CHECK_EQ(ix_get(&client, world_key(number + 1, QUIET_KEYS), &value), DM_NOT_FOUND);
-        kind_end(ctx, &account, &quiet->absent);
-        quiet_writes(ctx, quiet, &client, number);
-        kind_begin(ctx, &account);
-        WORLD_CHECK_EQ(ix_scan(&client, world_key(number, QUIET_KEYS), SCAN_PAIRS, keys, values, &found), 0);
-        WORLD_CHECK_EQ(found, SCAN_PAIRS);
-        kind_end(ctx, &account, &quiet->scan);
+        uint64_t present = world_key(number, QUIET_KEYS);
+        uint64_t absent = world_key(number + 1, QUIET_KEYS);
+        uint64_t value;
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, absent, &value), DM_NOT_FOUND);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &number), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, absent, &number), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &number), 0);
+        kind_scan(ctx, &quiet->scan, &client, present, SCAN_PAIRS);
     }
     memcpy(quiet->counts, client.ops->count(client.handle), sizeof(quiet->counts));
     client.ops->detach(client.handle);
@@ -98,27 +45,17 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
 static void quiet_run(const struct world_config *config, struct quiet *quiet) {
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes));
-    dm_fabric_measure(world.fabric);
     *quiet = (struct quiet){.world = &world};
-    world_do(&world, 0, quiet_entry, quiet);
-    world_verify(&world);
-    world_close(&world);
-}
-
-static void trips_check(const struct kind *kind, uint64_t expected) {
-    assert_int_equal(kind->least, expected);
-    assert_int_equal(kind->most, expected);
+    quiet_world(&world, config, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes), quiet_entry, quiet);
 }
 
 static void a_quiet_get_reads_keys_and_then_a_value(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_xstore_d);
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    trips_check(&quiet.get, 2);
-    trips_check(&quiet.absent, 1);
+    assert_true(kind_took(&quiet.get, 2));
+    assert_true(kind_took(&quiet.absent, 1));
     assert_int_equal(quiet.get.account.verbs[DM_VERB_CALL], 0);
     /* Evenly spaced keys: the models are exact to a leaf. Its header and keys are 144 bytes, a value with its check 16.
      */
@@ -127,55 +64,55 @@ static void a_quiet_get_reads_keys_and_then_a_value(void **state) {
 
 static void a_quiet_write_is_one_call_and_an_update_is_found_by_its_hint(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_xstore_d);
     struct quiet quiet;
     quiet_run(&config, &quiet);
     const struct kind *writes[] = {&quiet.update, &quiet.insert, &quiet.remove};
     for (unsigned i = 0; i < 3; i++) {
-        trips_check(writes[i], 1);
+        assert_true(kind_took(writes[i], 1));
         assert_int_equal(writes[i]->account.verbs[DM_VERB_CALL], QUIET_SAMPLES);
         assert_int_equal(writes[i]->account.verbs[DM_VERB_READ], 0);
     }
     assert_int_equal(quiet.counts[XSTORE_HINT_HIT_COUNT], QUIET_SAMPLES);
     config.params[0] = (struct dm_setting){"hint", "off"};
     quiet_run(&config, &quiet);
-    trips_check(&quiet.update, 1);
+    assert_true(kind_took(&quiet.update, 1));
     assert_int_equal(quiet.counts[XSTORE_HINT_HIT_COUNT], 0);
 }
 
 static void a_quiet_scan_is_two_round_trips(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_xstore_d);
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    trips_check(&quiet.scan, 2);
+    assert_true(kind_took(&quiet.scan, 2));
     assert_int_equal(quiet.scan.account.verbs[DM_VERB_CALL], 0);
     config.params[0] = (struct dm_setting){"fetch", "leaf"};
     quiet_run(&config, &quiet);
-    trips_check(&quiet.scan, 1);
+    assert_true(kind_took(&quiet.scan, 1));
 }
 
 static void reading_whole_leaves_saves_a_round_trip(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_xstore_d);
     config.params[0] = (struct dm_setting){"fetch", "leaf"};
     struct quiet quiet;
     quiet_run(&config, &quiet);
-    trips_check(&quiet.get, 1);
-    trips_check(&quiet.absent, 1);
+    assert_true(kind_took(&quiet.get, 1));
+    assert_true(kind_took(&quiet.absent, 1));
 }
 
 static void what_is_not_cached_costs_a_read_each(void **state) {
     (void)state;
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_xstore_d);
     struct quiet quiet;
     config.params[0] = (struct dm_setting){"cache", "models"};
     quiet_run(&config, &quiet);
-    trips_check(&quiet.get, 3);
+    assert_true(kind_took(&quiet.get, 3));
     config.params[0] = (struct dm_setting){"cache", "top"};
     quiet_run(&config, &quiet);
-    trips_check(&quiet.get, 4);
-    trips_check(&quiet.update, 1);
+    assert_true(kind_took(&quiet.get, 4));
+    assert_true(kind_took(&quiet.update, 1));
 }
 
 /* ---- many inserts --------------------------------------------------------------------------------------------------
@@ -218,21 +155,17 @@ static int grown_entry(struct dm_ctx *ctx, void *arg) {
 }
 
 static void grown_run(uint64_t from, uint64_t step, const char *expand) {
-    struct world_config config = sim_config();
+    struct world_config config = world_least(&ix_ops_xstore_d);
     struct world world;
     struct world_pairs pairs;
     config.params[0] = (struct dm_setting){"expand", expand};
     config.params[1] = (struct dm_setting){"expand_at", "300"};
     config.params[2] = (struct dm_setting){"fill", "0.9"};
     config.mns = 2;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, 2 * GROWN_KEYS, 2, 8));
-    dm_fabric_measure(world.fabric);
     struct grown grown = {.world = &world, .from = from, .step = step};
-    world_do(&world, 0, grown_entry, &grown);
-    assert_int_equal(world_verify(&world).keys, 2 * GROWN_KEYS);
+    struct quiet_end end = quiet_world(&world, &config, world_pairs(&pairs, 2 * GROWN_KEYS, 2, 8), grown_entry, &grown);
+    assert_int_equal(end.report.keys, 2 * GROWN_KEYS);
     assert_true(grown.counts[XSTORE_RETRAINED_COUNT] + grown.counts[XSTORE_EXPANDED_COUNT] > 0);
-    world_close(&world);
 }
 
 static void as_many_keys_again_are_inserted_and_training_catches_up(void **state) {
@@ -251,16 +184,6 @@ static void as_many_keys_again_fit_into_one_narrow_range(void **state) {
 /* ---- techniques off, events, wrong variants -------------------------------------------------------------------------
  */
 
-static struct world_config steady_config(uint64_t seed) {
-    struct world_config config = sim_config();
-    config.tiny = true;
-    config.cns = 2;
-    config.mns = 1 + (unsigned)(seed % 3);
-    config.cache_bytes = seed % 4 == 0 ? 2500 : 1 << 20;
-    config.seed = seed;
-    return config;
-}
-
 static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **state) {
     (void)state;
     static const struct dm_setting off[] = {
@@ -268,45 +191,24 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
         {"prefill", "off"},  {"expand", "off"}, {"logging", "on"}, {"span_max", "1"},  {"trainers", "3"},
         {"models", "9"},     {"fill", "1"},     {"slots", "13"},   {"expand_at", "4"}, {"keys_per_model", "5"},
     };
-    for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
-        struct world_config config = steady_config(i);
-        config.params[0] = off[i];
-        assert_int_equal(steady_run(config, 300).violations, 0);
-    }
+    steady_all_right(&ix_ops_xstore_d, off, DM_ARRAY_LEN(off));
 }
 
 static void every_declared_event_happens_in_a_small_crowd(void **state) {
     (void)state;
-    uint64_t counts[XSTORE_COUNTER_COUNT] = {0};
+    uint64_t counts[STEADY_COUNTERS] = {0};
     for (uint64_t seed = 0; seed < 24; seed++) {
-        struct world_config config = steady_config(seed);
+        struct world_config config = steady_small(&ix_ops_xstore_d, seed);
         config.params[0] = (struct dm_setting){"expand_at", "12"};
         config.params[1] = (struct dm_setting){"keys_per_model", "10"};
-        struct steady_result result = steady_run(config, 300);
-        assert_int_equal(result.violations, 0);
-        for (unsigned c = 0; c < XSTORE_COUNTER_COUNT; c++) {
-            counts[c] += result.counts[c];
-        }
+        steady_count(config, counts);
     }
-    for (unsigned c = 0; c < XSTORE_COUNTER_COUNT; c++) {
-        if (ix_ops_xstore_d.rare_events >> c & 1 && counts[c] == 0) {
-            fail_msg("event %s never happened", ix_ops_xstore_d.counters[c]);
-        }
-    }
+    steady_events_seen(&ix_ops_xstore_d, counts, 0);
 }
 
-/* Seeds until the variant is caught; 0: not within `seeds`. */
 static uint64_t caught_after(const char *name, const char *value, const char *slots, uint64_t seeds) {
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        struct world_config config = steady_config(seed);
-        config.params[0] = (struct dm_setting){name, value};
-        config.params[1] = (struct dm_setting){"slots", slots};
-        if (steady_run(config, 300).violations > 0) {
-            print_message("%s=%s: caught at seed %u\n", name, value, (unsigned)seed);
-            return seed;
-        }
-    }
-    return 0;
+    return steady_caught(&ix_ops_xstore_d, (struct dm_setting){name, value}, (struct dm_setting){"slots", slots}, 8,
+                         seeds);
 }
 
 static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state) {
@@ -323,11 +225,7 @@ static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state
 
 static int check_of(uint32_t value_bytes, const struct dm_topology *topology, const char *name, const char *value,
                     struct dm_err *err) {
-    struct xstore_params params;
-    struct ix_shape shape = {.value_bytes = value_bytes, .cache_bytes = 1000000, .topology = topology};
-    dm_opt_defaults(ix_ops_xstore_d.params, &params);
-    int rc = dm_opt_set(ix_ops_xstore_d.params, &params, name, value, err);
-    return rc < 0 ? rc : ix_ops_xstore_d.check(&params, &shape, err);
+    return world_check(&ix_ops_xstore_d, topology, value_bytes, (struct dm_setting){name, value}, err);
 }
 
 static void impossible_shapes_are_refused_with_the_limit(void **state) {

@@ -12,7 +12,7 @@ static void keys_check(const char *scheme, uint64_t wanted) {
     struct wl_keymap map;
     char key_set[128];
     snprintf(key_set, sizeof(key_set), "%s:%s", scheme, fuzz_path);
-    if (wl_keymap_open(&map, key_set, wanted, false, 1, &err) < 0) {
+    if (wl_keymap_open(&map, key_set, wanted, 0, false, 1, &err) < 0) {
         return;
     }
     uint64_t count = 0;

@@ -45,5 +45,5 @@ print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if in
 # patience INDEX: settings for a machine whose verbs take ten times as long as those of a NIC. The addresses of hstore are good
 # for so long only; what is looked at here is not what happens when they all have expired.
 patience() {
-    [ "$1" != hstore ] || echo "--set grace_us=1000000"
+    [ "$1" != hstore ] || echo "--set grace_us=1000000 --set lease_us=1000000"
 }

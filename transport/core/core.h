@@ -170,7 +170,6 @@ struct dm_transport_ops {
 /* fabric.c */
 struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
                           void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background);
-void dm_ctx_free(struct dm_ctx *ctx);
 void dm_fabric_pause_hint(void);
 bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len);
 
@@ -200,5 +199,20 @@ void dm_trace_found(struct dm_trace_event *event, const struct dm_verb *verb, ui
 
 /* batch.c: the new value that an atomic verb stores for what it found; *swapped says whether it stores. */
 uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped);
+
+/* ---- mapping.c ------------------------------------------------------------------------------------------------- */
+
+struct dm_mapping {
+    unsigned char *base; /* aligned to huge pages within the map, so that bulk data can lie on them */
+    void *map;
+    size_t map_bytes;
+};
+
+/* Address space, zero, touched only where it is used. 0 or DM_ERR_NO_MEMORY. */
+int dm_mapping_open(struct dm_mapping *mapping, uint64_t bytes);
+void dm_mapping_close(struct dm_mapping *mapping); /* accepts one that is all zero */
+
+/* Asks for huge pages. */
+void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes);
 
 #endif

@@ -238,6 +238,16 @@ static void free_threads(struct dm_node_state *state) {
     free(state->threads);
 }
 
+static void ctx_free(struct dm_ctx *ctx) {
+    dm_coro_fini(&ctx->coro);
+    for (struct dm_local_block *block = ctx->locals, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(ctx->batch);
+    free(ctx);
+}
+
 void dm_fabric_close(struct dm_fabric *fabric) {
     if (!fabric) {
         return;
@@ -247,7 +257,7 @@ void dm_fabric_close(struct dm_fabric *fabric) {
     }
     for (struct dm_ctx *ctx = fabric->contexts, *next; ctx; ctx = next) {
         next = ctx->all_next;
-        dm_ctx_free(ctx);
+        ctx_free(ctx);
     }
     for (unsigned node = 0; fabric->nodes && node < fabric->node_count; node++) {
         free_threads(&fabric->nodes[node]);
@@ -301,16 +311,6 @@ struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thre
     fabric->contexts = ctx;
     contexts_unlock(fabric);
     return ctx;
-}
-
-void dm_ctx_free(struct dm_ctx *ctx) {
-    dm_coro_fini(&ctx->coro);
-    for (struct dm_local_block *block = ctx->locals, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
-    free(ctx->batch);
-    free(ctx);
 }
 
 static bool is_hosted(const struct dm_fabric *fabric, unsigned node) {

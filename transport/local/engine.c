@@ -15,12 +15,12 @@ static int node_init(struct local *local, unsigned number, struct dm_err *err) {
     struct local_node *node = &local->nodes[number];
     node->dram.salt = dm_mix64(2 * number + 1);
     node->chip.salt = dm_mix64(2 * number + 2);
-    if (number < dm_first_cn(topology) && rt_memory_map(&node->dram.bytes, topology->mn_bytes) < 0) {
+    if (number < dm_first_cn(topology) && dm_mapping_open(&node->dram.bytes, topology->mn_bytes) < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY,
                        "local: cannot reserve %llu bytes for node %u: fewer keys or a smaller mn_memory",
                        (unsigned long long)topology->mn_bytes, number);
     }
-    return number < topology->mns && topology->chip_bytes > 0 ? rt_memory_map(&node->chip.bytes, topology->chip_bytes)
+    return number < topology->mns && topology->chip_bytes > 0 ? dm_mapping_open(&node->chip.bytes, topology->chip_bytes)
                                                               : 0;
 }
 
@@ -69,8 +69,8 @@ static void local_close(struct dm_fabric *fabric) {
     struct local *local = local_of(fabric);
     rt_join(&local->rt); /* all have ended before any lock goes: a waker may still hold one */
     for (unsigned node = 0; node < fabric->node_count; node++) {
-        rt_memory_unmap(&local->nodes[node].dram.bytes);
-        rt_memory_unmap(&local->nodes[node].chip.bytes);
+        dm_mapping_close(&local->nodes[node].dram.bytes);
+        dm_mapping_close(&local->nodes[node].chip.bytes);
         pthread_mutex_destroy(&local->nodes[node].lock);
     }
     rt_close(&local->rt);
@@ -81,7 +81,7 @@ static void local_close(struct dm_fabric *fabric) {
 }
 
 static void local_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes) {
-    rt_memory_expect_bulk(&local_of(fabric)->nodes[node].dram.bytes, offset, bytes);
+    dm_mapping_expect_bulk(&local_of(fabric)->nodes[node].dram.bytes, offset, bytes);
 }
 
 static int local_commit(struct dm_ctx *base, bool wait) {
@@ -93,26 +93,15 @@ static int local_commit(struct dm_ctx *base, bool wait) {
     return 0;
 }
 
+#define ROW(member, ...) DM_OPT_ROW(struct local_options, member, __VA_ARGS__)
+
 static const struct dm_opt options[] = {
-    {.name = "chip_bytes",
-     .type = DM_OPT_BYTES,
-     .offset = offsetof(struct local_options, chip_bytes),
-     .initial = "256KiB",
-     .max = 1 << 24,
-     .help = "memory of a node that stands for the on-chip memory of a NIC, at most; 0: none"},
-    {.name = "pin",
-     .type = DM_OPT_BOOL,
-     .offset = offsetof(struct local_options, pin),
-     .initial = "off",
-     .help = "bind each thread to one of the processors that the program may use, in turn"},
-    {.name = "yield_every",
-     .type = DM_OPT_COUNT,
-     .offset = offsetof(struct local_options, yield_every),
-     .initial = "64",
-     .min = 1,
-     .max = 1e9,
-     .unit = "waits",
-     .help = "a thread lets the operating system run others after so many waits for verbs"},
+    ROW(chip_bytes, DM_OPT_BYTES, .initial = "256KiB", .max = 1 << 24,
+        .help = "memory of a node that stands for the on-chip memory of a NIC, at most; 0: none"),
+    ROW(pin, DM_OPT_BOOL, .initial = "off",
+        .help = "bind each thread to one of the processors that the program may use, in turn"),
+    ROW(yield_every, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1e9, .unit = "waits",
+        .help = "a thread lets the operating system run others after so many waits for verbs"),
     DM_OPT_END,
 };
 

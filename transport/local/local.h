@@ -29,7 +29,7 @@ struct local_call {
 };
 
 struct local_memory {
-    struct rt_memory bytes;
+    struct dm_mapping bytes;
     uint64_t salt; /* spreads equal offsets of different memories over the line locks */
 };
 

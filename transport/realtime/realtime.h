@@ -194,19 +194,6 @@ int rt_measure(struct dm_fabric *fabric);
 
 /* ---- memory.c --------------------------------------------------------------------------------------------------- */
 
-struct rt_memory {
-    unsigned char *base; /* aligned to huge pages within the map */
-    void *map;
-    size_t map_bytes;
-};
-
-/* Address space, zero, touched only where it is used. 0 or DM_ERR_NO_MEMORY. */
-int rt_memory_map(struct rt_memory *memory, uint64_t bytes);
-void rt_memory_unmap(struct rt_memory *memory); /* accepts one that is all zero */
-
-/* Asks for huge pages. */
-void rt_memory_expect_bulk(const struct rt_memory *memory, uint64_t offset, uint64_t bytes);
-
 /* By atomic words where the address allows. */
 void rt_bytes_load(const unsigned char *at, unsigned char *out, uint32_t len);
 void rt_bytes_store(unsigned char *at, const unsigned char *data, uint32_t len);

@@ -322,7 +322,9 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     }
     struct sim_fate fate = {0};
     if (dm_unlikely(sim->faults.count > 0)) {
+        ctx->in_own_call = method < DM_METHOD_FIRST;
         fate = sim_meet_fate(sim, ctx, DM_VERB_CALL, node);
+        ctx->in_own_call = false;
     }
     struct sim_op *op = sim_op_new(sim);
     if (!op) {

@@ -136,7 +136,7 @@ void sim_ready(struct sim *sim, struct sim_ctx *ctx) {
     kick_later(sim, thread);
 }
 
-int sim_wake_at(struct sim *sim, struct sim_ctx *ctx, uint64_t at) {
+static int wake_at(struct sim *sim, struct sim_ctx *ctx, uint64_t at) {
     struct sim_op *op = sim_op_new(sim);
     if (!op) {
         sim->out_of_memory = true;
@@ -292,19 +292,19 @@ static void context_main(void *arg) {
     sim_suspend(ctx);
 }
 
-int sim_ctx_lanes(struct sim_ctx *ctx, unsigned memory_nodes) {
+static int lanes_make(struct sim_ctx *ctx, unsigned memory_nodes) {
     ctx->lanes = calloc(memory_nodes, sizeof(*ctx->lanes));
     return ctx->lanes ? 0 : DM_ERR_NO_MEMORY;
 }
 
 int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx) {
-    DM_TRY(sim_ctx_lanes(ctx, sim->memory_nodes));
+    DM_TRY(lanes_make(ctx, sim->memory_nodes));
     return dm_coro_init(&ctx->base.coro, DM_STACK_BYTES, context_main, ctx);
 }
 
 void sim_ctx_start(struct sim *sim, struct sim_ctx *ctx) {
     ctx->base.parked = true;
-    if (sim_ctx_prepare(sim, ctx) < 0 || sim_wake_at(sim, ctx, sim->now) < 0) {
+    if (sim_ctx_prepare(sim, ctx) < 0 || wake_at(sim, ctx, sim->now) < 0) {
         sim->out_of_memory = true;
         return;
     }
@@ -359,13 +359,13 @@ static uint64_t context_clock(const struct dm_ctx *base) {
 }
 
 static void sim_wake(struct dm_ctx *waker, struct dm_ctx *target) {
-    sim_wake_at(sim_of(waker->fabric), (struct sim_ctx *)target, context_clock(waker));
+    wake_at(sim_of(waker->fabric), (struct sim_ctx *)target, context_clock(waker));
 }
 
 static int sim_sleep(struct dm_ctx *base, uint64_t ns) {
     struct sim *sim = sim_of(base->fabric);
     base->parked = true;
-    DM_TRY(sim_wake_at(sim, (struct sim_ctx *)base, context_clock(base) + ns * 1000));
+    DM_TRY(wake_at(sim, (struct sim_ctx *)base, context_clock(base) + ns * 1000));
     return sim_suspend((struct sim_ctx *)base);
 }
 
@@ -422,7 +422,12 @@ static uint64_t sim_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, u
 
 struct sim_fate sim_meet_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node) {
     struct sim_fate fate = sim_faults_draw(&sim->faults, ctx->client, ++ctx->verbs_begun, kind, node);
-    if (fate.stops && fate.stop_ns == 0) {
+    bool is_due = ctx->stop_due || (fate.stops && fate.stop_ns == 0);
+    if (is_due && ctx->in_own_call) {
+        /* The others of its thread wait for what a call of the transport brings. */
+        ctx->stop_due = true;
+        fate.stops = false;
+    } else if (is_due) {
         ctx->dead = true;
         sim->foreground -= !ctx->base.background;
         if (dm_is_traced(sim->fabric)) {
@@ -480,52 +485,28 @@ static const char *const order_names[] = {"ascending", "random", "descending", N
 
 static const char *const read_order_names[] = {"posted", "any", NULL};
 
+#define ROW(member, ...)          DM_OPT_ROW(struct sim_options, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct sim_options, member, __VA_ARGS__)
+
 static const struct dm_opt options[] = {
-    {.name = "read_line_order",
-     .type = DM_OPT_ENUM,
-     .offset = offsetof(struct sim_options, read_line_order),
-     .initial = "random",
-     .choices = order_names,
-     .help = "order in which the 64-byte lines of one read are sampled"},
-    {.name = "write_line_order",
-     .type = DM_OPT_ENUM,
-     .offset = offsetof(struct sim_options, write_line_order),
-     .initial = "random",
-     .choices = order_names,
-     .help = "order in which the 64-byte lines of one write land; hardware of today: ascending"},
-    {.name = "read_window",
-     .type = DM_OPT_DURATION,
-     .offset = offsetof(struct sim_options, read_window_ns),
-     .initial = "0",
-     .max = 1e9,
-     .help = "time added to that over which a read samples its lines, to make torn reads likely"},
-    {.name = "write_window",
-     .type = DM_OPT_DURATION,
-     .offset = offsetof(struct sim_options, write_window_ns),
-     .initial = "0",
-     .max = 1e9,
-     .help = "time added to that over which the lines of a write land"},
-    {.name = "read_order",
-     .type = DM_OPT_ENUM,
-     .offset = offsetof(struct sim_options, read_order),
-     .initial = "posted",
-     .choices = read_order_names,
-     .help = "order in which reads of one batch are sampled: as posted, or any, as PCIe may fetch them (for checks: it "
-             "delays reads by up to pcie_read)"},
-    {.name = "faults",
-     .type = DM_OPT_STRING,
-     .offset = offsetof(struct sim_options, faults),
-     .initial = "",
-     .help =
-         "what goes wrong, as in stop:client=3,verb=120,for=50us; fail:node=0,at=5ms,for=2ms; delay:p=0.01,by=10us; "
-         "error:client=1,verb=7"},
-    {.name = "peer_timeout",
-     .type = DM_OPT_DURATION,
-     .offset = offsetof(struct sim_options, peer_timeout_ns),
-     .initial = "1ms",
-     .min = 1,
-     .max = 1e12,
-     .help = "time until a verb or call to a node that has failed completes in error"},
+    ROW(read_line_order, DM_OPT_ENUM, .initial = "random", .choices = order_names,
+        .help = "order in which the 64-byte lines of one read are sampled"),
+    ROW(write_line_order, DM_OPT_ENUM, .initial = "random", .choices = order_names,
+        .help = "order in which the 64-byte lines of one write land; hardware of today: ascending"),
+    ROW_AS("read_window", read_window_ns, DM_OPT_DURATION, .initial = "0", .max = 1e9,
+           .help = "time added to that over which a read samples its lines, to make torn reads likely"),
+    ROW_AS("write_window", write_window_ns, DM_OPT_DURATION, .initial = "0", .max = 1e9,
+           .help = "time added to that over which the lines of a write land"),
+    ROW(read_order, DM_OPT_ENUM, .initial = "posted", .choices = read_order_names,
+        .help =
+            "order in which reads of one batch are sampled: as posted, or any, as PCIe may fetch them (for checks: it "
+            "delays reads by up to pcie_read)"),
+    ROW(faults, DM_OPT_STRING, .initial = "",
+        .help =
+            "what goes wrong, as in stop:client=3,verb=120,for=50us; fail:node=0,at=5ms,for=2ms; delay:p=0.01,by=10us; "
+            "error:client=1,verb=7"),
+    ROW_AS("peer_timeout", peer_timeout_ns, DM_OPT_DURATION, .initial = "1ms", .min = 1, .max = 1e12,
+           .help = "time until a verb or call to a node that has failed completes in error"),
     DM_OPT_END,
 };
 

@@ -79,9 +79,9 @@ static void list_clear(struct sim_op **list, uint32_t *count) {
 }
 
 void sim_memory_clear(struct sim_memory *memory) {
-    if (memory->map) {
+    if (memory->mapping.map) {
         /* The pages come back empty. */
-        (void)madvise(memory->map, memory->map_bytes, MADV_DONTNEED);
+        (void)madvise(memory->mapping.map, memory->mapping.map_bytes, MADV_DONTNEED);
     }
     list_clear(memory->reads, &memory->read_count);
     list_clear(memory->writes, &memory->write_count);
@@ -146,7 +146,7 @@ static struct sim_op *latest_before(const struct sim *sim, const struct sim_memo
 /* What [from, to), within one line, held at the moment `at`. */
 static void view(const struct sim *sim, const struct sim_memory *memory, uint64_t from, uint64_t to, uint64_t at,
                  unsigned char *out) {
-    memcpy(out, memory->base + from, to - from);
+    memcpy(out, memory->mapping.base + from, to - from);
     uint64_t moment = UINT64_MAX;
     struct sim_op *op = NULL;
     while ((op = latest_before(sim, memory, from, to, at, op, &moment))) {
@@ -212,7 +212,7 @@ static void place_under(const struct sim *sim, struct sim_memory *memory, uint64
                         uint32_t tag, unsigned char *data) {
     for (uint64_t at = from; at < to; at++) {
         struct sim_op *later = soonest_after(sim, memory, at, moment, tag);
-        unsigned char *place = later ? later->payload + (at - op_span(later).from) : memory->base + at;
+        unsigned char *place = later ? later->payload + (at - op_span(later).from) : memory->mapping.base + at;
         swap_bytes(data + (at - from), place, 1);
     }
 }
@@ -231,7 +231,7 @@ void sim_memory_read(struct sim *sim, struct sim_memory *memory, struct sim_op *
         any_overlap(sim->now, memory->writes, &memory->write_count, span.from, span.to)) {
         view_lines(sim, memory, op, span.from, span.to);
     } else {
-        memcpy(op->dst, memory->base + span.from, op->len);
+        memcpy(op->dst, memory->mapping.base + span.from, op->len);
     }
     if (op->end > op->begin && line_count(span) > 1) {
         list_add(sim, &memory->reads, &memory->read_count, &memory->read_capacity, op);
@@ -250,7 +250,7 @@ void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op 
             at = stop;
         }
     } else {
-        swap_bytes(op->payload, memory->base + span.from, op->len);
+        swap_bytes(op->payload, memory->mapping.base + span.from, op->len);
     }
     if (op->end > op->begin && line_count(span) > 1) {
         list_add(sim, &memory->writes, &memory->write_count, &memory->write_capacity, op);
@@ -268,7 +268,7 @@ static void store_now(struct sim *sim, struct sim_memory *memory, uint64_t from,
         /* Tag 0: before a write whose line lands at the same moment. */
         place_under(sim, memory, from, to, sim->now, 0, bytes);
     } else {
-        memcpy(memory->base + from, bytes, to - from);
+        memcpy(memory->mapping.base + from, bytes, to - from);
     }
     if (memory->read_count > 0 && any_overlap(sim->now, memory->reads, &memory->read_count, from, to)) {
         patch_reads(sim, memory, from, to);
@@ -279,7 +279,7 @@ static void load_now(struct sim *sim, struct sim_memory *memory, uint64_t from, 
     if (memory->write_count > 0 && any_overlap(sim->now, memory->writes, &memory->write_count, from, to)) {
         view(sim, memory, from, to, sim->now, out);
     } else {
-        memcpy(out, memory->base + from, to - from);
+        memcpy(out, memory->mapping.base + from, to - from);
     }
 }
 

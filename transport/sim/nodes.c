@@ -4,44 +4,20 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "transport/sim/sim.h"
 
-#define SIM_HUGE_PAGE (UINT64_C(1) << 21)
-
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Address space, touched only where it is used; aligned so that bulk data can lie on huge pages. */
-static int memory_map(struct sim_memory *memory, uint64_t bytes) {
-    size_t mapped = (size_t)(bytes + SIM_HUGE_PAGE);
-    void *map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) {
-        return DM_ERR_NO_MEMORY;
-    }
-    uintptr_t aligned = ((uintptr_t)map + SIM_HUGE_PAGE - 1) & ~(uintptr_t)(SIM_HUGE_PAGE - 1);
-    memory->map = map;
-    memory->map_bytes = mapped;
-    memory->base = (unsigned char *)aligned;
-    memory->bytes = bytes;
-    return 0;
-}
-
 static void memory_unmap(struct sim_memory *memory) {
-    if (memory->map) {
-        munmap(memory->map, memory->map_bytes);
-    }
+    dm_mapping_close(&memory->mapping);
     free(memory->reads);
     free(memory->writes);
     free(memory->atomics);
 }
 
 void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes) {
-    uint64_t from = (offset + SIM_HUGE_PAGE - 1) & ~(SIM_HUGE_PAGE - 1), to = (offset + bytes) & ~(SIM_HUGE_PAGE - 1);
-    if (from < to) {
-        /* Only a hint: fewer address-translation misses on random reads. */
-        (void)madvise(sim_of(fabric)->nodes[node].dram.base + from, to - from, MADV_HUGEPAGE);
-    }
+    dm_mapping_expect_bulk(&sim_of(fabric)->nodes[node].dram.mapping, offset, bytes);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
@@ -72,13 +48,13 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     const struct dm_topology *topology = &sim->fabric->topology;
     sim->nodes[node].failed_at = SIM_NEVER;
     DM_TRY(nic_init(sim, node));
-    if (node < sim->memory_nodes && memory_map(&sim->nodes[node].dram, topology->mn_bytes) < 0) {
+    if (node < sim->memory_nodes && dm_mapping_open(&sim->nodes[node].dram.mapping, topology->mn_bytes) < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY,
                        "sim: cannot reserve %llu bytes for node %u: fewer keys or a smaller mn_memory",
                        (unsigned long long)topology->mn_bytes, node);
     }
     if (node < topology->mns && topology->chip_bytes > 0) {
-        DM_TRY(memory_map(&sim->nodes[node].chip, topology->chip_bytes));
+        DM_TRY(dm_mapping_open(&sim->nodes[node].chip.mapping, topology->chip_bytes));
     }
     struct dm_node_state *state = &sim->fabric->nodes[node];
     for (unsigned i = 0; i < state->thread_count; i++) {

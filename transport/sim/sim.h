@@ -164,15 +164,14 @@ struct sim_ctx {
     int64_t client;       /* number of a foreground context of a compute node, or SIM_ANY */
     uint64_t verbs_begun; /* for faults */
     bool dead;            /* stopped for good: nothing resumes it */
+    bool in_own_call;     /* of the transport's, such as one for a chunk of memory */
+    bool stop_due;        /* stops for good with its next verb of another kind */
     uint64_t slice;       /* work since the last switch, of background contexts */
 };
 
 /* Memory of one space of one node and the accesses in progress on it. */
 struct sim_memory {
-    unsigned char *base; /* aligned to huge pages within the map */
-    uint64_t bytes;
-    void *map;
-    size_t map_bytes;
+    struct dm_mapping mapping;
     struct sim_op **reads, **writes, **atomics;
     uint32_t read_count, write_count, atomic_count, read_capacity, write_capacity, atomic_capacity;
 };
@@ -297,12 +296,8 @@ int sim_suspend(struct sim_ctx *ctx);
 
 /* The context may go on as soon as its core is free. */
 void sim_ready(struct sim *sim, struct sim_ctx *ctx);
-int sim_wake_at(struct sim *sim, struct sim_ctx *ctx, uint64_t at);
 
-/* A context's lanes. */
-int sim_ctx_lanes(struct sim_ctx *ctx, unsigned memory_nodes);
-
-/* Makes those and the coroutine of a context; it starts when it becomes ready. */
+/* Makes the lanes and the coroutine of a context; it starts when it becomes ready. */
 int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx);
 
 /* Makes a prepared or new context run at the next chance. */

@@ -79,9 +79,7 @@ static int qp_move(const struct verbs *verbs, struct verbs_conn *conn, enum ibv_
 static int conn_move(struct verbs *verbs, struct verbs_conn *conn) {
     int failed = verbs_receives_post(verbs, conn) < 0 ? ENOMEM : 0;
     failed = failed ? failed : qp_move(verbs, conn, IBV_QPS_RTR);
-    failed = failed ? failed : qp_move(verbs, conn, IBV_QPS_RTS);
-    conn->is_ready = !failed;
-    return failed;
+    return failed ? failed : qp_move(verbs, conn, IBV_QPS_RTS);
 }
 
 /* ---- the called side -------------------------------------------------------------------------------------------- */

@@ -160,7 +160,8 @@ static void completion_take(const struct ibv_wc *wc) {
     }
 }
 
-bool verbs_poll(struct verbs_thread *thread) {
+/* Takes what has completed; true if anything had. */
+static bool poll_thread(struct verbs_thread *thread) {
     struct ibv_cq *cq = atomic_load_explicit(&thread->cq, memory_order_acquire);
     struct ibv_wc wcs[POLL_AT_ONCE];
     bool found = false;
@@ -226,7 +227,7 @@ static void thread_check(struct verbs_thread *thread, uint64_t now_ns) {
 static void look(struct rt_thread *rt_thread) {
     struct verbs_thread *thread = (struct verbs_thread *)rt_thread;
     verbs_ring_all(thread);
-    verbs_poll(thread);
+    poll_thread(thread);
     if (dm_unlikely(thread->backlog != NULL)) {
         verbs_backlog_serve(thread);
     }
@@ -242,7 +243,7 @@ static bool has_work(struct rt_thread *rt_thread) {
     if (!thread->is_armed) {
         thread->is_armed = ibv_req_notify_cq(cq, 0) == 0;
     }
-    return verbs_poll(thread) || (thread->backlog && rt_can_serve(rt_thread));
+    return poll_thread(thread) || (thread->backlog && rt_can_serve(rt_thread));
 }
 
 static bool spins(struct rt_thread *rt_thread) {

@@ -218,7 +218,6 @@ static int conn_join(struct verbs *verbs, struct verbs_conn *conn, const struct 
         return dm_fail(err, DM_ERR_IO, "device %s cannot connect its queue pair: %s", conn->port->name,
                        strerror(failed));
     }
-    conn->is_ready = true;
     return 0;
 }
 

@@ -115,19 +115,19 @@ bool verbs_arena_key(const struct verbs *verbs, const struct verbs_port *port, c
 /* ---- what nodes offer ------------------------------------------------------------------------------------------- */
 
 /* On huge pages where the system has some reserved; else it may still find some. */
-static int dram_map(struct verbs *verbs, struct rt_memory *memory, uint64_t bytes) {
+static int dram_map(struct verbs *verbs, struct dm_mapping *memory, uint64_t bytes) {
     size_t rounded = (size_t)((bytes + VERBS_SLAB - 1) & ~(uint64_t)(VERBS_SLAB - 1));
     if (verbs->options->huge_pages) {
         void *map = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
         if (map != MAP_FAILED) {
-            *memory = (struct rt_memory){.base = map, .map = map, .map_bytes = rounded};
+            *memory = (struct dm_mapping){.base = map, .map = map, .map_bytes = rounded};
             verbs->has_huge_pages = true;
             return 0;
         }
     }
-    DM_TRY(rt_memory_map(memory, bytes));
+    DM_TRY(dm_mapping_open(memory, bytes));
     if (verbs->options->huge_pages) {
-        rt_memory_expect_bulk(memory, 0, bytes);
+        dm_mapping_expect_bulk(memory, 0, bytes);
     }
     return 0;
 }
@@ -179,7 +179,7 @@ static int chip_offer(struct verbs *verbs, unsigned node, struct dm_err *err) {
         verbs->chip_kind = "device";
     } else {
         verbs->chip_kind = "dram";
-        if (rt_memory_map(&offer->chip_dram, bytes) == 0) {
+        if (dm_mapping_open(&offer->chip_dram, bytes) == 0) {
             offer->chip_mr = ibv_reg_mr(port->pd, offer->chip_dram.base, bytes, OFFER_ACCESS);
             base = (uintptr_t)offer->chip_dram.base;
         }
@@ -220,8 +220,8 @@ void verbs_offers_close(struct verbs *verbs) {
         if (offer->chip_dm) {
             ibv_free_dm(offer->chip_dm);
         }
-        rt_memory_unmap(&offer->dram);
-        rt_memory_unmap(&offer->chip_dram);
+        dm_mapping_close(&offer->dram);
+        dm_mapping_close(&offer->chip_dram);
     }
 }
 

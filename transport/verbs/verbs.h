@@ -64,7 +64,7 @@ struct verbs_port {
 
 /* Memory of a node of this process. */
 struct verbs_offer {
-    struct rt_memory dram, chip_dram; /* chip_dram: where the device has no memory of its own */
+    struct dm_mapping dram, chip_dram; /* chip_dram: where the device has no memory of its own */
     struct ibv_mr *dram_mr, *chip_mr;
     struct ibv_dm *chip_dm;
 };
@@ -125,7 +125,7 @@ struct verbs_conn {
     struct rdma_cm_id *cm_id; /* NULL: the queue pair was joined without the connection manager */
     struct verbs_port *port;
     unsigned node; /* the other end's */
-    bool is_incoming, is_ready;
+    bool is_incoming;
     int failure; /* of the connection: a code; nothing more is sent */
 
     /* The send queue. */
@@ -342,9 +342,6 @@ static inline bool verbs_has_room(const struct verbs_conn *conn, uint32_t count)
 }
 
 /* ---- complete.c ------------------------------------------------------------------------------------------------- */
-
-/* Takes what has completed; true if anything had. */
-bool verbs_poll(struct verbs_thread *thread);
 
 /* The connection is of no use any more: everybody who waits on it is told `code`. */
 void verbs_conn_break(struct verbs_conn *conn, int code);

@@ -135,10 +135,10 @@ static void implausible_heads_are_told(void **state) {
 /* Looks a byte up by pieces alone, as the cache does. */
 static uint64_t pieces_find(const struct dolphin_piece *pieces, bool is_direct, unsigned byte, bool special) {
     unsigned number = is_direct ? byte / DOLPHIN_PIECE_WORDS : 0;
-    while (!is_direct && pieces[number].next <= byte) {
+    while (!is_direct && dolphin_piece_next(&pieces[number]) <= byte) {
         number++;
     }
-    return dolphin_words_find(pieces[number].words, pieces[number].count, byte, special);
+    return dolphin_words_find(pieces[number].words, DOLPHIN_PIECE_WORDS, byte, special);
 }
 
 static void pieces_say_what_their_node_says_at_every_size(void **state) {

@@ -18,7 +18,8 @@ enum { VALUE_BYTES = 300, STAMPS = 1 << 18, PAIRS = 300 };
 /* Checks of a context come back through here: a failed assertion must not leave its stack. */
 struct test {
     void (*body)(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test);
-    bool validate;
+    enum ix_values values;
+    uint64_t gone; /* blocks that were read and had been used again */
     unsigned failed_line;
 };
 #define CHECK(test, condition)                                                                                         \
@@ -31,15 +32,17 @@ struct test {
 static int entry(struct dm_ctx *ctx, void *arg) {
     struct test *test = arg;
     struct ix_indirect *indirect;
-    CHECK(test, ix_indirect_open(ctx, VALUE_BYTES, test->validate, &indirect) == 0);
+    struct ix_indirect_config config = {
+        .values = test->values, .value_bytes = VALUE_BYTES, .found_max = PAIRS, .gone = &test->gone};
+    CHECK(test, ix_indirect_open(ctx, &config, &indirect) == 0);
     test->body(ctx, indirect, test);
     ix_indirect_close(indirect);
     return 0;
 }
 
-static void run(void (*body)(struct dm_ctx *, struct ix_indirect *, struct test *), bool validate) {
+static void run(void (*body)(struct dm_ctx *, struct ix_indirect *, struct test *), enum ix_values values) {
     struct world world = {.mns = 2, .clients = 1};
-    struct test test = {.body = body, .validate = validate};
+    struct test test = {.body = body, .values = values};
     int rc;
     world_open(&world);
     assert_int_equal(dm_fabric_do(world.fabric, 2, entry, &test, &rc, &world.err), 0);
@@ -58,33 +61,45 @@ static void value_fill(uint64_t number, unsigned char *value) {
 static uint64_t put(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test, unsigned node, uint64_t key,
                     uint64_t number) {
     unsigned char value[VALUE_BYTES];
-    uint64_t word = 0;
+    const void *stored;
     value_fill(number, value);
-    CHECK(test, ix_indirect_make(indirect, node, key, value, &word) == 0);
+    CHECK(test, ix_indirect_make(indirect, node, key, value, &stored) == 0);
     ix_indirect_post(indirect);
     CHECK(test, dm_commit(ctx) == 0);
-    return word;
+    return ix_indirect_word(indirect, stored);
 }
 
 static bool holds(struct ix_indirect *indirect, uint64_t key, uint64_t word, uint64_t number) {
     unsigned char value[VALUE_BYTES], wanted[VALUE_BYTES];
+    uint32_t attempts = 0;
     value_fill(number, wanted);
-    return ix_indirect_read(indirect, key, word, value) == 0 && memcmp(value, wanted, VALUE_BYTES) == 0;
+    return ix_indirect_fetch(indirect, key, word, &attempts, value) == 0 && memcmp(value, wanted, VALUE_BYTES) == 0;
+}
+
+/* Whoever reads it learns that it is gone, and the value stays as it was. */
+static bool is_gone(struct ix_indirect *indirect, struct test *test, uint64_t key, uint64_t word) {
+    unsigned char value[VALUE_BYTES] = {0};
+    uint32_t attempts = 0;
+    uint64_t before = test->gone;
+    return ix_indirect_check(indirect, key, word) == IX_INDIRECT_GONE &&
+           ix_indirect_fetch(indirect, key, word, &attempts, value) == IX_INDIRECT_GONE && attempts == 1 &&
+           test->gone == before + 1 && value[0] == 0;
 }
 
 static void round_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
     uint64_t words[2] = {put(ctx, indirect, test, 0, 7, 1), put(ctx, indirect, test, 1, 8, 2)};
     CHECK(test, holds(indirect, 7, words[0], 1));
+    CHECK(test, ix_indirect_check(indirect, 7, words[0]) == 0);
     CHECK(test, holds(indirect, 8, words[1], 2));
-    CHECK(test, ix_indirect_read(indirect, 9, words[0], (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
-    CHECK(test, ix_indirect_read(indirect, 9, 0, (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
-    CHECK(test, ix_indirect_read(indirect, 9, UINT64_MAX, (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
+    CHECK(test, is_gone(indirect, test, 9, words[0]));
+    CHECK(test, is_gone(indirect, test, 9, 0));
+    CHECK(test, is_gone(indirect, test, 9, UINT64_MAX));
     ix_indirect_drop(indirect, UINT64_MAX); /* a word of garbage does no harm */
 }
 
 static void values_come_back_by_their_word_and_key(void **state) {
     (void)state;
-    run(round_body, true);
+    run(round_body, IX_VALUES_INDIRECT);
 }
 
 static void reuse_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
@@ -97,12 +112,12 @@ static void reuse_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct 
     CHECK(test, (now & place) == (old & place) && now != old); /* the same block, of its own node */
     CHECK(test, (other & place) != (old & place));
     CHECK(test, holds(indirect, 7, now, 3));
-    CHECK(test, ix_indirect_read(indirect, 7, old, (char[VALUE_BYTES]){0}) == IX_INDIRECT_GONE);
+    CHECK(test, is_gone(indirect, test, 7, old));
 }
 
 static void a_block_used_again_for_its_own_key_is_recognised(void **state) {
     (void)state;
-    run(reuse_body, true);
+    run(reuse_body, IX_VALUES_INDIRECT);
 }
 
 static void unchecked_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
@@ -110,11 +125,12 @@ static void unchecked_body(struct dm_ctx *ctx, struct ix_indirect *indirect, str
     ix_indirect_drop(indirect, old);
     put(ctx, indirect, test, 0, 8, 3);
     CHECK(test, holds(indirect, 7, old, 3));
+    CHECK(test, ix_indirect_check(indirect, 7, old) == IX_INDIRECT_GONE); /* verify always looks */
 }
 
 static void without_validation_another_keys_value_is_taken(void **state) {
     (void)state;
-    run(unchecked_body, false);
+    run(unchecked_body, IX_VALUES_UNCHECKED);
 }
 
 static void stamps_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
@@ -123,14 +139,16 @@ static void stamps_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct
     for (unsigned i = 0; i < STAMPS; i++) {
         before = word;
         ix_indirect_drop(indirect, word);
-        CHECK(test, ix_indirect_make(indirect, 0, 7, (char[VALUE_BYTES]){0}, &word) == 0);
+        const void *stored;
+        CHECK(test, ix_indirect_make(indirect, 0, 7, (char[VALUE_BYTES]){0}, &stored) == 0);
+        word = ix_indirect_word(indirect, stored);
         CHECK(test, word != before && (word == first) == (i + 1 == STAMPS));
     }
 }
 
 static void a_stamp_comes_back_only_after_all_others(void **state) {
     (void)state;
-    run(stamps_body, true);
+    run(stamps_body, IX_VALUES_INDIRECT);
 }
 
 static void pool_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
@@ -153,7 +171,7 @@ static void pool_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct t
 
 static void any_number_of_blocks_is_kept(void **state) {
     (void)state;
-    run(pool_body, true);
+    run(pool_body, IX_VALUES_INDIRECT);
 }
 
 /* What the index says of a key whose block is gone: odd ones have gone too, even ones hold number + 1000. */
@@ -163,11 +181,10 @@ static int again(void *arg, uint64_t key, void *value) {
     return key % 2 ? DM_NOT_FOUND : 0;
 }
 
-static void collect_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+static void scan_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
     static uint64_t keys[PAIRS], words[PAIRS];
     static unsigned char values[PAIRS * VALUE_BYTES];
     for (unsigned i = 0; i < PAIRS; i++) {
-        keys[i] = i;
         words[i] = put(ctx, indirect, test, i % 2, i, i);
     }
     for (unsigned i = 0; i < PAIRS; i += 3) {
@@ -177,11 +194,18 @@ static void collect_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struc
         put(ctx, indirect, test, i % 2, 5000, 5000);
     }
     unsigned asked = 0;
-    struct ix_indirect_pairs pairs = {PAIRS, keys, words, (char *)values};
-    CHECK(test, ix_indirect_collect(indirect, &pairs, again, &asked) == 0);
-    CHECK(test, asked == PAIRS / 3);
-    CHECK(test, pairs.count == PAIRS - PAIRS / 6);
-    for (unsigned i = 0; i < pairs.count; i++) {
+    struct ix_found found = ix_found_begin(indirect, VALUE_BYTES, PAIRS, keys, values);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        ix_found_add(&found, i, &words[i]);
+        if (i == PAIRS / 4) { /* some at once, the others later */
+            CHECK(test, !ix_found_full(&found, PAIRS - i - 1) && ix_found_full(&found, PAIRS - i));
+            CHECK(test, ix_found_complete(&found, again, &asked) == 0 && !ix_found_full(&found, PAIRS));
+        }
+    }
+    CHECK(test, ix_found_complete(&found, again, &asked) == 0);
+    CHECK(test, asked == PAIRS / 3 && test->gone == asked);
+    CHECK(test, found.count == PAIRS - PAIRS / 6 && !ix_found_all(&found));
+    for (unsigned i = 0; i < found.count; i++) {
         unsigned char wanted[VALUE_BYTES];
         CHECK(test, i == 0 || keys[i] > keys[i - 1]);
         CHECK(test, keys[i] % 6 != 3);
@@ -192,7 +216,35 @@ static void collect_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struc
 
 static void a_scan_asks_again_for_what_is_gone_and_leaves_out_what_is_absent(void **state) {
     (void)state;
-    run(collect_body, true);
+    run(scan_body, IX_VALUES_INDIRECT);
+}
+
+static void inline_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    (void)ctx;
+    CHECK(test, indirect == NULL);
+    uint64_t keys[2];
+    unsigned char values[2 * VALUE_BYTES], value[VALUE_BYTES];
+    const void *stored;
+    uint32_t attempts = 0;
+    value_fill(1, value);
+    CHECK(test, ix_indirect_make(indirect, 0, 7, value, &stored) == 0 && stored == value);
+    ix_indirect_post(indirect);
+    CHECK(test, ix_indirect_load(indirect, 0, 7, value, &stored) == 0 && stored == value);
+    CHECK(test, ix_indirect_flush(indirect) == 0);
+    ix_indirect_drop(indirect, ix_indirect_word(indirect, stored));
+    CHECK(test, ix_indirect_fetch(indirect, 7, 0, &attempts, value) == 0);
+    CHECK(test, ix_indirect_check(indirect, 7, 0) == 0);
+    struct ix_found found = ix_found_begin(indirect, VALUE_BYTES, 2, keys, values);
+    ix_found_add(&found, 5, value);
+    CHECK(test, !ix_found_full(&found, 1000) && !ix_found_all(&found));
+    ix_found_add(&found, 7, value);
+    CHECK(test, ix_found_complete(&found, NULL, NULL) == 0 && ix_found_all(&found));
+    CHECK(test, keys[0] == 5 && keys[1] == 7 && memcmp(values + VALUE_BYTES, value, VALUE_BYTES) == 0);
+}
+
+static void inline_values_need_no_blocks(void **state) {
+    (void)state;
+    run(inline_body, IX_VALUES_INLINE);
 }
 
 int main(void) {
@@ -203,6 +255,7 @@ int main(void) {
         cmocka_unit_test(a_stamp_comes_back_only_after_all_others),
         cmocka_unit_test(any_number_of_blocks_is_kept),
         cmocka_unit_test(a_scan_asks_again_for_what_is_gone_and_leaves_out_what_is_absent),
+        cmocka_unit_test(inline_values_need_no_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

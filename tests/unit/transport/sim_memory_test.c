@@ -45,8 +45,7 @@ static void world_open(struct world *world, unsigned read_order, unsigned write_
     world->options.write_line_order = write_order;
     world->sim.fabric = &world->fabric;
     world->sim.options = &world->options;
-    world->memory.base = world->bytes;
-    world->memory.bytes = BYTES;
+    world->memory.mapping.base = world->bytes;
 }
 
 static void world_close(struct world *world) {

@@ -27,7 +27,8 @@ static void fixture_open(struct fixture *fixture, const char *properties, uint64
     wl_spec_defaults(&fixture->spec);
     assert_int_equal(wl_spec_apply_properties(&fixture->spec, properties, &err), 0);
     assert_int_equal(wl_spec_resolve(&fixture->spec, &nothing, &err), 0);
-    assert_int_equal(wl_keymap_open(&fixture->map, "", fixture->spec.record_count, fixture->spec.ordered, 1, &err), 0);
+    assert_int_equal(wl_keymap_open(&fixture->map, "", fixture->spec.record_count, 0, fixture->spec.ordered, 1, &err),
+                     0);
     fixture->core = aligned_alloc(_Alignof(struct wl_core), sizeof(struct wl_core));
     assert_non_null(fixture->core);
     wl_core_init(fixture->core, &fixture->spec, &fixture->map, operations);

@@ -73,18 +73,22 @@ static void a_permutation_hits_every_number_once(void **state) {
     }
 }
 
-static struct wl_keymap map_open(const char *key_set, uint64_t keys, bool ordered) {
+static struct wl_keymap map_open_for(const char *key_set, uint64_t keys, uint64_t inserts, bool ordered) {
     struct wl_keymap map;
     struct dm_err err = {0};
-    if (wl_keymap_open(&map, key_set, keys, ordered, 42, &err) != 0) {
+    if (wl_keymap_open(&map, key_set, keys, inserts, ordered, 42, &err) != 0) {
         fail_msg("%s", err.text);
     }
     return map;
 }
 
+static struct wl_keymap map_open(const char *key_set, uint64_t keys, bool ordered) {
+    return map_open_for(key_set, keys, 0, ordered);
+}
+
 /* Loaded keys ascend, are those of the numbers below `loaded`, and no later number has one of them or one twice. */
 static void map_check(const char *key_set, uint64_t keys, bool ordered, uint64_t inserts) {
-    struct wl_keymap map = map_open(key_set, keys, ordered);
+    struct wl_keymap map = map_open_for(key_set, keys, inserts / 2, ordered);
     uint64_t count = 0, total = keys + inserts;
     const uint64_t *loaded = wl_keymap_load(&map, &count);
     uint64_t *all = malloc(total * sizeof all[0]);
@@ -107,13 +111,30 @@ static void map_check(const char *key_set, uint64_t keys, bool ordered, uint64_t
 
 static void inserted_keys_never_collide_with_loaded_ones_or_each_other(void **state) {
     (void)state;
-    static const char *const sets[] = {"",          "dense",         "uniform",      "normal",
+    static const char *const sets[] = {"",          "dense",         "grown",        "uniform",          "normal",
                                        "lognormal", "lognormal:1e4", "linear_noise", "linear_noise:3000"};
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         map_check(sets[i], 1000, true, 5000);
         map_check(sets[i], 1000, false, 5000);
         map_check(sets[i], 1, false, 10);
     }
+}
+
+static void a_grown_set_is_dense_in_the_end_and_its_inserts_come_in_no_order(void **state) {
+    (void)state;
+    enum { LOADED = 100, INSERTED = 900 };
+    struct wl_keymap map = map_open_for("grown", LOADED, INSERTED, false);
+    unsigned char seen[LOADED + INSERTED] = {0};
+    unsigned descents = 0;
+    for (uint64_t i = 0; i < LOADED + INSERTED; i++) {
+        uint64_t key = wl_keymap_key(&map, i);
+        assert_true(key < LOADED + INSERTED && !seen[key]);
+        seen[key] = 1;
+        descents += i > LOADED && key < wl_keymap_key(&map, i - 1);
+    }
+    assert_in_range(descents, INSERTED / 3, INSERTED * 2 / 3);
+    assert_int_equal(wl_keymap_key(&map, LOADED + INSERTED), LOADED + INSERTED);
+    wl_keymap_close(&map);
 }
 
 static void insert_order_says_whether_a_set_is_shuffled(void **state) {
@@ -401,6 +422,7 @@ int main(void) {
         cmocka_unit_test(unique_drops_repeated_keys),
         cmocka_unit_test(a_permutation_hits_every_number_once),
         cmocka_unit_test(inserted_keys_never_collide_with_loaded_ones_or_each_other),
+        cmocka_unit_test(a_grown_set_is_dense_in_the_end_and_its_inserts_come_in_no_order),
         cmocka_unit_test(insert_order_says_whether_a_set_is_shuffled),
         cmocka_unit_test(hashed_keys_are_ycsbs_and_ordered_ones_the_numbers),
         cmocka_unit_test(the_same_seed_gives_the_same_set_and_another_does_not),

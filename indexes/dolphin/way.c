@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The way of a scan through the inner nodes; see scan.h. Nodes are looked for among those that this scan has read, then
+ * in the cache. A child that is in neither is asked for, and so are its unknown neighbours, as far as the scan may get
+ * (paper, III-B2: batched reads of the next level until all leaves have been read); its leaves are for the next round.
+ *
+ * What may be between the leaves is only believed of nodes that this scan has read. So a node of which two children,
+ * or the end, are passed is read along with the leaves, unless it is known without it that nothing can be between: the
+ * ranges of leaves under a special node follow one another, and so do children with neighbouring prefixes. Prefix and
+ * depth of a node never change, so those a copy has are believed.
+ */
+#include "scan.h"
+
+#include <limits.h>
+
+/* Words of a node from the one that `begin` goes by. */
+struct part {
+    uint64_t prefix;
+    const uint64_t *words;
+    unsigned count;
+    unsigned begin, end; /* bytes that it has an answer for */
+    struct dolphin_piece copy;
+};
+
+struct step {
+    uint64_t word;
+    unsigned depth;
+    unsigned byte;                 /* children from here on are to come */
+    unsigned need_begin, need_end; /* bytes whose words have to be read in this scan */
+    bool is_empty;                 /* no leaf of it was found so far */
+    struct part part;
+};
+
+struct way {
+    struct dolphin_scan *scan;
+    struct step path[DOLPHIN_KEY_BYTES + 1];
+    unsigned height;
+    uint64_t expected; /* where the cursor will be when what was found so far is done */
+    int64_t budget;    /* pairs that the scan still needs, in DOLPHIN_DENSITY_ONE */
+    bool misses;       /* something before this was not known */
+};
+
+/* ---- nodes that this scan has read ------------------------------------------------------------------------------ */
+
+void dolphin_way_forget(struct dolphin_scan *scan) {
+    scan->distrusts = true;
+    scan->seen_count = 0;
+    scan->seen_ready = 0;
+    scan->seen_bytes = 0;
+}
+
+static const struct dolphin_seen *seen_find(const struct dolphin_scan *scan, uint64_t word, unsigned byte,
+                                            unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        const struct dolphin_seen *seen = &scan->seen[i];
+        if (seen->word == dolphin_word_with(word, 0) && byte >= seen->begin && byte < seen->end) {
+            return seen;
+        }
+    }
+    return NULL;
+}
+
+/* True if so many nodes more fill half of the room: with more than that a round begins without what was read. */
+static bool is_half_full(const struct dolphin_scan *scan, unsigned nodes) {
+    return scan->seen_count + nodes > DOLPHIN_SEEN_MAX / 2 ||
+           scan->seen_bytes + nodes * dolphin_node_bytes(DOLPHIN_N256) > DOLPHIN_SCAN_NODE_BYTES / 2;
+}
+
+/* Posts the read of a node, or of words [begin, end) of one that keeps them in order. Without room nothing happens. */
+static void node_post(struct dolphin_scan *scan, uint64_t word, unsigned begin, unsigned end, bool is_kept) {
+    struct dm_ctx *ctx = scan->client->ctx;
+    dm_addr addr = dolphin_word_addr(word);
+    enum dolphin_type type = dolphin_word_type(word);
+    bool is_direct = dolphin_is_direct(word);
+    unsigned first = is_direct ? begin : 0;
+    unsigned count = is_direct ? end - begin : dolphin_room(type);
+    uint32_t bytes = (uint32_t)(sizeof(struct dolphin_head) + count * sizeof(uint64_t));
+    if (scan->seen_count == DOLPHIN_SEEN_MAX || scan->seen_bytes + bytes > DOLPHIN_SCAN_NODE_BYTES ||
+        !dm_addr_valid(ctx, addr, dolphin_node_bytes(type))) {
+        return;
+    }
+    char *to = scan->client->scan_nodes + scan->seen_bytes;
+    if (first == 0) {
+        dm_post_read(ctx, addr, to, bytes);
+    } else {
+        dm_post_read(ctx, addr, to, sizeof(struct dolphin_head));
+        dm_post_read(ctx, dolphin_word_place(word, (int)first), to + sizeof(struct dolphin_head),
+                     count * (uint32_t)sizeof(uint64_t));
+    }
+    scan->seen[scan->seen_count++] = (struct dolphin_seen){
+        .word = dolphin_word_with(word, 0),
+        .head = (const struct dolphin_head *)(const void *)to,
+        .words = (const uint64_t *)(const void *)(to + sizeof(struct dolphin_head)),
+        .count = count,
+        .begin = is_direct ? begin : 0,
+        .end = is_direct ? end : DOLPHIN_ROOM_MAX,
+        .is_kept = is_kept,
+    };
+    scan->seen_bytes += bytes;
+}
+
+bool dolphin_way_arrive(struct dolphin_scan *scan) {
+    struct dolphin_client *client = scan->client;
+    bool all = true;
+    dm_charge(client->ctx, DM_WORK_NODE_PROBE, scan->seen_count - scan->seen_ready);
+    for (unsigned i = scan->seen_ready; i < scan->seen_count; i++) {
+        const struct dolphin_seen *seen = &scan->seen[i];
+        if (!dolphin_node_plausible(seen->head, seen->word) || seen->head->dead) {
+            client->counts[DOLPHIN_DEAD_NODE]++;
+            dolphin_forget(client, seen->word);
+            all = false;
+        } else if (seen->is_kept) {
+            dolphin_keep_words(client, seen->word, seen->head, seen->words, seen->begin, seen->end);
+        }
+    }
+    scan->seen_ready = scan->seen_count;
+    return all;
+}
+
+/* ---- what is between -------------------------------------------------------------------------------------------- */
+
+/* A special node's leaves have all of its range, or there are none. */
+static bool seen_tells(const struct dolphin_seen *seen) {
+    return seen->head->depth < DOLPHIN_SPECIAL || dolphin_words_next(seen->words, seen->count, 0) == 0;
+}
+
+/* The lowest node read by this scan that says what comes from the cursor on. */
+static const struct dolphin_seen *lowest_seen(const struct dolphin_scan *scan) {
+    const struct dolphin_seen *lowest = NULL;
+    for (unsigned i = 0; i < scan->seen_ready; i++) {
+        const struct dolphin_seen *seen = &scan->seen[i];
+        unsigned depth = seen->head->depth;
+        unsigned byte = dolphin_byte(scan->cursor, depth);
+        if (seen_tells(seen) && dolphin_low(scan->cursor, depth) == seen->head->prefix && byte >= seen->begin &&
+            byte < seen->end && (!lowest || depth > lowest->head->depth)) {
+            lowest = seen;
+        }
+    }
+    return lowest;
+}
+
+static bool prefix_find(const struct dolphin_scan *scan, uint64_t word, uint64_t *prefix) {
+    for (unsigned i = 0; i < scan->seen_ready; i++) {
+        if (scan->seen[i].word == dolphin_word_with(word, 0)) {
+            *prefix = scan->seen[i].head->prefix;
+            return true;
+        }
+    }
+    struct dolphin_piece piece;
+    bool is_there =
+        dolphin_cached_piece(scan->client, word, dolphin_byte(scan->cursor, dolphin_word_depth(word)), &piece) ||
+        dolphin_cached_piece(scan->client, word, 0, &piece);
+    *prefix = is_there ? dolphin_piece_prefix(&piece) : 0;
+    return is_there;
+}
+
+/* The cursor has come to the child `word`, and begins its byte if it `has_moved`. True: the cursor has moved further;
+ * else it stands where the child may have keys. */
+static bool child_pass(struct dolphin_scan *scan, const struct dolphin_seen *seen, uint64_t word, bool has_moved,
+                       bool *is_known) {
+    uint64_t end = dolphin_high(scan->cursor, seen->head->depth + 1u);
+    unsigned depth = dolphin_word_depth(word);
+    *is_known = true;
+    if (!dolphin_word_is_inner(word)) {
+        /* The byte has no other leaf, and this one is done. */
+        bool is_done = word == scan->last && dolphin_low(scan->cursor, DOLPHIN_SPECIAL) != scan->last_prefix;
+        if (is_done) {
+            dolphin_cursor_pass(scan, end);
+        }
+        return is_done;
+    }
+    uint64_t prefix;
+    *is_known = depth > seen->head->depth && depth <= DOLPHIN_SPECIAL && prefix_find(scan, word, &prefix);
+    if (!*is_known) {
+        return false;
+    }
+    uint64_t low = dolphin_low(scan->cursor, depth);
+    if (prefix < low) {
+        dolphin_cursor_pass(scan, end);
+        return true;
+    }
+    has_moved |= prefix > low;
+    scan->cursor = prefix > scan->cursor ? prefix : scan->cursor;
+    if (depth == DOLPHIN_SPECIAL) {
+        const struct dolphin_seen *child = seen_find(scan, word, 0, scan->seen_ready);
+        return child && seen_tells(child);
+    }
+    *is_known = has_moved;
+    return has_moved;
+}
+
+uint64_t dolphin_gap_pass(struct dolphin_scan *scan) {
+    const struct dolphin_seen *seen;
+    while (!scan->end && (seen = lowest_seen(scan)) != NULL) {
+        unsigned depth = seen->head->depth;
+        uint64_t prefix = seen->head->prefix;
+        uint64_t next = dolphin_words_next(seen->words, seen->count, dolphin_byte(scan->cursor, depth));
+        if (next == 0) {
+            dolphin_cursor_pass(scan, seen->end < DOLPHIN_ROOM_MAX ? dolphin_key_at(prefix, depth, seen->end) - 1
+                                                                   : dolphin_high(prefix, depth));
+            continue;
+        }
+        uint64_t begin = dolphin_key_at(prefix, depth, dolphin_word_byte(next));
+        bool has_moved = begin > scan->cursor;
+        bool is_known;
+        scan->cursor = has_moved ? begin : scan->cursor;
+        if (!child_pass(scan, seen, next, has_moved, &is_known)) {
+            return is_known ? next : 0;
+        }
+    }
+    return 0;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------ */
+
+static bool part_find(const struct dolphin_scan *scan, uint64_t word, unsigned byte, struct part *part) {
+    const struct dolphin_seen *seen = seen_find(scan, word, byte, scan->seen_ready);
+    if (seen) {
+        part->prefix = seen->head->prefix;
+        part->words = seen->words;
+        part->count = seen->count;
+        part->begin = seen->begin;
+        part->end = seen->end;
+        return true;
+    }
+    if (scan->distrusts || !dolphin_cached_piece(scan->client, word, byte, &part->copy)) {
+        return false;
+    }
+    part->prefix = dolphin_piece_prefix(&part->copy);
+    part->words = part->copy.words;
+    part->count = DOLPHIN_PIECE_WORDS;
+    part->begin = byte;
+    part->end = dolphin_is_direct(word) ? (byte / DOLPHIN_PIECE_WORDS + 1) * DOLPHIN_PIECE_WORDS
+                                        : dolphin_piece_next(&part->copy);
+    return true;
+}
+
+/* Reads what of the needed words this scan has not read. */
+static void step_close(const struct way *way, struct step *step) {
+    struct dolphin_scan *scan = way->scan;
+    unsigned begin = step->need_begin / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
+    unsigned end = (step->need_end + DOLPHIN_PIECE_WORDS - 1) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
+    if (step->need_begin == step->need_end) {
+        return;
+    }
+    while (begin < end && seen_find(scan, step->word, begin, scan->seen_count)) {
+        begin += DOLPHIN_PIECE_WORDS;
+    }
+    while (begin < end && seen_find(scan, step->word, end - 1, scan->seen_count)) {
+        end -= DOLPHIN_PIECE_WORDS;
+    }
+    if (begin < end) {
+        node_post(scan, step->word, begin, end, false);
+    }
+}
+
+/* The words of the top node for bytes [begin, end) have to be read in this scan. False: no room for that. */
+static bool need(struct way *way, unsigned begin, unsigned end) {
+    struct dolphin_scan *scan = way->scan;
+    struct step *top = &way->path[way->height];
+    if (way->misses || !scan->client->cn->check_scan) {
+        return true;
+    }
+    if (top->need_begin < top->need_end) {
+        top->need_begin = begin < top->need_begin ? begin : top->need_begin;
+        top->need_end = end > top->need_end ? end : top->need_end;
+        return true;
+    }
+    /* Every node of the path may still have to be read whole. */
+    unsigned nodes = way->height + 2;
+    if (scan->seen_count + nodes > DOLPHIN_SEEN_MAX ||
+        scan->seen_bytes + nodes * dolphin_node_bytes(DOLPHIN_N256) > DOLPHIN_SCAN_NODE_BYTES) {
+        return false;
+    }
+    top->need_begin = begin;
+    top->need_end = end;
+    return true;
+}
+
+/* The byte of the top node where what is expected begins. */
+static unsigned expected_byte(const struct way *way) {
+    const struct step *top = &way->path[way->height];
+    return dolphin_low(way->expected, top->depth) == top->part.prefix ? dolphin_byte(way->expected, top->depth) : 0;
+}
+
+/* Goes on behind `last`. False: there is nothing behind it. */
+static bool expect_after(struct way *way, uint64_t last) {
+    way->expected = last >= way->expected ? last + 1 : way->expected;
+    return last < IX_KEY_MAX;
+}
+
+/* Makes the step to a node: its children from what is expected on. False: that part of it is not known. */
+static bool step_open(const struct way *way, uint64_t word, struct step *step) {
+    unsigned depth = dolphin_word_depth(word);
+    unsigned byte = dolphin_byte(way->expected, depth);
+    step->word = dolphin_word_with(word, 0);
+    step->depth = depth;
+    step->need_begin = 0;
+    step->need_end = 0;
+    step->is_empty = true;
+    if (!part_find(way->scan, word, byte, &step->part)) {
+        return false;
+    }
+    step->byte = byte;
+    if (step->part.prefix != dolphin_low(way->expected, depth)) {
+        step->byte = 0;
+    } else if (depth == DOLPHIN_SPECIAL) {
+        uint64_t leaf = dolphin_words_find(step->part.words, step->part.count, byte, true);
+        step->byte = leaf != 0 ? dolphin_word_byte(leaf) : byte;
+        step->part.begin = step->byte < step->part.begin ? step->byte : step->part.begin;
+    }
+    return true;
+}
+
+/* What a node that is not known may add, at least. */
+static int64_t node_estimate(const struct dolphin_client *client, uint64_t word) {
+    unsigned depth = dolphin_word_depth(word);
+    if (depth < client->leaf_depth) {
+        return INT_MAX;
+    }
+    int64_t room = dolphin_is_direct(word) ? DOLPHIN_PIECE_WORDS : dolphin_room(dolphin_word_type(word));
+    return room / 2 * client->density[depth == DOLPHIN_SPECIAL];
+}
+
+/* Each of these goes on by one child, or out of the top node. False: no further. */
+
+static bool node_end(struct way *way) {
+    struct step *top = &way->path[way->height];
+    uint64_t high = dolphin_high(top->part.prefix, top->depth);
+    if ((top->depth != DOLPHIN_SPECIAL || top->is_empty) && way->expected <= high &&
+        !need(way, expected_byte(way), DOLPHIN_ROOM_MAX)) {
+        return false;
+    }
+    if (!expect_after(way, high) || way->height == 0) {
+        return false;
+    }
+    step_close(way, top);
+    way->height--;
+    return true;
+}
+
+static bool child_enter(struct way *way, uint64_t word) {
+    struct dolphin_scan *scan = way->scan;
+    struct step *top = &way->path[way->height];
+    unsigned depth = dolphin_word_depth(word);
+    unsigned byte = dolphin_word_byte(word);
+    uint64_t last = dolphin_high(dolphin_key_at(top->part.prefix, top->depth, byte), top->depth + 1);
+    if (depth <= top->depth || depth > DOLPHIN_SPECIAL) {
+        return false;
+    }
+    struct step *child = &way->path[way->height + 1];
+    if (!step_open(way, word, child)) {
+        bool is_first = way->expected < dolphin_low(last, top->depth + 1);
+        unsigned begin = is_first ? 0 : dolphin_byte(way->expected, depth) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
+        /* Beside those that are needed for what was found before. */
+        if (way->misses && is_half_full(scan, DOLPHIN_KEY_BYTES + 2)) {
+            return false;
+        }
+        node_post(scan, word, begin, begin + DOLPHIN_PIECE_WORDS, true);
+        way->misses = true;
+        way->budget -= node_estimate(scan->client, word);
+        top->byte = byte + 1;
+        return expect_after(way, last);
+    }
+    uint64_t low = dolphin_low(way->expected, depth);
+    if (child->part.prefix != low && !need(way, expected_byte(way), byte + 1)) {
+        return false;
+    }
+    top->byte = byte + 1;
+    if (child->part.prefix < low) {
+        return expect_after(way, last);
+    }
+    way->expected = child->part.prefix > way->expected ? child->part.prefix : way->expected;
+    way->height++;
+    return true;
+}
+
+static bool leaf_add(struct way *way, uint64_t word) {
+    struct dolphin_scan *scan = way->scan;
+    struct dolphin_client *client = scan->client;
+    struct step *top = &way->path[way->height];
+    unsigned byte = dolphin_word_byte(word);
+    bool special = top->depth == DOLPHIN_SPECIAL;
+    uint32_t bytes = client->cn->layout.leaf_bytes;
+    client->leaf_depth = top->depth;
+    top->is_empty = false;
+    if (!way->misses) {
+        if (!dm_addr_valid(client->ctx, dolphin_word_addr(word), bytes) ||
+            (!special && !need(way, expected_byte(way), byte + 1))) {
+            return false;
+        }
+        /* The first one is begun somewhere in its middle. */
+        way->budget += scan->leaf_count == 0 ? client->density[special] : 0;
+        scan->depths[scan->leaf_count] = (uint8_t)top->depth;
+        dm_post_read(client->ctx, dolphin_word_addr(word), client->batch + (size_t)scan->leaf_count * bytes,
+                     client->cn->layout.used_bytes);
+        scan->leaves[scan->leaf_count++] = word;
+    }
+    way->budget -= client->density[special];
+    top->byte = byte + 1;
+    return special ||
+           expect_after(way, dolphin_high(dolphin_key_at(top->part.prefix, top->depth, byte), top->depth + 1));
+}
+
+static bool way_next(struct way *way) {
+    struct dolphin_scan *scan = way->scan;
+    struct step *top = &way->path[way->height];
+    uint64_t next = 0;
+    while (next == 0 && top->byte < DOLPHIN_ROOM_MAX) {
+        if ((top->byte < top->part.begin || top->byte >= top->part.end) &&
+            !part_find(scan, top->word, top->byte, &top->part)) {
+            node_post(scan, top->word, top->byte / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS, DOLPHIN_ROOM_MAX, true);
+            return false;
+        }
+        next = dolphin_words_next(top->part.words, top->part.count, top->byte);
+        top->byte = next != 0 ? top->byte : top->part.end;
+    }
+    return next == 0 ? node_end(way) : dolphin_word_is_inner(next) ? child_enter(way, next) : leaf_add(way, next);
+}
+
+void dolphin_way_post(struct dolphin_scan *scan) {
+    struct dolphin_client *client = scan->client;
+    struct way way;
+    way.scan = scan;
+    way.height = 0;
+    way.expected = scan->cursor;
+    way.budget = (int64_t)(scan->wanted - scan->found) * DOLPHIN_DENSITY_ONE;
+    way.misses = false;
+    scan->leaf_count = 0;
+    if (is_half_full(scan, 0)) {
+        scan->seen_count = 0;
+        scan->seen_ready = 0;
+        scan->seen_bytes = 0;
+    }
+    if (!step_open(&way, client->cn->root, &way.path[0])) {
+        unsigned begin = dolphin_byte(scan->cursor, 0) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
+        node_post(scan, client->cn->root, begin, begin + DOLPHIN_PIECE_WORDS, true);
+    } else {
+        while (way.budget > 0 && scan->leaf_count < client->cn->scan_batch && way_next(&way)) {
+        }
+        for (unsigned i = way.height + 1; i-- > 0;) {
+            step_close(&way, &way.path[i]);
+        }
+    }
+    dolphin_charge(client);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of a tree's parts in remote memory, on compute nodes and of clients; see tree.h.
+ */
+#include <stdlib.h>
+
+#include "indexes/shared/tree.h"
+
+enum {
+    SCAN_BATCH_BYTES = 16384, /* a client's room for the leaves of one doorbell */
+};
+
+int ix_tree_format(struct dm_ctx *ctx, const char *index, const struct ix_tree_leaf *leaf, struct dm_err *err) {
+    uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
+    char *wire = dm_local_alloc(ctx, leaf->wire_bytes);
+    if (!word || !wire) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "%s: out of local memory while formatting", index);
+    }
+    dm_addr root;
+    int rc = dm_alloc(ctx, 0, leaf->alloc_bytes, DM_LINE, DM_MEM_LEAF, &root);
+    if (rc < 0) {
+        return dm_fail(err, rc, "%s: no room for the first leaf on memory node 0", index);
+    }
+    ix_lines_encode(leaf->image, leaf->wire_bytes, 0, wire);
+    *word = ix_tree_root_word(root, 0);
+    rc = dm_write(ctx, root, wire, leaf->used_bytes);
+    rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_place(), word, sizeof(*word));
+    return rc < 0 ? dm_fail(err, rc, "%s: cannot write the empty tree: %s", index, dm_code_text(rc)) : 0;
+}
+
+int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes) {
+    uint64_t *root = dm_local_alloc(ctx, sizeof(*root));
+    if (!root) {
+        return DM_ERR_NO_MEMORY;
+    }
+    DM_TRY(dm_read(ctx, ix_tree_root_place(), root, sizeof(*root)));
+    atomic_init(&cn->root, *root);
+    uint32_t batch = SCAN_BATCH_BYTES / cn->leaf_bytes;
+    cn->scan_batch = batch < 2 ? 2 : batch > IX_TREE_SCAN_BATCH_MAX ? IX_TREE_SCAN_BATCH_MAX : batch;
+    struct ix_cache_config cache = {
+        .bytes = cn->cache_levels > 0 ? cache_bytes : 0,
+        .copy_bytes = ix_inner_bytes(cn->inner.cap, cn->inner.beyond),
+        .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
+    };
+    return ix_cache_open(&cache, &cn->cache);
+}
+
+int ix_tree_attach(struct ix_tree *tree, struct ix_tree_cn *cn, struct dm_ctx *ctx, const struct ix_tree_hooks *hooks,
+                   uint64_t *counts) {
+    uint32_t wire_bytes = cn->inner.node_bytes;
+    uint32_t image_bytes = (cn->inner.image_bytes + 7) / 8 * 8;
+    uint64_t *words = dm_local_alloc(ctx, (2 + IX_TREE_OWN_WORDS) * (uint32_t)sizeof(*words));
+    char *wires = dm_local_alloc(ctx, 2 * wire_bytes + cn->scan_batch * cn->leaf_bytes);
+    char *images = calloc(1, 2 * (size_t)image_bytes + cn->leaf_cap * sizeof(*tree->order));
+    *tree = (struct ix_tree){
+        .cn = cn, .ctx = ctx, .hooks = hooks, .counts = counts, .thread = dm_thread(ctx), .image = images};
+    if (!words || !wires || !images) {
+        return DM_ERR_NO_MEMORY;
+    }
+    tree->old = words;
+    tree->root = words + 1;
+    tree->own = words + 2;
+    tree->wire = wires;
+    tree->wire_right = wires + wire_bytes;
+    tree->batch = wires + 2 * wire_bytes;
+    tree->image_right = images + image_bytes;
+    tree->order = (uint16_t *)(void *)(images + 2 * (size_t)image_bytes);
+    return 0;
+}
+
+void ix_tree_detach(struct ix_tree *tree) {
+    while (tree->spares > 0) {
+        tree->spares--;
+        dm_free(tree->ctx, tree->spare[tree->spares], tree->cn->alloc_bytes, DM_MEM_INNER);
+    }
+    free(tree->image);
+}
+
+unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, uint32_t keys) {
+    double each = cn->leaf_cap * cn->fill;
+    double leaves = keys / (each < 1 ? 1 : each) + 1;
+    return leaves < cn->scan_batch ? (unsigned)leaves : cn->scan_batch;
+}

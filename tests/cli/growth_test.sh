@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Indexes that grow to eleven times their keys by inserts of many clients: with the memory that they ask for every insert
+# succeeds, and hardly any memory is given back unused; with too little each ends in "no memory", and none waits for what will not come.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+command -v python3 >/dev/null || skip "python3 is not installed"
+result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
+is() {
+    $result true "$1" "$2" || fail "$1: not so: $2: $($result get "$1" ops.insert.outcomes) $($result get "$1" memory_bytes)"
+}
+grow() {
+    index=$1
+    shift
+    expect 0 run --index "$index" --workload load --mix insert=1 --keys 20K --ops 200K --warmup 0 --clients 80 --cns 10 \
+        --retry-limit 5000 --out "$index.json" "$@"
+}
+for index in $("$DMBENCH" list indexes --json | python3 -c '
+import json, sys
+print(*(i["name"] for i in json.load(sys.stdin)["indexes"] if i["keeps_data"]))'); do
+    servers=0
+    [ "$index" != hstore ] || servers=2
+    grow "$index" --servers "$servers"
+    is "$index.json" 'list(ops["insert"]["outcomes"]) == ["ok"]'
+    is "$index.json" 'memory_bytes["free"] < 0.02 * sum(memory_bytes.values())'
+    bytes=$($result get "$index.json" config.mn_memory)
+    grow "$index" --servers "$servers" --mn-memory $((bytes / 3))
+    is "$index.json" 'set(ops["insert"]["outcomes"]) <= {"ok", "no_memory"}'
+done

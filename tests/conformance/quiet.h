@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The quiet case: one client on a loaded index that nobody else uses, so that what an operation costs can be said
+ * exactly. Operations are counted by kind: all of a kind together, and how many of them took how many round trips.
+ */
+#ifndef DM_TESTS_QUIET_H
+#define DM_TESTS_QUIET_H
+
+#include "conformance/index_world.h"
+
+enum operation { GET, UPDATE, INSERT, REMOVE };
+enum { KIND_TRIPS = 12 };
+
+struct kind {
+    struct dm_account account;
+    unsigned count, trips[KIND_TRIPS]; /* the last of them: that many or more */
+};
+
+static inline void kind_count(struct kind *kind, const struct dm_account *account) {
+    kind->count++;
+    kind->trips[account->round_trips < KIND_TRIPS - 1 ? account->round_trips : KIND_TRIPS - 1]++;
+    dm_account_add(&kind->account, account);
+}
+
+/* Runs one operation and counts it; what it returned. */
+static inline int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, enum operation operation,
+                           uint64_t key, uint64_t *value) {
+    struct dm_account account = {0};
+    dm_account_use(ctx, &account);
+    int rc = operation == GET      ? ix_get(client, key, value)
+             : operation == UPDATE ? ix_update(client, key, value)
+             : operation == INSERT ? ix_insert(client, key, value)
+                                   : ix_remove(client, key);
+    dm_account_use(ctx, NULL);
+    kind_count(kind, &account);
+    return rc;
+}
+
+/* Scans `count` pairs, which must be there, and counts it; values are of 8 bytes. */
+static inline void kind_scan(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, uint64_t first,
+                             uint32_t count) {
+    struct dm_account account = {0};
+    uint64_t *pairs = malloc(2 * count * sizeof(*pairs));
+    uint32_t found;
+    dm_account_use(ctx, &account);
+    WORLD_CHECK_EQ(ix_scan(client, first, count, pairs, pairs + count, &found), 0);
+    dm_account_use(ctx, NULL);
+    WORLD_CHECK_EQ(found, count);
+    kind_count(kind, &account);
+    free(pairs);
+}
+
+/* True if all of them, and at least one, took that many round trips. */
+static inline bool kind_took(const struct kind *kind, unsigned trips) {
+    return kind->count > 0 && kind->trips[trips] == kind->count;
+}
+
+/* What there is to see after a quiet case. */
+struct quiet_end {
+    struct ix_report report;
+    uint64_t cached; /* bytes on the compute node */
+};
+
+/* Opens the world, loads the pairs, runs `entry`, verifies and closes. */
+static inline struct quiet_end quiet_world(struct world *world, const struct world_config *config,
+                                           const struct ix_pairs *pairs, int (*entry)(struct dm_ctx *, void *),
+                                           void *arg) {
+    struct quiet_end end;
+    world_open(world, config);
+    world_load(world, pairs);
+    dm_fabric_measure(world->fabric);
+    world_do(world, 0, entry, arg);
+    end.cached = config->ops->cache_bytes(world->cns[0]);
+    end.report = world_verify(world);
+    world_close(world);
+    return end;
+}
+
+#endif

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The claims in the documentation are those that were judged last: README.md has the counts of docs/claims.md, which has every
+# claim of plots/claims.json with its words. scripts/update_docs.sh mends both.
+. "$DM_SOURCE_DIR/tests/style/lib.sh"
+need python3
+
+head_of() {
+    awk '/^[0-9]+ claims:/ { inside = 1 } /^### / || /<!-- claims: end -->/ { inside = 0 } inside && NF' "$1"
+}
+[ -n "$(head_of docs/claims.md)" ] || complain "docs/claims.md: no counts"
+[ "$(head_of README.md)" = "$(head_of docs/claims.md)" ] || complain "README.md has other counts than docs/claims.md"
+python3 - <<'PYTHON' || complain "docs/claims.md is older than plots/claims.json, see above"
+import json
+import sys
+
+rows = {}
+for line in open("docs/claims.md", encoding="utf-8"):
+    cells = line.replace("\\|", "\0").split("|")
+    if len(cells) == 7:
+        rows[cells[1].strip()] = [cell.replace("\0", "|").strip() for cell in cells]
+missing = 0
+for claim in json.load(open("plots/claims.json", encoding="utf-8"))["claims"]:
+    row = rows.get(claim["id"])
+    if row is None or row[2] != claim["text"] or (row[5] and row[5] != claim.get("analysis", "")):
+        print(f"{claim['id']}: not there, or with other words")
+        missing += 1
+sys.exit(missing > 0)
+PYTHON
+finish
