@@ -84,6 +84,62 @@ static void a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node(
     tw_close(&tw);
 }
 
+/* Each batch has its end, in order, and no atomic happens twice. */
+enum { ORDERED_ROUNDS = 20000 };
+
+static void commit_in_order(struct dm_ctx *ctx, struct tw_client *client) {
+    (void)client;
+    for (uint64_t round = 0; round < ORDERED_ROUNDS; round++) {
+        uint64_t swapped = 0, added = 0;
+        dm_post_cas(ctx, tw_word(0, 0), round, round + 1, &swapped);
+        dm_post_faa(ctx, tw_word(0, 1), 1, &added);
+        int rc = dm_commit(ctx);
+        CHECK_EQ(rc, 0);
+        CHECK_EQ(swapped, round);
+        CHECK_EQ(added, round);
+        if (rc < 0) {
+            return;
+        }
+    }
+    for (uint64_t round = 0; round < ORDERED_ROUNDS; round++) {
+        uint64_t read = 0, written = round + 1;
+        dm_post_faa(ctx, tw_word(0, 2), 1, NULL);
+        dm_post_write(ctx, tw_word(0, 3), &written, 8);
+        CHECK_EQ(dm_commit_async(ctx), 0);
+        dm_post_read(ctx, tw_word(0, 4), &read, 8);
+        dm_post_write(ctx, tw_word(0, 4), &written, 8);
+        int rc = dm_commit(ctx);
+        CHECK_EQ(rc, 0);
+        CHECK_EQ(read, round);
+        if (rc < 0) {
+            return;
+        }
+    }
+    CHECK_EQ(tw_read_word(ctx, tw_word(0, 2)), ORDERED_ROUNDS);
+    CHECK_EQ(tw_read_word(ctx, tw_word(0, 3)), ORDERED_ROUNDS);
+}
+
+static void order_is_kept(const struct dm_setting *settings, size_t count) {
+    struct tw tw;
+    open_with(&tw, settings, count, NULL);
+    tw_run_one(&tw, commit_in_order, NULL);
+    tw_close(&tw);
+}
+
+/* Software RoCE with a short timer sends again much that was not lost. */
+static void ordered_batches_end_however_often_the_device_sends_again(void **state) {
+    (void)state;
+    static const struct dm_setting settings[] = {{"ack_timeout", "11"}};
+    order_is_kept(settings, DM_ARRAY_LEN(settings));
+}
+
+/* As on a NIC; with a timer that never fires here. */
+static void fences_keep_the_order_too(void **state) {
+    (void)state;
+    static const struct dm_setting settings[] = {{"order", "fence"}, {"ack_timeout", "26"}};
+    order_is_kept(settings, DM_ARRAY_LEN(settings));
+}
+
 /* The other end goes away without a word. */
 static void read_from_nobody(struct dm_ctx *ctx, struct tw_client *client) {
     (void)client;
@@ -498,6 +554,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_verb_that_the_device_refuses_names_itself_the_node_and_the_status),
         cmocka_unit_test(a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node),
+        cmocka_unit_test(ordered_batches_end_however_often_the_device_sends_again),
+        cmocka_unit_test(fences_keep_the_order_too),
         cmocka_unit_test(a_peer_that_is_silent_is_given_up_after_the_retries),
         cmocka_unit_test(a_call_that_nobody_answers_has_an_end),
         cmocka_unit_test(contexts_that_share_a_doorbell_all_hear_of_its_failure),

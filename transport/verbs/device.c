@@ -111,10 +111,12 @@ static int port_open(const struct verbs *verbs, struct ibv_device *device, struc
     if (!port->device) {
         return dm_fail(err, DM_ERR_IO, "verbs: cannot open device %s: %s", port->name, strerror(errno));
     }
+    enum { VENDOR_SOFTWARE = 0xffffff };
     struct ibv_device_attr_ex attr = {0};
     if (ibv_query_device(port->device, &port->attr) != 0) {
         return dm_fail(err, DM_ERR_IO, "verbs: cannot query device %s", port->name);
     }
+    port->is_software = port->attr.vendor_id == VENDOR_SOFTWARE;
     if (ibv_query_device_ex(port->device, NULL, &attr) == 0) {
         port->chip_bytes = attr.max_dm_size;
     }

@@ -118,10 +118,11 @@ static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
 
 /* Software RoCE copies with the processor; two of them may work on one line at once. */
 static bool is_line_atomic(const struct verbs *verbs) {
-    enum { VENDOR_SOFTWARE = 0xffffff };
-    bool is_software = verbs->ports[verbs->port_count - 1].attr.vendor_id == VENDOR_SOFTWARE;
-    return !is_software || verbs->rt.cpu_count == 1;
+    return !verbs->ports[verbs->port_count - 1].is_software || verbs->rt.cpu_count == 1;
 }
+
+/* In the order of enum verbs_order. */
+static const char *const orders[] = {"either", "fence", "wait", NULL};
 
 static size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity) {
     const struct verbs *verbs = verbs_of(fabric);
@@ -132,6 +133,7 @@ static size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_
         {"huge_pages", verbs->has_huge_pages ? "yes" : "no"},
         {"line_atomic", is_line_atomic(verbs) ? "yes" : "no"},
         {"masked_atomics", "emulated"},
+        {"order", orders[verbs_waits_for_order(verbs, &verbs->ports[0]) ? VERBS_ORDER_WAIT : VERBS_ORDER_FENCE]},
         {"connect", verbs->connect_kind},
     };
     size_t count = DM_ARRAY_LEN(all);
@@ -167,6 +169,10 @@ static const struct dm_opt options[] = {
         .help =
             "how connections between processes are made: cm: by the RDMA connection manager, which needs IP addresses "
             "at both devices; tcp: by the control port alone; either: cm where it works"),
+    ROW(order, DM_OPT_ENUM, .initial = "either", .choices = orders,
+        .help = "how a write or atomic stays behind a read or atomic of its batch: fence: the device sees to it; wait: "
+                "it is "
+                "posted after them; either: wait on software RoCE, whose fences may stand still, fence elsewhere"),
     ROW(depth, DM_OPT_COUNT, .initial = "1024", .min = 1024, .max = 32768, .unit = "work requests",
         .help = "length of a connection's send queue"),
     ROW(call_slots, DM_OPT_COUNT, .initial = "4", .min = 1, .max = 1024,

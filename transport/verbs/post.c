@@ -10,6 +10,11 @@
  *
  * Order: a reliable connection executes in posted order, except that a send, write or atomic may overtake a read or an
  * atomic before it. Those get a fence where the same batch, or unsignalled work before it, has such a one.
+ *
+ * Software RoCE sends again what is under way whenever its timer fires, lost or not. A fenced verb that is sent again
+ * waits for all reads and atomics under way, those behind it and itself among them: for good. So there (option `order`)
+ * a batch is cut where it would take a fence, and each piece waited for; and reads and atomics always are, so that
+ * nothing is loose.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +25,13 @@ enum { STAGE_ALIGN = 8 };
 
 static inline bool is_atomic(const struct dm_verb *verb) {
     return verb->kind != DM_VERB_READ && verb->kind != DM_VERB_WRITE;
+}
+
+/* Does it need a fence? Then goes on to whether anything is loose behind it. */
+static inline bool takes_fence(const struct dm_verb *verb, bool *is_loose) {
+    bool fence = verb->kind != DM_VERB_READ && *is_loose;
+    *is_loose = verb->kind != DM_VERB_WRITE || (*is_loose && !fence);
+    return fence;
 }
 
 /* Bytes that have to be copied for the verb; 0: the device reads or writes them where they are. */
@@ -66,7 +78,7 @@ static int plan(struct verbs_ctx *ctx, bool wait, uint64_t *staged) {
     const struct verbs *verbs = verbs_of_thread(thread);
     const struct dm_ctx *base = &ctx->rt.base;
     *staged = 0;
-    for (uint32_t i = 0; i < base->batch_count; i++) {
+    for (uint32_t i = ctx->first; i < ctx->end; i++) {
         unsigned node = dm_addr_node(base->batch[i].addr);
         if (!thread->chains || !thread->chains[node].conn) {
             DM_TRY(chain_begin(thread, node, thread->chains ? &thread->chains[node] : NULL));
@@ -223,13 +235,10 @@ static struct verbs_tag *chain_tag(struct verbs_ctx *ctx, struct verbs_conn *con
 }
 
 static void chain_add(struct verbs_chain *chain, struct ibv_send_wr *wr, const struct dm_verb *verb) {
-    bool is_read = verb->kind == DM_VERB_READ;
-    if (!is_read && chain->is_loose) {
+    if (takes_fence(verb, &chain->is_loose)) {
         wr->send_flags |= IBV_SEND_FENCE;
-        chain->is_loose = false;
         chain->conn->loose_upto = 0;
     }
-    chain->is_loose = chain->is_loose || verb->kind != DM_VERB_WRITE;
     *(chain->last ? &chain->last->next : &chain->first) = wr;
     chain->last = wr;
 }
@@ -239,10 +248,10 @@ static void build(struct verbs_ctx *ctx, bool wait) {
     const struct verbs *verbs = verbs_of_thread(thread);
     const struct dm_ctx *base = &ctx->rt.base;
     uint64_t at = 0;
-    for (uint32_t i = 0; i < base->batch_count; i++) {
+    for (uint32_t i = ctx->first; i < ctx->end; i++) {
         const struct dm_verb *verb = &base->batch[i];
         struct verbs_chain *chain = &thread->chains[dm_addr_node(verb->addr)];
-        struct ibv_send_wr *wr = &thread->wrs[thread->wrs_used + i];
+        struct ibv_send_wr *wr = &thread->wrs[thread->wrs_used + i - ctx->first];
         uint32_t bytes = staged_bytes(verbs, chain->conn, verb, wait);
         unsigned char *stage = bytes == 0 ? NULL : wait ? ctx->bounce + at : ring_take(chain->conn, bytes);
         if (!chain->tag) {
@@ -250,11 +259,11 @@ static void build(struct verbs_ctx *ctx, bool wait) {
         }
         at += bytes;
         *wr = (struct ibv_send_wr){.wr_id = (uintptr_t)chain->tag | verb_number(verb)};
-        fill_bytes(verbs, chain->conn, verb, stage, wr, &thread->sges[thread->wrs_used + i]);
+        fill_bytes(verbs, chain->conn, verb, stage, wr, &thread->sges[thread->wrs_used + i - ctx->first]);
         fill_target(verbs, verb, wr);
         chain_add(chain, wr, verb);
     }
-    thread->wrs_used += base->batch_count;
+    thread->wrs_used += ctx->end - ctx->first;
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
@@ -342,7 +351,7 @@ static void take_results(struct verbs_ctx *ctx) {
     const struct verbs *verbs = verbs_of_thread(thread);
     const struct dm_ctx *base = &ctx->rt.base;
     uint64_t at = 0;
-    for (uint32_t i = 0; i < base->batch_count; i++) {
+    for (uint32_t i = ctx->first; i < ctx->end; i++) {
         const struct dm_verb *verb = &base->batch[i];
         uint32_t bytes = staged_bytes(verbs, thread->conns[dm_addr_node(verb->addr)], verb, true);
         if (bytes > 0 && verb->kind != DM_VERB_WRITE && verb->dst) {
@@ -352,21 +361,15 @@ static void take_results(struct verbs_ctx *ctx) {
     }
 }
 
-int verbs_commit(struct dm_ctx *base, bool wait) {
-    struct verbs_ctx *ctx = (struct verbs_ctx *)base;
+/* Posts the verbs from `first` to `end`. */
+static int piece_commit(struct verbs_ctx *ctx, bool wait) {
     struct verbs_thread *thread = verbs_thread_of(ctx);
-    if (dm_unlikely(!ctx->tags)) {
-        ctx->tags = calloc(base->fabric->node_count, sizeof(*ctx->tags));
-        if (!ctx->tags) {
-            return DM_ERR_NO_MEMORY;
-        }
-    }
     int rc = plan_with_room(ctx, &wait);
     if (rc < 0) {
         plan_clear(thread);
         return rc;
     }
-    if (thread->wrs_used + base->batch_count > VERBS_WRS) {
+    if (thread->wrs_used + ctx->end - ctx->first > VERBS_WRS) {
         verbs_ring_all(thread);
     }
     build(ctx, wait);
@@ -386,4 +389,43 @@ int verbs_commit(struct dm_ctx *base, bool wait) {
         take_results(ctx);
     }
     return wait ? ctx->failure : 0;
+}
+
+bool verbs_waits_for_order(const struct verbs *verbs, const struct verbs_port *port) {
+    unsigned order = verbs->options->order;
+    return order == VERBS_ORDER_WAIT || (order == VERBS_ORDER_EITHER && port->is_software);
+}
+
+/* A piece at a time, each up to where it would take a fence. */
+static int commit_unfenced(struct verbs_ctx *ctx, bool wait) {
+    const struct dm_ctx *base = &ctx->rt.base;
+    for (ctx->end = 0; ctx->end < base->batch_count;) {
+        bool loose[VERBS_NODES] = {false};
+        ctx->first = ctx->end;
+        while (ctx->end < base->batch_count &&
+               !takes_fence(&base->batch[ctx->end], &loose[dm_addr_node(base->batch[ctx->end].addr)])) {
+            wait = wait || base->batch[ctx->end].kind != DM_VERB_WRITE;
+            ctx->end++;
+        }
+        DM_TRY(piece_commit(ctx, wait || ctx->end < base->batch_count));
+    }
+    return 0;
+}
+
+int verbs_commit(struct dm_ctx *base, bool wait) {
+    struct verbs_ctx *ctx = (struct verbs_ctx *)base;
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    if (dm_unlikely(!ctx->tags)) {
+        ctx->tags = calloc(base->fabric->node_count, sizeof(*ctx->tags));
+        if (!ctx->tags) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    struct verbs *verbs = verbs_of_thread(thread);
+    if (dm_unlikely(verbs_waits_for_order(verbs, verbs_port_of(verbs, base->node)))) {
+        return commit_unfenced(ctx, wait);
+    }
+    ctx->first = 0;
+    ctx->end = base->batch_count;
+    return piece_commit(ctx, wait);
 }

@@ -25,6 +25,7 @@
 #include "transport/verbs/wire.h"
 
 enum {
+    VERBS_NODES = 256,            /* that an address can name */
     VERBS_PORTS = 2,              /* devices in use: of compute nodes, of memory nodes */
     VERBS_ASYNC_TAGS = 16,        /* signalled ends of unsignalled work a connection, far more than can be under way */
     VERBS_RING = 64 * 1024,       /* bytes of unsignalled writes under way a connection */
@@ -41,11 +42,15 @@ struct verbs_options {
     uint64_t timeout_ns, call_timeout_ns, spin_ns;
     uint64_t chip_bytes, yield_every;
     unsigned connect; /* enum verbs_way */
+    unsigned order;   /* enum verbs_order */
     bool huge_pages, pin;
 };
 
 /* How queue pairs of two processes are joined. */
 enum verbs_way { VERBS_BY_EITHER, VERBS_BY_CM, VERBS_BY_TCP };
+
+/* How verbs of a batch keep their order where the device might not. */
+enum verbs_order { VERBS_ORDER_EITHER, VERBS_ORDER_FENCE, VERBS_ORDER_WAIT };
 
 /* One port of one device, opened. */
 struct verbs_port {
@@ -59,6 +64,7 @@ struct verbs_port {
     enum ibv_mtu mtu;
     bool is_global; /* addresses carry the GID: RoCE */
     bool is_roce;
+    bool is_software; /* software RoCE, which copies with the processor and whose fences may stand still */
     char name[64];
 };
 
@@ -163,12 +169,13 @@ struct verbs_conn {
 struct verbs_ctx {
     struct rt_ctx rt;
     struct verbs_tag *tags; /* one a node */
+    uint32_t first, end;    /* the piece of the batch that is posted */
     uint32_t waiting;       /* completions to come */
     int failure;
     unsigned char *bounce;
     uint64_t bounce_bytes;
     struct verbs_ctx *next; /* among waiters */
-    uint64_t async_nodes[4];
+    uint64_t async_nodes[VERBS_NODES / 64];
 };
 
 /* The part of a batch that goes to one node. */
@@ -326,6 +333,9 @@ void verbs_cm_close(struct verbs *verbs); /* once there are no connections any m
 /* ---- post.c ----------------------------------------------------------------------------------------------------- */
 
 int verbs_commit(struct dm_ctx *ctx, bool wait);
+
+/* Are batches that leave by the port cut where they would take a fence? */
+bool verbs_waits_for_order(const struct verbs *verbs, const struct verbs_port *port);
 
 /* Rings for what the connection's contexts hold back; the second for all of the thread's connections. */
 void verbs_ring(struct verbs_conn *conn);
