@@ -170,9 +170,9 @@ static const struct dm_opt options[] = {
             "how connections between processes are made: cm: by the RDMA connection manager, which needs IP addresses "
             "at both devices; tcp: by the control port alone; either: cm where it works"),
     ROW(order, DM_OPT_ENUM, .initial = "either", .choices = orders,
-        .help = "how a write or atomic stays behind a read or atomic of its batch: fence: the device sees to it; wait: "
-                "it is "
-                "posted after them; either: wait on software RoCE, whose fences may stand still, fence elsewhere"),
+        .help =
+            "how a write or atomic stays behind a read or atomic of its batch: fence: the device's; wait: it is posted "
+            "after them; either: wait on software RoCE, whose fences may stand still, fence elsewhere"),
     ROW(depth, DM_OPT_COUNT, .initial = "1024", .min = 1024, .max = 32768, .unit = "work requests",
         .help = "length of a connection's send queue"),
     ROW(call_slots, DM_OPT_COUNT, .initial = "4", .min = 1, .max = 1024,
