@@ -447,37 +447,49 @@ static int run_remote(struct runner *runner) {
     return status;
 }
 
-/* Signals wait for the loop, which stops its children in order. */
-static int run_here(struct runner *runner) {
+/* Signals wait for the loop, which stops its children in order. They do so before anything can be seen of the run, so
+ * that whoever sees something can stop it: a shell starts what it puts in the background with interrupts ignored. */
+static void signals_hold(struct runner *runner) {
     sigemptyset(&runner->signals);
     sigaddset(&runner->signals, SIGCHLD);
     sigaddset(&runner->signals, SIGINT);
     sigaddset(&runner->signals, SIGTERM);
     sigaddset(&runner->signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &runner->signals, &runner->old_signals);
-    runner_loop(runner);
+}
+
+static void signals_release(const struct runner *runner) {
     sigprocmask(SIG_SETMASK, &runner->old_signals, NULL);
+}
+
+static int run_held(struct runner *runner) {
+    struct dm_err err = {.text = ""};
+    if (points_folder(runner->points, &err) < 0) {
+        fprintf(stderr, "dmbench: %s\n", err.text);
+        return HX_FAILED;
+    }
+    if (runner_init(runner) < 0) {
+        fprintf(stderr, "dmbench: no memory for %zu points\n", runner->points->count);
+        return HX_FAILED;
+    }
+    say_plan(runner);
+    if (is_remote(runner->options)) {
+        signals_release(runner); /* it holds them itself */
+        int status = run_remote(runner);
+        if (status != HX_DONE || runner->order_count == 0) {
+            return status;
+        }
+        signals_hold(runner);
+    }
+    runner_loop(runner);
     return say_end(runner);
 }
 
 int hx_points_run(struct hx_points *points, const struct hx_points_options *options) {
     struct runner runner = {.points = points, .options = options};
-    struct dm_err err = {.text = ""};
-    int status = HX_FAILED;
-    if (points_folder(points, &err) < 0) {
-        fprintf(stderr, "dmbench: %s\n", err.text);
-        return HX_FAILED;
-    }
-    if (runner_init(&runner) < 0) {
-        fprintf(stderr, "dmbench: no memory for %zu points\n", points->count);
-        goto out;
-    }
-    say_plan(&runner);
-    status = is_remote(options) ? run_remote(&runner) : HX_DONE;
-    if (status == HX_DONE && (!is_remote(options) || runner.order_count > 0)) {
-        status = run_here(&runner);
-    }
-out:
+    signals_hold(&runner);
+    int status = run_held(&runner);
+    signals_release(&runner);
     free(runner.order);
     free(runner.group);
     free(runner.jobs);
