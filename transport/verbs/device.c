@@ -171,6 +171,9 @@ int verbs_ports_open(struct verbs *verbs, struct dm_err *err) {
         DM_TRY(port_find(verbs, options->mn_device, &verbs->ports[1], err));
         verbs->port_count = 2;
     }
+    bool has_software = verbs->ports[0].is_software || verbs->ports[1].is_software;
+    verbs->waits_for_order =
+        options->order == VERBS_ORDER_WAIT || (options->order == VERBS_ORDER_EITHER && has_software);
     return 0;
 }
 

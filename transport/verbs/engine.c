@@ -133,7 +133,7 @@ static size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_
         {"huge_pages", verbs->has_huge_pages ? "yes" : "no"},
         {"line_atomic", is_line_atomic(verbs) ? "yes" : "no"},
         {"masked_atomics", "emulated"},
-        {"order", orders[verbs_waits_for_order(verbs, &verbs->ports[0]) ? VERBS_ORDER_WAIT : VERBS_ORDER_FENCE]},
+        {"order", orders[verbs->waits_for_order ? VERBS_ORDER_WAIT : VERBS_ORDER_FENCE]},
         {"connect", verbs->connect_kind},
     };
     size_t count = DM_ARRAY_LEN(all);

@@ -391,11 +391,6 @@ static int piece_commit(struct verbs_ctx *ctx, bool wait) {
     return wait ? ctx->failure : 0;
 }
 
-bool verbs_waits_for_order(const struct verbs *verbs, const struct verbs_port *port) {
-    unsigned order = verbs->options->order;
-    return order == VERBS_ORDER_WAIT || (order == VERBS_ORDER_EITHER && port->is_software);
-}
-
 /* A piece at a time, each up to where it would take a fence. */
 static int commit_unfenced(struct verbs_ctx *ctx, bool wait) {
     const struct dm_ctx *base = &ctx->rt.base;
@@ -421,8 +416,7 @@ int verbs_commit(struct dm_ctx *base, bool wait) {
             return DM_ERR_NO_MEMORY;
         }
     }
-    struct verbs *verbs = verbs_of_thread(thread);
-    if (dm_unlikely(verbs_waits_for_order(verbs, verbs_port_of(verbs, base->node)))) {
+    if (dm_unlikely(verbs_of_thread(thread)->waits_for_order)) {
         return commit_unfenced(ctx, wait);
     }
     ctx->first = 0;

@@ -216,6 +216,7 @@ struct verbs {
     const struct verbs_options *options;
     struct verbs_port ports[VERBS_PORTS];
     unsigned port_count;
+    bool waits_for_order;              /* batches are cut where they would take a fence */
     struct verbs_offer *offers;        /* one a node; empty where it is not ours */
     struct verbs_region (*regions)[2]; /* of each node: DRAM, chip */
     bool *hosted;                      /* nodes of this process */
@@ -333,9 +334,6 @@ void verbs_cm_close(struct verbs *verbs); /* once there are no connections any m
 /* ---- post.c ----------------------------------------------------------------------------------------------------- */
 
 int verbs_commit(struct dm_ctx *ctx, bool wait);
-
-/* Are batches that leave by the port cut where they would take a fence? */
-bool verbs_waits_for_order(const struct verbs *verbs, const struct verbs_port *port);
 
 /* Rings for what the connection's contexts hold back; the second for all of the thread's connections. */
 void verbs_ring(struct verbs_conn *conn);
