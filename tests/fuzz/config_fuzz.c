@@ -6,7 +6,7 @@
 
 #include "common/opt_json.h"
 #include "fuzz/fuzz_file.h"
-#include "harness/config.h"
+#include "harness/run/config.h"
 
 /* Names of files are left alone: what is in them is for the other targets. */
 static bool names_files(const uint8_t *data, size_t size) {

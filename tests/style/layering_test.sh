@@ -19,7 +19,7 @@ allowed() {
         own=$(dirname "$1")
         echo "^(common/|transport/dm\\.h\$|indexes/index\\.h\$|indexes/shared/|$own/)"
         ;;
-    harness/validate_cpu.c | harness/train_measure.c) echo '^(common|transport|harness)/|^indexes/(index\.h|shared/)' ;; # measure that very code
+    harness/lab/validate_cpu.c | harness/lab/train.c) echo '^(common|transport|harness)/|^indexes/(index\.h|shared/)' ;; # measure that very code
     harness/*) echo '^(common|transport|workloads|harness|check)/|^indexes/(index|rdwc)\.h$' ;;
     check/*) echo '^(common|transport|workloads|check)/|^indexes/(index|rdwc)\.h$' ;;
     *) echo '.' ;;

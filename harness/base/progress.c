@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The progress line: phase, share done, and an estimate of the time left.
+ */
+#include "harness/base/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S      UINT64_C(1000000000)
+#define PRINT_PAUSE   (NS_PER_S / 5)
+#define ESTIMATE_FROM (NS_PER_S / 2) /* earlier estimates jump about */
+
+uint64_t hx_host_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void hx_progress_init(struct hx_progress *progress) {
+    *progress = (struct hx_progress){.is_shown = isatty(STDERR_FILENO) == 1, .busy = ATOMIC_FLAG_INIT};
+}
+
+void hx_progress_phase(struct hx_progress *progress, const char *phase, uint64_t total) {
+    progress->phase = phase;
+    progress->total = total;
+    progress->begun_ns = hx_host_ns();
+    progress->printed_ns = 0;
+    if (progress->is_shown) {
+        fprintf(stderr, "\r\033[K%s", phase);
+    }
+}
+
+static void line_print(const struct hx_progress *progress, uint64_t done, uint64_t now) {
+    double share = progress->total > 0 ? (double)done / (double)progress->total : 0;
+    fprintf(stderr, "\r\033[K%s %3.0f %%", progress->phase, share * 100);
+    uint64_t elapsed = now - progress->begun_ns;
+    if (elapsed > ESTIMATE_FROM && done > 0 && done < progress->total) {
+        double left_s = (double)elapsed / (double)NS_PER_S * (1 / share - 1);
+        fprintf(stderr, ", about %.0f s left", left_s);
+    }
+}
+
+void hx_progress_at(struct hx_progress *progress, uint64_t done) {
+    if (!progress->is_shown || atomic_flag_test_and_set(&progress->busy)) {
+        return;
+    }
+    uint64_t now = hx_host_ns();
+    if (now - progress->printed_ns >= PRINT_PAUSE && done <= progress->total) {
+        progress->printed_ns = now;
+        line_print(progress, done, now);
+    }
+    atomic_flag_clear(&progress->busy);
+}
+
+void hx_progress_end(struct hx_progress *progress) {
+    if (progress->is_shown) {
+        fprintf(stderr, "\r\033[K");
+        fflush(stderr);
+    }
+}

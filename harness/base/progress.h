@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One line on stderr that says how far a run is; only on a terminal, silent elsewhere.
+ */
+#ifndef DM_HARNESS_BASE_PROGRESS_H
+#define DM_HARNESS_BASE_PROGRESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hx_progress {
+    bool is_shown;
+    const char *phase;
+    uint64_t total;
+    uint64_t begun_ns;
+    uint64_t printed_ns;
+    atomic_flag busy; /* clients of several threads come by */
+};
+
+/* Looks whether stderr is a terminal. */
+void hx_progress_init(struct hx_progress *progress);
+
+/* A phase of `total` steps begins (0: unknown). */
+void hx_progress_phase(struct hx_progress *progress, const char *phase, uint64_t total);
+
+/* Prints at most a few times a second; cheap enough for every few thousand steps. */
+void hx_progress_at(struct hx_progress *progress, uint64_t done);
+
+/* Wipes the line. */
+void hx_progress_end(struct hx_progress *progress);
+
+/* ns of the monotonic clock. */
+uint64_t hx_host_ns(void);
+
+#endif

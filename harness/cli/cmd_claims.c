@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `dmbench claims`: what the papers claim against what was measured.
+ */
+#include "harness/study/claims.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/args.h"
+#include "harness/base/errors.h"
+#include "harness/cli/commands.h"
+
+enum { IDS_MAX = 256 };
+
+struct claims_options {
+    const char *scale, *out, *plots;
+    struct hx_points_options points;
+    uint64_t repeat;
+    bool run, sensitivity, dry_run, json, markdown;
+};
+
+#define ROW(member, ...) DM_OPT_ROW(struct claims_options, member, __VA_ARGS__)
+
+static const struct dm_opt claims_table[] = {
+    ROW(scale, DM_OPT_STRING, .initial = "quick",
+        .help = "whose results are judged: quick, paper, or a number, as of `dmbench figure`"),
+    ROW(out, DM_OPT_STRING, .initial = "results", .help = "folder with points/"),
+    ROW(run, DM_OPT_BOOL, .initial = "0", .help = "first run the points that the claims read and that are not there"),
+    ROW(sensitivity, DM_OPT_BOOL, .initial = "0",
+        .help = "with --run: also those with the fabric at the other ends of what published sources say"),
+    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
+        .help = "seeds a point, as of `dmbench figure`; medians are judged"),
+    HX_POINTS_ROWS(struct claims_options, points),
+    ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --run: print the plan alone"),
+    ROW(markdown, DM_OPT_BOOL, .initial = "0", .help = "print Markdown tables"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
+    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots",
+        .help = "folder with claims.json, sensitivity.json and figures/*.json"),
+    DM_OPT_END,
+};
+
+struct session {
+    struct claims_options options;
+    const char *ids[IDS_MAX];
+    size_t id_count;
+    struct hx_claims *claims;
+};
+
+static void print_help(void) {
+    printf("usage: dmbench claims [ID...] [options]      (ID: a claim, or the beginning of some: chime, rolex-14)\n\n"
+           "Judges what the papers claim by the results of the figures: reproduced (within the tolerance), direction "
+           "only\n"
+           "(the right system wins, the size is off), not reproduced, unresolved (another verdict at the other end of\n"
+           "what sources say about the fabric), or not run, and why. Numbers come from result files alone.\n\n");
+    hx_args_help(claims_table);
+    printf("\nexamples:\n"
+           "  dmbench claims                                   what the figures that were run say\n"
+           "  dmbench claims chime-12 --run --sensitivity      run what is missing, with both ends of the fabric\n"
+           "  dmbench claims --scale paper --markdown >claims.md\n"
+           "\nExit status: 0 judged, whatever the verdicts; 1 a point failed, 2 usage, 130 interrupted.\n");
+}
+
+static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
+    struct session *session = arg;
+    (void)name;
+    if (session->id_count == IDS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "more than %d ids", IDS_MAX);
+    }
+    session->ids[session->id_count++] = value;
+    return 0;
+}
+
+static int check_ids(const struct session *session, struct dm_err *err) {
+    const char *names[IDS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < session->claims->count && count < IDS_MAX; i++) {
+        names[count++] = session->claims->items[i].id;
+    }
+    for (size_t i = 0; i < session->id_count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < session->claims->count; k++) {
+            known = known || hx_claim_is_among(&session->claims->items[k], &session->ids[i], 1);
+        }
+        if (!known) {
+            return hx_fail_unknown(err, "claim", session->ids[i], names, count);
+        }
+    }
+    return 0;
+}
+
+/* Runs the points that the claims need; *status is the exit status so far. */
+static int run_points(struct session *session, int *status, struct dm_err *err) {
+    const struct claims_options *options = &session->options;
+    struct hx_points *points =
+        hx_claims_points(session->claims, session->ids, session->id_count, options->sensitivity, err);
+    if (points == NULL) {
+        return err->code < 0 ? err->code : DM_ERR_NO_MEMORY;
+    }
+    if (options->dry_run) {
+        printf("%zu points in %s/points, %zu to run\n", points->count, points->out, hx_points_scan(points));
+    } else {
+        *status = hx_points_run(points, &options->points);
+    }
+    hx_points_free(points);
+    return 0;
+}
+
+static void print_all(const struct session *session) {
+    if (session->options.json) {
+        json_t *object = hx_claims_object(session->claims, session->ids, session->id_count);
+        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
+        printf("\n");
+        json_decref(object);
+    } else if (session->options.markdown) {
+        hx_claims_print_markdown(session->claims, session->ids, session->id_count, stdout);
+    } else {
+        hx_claims_print_text(session->claims, session->ids, session->id_count, stdout);
+    }
+}
+
+static int session_run(struct session *session, int *status, struct dm_err *err) {
+    const struct claims_options *options = &session->options;
+    DM_TRY(hx_figure_check_scale(options->scale, err));
+    bool is_remote = options->points.sshloginfile[0] != '\0' || options->points.slurm[0] != '\0';
+    if ((options->sensitivity || options->dry_run || is_remote) && !options->run) {
+        return dm_fail(err, DM_ERR_INVALID, "--sensitivity, --dry-run, --sshloginfile and --slurm go with --run");
+    }
+    DM_TRY(
+        hx_claims_open(options->plots, options->out, options->scale, (unsigned)options->repeat, &session->claims, err));
+    DM_TRY(check_ids(session, err));
+    if (options->run) {
+        DM_TRY(run_points(session, status, err));
+    }
+    if (*status == HX_INTERRUPTED || options->dry_run || options->points.slurm[0] != '\0') {
+        return 0;
+    }
+    DM_TRY(hx_claims_judge(session->claims, err));
+    print_all(session);
+    return 0;
+}
+
+int hx_cmd_claims(int argc, char **argv) {
+    static const char *const repeated[] = {NULL};
+    struct session session = {.id_count = 0};
+    struct dm_err err = {.text = ""};
+    struct hx_args args = {
+        .table = claims_table, .values = &session.options, .repeated = repeated, .take = take, .arg = &session};
+    int status = HX_DONE;
+    dm_opt_defaults(claims_table, &session.options);
+    int rc = hx_args_parse(&args, argc, argv, &err);
+    if (rc > 0) {
+        print_help();
+    } else if (rc == 0) {
+        rc = session_run(&session, &status, &err);
+    }
+    hx_claims_close(session.claims);
+    dm_opt_free(claims_table, &session.options);
+    return rc < 0 ? hx_report("claims", &err) : status;
+}

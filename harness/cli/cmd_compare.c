@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `dmbench compare`: two results or sets of results, point by point, with how sure the difference is.
+ */
+#include "harness/study/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/args.h"
+#include "harness/base/errors.h"
+#include "harness/base/json.h"
+#include "harness/cli/commands.h"
+
+enum { LIMITS_MAX = 32, FILTERS_MAX = 8 };
+
+struct compare_options {
+    double confidence;
+    uint64_t rounds, seed;
+    bool force, certain, json;
+};
+
+#define ROW(member, ...) DM_OPT_ROW(struct compare_options, member, __VA_ARGS__)
+
+static const struct dm_opt compare_table[] = {
+    ROW(confidence, DM_OPT_REAL, .initial = "0.95", .min = 0.5, .max = 0.9999, .help = "of the interval of a ratio"),
+    ROW(rounds, DM_OPT_COUNT, .initial = "5000", .min = 100, .max = 10000000, .help = "resamples of the bootstrap"),
+    ROW(seed, DM_OPT_COUNT, .initial = "1", .help = "of the bootstrap"),
+    ROW(certain, DM_OPT_BOOL, .initial = "0", .help = "--fail-if asks the whole interval, not its middle alone"),
+    ROW(force, DM_OPT_BOOL, .initial = "0", .help = "compare although time base, workload or schema differ"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
+    DM_OPT_END,
+};
+
+struct session {
+    struct compare_options options;
+    struct hx_result_set sets[2];
+    const char *names[2];
+    size_t name_count;
+    struct hx_compare_limit limits[LIMITS_MAX];
+    const char *limit_texts[LIMITS_MAX];
+    size_t limit_count;
+    const char *filters[2][FILTERS_MAX]; /* NAME=VALUE */
+    size_t filter_count[2];
+    struct hx_compare *compare;
+};
+
+static void print_help(void) {
+    printf(
+        "usage: dmbench compare A B [options]\n\n"
+        "Compares two results, folders of results or patterns ('runs/*.json'). Results that differ in the seed alone\n"
+        "are repetitions of one point. Points of A and B belong together when they agree in all options that vary\n"
+        "within A or within B; what is the same all over A and another all over B is what is compared.\n\n"
+        "For every point and metric: medians, the ratio B/A with its bootstrap interval, the p of a Mann-Whitney\n"
+        "test and Cliff's delta (-1: all of B below all of A; 1: above).\n\n"
+        "  --fail-if 'METRIC > NUMBER'  exit with status 3 if the ratio B/A of a point does; also <, >=, <=;\n"
+        "                               repeatable. METRIC: throughput, cache_bytes, or p50, p99, round_trips, bytes\n"
+        "                               of any operation, or of one as get.p99\n");
+    hx_args_help(compare_table);
+    printf("\nexamples:\n"
+           "  dmbench sweep base.json --repeat 10 --out before      (then change something)\n"
+           "  dmbench sweep base.json --repeat 10 --out after\n"
+           "  dmbench compare before after --fail-if 'p99 > 1.05' --fail-if 'throughput < 0.95'\n"
+           "  dmbench sweep --grid index=sherman,chime --grid transport=local --repeat 10 --jobs 1 --out both\n"
+           "  dmbench compare both --a index=sherman --b index=chime\n"
+           "\nExit status: 0 compared, 2 usage or unlike results, 3 a --fail-if condition holds.\n");
+}
+
+static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
+    struct session *session = arg;
+    if (name == NULL) {
+        if (session->name_count == 2) {
+            return dm_fail(err, DM_ERR_INVALID, "'%.40s': two things are compared, A and B", value);
+        }
+        session->names[session->name_count++] = value;
+        return 0;
+    }
+    if (strcmp(name, "fail_if") != 0) {
+        size_t side = strcmp(name, "b") == 0;
+        if (session->filter_count[side] == FILTERS_MAX || strchr(value, '=') == NULL || value[0] == '=') {
+            return dm_fail(err, DM_ERR_INVALID, "--%s: '%.40s' is not NAME=VALUE, or there are more than %d", name,
+                           value, FILTERS_MAX);
+        }
+        session->filters[side][session->filter_count[side]++] = value;
+        return 0;
+    }
+    if (session->limit_count == LIMITS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "--fail-if: more than %d conditions", LIMITS_MAX);
+    }
+    session->limit_texts[session->limit_count] = value;
+    int rc = hx_compare_limit_parse(value, &session->limits[session->limit_count++], err);
+    return rc < 0 ? dm_fail_in(err, rc, "--fail-if") : 0;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------- */
+
+static void number_print(const char *metric, double value) {
+    const char *dot = strrchr(metric, '.');
+    if (strcmp(metric, "throughput") == 0) {
+        printf(" %11.4f Mops/s", value * 1e-6);
+    } else if (strcmp(metric, "cache_bytes") == 0) {
+        printf(" %11.4f MB    ", value * 1e-6);
+    } else if (dot != NULL && (strcmp(dot, ".p50") == 0 || strcmp(dot, ".p99") == 0)) {
+        printf(" %11.3f us    ", value * 1e-3);
+    } else {
+        printf(" %11.3f       ", value);
+    }
+}
+
+static void metric_print(const struct hx_compare_point *point, const struct hx_compare_metric *metric) {
+    printf("  %-18s", metric->name);
+    number_print(metric->name, metric->a);
+    number_print(metric->name, metric->b);
+    printf(" %8.4f", metric->ratio);
+    if (point->a_count > 1 || point->b_count > 1) {
+        printf("  %8.4f %8.4f  %6.4f  %+5.2f %s\n", metric->interval.low, metric->interval.high, metric->test.p,
+               metric->delta, dm_delta_text(metric->delta));
+    } else {
+        printf("\n");
+    }
+}
+
+static void differences_print(const json_t *differences) {
+    const char *path;
+    json_t *values;
+    const char *separator = "A and B differ in:";
+    json_object_foreach((json_t *)differences, path, values) {
+        char *a = json_dumps(json_array_get(values, 0), JSON_ENCODE_ANY);
+        char *b = json_dumps(json_array_get(values, 1), JSON_ENCODE_ANY);
+        printf("%s %s %s -> %s", separator, path, a != NULL ? a : "?", b != NULL ? b : "?");
+        separator = ",";
+        free(a);
+        free(b);
+    }
+    printf("%s\n", separator[0] == ',' ? "" : "A and B have the same configuration");
+}
+
+static void text_print(const struct session *session) {
+    const struct hx_compare *compare = session->compare;
+    const char *base = json_string_value(json_object_get(compare->a->items[0], "time_base"));
+    printf("A: %s (%zu results)\nB: %s (%zu results)\n%s\n", session->names[0], compare->a->count, session->names[1],
+           compare->b->count,
+           base != NULL && strcmp(base, "virtual") == 0 ? "simulated: virtual time" : "measured: real time");
+    differences_print(compare->differences);
+    for (size_t i = 0; i < compare->point_count; i++) {
+        const struct hx_compare_point *point = &compare->points[i];
+        bool repeated = point->a_count > 1 || point->b_count > 1;
+        printf("\n%s%s%zu and %zu runs%s\n", point->label, point->label[0] != '\0' ? ": " : "", point->a_count,
+               point->b_count, repeated ? "" : "; no interval without repetitions (--repeat)");
+        printf("  %-18s %18s %18s %8s", "median", "A", "B", "B/A");
+        printf(repeated ? "  %8s %8s  %6s  %s\n" : "\n", "from", "to", "p", "Cliff's delta");
+        for (size_t k = 0; k < point->metric_count; k++) {
+            metric_print(point, &point->metrics[k]);
+        }
+    }
+    if (compare->only_a > 0 || compare->only_b > 0) {
+        printf("\nwithout a partner: %zu results of A, %zu of B\n", compare->only_a, compare->only_b);
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+static json_t *real(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *metric_object(const struct hx_compare_metric *metric) {
+    return json_pack("{s:o, s:o, s:o, s:[o, o], s:o, s:o, s:b, s:o, s:s}", "a", real(metric->a), "b", real(metric->b),
+                     "ratio", real(metric->ratio), "interval", real(metric->interval.low), real(metric->interval.high),
+                     "u", real(metric->test.u), "p", real(metric->test.p), "p_exact", metric->test.exact,
+                     "cliffs_delta", real(metric->delta), "effect", dm_delta_text(metric->delta));
+}
+
+static json_t *compare_object(const struct session *session) {
+    const struct hx_compare *compare = session->compare;
+    json_t *points = json_array();
+    for (size_t i = 0; i < compare->point_count; i++) {
+        const struct hx_compare_point *point = &compare->points[i];
+        json_t *metrics = json_object();
+        for (size_t k = 0; k < point->metric_count; k++) {
+            json_object_set_new(metrics, point->metrics[k].name, metric_object(&point->metrics[k]));
+        }
+        json_array_append_new(points, json_pack("{s:s, s:I, s:I, s:o}", "point", point->label, "runs_a",
+                                                (json_int_t)point->a_count, "runs_b", (json_int_t)point->b_count,
+                                                "metrics", metrics));
+    }
+    return json_pack("{s:s, s:s, s:O, s:O, s:o, s:I, s:I, s:f}", "a", session->names[0], "b", session->names[1],
+                     "time_base", json_object_get(compare->a->items[0], "time_base"), "differences",
+                     compare->differences, "points", points, "only_a", (json_int_t)compare->only_a, "only_b",
+                     (json_int_t)compare->only_b, "confidence", session->options.confidence);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------ */
+
+/* A condition that speaks of nothing there is would never fail: a mistake, not a success. */
+static int check_limits(const struct session *session, bool *failed, struct dm_err *err) {
+    for (size_t i = 0; i < session->limit_count; i++) {
+        const struct hx_compare_limit *limit = &session->limits[i];
+        bool named = false;
+        for (size_t k = 0; k < session->compare->point_count; k++) {
+            const struct hx_compare_point *point = &session->compare->points[k];
+            for (size_t m = 0; m < point->metric_count; m++) {
+                const struct hx_compare_metric *metric = &point->metrics[m];
+                named = named || hx_compare_limit_names(limit, metric->name);
+                if (hx_compare_limit_holds(limit, metric, session->options.certain)) {
+                    fprintf(stderr, "dmbench compare: %s: %s%s%s is %.4f times A's\n", session->limit_texts[i],
+                            point->label, point->label[0] != '\0' ? ": " : "", metric->name, metric->ratio);
+                    *failed = true;
+                }
+            }
+        }
+        if (!named) {
+            return dm_fail(err, DM_ERR_INVALID, "--fail-if: no point has a metric '%s'", limit->name);
+        }
+    }
+    return 0;
+}
+
+/* Whether a result's option reads as the filter says. */
+static bool filter_passes(const char *filter, const json_t *result) {
+    char path[128];
+    const char *wanted = strchr(filter, '=') + 1;
+    snprintf(path, sizeof(path), "config.%.*s", (int)(wanted - filter - 1), filter);
+    const json_t *value = hx_tree_find(result, path);
+    if (json_is_string(value)) {
+        return strcmp(json_string_value(value), wanted) == 0;
+    }
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    bool passes = text != NULL && strcmp(text, wanted) == 0;
+    free(text);
+    return passes;
+}
+
+static int load_side(struct session *session, size_t side, struct dm_err *err) {
+    struct hx_result_set *set = &session->sets[side];
+    const char *name = session->names[side < session->name_count ? side : 0];
+    size_t kept = 0;
+    DM_TRY(hx_result_set_add(set, name, err));
+    for (size_t i = 0; i < set->count; i++) {
+        bool passes = true;
+        for (size_t k = 0; k < session->filter_count[side]; k++) {
+            passes = passes && filter_passes(session->filters[side][k], set->items[i]);
+        }
+        json_t *item = set->items[i];
+        char *file = set->names[i];
+        set->items[i] = set->items[kept];
+        set->names[i] = set->names[kept];
+        set->items[kept] = item;
+        set->names[kept] = file;
+        kept += passes;
+    }
+    hx_result_set_cut(set, kept);
+    return kept > 0 ? 0
+                    : dm_fail(err, DM_ERR_INVALID, "--%s: no result of %s is like that", side == 0 ? "a" : "b", name);
+}
+
+static int session_run(struct session *session, bool *failed, struct dm_err *err) {
+    if (session->name_count != 2 &&
+        (session->name_count != 1 || session->filter_count[0] == 0 || session->filter_count[1] == 0)) {
+        return dm_fail(err, DM_ERR_INVALID, "name two results, folders or patterns (see --help)");
+    }
+    DM_TRY(load_side(session, 0, err));
+    DM_TRY(load_side(session, 1, err));
+    session->names[1] = session->names[session->name_count - 1];
+    struct hx_compare_options options = {.force = session->options.force,
+                                         .confidence = session->options.confidence,
+                                         .rounds = (unsigned)session->options.rounds,
+                                         .seed = session->options.seed};
+    DM_TRY(hx_compare_make(&session->sets[0], &session->sets[1], &options, &session->compare, err));
+    if (session->options.json) {
+        json_t *object = compare_object(session);
+        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
+        printf("\n");
+        json_decref(object);
+    } else {
+        text_print(session);
+    }
+    return check_limits(session, failed, err);
+}
+
+int hx_cmd_compare(int argc, char **argv) {
+    static const char *const repeated[] = {"fail_if", "a", "b", NULL};
+    struct session session = {.name_count = 0};
+    struct dm_err err = {.text = ""};
+    struct hx_args args = {
+        .table = compare_table, .values = &session.options, .repeated = repeated, .take = take, .arg = &session};
+    bool failed = false;
+    dm_opt_defaults(compare_table, &session.options);
+    int rc = hx_args_parse(&args, argc, argv, &err);
+    if (rc > 0) {
+        print_help();
+        return HX_DONE;
+    }
+    rc = rc < 0 ? rc : session_run(&session, &failed, &err);
+    hx_compare_free(session.compare);
+    hx_result_set_fini(&session.sets[0]);
+    hx_result_set_fini(&session.sets[1]);
+    return rc < 0 ? hx_report("compare", &err) : failed ? HX_WRONG : HX_DONE;
+}

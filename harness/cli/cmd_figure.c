@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `dmbench figure`: runs the points of figures, all of them as one set, and draws the plots.
+ */
+#include "harness/study/figure.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/compiler.h"
+#include "harness/base/args.h"
+#include "harness/base/errors.h"
+#include "harness/cli/commands.h"
+#include "harness/points/points_progress.h"
+#include "harness/study/claims.h"
+#include "harness/study/gnuplot.h"
+
+enum { PATH_BYTES = 4096, FIGURES_MAX = 256 };
+
+struct figure_options {
+    const char *plots, *out, *scale;
+    struct hx_points_options run;
+    uint64_t repeat;
+    bool list, dry_run, no_plot, json;
+};
+
+#define ROW(member, ...)          DM_OPT_ROW(struct figure_options, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct figure_options, member, __VA_ARGS__)
+
+static const struct dm_opt figure_table[] = {
+    ROW(scale, DM_OPT_STRING, .initial = "quick",
+        .help =
+            "size of the points: paper is what the papers used, quick keeps their proportions, a number divides the "
+            "paper's keys, caches and operations by itself"),
+    ROW(out, DM_OPT_STRING, .initial = "results", .help = "folder for points/ and figures/"),
+    HX_POINTS_ROWS(struct figure_options, run),
+    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
+        .help = "runs of each point, with seeds that follow its own; two or more give error bars"),
+    ROW(list, DM_OPT_BOOL, .initial = "0", .help = "list the figures and run nothing"),
+    ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "check everything and print the plan, run nothing"),
+    ROW(no_plot, DM_OPT_BOOL, .initial = "0", .help = "write tables and gnuplot programs, draw nothing"),
+    ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "run again what is there already"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the list or the plan as JSON"),
+    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots", .help = "folder with style.gp and figures/*.json"),
+    DM_OPT_END,
+};
+
+struct session {
+    struct figure_options options;
+    const char *names[FIGURES_MAX];
+    size_t name_count;
+    char **ids; /* all figures there are */
+    struct hx_figure *figures[FIGURES_MAX];
+    size_t figure_count;
+    struct hx_points *points;
+    struct hx_claims *claims; /* NULL: the folder of plots has none */
+};
+
+/* A path, or "" where it is longer than any file's, so that opening it fails. */
+__attribute__((format(printf, 2, 3))) static void path_set(char path[PATH_BYTES], const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(path, PATH_BYTES, format, arguments) >= PATH_BYTES) {
+        path[0] = '\0';
+    }
+    va_end(arguments);
+}
+
+static void print_help(void) {
+    printf("usage: dmbench figure NAME... [options]        (NAME \"all\": every figure)\n"
+           "       dmbench figure --list\n\n"
+           "Runs a figure's points, as far as their results are not there yet, and writes for each plot\n"
+           "OUT/figures/NAME/PLOT.png, .svg and .pdf, the table .tsv and the gnuplot program .gp that drew it.\n\n");
+    hx_args_help(figure_table);
+    printf("\nexamples:\n"
+           "  dmbench figure sherman-clients\n"
+           "  dmbench figure all --scale paper --jobs 8 --dry-run\n"
+           "\nExit status: 0 drawn, 1 points failed or a picture is missing, 2 usage, 130 interrupted.\n");
+}
+
+static int take_name(void *arg, const char *name, const char *value, struct dm_err *err) {
+    struct session *session = arg;
+    (void)name;
+    if (session->name_count == FIGURES_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "more than %d figures", FIGURES_MAX);
+    }
+    session->names[session->name_count++] = value;
+    return 0;
+}
+
+/* ---- which figures ---------------------------------------------------------------------------------------------- */
+
+static int load_one(struct session *session, const char *id, struct dm_err *err) {
+    for (size_t i = 0; i < session->figure_count; i++) {
+        if (strcmp(session->figures[i]->id, id) == 0) {
+            return 0;
+        }
+    }
+    size_t count = 0;
+    bool known = false;
+    for (; session->ids[count] != NULL; count++) {
+        known = known || strcmp(session->ids[count], id) == 0;
+    }
+    if (!known) {
+        return hx_fail_unknown(err, "figure", id, (const char *const *)session->ids, count);
+    }
+    if (session->figure_count == FIGURES_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "more than %d figures", FIGURES_MAX);
+    }
+    struct hx_figure *figure;
+    DM_TRY(hx_figure_load(session->options.plots, id, session->options.scale, &figure, err));
+    figure->repeat = (unsigned)session->options.repeat;
+    session->figures[session->figure_count++] = figure;
+    return 0;
+}
+
+static int load_named(struct session *session, struct dm_err *err) {
+    for (size_t i = 0; i < session->name_count; i++) {
+        if (strcmp(session->names[i], "all") != 0) {
+            DM_TRY(load_one(session, session->names[i], err));
+            continue;
+        }
+        for (size_t k = 0; session->ids[k] != NULL; k++) {
+            DM_TRY(load_one(session, session->ids[k], err));
+        }
+    }
+    return 0;
+}
+
+static int load_points(struct session *session, struct dm_err *err) {
+    session->points = hx_points_new(session->options.out);
+    if (session->points == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points");
+    }
+    for (size_t i = 0; i < session->figure_count; i++) {
+        DM_TRY(hx_figure_points(session->figures[i], session->points, err));
+    }
+    return 0;
+}
+
+/* ---- list and plan ---------------------------------------------------------------------------------------------- */
+
+static json_t *figure_object(const struct hx_figure *figure) {
+    json_t *plots = json_array();
+    for (size_t i = 0; i < figure->plot_count; i++) {
+        json_array_append_new(plots, json_string(figure->plots[i].id));
+    }
+    json_t *absent = json_array();
+    for (size_t i = 0; i < figure->absent_count; i++) {
+        json_array_append_new(absent, json_string(figure->absent[i].label));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o}", "id", figure->id, "title", figure->title, "shows",
+                     figure->shows, "keeps", figure->keeps, "points", (json_int_t)hx_figure_places(figure), "plots",
+                     plots, "not_built", absent);
+}
+
+static int print_list(struct session *session, struct dm_err *err) {
+    if (session->name_count == 0) {
+        session->names[session->name_count++] = "all";
+    }
+    DM_TRY(load_named(session, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < session->figure_count; i++) {
+        const struct hx_figure *figure = session->figures[i];
+        if (session->options.json) {
+            json_array_append_new(list, figure_object(figure));
+            continue;
+        }
+        printf("%s: %s\n  shows: %s\n  --scale quick keeps: %s\n  plots:", figure->id, figure->title, figure->shows,
+               figure->keeps);
+        for (size_t k = 0; k < figure->plot_count; k++) {
+            printf(" %s", figure->plots[k].id);
+        }
+        char absent[512];
+        hx_fig_absent_text(figure, absent, sizeof(absent));
+        printf("%s%s\n", absent[0] != '\0' ? "\n  " : "", absent);
+    }
+    if (session->options.json) {
+        json_dumpf(list, stdout, JSON_INDENT(2));
+        printf("\n");
+    }
+    json_decref(list);
+    return 0;
+}
+
+static void print_plan(const struct session *session) {
+    struct hx_points *points = session->points;
+    size_t absent = hx_points_scan(points);
+    size_t to_run = session->options.run.force ? points->count : absent;
+    json_t *list = json_array();
+    uint64_t most_bytes = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        const struct hx_point *point = &points->items[i];
+        bool run = session->options.run.force || point->state != HX_POINT_THERE;
+        most_bytes = point->memory_bytes > most_bytes ? point->memory_bytes : most_bytes;
+        if (session->options.json) {
+            json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:O}", "point", point->hash, "label", point->label,
+                                                  "run", run, "config", point->config));
+        } else {
+            printf("  %s  %-5s  %s\n", point->hash, run ? "run" : "there", point->label);
+        }
+    }
+    if (session->options.json) {
+        json_dumpf(list, stdout, JSON_INDENT(2));
+        printf("\n");
+    } else {
+        printf("%zu figures, %zu points in %s/points, %zu to run; the largest needs up to %.1f GB of memory\n",
+               session->figure_count, points->count, points->out, to_run, (double)most_bytes * 1e-9);
+    }
+    json_decref(list);
+}
+
+/* ---- drawing ---------------------------------------------------------------------------------------------------- */
+
+static int copy_style(const struct session *session, struct dm_err *err) {
+    char from[PATH_BYTES], to[PATH_BYTES], block[PATH_BYTES];
+    path_set(from, "%s/style.gp", session->options.plots);
+    path_set(to, "%s/figures/style.gp", session->options.out);
+    FILE *in = fopen(from, "r");
+    if (in == NULL) {
+        return dm_fail(err, DM_ERR_IO, "%s: cannot read it", from);
+    }
+    FILE *out = hx_fig_file_open(to, err);
+    for (size_t bytes; out != NULL && (bytes = fread(block, 1, sizeof(block), in)) > 0;) {
+        fwrite(block, 1, bytes, out);
+    }
+    fclose(in);
+    return out != NULL ? hx_fig_file_close(out, to, err) : DM_ERR_IO;
+}
+
+static void remove_pictures(const char *folder, const char *plot) {
+    char path[PATH_BYTES];
+    static const char *const kinds[] = {"png", "svg", "pdf"};
+    for (size_t i = 0; i < DM_ARRAY_LEN(kinds); i++) {
+        path_set(path, "%s/%s.%s", folder, plot, kinds[i]);
+        unlink(path);
+    }
+}
+
+static int draw_plot(const struct session *session, const struct hx_figure *figure, const struct hx_fig_plot *plot,
+                     const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *folder,
+                     struct dm_err *err) {
+    char path[PATH_BYTES], program[PATH_BYTES];
+    path_set(path, "%s/%s.tsv", folder, plot->id);
+    DM_TRY(hx_fig_table(figure, plot, session->points, data, path, err));
+    path_set(path, "%s/%s.gp", folder, plot->id);
+    DM_TRY(hx_fig_program(figure, plot, session->points, data, lines, path, err));
+    /* An older picture beside newer numbers would be a wrong one. */
+    remove_pictures(folder, plot->id);
+    if (session->options.no_plot) {
+        printf("%s/%s.tsv\n", folder, plot->id);
+        return 0;
+    }
+    path_set(program, "%s.gp", plot->id);
+    int rc = hx_gnuplot(folder, program, err);
+    if (rc < 0) {
+        remove_pictures(folder, plot->id);
+        return rc;
+    }
+    printf("%s/%s.png\n%s/%s.svg\n%s/%s.pdf\n", folder, plot->id, folder, plot->id, folder, plot->id);
+    return 0;
+}
+
+static bool interrupted(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+                                         sigismember(&pending, SIGHUP) == 1);
+}
+
+/* What drawing left undone. */
+struct undone {
+    size_t points; /* missing */
+    size_t plots;  /* that gnuplot would not draw */
+};
+
+/* A plot that cannot be drawn is told of and does not keep the others from being drawn. */
+static int draw_plots(const struct session *session, const struct hx_figure *figure, const struct hx_fig_data *data,
+                      const struct hx_fig_lines *lines, struct undone *undone, struct dm_err *err) {
+    char folder[PATH_BYTES];
+    path_set(folder, "%s/figures/%s", session->options.out, figure->id);
+    DM_TRY(hx_make_folder(folder, err));
+    for (size_t i = 0; i < figure->plot_count; i++) {
+        if (interrupted()) {
+            return dm_fail(err, DM_ERR_STOPPED, "interrupted");
+        }
+        int rc = draw_plot(session, figure, &figure->plots[i], data, lines, folder, err);
+        if (rc != DM_ERR_IO) {
+            DM_TRY(rc);
+            continue;
+        }
+        fprintf(stderr, "dmbench figure: %s\n", err->text);
+        undone->plots++;
+    }
+    return 0;
+}
+
+static int draw_figure(const struct session *session, const struct hx_figure *figure, struct undone *undone,
+                       struct dm_err *err) {
+    char absent[512];
+    struct hx_fig_data data;
+    struct hx_fig_lines lines = {.count = 0};
+    hx_fig_absent_text(figure, absent, sizeof(absent));
+    if (absent[0] != '\0') {
+        fprintf(stderr, "%s: %s\n", figure->id, absent);
+    }
+    if (hx_figure_places(figure) == 0) {
+        return 0; /* nothing of it is built: no picture is better than an empty one */
+    }
+    DM_TRY(hx_fig_data_load(figure, session->points, &data, err));
+    int rc = session->claims != NULL ? hx_claims_lines(session->claims, figure, &lines, err) : 0;
+    rc = rc < 0 ? rc : draw_plots(session, figure, &data, &lines, undone, err);
+    if (data.missing > 0) {
+        fprintf(stderr, "dmbench figure: %s: %zu of its points are missing; the panels that need them say so\n",
+                figure->id, data.missing);
+        undone->points += data.missing;
+    }
+    free(lines.items);
+    hx_fig_data_fini(figure, &data);
+    return rc;
+}
+
+/* What the papers claim, for the lines across plots. A folder of plots may do without. */
+static int open_claims(struct session *session, struct dm_err *err) {
+    char path[PATH_BYTES];
+    path_set(path, "%s/claims.json", session->options.plots);
+    if (access(path, F_OK) != 0) {
+        return 0;
+    }
+    DM_TRY(hx_claims_open(session->options.plots, session->options.out, session->options.scale,
+                          (unsigned)session->options.repeat, &session->claims, err));
+    return hx_claims_judge(session->claims, err);
+}
+
+/* Signals wait until the picture at hand is whole. */
+static int draw_all(const struct session *session, struct undone *undone, struct dm_err *err) {
+    sigset_t signals, old;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, &old);
+    int rc = copy_style(session, err);
+    for (size_t i = 0; i < session->figure_count && rc == 0; i++) {
+        rc = draw_figure(session, session->figures[i], undone, err);
+    }
+    struct timespec at_once = {0};
+    while (rc == DM_ERR_STOPPED && sigtimedwait(&signals, NULL, &at_once) > 0) {
+    }
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static int run_figures(struct session *session, struct dm_err *err) {
+    char folder[PATH_BYTES];
+    struct undone undone = {.points = 0};
+    int status = hx_points_run(session->points, &session->options.run);
+    if (status == HX_INTERRUPTED || session->options.run.slurm[0] != '\0') {
+        return status;
+    }
+    path_set(folder, "%s/figures", session->options.out);
+    int rc = hx_make_folder(folder, err);
+    rc = rc < 0 ? rc : open_claims(session, err);
+    rc = rc < 0 ? rc : draw_all(session, &undone, err);
+    if (rc == DM_ERR_UNSUPPORTED) {
+        fprintf(stderr, "dmbench figure: %s; tables and programs are in %s\n", err->text, folder);
+        return HX_FAILED;
+    }
+    return rc < 0 ? hx_report("figure", err) : undone.points + undone.plots > 0 ? HX_FAILED : status;
+}
+
+static int session_run(struct session *session, struct dm_err *err) {
+    int rc = hx_figure_check_scale(session->options.scale, err);
+    rc = rc < 0 ? rc : hx_figure_ids(session->options.plots, &session->ids, err);
+    if (rc == 0 && session->options.list) {
+        rc = print_list(session, err);
+        return rc < 0 ? hx_report("figure", err) : HX_DONE;
+    }
+    if (rc == 0 && session->name_count == 0) {
+        rc = dm_fail(err, DM_ERR_INVALID, "name a figure, or \"all\"; --list shows them");
+    }
+    rc = rc < 0 ? rc : load_named(session, err);
+    rc = rc < 0 ? rc : load_points(session, err);
+    if (rc < 0) {
+        return hx_report("figure", err);
+    }
+    if (session->options.dry_run) {
+        print_plan(session);
+        return HX_DONE;
+    }
+    return run_figures(session, err);
+}
+
+int hx_cmd_figure(int argc, char **argv) {
+    static const char *const repeated[] = {NULL};
+    struct session session = {.name_count = 0};
+    struct dm_err err = {.text = ""};
+    struct hx_args args = {
+        .table = figure_table, .values = &session.options, .repeated = repeated, .take = take_name, .arg = &session};
+    int status = HX_DONE;
+    dm_opt_defaults(figure_table, &session.options);
+    int rc = hx_args_parse(&args, argc, argv, &err);
+    if (rc < 0) {
+        status = hx_report("figure", &err);
+    } else if (rc > 0) {
+        print_help();
+    } else {
+        status = session_run(&session, &err);
+    }
+    hx_claims_close(session.claims);
+    hx_points_free(session.points);
+    for (size_t i = 0; i < session.figure_count; i++) {
+        hx_figure_free(session.figures[i]);
+    }
+    hx_figure_ids_free(session.ids);
+    dm_opt_free(figure_table, &session.options);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Micro-benchmarks of a fabric, written against the transport contract alone, so that the same ones run on every
+ * transport: latency and rate of one kind of verb, by size, clients, addresses, memory and batch length.
+ */
+#ifndef DM_HARNESS_LAB_MICRO_H
+#define DM_HARNESS_LAB_MICRO_H
+
+#include "transport/fabric.h"
+
+/* What clients do again and again. */
+enum hx_micro_kind {
+    HX_MICRO_VERBS,   /* a batch of `batch` verbs of one kind, waited for */
+    HX_MICRO_CALL,    /* a call whose handler charges `work_units` of `work` */
+    HX_MICRO_UPDATE,  /* `reads` waited reads of `bytes`, then a batch of verbs, and work at the client before */
+    HX_MICRO_ONE_WAY, /* a write, until the memory node's CPU sees it */
+    HX_MICRO_CHARGE,  /* work at the memory node alone */
+};
+
+struct hx_micro {
+    enum hx_micro_kind kind;
+    enum dm_verb_kind verb;
+    enum dm_space space;
+    uint32_t bytes;
+    unsigned machines, threads, coroutines; /* compute nodes; threads on each; clients on each thread. 0: 1 */
+    unsigned mn_cores;                      /* 0: 1 */
+    uint32_t batch;                         /* 0: 1 */
+    uint64_t stride, places;                /* of the addresses; 0: 64 bytes apart, 4096 of them */
+    bool own_place;                         /* client i uses place i % places alone; else each verb a random one */
+    unsigned reads;
+    enum dm_work work;
+    uint32_t work_units;
+    uint64_t count; /* verbs in all; 0: enough for the number of clients */
+};
+
+struct hx_micro_result {
+    double mops;       /* verbs, calls or updates a second, in millions */
+    double latency_us; /* mean of a batch, call or update */
+};
+
+/* The fabric that a micro-benchmark runs on. */
+struct hx_micro_fabric {
+    const char *transport, *profile;
+    uint64_t seed;
+    bool is_virtual;
+    unsigned threads_max; /* of a real-time transport: what the host has */
+};
+
+int hx_micro_run(const struct hx_micro_fabric *fabric, const struct hx_micro *micro, struct hx_micro_result *result,
+                 struct dm_err *err);
+
+#endif

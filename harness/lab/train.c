@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training timed, and the errors of what came out of it, taken over every key in a second pass that is not timed.
+ */
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "harness/base/progress.h"
+#include "harness/lab/train.h"
+#include "indexes/shared/plr.h"
+#include "indexes/shared/rmi.h"
+
+enum { ERROR_COUNTS = UINT16_MAX + 1, PLR_MODEL_BYTES = 24, RMI_TOP_BYTES = 24, TABLE_ENTRY_BYTES = 8 };
+
+/* ---- errors ----------------------------------------------------------------------------------------------------- */
+
+struct errors {
+    uint64_t *counts; /* of each distance; the last one of all above too */
+    uint64_t all, max;
+    double sum;
+};
+
+static int errors_open(struct errors *errors) {
+    *errors = (struct errors){.counts = calloc(ERROR_COUNTS, sizeof(*errors->counts))};
+    return errors->counts ? 0 : DM_ERR_NO_MEMORY;
+}
+
+static void errors_add(struct errors *errors, int64_t distance) {
+    uint64_t far = (uint64_t)(distance < 0 ? -distance : distance);
+    errors->counts[far < ERROR_COUNTS ? far : ERROR_COUNTS - 1]++;
+    errors->sum += (double)far;
+    errors->max = far > errors->max ? far : errors->max;
+    errors->all++;
+}
+
+static uint64_t quantile(const struct errors *errors, double share) {
+    uint64_t below = 0, at = 0;
+    while (at + 1 < ERROR_COUNTS && (double)(below + errors->counts[at]) < share * (double)errors->all) {
+        below += errors->counts[at++];
+    }
+    return at;
+}
+
+static struct hx_train_error errors_close(struct errors *errors) {
+    struct hx_train_error error = {.mean = errors->all > 0 ? errors->sum / (double)errors->all : 0,
+                                   .p50 = quantile(errors, 0.5),
+                                   .p99 = quantile(errors, 0.99),
+                                   .max = errors->max};
+    free(errors->counts);
+    return error;
+}
+
+static double per_key(uint64_t begin_ns, uint64_t count) {
+    return count > 0 ? (double)(hx_host_ns() - begin_ns) / (double)count : 0;
+}
+
+/* ---- PLR -------------------------------------------------------------------------------------------------------- */
+
+struct segments {
+    struct ix_plr_segment *items;
+    uint64_t count, room;
+};
+
+static int segment_add(struct segments *segments, const struct ix_plr_segment *segment) {
+    struct ix_plr_segment *items = dm_array_grow(segments->items, segments->count, &segments->room, sizeof(*items));
+    if (!items) {
+        return DM_ERR_NO_MEMORY;
+    }
+    segments->items = items;
+    items[segments->count++] = *segment;
+    return 0;
+}
+
+static int plr_train(struct ix_plr *plr, const uint64_t *keys, uint64_t count, struct segments *segments) {
+    struct ix_plr_segment closed;
+    for (uint64_t i = 0; i < count; i++) {
+        int rc = ix_plr_add(plr, keys[i], i, &closed);
+        DM_TRY(rc);
+        if (rc > 0) {
+            DM_TRY(segment_add(segments, &closed));
+        }
+    }
+    int rc = ix_plr_finish(plr, &closed);
+    return rc > 0 ? segment_add(segments, &closed) : rc;
+}
+
+int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, struct hx_train_row *row, struct dm_err *err) {
+    struct segments segments = {.items = NULL};
+    struct errors errors = {.counts = NULL};
+    struct ix_plr *plr = NULL;
+    *row = (struct hx_train_row){.setting = epsilon, .bound_mean = 2.0 * epsilon};
+    int rc = ix_plr_open(epsilon, &plr);
+    if (rc == 0) {
+        uint64_t begin_ns = hx_host_ns();
+        rc = plr_train(plr, keys, count, &segments);
+        row->ns_per_key = per_key(begin_ns, count);
+    }
+    rc = rc < 0 ? rc : errors_open(&errors);
+    for (uint64_t i = 0; rc == 0 && i < segments.count; i++) {
+        const struct ix_plr_segment *segment = &segments.items[i];
+        for (uint64_t k = segment->first_position; k <= segment->last_position; k++) {
+            uint64_t predicted = segment->first_position + ix_plr_predict(&segment->model, keys[k]);
+            errors_add(&errors, (int64_t)(predicted - k));
+        }
+    }
+    if (rc == 0) {
+        row->models = segments.count;
+        row->bytes = segments.count * PLR_MODEL_BYTES;
+        row->error = errors_close(&errors);
+    }
+    free(segments.items);
+    ix_plr_close(plr);
+    return rc < 0 ? dm_fail(err, rc, "PLR with epsilon %u: %s", epsilon, dm_code_text(rc)) : 0;
+}
+
+/* ---- RMI -------------------------------------------------------------------------------------------------------- */
+
+int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,
+                 struct hx_train_row *row, struct dm_err *err) {
+    struct errors errors = {.counts = NULL};
+    struct ix_rmi rmi = {.top = {.models = models}, .models = calloc(models, sizeof(*rmi.models))};
+    *row = (struct hx_train_row){.is_rmi = true, .setting = models, .models = models};
+    if (!rmi.models || errors_open(&errors) < 0) {
+        free(rmi.models);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for %u sub-models", models);
+    }
+    uint64_t begin_ns = hx_host_ns();
+    ix_rmi_train(&rmi, keys, count, slots, fill, 1);
+    row->ns_per_key = per_key(begin_ns, count);
+    int64_t last = count > 0 ? (int64_t)((count - 1) / fill * slots + (count - 1) % fill) : 0;
+    double bounds = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        double place = ix_rmi_place(&rmi.top, keys[i]);
+        uint32_t number = ix_rmi_pick(&rmi.top, place);
+        int64_t position = (int64_t)(i / fill * slots + i % fill);
+        errors_add(&errors, ix_rmi_predict(&rmi.models[number], number, place, last) - position);
+        bounds += rmi.models[number].under + rmi.models[number].over;
+    }
+    row->bytes = (uint64_t)models * IX_RMI_MODEL_BYTES + RMI_TOP_BYTES;
+    row->table_bytes = slots > 1 ? (count + fill - 1) / fill * TABLE_ENTRY_BYTES : 0;
+    row->bound_mean = count > 0 ? bounds / (double)count : 0;
+    row->error = errors_close(&errors);
+    free(rmi.models);
+    return 0;
+}

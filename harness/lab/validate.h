@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of `dmbench validate`: published measurements as data, the table of micro-benchmarks of one fabric, fitting
+ * a profile to a fabric, and measuring what the CPU work units cost on this host.
+ */
+#ifndef DM_HARNESS_LAB_VALIDATE_H
+#define DM_HARNESS_LAB_VALIDATE_H
+
+#include <jansson.h>
+
+#include "harness/lab/micro.h"
+
+/* How a point's value is made of its one or two micro-benchmarks. */
+enum hx_point_value {
+    HX_MOPS,
+    HX_LATENCY_US,
+    HX_GBITS,         /* payload */
+    HX_RATIO_MOPS,    /* a over b */
+    HX_RATIO_LATENCY, /* a over b */
+    HX_DIFFERENCE_US, /* latency of a less that of b */
+};
+
+enum hx_point_bound { HX_NEAR, HX_AT_LEAST };
+
+struct hx_point {
+    const char *id, *what, *profile;
+    bool is_calibration; /* the profile's numbers come from it: not evidence */
+    enum hx_point_value value;
+    enum hx_point_bound bound;
+    double published, tolerance; /* tolerance as a share */
+    const char *source;
+    const char *curve; /* points of one plot; NULL: of none */
+    const char *series;
+    double x;
+    struct hx_micro a, b;
+};
+
+extern const struct hx_point hx_points[];
+extern const size_t hx_point_count;
+
+/* The axes of a curve of points. */
+struct hx_curve {
+    const char *name, *x_label, *y_label;
+    bool is_log_x;
+};
+extern const struct hx_curve hx_curves[];
+extern const size_t hx_curve_count;
+
+/* The unit of a point's value. */
+const char *hx_point_unit(enum hx_point_value value);
+
+/* Measures a point on the simulated fabric. */
+int hx_point_measure(const struct hx_point *point, double *model, struct dm_err *err);
+bool hx_point_holds(const struct hx_point *point, double model);
+
+/* Micro-benchmarks of one fabric as a table: a new array of objects with what, bytes, clients, mops and latency_us. */
+int hx_micro_table(const struct hx_micro_fabric *fabric, json_t **table, struct dm_err *err);
+
+/* Measures the fabric and writes a profile that inherits from `base` and has what was measured. */
+int hx_fit(const struct hx_micro_fabric *fabric, const char *base, const char *path, struct dm_err *err);
+
+/* Measures the costs of work units on this host: a new object, name to ns. */
+int hx_cpu_costs(json_t **costs, struct dm_err *err);
+
+/* A profile that inherits from `base` with these numbers and one source for all of them, written to `path`. */
+int hx_profile_write(const char *path, const char *base, const char *summary, const char *source, json_t *numbers,
+                     struct dm_err *err);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The set of points: adding, finding, loading. Running them is in points_run.c.
+ */
+#include "harness/points/points.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/array.h"
+#include "common/opt_json.h"
+#include "harness/base/json.h"
+#include "harness/lab/train.h"
+#include "harness/run/config.h"
+#include "harness/run/result.h"
+
+/* Bytes an entry may take in memory all told: a key, its value slot, headers, and what splits leave half empty. */
+#define ENTRY_OVERHEAD_BYTES 48.0
+#define CLIENT_BYTES         (128.0 * 1024)
+#define PROCESS_BYTES        (64.0 * 1024 * 1024)
+/* A bulk-loaded key costs about this share of an operation. */
+#define LOAD_COST 0.25
+
+char *hx_path_join(const char *folder, const char *name) {
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+int hx_make_folder(const char *path, struct dm_err *err) {
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", path);
+    }
+    int rc = 0;
+    for (char *cut = copy + 1; rc == 0 && cut != NULL;) {
+        cut = strchr(cut, '/');
+        if (cut != NULL) {
+            *cut = '\0';
+        }
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
+            rc = dm_fail(err, DM_ERR_IO, "%s: cannot make the folder: %s", copy, strerror(errno));
+        }
+        if (cut != NULL) {
+            *cut++ = '/';
+        }
+    }
+    struct stat status;
+    if (rc == 0 && (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))) {
+        rc = dm_fail(err, DM_ERR_IO, "%s: is not a folder", path);
+    }
+    free(copy);
+    return rc;
+}
+
+struct hx_points *hx_points_new(const char *out) {
+    struct hx_points *points = calloc(1, sizeof(*points));
+    if (points != NULL) {
+        points->out = strdup(out);
+        if (points->out == NULL) {
+            free(points);
+            points = NULL;
+        }
+    }
+    return points;
+}
+
+void hx_points_free(struct hx_points *points) {
+    if (points == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < points->count; i++) {
+        json_decref(points->items[i].config);
+        free(points->items[i].label);
+    }
+    free(points->items);
+    free(points->out);
+    free(points);
+}
+
+static double config_number(const json_t *config, const char *name, double otherwise) {
+    const json_t *value = json_object_get(config, name);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+/* From above: everything a run may insert is counted as if it were new keys. */
+static void estimate(struct hx_point *point) {
+    const json_t *config = point->config;
+    double keys = config_number(config, "keys", 0);
+    double ops = config_number(config, "ops", 0) + config_number(config, "warmup", 0);
+    double entry = config_number(config, "value_size", 8) + ENTRY_OVERHEAD_BYTES;
+    double caches = config_number(config, "cns", 1) * config_number(config, "cache", 0);
+    /* A cache never holds much more than the index it is a copy of. */
+    double index = (keys + ops) * entry;
+    double room = config_number(config, "mns", 1) * config_number(config, "mn_memory", 0);
+    index = room > 0 && room < index ? room : index;
+    double cached = caches < index ? caches : index;
+    double clients = config_number(config, "clients", 1) * CLIENT_BYTES;
+    point->memory_bytes = (uint64_t)(index + cached + clients + PROCESS_BYTES);
+    point->cost = ops + keys * LOAD_COST + 1;
+}
+
+/* The configuration of a run, resolved, and its hash. */
+static int resolve_run(const json_t *spec, const char *where, struct hx_point *point, struct dm_err *err) {
+    struct hx_config *config = hx_config_new();
+    int rc = config == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
+    if (rc == 0) {
+        rc = hx_config_apply_json(config, spec, where, err);
+    }
+    if (rc == 0) {
+        rc = hx_config_resolve(config, err);
+        rc = rc < 0 ? dm_fail_in(err, rc, "%s", where) : 0;
+    }
+    if (rc == 0) {
+        hx_config_hash(config, point->hash);
+        point->config = hx_config_to_json(config);
+        rc = point->config == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
+    }
+    hx_config_close(config);
+    return rc;
+}
+
+static bool is_training(const json_t *config) {
+    const char *source = json_string_value(json_object_get(config, "source"));
+    return source != NULL && strcmp(source, "train") == 0;
+}
+
+/* Takes point->config over, or frees it where the same point is there already. */
+static int add_resolved(struct hx_points *points, struct hx_point *point, const char *label, size_t *index,
+                        struct dm_err *err) {
+    for (*index = 0; *index < points->count; (*index)++) {
+        if (strcmp(points->items[*index].hash, point->hash) == 0) {
+            json_decref(point->config);
+            return 0;
+        }
+    }
+    struct hx_point *items = dm_array_grow(points->items, points->count, &points->capacity, sizeof(*items));
+    points->items = items != NULL ? items : points->items;
+    point->label = strdup(label);
+    if (point->label == NULL || items == NULL) {
+        json_decref(point->config);
+        free(point->label);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points");
+    }
+    estimate(point);
+    items[points->count++] = *point;
+    return 0;
+}
+
+int hx_points_add(struct hx_points *points, const json_t *spec, const char *where, const char *label, size_t *index,
+                  struct dm_err *err) {
+    struct hx_point point = {0};
+    if (is_training(spec)) {
+        DM_TRY(hx_train_resolve(spec, where, &point.config, point.hash, err));
+    } else {
+        DM_TRY(resolve_run(spec, where, &point, err));
+    }
+    return add_resolved(points, &point, label, index, err);
+}
+
+bool hx_point_trains(const struct hx_point *point) {
+    return is_training(point->config);
+}
+
+const char *hx_point_folder(const struct hx_point *point) {
+    return hx_point_trains(point) ? "training" : "points";
+}
+
+char *hx_points_file(const struct hx_points *points, size_t index) {
+    const struct hx_point *point = &points->items[index];
+    char *path = NULL;
+    return asprintf(&path, "%s/%s/%s.json", points->out, hx_point_folder(point), point->hash) < 0 ? NULL : path;
+}
+
+json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err) {
+    char *path = hx_points_file(points, index);
+    if (path == NULL) {
+        dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a path");
+        return NULL;
+    }
+    json_t *result = dm_json_load(path, err);
+    const json_t *version = json_object_get(result, "schema_version");
+    if (result != NULL && (!json_is_integer(version) || json_integer_value(version) != HX_SCHEMA_VERSION)) {
+        dm_fail(err, DM_ERR_INVALID, "%s: schema_version is not %d: run the point again with --force", path,
+                HX_SCHEMA_VERSION);
+        json_decref(result);
+        result = NULL;
+    }
+    if (result != NULL && json_integer_value(hx_tree_find(result, "verify.broken")) > 0) {
+        dm_fail(err, DM_ERR_CORRUPT, "%s: the index was found broken after the run", path);
+        json_decref(result);
+        result = NULL;
+    }
+    free(path);
+    return result;
+}
+
+size_t hx_points_scan(struct hx_points *points) {
+    size_t absent = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        json_t *result = hx_points_load(points, i, NULL);
+        points->items[i].state = result != NULL ? HX_POINT_THERE : HX_POINT_ABSENT;
+        absent += result == NULL;
+        json_decref(result);
+    }
+    return absent;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The progress line of many points.
+ */
+#include "harness/points/points_progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "harness/base/progress.h"
+
+static double seconds_since(uint64_t start_ns) {
+    return (double)(hx_host_ns() - start_ns) * 1e-9;
+}
+
+void hx_points_progress_init(struct hx_points_progress *progress, size_t total, double cost_total) {
+    *progress = (struct hx_points_progress){
+        .terminal = isatty(STDERR_FILENO) != 0, .total = total, .cost_total = cost_total, .start_ns = hx_host_ns()};
+}
+
+void hx_points_progress_step(struct hx_points_progress *progress, double cost) {
+    progress->done++;
+    progress->cost_done += cost;
+}
+
+/* Seconds for people: "42 s", "3 min 10 s", "2 h 5 min". */
+static void seconds_format(double seconds, char *text, size_t capacity) {
+    unsigned long whole = (unsigned long)(seconds + 0.5);
+    if (whole >= 3600) {
+        snprintf(text, capacity, "%lu h %lu min", whole / 3600, whole % 3600 / 60);
+    } else if (whole >= 60) {
+        snprintf(text, capacity, "%lu min %lu s", whole / 60, whole % 60);
+    } else {
+        snprintf(text, capacity, "%lu s", whole);
+    }
+}
+
+void hx_points_progress_elapsed(const struct hx_points_progress *progress, char *text, size_t capacity) {
+    seconds_format(seconds_since(progress->start_ns), text, capacity);
+}
+
+void hx_points_progress_show(struct hx_points_progress *progress, size_t running) {
+    if (!progress->terminal) {
+        return;
+    }
+    char remaining[48] = "estimating";
+    if (progress->cost_done > 0) {
+        char text[32];
+        double left = (progress->cost_total - progress->cost_done) / progress->cost_done;
+        seconds_format(seconds_since(progress->start_ns) * left, text, sizeof(text));
+        snprintf(remaining, sizeof(remaining), "about %s left", text);
+    }
+    fprintf(stderr, "\r[%zu/%zu] %zu running, %s\x1b[K", progress->done, progress->total, running, remaining);
+    fflush(stderr);
+    progress->shown = true;
+}
+
+void hx_points_progress_clear(struct hx_points_progress *progress) {
+    if (progress->shown) {
+        fprintf(stderr, "\r\x1b[K");
+        fflush(stderr);
+        progress->shown = false;
+    }
+}

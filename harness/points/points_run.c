@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs the absent points of a set as child processes, several at once, as far as cores and memory go. A child gets its
+ * spec through a memory file and writes its result by rename, so that whatever is interrupted leaves no partial file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/errors.h"
+#include "harness/base/progress.h"
+#include "harness/points/points.h"
+#include "harness/points/points_group.h"
+#include "harness/points/points_progress.h"
+#include "harness/points/points_remote.h"
+
+#define NS_PER_S      UINT64_C(1000000000)
+#define PATIENCE_NS   NS_PER_S          /* between SIGINT and SIGKILL to a child */
+#define POLL_NS       (NS_PER_S / 5)    /* how often the progress line moves */
+#define MEMORY_SHARE  0.9               /* of what the machine has available */
+#define ERROR_MAX     ((size_t)400)     /* bytes of a child's message that are kept */
+#define DEFAULT_SPARE UINT64_C(1) << 30 /* assumed available where the system does not say */
+
+struct job {
+    size_t first, count; /* its points: places in the runner's order */
+    uint64_t memory_bytes;
+    pid_t pid;
+    int errors; /* memory file that is the child's stderr */
+};
+
+struct runner {
+    struct hx_points *points;
+    const struct hx_points_options *options;
+    size_t *order; /* absent points, those of a group together; groups longest first */
+    size_t order_count, next;
+    size_t *group; /* how many points the group has that begins at a place of the order */
+    struct job *jobs;
+    size_t job_limit, job_count;
+    uint64_t memory_limit, memory_used;
+    sigset_t signals, old_signals;
+    bool stopping;
+    uint64_t kill_at_ns;
+    size_t failed;
+    struct hx_points_progress progress;
+};
+
+static uint64_t available_memory(void) {
+    uint64_t kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, "MemAvailable:", 13) == 0) {
+            kib = strtoull(line + 13, NULL, 10);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return kib == 0 ? DEFAULT_SPARE : kib * 1024;
+}
+
+static size_t core_count(void) {
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? (size_t)count : 1;
+}
+
+/* ---- a child ---------------------------------------------------------------------------------------------------- */
+
+/* Only calls that are safe between fork and exec. */
+static void child_streams(pid_t parent, int errors) {
+    /* A group of its own: at a terminal Ctrl-C reaches this program alone, which then stops its children in order. */
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGINT);
+    if (getppid() != parent) {
+        _exit(HX_INTERRUPTED);
+    }
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0) {
+        _exit(HX_FAILED);
+    }
+}
+
+static void child_signals(const struct runner *runner) {
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &runner->old_signals, NULL);
+}
+
+static void child_exec(const struct runner *runner, const char *program, char **arguments, int spec) {
+    if (fcntl(spec, F_SETFD, 0) != 0) {
+        _exit(HX_FAILED);
+    }
+    child_signals(runner);
+    execv(program, arguments);
+    dprintf(STDERR_FILENO, "cannot start %s: %s", program, strerror(errno));
+    _exit(HX_FAILED);
+}
+
+/* A memory file that holds the spec, for the child to read as /proc/self/fd/N. -1 with errno. */
+static int spec_open(const json_t *config) {
+    int fd = memfd_create("spec", MFD_CLOEXEC);
+    if (fd >= 0 && json_dumpfd(config, fd, 0) != 0) {
+        close(fd);
+        errno = ENOSPC;
+        fd = -1;
+    }
+    return fd;
+}
+
+static void point_failed(struct runner *runner, size_t index, const char *why) {
+    struct hx_point *point = &runner->points->items[index];
+    point->state = HX_POINT_FAILED;
+    snprintf(point->error, sizeof(point->error), "%s", why);
+    runner->failed++;
+    hx_points_progress_clear(&runner->progress);
+    fprintf(stderr, "dmbench: point %s (%s): %s\n", point->label, point->hash, point->error);
+}
+
+static void job_failed(struct runner *runner, const struct job *job, const char *why) {
+    for (size_t i = 0; i < job->count; i++) {
+        point_failed(runner, runner->order[job->first + i], why);
+    }
+}
+
+/* A single point in a program of its own. Returns the process or -1. */
+static pid_t single_start(const struct runner *runner, size_t index, int errors) {
+    const char *program = runner->options->program != NULL ? runner->options->program : "/proc/self/exe";
+    const struct hx_point *point = &runner->points->items[index];
+    char *file = hx_points_file(runner->points, index);
+    int spec = spec_open(point->config);
+    pid_t pid = -1;
+    if (file != NULL && spec >= 0) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", spec);
+        bool trains = hx_point_trains(point);
+        char *command = trains ? (char *)"train" : (char *)"run", *out = trains ? (char *)"--result" : (char *)"--out";
+        char *arguments[] = {(char *)"dmbench", command, path, out, file, NULL};
+        pid_t parent = getpid();
+        pid = fork();
+        if (pid == 0) {
+            child_streams(parent, errors);
+            child_exec(runner, program, arguments, spec);
+        }
+    }
+    if (spec >= 0) {
+        close(spec);
+    }
+    free(file);
+    return pid;
+}
+
+/* Points that share a load, in a copy of this process. */
+static pid_t group_start(const struct runner *runner, size_t first, size_t count, int errors) {
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_streams(parent, errors);
+        child_signals(runner);
+        _exit(hx_run_group(runner->points, runner->order + first, count));
+    }
+    return pid;
+}
+
+/* A group has the loaded index once, and what its points change of it one after the other. */
+static uint64_t group_memory(const struct runner *runner, size_t first, size_t count) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t one = runner->points->items[runner->order[first + i]].memory_bytes;
+        bytes = one > bytes ? one : bytes;
+    }
+    return count > 1 ? bytes + bytes / 2 : bytes;
+}
+
+static void job_start(struct runner *runner, size_t first) {
+    struct job job = {.first = first,
+                      .count = runner->group[first],
+                      .memory_bytes = group_memory(runner, first, runner->group[first]),
+                      .errors = memfd_create("errors", MFD_CLOEXEC)};
+    char why[128];
+    job.pid = job.errors < 0   ? -1
+              : job.count == 1 ? single_start(runner, runner->order[first], job.errors)
+                               : group_start(runner, first, job.count, job.errors);
+    if (job.pid < 0) {
+        snprintf(why, sizeof(why), "cannot start a process: %s", strerror(errno));
+        job_failed(runner, &job, why);
+        if (job.errors >= 0) {
+            close(job.errors);
+        }
+        return;
+    }
+    setpgid(job.pid, job.pid);
+    runner->jobs[runner->job_count++] = job;
+    runner->memory_used += job.memory_bytes;
+}
+
+/* The last line that the child wrote on stderr: its error, without the program's name in front. */
+static void child_message(int fd, char message[ERROR_MAX]) {
+    message[0] = '\0';
+    off_t end = lseek(fd, 0, SEEK_END);
+    off_t start = end > (off_t)ERROR_MAX - 1 ? end - ((off_t)ERROR_MAX - 1) : 0;
+    ssize_t length = end > 0 ? pread(fd, message, (size_t)(end - start), start) : 0;
+    length = length < 0 ? 0 : length;
+    while (length > 0 && message[length - 1] == '\n') {
+        length--;
+    }
+    message[length] = '\0';
+    char *line = strrchr(message, '\n');
+    line = line != NULL ? line + 1 : message;
+    if (strncmp(line, "dmbench run: ", 13) == 0) {
+        line += 13;
+    }
+    memmove(message, line, strlen(line) + 1);
+}
+
+/* A killed child cannot remove its temporary file. */
+static void remove_partial(const struct runner *runner, const struct job *job) {
+    char *file = hx_points_file(runner->points, runner->order[job->first]);
+    char path[PATH_MAX];
+    if (file != NULL && (size_t)snprintf(path, sizeof(path), "%s.tmp.%d", file, (int)job->pid) < sizeof(path)) {
+        unlink(path);
+    }
+    free(file);
+}
+
+/* Why a job left a point without a result. */
+static void failure_text(int status, const struct dm_err *err, char message[ERROR_MAX]) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE) {
+        snprintf(message, ERROR_MAX, "%s", err->text);
+    } else if (WIFSIGNALED(status)) {
+        int signal_number = WTERMSIG(status);
+        snprintf(message, ERROR_MAX, "ended by signal %d (%s)%s", signal_number, strsignal(signal_number),
+                 signal_number == SIGKILL ? ": out of memory? try fewer --jobs" : "");
+    } else if (message[0] == '\0') {
+        snprintf(message, ERROR_MAX, "exit status %d without a message", WEXITSTATUS(status));
+    }
+}
+
+static void point_ended(struct runner *runner, const struct job *job, size_t index, int status, const char *said) {
+    struct hx_point *point = &runner->points->items[index];
+    char message[ERROR_MAX];
+    struct dm_err err = {.text = ""};
+    bool done = WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE;
+    /* An interrupt may come between a child's result and its end; of a group some may have failed. */
+    json_t *result = done || runner->stopping || job->count > 1 ? hx_points_load(runner->points, index, &err) : NULL;
+    if (result != NULL) {
+        json_decref(result);
+        point->state = HX_POINT_THERE;
+        hx_points_progress_step(&runner->progress, point->cost);
+    } else if (runner->stopping) {
+        point->state = HX_POINT_ABSENT;
+    } else {
+        snprintf(message, sizeof(message), "%s", said);
+        failure_text(status, &err, message);
+        point_failed(runner, index, message);
+    }
+}
+
+static void job_ended(struct runner *runner, const struct job *job, int status) {
+    char said[ERROR_MAX];
+    child_message(job->errors, said);
+    close(job->errors);
+    remove_partial(runner, job);
+    runner->memory_used -= job->memory_bytes;
+    for (size_t i = 0; i < job->count; i++) {
+        point_ended(runner, job, runner->order[job->first + i], status, said);
+    }
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
+
+static void jobs_reap(struct runner *runner) {
+    for (size_t i = 0; i < runner->job_count;) {
+        struct job job = runner->jobs[i];
+        int status;
+        if (waitpid(job.pid, &status, WNOHANG) == job.pid) {
+            runner->jobs[i] = runner->jobs[--runner->job_count];
+            job_ended(runner, &job, status);
+        } else {
+            i++;
+        }
+    }
+}
+
+static void jobs_signal(const struct runner *runner, int signal_number) {
+    for (size_t i = 0; i < runner->job_count; i++) {
+        kill(runner->jobs[i].pid, signal_number);
+    }
+}
+
+static void jobs_fill(struct runner *runner) {
+    while (!runner->stopping && runner->next < runner->order_count && runner->job_count < runner->job_limit) {
+        size_t first = runner->next, count = runner->group[first];
+        if (runner->job_count > 0 && runner->memory_used + group_memory(runner, first, count) > runner->memory_limit) {
+            return;
+        }
+        runner->next += count;
+        job_start(runner, first);
+    }
+}
+
+static void wait_event(struct runner *runner) {
+    struct timespec timeout = {.tv_nsec = (long)POLL_NS};
+    int signal_number = sigtimedwait(&runner->signals, NULL, &timeout);
+    if (signal_number > 0 && signal_number != SIGCHLD && !runner->stopping) {
+        runner->stopping = true;
+        runner->kill_at_ns = hx_host_ns() + PATIENCE_NS;
+        jobs_signal(runner, SIGINT);
+    }
+    if (runner->stopping && hx_host_ns() >= runner->kill_at_ns) {
+        jobs_signal(runner, SIGKILL);
+    }
+}
+
+static void runner_loop(struct runner *runner) {
+    jobs_fill(runner);
+    while (runner->job_count > 0) {
+        hx_points_progress_show(&runner->progress, runner->job_count);
+        wait_event(runner);
+        jobs_reap(runner);
+        jobs_fill(runner);
+    }
+    hx_points_progress_clear(&runner->progress);
+}
+
+static json_int_t seed_of(const struct hx_points *points, size_t index) {
+    return json_integer_value(json_object_get(points->items[index].config, "seed"));
+}
+
+/* Longest first, so that the last ones to run are short. Among equals a round of all points for each seed, so that a
+ * machine that grows slower meets all of them alike; then the order of points. */
+static int compare_cost(const void *left, const void *right, void *arg) {
+    const struct hx_points *points = arg;
+    size_t a = *(const size_t *)left, b = *(const size_t *)right;
+    double difference = points->items[b].cost - points->items[a].cost;
+    json_int_t turn = seed_of(points, a) - seed_of(points, b);
+    return difference > 0 ? 1 : difference < 0 ? -1 : turn > 0 ? 1 : turn < 0 ? -1 : (a > b) - (a < b);
+}
+
+static int runner_init(struct runner *runner) {
+    struct hx_points *points = runner->points;
+    hx_points_scan(points);
+    runner->job_limit = runner->options->jobs > 0 ? runner->options->jobs : core_count();
+    runner->memory_limit = (uint64_t)((double)available_memory() * MEMORY_SHARE);
+    runner->order = calloc(points->count + 1, sizeof(*runner->order));
+    runner->group = calloc(points->count + 1, sizeof(*runner->group));
+    runner->jobs = calloc(runner->job_limit, sizeof(*runner->jobs));
+    if (runner->order == NULL || runner->group == NULL || runner->jobs == NULL) {
+        return DM_ERR_NO_MEMORY;
+    }
+    double cost = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        if (runner->options->force || points->items[i].state != HX_POINT_THERE) {
+            points->items[i].state = HX_POINT_ABSENT;
+            cost += points->items[i].cost;
+            runner->order[runner->order_count++] = i;
+        }
+    }
+    qsort_r(runner->order, runner->order_count, sizeof(*runner->order), compare_cost, points);
+    /* Every core gets some jobs, else sharing loads would cost more than it saves. */
+    size_t group_max = runner->options->program != NULL ? 1 : runner->order_count / (2 * runner->job_limit);
+    hx_points_group(points, runner->order, runner->order_count, group_max > 1 ? group_max : 1, runner->group);
+    hx_points_progress_init(&runner->progress, runner->order_count, cost);
+    return 0;
+}
+
+static int points_folder(const struct hx_points *points, struct dm_err *err) {
+    const char *const names[] = {"points", "training"};
+    int rc = 0;
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        char *folder = hx_path_join(points->out, names[i]);
+        rc = folder == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a path") : hx_make_folder(folder, err);
+        if (rc == 0 && access(folder, W_OK | X_OK) != 0) {
+            rc = dm_fail(err, DM_ERR_IO, "%s: cannot write there: %s", folder, strerror(errno));
+        }
+        free(folder);
+    }
+    return rc;
+}
+
+static void say_plan(const struct runner *runner) {
+    size_t limit = runner->job_limit < runner->order_count ? runner->job_limit : runner->order_count;
+    fprintf(stderr, "%zu point%s: %zu there already, %zu to run, %zu at once\n", runner->points->count,
+            runner->points->count == 1 ? "" : "s", runner->points->count - runner->order_count, runner->order_count,
+            limit);
+}
+
+static int say_end(const struct runner *runner) {
+    char elapsed[32];
+    hx_points_progress_elapsed(&runner->progress, elapsed, sizeof(elapsed));
+    if (runner->stopping) {
+        fprintf(stderr, "interrupted: %zu of %zu points done; run it again to go on\n", runner->progress.done,
+                runner->order_count);
+        return HX_INTERRUPTED;
+    }
+    if (runner->order_count > 0) {
+        fprintf(stderr, "%zu point%s done in %s%s", runner->progress.done, runner->progress.done == 1 ? "" : "s",
+                elapsed, runner->failed == 0 ? "\n" : "");
+    }
+    if (runner->failed > 0) {
+        fprintf(stderr, ", %zu failed\n", runner->failed);
+        return HX_FAILED;
+    }
+    return HX_DONE;
+}
+
+static bool is_remote(const struct hx_points_options *options) {
+    return (options->sshloginfile != NULL && options->sshloginfile[0] != '\0') ||
+           (options->slurm != NULL && options->slurm[0] != '\0');
+}
+
+/* Runs on other machines; trainings stay for this one. 0 when all is there; else the status to end with. */
+static int run_remote(struct runner *runner) {
+    const struct hx_points_options *options = runner->options;
+    struct dm_err err = {.text = ""};
+    size_t *order = calloc(runner->order_count + 1, sizeof(*order)), runs = 0, trainings = 0;
+    if (order == NULL) {
+        fprintf(stderr, "dmbench: no memory for %zu points\n", runner->order_count);
+        return HX_FAILED;
+    }
+    for (size_t i = 0; i < runner->order_count; i++) {
+        if (hx_point_trains(&runner->points->items[runner->order[i]])) {
+            runner->order[trainings] = runner->order[i];
+            runner->group[trainings++] = 1;
+        } else {
+            order[runs++] = runner->order[i];
+        }
+    }
+    runner->order_count = options->slurm != NULL && options->slurm[0] != '\0' ? 0 : trainings;
+    int status = runs > 0 ? hx_points_run_remote(runner->points, options, order, runs, &err) : HX_DONE;
+    if (status < 0) {
+        fprintf(stderr, "dmbench: %s\n", err.text);
+        status = HX_FAILED;
+    }
+    free(order);
+    return status;
+}
+
+/* Signals wait for the loop, which stops its children in order. They do so before anything can be seen of the run, so
+ * that whoever sees something can stop it: a shell starts what it puts in the background with interrupts ignored. */
+static void signals_hold(struct runner *runner) {
+    sigemptyset(&runner->signals);
+    sigaddset(&runner->signals, SIGCHLD);
+    sigaddset(&runner->signals, SIGINT);
+    sigaddset(&runner->signals, SIGTERM);
+    sigaddset(&runner->signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &runner->signals, &runner->old_signals);
+}
+
+static void signals_release(const struct runner *runner) {
+    sigprocmask(SIG_SETMASK, &runner->old_signals, NULL);
+}
+
+static int run_held(struct runner *runner) {
+    struct dm_err err = {.text = ""};
+    if (points_folder(runner->points, &err) < 0) {
+        fprintf(stderr, "dmbench: %s\n", err.text);
+        return HX_FAILED;
+    }
+    if (runner_init(runner) < 0) {
+        fprintf(stderr, "dmbench: no memory for %zu points\n", runner->points->count);
+        return HX_FAILED;
+    }
+    say_plan(runner);
+    if (is_remote(runner->options)) {
+        signals_release(runner); /* it holds them itself */
+        int status = run_remote(runner);
+        if (status != HX_DONE || runner->order_count == 0) {
+            return status;
+        }
+        signals_hold(runner);
+    }
+    runner_loop(runner);
+    return say_end(runner);
+}
+
+int hx_points_run(struct hx_points *points, const struct hx_points_options *options) {
+    struct runner runner = {.points = points, .options = options};
+    signals_hold(&runner);
+    int status = run_held(&runner);
+    signals_release(&runner);
+    free(runner.order);
+    free(runner.group);
+    free(runner.jobs);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The configuration of one point: everything `dmbench run` needs, from the command line, a JSON spec or both. The
+ * `config` member of a result is such a spec.
+ *
+ * JSON form: one object. Top-level members are the run options and workload options by their option names ("index",
+ * "transport", "profile", "workload", "keys", "ops", "warmup", "clients", ...); "set" is an object of index parameters
+ * and "transport_set" one of transport options. Members that are absent take their defaults; unknown ones are errors.
+ */
+#ifndef DM_HARNESS_RUN_CONFIG_H
+#define DM_HARNESS_RUN_CONFIG_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct hx_config;
+
+/* A configuration of defaults. The caller closes it; NULL when out of memory. */
+struct hx_config *hx_config_new(void);
+void hx_config_close(struct hx_config *config); /* accepts NULL */
+
+/* Applies a spec object over what is there; `where` (a file name) begins every error. */
+int hx_config_apply_json(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err);
+
+/* Applies one option by its command-line name without dashes ("clients"), or "set.NAME" / "transport_set.NAME". "ycsb"
+ * is a workload that is a file, "p" adds one YCSB property. */
+int hx_config_set(struct hx_config *config, const char *name, const char *text, struct dm_err *err);
+
+/* The members that say what a named workload does. A workload named anew (on the command line over a result, or by a
+ * sweep) means its own mix, not the one that the file spells out. NULL-terminated. */
+extern const char *const hx_workload_details[];
+
+/* Sets them back to what the named workload says. */
+int hx_config_forget_details(struct hx_config *config, struct dm_err *err);
+
+/* Checks everything that can be checked without running: names, ranges, index parameters against the shape, memory
+ * against the keys. Must be called once after the last change; fills in derived defaults (memory node size, threads).
+ */
+int hx_config_resolve(struct hx_config *config, struct dm_err *err);
+
+/* The full resolved configuration as a new object: applied to a new config it gives the same one. */
+json_t *hx_config_to_json(const struct hx_config *config);
+
+/* 16 hex digits over the resolved configuration, the profile's content and the result schema version: the name of a
+ * point. */
+void hx_config_hash(const struct hx_config *config, char hex[17]);
+
+/* Over what the processes of one run have to agree on: devices and timeouts are each one's own. */
+uint64_t hx_config_fingerprint(const struct hx_config *config);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A resolved configuration as JSON, and its name: the hash over that JSON.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/opt_json.h"
+#include "harness/run/result.h"
+#include "harness/run/settings.h"
+
+/* Merges and releases `members`. */
+static bool take_members(json_t *into, json_t *members) {
+    bool is_done = members && json_object_update(into, members) == 0;
+    json_decref(members);
+    return is_done;
+}
+
+/* An object of parameters, empty where there are none. */
+static json_t *parameters(const struct dm_opt *table, const void *values) {
+    return table ? dm_opt_to_json(table, values) : json_object();
+}
+
+json_t *hx_config_to_json(const struct hx_config *config) {
+    json_t *object = json_object();
+    bool is_whole = object != NULL;
+    for (const struct hx_group *group = hx_run_groups; is_whole && group->title; group++) {
+        is_whole = take_members(object, dm_opt_to_json(group->table, &config->run));
+    }
+    is_whole = is_whole && take_members(object, dm_opt_to_json(wl_options, &config->workload)) &&
+               json_object_set_new(object, "set", parameters(config->index->params, config->index_params)) == 0 &&
+               json_object_set_new(object, "transport_set",
+                                   parameters(config->transport->options, config->transport_options)) == 0;
+    if (!is_whole) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+/* Over all members but those named. */
+static uint64_t hash_without(const struct hx_config *config, const char *const *names) {
+    json_t *object = hx_config_to_json(config);
+    for (; *names; names++) {
+        json_object_del(object, *names);
+    }
+    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    if (text) {
+        XXH3_64bits_update(&state, text, strlen(text));
+    }
+    XXH3_64bits_update(&state, config->profile_hash, strlen(config->profile_hash));
+    int version = HX_SCHEMA_VERSION;
+    XXH3_64bits_update(&state, &version, sizeof(version));
+    free(text);
+    json_decref(object);
+    return XXH3_64bits_digest(&state);
+}
+
+void hx_config_hash(const struct hx_config *config, char hex[17]) {
+    static const char *const names[] = {"record", NULL}; /* changes nothing of what is measured */
+    snprintf(hex, 17, "%016llx", (unsigned long long)hash_without(config, names));
+}
+
+uint64_t hx_config_fingerprint(const struct hx_config *config) {
+    static const char *const names[] = {"record", "verify", "transport_set", NULL};
+    return hash_without(config, names);
+}

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The phases of a point: keys, fabric, servers, format, compute nodes, load, clients, a look at what is there, verify,
+ * and closing in the opposite order. The measured loop itself is worker.c.
+ */
+#include "harness/run/driver.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/base/errors.h"
+#include "harness/base/progress.h"
+#include "harness/run/fabric_settings.h"
+#include "harness/run/interrupt.h"
+#include "harness/run/settings.h"
+#include "harness/run/team.h"
+#include "harness/run/worker.h"
+
+enum { BLOCK_MAX = 64, SERVE_LOOK_NS = 20000000 };
+
+/* Everything that is open while a point runs. */
+struct point {
+    struct hx_config *config;
+    struct hx_tracer *tracer; /* or NULL */
+    const struct ix_ops *index;
+    struct ix_shape shape;
+    struct wl *wl;
+    const uint64_t *keys;
+    struct hx_fabric_settings settings;
+    struct dm_fabric *fabric;
+    void **servers; /* one a memory node and index server; NULL where none serves */
+    void **cns;
+    struct ix_rdwc **rdwcs; /* one a compute node; all NULL without */
+    struct hx_worker *workers;
+    struct hx_tally **tallies;
+    size_t tally_count;
+    size_t *tally_first; /* of each compute node */
+    struct hx_run run;
+    struct hx_progress progress;
+    struct hx_measured *measured;
+};
+
+static double seconds_since(uint64_t host_ns) {
+    return (double)(hx_host_ns() - host_ns) * 1e-9;
+}
+
+static int fail_no_memory(struct dm_err *err) {
+    return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+}
+
+/* ---- set-up ----------------------------------------------------------------------------------------------------- */
+
+/* What a context of the set-up phase does: one function on one node. */
+struct setup_step {
+    struct point *point;
+    unsigned cn;
+    struct dm_err err;
+};
+
+/* Runs a step on a node; its failure is told as "WHAT: why". */
+static int setup_do(struct point *point, unsigned node, int (*entry)(struct dm_ctx *, void *), struct setup_step *step,
+                    const char *what, struct dm_err *err) {
+    step->point = point;
+    int step_rc = 0;
+    int rc = dm_fabric_do(point->fabric, node, entry, step, &step_rc, err);
+    if (rc < 0) {
+        return dm_fail_in(err, rc, "%s", what);
+    }
+    if (step_rc < 0) {
+        return dm_fail(err, step_rc, "%s: %s", what, step->err.text[0] ? step->err.text : dm_code_text(step_rc));
+    }
+    return 0;
+}
+
+/* What is wrong with a file of keys, a trace or a recording is the user's to mend. */
+static int workload_open(struct point *point, struct dm_err *err) {
+    struct hx_config *config = point->config;
+    const struct hx_settings *run = &config->run;
+    point->wl = config->opened;
+    config->opened = NULL;
+    int rc = 0;
+    if (!point->wl) {
+        rc = wl_open(&config->workload, run->ops + run->warmup, (unsigned)run->clients, run->seed, &point->wl, err);
+        rc = rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
+    }
+    return rc < 0 ? rc : wl_partition(point->wl, hx_team_part(config->team), hx_team_parts(config->team), err);
+}
+
+static int keys_open(struct point *point, struct dm_err *err) {
+    uint64_t begin = hx_host_ns();
+    hx_progress_phase(&point->progress, "making keys", 0);
+    DM_TRY(workload_open(point, err));
+    point->keys = wl_keys(point->wl, &point->measured->loaded_keys);
+    if (!point->keys && point->measured->loaded_keys > 0) {
+        return fail_no_memory(err);
+    }
+    point->measured->host.keys_s = seconds_since(begin);
+    return 0;
+}
+
+static int fabric_open(struct point *point, struct dm_err *err) {
+    DM_TRY(hx_fabric_settings_init(&point->settings, point->config, err));
+    point->settings.config.processes = hx_team_processes(point->config->team);
+    DM_TRY(dm_fabric_open(&point->settings.config, &point->fabric, err));
+    hx_interrupt_watch(point->fabric);
+    const struct dm_topology *topology = dm_fabric_topology(point->fabric);
+    point->shape = point->config->shape;
+    point->shape.topology = topology;
+    point->measured->is_virtual = dm_fabric_transport(point->fabric)->caps & DM_CAP_VIRTUAL_TIME;
+    point->servers = calloc(topology->mns + topology->servers, sizeof(*point->servers));
+    point->cns = calloc(topology->cns, sizeof(*point->cns));
+    point->rdwcs = calloc(topology->cns, sizeof(*point->rdwcs));
+    return point->servers && point->cns && point->rdwcs ? 0 : fail_no_memory(err);
+}
+
+static int servers_open(struct point *point, struct dm_err *err) {
+    for (unsigned node = 0; point->index->serve && node < dm_first_cn(point->shape.topology); node++) {
+        if (!hx_team_has(point->config->team, node)) {
+            continue;
+        }
+        int rc = point->index->serve(point->fabric, node, point->config->index_params, &point->shape,
+                                     &point->servers[node], err);
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "serving on node %u", node);
+        }
+    }
+    return 0;
+}
+
+static int format_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    return point->index->format(ctx, point->config->index_params, &point->shape, &step->err);
+}
+
+static int open_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    return point->index->open(ctx, point->config->index_params, &point->shape, &point->cns[step->cn], &step->err);
+}
+
+static uint64_t pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    struct point *point = pairs->arg;
+    uint64_t left = first < pairs->count ? pairs->count - first : 0;
+    n = n < left ? n : left;
+    memcpy(keys, point->keys + first, n * sizeof(*keys));
+    hx_progress_at(&point->progress, first);
+    return n;
+}
+
+static void pairs_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
+    const struct point *point = pairs->arg;
+    wl_value(key, 0, value, point->shape.value_bytes);
+}
+
+static int load_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    struct ix_pairs pairs = {
+        .count = point->measured->loaded_keys, .keys = pairs_keys, .value = pairs_value, .arg = point};
+    return point->index->load(point->cns[0], ctx, &pairs, &step->err);
+}
+
+static int cns_open(struct point *point, struct dm_err *err) {
+    const struct hx_team *team = point->config->team;
+    unsigned first_cn = dm_first_cn(point->shape.topology);
+    struct setup_step step = {0};
+    if (hx_team_is_first(team)) {
+        DM_TRY(setup_do(point, first_cn, format_entry, &step, "formatting", err));
+    }
+    hx_team_meet(team);
+    for (step.cn = 0; step.cn < point->shape.topology->cns; step.cn++) {
+        if (hx_team_has(team, first_cn + step.cn)) {
+            DM_TRY(setup_do(point, first_cn + step.cn, open_entry, &step, "opening a compute node", err));
+        }
+    }
+    hx_team_meet(team);
+    return 0;
+}
+
+static int index_load(struct point *point, struct dm_err *err) {
+    const struct hx_team *team = point->config->team;
+    uint64_t begin = hx_host_ns();
+    DM_TRY(cns_open(point, err));
+    point->measured->host.setup_s = seconds_since(begin);
+    begin = hx_host_ns();
+    hx_progress_phase(&point->progress, "loading", point->measured->loaded_keys);
+    struct setup_step step = {0};
+    unsigned first_cn = dm_first_cn(point->shape.topology);
+    int rc = hx_team_is_first(team) ? setup_do(point, first_cn, load_entry, &step, "loading", err) : 0;
+    if (rc == DM_ERR_NO_MEMORY) {
+        return dm_fail_in(err, rc, "memory nodes of %.0f MiB are too small; give them more with --mn-memory",
+                          (double)point->shape.topology->mn_bytes / (1024 * 1024));
+    }
+    DM_TRY(rc);
+    hx_team_meet(team);
+    wl_keys_release(point->wl);
+    point->keys = NULL;
+    point->measured->host.load_s = seconds_since(begin);
+    return 0;
+}
+
+/* ---- measurement ------------------------------------------------------------------------------------------------ */
+
+static size_t count_names(const char *const *names) {
+    size_t count = 0;
+    while (names && names[count]) {
+        count++;
+    }
+    return count;
+}
+
+static int tallies_open(struct point *point, struct dm_err *err) {
+    const struct dm_topology *topology = point->shape.topology;
+    point->tally_first = calloc(topology->cns, sizeof(*point->tally_first));
+    point->tally_count = 1;
+    if (!point->measured->is_virtual && point->tally_first) {
+        point->tally_count = 0;
+        for (unsigned cn = 0; cn < topology->cns; cn++) {
+            point->tally_first[cn] = point->tally_count;
+            point->tally_count += hx_cn_threads(topology, cn);
+        }
+    }
+    point->tallies = calloc(point->tally_count, sizeof(*point->tallies));
+    if (!point->tally_first || !point->tallies) {
+        return fail_no_memory(err);
+    }
+    for (size_t i = 0; i < point->tally_count; i++) {
+        point->tallies[i] = hx_tally_new(point->run.counter_count);
+        if (!point->tallies[i]) {
+            return fail_no_memory(err);
+        }
+    }
+    return 0;
+}
+
+static int rdwcs_open(struct point *point, struct dm_err *err) {
+    const struct dm_topology *topology = point->shape.topology;
+    for (unsigned cn = 0; point->config->run.rdwc != IX_RDWC_OFF && cn < topology->cns; cn++) {
+        const struct ix_rdwc_config config = {
+            .mode = point->config->run.rdwc,
+            .clients = hx_cn_clients(topology, cn),
+            .value_bytes = point->shape.value_bytes,
+        };
+        point->rdwcs[cn] = ix_rdwc_open(point->index, &config);
+        if (!point->rdwcs[cn]) {
+            return fail_no_memory(err);
+        }
+    }
+    return 0;
+}
+
+/* Client i works on compute node i % cns; the clients of a node fill its threads one after the other. */
+static int workers_open(struct point *point, struct dm_err *err) {
+    const struct dm_topology *topology = point->shape.topology;
+    point->workers = calloc(topology->clients, sizeof(*point->workers));
+    if (!point->workers) {
+        return fail_no_memory(err);
+    }
+    for (unsigned client = 0; client < topology->clients; client++) {
+        unsigned cn = client % topology->cns;
+        if (!hx_team_has(point->config->team, dm_first_cn(topology) + cn)) {
+            continue; /* its worker stays all zero */
+        }
+        unsigned thread = client / topology->cns / topology->clients_per_thread;
+        size_t tally = point->measured->is_virtual ? 0 : point->tally_first[cn] + thread;
+        struct hx_worker *worker = &point->workers[client];
+        if (hx_worker_init(worker, &point->run, client, point->cns[cn], point->rdwcs[cn], point->tallies[tally]) < 0 ||
+            dm_spawn(point->fabric, dm_first_cn(topology) + cn, thread, hx_worker_main, worker) < 0) {
+            return fail_no_memory(err);
+        }
+    }
+    return 0;
+}
+
+/* In virtual time every client draws for itself, so that the order of draws is that of time; so it does where numbers
+ * stand for times, and where what a client has left over would be missing elsewhere. Otherwise clients draw blocks,
+ * small enough that they end together. */
+static uint32_t draw_block(const struct point *point) {
+    const struct hx_settings *run = &point->config->run;
+    uint64_t fair = (run->ops + run->warmup) / (run->clients * 8); /* the same in every process */
+    if (point->measured->is_virtual || run->rate > 0 || point->config->workload.replay[0] || fair <= 1) {
+        return 1;
+    }
+    return fair < BLOCK_MAX ? (uint32_t)fair : BLOCK_MAX;
+}
+
+/* The part of `all` that falls to this process, by its clients: the parts add up. */
+static uint64_t share_of(const struct point *point, uint64_t all) {
+    const struct dm_topology *topology = &point->config->topology;
+    unsigned before = 0, own = 0, parts = hx_team_parts(point->config->team), part = hx_team_part(point->config->team);
+    for (unsigned cn = 0; cn < topology->cns; cn++) {
+        before += cn % parts < part ? hx_cn_clients(topology, cn) : 0;
+        own += cn % parts == part ? hx_cn_clients(topology, cn) : 0;
+    }
+    double clients = topology->clients;
+    return (uint64_t)((double)all * (before + own) / clients) - (uint64_t)((double)all * before / clients);
+}
+
+static int run_init(struct point *point, struct dm_err *err) {
+    const struct hx_settings *settings = &point->config->run;
+    size_t resource_count = point->measured->is_virtual ? dm_resources(point->fabric, NULL, 0) : 0;
+    point->run = (struct hx_run){
+        .config = point->config,
+        .fabric = point->fabric,
+        .wl = point->wl,
+        .progress = &point->progress,
+        .tracer = point->tracer,
+        .counter_count = count_names(point->index->counters),
+        .is_virtual = point->measured->is_virtual,
+        .is_replay = point->config->workload.replay[0] != '\0',
+        .block = draw_block(point),
+        .ops = share_of(point, settings->ops),
+        .warmup = share_of(point, settings->warmup),
+        .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),
+        .resource_count = resource_count,
+        .begin_ns = UINT64_MAX,
+        .start_ns = UINT64_MAX,
+        .failed = ATOMIC_FLAG_INIT,
+    };
+    hx_schedule_init(&point->run.schedule, share_of(point, settings->rate), settings->arrival == HX_ARRIVAL_POISSON,
+                     settings->seed);
+    return point->run.resources ? tallies_open(point, err) : fail_no_memory(err);
+}
+
+/* The file is whole or not there, whatever ends the run. */
+static int record_begin(struct point *point, struct dm_err *err) {
+    const char *path = point->config->run.record;
+    char *temporary = NULL;
+    if (!path[0]) {
+        return 0;
+    }
+    if (asprintf(&temporary, "%s.tmp.%ld", path, (long)getpid()) < 0) {
+        return fail_no_memory(err);
+    }
+    hx_interrupt_remove(temporary);
+    free(temporary);
+    return wl_record(point->wl, path, err);
+}
+
+static int record_end(struct point *point, struct dm_err *err) {
+    for (unsigned client = 0; client < point->config->topology.clients; client++) {
+        if (point->workers[client].stream) {
+            wl_stream_close(point->workers[client].stream);
+        }
+        point->workers[client].stream = NULL;
+    }
+    hx_interrupt_hold(true);
+    int rc = wl_record_finish(point->wl, err);
+    hx_interrupt_remove(NULL);
+    hx_interrupt_hold(false);
+    return rc;
+}
+
+static int clients_run(struct point *point, struct dm_err *err) {
+    DM_TRY(run_init(point, err));
+    DM_TRY(record_begin(point, err));
+    dm_fabric_measure(point->fabric);
+    if (point->tracer) {
+        hx_tracer_watch(point->tracer, point->fabric);
+    }
+    DM_TRY(rdwcs_open(point, err));
+    DM_TRY(workers_open(point, err));
+    uint64_t begin = hx_host_ns();
+    uint64_t verbs_before = dm_verb_total(point->fabric);
+    hx_progress_phase(&point->progress, "running", point->config->run.ops + point->config->run.warmup);
+    int rc = dm_fabric_run(point->fabric, err);
+    point->measured->host.run_s = seconds_since(begin);
+    point->measured->verbs = dm_verb_total(point->fabric) - verbs_before;
+    if (point->run.err.code < 0 && (rc == 0 || rc == DM_ERR_STOPPED)) {
+        if (err) {
+            *err = point->run.err;
+        }
+        return point->run.err.code;
+    }
+    if (point->run.err.code < 0) {
+        return dm_fail_in(err, rc, "%s", point->run.err.text); /* the fabric knows why */
+    }
+    return rc < 0 ? dm_fail_in(err, rc, "running") : 0;
+}
+
+/* ---- what is there afterwards ----------------------------------------------------------------------------------- */
+
+/* Takes over what the clients saw of the resources. */
+static int resources_take(struct point *point) {
+    struct hx_measured *measured = point->measured;
+    size_t count = point->run.resources_at > 0 ? point->run.resource_count : 0;
+    measured->resources = point->run.resources;
+    point->run.resources = NULL;
+    for (; measured->resource_count < count; measured->resource_count++) {
+        struct dm_resource *resource = &measured->resources[measured->resource_count];
+        resource->name = strdup(resource->name); /* the fabric's own name goes with it */
+        if (!resource->name) {
+            return DM_ERR_NO_MEMORY;
+        }
+    }
+    return 0;
+}
+
+static void notes_take(struct point *point) {
+    struct dm_note notes[DM_NOTES_MAX];
+    struct hx_measured *measured = point->measured;
+    measured->note_count = dm_fabric_notes(point->fabric, notes, DM_NOTES_MAX);
+    for (size_t i = 0; i < measured->note_count; i++) {
+        snprintf(measured->notes[i].name, sizeof(measured->notes[i].name), "%s", notes[i].name);
+        snprintf(measured->notes[i].value, sizeof(measured->notes[i].value), "%s", notes[i].value);
+    }
+}
+
+static int collect(struct point *point, struct dm_err *err) {
+    struct hx_measured *measured = point->measured;
+    struct hx_run *run = &point->run;
+    measured->counters = calloc(run->counter_count + 1, sizeof(*measured->counters));
+    if (!measured->counters || resources_take(point) < 0) {
+        return fail_no_memory(err);
+    }
+    uint64_t end_ns = 0;
+    measured->punctuality.due_first_ns = UINT64_MAX;
+    for (size_t i = 0; i < point->tally_count; i++) {
+        hx_tally_merge(measured, point->tallies[i], run->counter_count);
+        end_ns = point->tallies[i]->end_ns > end_ns ? point->tallies[i]->end_ns : end_ns;
+    }
+    if (measured->operations == 0) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "no operation was measured: the workload ended within the warm-up; lower --warmup");
+    }
+    measured->start_ns = run->start_ns;
+    measured->warmup_ns = run->start_ns - run->begin_ns;
+    measured->duration_ns = end_ns - run->start_ns;
+    measured->drawn = measured->operations + run->warmup;
+    for (unsigned cn = 0; cn < point->shape.topology->cns; cn++) {
+        if (!point->cns[cn]) {
+            continue; /* another process has it */
+        }
+        uint64_t bytes = point->index->cache_bytes(point->cns[cn]);
+        measured->cache_bytes = bytes > measured->cache_bytes ? bytes : measured->cache_bytes;
+        bytes = ix_rdwc_bytes(point->rdwcs[cn]);
+        measured->rdwc_bytes = bytes > measured->rdwc_bytes ? bytes : measured->rdwc_bytes;
+    }
+    dm_memory_use(point->fabric, &measured->memory);
+    notes_take(point);
+    return hx_team_gather(point->config->team, measured, run->counter_count, err);
+}
+
+static int verify_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    struct point *point = step->point;
+    return point->index->verify(point->cns[0], ctx, &point->measured->report, &step->err);
+}
+
+static int index_verify(struct point *point, struct dm_err *err) {
+    struct setup_step step = {0};
+    hx_progress_phase(&point->progress, "verifying", 0);
+    DM_TRY(setup_do(point, dm_first_cn(point->shape.topology), verify_entry, &step, "verifying", err));
+    point->measured->verified = true;
+    return 0;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
+
+static void point_close(struct point *point) {
+    const struct dm_topology *topology = &point->config->topology;
+    hx_progress_end(&point->progress);
+    for (unsigned client = 0; point->workers && client < topology->clients; client++) {
+        hx_worker_fini(&point->workers[client]);
+    }
+    for (unsigned cn = 0; point->cns && cn < topology->cns; cn++) {
+        point->index->close(point->cns[cn]);
+    }
+    for (unsigned cn = 0; point->rdwcs && cn < topology->cns; cn++) {
+        ix_rdwc_close(point->rdwcs[cn]);
+    }
+    for (unsigned node = 0; point->servers && node < dm_first_cn(topology); node++) {
+        if (point->servers[node]) {
+            point->index->unserve(point->servers[node]);
+        }
+    }
+    hx_interrupt_watch(NULL);
+    free(point->run.resources);
+    dm_fabric_close(point->fabric);
+    hx_fabric_settings_fini(&point->settings);
+    wl_close(point->wl); /* removes a recording that was not finished */
+    hx_interrupt_remove(NULL);
+    for (size_t i = 0; point->tallies && i < point->tally_count; i++) {
+        hx_tally_free(point->tallies[i]);
+    }
+    free(point->tallies);
+    free(point->tally_first);
+    free(point->workers);
+    free(point->cns);
+    free(point->rdwcs);
+    free(point->servers);
+}
+
+static int point_load(struct point *point, struct dm_err *err) {
+    DM_TRY(keys_open(point, err));
+    DM_TRY(fabric_open(point, err));
+    DM_TRY(servers_open(point, err));
+    return index_load(point, err);
+}
+
+static int point_ask(struct point *point, struct dm_err *err) {
+    DM_TRY(clients_run(point, err));
+    DM_TRY(collect(point, err));
+    if (point->config->run.verify && hx_team_is_first(point->config->team)) {
+        DM_TRY(index_verify(point, err));
+    }
+    return record_end(point, err);
+}
+
+/* Until compute processes have come and gone. */
+static int serve_entry(struct dm_ctx *ctx, void *arg) {
+    struct setup_step *step = arg;
+    for (;;) {
+        bool have_been = false;
+        unsigned peers = dm_fabric_peers(step->point->fabric, &have_been);
+        if (have_been && peers == 0) {
+            return 0;
+        }
+        DM_TRY(dm_sleep(ctx, SERVE_LOOK_NS));
+    }
+}
+
+static int point_serve(struct point *point, struct dm_err *err) {
+    DM_TRY(fabric_open(point, err));
+    DM_TRY(servers_open(point, err));
+    unsigned node = 0;
+    while (!hx_team_has(point->config->team, node)) {
+        node++;
+    }
+    struct setup_step step = {0};
+    return setup_do(point, node, serve_entry, &step, "serving", err);
+}
+
+int hx_serve(struct hx_config *config, struct dm_err *err) {
+    struct point point = {.config = config, .index = config->index, .measured = calloc(1, sizeof(struct hx_measured))};
+    hx_progress_init(&point.progress);
+    int rc = point.measured ? point_serve(&point, err) : fail_no_memory(err);
+    point_close(&point);
+    hx_measured_free(point.measured);
+    return rc;
+}
+
+/* Makes a point and loads it. The caller closes it and frees what was measured in any case. */
+static int point_open(struct point *point, struct hx_config *config, struct hx_tracer *tracer, struct dm_err *err) {
+    *point = (struct point){
+        .config = config, .tracer = tracer, .index = config->index, .measured = calloc(1, sizeof(*point->measured))};
+    hx_progress_init(&point->progress);
+    if (!point->measured) {
+        return fail_no_memory(err);
+    }
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        dm_hist_clear(&point->measured->ops[kind].latency_ns);
+        dm_hist_clear(&point->measured->ops[kind].service_ns);
+    }
+    return point_load(point, err);
+}
+
+int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err) {
+    uint64_t begin = hx_host_ns();
+    struct point point;
+    *measured = NULL;
+    int rc = point_open(&point, config, tracer, err);
+    rc = rc < 0 ? rc : point_ask(&point, err);
+    point_close(&point);
+    if (rc < 0) {
+        hx_measured_free(point.measured);
+        return rc;
+    }
+    point.measured->host.wall_s = seconds_since(begin);
+    *measured = point.measured;
+    return 0;
+}
+
+/* What a process of its own does with the loaded index: the operations of one configuration. Its exit status. */
+static int member_main(struct point *point, struct hx_config *config, size_t at, const struct hx_taker *taker) {
+    struct dm_err err = {.text = ""};
+    uint64_t begin = hx_host_ns();
+    int rc = 0;
+    hx_interrupt_install("run");
+    if (config != point->config) {
+        wl_close(point->wl);
+        point->wl = NULL;
+        point->config = config;
+        rc = workload_open(point, &err);
+    }
+    rc = rc < 0 ? rc : point_ask(point, &err);
+    if (rc == 0) {
+        point->measured->host.wall_s = seconds_since(begin);
+        rc = taker->take(taker->arg, at, point->measured, &err);
+    }
+    return rc < 0 ? hx_report("run", &err) : HX_DONE;
+}
+
+static int member_run(struct point *point, struct hx_config *config, size_t at, const struct hx_taker *taker,
+                      int *status) {
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGINT);
+        _exit(getppid() == parent ? member_main(point, config, at, taker) : HX_INTERRUPTED);
+    }
+    int ended = 0;
+    while (pid > 0 && waitpid(pid, &ended, 0) < 0 && errno == EINTR) {
+    }
+    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : HX_FAILED;
+    return pid > 0 ? 0 : DM_ERR_IO;
+}
+
+int hx_measure_each(struct hx_config *const *configs, size_t count, const struct hx_taker *taker, struct dm_err *err) {
+    struct point point;
+    int rc = point_open(&point, configs[0], NULL, err), worst = HX_DONE;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        int status = HX_DONE;
+        rc = member_run(&point, configs[i], i, taker, &status);
+        rc = rc < 0 ? dm_fail(err, rc, "cannot start a process: %s", strerror(errno)) : 0;
+        worst = status > worst ? status : worst;
+    }
+    point_close(&point);
+    hx_measured_free(point.measured);
+    return rc < 0 ? rc : worst;
+}
+
+void hx_measured_free(struct hx_measured *measured) {
+    if (!measured) {
+        return;
+    }
+    for (size_t i = 0; i < measured->resource_count; i++) {
+        free((char *)(uintptr_t)measured->resources[i].name);
+    }
+    free(measured->resources);
+    free(measured->counters);
+    free(measured);
+}
+
+const struct dm_resource *hx_bottleneck(const struct hx_measured *measured) {
+    const struct dm_resource *busiest = NULL;
+    for (size_t i = 0; i < measured->resource_count; i++) {
+        if (!busiest || measured->resources[i].busy > busiest->busy) {
+            busiest = &measured->resources[i];
+        }
+    }
+    return busiest;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The run options, one row each. Command line, JSON specs, help, `dmbench list` and the configuration in results all
+ * follow from these rows.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/run/settings.h"
+
+static const char *const rdwc_names[] = {"off", "on", NULL}; /* as enum ix_rdwc_mode; the wrong one is for `check` */
+
+#define ROW(member, ...)          DM_OPT_ROW(struct hx_settings, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct hx_settings, member, __VA_ARGS__)
+
+static const struct dm_opt what_options[] = {
+    ROW(index, DM_OPT_STRING, .initial = "sherman", .help = "the index to run; see `dmbench list indexes`"),
+    ROW(rdwc, DM_OPT_ENUM, .initial = "off", .choices = rdwc_names,
+        .help =
+            "read delegation and write combining: gets, and updates, of one key that clients of a compute node want at "
+            "the same time are one operation on the index"),
+    ROW(transport, DM_OPT_STRING, .initial = "sim",
+        .help =
+            "what moves the bytes: sim is a modelled RDMA fabric in virtual time, local is shared memory in real time"),
+    ROW(profile, DM_OPT_STRING, .initial = "cx6-100g",
+        .help = "NIC and CPU profile, a name or a path ending in .json; transports that take none ignore it"),
+    DM_OPT_END,
+};
+
+/* The greatest numbers of nodes add up to less than the 256 that an address can tell apart. */
+static const struct dm_opt cluster_options[] = {
+    ROW(cns, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 128, .help = "compute nodes"),
+    ROW(mns, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 64, .help = "memory nodes"),
+    ROW(servers, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 32,
+        .help = "index servers; 2 by default for indexes that need them"),
+    ROW(mn_cores, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256,
+        .help = "cores of a memory node, for the calls it serves"),
+    ROW(server_cores, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 256, .help = "cores of an index server"),
+    ROW(clients, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 16384,
+        .help = "clients in all, spread evenly over the compute nodes"),
+    ROW(coroutines, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 1024, .help = "clients that share a thread"),
+    DM_OPT_END,
+};
+
+static const char *const arrival_names[] = {"fixed", "poisson", NULL}; /* as enum hx_arrival */
+
+static const struct dm_opt load_options[] = {
+    ROW(rate, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e10, .unit = "operations a second",
+        .help =
+            "open loop: all clients together begin so many operations a second, on a schedule that never slips, and "
+            "latency counts from the scheduled time; 0: closed loop, each client begins its next operation when its "
+            "last one has ended"),
+    ROW(arrival, DM_OPT_ENUM, .initial = "fixed", .choices = arrival_names,
+        .help = "the schedule of an open loop: fixed distances, or those of a Poisson process"),
+    ROW(record, DM_OPT_STRING, .initial = "", .help = "write the operations of the run to this file, for --replay"),
+    DM_OPT_END,
+};
+
+static const struct dm_opt measure_options[] = {
+    ROW(ops, DM_OPT_COUNT, .initial = "1M", .min = 1, .max = 1e12,
+        .help = "measured operations of all clients together"),
+    ROW(warmup, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e12,
+        .help = "operations before them that are not counted; a tenth of ops unless given"),
+    ROW_AS("duration", duration_ns, DM_OPT_DURATION, .initial = "0s",
+           .help =
+               "end the measurement after this much time of the run even if operations are left; 0: only after ops"),
+    ROW(seed, DM_OPT_COUNT, .initial = "1", .min = 0, .max = 9007199254740991.0,
+        .help = "of every random stream; in virtual time the same seed gives the same result"),
+    ROW(verify, DM_OPT_BOOL, .initial = "0",
+        .help = "walk the whole index after the measurement and fail with status 3 if it is broken"),
+    DM_OPT_END,
+};
+
+static const struct dm_opt memory_options[] = {
+    ROW_AS("cache", cache_bytes, DM_OPT_BYTES, .initial = "100MB", .min = 0, .max = 0x1p43,
+           .help = "budget of index cache of a compute node"),
+    ROW_AS("value_size", value_bytes, DM_OPT_BYTES, .initial = "8", .min = 8, .max = 65536, .help = "bytes of a value"),
+    ROW_AS("mn_memory", mn_bytes, DM_OPT_BYTES, .initial = "0", .min = 0, .max = 0x1p46,
+           .help = "DRAM of a memory node; 0: what the keys and the expected inserts need"),
+    ROW_AS("chunk", chunk_bytes, DM_OPT_BYTES, .initial = "256KiB", .min = 65536, .max = 0x1p30,
+           .help = "bytes that a memory node hands to a thread at a time"),
+    ROW(retry_limit, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 4294967295.0,
+        .help = "retries of one operation before it fails with retry_limit; 0: the transport's own bound"),
+    DM_OPT_END,
+};
+
+const struct hx_group hx_run_groups[] = {
+    {"What runs", what_options},          {"The cluster", cluster_options},      {"The load", load_options},
+    {"The measurement", measure_options}, {"Memory and limits", memory_options}, {NULL, NULL},
+};
+
+const struct dm_opt *hx_run_option(const char *name) {
+    for (const struct hx_group *group = hx_run_groups; group->title; group++) {
+        const struct dm_opt *row = dm_opt_find(group->table, name);
+        if (row) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+bool hx_option_name(const char *text, char *name, size_t capacity) {
+    size_t length = strlen(text);
+    if (length == 0 || length >= capacity) {
+        return false;
+    }
+    for (size_t i = 0; i <= length; i++) {
+        name[i] = text[i] == '-' ? '_' : text[i];
+    }
+    return true;
+}
+
+const char *hx_option_typed(const char *name, char *text, size_t capacity) {
+    snprintf(text, capacity, "--%s", name);
+    for (char *dash = text + 2; *dash; dash++) {
+        *dash = *dash == '_' ? '-' : *dash;
+    }
+    return text;
+}
+
+void hx_parameters_help(const char *option, const struct dm_opt *table) {
+    struct dm_opt rows[HX_OPTIONS_MAX] = {{.name = NULL}};
+    char names[HX_OPTIONS_MAX][64];
+    for (size_t i = 0; table[i].name && i + 1 < HX_OPTIONS_MAX; i++) {
+        rows[i] = table[i];
+        snprintf(names[i], sizeof(names[i]), "%s %s", option, table[i].name);
+        rows[i].name = names[i];
+    }
+    dm_opt_help(rows, "  ", stdout);
+}
+
+size_t hx_option_position(const char *name) {
+    size_t position = 0;
+    for (const struct hx_group *group = hx_run_groups; group->title; group++) {
+        for (const struct dm_opt *row = group->table; row->name; row++, position++) {
+            if (strcmp(row->name, name) == 0) {
+                return position;
+            }
+        }
+    }
+    for (const struct dm_opt *row = wl_options; row->name; row++, position++) {
+        if (strcmp(row->name, name) == 0) {
+            return position;
+        }
+    }
+    return SIZE_MAX;
+}
+
+unsigned hx_cn_clients(const struct dm_topology *topology, unsigned cn) {
+    return topology->clients / topology->cns + (cn < topology->clients % topology->cns ? 1 : 0);
+}
+
+unsigned hx_cn_threads(const struct dm_topology *topology, unsigned cn) {
+    unsigned clients = hx_cn_clients(topology, cn);
+    return (clients + topology->clients_per_thread - 1) / topology->clients_per_thread;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The schedule of an open loop: when each operation of a run is to begin, whatever became of those before it. Times are
+ * a function of rate, seed and the operation's number, so that two indexes meet the same arrivals.
+ */
+#ifndef DM_HARNESS_RUN_SCHEDULE_H
+#define DM_HARNESS_RUN_SCHEDULE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hx_schedule {
+    uint64_t rate; /* operations a second; 0: there is no schedule */
+    bool is_poisson;
+    uint64_t gaps; /* what the distances of a Poisson process are drawn from */
+    _Atomic uint64_t origin_ns;
+    _Atomic uint64_t arrived_ps; /* sum of the distances drawn so far */
+};
+
+void hx_schedule_init(struct hx_schedule *schedule, uint64_t rate, bool is_poisson, uint64_t seed);
+
+/* The time at which operation `number` is to begin, on the clock of `now_ns`; the schedule begins with the first call.
+ * To be called once for each number, from 0 on; numbers that threads ask for at the same time may change places. */
+uint64_t hx_schedule_at(struct hx_schedule *schedule, uint64_t number, uint64_t now_ns);
+
+#endif

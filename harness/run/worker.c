@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The measured loop. Nothing here allocates, prints or takes a lock once the client is attached.
+ */
+#include "harness/run/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/compiler.h"
+
+enum {
+    VERSION_SHIFT = 40,         /* versions of different clients never meet */
+    PROGRESS_EVERY = 8192,      /* operations between two looks at the progress line */
+    POLL_NS = 50000,            /* in real time the last part of a wait is spent looking at the clock */
+    OUTCOME_STRANGE = DM_ERR_IO /* what a code outside the table counts as */
+};
+
+struct hx_tally *hx_tally_new(size_t counter_count) {
+    struct hx_tally *tally = calloc(1, sizeof(*tally));
+    if (!tally) {
+        return NULL;
+    }
+    tally->counters = calloc(counter_count + 1, sizeof(*tally->counters));
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        dm_hist_clear(&tally->ops[kind].latency_ns);
+        dm_hist_clear(&tally->ops[kind].service_ns);
+    }
+    tally->punctuality.due_first_ns = UINT64_MAX;
+    if (!tally->counters) {
+        free(tally);
+        return NULL;
+    }
+    return tally;
+}
+
+void hx_tally_free(struct hx_tally *tally) {
+    if (tally) {
+        free(tally->counters);
+        free(tally);
+    }
+}
+
+static void op_stats_add(struct hx_op_stats *into, const struct hx_op_stats *from) {
+    into->count += from->count;
+    into->entries += from->entries;
+    into->shared += from->shared;
+    for (int i = 0; i < HX_OUTCOMES; i++) {
+        into->outcomes[i] += from->outcomes[i];
+    }
+    dm_account_add(&into->account, &from->account);
+    dm_hist_merge(&into->latency_ns, &from->latency_ns);
+    dm_hist_merge(&into->service_ns, &from->service_ns);
+}
+
+static uint64_t greater(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static void punctuality_add(struct hx_punctuality *into, const struct hx_punctuality *from) {
+    into->due_first_ns = from->due_first_ns < into->due_first_ns ? from->due_first_ns : into->due_first_ns;
+    into->due_last_ns = greater(into->due_last_ns, from->due_last_ns);
+    into->begun_last_ns = greater(into->begun_last_ns, from->begun_last_ns);
+    into->delay_max_ns = greater(into->delay_max_ns, from->delay_max_ns);
+}
+
+void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_t counter_count) {
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        op_stats_add(&into->ops[kind], &from->ops[kind]);
+    }
+    dm_account_add(&into->ops[WL_GET].account, &from->rmw_get);
+    dm_account_add(&into->ops[WL_UPDATE].account, &from->rmw_update);
+    dm_account_add(&into->ops[WL_RMW].account, &from->rmw_get);
+    dm_account_add(&into->ops[WL_RMW].account, &from->rmw_update);
+    into->operations += from->operations;
+    into->succeeded += from->succeeded;
+    into->bypassed += from->bypassed;
+    punctuality_add(&into->punctuality, &from->punctuality);
+    for (size_t i = 0; i < counter_count; i++) {
+        into->counters[i] += from->counters[i];
+    }
+}
+
+void hx_measured_merge(struct hx_measured *into, const struct hx_measured *from, const uint64_t *counters,
+                       size_t counter_count) {
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        op_stats_add(&into->ops[kind], &from->ops[kind]);
+    }
+    into->operations += from->operations;
+    into->succeeded += from->succeeded;
+    into->drawn += from->drawn;
+    into->verbs += from->verbs;
+    into->bypassed += from->bypassed;
+    punctuality_add(&into->punctuality, &from->punctuality);
+    for (size_t i = 0; i < counter_count; i++) {
+        into->counters[i] += counters[i];
+    }
+    /* All clocks begin when the processes have met. */
+    uint64_t end_ns = greater(into->start_ns + into->duration_ns, from->start_ns + from->duration_ns);
+    into->start_ns = from->start_ns < into->start_ns ? from->start_ns : into->start_ns;
+    into->duration_ns = end_ns - into->start_ns;
+    into->warmup_ns = greater(into->warmup_ns, from->warmup_ns);
+    into->cache_bytes = greater(into->cache_bytes, from->cache_bytes);
+    into->rdwc_bytes = greater(into->rdwc_bytes, from->rdwc_bytes);
+    for (unsigned kind = 0; kind < DM_MEM_KIND_COUNT; kind++) {
+        into->memory.bytes[kind] += from->memory.bytes[kind];
+    }
+    into->memory.freed += from->memory.freed;
+    into->memory.chunk_bytes += from->memory.chunk_bytes;
+    into->memory.chip_bytes = greater(into->memory.chip_bytes, from->memory.chip_bytes);
+}
+
+int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
+                   struct hx_tally *tally) {
+    uint32_t value_bytes = run->config->shape.value_bytes;
+    uint32_t scan_max = wl_scan_max(run->wl);
+    *worker = (struct hx_worker){
+        .run = run,
+        .cn = cn,
+        .rdwc = rdwc,
+        .client = client,
+        .tally = tally,
+        .index = {.ops = run->config->index, .value_bytes = value_bytes},
+        .version = ((uint64_t)client + 1) << VERSION_SHIFT,
+        .scan_capacity = scan_max,
+        .stream = wl_stream_open(run->wl, client),
+        .counters_before = calloc(run->counter_count + 1, sizeof(uint64_t)),
+        .value = calloc(1, value_bytes),
+        .scan_keys = calloc((size_t)scan_max + 1, sizeof(uint64_t)),
+        .scan_values = calloc((size_t)scan_max + 1, value_bytes),
+    };
+    bool is_whole =
+        worker->stream && worker->counters_before && worker->value && worker->scan_keys && worker->scan_values;
+    return is_whole ? 0 : DM_ERR_NO_MEMORY;
+}
+
+void hx_worker_fini(struct hx_worker *worker) {
+    if (worker->stream) {
+        wl_stream_close(worker->stream);
+    }
+    free(worker->counters_before);
+    free(worker->value);
+    free(worker->scan_keys);
+    free(worker->scan_values);
+    *worker = (struct hx_worker){0};
+}
+
+/* Ends the run: the first failure is the one that is told. */
+static void run_fail(struct hx_worker *worker, int code, const char *what, const char *why) {
+    struct hx_run *run = worker->run;
+    if (code == DM_ERR_STOPPED) {
+        return;
+    }
+    if (!atomic_flag_test_and_set(&run->failed)) {
+        dm_fail(&run->err, code, "client %u: %s: %s", worker->client, what, why);
+    }
+    dm_fabric_stop(run->fabric);
+}
+
+static void atomic_min(_Atomic uint64_t *into, uint64_t value) {
+    uint64_t now = atomic_load_explicit(into, memory_order_relaxed);
+    while (value < now &&
+           !atomic_compare_exchange_weak_explicit(into, &now, value, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+/* Does the measurement end before this time? */
+static bool is_too_late(struct hx_run *run, uint64_t at_ns) {
+    uint64_t start = atomic_load_explicit(&run->start_ns, memory_order_relaxed);
+    return start != UINT64_MAX && at_ns >= start && at_ns - start >= run->config->run.duration_ns;
+}
+
+/* The number of this client's next operation; false when the budget or the time is used up. */
+static bool budget_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *number) {
+    struct hx_run *run = worker->run;
+    const struct hx_settings *settings = &run->config->run;
+    if (settings->duration_ns > 0 && is_too_late(run, dm_now(ctx))) {
+        return false;
+    }
+    if (worker->drawn_left == 0) {
+        worker->drawn_next = atomic_fetch_add_explicit(&run->drawn, run->block, memory_order_relaxed);
+        worker->drawn_left = run->block;
+    }
+    *number = worker->drawn_next++;
+    worker->drawn_left--;
+    if (dm_unlikely(*number % PROGRESS_EVERY == 0)) {
+        hx_progress_at(run->progress, *number);
+    }
+    return *number < run->warmup + run->ops;
+}
+
+/* Open loop: waits until operation `number` is due. An operation that is late already begins at once. */
+static int due_wait(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t number) {
+    struct hx_run *run = worker->run;
+    bool has_end = run->config->run.duration_ns > 0;
+    uint64_t now = dm_now(ctx);
+    uint64_t due = hx_schedule_at(&run->schedule, number, now);
+    worker->due_ns = due;
+    if (has_end && is_too_late(run, due)) {
+        return DM_NOT_FOUND;
+    }
+    for (; now < due; now = dm_now(ctx)) {
+        uint64_t left = due - now;
+        uint64_t ns = run->is_virtual ? left : left > POLL_NS ? left - POLL_NS : 0;
+        DM_TRY(dm_sleep(ctx, ns));
+    }
+    return has_end && is_too_late(run, due) ? DM_NOT_FOUND : 0;
+}
+
+/* Takes a number from the budget, and in an open loop waits for its time. DM_NOT_FOUND when there are no more. */
+static int turn_take(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *number) {
+    if (!budget_draw(worker, ctx, number)) {
+        return DM_NOT_FOUND;
+    }
+    return worker->run->schedule.rate > 0 ? due_wait(worker, ctx, *number) : 0;
+}
+
+/* The client's next operation and its number: 0, DM_NOT_FOUND when there is none, or a failure. */
+static int operation_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *number, struct wl_op *op) {
+    bool is_replay = worker->run->is_replay;
+    int rc = is_replay ? wl_next(worker->stream, op) : 0;
+    if (rc == 0) {
+        rc = turn_take(worker, ctx, number);
+    }
+    return rc != 0 || is_replay ? rc : wl_next(worker->stream, op);
+}
+
+/* Looks at the resources when nothing measured is under way and nothing more seems to come. If more does come, the next
+ * look replaces this one; what clients do behind the last measured operation is not in it. */
+static void resources_look(struct hx_worker *worker) {
+    struct hx_run *run = worker->run;
+    uint64_t ended = worker->tally->operations;
+    if (run->resource_count > 0 && worker->tally->begun == ended && run->resources_at != ended) {
+        run->resources_at = ended;
+        dm_resources(run->fabric, run->resources, run->resource_count);
+    }
+}
+
+/* Operations of this client so far that another one's answered. */
+static uint64_t shared_so_far(const struct hx_worker *worker) {
+    const struct ix_rdwc_counts *counts = worker->rdwc ? ix_rdwc_counts(&worker->index) : NULL;
+    return counts ? counts->shared_gets + counts->shared_updates : 0;
+}
+
+/* This client's first measured operation is about to begin. */
+static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t number) {
+    struct hx_run *run = worker->run;
+    worker->is_measuring = true;
+    if (number == run->warmup) {
+        dm_resources_reset(run->fabric);
+    }
+    atomic_min(&run->start_ns, dm_now(ctx));
+    worker->bypassed_before = worker->rdwc ? ix_rdwc_counts(&worker->index)->bypassed : 0;
+    if (run->counter_count > 0) {
+        memcpy(worker->counters_before, worker->index.ops->count(worker->index.handle),
+               run->counter_count * sizeof(uint64_t));
+    }
+}
+
+/* What became of an operation that began at `begin_ns` and has just ended; in an open loop it was due at `due_ns`. */
+static void outcome_note(const struct hx_worker *worker, struct dm_ctx *ctx, struct hx_op_stats *stats, uint64_t due_ns,
+                         uint64_t begin_ns, int outcome) {
+    uint64_t now = dm_now(ctx);
+    int place = outcome + HX_OUTCOME_ZERO;
+    if (dm_unlikely(place < 0 || place >= HX_OUTCOMES)) {
+        place = OUTCOME_STRANGE + HX_OUTCOME_ZERO;
+    }
+    stats->count++;
+    stats->outcomes[place]++;
+    if (worker->run->schedule.rate > 0) {
+        dm_hist_record(&stats->latency_ns, now - due_ns);
+        dm_hist_record(&stats->service_ns, now - begin_ns);
+    } else {
+        dm_hist_record(&stats->latency_ns, now - begin_ns);
+    }
+}
+
+static int index_call(struct hx_worker *worker, enum wl_op_kind kind, const struct wl_op *op, uint32_t *entries) {
+    struct ix_client *index = &worker->index;
+    switch (kind) {
+    case WL_GET:
+        return ix_get(index, op->key, worker->value);
+    case WL_UPDATE:
+        wl_value(op->key, worker->version++, worker->value, index->value_bytes);
+        return ix_update(index, op->key, worker->value);
+    case WL_INSERT:
+        wl_value(op->key, worker->version++, worker->value, index->value_bytes);
+        return ix_insert(index, op->key, worker->value);
+    case WL_SCAN: {
+        uint32_t count = op->scan_length < worker->scan_capacity ? op->scan_length : worker->scan_capacity;
+        return ix_scan(index, op->key, count, worker->scan_keys, worker->scan_values, entries);
+    }
+    case WL_DELETE:
+        return ix_remove(index, op->key);
+    case WL_RMW:
+    case WL_OP_KIND_COUNT:
+        break;
+    }
+    return DM_ERR_UNSUPPORTED;
+}
+
+/* One operation of the index, due at worker->due_ns. During warm-up `stats` is NULL and nothing is put down. */
+static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind kind, const struct wl_op *op,
+                  struct hx_op_stats *stats, struct dm_account *account) {
+    uint32_t entries = 0;
+    if (!stats) {
+        return index_call(worker, kind, op, &entries);
+    }
+    dm_account_use(ctx, account);
+    uint64_t begin_ns = dm_now(ctx);
+    uint64_t shared = shared_so_far(worker);
+    int rc = index_call(worker, kind, op, &entries);
+    dm_phase(ctx, DM_PHASE_OTHER); /* a failed operation may have left another one */
+    if (rc != DM_ERR_STOPPED) {
+        outcome_note(worker, ctx, stats, worker->due_ns, begin_ns, rc);
+        stats->entries += entries;
+        stats->shared += shared_so_far(worker) - shared;
+    }
+    return rc;
+}
+
+/* The get and the update of a read-modify-write; the update follows unless the get failed, as in YCSB. It is due when
+ * the get has ended. */
+static int rmw_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op, struct hx_tally *tally) {
+    uint64_t begin_ns = dm_now(ctx), due_ns = worker->due_ns;
+    int rc = op_run(worker, ctx, WL_GET, op, tally ? &tally->ops[WL_GET] : NULL, tally ? &tally->rmw_get : NULL);
+    if (rc >= 0) {
+        worker->due_ns = dm_now(ctx);
+        rc = op_run(worker, ctx, WL_UPDATE, op, tally ? &tally->ops[WL_UPDATE] : NULL,
+                    tally ? &tally->rmw_update : NULL);
+    }
+    if (tally && rc != DM_ERR_STOPPED) {
+        outcome_note(worker, ctx, &tally->ops[WL_RMW], due_ns, begin_ns, rc);
+    }
+    return rc;
+}
+
+/* A measured operation begins. */
+static void begin_note(struct hx_worker *worker, struct dm_ctx *ctx, struct hx_tally *tally) {
+    tally->begun++;
+    if (worker->run->schedule.rate > 0) {
+        uint64_t now = dm_now(ctx), due = worker->due_ns;
+        punctuality_add(&tally->punctuality, &(struct hx_punctuality){due, due, now, now - due});
+    }
+}
+
+/* Runs what the workload asked for, and counts it if it is measured. */
+static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op) {
+    struct hx_tally *tally = worker->is_measuring ? worker->tally : NULL;
+    struct hx_op_stats *stats = tally ? &tally->ops[op->kind] : NULL;
+    struct hx_tracer *tracer = tally ? worker->run->tracer : NULL;
+    if (tally) {
+        begin_note(worker, ctx, tally);
+    }
+    size_t traced = dm_unlikely(tracer != NULL) ? hx_tracer_begin(tracer, ctx, worker->client, op) : HX_NOT_TRACED;
+    int rc = op->kind == WL_RMW ? rmw_run(worker, ctx, op, tally)
+                                : op_run(worker, ctx, op->kind, op, stats, stats ? &stats->account : NULL);
+    if (dm_unlikely(tracer != NULL)) {
+        hx_tracer_end(tracer, ctx, traced, rc);
+    }
+    if (tally && rc != DM_ERR_STOPPED) {
+        uint64_t now = dm_now(ctx);
+        tally->operations++;
+        tally->succeeded += rc >= 0 ? 1 : 0;
+        tally->end_ns = now > tally->end_ns ? now : tally->end_ns;
+        if (worker->run->is_drawn) {
+            resources_look(worker);
+        }
+    }
+    return rc;
+}
+
+static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
+    uint64_t number = 0;
+    while (!dm_stopping(ctx)) {
+        struct wl_op op;
+        int rc = operation_draw(worker, ctx, &number, &op);
+        if (rc == DM_NOT_FOUND) {
+            if (worker->run->is_virtual) {
+                worker->run->is_drawn = true;
+                resources_look(worker);
+            }
+            return;
+        }
+        if (rc < 0) {
+            run_fail(worker, rc, "the workload's next operation", dm_code_text(rc));
+            return;
+        }
+        if (number >= worker->run->warmup && !worker->is_measuring) {
+            measuring_begin(worker, ctx, number);
+        }
+        rc = operation_run(worker, ctx, &op);
+        wl_done(worker->stream, &op, rc);
+        if (rc == DM_ERR_STOPPED || rc == DM_ERR_IO || rc == DM_ERR_PEER) {
+            run_fail(worker, rc, wl_op_names[op.kind], dm_code_text(rc));
+            return;
+        }
+    }
+}
+
+/* Attaches to the index, and puts read delegation around it. */
+static int attach(struct hx_worker *worker, struct dm_ctx *ctx, struct dm_err *err) {
+    struct ix_client *index = &worker->index;
+    DM_TRY(index->ops->attach(worker->cn, ctx, &index->handle, err));
+    return worker->rdwc ? ix_rdwc_wrap(worker->rdwc, ctx, index) : 0;
+}
+
+static void detach(struct hx_worker *worker) {
+    ix_rdwc_unwrap(&worker->index);
+    worker->index.ops->detach(worker->index.handle);
+    worker->index.handle = NULL;
+}
+
+/* What was counted elsewhere since this client's first measured operation. */
+static void counters_take(struct hx_worker *worker) {
+    struct hx_run *run = worker->run;
+    if (!worker->is_measuring) {
+        return;
+    }
+    const uint64_t *now = run->counter_count > 0 ? worker->index.ops->count(worker->index.handle) : NULL;
+    for (size_t i = 0; i < run->counter_count; i++) {
+        worker->tally->counters[i] += now[i] - worker->counters_before[i];
+    }
+    if (worker->rdwc) {
+        worker->tally->bypassed += ix_rdwc_counts(&worker->index)->bypassed - worker->bypassed_before;
+    }
+}
+
+void hx_worker_main(struct dm_ctx *ctx, void *arg) {
+    struct hx_worker *worker = arg;
+    struct hx_run *run = worker->run;
+    struct dm_err err = {0};
+    dm_account_use(ctx, NULL);
+    if (run->tracer) {
+        hx_tracer_client(run->tracer, ctx, worker->client);
+    }
+    atomic_min(&run->begin_ns, dm_now(ctx));
+    int rc = attach(worker, ctx, &err);
+    if (rc < 0) {
+        run_fail(worker, rc, "cannot attach to the index", err.text[0] ? err.text : dm_code_text(rc));
+    } else {
+        client_loop(worker, ctx);
+    }
+    counters_take(worker);
+    dm_account_use(ctx, NULL);
+    detach(worker);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One client of the measurement: draws operations from the shared budget, runs them on the index, and puts down what
+ * they cost. Everything it needs is allocated before the measurement begins.
+ */
+#ifndef DM_HARNESS_RUN_WORKER_H
+#define DM_HARNESS_RUN_WORKER_H
+
+#include <stdatomic.h>
+
+#include "harness/base/progress.h"
+#include "harness/run/driver.h"
+#include "harness/run/schedule.h"
+#include "harness/run/settings.h"
+
+/* Where clients put their measurements: one a thread in real time, one in all in virtual time, where everything runs
+ * on one thread. */
+struct hx_tally {
+    struct hx_op_stats ops[WL_OP_KIND_COUNT]; /* accounts of get and update: without the parts of an RMW */
+    struct dm_account rmw_get, rmw_update;
+    uint64_t begun, operations, succeeded; /* operations are those that have ended */
+    uint64_t end_ns;
+    uint64_t bypassed; /* see hx_measured */
+    struct hx_punctuality punctuality;
+    uint64_t *counters;
+};
+
+struct hx_tally *hx_tally_new(size_t counter_count); /* NULL when out of memory */
+void hx_tally_free(struct hx_tally *tally);          /* accepts NULL */
+
+/* Adds a tally to what was measured, with the parts of RMWs put where results have them. */
+void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_t counter_count);
+
+/* What the clients of a run share. */
+struct hx_run {
+    const struct hx_config *config;
+    struct dm_fabric *fabric;
+    struct wl *wl;
+    struct hx_progress *progress;
+    struct hx_tracer *tracer; /* or NULL */
+    size_t counter_count;
+    struct hx_schedule schedule;
+    bool is_virtual;
+    bool is_replay;       /* clients own their operations, so one without any must not use up the budget */
+    uint32_t block;       /* operations drawn from the budget at a time */
+    uint64_t ops, warmup; /* the budget of this process's clients */
+    /* In virtual time: what the resources did until the last measured operation had ended. */
+    struct dm_resource *resources;
+    size_t resource_count;
+    uint64_t resources_at; /* operations that had ended when they were looked at; 0: not yet */
+    bool is_drawn;         /* no more operations are begun, but by clients that have drawn already */
+    _Atomic uint64_t drawn;
+    _Atomic uint64_t begin_ns; /* when the first client began */
+    _Atomic uint64_t start_ns; /* when the first measured operation began; UINT64_MAX before */
+    atomic_flag failed;        /* set by the first client that fails for good; it alone writes err */
+    struct dm_err err;
+};
+
+struct hx_worker {
+    struct hx_run *run;
+    void *cn;
+    struct ix_rdwc *rdwc; /* of its compute node; NULL without */
+    unsigned client;
+    struct hx_tally *tally;
+    struct wl_stream *stream;
+    struct ix_client index;
+    uint64_t drawn_next, drawn_left; /* what is left of the block drawn last */
+    uint64_t due_ns;                 /* of an open loop: when its operation is to begin */
+    uint64_t version;                /* of the next value it writes */
+    bool is_measuring;
+    uint64_t *counters_before;
+    uint64_t bypassed_before;
+    void *value;
+    uint32_t scan_capacity;
+    uint64_t *scan_keys;
+    void *scan_values;
+};
+
+/* Allocates what client number `client` needs. `rdwc` is NULL without read delegation. */
+int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
+                   struct hx_tally *tally);
+void hx_worker_fini(struct hx_worker *worker); /* accepts one that is all zero */
+
+/* The client's context; `arg` is its worker. */
+void hx_worker_main(struct dm_ctx *ctx, void *arg);
+
+#endif

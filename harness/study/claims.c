@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the claims, strictly: whatever is not understood is an error that names the file, the claim and the member.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/opt_json.h"
+#include "harness/base/errors.h"
+#include "harness/base/json.h"
+#include "harness/points/points.h"
+#include "harness/study/claims.h"
+
+enum { WHERE_BYTES = 256 };
+
+static const char *const kind_names[] = {"value", "ratio", "trend"}; /* as enum hx_claim_kind */
+
+static int no_memory(struct dm_err *err) {
+    return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for claims");
+}
+
+static int read_text(const json_t *object, const char *name, bool required, const char *where, const char **text,
+                     struct dm_err *err) {
+    const json_t *value;
+    DM_TRY(hx_tree_get(object, name, JSON_STRING, required, where, &value, err));
+    *text = json_string_value(value);
+    return 0;
+}
+
+/* One end of what is expected; null is open. */
+static int read_bound(const json_t *value, double open, const char *where, double *bound, struct dm_err *err) {
+    *bound = json_is_null(value) ? open : json_number_value(value);
+    return json_is_null(value) || json_is_number(value)
+               ? 0
+               : dm_fail(err, DM_ERR_INVALID, "%s.expect: must be a number or [from, to]", where);
+}
+
+static int read_expected(const json_t *object, enum hx_claim_kind kind, const char *where, struct hx_check *check,
+                         struct dm_err *err) {
+    const json_t *expect = json_object_get(object, "expect"), *tolerance;
+    DM_TRY(hx_tree_get(object, "tolerance", JSON_REAL, false, where, &tolerance, err));
+    check->tolerance = tolerance != NULL ? json_number_value(tolerance) : kind == HX_CLAIM_RATIO ? 0.25 : 0.05;
+    if ((expect != NULL) == (kind == HX_CLAIM_TREND)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.expect: values and ratios need it, trends have none", where);
+    }
+    if (expect == NULL) {
+        return 0;
+    }
+    bool range = json_is_array(expect) && json_array_size(expect) == 2;
+    DM_TRY(read_bound(range ? json_array_get(expect, 0) : expect, -INFINITY, where, &check->low, err));
+    DM_TRY(read_bound(range ? json_array_get(expect, 1) : expect, INFINITY, where, &check->high, err));
+    return check->low <= check->high ? 0 : dm_fail(err, DM_ERR_INVALID, "%s.expect: its ends are the wrong way", where);
+}
+
+static int read_line(const json_t *object, const char *where, struct hx_check *check, struct dm_err *err) {
+    static const char *const known[] = {"plot", "panel", NULL};
+    const json_t *line;
+    DM_TRY(hx_tree_get(object, "line", JSON_OBJECT, false, where, &line, err));
+    if (line == NULL) {
+        return 0;
+    }
+    DM_TRY(hx_tree_check(line, known, where, err));
+    DM_TRY(read_text(line, "plot", true, where, &check->line_plot, err));
+    DM_TRY(read_text(line, "panel", false, where, &check->line_panel, err));
+    check->line_panel = check->line_panel != NULL ? check->line_panel : "";
+    return 0;
+}
+
+static int read_check(const json_t *object, const struct hx_claim *claim, const char *figure, const char *where,
+                      struct hx_check *check, struct dm_err *err) {
+    static const char *const known[] = {"what",      "reads",     "value", "over",    "expect",
+                                        "tolerance", "direction", "line",  "not_run", NULL};
+    DM_TRY(hx_tree_check(object, known, where, err));
+    DM_TRY(read_text(object, "what", false, where, &check->what, err));
+    const char *not_run = check->not_run;
+    DM_TRY(read_text(object, "not_run", false, where, &check->not_run, err));
+    check->not_run = check->not_run != NULL ? check->not_run : not_run;
+    bool runs = check->not_run == NULL;
+    DM_TRY(read_text(object, "reads", runs && figure == NULL, where, &check->figure, err));
+    DM_TRY(read_text(object, "value", runs, where, &check->value, err));
+    DM_TRY(read_text(object, "over", false, where, &check->over, err));
+    DM_TRY(read_text(object, "direction", false, where, &check->direction, err));
+    DM_TRY(read_line(object, where, check, err));
+    check->what = check->what != NULL ? check->what : "";
+    check->figure = check->figure != NULL ? check->figure : figure != NULL ? figure : "";
+    check->value = check->value != NULL ? check->value : "";
+    return read_expected(object, claim->kind, where, check, err);
+}
+
+static int read_kind(const json_t *object, const char *where, enum hx_claim_kind *kind, struct dm_err *err) {
+    const char *name;
+    DM_TRY(read_text(object, "kind", true, where, &name, err));
+    for (int i = HX_CLAIM_VALUE; i <= HX_CLAIM_TREND; i++) {
+        if (strcmp(kind_names[i], name) == 0) {
+            *kind = (enum hx_claim_kind)i;
+            return 0;
+        }
+    }
+    return dm_fail_in(err, hx_fail_unknown(err, "kind", name, kind_names, 3), "%s", where);
+}
+
+static int read_claim(const json_t *object, const char *where, struct hx_claim *claim, struct dm_err *err) {
+    static const char *const known[] = {"id",    "paper",  "figure",   "text",    "kind", "needs",
+                                        "reads", "checks", "analysis", "not_run", NULL};
+    const char *figure, *not_run;
+    const json_t *checks;
+    char place[WHERE_BYTES];
+    DM_TRY(hx_tree_check(object, known, where, err));
+    DM_TRY(read_text(object, "id", true, where, &claim->id, err));
+    snprintf(place, sizeof(place), "%.180s: %.60s", where, claim->id);
+    DM_TRY(read_text(object, "paper", true, place, &claim->paper, err));
+    DM_TRY(read_text(object, "figure", true, place, &claim->figure, err));
+    DM_TRY(read_text(object, "text", true, place, &claim->text, err));
+    DM_TRY(read_text(object, "analysis", false, place, &claim->analysis, err));
+    DM_TRY(read_text(object, "needs", false, place, &claim->needs, err));
+    DM_TRY(read_text(object, "reads", false, place, &figure, err));
+    DM_TRY(read_text(object, "not_run", false, place, &not_run, err));
+    DM_TRY(read_kind(object, place, &claim->kind, err));
+    DM_TRY(hx_tree_get(object, "checks", JSON_ARRAY, true, place, &checks, err));
+    claim->analysis = claim->analysis != NULL ? claim->analysis : "";
+    claim->checks = calloc(json_array_size(checks) + 1, sizeof(*claim->checks));
+    if (claim->checks == NULL) {
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < json_array_size(checks); i++) {
+        snprintf(place, sizeof(place), "%.150s: %.60s.checks[%zu]", where, claim->id, i);
+        claim->check_count = i + 1;
+        claim->checks[i].not_run = not_run;
+        DM_TRY(read_check(json_array_get(checks, i), claim, figure, place, &claim->checks[i], err));
+    }
+    return claim->check_count > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: has no checks", place);
+}
+
+static int read_items(struct hx_claims *claims, const char *where, struct dm_err *err) {
+    static const char *const known[] = {"metrics", "claims", NULL};
+    const json_t *array;
+    DM_TRY(hx_tree_check(claims->file, known, where, err));
+    DM_TRY(hx_tree_get(claims->file, "metrics", JSON_OBJECT, true, where, &claims->metrics, err));
+    DM_TRY(hx_tree_get(claims->file, "claims", JSON_ARRAY, true, where, &array, err));
+    claims->items = calloc(json_array_size(array) + 1, sizeof(*claims->items));
+    if (claims->items == NULL) {
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        claims->count = i + 1;
+        DM_TRY(read_claim(json_array_get(array, i), where, &claims->items[i], err));
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(claims->items[k].id, claims->items[i].id) == 0) {
+                return dm_fail(err, DM_ERR_INVALID, "%s: there are two claims '%s'", where, claims->items[i].id);
+            }
+        }
+    }
+    return 0;
+}
+
+/* {"cx6-100g": [{"profile": "cx6-100g-high", "parameter": "..."}]} */
+static int check_sensitivity(const json_t *sensitivity, const char *where, struct dm_err *err) {
+    static const char *const known[] = {"profile", "parameter", NULL};
+    const char *profile;
+    json_t *variants, *variant;
+    size_t at;
+    json_object_foreach((json_t *)sensitivity, profile, variants) {
+        if (!json_is_array(variants) || json_array_size(variants) > HX_VARIANTS_MAX) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: %s: must be an array of at most %d", where, profile,
+                           HX_VARIANTS_MAX);
+        }
+        json_array_foreach(variants, at, variant) {
+            const char *text;
+            DM_TRY(hx_tree_check(variant, known, where, err));
+            DM_TRY(read_text(variant, "profile", true, where, &text, err));
+            DM_TRY(read_text(variant, "parameter", true, where, &text, err));
+        }
+    }
+    return 0;
+}
+
+int hx_claims_read(struct hx_claims *claims, struct dm_err *err) {
+    char *path = hx_path_join(claims->plots, "claims.json");
+    char *other = hx_path_join(claims->plots, "sensitivity.json");
+    int rc = path == NULL || other == NULL ? no_memory(err) : 0;
+    if (rc == 0) {
+        claims->file = dm_json_load(path, err);
+        claims->sensitivity = claims->file != NULL ? dm_json_load(other, err) : NULL;
+        rc = claims->sensitivity == NULL ? DM_ERR_INVALID : read_items(claims, path, err);
+        rc = rc < 0 ? rc : check_sensitivity(claims->sensitivity, other, err);
+    }
+    free(path);
+    free(other);
+    return rc;
+}

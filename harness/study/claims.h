@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The papers' claims, as data (plots/claims.json), judged by the results of figures.
+ *
+ *   claims.c reads and checks the file, claims_figures.c looks up what figures measured, claims_judge.c judges,
+ *   claims_text.c prints it.
+ *
+ * A claim has checks, each an expression (claim_expr.h) over one figure and what it should come to:
+ *   value or ratio: `expect`, a number or [from, to], within `tolerance` (a share); a ratio must lie on the right side
+ *                   of 1 besides. Failing that, `direction` (an expression; for ratios "on the right side of 1" by
+ *                   default) makes it "direction only".
+ *   trend:          the expression is true; `direction` is a weaker one.
+ * A claim is as good as the worst of its checks that could be run.
+ */
+#ifndef DM_HARNESS_STUDY_CLAIMS_H
+#define DM_HARNESS_STUDY_CLAIMS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
+#include "harness/points/points.h"
+#include "harness/study/figure.h"
+
+enum hx_verdict { HX_REPRODUCED, HX_DIRECTION_ONLY, HX_NOT_REPRODUCED, HX_UNRESOLVED, HX_NOT_RUN, HX_VERDICTS };
+enum hx_claim_kind { HX_CLAIM_VALUE, HX_CLAIM_RATIO, HX_CLAIM_TREND };
+enum { HX_WHY_MAX = 240, HX_VARIANTS_MAX = 4 };
+
+/* "reproduced", "direction only", ...; also the members of counts in JSON, with _ for blanks. */
+extern const char *const hx_verdict_names[HX_VERDICTS];
+
+struct hx_judgement {
+    enum hx_verdict verdict;
+    double value;         /* NaN where it was not run */
+    double over;          /* value of the check's `over`; NaN without one */
+    char why[HX_WHY_MAX]; /* why it was not run */
+};
+
+/* Pointers into the file. */
+struct hx_check {
+    const char *what;      /* "over Sherman"; "" */
+    const char *figure;    /* the id of the figure that it reads */
+    const char *not_run;   /* why nothing here can measure it; NULL: something can */
+    const char *value;     /* expression */
+    const char *over;      /* expression that the value is divided by; NULL: none */
+    const char *direction; /* expression; NULL: none or the usual one */
+    double low, high;      /* what is expected; infinite where open; of a trend unused */
+    double tolerance;
+    const char *line_plot, *line_panel; /* where it is drawn as a line; NULL: nowhere */
+    struct hx_judgement base;
+};
+
+struct hx_claim_variant {
+    const char *profile, *parameter; /* pointers into plots/sensitivity.json */
+    enum hx_verdict verdict;         /* HX_NOT_RUN: not all of its points are there */
+};
+
+struct hx_claim {
+    const char *id, *paper, *figure, *text, *analysis; /* figure: as the paper numbers it */
+    const char *needs; /* index without which nothing of it is judged, the paper's own; NULL: none */
+    enum hx_claim_kind kind;
+    struct hx_check *checks;
+    size_t check_count;
+    size_t run_count; /* checks that could be judged */
+    enum hx_verdict verdict;
+    enum hx_verdict base_verdict; /* before sensitivity was looked at */
+    struct hx_claim_variant variants[HX_VARIANTS_MAX];
+    size_t variant_count;
+};
+
+/* A figure in the state that claims look at it: with one profile. */
+struct hx_claim_figure {
+    struct hx_figure *figure;
+    char *profile; /* NULL: its own */
+    struct hx_fig_data data;
+    bool loaded;
+    bool *used; /* one a place: a claim reads it */
+};
+
+struct hx_claims {
+    json_t *file, *sensitivity; /* owned */
+    const json_t *metrics;      /* of the file: names that all figures share */
+    struct hx_claim *items;
+    size_t count;
+    char *plots, *scale;
+    unsigned repeat;
+    struct hx_points *points;
+    struct hx_claim_figure **figures;
+    size_t figure_count;
+    bool collecting; /* marks what is used instead of looking it up */
+};
+
+/* Reads <plots>/claims.json and <plots>/sensitivity.json and checks their form. `out` is the folder of the results. The
+ * caller frees it. */
+int hx_claims_open(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
+                   struct dm_err *err);
+void hx_claims_close(struct hx_claims *claims); /* accepts NULL */
+
+/* Reads the file alone: hx_claims_open's first half. */
+int hx_claims_read(struct hx_claims *claims, struct dm_err *err);
+
+/* Checks what hx_claims_open does not: that every expression can be read, and that the figures that are there have the
+ * names it uses. A claim that fails here is judged as "not run". */
+int hx_claims_check(struct hx_claims *claims, struct dm_err *err);
+
+/* Judges all claims by the results that are there. */
+int hx_claims_judge(struct hx_claims *claims, struct dm_err *err);
+
+/* A new set of the points that claims with one of the ids (all if there are none; also "chime", the beginning of ids)
+ * read; with `variants` also those under the other profiles. NULL with err. */
+struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *ids, size_t id_count, bool variants,
+                                   struct dm_err *err);
+
+/* Whether a claim is meant by one of the ids. */
+bool hx_claim_is_among(const struct hx_claim *claim, const char *const *ids, size_t id_count);
+
+/* Evaluates an expression over a figure, with a profile (NULL: its own). As hx_claim_eval; a curve is an error. */
+int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
+                     double *value, struct dm_err *err);
+
+/* The profiles that a figure's numbers are judged under besides its own, with the parameter that differs. Returns how
+ * many, 0 for a figure that is not there. */
+size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct hx_claim_variant *variants);
+
+/* The lines that judged claims draw into a figure; the caller frees lines->items. */
+int hx_claims_lines(const struct hx_claims *claims, const struct hx_figure *figure, struct hx_fig_lines *lines,
+                    struct dm_err *err);
+
+/* Everything as a new object. */
+json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids, size_t id_count);
+
+void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
+void hx_claims_print_markdown(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
+
+/* "4.3 within 25 %", what a check expects, and "3.21", what it came to. */
+void hx_check_expected(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
+void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
+
+/* Why a claim was not run: the reasons of its checks, each once. */
+void hx_claim_why(const struct hx_claim *claim, char *text, size_t capacity);
+
+/* Which verdicts under other profiles there are, in a few words; "" without any. */
+void hx_claim_sensitivity(const struct hx_claim *claim, char *text, size_t capacity);
+
+#endif

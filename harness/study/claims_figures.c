@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What claims see of figures: curves by the names of series, panels and cases, under a profile, from the results that
+ * are there.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/opt.h"
+#include "harness/base/json.h"
+#include "harness/study/claim_expr.h"
+#include "harness/study/claims.h"
+
+/* Where an expression looks. */
+struct view {
+    struct hx_claims *claims;
+    struct hx_claim_figure *figure;
+};
+
+static int no_memory(struct dm_err *err) {
+    return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for claims");
+}
+
+/* ---- figures ---------------------------------------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static void figure_free(struct hx_claim_figure *view) {
+    if (view->loaded) {
+        hx_fig_data_fini(view->figure, &view->data);
+    }
+    hx_figure_free(view->figure);
+    free(view->profile);
+    free(view->used);
+    free(view);
+}
+
+static int figure_new(struct hx_claims *claims, const char *id, const char *profile, struct hx_claim_figure **view,
+                      struct dm_err *err) {
+    *view = calloc(1, sizeof(**view));
+    struct hx_claim_figure **figures = realloc(claims->figures, (claims->figure_count + 1) * sizeof(*claims->figures));
+    claims->figures = figures != NULL ? figures : claims->figures;
+    if (*view == NULL || figures == NULL) {
+        free(*view);
+        *view = NULL;
+        no_memory(err);
+        return DM_ERR_NO_MEMORY;
+    }
+    (*view)->profile = profile != NULL ? strdup(profile) : NULL;
+    int rc = profile != NULL && (*view)->profile == NULL
+                 ? no_memory(err)
+                 : hx_figure_load(claims->plots, id, claims->scale, &(*view)->figure, err);
+    if (rc == 0) {
+        (*view)->figure->repeat = claims->repeat;
+        (*view)->figure->profile = (*view)->profile;
+        (*view)->used = calloc(hx_figure_places((*view)->figure) + 1, sizeof(*(*view)->used));
+        rc = (*view)->used == NULL ? no_memory(err) : hx_figure_points((*view)->figure, claims->points, err);
+    }
+    if (rc < 0) {
+        figure_free(*view);
+        return rc;
+    }
+    claims->figures[claims->figure_count++] = *view;
+    return 0;
+}
+
+/* 0, or DM_NOT_FOUND where there is no such figure. */
+static int figure_find(struct hx_claims *claims, const char *id, const char *profile, struct hx_claim_figure **view,
+                       struct dm_err *err) {
+    for (size_t i = 0; i < claims->figure_count; i++) {
+        *view = claims->figures[i];
+        if (strcmp((*view)->figure->id, id) == 0 && same_text((*view)->profile, profile)) {
+            return 0;
+        }
+    }
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/figures/%s.json", claims->plots, id);
+    if (access(path, F_OK) != 0) {
+        dm_fail(err, DM_ERR_INVALID, "there is no figure %s here yet", id);
+        return DM_NOT_FOUND;
+    }
+    return figure_new(claims, id, profile, view, err);
+}
+
+static int figure_load(struct hx_claims *claims, struct hx_claim_figure *view, struct dm_err *err) {
+    if (view->loaded) {
+        return 0;
+    }
+    DM_TRY(hx_fig_data_load(view->figure, claims->points, &view->data, err));
+    view->loaded = true;
+    return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+/* 2: the label is the name (a new line counts as a blank); 1: the label goes on behind the name with something that is
+ * no letter or digit, as "YCSB C (read only)" behind "YCSB C"; 0: neither. */
+static int match(const char *label, const char *name) {
+    for (; *name != '\0'; label++, name++) {
+        if (*label != *name && !(*label == '\n' && *name == ' ')) {
+            return 0;
+        }
+    }
+    return *label == '\0' ? 2 : isalnum((unsigned char)*label) ? 0 : 1;
+}
+
+/* The item of that name; SIZE_MAX if there is none or more than one. */
+static size_t find_item(const struct hx_fig_item *items, size_t count, const char *name) {
+    size_t found = SIZE_MAX, hits = 0;
+    for (size_t i = 0; i < count; i++) {
+        int how = match(items[i].label, name);
+        if (how == 2) {
+            return i;
+        }
+        found = how == 1 ? i : found;
+        hits += how == 1;
+    }
+    return hits == 1 ? found : SIZE_MAX;
+}
+
+static bool is_absent(const struct hx_figure *figure, const char *name, struct dm_err *err) {
+    for (size_t i = 0; i < figure->absent_count; i++) {
+        if (match(figure->absent[i].label, name) > 0) {
+            dm_fail(err, DM_ERR_INVALID, "%s is not built here", figure->absent[i].label);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int fail_name(const struct hx_figure *figure, const char *what, const struct hx_fig_item *items, size_t count,
+                     const char *name, struct dm_err *err) {
+    char list[200] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < count && length < sizeof(list); i++) {
+        length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", i > 0 ? "; " : "", items[i].label);
+    }
+    return dm_fail(err, DM_ERR_INVALID, "figure %s has no %s '%s', or several (it has: %s)", figure->id, what, name,
+                   list);
+}
+
+struct place {
+    size_t panel, series, at; /* at: SIZE_MAX for all cases */
+};
+
+/* Numeric x are given in the paper's sizes, which a smaller scale divides. */
+static double paper_factor(const struct hx_figure *figure) {
+    return figure->cases_as_is || figure->x_option == NULL ? 1 : hx_figure_divisor(figure, figure->x_option);
+}
+
+static double x_of(const struct view *view, size_t panel, size_t series, size_t at) {
+    const struct hx_figure *figure = view->figure->figure;
+    size_t place = hx_figure_at(figure, panel, series, at);
+    return hx_figure_x(figure, view->claims->points, place, at) * paper_factor(figure);
+}
+
+static int find_case(const struct view *view, const char *name, struct place *place, struct dm_err *err) {
+    const struct hx_figure *figure = view->figure->figure;
+    if (figure->x_option == NULL) {
+        place->at = find_item(figure->cases, figure->case_count, name);
+        if (place->at == SIZE_MAX) {
+            return is_absent(figure, name, err)
+                       ? DM_NOT_FOUND
+                       : fail_name(figure, "case", figure->cases, figure->case_count, name, err);
+        }
+        return 0;
+    }
+    double wanted = strtod(name, NULL);
+    for (size_t at = 0; at < figure->case_count; at++) {
+        /* dividing made whole numbers of them */
+        if (fabs(x_of(view, place->panel, place->series, at) - wanted) <= fabs(wanted) * 1e-3) {
+            place->at = at;
+            return 0;
+        }
+    }
+    return dm_fail(err, DM_ERR_INVALID, "figure %s has no x of %s", figure->id, name);
+}
+
+/* Series, then the panel unless there is but one without a name, then perhaps a case. */
+static int find_place(const struct view *view, const struct hx_select *select, struct place *place,
+                      struct dm_err *err) {
+    const struct hx_figure *figure = view->figure->figure;
+    bool panels = figure->panel_count > 1 || figure->panels[0].label[0] != '\0';
+    size_t parts = panels ? 2 : 1;
+    *place = (struct place){.at = SIZE_MAX};
+    place->series = find_item(figure->series, figure->series_count, select->parts[0]);
+    if (place->series == SIZE_MAX) {
+        return is_absent(figure, select->parts[0], err)
+                   ? DM_NOT_FOUND
+                   : fail_name(figure, "series", figure->series, figure->series_count, select->parts[0], err);
+    }
+    if (select->part_count < parts || select->part_count > parts + 1) {
+        return dm_fail(err, DM_ERR_INVALID, "figure %s %s: %s{%s...} has %zu names", figure->id,
+                       panels ? "needs series and panel" : "has no panels", select->metric, select->parts[0],
+                       select->part_count);
+    }
+    if (panels) {
+        place->panel = find_item(figure->panels, figure->panel_count, select->parts[1]);
+        if (place->panel == SIZE_MAX) {
+            return fail_name(figure, "panel", figure->panels, figure->panel_count, select->parts[1], err);
+        }
+    }
+    return select->part_count > parts ? find_case(view, select->parts[parts], place, err) : 0;
+}
+
+/* A name that all figures share, or a column of one of the figure's plots. */
+static int find_metric(const struct view *view, const char *name, struct hx_fig_metric *metric, struct dm_err *err) {
+    const struct hx_figure *figure = view->figure->figure;
+    const json_t *shared = json_object_get(view->claims->metrics, name);
+    const json_t *factor = json_object_get(shared, "factor");
+    *metric = (struct hx_fig_metric){.path = json_string_value(json_object_get(shared, "path")),
+                                     .over = json_object_get(shared, "over"),
+                                     .factor = factor != NULL ? json_number_value(factor) : 1};
+    if (metric->path != NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < figure->plot_count; i++) {
+        for (size_t k = 0; k < figure->plots[i].y_count; k++) {
+            if (strcmp(figure->plots[i].y[k].column, name) == 0) {
+                *metric = figure->plots[i].y[k];
+                return 0;
+            }
+        }
+    }
+    return dm_fail(err, DM_ERR_INVALID, "figure %s has no metric or column '%s'", figure->id, name);
+}
+
+/* ---- curves ----------------------------------------------------------------------------------------------------- */
+
+static int take_curve(const struct view *view, const struct place *place, const struct hx_fig_metric *metric,
+                      struct hx_curve *curve, struct dm_err *err) {
+    const struct hx_figure *figure = view->figure->figure;
+    size_t first = place->at == SIZE_MAX ? 0 : place->at;
+    size_t count = place->at == SIZE_MAX ? figure->case_count : 1, missing = 0;
+    if (count > HX_CURVE_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "figure %s has more than %d cases", figure->id, HX_CURVE_MAX);
+    }
+    *curve = (struct hx_curve){.single = place->at != SIZE_MAX, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        size_t at = hx_figure_at(figure, place->panel, place->series, first + i);
+        view->figure->used[at] = true;
+        curve->x[i] = x_of(view, place->panel, place->series, first + i);
+        curve->y[i] = 1;
+        if (!view->claims->collecting) {
+            bool there = true;
+            for (unsigned seed = 0; seed < figure->repeat; seed++) {
+                there = there && view->figure->data.results[at * figure->repeat + seed] != NULL;
+            }
+            missing += !there;
+            curve->y[i] = hx_fig_value(figure, &view->figure->data, metric, at).middle;
+        }
+    }
+    if (missing > 0) {
+        dm_fail(err, DM_ERR_INVALID, "%zu of %zu points of figure %s are missing", missing, count, figure->id);
+        return DM_NOT_FOUND;
+    }
+    return 0;
+}
+
+static int find_curve(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err) {
+    const struct view *view = arg;
+    struct place place;
+    struct hx_fig_metric metric;
+    DM_TRY(find_metric(view, select->metric, &metric, err));
+    int rc = find_place(view, select, &place, err);
+    return rc != 0 ? rc : take_curve(view, &place, &metric, curve, err);
+}
+
+/* What the paper's sizes were divided by: the divisor, or for a scale that says everything itself what it did to the
+ * keys. */
+static double scale_of(const struct hx_figure *figure) {
+    const json_t *paper = hx_tree_find(figure->spec, "scales.paper.config.keys");
+    const json_t *own = json_object_get(figure->scale_config, "keys");
+    uint64_t paper_keys = 0, own_keys = 0;
+    if (figure->divisor > 0) {
+        return hx_figure_divisor(figure, "keys");
+    }
+    if (!json_is_string(paper) || !json_is_string(own) ||
+        dm_parse_count(json_string_value(paper), &paper_keys, NULL) < 0 ||
+        dm_parse_count(json_string_value(own), &own_keys, NULL) < 0 || own_keys == 0) {
+        return 1;
+    }
+    return (double)paper_keys / (double)own_keys;
+}
+
+int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
+                     double *value, struct dm_err *err) {
+    struct view view = {.claims = claims};
+    struct hx_curve curve;
+    int rc = figure_find(claims, figure, profile, &view.figure, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!claims->collecting) {
+        DM_TRY(figure_load(claims, view.figure, err));
+    }
+    struct hx_curve_source source = {.find = find_curve, .arg = &view, .scale = scale_of(view.figure->figure)};
+    rc = hx_claim_eval(expression, &source, &curve, err);
+    if (rc == 0 && !curve.single) {
+        return dm_fail(err, DM_ERR_INVALID, "'%.120s' is a curve; say which of its values is meant", expression);
+    }
+    *value = rc == 0 ? curve.y[0] : NAN;
+    return rc;
+}
+
+size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct hx_claim_variant *variants) {
+    struct hx_claim_figure *view;
+    if (figure_find(claims, figure, NULL, &view, NULL) != 0) {
+        return 0;
+    }
+    const char *profile = json_string_value(json_object_get(view->figure->config, "profile"));
+    const json_t *list = profile != NULL ? json_object_get(claims->sensitivity, profile) : NULL;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *variant = json_array_get(list, i);
+        variants[i] = (struct hx_claim_variant){
+            .profile = json_string_value(json_object_get(variant, "profile")),
+            .parameter = json_string_value(json_object_get(variant, "parameter")),
+            .verdict = HX_NOT_RUN,
+        };
+    }
+    return json_array_size(list);
+}
+
+/* ---- open and close --------------------------------------------------------------------------------------------- */
+
+void hx_claims_close(struct hx_claims *claims) {
+    if (claims == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < claims->figure_count; i++) {
+        figure_free(claims->figures[i]);
+    }
+    for (size_t i = 0; i < claims->count; i++) {
+        free(claims->items[i].checks);
+    }
+    free(claims->figures);
+    free(claims->items);
+    free(claims->plots);
+    free(claims->scale);
+    hx_points_free(claims->points);
+    json_decref(claims->file);
+    json_decref(claims->sensitivity);
+    free(claims);
+}
+
+int hx_claims_open(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
+                   struct dm_err *err) {
+    struct hx_claims *opened = calloc(1, sizeof(*opened));
+    *claims = NULL;
+    if (opened == NULL) {
+        return no_memory(err);
+    }
+    opened->repeat = repeat;
+    opened->plots = strdup(plots);
+    opened->scale = strdup(scale);
+    opened->points = hx_points_new(out);
+    int rc = opened->plots == NULL || opened->scale == NULL || opened->points == NULL ? no_memory(err)
+                                                                                      : hx_claims_read(opened, err);
+    if (rc < 0) {
+        hx_claims_close(opened);
+        return rc;
+    }
+    *claims = opened;
+    return 0;
+}

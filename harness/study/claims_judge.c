@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The judging: each check, each claim as the worst of its checks, and whether it would come out the same at the other
+ * end of what sources say about the fabric.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/study/claims.h"
+#include "indexes/index.h"
+
+const char *const hx_verdict_names[HX_VERDICTS] = {
+    [HX_REPRODUCED] = "reproduced",
+    [HX_DIRECTION_ONLY] = "direction only",
+    [HX_NOT_REPRODUCED] = "not reproduced",
+    [HX_UNRESOLVED] = "unresolved",
+    [HX_NOT_RUN] = "not run",
+};
+
+bool hx_claim_is_among(const struct hx_claim *claim, const char *const *ids, size_t id_count) {
+    bool among = id_count == 0;
+    for (size_t i = 0; i < id_count; i++) {
+        among = among || strncmp(claim->id, ids[i], strlen(ids[i])) == 0;
+    }
+    return among;
+}
+
+/* ---- one check -------------------------------------------------------------------------------------------------- */
+
+static bool is_expected(enum hx_claim_kind kind, const struct hx_check *check, double value) {
+    if (kind == HX_CLAIM_TREND) {
+        return value != 0;
+    }
+    double low = check->low - fabs(check->low) * check->tolerance;
+    double high = check->high + fabs(check->high) * check->tolerance;
+    return value >= low && value <= high;
+}
+
+/* Whether the right system wins. Without a `direction` only a ratio that should be off 1 has one. */
+static int right_direction(struct hx_claims *claims, enum hx_claim_kind kind, const struct hx_check *check,
+                           const char *profile, double value, bool otherwise, bool *right, struct dm_err *err) {
+    *right = otherwise;
+    if (check->direction != NULL) {
+        double truth = 0;
+        int rc = hx_claims_number(claims, check->figure, profile, check->direction, &truth, err);
+        *right = truth != 0;
+        return rc;
+    }
+    if (kind == HX_CLAIM_RATIO && check->low > 1) {
+        *right = value > 1;
+    } else if (kind == HX_CLAIM_RATIO && check->high < 1) {
+        *right = value < 1;
+    }
+    return 0;
+}
+
+/* 0 or DM_ERR_NO_MEMORY; what is not there, and a name that the figure does not have, is a verdict. */
+static int judge_check(struct hx_claims *claims, enum hx_claim_kind kind, const struct hx_check *check,
+                       const char *profile, struct hx_judgement *judgement, struct dm_err *err) {
+    struct dm_err why = {.text = ""};
+    bool right = false;
+    *judgement = (struct hx_judgement){.verdict = HX_NOT_RUN, .value = NAN, .over = NAN};
+    int rc = check->not_run != NULL
+                 ? dm_fail(&why, DM_ERR_INVALID, "%.200s", check->not_run)
+                 : hx_claims_number(claims, check->figure, profile, check->value, &judgement->value, &why);
+    if (rc == 0 && check->over != NULL) {
+        rc = hx_claims_number(claims, check->figure, profile, check->over, &judgement->over, &why);
+        judgement->value /= judgement->over;
+    }
+    if (rc == 0) {
+        bool expected = is_expected(kind, check, judgement->value);
+        rc = right_direction(claims, kind, check, profile, judgement->value, expected, &right, &why);
+        bool needs_right = kind == HX_CLAIM_RATIO && check->direction == NULL;
+        judgement->verdict = expected && (right || !needs_right) ? HX_REPRODUCED
+                             : right                             ? HX_DIRECTION_ONLY
+                                                                 : HX_NOT_REPRODUCED;
+    }
+    if (rc == 0) {
+        return 0;
+    }
+    judgement->verdict = HX_NOT_RUN;
+    judgement->value = NAN;
+    snprintf(judgement->why, sizeof(judgement->why), "%.200s", why.text);
+    if (rc == DM_ERR_NO_MEMORY) {
+        *err = why;
+        return rc;
+    }
+    return 0;
+}
+
+/* ---- a claim ---------------------------------------------------------------------------------------------------- */
+
+/* The worst of the checks that could be run. */
+static enum hx_verdict worse(enum hx_verdict so_far, enum hx_verdict next) {
+    if (next == HX_NOT_RUN || so_far == HX_NOT_RUN) {
+        return so_far == HX_NOT_RUN ? next : so_far;
+    }
+    return next > so_far ? next : so_far;
+}
+
+/* A claim of a paper whose own system is not built is not judged by what remains of it. */
+static bool lacks_system(struct hx_claim *claim) {
+    if (claim->needs == NULL || ix_find(claim->needs) != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < claim->check_count; i++) {
+        struct hx_judgement *judgement = &claim->checks[i].base;
+        *judgement = (struct hx_judgement){.verdict = HX_NOT_RUN, .value = NAN, .over = NAN};
+        snprintf(judgement->why, sizeof(judgement->why), "the paper's own system, %s, is not built here", claim->needs);
+    }
+    return true;
+}
+
+static int judge_base(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
+    claim->verdict = HX_NOT_RUN;
+    claim->base_verdict = HX_NOT_RUN;
+    claim->run_count = 0;
+    if (lacks_system(claim)) {
+        return 0;
+    }
+    for (size_t i = 0; i < claim->check_count; i++) {
+        struct hx_check *check = &claim->checks[i];
+        int rc = judge_check(claims, claim->kind, check, NULL, &check->base, err);
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "claim %s", claim->id);
+        }
+        claim->verdict = worse(claim->verdict, check->base.verdict);
+        claim->run_count += check->base.verdict != HX_NOT_RUN;
+    }
+    claim->base_verdict = claim->verdict;
+    return 0;
+}
+
+/* Under another profile, the same checks; one that is not there leaves all of it open. */
+static int judge_variant(struct hx_claims *claims, const struct hx_claim *claim, struct hx_claim_variant *variant,
+                         struct dm_err *err) {
+    enum hx_verdict verdict = HX_NOT_RUN;
+    bool whole = true;
+    for (size_t i = 0; i < claim->check_count; i++) {
+        struct hx_judgement judgement;
+        if (claim->checks[i].base.verdict == HX_NOT_RUN) {
+            continue;
+        }
+        DM_TRY(judge_check(claims, claim->kind, &claim->checks[i], variant->profile, &judgement, err));
+        whole = whole && judgement.verdict != HX_NOT_RUN;
+        verdict = worse(verdict, judgement.verdict);
+    }
+    variant->verdict = whole ? verdict : HX_NOT_RUN;
+    return 0;
+}
+
+static int judge_variants(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
+    if (claim->verdict == HX_NOT_RUN) {
+        return 0;
+    }
+    size_t first = 0;
+    while (claim->checks[first].base.verdict == HX_NOT_RUN) {
+        first++;
+    }
+    claim->variant_count = hx_claims_variants(claims, claim->checks[first].figure, claim->variants);
+    for (size_t i = 0; i < claim->variant_count; i++) {
+        DM_TRY(judge_variant(claims, claim, &claim->variants[i], err));
+        enum hx_verdict other = claim->variants[i].verdict;
+        if (other != HX_NOT_RUN && other != claim->base_verdict) {
+            claim->verdict = HX_UNRESOLVED;
+        }
+    }
+    return 0;
+}
+
+int hx_claims_judge(struct hx_claims *claims, struct dm_err *err) {
+    claims->collecting = false;
+    for (size_t i = 0; i < claims->count; i++) {
+        DM_TRY(judge_base(claims, &claims->items[i], err));
+        DM_TRY(judge_variants(claims, &claims->items[i], err));
+    }
+    return 0;
+}
+
+/* ---- which points ----------------------------------------------------------------------------------------------- */
+
+/* Marks what a check reads, as far as its systems are built. */
+static int collect(struct hx_claims *claims, const struct hx_check *check, const char *profile, struct dm_err *err) {
+    const char *const expressions[] = {check->value, check->over, check->direction};
+    if (check->not_run != NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
+        double unused;
+        if (expressions[i] != NULL) {
+            DM_TRY(hx_claims_number(claims, check->figure, profile, expressions[i], &unused, err));
+        }
+    }
+    return 0;
+}
+
+static int collect_claim(struct hx_claims *claims, const struct hx_claim *claim, bool variants, struct dm_err *err) {
+    for (size_t i = 0; i < claim->check_count; i++) {
+        struct hx_claim_variant others[HX_VARIANTS_MAX];
+        size_t count = variants && claim->checks[i].not_run == NULL
+                           ? hx_claims_variants(claims, claim->checks[i].figure, others)
+                           : 0;
+        int rc = collect(claims, &claim->checks[i], NULL, err);
+        for (size_t k = 0; k < count && rc == 0; k++) {
+            rc = collect(claims, &claim->checks[i], others[k].profile, err);
+        }
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "claim %s", claim->id);
+        }
+    }
+    return 0;
+}
+
+int hx_claims_check(struct hx_claims *claims, struct dm_err *err) {
+    int rc = 0;
+    claims->collecting = true;
+    for (size_t i = 0; i < claims->count && rc >= 0; i++) {
+        rc = collect_claim(claims, &claims->items[i], true, err);
+    }
+    claims->collecting = false;
+    return rc;
+}
+
+static int add_used(const struct hx_claims *claims, struct hx_points *points, struct dm_err *err) {
+    for (size_t i = 0; i < claims->figure_count; i++) {
+        const struct hx_claim_figure *view = claims->figures[i];
+        size_t places = hx_figure_places(view->figure);
+        for (size_t at = 0; at < places * view->figure->repeat; at++) {
+            const struct hx_point *point = &claims->points->items[view->figure->points[at]];
+            size_t unused;
+            if (view->used[at / view->figure->repeat]) {
+                DM_TRY(hx_points_add(points, point->config, point->label, point->label, &unused, err));
+            }
+        }
+    }
+    return 0;
+}
+
+struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *ids, size_t id_count, bool variants,
+                                   struct dm_err *err) {
+    struct hx_points *points = hx_points_new(claims->points->out);
+    int rc = points == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
+    claims->collecting = true;
+    for (size_t i = 0; i < claims->figure_count; i++) {
+        memset(claims->figures[i]->used, 0, hx_figure_places(claims->figures[i]->figure) * sizeof(bool));
+    }
+    for (size_t i = 0; rc == 0 && i < claims->count; i++) {
+        if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
+            /* A claim whose names do not fit its figure needs no points; judging it says why. */
+            rc = collect_claim(claims, &claims->items[i], variants, err) == DM_ERR_NO_MEMORY ? DM_ERR_NO_MEMORY : 0;
+        }
+    }
+    rc = rc < 0 ? rc : add_used(claims, points, err);
+    claims->collecting = false;
+    if (rc < 0) {
+        hx_points_free(points);
+        points = NULL;
+    }
+    return points;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------ */
+
+static size_t line_panel(const struct hx_figure *figure, const char *name) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < figure->panel_count; i++) {
+        if (strncmp(figure->panels[i].label, name, length) == 0) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* The middle of what is expected, in the plot's unit: times what it is over. */
+static double line_height(const struct hx_check *check) {
+    double middle = isinf(check->low) ? check->high : isinf(check->high) ? check->low : (check->low + check->high) / 2;
+    return check->over != NULL ? middle * check->base.over : middle;
+}
+
+int hx_claims_lines(const struct hx_claims *claims, const struct hx_figure *figure, struct hx_fig_lines *lines,
+                    struct dm_err *err) {
+    *lines = (struct hx_fig_lines){.count = 0};
+    for (size_t i = 0; i < claims->count; i++) {
+        for (size_t k = 0; k < claims->items[i].check_count; k++) {
+            const struct hx_check *check = &claims->items[i].checks[k];
+            if (check->line_plot == NULL || strcmp(check->figure, figure->id) != 0) {
+                continue;
+            }
+            struct hx_fig_line line = {
+                .plot = check->line_plot, .panel = line_panel(figure, check->line_panel), .y = line_height(check)};
+            if (line.panel == SIZE_MAX || !isfinite(line.y) || check->base.verdict == HX_NOT_RUN) {
+                continue;
+            }
+            snprintf(line.label, sizeof(line.label), "%.30s: %.30s", claims->items[i].id, check->what);
+            struct hx_fig_line *items = realloc(lines->items, (lines->count + 1) * sizeof(*items));
+            if (items == NULL) {
+                return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for lines");
+            }
+            lines->items = items;
+            items[lines->count++] = line;
+        }
+    }
+    return 0;
+}

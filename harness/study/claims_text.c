@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Judged claims as text, Markdown and JSON.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "harness/study/claims.h"
+
+enum { LINE_BYTES = 512 };
+
+static const char *const kind_names[] = {"value", "ratio", "trend"};
+
+static void expected_number(const struct hx_check *check, char *text, size_t capacity) {
+    if (isinf(check->high)) {
+        snprintf(text, capacity, "at least %.4g", check->low);
+    } else if (isinf(check->low)) {
+        snprintf(text, capacity, "at most %.4g", check->high);
+    } else if (check->low == check->high) {
+        snprintf(text, capacity, "%.6g", check->low);
+    } else {
+        snprintf(text, capacity, "%.4g to %.4g", check->low, check->high);
+    }
+}
+
+void hx_check_expected(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity) {
+    char number[64];
+    if (claim->kind == HX_CLAIM_TREND) {
+        snprintf(text, capacity, "holds");
+        return;
+    }
+    expected_number(check, number, sizeof(number));
+    snprintf(text, capacity, "%s ± %.3g %%", number, check->tolerance * 100);
+}
+
+void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity) {
+    if (check->base.verdict == HX_NOT_RUN) {
+        snprintf(text, capacity, "not run: %s", check->base.why);
+    } else if (claim->kind == HX_CLAIM_TREND) {
+        snprintf(text, capacity, "%s", check->base.value != 0 ? "holds" : "does not hold");
+    } else {
+        snprintf(text, capacity, "%.4g", check->base.value);
+    }
+}
+
+void hx_claim_why(const struct hx_claim *claim, char *text, size_t capacity) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < claim->check_count && length < capacity; i++) {
+        const char *why = claim->checks[i].base.why;
+        bool again = why[0] == '\0';
+        for (size_t k = 0; k < i; k++) {
+            again = again || strcmp(claim->checks[k].base.why, why) == 0;
+        }
+        if (!again) {
+            length += (size_t)snprintf(text + length, capacity - length, "%s%s", length > 0 ? "; " : "", why);
+        }
+    }
+}
+
+void hx_claim_sensitivity(const struct hx_claim *claim, char *text, size_t capacity) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < claim->variant_count && length < capacity; i++) {
+        const struct hx_claim_variant *variant = &claim->variants[i];
+        length += (size_t)snprintf(text + length, capacity - length, "%s%s (%s): %s", i > 0 ? "; " : "",
+                                   variant->profile, variant->parameter, hx_verdict_names[variant->verdict]);
+    }
+}
+
+/* Which verdict it depends on, for an unresolved claim. */
+static void depends(const struct hx_claim *claim, char *text, size_t capacity) {
+    text[0] = '\0';
+    for (size_t i = 0; i < claim->variant_count; i++) {
+        const struct hx_claim_variant *variant = &claim->variants[i];
+        if (variant->verdict != HX_NOT_RUN && variant->verdict != claim->base_verdict) {
+            snprintf(text, capacity, " (depends on %s: %s, but %s with %s)", variant->parameter,
+                     hx_verdict_names[claim->base_verdict], hx_verdict_names[variant->verdict], variant->profile);
+            return;
+        }
+    }
+}
+
+static void verdict_text(const struct hx_claim *claim, char *text, size_t capacity) {
+    char more[256] = "";
+    if (claim->verdict == HX_UNRESOLVED) {
+        depends(claim, more, sizeof(more));
+    } else if (claim->run_count > 0 && claim->run_count < claim->check_count) {
+        snprintf(more, sizeof(more), " (%zu of %zu parts)", claim->run_count, claim->check_count);
+    }
+    snprintf(text, capacity, "%s%s", hx_verdict_names[claim->verdict], more);
+}
+
+/* How many claims (of one paper; NULL: of all) have each verdict, and how many of them by some of their checks only. */
+static void count_verdicts(const struct hx_claims *claims, const char *paper, const char *const *ids, size_t id_count,
+                           size_t counts[HX_VERDICTS], size_t partly[HX_VERDICTS]) {
+    memset(counts, 0, HX_VERDICTS * sizeof(*counts));
+    memset(partly, 0, HX_VERDICTS * sizeof(*partly));
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct hx_claim *claim = &claims->items[i];
+        if (hx_claim_is_among(claim, ids, id_count) && (paper == NULL || strcmp(paper, claim->paper) == 0)) {
+            counts[claim->verdict]++;
+            partly[claim->verdict] += claim->run_count > 0 && claim->run_count < claim->check_count;
+        }
+    }
+}
+
+static void print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+    size_t counts[HX_VERDICTS], partly[HX_VERDICTS], all = 0;
+    count_verdicts(claims, NULL, ids, id_count, counts, partly);
+    for (int i = 0; i < HX_VERDICTS; i++) {
+        all += counts[i];
+    }
+    fprintf(out, "%zu claims:", all);
+    for (int i = 0; i < HX_VERDICTS; i++) {
+        fprintf(out, "%s %zu %s", i > 0 ? "," : "", counts[i], hx_verdict_names[i]);
+        if (partly[i] > 0) {
+            fprintf(out, " (%zu in part)", partly[i]);
+        }
+    }
+    fprintf(out, " (scale %s)\n", claims->scale);
+}
+
+/* ---- terminal --------------------------------------------------------------------------------------------------- */
+
+static void print_claim(const struct hx_claim *claim, FILE *out) {
+    char verdict[LINE_BYTES], expected[LINE_BYTES], measured[LINE_BYTES];
+    verdict_text(claim, verdict, sizeof(verdict));
+    if (claim->run_count == 0) {
+        hx_claim_why(claim, measured, sizeof(measured));
+        fprintf(out, "  %-14s %s: %s\n  %-14s %s\n", claim->id, verdict, measured, "", claim->text);
+        return;
+    }
+    fprintf(out, "  %-14s %s\n  %-14s %s\n", claim->id, verdict, "", claim->text);
+    for (size_t i = 0; i < claim->check_count; i++) {
+        const struct hx_check *check = &claim->checks[i];
+        hx_check_expected(claim, check, expected, sizeof(expected));
+        hx_check_measured(claim, check, measured, sizeof(measured));
+        fprintf(out, "  %-14s   %s%s%s", "", check->what, check->what[0] != '\0' ? ": " : "", measured);
+        bool plain = check->base.verdict == HX_NOT_RUN || claim->kind == HX_CLAIM_TREND;
+        fprintf(out, plain ? "\n" : " (%s)\n", expected);
+    }
+    if (claim->analysis[0] != '\0' && claim->verdict != HX_NOT_RUN) {
+        fprintf(out, "  %-14s why: %s\n", "", claim->analysis);
+    }
+}
+
+void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+    const char *paper = "";
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct hx_claim *claim = &claims->items[i];
+        if (!hx_claim_is_among(claim, ids, id_count)) {
+            continue;
+        }
+        if (strcmp(paper, claim->paper) != 0) {
+            fprintf(out, "%s%s\n", paper[0] != '\0' ? "\n" : "", claim->paper);
+            paper = claim->paper;
+        }
+        print_claim(claim, out);
+    }
+    fprintf(out, "\n");
+    print_counts(claims, ids, id_count, out);
+}
+
+/* ---- Markdown --------------------------------------------------------------------------------------------------- */
+
+/* A table's cell: no bars. */
+static void print_cell(FILE *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        fputs(*text == '|' ? "\\|" : *text == '\n' ? " " : (char[]){*text, '\0'}, out);
+    }
+}
+
+static void print_row(const struct hx_claim *claim, FILE *out) {
+    char text[LINE_BYTES];
+    fprintf(out, "| %s | ", claim->id);
+    print_cell(out, claim->text);
+    fprintf(out, " | ");
+    if (claim->run_count == 0) {
+        hx_claim_why(claim, text, sizeof(text));
+        print_cell(out, text);
+    }
+    for (size_t i = 0; claim->run_count > 0 && i < claim->check_count; i++) {
+        const struct hx_check *check = &claim->checks[i];
+        hx_check_measured(claim, check, text, sizeof(text));
+        fprintf(out, "%s%s%s", i > 0 ? "; " : "", check->what, check->what[0] != '\0' ? ": " : "");
+        print_cell(out, text);
+        if (claim->kind != HX_CLAIM_TREND && check->base.verdict != HX_NOT_RUN) {
+            hx_check_expected(claim, check, text, sizeof(text));
+            fprintf(out, " (%s)", text);
+        }
+    }
+    verdict_text(claim, text, sizeof(text));
+    fprintf(out, " | %s | ", text);
+    print_cell(out, claim->verdict == HX_NOT_RUN ? "" : claim->analysis);
+    fprintf(out, " |\n");
+}
+
+/* A row a paper; claims of one stand together in the file. */
+static void print_papers(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+    size_t counts[HX_VERDICTS], partly[HX_VERDICTS];
+    const char *paper = "";
+    fprintf(out, "\n| paper |");
+    for (int i = 0; i < HX_VERDICTS; i++) {
+        fprintf(out, " %s |", hx_verdict_names[i]);
+    }
+    fprintf(out, "\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct hx_claim *claim = &claims->items[i];
+        if (!hx_claim_is_among(claim, ids, id_count) || strcmp(paper, claim->paper) == 0) {
+            continue;
+        }
+        paper = claim->paper;
+        count_verdicts(claims, paper, ids, id_count, counts, partly);
+        fprintf(out, "| %s |", paper);
+        for (int k = 0; k < HX_VERDICTS; k++) {
+            fprintf(out, " %zu |", counts[k]);
+        }
+        fprintf(out, "\n");
+    }
+}
+
+void hx_claims_print_markdown(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+    const char *paper = "";
+    print_counts(claims, ids, id_count, out);
+    print_papers(claims, ids, id_count, out);
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct hx_claim *claim = &claims->items[i];
+        if (!hx_claim_is_among(claim, ids, id_count)) {
+            continue;
+        }
+        if (strcmp(paper, claim->paper) != 0) {
+            fprintf(
+                out,
+                "\n### %s\n\n| id | the paper says | measured (expected) | verdict | why |\n|---|---|---|---|---|\n",
+                claim->paper);
+            paper = claim->paper;
+        }
+        print_row(claim, out);
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+static json_t *real(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *check_object(const struct hx_claim *claim, const struct hx_check *check) {
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:o, s:s}", "what", check->what, "reads", check->figure, "expression", check->value,
+                  "value", real(check->base.value), "verdict", hx_verdict_names[check->base.verdict]);
+    if (check->over != NULL) {
+        json_object_set_new(object, "over", json_string(check->over));
+    }
+    if (claim->kind != HX_CLAIM_TREND) {
+        json_object_set_new(object, "expected", json_pack("[o, o]", real(check->low), real(check->high)));
+        json_object_set_new(object, "tolerance", json_real(check->tolerance));
+    }
+    if (check->base.verdict == HX_NOT_RUN) {
+        json_object_set_new(object, "why", json_string(check->base.why));
+    }
+    return object;
+}
+
+static json_t *claim_object(const struct hx_claim *claim) {
+    json_t *checks = json_array(), *variants = json_array();
+    for (size_t i = 0; i < claim->check_count; i++) {
+        json_array_append_new(checks, check_object(claim, &claim->checks[i]));
+    }
+    for (size_t i = 0; i < claim->variant_count; i++) {
+        const struct hx_claim_variant *variant = &claim->variants[i];
+        json_array_append_new(variants, json_pack("{s:s, s:s, s:s}", "profile", variant->profile, "parameter",
+                                                  variant->parameter, "verdict", hx_verdict_names[variant->verdict]));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:s}", "id", claim->id, "paper", claim->paper,
+                     "figure", claim->figure, "text", claim->text, "kind", kind_names[claim->kind], "verdict",
+                     hx_verdict_names[claim->verdict], "verdict_own_profile", hx_verdict_names[claim->base_verdict],
+                     "checks_run", (json_int_t)claim->run_count, "checks", checks, "sensitivity", variants, "analysis",
+                     claim->analysis);
+}
+
+json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids, size_t id_count) {
+    size_t counts[HX_VERDICTS], partly[HX_VERDICTS];
+    json_t *list = json_array(), *count_object = json_object(), *partly_object = json_object();
+    count_verdicts(claims, NULL, ids, id_count, counts, partly);
+    for (int i = 0; i < HX_VERDICTS; i++) {
+        json_object_set_new(count_object, hx_verdict_names[i], json_integer((json_int_t)counts[i]));
+        json_object_set_new(partly_object, hx_verdict_names[i], json_integer((json_int_t)partly[i]));
+    }
+    for (size_t i = 0; i < claims->count; i++) {
+        if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
+            json_array_append_new(list, claim_object(&claims->items[i]));
+        }
+    }
+    return json_pack("{s:i, s:s, s:I, s:o, s:o, s:o}", "schema_version", 1, "scale", claims->scale, "repeat",
+                     (json_int_t)claims->repeat, "counts", count_object, "counts_in_part", partly_object, "claims",
+                     list);
+}

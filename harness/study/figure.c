@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads a figure's spec, strictly: whatever is not understood is an error that names the file and the member.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/compiler.h"
+#include "common/opt_json.h"
+#include "harness/base/errors.h"
+#include "harness/base/json.h"
+#include "harness/study/figure.h"
+#include "indexes/index.h"
+
+enum { WHERE_BYTES = 512 };
+
+/* Where in the spec: what an error begins with, cut if it is very long. */
+__attribute__((format(printf, 2, 3))) static void place_set(char place[WHERE_BYTES], const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(place, WHERE_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+/* The member's text into *text; "" or `otherwise` where it is absent and need not be there. */
+static int read_text(const json_t *object, const char *name, bool required, const char *otherwise, const char *where,
+                     const char **text, struct dm_err *err) {
+    const json_t *value;
+    DM_TRY(hx_tree_get(object, name, JSON_STRING, required, where, &value, err));
+    *text = value != NULL ? json_string_value(value) : otherwise;
+    return 0;
+}
+
+static int read_flag(const json_t *object, const char *name, const char *where, bool *flag, struct dm_err *err) {
+    const json_t *value;
+    DM_TRY(hx_tree_get(object, name, JSON_TRUE, false, where, &value, err));
+    *flag = json_is_true(value);
+    return 0;
+}
+
+static int read_factor(const json_t *object, const char *where, double *factor, struct dm_err *err) {
+    const json_t *value;
+    DM_TRY(hx_tree_get(object, "factor", JSON_REAL, false, where, &value, err));
+    *factor = value != NULL ? json_number_value(value) : 1;
+    return 0;
+}
+
+/* The members of an array as `size` bytes each, zeroed. */
+static int make_array(const json_t *array, const char *where, size_t size, void **items, size_t *count,
+                      struct dm_err *err) {
+    *count = json_array_size(array);
+    if (*count == 0) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: must not be empty", where);
+    }
+    *items = calloc(*count, size);
+    return *items != NULL ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
+}
+
+/* ---- panels, series, cases -------------------------------------------------------------------------------------- */
+
+static int read_item(const json_t *object, bool styled, const char *where, struct hx_fig_item *item,
+                     struct dm_err *err) {
+    static const char *const plain[] = {"label", "config", NULL};
+    static const char *const with_style[] = {"label", "config", "style", NULL};
+    DM_TRY(hx_tree_check(object, styled ? with_style : plain, where, err));
+    DM_TRY(read_text(object, "label", true, NULL, where, &item->label, err));
+    DM_TRY(read_text(object, "style", false, NULL, where, &item->style, err));
+    return hx_tree_get(object, "config", JSON_OBJECT, false, where, &item->config, err);
+}
+
+static int read_items(const json_t *array, bool styled, const char *where, struct hx_fig_item **items, size_t *count,
+                      struct dm_err *err) {
+    void *memory = NULL;
+    DM_TRY(make_array(array, where, sizeof(**items), &memory, count, err));
+    *items = memory;
+    for (size_t i = 0; i < *count; i++) {
+        char place[WHERE_BYTES];
+        place_set(place, "%s[%zu]", where, i);
+        DM_TRY(read_item(json_array_get(array, i), styled, place, &(*items)[i], err));
+    }
+    return 0;
+}
+
+/* Without panels a figure has one that has no name and no settings. */
+static int read_panels(struct hx_figure *figure, const char *where, struct dm_err *err) {
+    const json_t *array;
+    DM_TRY(hx_tree_get(figure->spec, "panels", JSON_ARRAY, false, where, &array, err));
+    if (array == NULL) {
+        figure->panels = calloc(1, sizeof(*figure->panels));
+        if (figure->panels == NULL) {
+            return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
+        }
+        figure->panels[0].label = "";
+        figure->panel_count = 1;
+        return 0;
+    }
+    char place[WHERE_BYTES];
+    place_set(place, "%s: panels", where);
+    return read_items(array, false, place, &figure->panels, &figure->panel_count, err);
+}
+
+/* Whether an index is one that a paper compares with and that may be built some day. */
+static int check_system(const char *plots, const char *index, const char *where, struct dm_err *err) {
+    char path[WHERE_BYTES];
+    place_set(path, "%s/systems.json", plots);
+    json_t *systems = dm_json_load(path, NULL);
+    const char *names[64] = {NULL};
+    size_t count = 0;
+    const char *name;
+    json_t *unused;
+    for (const struct ix_ops *const *ops = ix_all(); *ops != NULL && count < DM_ARRAY_LEN(names); ops++) {
+        names[count++] = (*ops)->name;
+    }
+    bool known = json_object_get(systems, index) != NULL;
+    json_object_foreach(systems, name, unused) {
+        if (count < DM_ARRAY_LEN(names) && ix_find(name) == NULL) {
+            names[count++] = name;
+        }
+    }
+    int rc = known ? 0 : dm_fail_in(err, hx_fail_unknown(err, "index", index, names, count), "%s.config", where);
+    json_decref(systems);
+    return rc;
+}
+
+/* Takes the items whose index is not built out of a list. */
+static int drop_absent(struct hx_figure *figure, const char *plots, const char *where, struct hx_fig_item *items,
+                       size_t *count, struct dm_err *err) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        char place[WHERE_BYTES];
+        const json_t *own = json_object_get(items[i].config, "index");
+        const char *index = json_string_value(own != NULL ? own : json_object_get(figure->config, "index"));
+        if (index == NULL || ix_find(index) != NULL) {
+            items[kept++] = items[i];
+            continue;
+        }
+        place_set(place, "%s[%zu]", where, i);
+        DM_TRY(check_system(plots, index, place, err));
+        struct hx_fig_absent *absent = realloc(figure->absent, (figure->absent_count + 1) * sizeof(*absent));
+        if (absent == NULL) {
+            return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
+        }
+        figure->absent = absent;
+        absent[figure->absent_count++] = (struct hx_fig_absent){.label = items[i].label, .index = index};
+    }
+    *count = kept;
+    return 0;
+}
+
+/* An index has one look in all figures; where several series are of one, the first has it. */
+static const char *style_default(const struct hx_figure *figure, size_t series) {
+    const char *label = figure->series[series].label;
+    const json_t *index = json_object_get(figure->series[series].config, "index");
+    index = index != NULL ? index : json_object_get(figure->config, "index");
+    const char *style = json_is_string(index) ? json_string_value(index) : label;
+    for (size_t i = 0; i < series; i++) {
+        if (strcmp(figure->series[i].style, style) == 0) {
+            return label;
+        }
+    }
+    return style;
+}
+
+static int read_series(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
+    const json_t *array;
+    char place[WHERE_BYTES];
+    DM_TRY(hx_tree_get(figure->spec, "series", JSON_ARRAY, true, where, &array, err));
+    place_set(place, "%s: series", where);
+    DM_TRY(read_items(array, true, place, &figure->series, &figure->series_count, err));
+    for (size_t i = 0; i < figure->series_count; i++) {
+        struct hx_fig_item *item = &figure->series[i];
+        item->style = item->style != NULL ? item->style : style_default(figure, i);
+    }
+    return drop_absent(figure, plots, place, figure->series, &figure->series_count, err);
+}
+
+/* The values that an option takes along x: one case each, with a config of that option alone. */
+static int read_values(struct hx_figure *figure, const json_t *values, const char *where, struct dm_err *err) {
+    void *memory = NULL;
+    DM_TRY(make_array(values, where, sizeof(*figure->cases), &memory, &figure->case_count, err));
+    figure->cases = memory;
+    figure->cases_config = json_array();
+    for (size_t i = 0; i < figure->case_count; i++) {
+        json_t *value = json_array_get(values, i);
+        json_t *config = json_object();
+        if (json_is_object(value) || json_is_array(value) || json_is_null(value)) {
+            json_decref(config);
+            return dm_fail(err, DM_ERR_INVALID, "%s[%zu]: must be a value of option '%s'", where, i, figure->x_option);
+        }
+        if (hx_tree_put(config, figure->x_option, value) < 0 ||
+            json_array_append_new(figure->cases_config, config) != 0) {
+            return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
+        }
+        figure->cases[i].config = config;
+        figure->cases[i].label = json_is_string(value) ? json_string_value(value) : "";
+    }
+    return 0;
+}
+
+/* Named cases with an index of their own may name one that is not built. */
+static int drop_absent_cases(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
+    for (size_t i = 0; i < figure->case_count; i++) {
+        if (json_object_get(figure->cases[i].config, "index") != NULL) {
+            return drop_absent(figure, plots, where, figure->cases, &figure->case_count, err);
+        }
+    }
+    return 0;
+}
+
+static int read_x(struct hx_figure *figure, const char *plots, const json_t *scale, const char *where,
+                  struct dm_err *err) {
+    static const char *const known[] = {"option", "label", "factor", "log", "cases", NULL};
+    const json_t *x, *cases, *values;
+    char place[WHERE_BYTES];
+    DM_TRY(hx_tree_get(figure->spec, "x", JSON_OBJECT, true, where, &x, err));
+    place_set(place, "%s: x", where);
+    DM_TRY(hx_tree_check(x, known, place, err));
+    DM_TRY(read_text(x, "option", false, NULL, place, &figure->x_option, err));
+    DM_TRY(read_text(x, "label", true, NULL, place, &figure->x_label, err));
+    DM_TRY(read_factor(x, place, &figure->x_factor, err));
+    DM_TRY(read_flag(x, "log", place, &figure->x_log, err));
+    DM_TRY(hx_tree_get(x, "cases", JSON_ARRAY, false, place, &cases, err));
+    if ((cases == NULL) == (figure->x_option == NULL)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: needs either 'option' or 'cases'", place);
+    }
+    if (cases != NULL) {
+        place_set(place, "%s: x.cases", where);
+        DM_TRY(read_items(cases, false, place, &figure->cases, &figure->case_count, err));
+        return drop_absent_cases(figure, plots, place, err);
+    }
+    const char *name = json_object_get(scale, "x") != NULL || figure->divisor == 0 ? figure->scale : "paper";
+    const json_t *scales = json_object_get(figure->spec, "scales");
+    figure->cases_as_is = strcmp(name, "paper") != 0;
+    place_set(place, "%s: scales.%s", where, name);
+    DM_TRY(hx_tree_get(json_object_get(scales, name), "x", JSON_ARRAY, true, place, &values, err));
+    place_set(place, "%s: scales.%s.x", where, name);
+    return read_values(figure, values, place, err);
+}
+
+/* ---- plots ------------------------------------------------------------------------------------------------------ */
+
+/* A column's name goes into the table's header and, quoted, into the gnuplot program. */
+static bool is_column_name(const char *name) {
+    return name[0] != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
+/* A list of paths, which may be left out. */
+static int read_paths(const json_t *object, const char *name, const char *where, const json_t **paths,
+                      struct dm_err *err) {
+    DM_TRY(hx_tree_get(object, name, JSON_ARRAY, false, where, paths, err));
+    for (size_t i = 0; i < json_array_size(*paths); i++) {
+        if (!json_is_string(json_array_get(*paths, i))) {
+            return dm_fail(err, DM_ERR_INVALID, "%s.%s[%zu]: must be a string", where, name, i);
+        }
+    }
+    return 0;
+}
+
+static int read_metric(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
+    static const char *const known[] = {"path", "over", "plus", "else", "column", "label", "factor", NULL};
+    DM_TRY(hx_tree_check(object, known, where, err));
+    DM_TRY(read_text(object, "path", true, NULL, where, &metric->path, err));
+    DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
+    DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));
+    DM_TRY(read_paths(object, "over", where, &metric->over, err));
+    DM_TRY(read_paths(object, "plus", where, &metric->plus, err));
+    DM_TRY(read_text(object, "else", false, NULL, where, &metric->otherwise, err));
+    if (!is_column_name(metric->column)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.column: '%s' is not made of small letters, digits and _", where,
+                       metric->column);
+    }
+    return read_factor(object, where, &metric->factor, err);
+}
+
+static int read_kind(const struct hx_figure *figure, const json_t *object, const char *where, struct hx_fig_plot *plot,
+                     struct dm_err *err) {
+    static const char *const kinds[] = {"line", "bar"};
+    const char *kind, *reference;
+    DM_TRY(read_text(object, "kind", true, NULL, where, &kind, err));
+    plot->bars = strcmp(kind, "bar") == 0;
+    if (!plot->bars && strcmp(kind, "line") != 0) {
+        return dm_fail_in(err, hx_fail_unknown(err, "kind", kind, kinds, 2), "%s.kind", where);
+    }
+    if (!plot->bars && figure->x_option == NULL && !plot->by_metric) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.kind: named cases are drawn as bars: use \"bar\"", where);
+    }
+    DM_TRY(read_text(object, "relative_to", false, NULL, where, &reference, err));
+    plot->reference = SIZE_MAX;
+    for (size_t i = 0; reference != NULL && i < figure->case_count; i++) {
+        if (strcmp(figure->cases[i].label, reference) == 0) {
+            plot->reference = i;
+        }
+    }
+    if (reference != NULL && (plot->reference == SIZE_MAX || !plot->bars)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.relative_to: '%s' is not a case of a bar plot", where, reference);
+    }
+    return 0;
+}
+
+static int read_plot(const struct hx_figure *figure, const json_t *object, const char *where, struct hx_fig_plot *plot,
+                     struct dm_err *err) {
+    static const char *const known[] = {"id", "title",   "kind",  "x",           "x_log",
+                                        "y",  "y_label", "y_log", "relative_to", NULL};
+    const json_t *x, *y;
+    char place[WHERE_BYTES];
+    DM_TRY(hx_tree_check(object, known, where, err));
+    DM_TRY(read_text(object, "id", true, "", where, &plot->id, err));
+    DM_TRY(read_text(object, "title", false, figure->title, where, &plot->title, err));
+    DM_TRY(read_text(object, "y_label", true, NULL, where, &plot->y_label, err));
+    DM_TRY(read_flag(object, "x_log", where, &plot->x_log, err));
+    DM_TRY(read_flag(object, "y_log", where, &plot->y_log, err));
+    DM_TRY(hx_tree_get(object, "x", JSON_OBJECT, false, where, &x, err));
+    if (!is_column_name(plot->id)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.id: '%s' is not made of small letters, digits and _", where, plot->id);
+    }
+    if (x != NULL) {
+        plot->by_metric = true;
+        place_set(place, "%s.x", where);
+        DM_TRY(read_metric(x, place, &plot->x, err));
+    } else {
+        plot->x_log = figure->x_log;
+    }
+    DM_TRY(read_kind(figure, object, where, plot, err));
+    DM_TRY(hx_tree_get(object, "y", JSON_ARRAY, true, where, &y, err));
+    plot->y_count = json_array_size(y);
+    if (plot->y_count == 0 || plot->y_count > (plot->bars ? 1 : HX_METRICS_MAX)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.y: needs 1 to %d metrics", where, plot->bars ? 1 : HX_METRICS_MAX);
+    }
+    for (size_t i = 0; i < plot->y_count; i++) {
+        place_set(place, "%s.y[%zu]", where, i);
+        DM_TRY(read_metric(json_array_get(y, i), place, &plot->y[i], err));
+    }
+    return 0;
+}
+
+static int read_plots(struct hx_figure *figure, const char *where, struct dm_err *err) {
+    const json_t *array;
+    void *memory = NULL;
+    char place[WHERE_BYTES];
+    DM_TRY(hx_tree_get(figure->spec, "plots", JSON_ARRAY, true, where, &array, err));
+    place_set(place, "%s: plots", where);
+    DM_TRY(make_array(array, place, sizeof(*figure->plots), &memory, &figure->plot_count, err));
+    figure->plots = memory;
+    for (size_t i = 0; i < figure->plot_count; i++) {
+        place_set(place, "%s: plots[%zu]", where, i);
+        DM_TRY(read_plot(figure, json_array_get(array, i), place, &figure->plots[i], err));
+    }
+    return 0;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
+
+static int check_scaled(struct hx_figure *figure, const char *where, struct dm_err *err) {
+    DM_TRY(hx_tree_get(figure->spec, "scaled", JSON_ARRAY, false, where, &figure->scaled, err));
+    for (size_t i = 0; i < json_array_size(figure->scaled); i++) {
+        if (!json_is_string(json_array_get(figure->scaled, i))) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: scaled[%zu]: must be a string", where, i);
+        }
+    }
+    return 0;
+}
+
+static bool is_named_scale(const char *scale) {
+    return strcmp(scale, "quick") == 0 || strcmp(scale, "paper") == 0;
+}
+
+int hx_figure_check_scale(const char *scale, struct dm_err *err) {
+    double factor = 1;
+    int rc = is_named_scale(scale) ? 0 : dm_parse_real(scale, &factor, NULL);
+    if (rc == 0 && factor >= 1 && factor <= 1e6 && strlen(scale) <= 20) {
+        return 0;
+    }
+    return dm_fail(
+        err, DM_ERR_INVALID,
+        "--scale: '%.40s' is neither quick nor paper nor a number from 1 to 1000000 that the paper's sizes are "
+        "divided by",
+        scale);
+}
+
+/* Options that are divided by a number of their own. */
+static int read_divisors(struct hx_figure *figure, const json_t *scale, const char *where, struct dm_err *err) {
+    const char *option;
+    json_t *divisor;
+    DM_TRY(hx_tree_get(scale, "factors", JSON_OBJECT, false, where, &figure->divisors, err));
+    json_object_foreach((json_t *)figure->divisors, option, divisor) {
+        if (!json_is_number(divisor) || json_number_value(divisor) < 1) {
+            return dm_fail(err, DM_ERR_INVALID, "%s.factors.%s: must be a number of at least 1", where, option);
+        }
+    }
+    return 0;
+}
+
+/* A member of `scales`: everything by itself, or a factor and what differs. */
+static int read_named_scale(struct hx_figure *figure, const json_t *scales, const char *where, const json_t **scale,
+                            struct dm_err *err) {
+    static const char *const known[] = {"factor", "factors", "config", "x", NULL};
+    char place[WHERE_BYTES];
+    place_set(place, "%s: scales", where);
+    DM_TRY(hx_tree_get(scales, figure->scale, JSON_OBJECT, true, place, scale, err));
+    place_set(place, "%s: scales.%s", where, figure->scale);
+    DM_TRY(hx_tree_check(*scale, known, place, err));
+    const json_t *factor, *config;
+    DM_TRY(hx_tree_get(*scale, "factor", JSON_REAL, false, place, &factor, err));
+    DM_TRY(hx_tree_get(*scale, "config", JSON_OBJECT, factor == NULL, place, &config, err));
+    figure->scale_config = config;
+    if (factor == NULL) {
+        return 0;
+    }
+    figure->divisor = json_number_value(factor);
+    figure->over_config = config;
+    DM_TRY(read_divisors(figure, *scale, place, err));
+    return figure->divisor >= 1 && strcmp(figure->scale, "paper") != 0
+               ? 0
+               : dm_fail(err, DM_ERR_INVALID, "%s.factor: must be at least 1, and not the paper's", place);
+}
+
+static int read_scale(struct hx_figure *figure, const char *asked, const char *where, const json_t **scale,
+                      struct dm_err *err) {
+    static const char *const names[] = {"quick", "paper", NULL};
+    const json_t *scales, *paper;
+    char place[WHERE_BYTES];
+    DM_TRY(check_scaled(figure, where, err));
+    DM_TRY(hx_tree_get(figure->spec, "scales", JSON_OBJECT, true, where, &scales, err));
+    place_set(place, "%s: scales", where);
+    DM_TRY(hx_tree_check(scales, names, place, err));
+    if (is_named_scale(asked)) {
+        snprintf(figure->scale, sizeof(figure->scale), "%s", asked);
+        DM_TRY(read_named_scale(figure, scales, where, scale, err));
+    } else {
+        DM_TRY(hx_figure_check_scale(asked, err));
+        DM_TRY(dm_parse_real(asked, &figure->divisor, err));
+        snprintf(figure->scale, sizeof(figure->scale), "1/%.20s", asked);
+        *scale = NULL;
+    }
+    if (figure->divisor == 0) {
+        return 0;
+    }
+    DM_TRY(hx_tree_get(scales, "paper", JSON_OBJECT, true, place, &paper, err));
+    place_set(place, "%s: scales.paper", where);
+    return hx_tree_get(paper, "config", JSON_OBJECT, true, place, &figure->scale_config, err);
+}
+
+static int read_all(struct hx_figure *figure, const char *plots, const char *id, const char *asked, const char *where,
+                    struct dm_err *err) {
+    static const char *const known[] = {"id",     "title",  "shows",  "keeps", "config", "scales",
+                                        "scaled", "panels", "series", "x",     "plots",  NULL};
+    const json_t *scale;
+    DM_TRY(hx_tree_check(figure->spec, known, where, err));
+    DM_TRY(read_text(figure->spec, "id", true, NULL, where, &figure->id, err));
+    DM_TRY(read_text(figure->spec, "title", true, NULL, where, &figure->title, err));
+    DM_TRY(read_text(figure->spec, "shows", true, NULL, where, &figure->shows, err));
+    DM_TRY(read_text(figure->spec, "keeps", true, NULL, where, &figure->keeps, err));
+    DM_TRY(hx_tree_get(figure->spec, "config", JSON_OBJECT, true, where, &figure->config, err));
+    if (strcmp(figure->id, id) != 0) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: id: '%s' must be the file's name, '%s'", where, figure->id, id);
+    }
+    DM_TRY(read_scale(figure, asked, where, &scale, err));
+    DM_TRY(read_panels(figure, where, err));
+    DM_TRY(read_series(figure, plots, where, err));
+    DM_TRY(read_x(figure, plots, scale, where, err));
+    return read_plots(figure, where, err);
+}
+
+int hx_figure_load(const char *plots, const char *id, const char *scale, struct hx_figure **figure,
+                   struct dm_err *err) {
+    char path[WHERE_BYTES];
+    *figure = calloc(1, sizeof(**figure));
+    if (*figure == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for figure '%s'", id);
+    }
+    place_set(path, "%s/figures/%s.json", plots, id);
+    (*figure)->repeat = 1;
+    (*figure)->spec = dm_json_load(path, err);
+    int rc = (*figure)->spec != NULL ? read_all(*figure, plots, id, scale, path, err)
+             : err != NULL           ? err->code
+                                     : DM_ERR_INVALID;
+    if (rc < 0) {
+        hx_figure_free(*figure);
+        *figure = NULL;
+    }
+    return rc;
+}
+
+void hx_figure_free(struct hx_figure *figure) {
+    if (figure == NULL) {
+        return;
+    }
+    free(figure->panels);
+    free(figure->series);
+    free(figure->cases);
+    free(figure->plots);
+    free(figure->points);
+    free(figure->absent);
+    json_decref(figure->cases_config);
+    json_decref(figure->spec);
+    free(figure);
+}
+
+static int is_spec(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0;
+}
+
+int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err) {
+    char path[WHERE_BYTES];
+    struct dirent **entries = NULL;
+    place_set(path, "%s/figures", plots);
+    int count = scandir(path, &entries, is_spec, alphasort);
+    if (count < 0) {
+        return dm_fail(err, DM_ERR_IO, "%s: cannot read the folder: %s", path, strerror(errno));
+    }
+    *ids = calloc((size_t)count + 1, sizeof(**ids));
+    int rc = *ids == NULL ? DM_ERR_NO_MEMORY : 0;
+    for (int i = 0; i < count; i++) {
+        if (rc == 0) {
+            (*ids)[i] = strndup(entries[i]->d_name, strlen(entries[i]->d_name) - 5);
+            rc = (*ids)[i] == NULL ? DM_ERR_NO_MEMORY : 0;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (rc < 0) {
+        hx_figure_ids_free(*ids);
+        *ids = NULL;
+        return dm_fail(err, rc, "no memory for the list of figures");
+    }
+    return 0;
+}
+
+void hx_figure_ids_free(char **ids) {
+    for (size_t i = 0; ids != NULL && ids[i] != NULL; i++) {
+        free(ids[i]);
+    }
+    free(ids);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Figures. A spec (plots/figures/<id>.json) is data: which points, and which plots are drawn from them. Its axes are
+ * panels x series x cases, each a label and a piece of configuration; the configuration of a point is the figure's own,
+ * then the scale's, the panel's, the series' and the case's, later ones winning member by member.
+ *
+ * A scale with a `factor` is the paper's made smaller: the options that the spec lists as `scaled` (keys, ops, warmup
+ * and cache unless it says otherwise) are divided by the factor, or by their own one of `factors`, wherever paper,
+ * panel, series or case set them, and the scale's own config goes over that. `--scale NUMBER` does the same with any
+ * factor.
+ *
+ * Systems that are not built here are left out of series and cases; the figure says which.
+ *
+ *   figure.c reads and checks a spec, figure_data.c makes points and tables of it, figure_plot.c draws.
+ */
+#ifndef DM_HARNESS_STUDY_FIGURE_H
+#define DM_HARNESS_STUDY_FIGURE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "harness/points/points.h"
+
+enum { HX_METRICS_MAX = 4 };
+
+/* A panel, a series or a case of the x axis. Pointers into the spec, except a case's config. */
+struct hx_fig_item {
+    const char *label;
+    const char *style;    /* series: name of a style in plots/style.gp; by default an index's name, its own label if
+                             another series has it */
+    const json_t *config; /* NULL: nothing of its own */
+};
+
+/* A system that the spec asks for and that is not built here. Pointers into the spec. */
+struct hx_fig_absent {
+    const char *label, *index;
+};
+
+/* A number of a result: path, what it is multiplied by, the table's column and the words for people. With `over`, a
+ * list of paths, it is a share: the number over the sum of theirs. With `plus`, theirs are added to it. `otherwise` (in
+ * a spec: "else") is read where a result has no such number. */
+struct hx_fig_metric {
+    const char *path, *column, *label;
+    const char *otherwise; /* a path, or NULL */
+    const json_t *over, *plus;
+    double factor;
+};
+
+struct hx_fig_plot {
+    const char *id;
+    const char *title;
+    bool bars;
+    bool by_metric; /* x is a metric too, in the order of the cases */
+    struct hx_fig_metric x;
+    struct hx_fig_metric y[HX_METRICS_MAX];
+    size_t y_count;
+    const char *y_label;
+    bool x_log, y_log;
+    size_t reference; /* bars: the case that gains are given over; SIZE_MAX: none */
+};
+
+struct hx_figure {
+    json_t *spec;         /* owned */
+    json_t *cases_config; /* owned: what the values of the x option came to */
+    const char *id, *title, *shows, *keeps;
+    char scale[32];                      /* "quick", "paper", "1/20" */
+    const json_t *config, *scale_config; /* with a divisor scale_config is the paper's */
+    const json_t *over_config;           /* of a scale with a factor: goes over what was divided; or NULL */
+    double divisor;                      /* of the scaled options; 0: the scale says everything itself */
+    const json_t *divisors;              /* of some options, in place of that; NULL: none */
+    const json_t *scaled;                /* the spec's list; NULL: the usual ones */
+    bool cases_as_is;                    /* the scale has its own x: nothing to divide */
+    struct hx_fig_absent *absent;
+    size_t absent_count;
+    unsigned repeat;     /* seeds a place: 1 from hx_figure_load; may be changed before hx_figure_points */
+    const char *profile; /* in place of the spec's own; NULL from hx_figure_load; borrowed */
+    struct hx_fig_item *panels, *series, *cases;
+    size_t panel_count, series_count, case_count;
+    const char *x_option; /* NULL: the cases have names, not numbers */
+    const char *x_label;
+    double x_factor;
+    bool x_log;
+    struct hx_fig_plot *plots;
+    size_t plot_count;
+    size_t *points; /* [panel][series][case][seed]: place in the set of points; filled by hx_figure_points */
+};
+
+enum { HX_FIG_REPEAT_MAX = 1000 };
+
+/* Reads <plots>/figures/<id>.json for a scale ("quick", "paper", or a number that the paper's sizes are divided by) and
+ * checks all of it: an unknown or missing member, a wrong type, a scale that is not there, an index that is neither
+ * built nor in <plots>/systems.json are errors with file and member path. The caller frees it. A figure none of whose
+ * systems is built has no series, thus no points. */
+int hx_figure_load(const char *plots, const char *id, const char *scale, struct hx_figure **figure, struct dm_err *err);
+void hx_figure_free(struct hx_figure *figure); /* accepts NULL */
+
+/* Refuses what is no scale, naming --scale. */
+int hx_figure_check_scale(const char *scale, struct dm_err *err);
+
+/* Sorted ids of the specs in <plots>/figures, NULL-terminated; the caller frees it with hx_figure_ids_free. */
+int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err);
+void hx_figure_ids_free(char **ids); /* accepts NULL */
+
+/* Adds the figure's points to the set. */
+int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err);
+
+/* What an option of the paper's scale was divided by: 1 for one that is not scaled. */
+double hx_figure_divisor(const struct hx_figure *figure, const char *option);
+
+/* How many places a figure has. */
+static inline size_t hx_figure_places(const struct hx_figure *figure) {
+    return figure->panel_count * figure->series_count * figure->case_count;
+}
+
+/* The point of a place and seed. */
+static inline size_t hx_figure_point(const struct hx_figure *figure, size_t place, unsigned seed) {
+    return figure->points[place * figure->repeat + seed];
+}
+
+/* The number of a place. */
+static inline size_t hx_figure_at(const struct hx_figure *figure, size_t panel, size_t series, size_t at) {
+    return (panel * figure->series_count + series) * figure->case_count + at;
+}
+
+/* What the figure's points gave. */
+struct hx_fig_data {
+    json_t **results; /* one a place and seed; NULL: missing */
+    size_t missing;   /* places with a seed that is missing */
+};
+int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *points, struct hx_fig_data *data,
+                     struct dm_err *err);
+void hx_fig_data_fini(const struct hx_figure *figure, struct hx_fig_data *data);
+
+/* Places of a panel whose result is missing. */
+size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_data *data, size_t panel);
+
+/* A metric's value in a result (a path as hx_result_number takes it), with its factor; NaN where it has none. */
+double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result);
+
+/* A metric at a place: the median over the seeds, and its 95 % bootstrap interval. NaN where a seed is missing. */
+struct hx_fig_value {
+    double middle, low, high;
+};
+struct hx_fig_value hx_fig_value(const struct hx_figure *figure, const struct hx_fig_data *data,
+                                 const struct hx_fig_metric *metric, size_t place);
+
+/* The x of a case as a number, with its factor: the option's resolved value, or the position of a named case. */
+double hx_figure_x(const struct hx_figure *figure, const struct hx_points *points, size_t place, size_t at);
+
+/* Writes the plot's table. 0 or DM_ERR_IO. */
+int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
+                 const struct hx_fig_data *data, const char *path, struct dm_err *err);
+
+/* 60000000 as "60 M", 1440 as "1440". */
+void hx_fig_count_text(double number, char *text, size_t capacity);
+
+/* "Not built here: FG, EMT-D", or "". */
+void hx_fig_absent_text(const struct hx_figure *figure, char *text, size_t capacity);
+
+/* One line: time base, profile, cluster and scale, as far as all points share them. */
+void hx_fig_footer(const struct hx_figure *figure, const struct hx_points *points, const struct hx_fig_data *data,
+                   char *text, size_t capacity);
+
+/* A claim drawn as a line across a panel of a plot. */
+struct hx_fig_line {
+    const char *plot;
+    size_t panel;
+    double y;
+    char label[64];
+};
+struct hx_fig_lines {
+    struct hx_fig_line *items;
+    size_t count;
+};
+
+/* Writes the plot's gnuplot program. 0 or DM_ERR_IO. */
+int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
+                   const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *path,
+                   struct dm_err *err);
+
+/* Opens "path.tmp.<pid>" for writing; hx_fig_file_close renames it if all went well and removes it if not. */
+FILE *hx_fig_file_open(const char *path, struct dm_err *err);
+int hx_fig_file_close(FILE *file, const char *path, struct dm_err *err);
+
+#endif

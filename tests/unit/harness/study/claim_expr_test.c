@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Expressions of claims over curves made up here.
+ */
+#include "harness/study/claim_expr.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* up: x = 1 2 4 8 -> 10 20 40 80; down: 4 3 2 1; flat: 5 5.1 5 4.9; "gone" is not there; all others are mistakes. */
+static int find(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err) {
+    static const double up[] = {10, 20, 40, 80}, down[] = {4, 3, 2, 1}, flat[] = {5, 5.1, 5, 4.9};
+    const char *series = select->parts[0];
+    const double *values = strcmp(series, "up") == 0     ? up
+                           : strcmp(series, "down") == 0 ? down
+                           : strcmp(series, "flat") == 0 ? flat
+                                                         : NULL;
+    (void)arg;
+    assert_string_equal(select->metric, "y");
+    if (strcmp(series, "gone, away") == 0) {
+        dm_fail(err, DM_ERR_INVALID, "gone is not built here");
+        return DM_NOT_FOUND;
+    }
+    if (values == NULL) {
+        return dm_fail(err, DM_ERR_INVALID, "no series '%s'", series);
+    }
+    *curve = (struct hx_curve){.count = 4};
+    for (size_t i = 0; i < 4; i++) {
+        curve->x[i] = (double)(1 << i);
+        curve->y[i] = values[i];
+    }
+    if (select->part_count > 1) {
+        size_t at = (size_t)(select->parts[1][0] - '0');
+        *curve = (struct hx_curve){.single = true, .count = 1, .y = {values[at]}};
+    }
+    return 0;
+}
+
+static const struct hx_curve_source source = {.find = find, .scale = 60};
+
+static void is(const char *text, double expected) {
+    struct hx_curve value;
+    struct dm_err err = {.text = ""};
+    if (hx_claim_eval(text, &source, &value, &err) != 0) {
+        fail_msg("%s: %s", text, err.text);
+    }
+    if (!value.single || fabs(value.y[0] - expected) > 1e-9) {
+        fail_msg("%s gives %g (single: %d), not %g", text, value.y[0], value.single, expected);
+    }
+}
+
+static void refuses(const char *text, int code, const char *reason) {
+    struct hx_curve value;
+    struct dm_err err = {.text = ""};
+    assert_int_equal(hx_claim_eval(text, &source, &value, &err), code);
+    if (strstr(err.text, reason) == NULL) {
+        fail_msg("%s: '%s' does not say '%s'", text, err.text, reason);
+    }
+}
+
+static void arithmetic_has_its_usual_order(void **state) {
+    (void)state;
+    is("1 + 2 * 3 - 8 / 4", 5);
+    is("(1 + 2) * 3", 9);
+    is("2 * 3 > 5 and 1 < 2", 1);
+    is("1 > 2 or 2 >= 2", 1);
+    is(" .5 + 1e1 ", 10.5);
+    is("2 * scale", 120);
+}
+
+static void curves_are_combined_value_by_value(void **state) {
+    (void)state;
+    is("max(y{up} / y{down})", 80);
+    is("max(y{up}) / max(y{down})", 20);
+    is("min(y{ up } - y{down})", 6);
+    is("all(y{up} > 2 * y{down})", 1);
+    is("all(y{up} > 3 * y{down})", 0);
+    is("any(y{up} > 79)", 1);
+    is("max(max(y{down}, y{flat}))", 5.1);
+    is("mean(y{down}) + first(y{up}) + last(y{up})", 92.5);
+    is("y{up, 2} / y{down, 2}", 20);
+}
+
+static void trends_are_seen(void **state) {
+    (void)state;
+    is("rises(y{up})", 1);
+    is("rises(y{down})", 0);
+    is("rises(y{flat})", 0);
+    is("falls(y{down})", 1);
+    is("falls(y{flat})", 0);
+    is("falls(y{flat}, 0.0)", 0);
+    is("flat(y{flat}, 0.05)", 1);
+    is("flat(y{flat}, 0.04)", 0);
+    is("max(upto(y{up}, 2))", 20);
+    is("min(from(y{up}, 4))", 40);
+    is("power(y{up})", 1);
+    is("best_x(y{flat})", 2);
+    is("mean(over_x(y{up}))", 10);
+}
+
+static void what_is_not_there_is_told_from_mistakes(void **state) {
+    (void)state;
+    refuses("1 + y{'gone, away'}", DM_NOT_FOUND, "not built here");
+    refuses("max((y{'gone, away'}), 2)", DM_NOT_FOUND, "not built here");
+    refuses("1 / 0", DM_NOT_FOUND, "no number");
+    refuses("y{sideways}", DM_ERR_INVALID, "no series 'sideways'");
+    refuses("1 +", DM_ERR_INVALID, "missing");
+    refuses("1 2", DM_ERR_INVALID, "left over at '2'");
+    refuses("(1", DM_ERR_INVALID, "')'");
+    refuses("y{up", DM_ERR_INVALID, "label");
+    refuses("y{}", DM_ERR_INVALID, "label");
+    refuses("largest(1)", DM_ERR_INVALID, "unknown function");
+    refuses("flat(y{up})", DM_ERR_INVALID, "arguments");
+    refuses("y{up} + from(y{up}, 4)", DM_ERR_INVALID, "different lengths");
+    refuses("from(y{up}, 100)", DM_ERR_INVALID, "nothing of the curve");
+    char deep[256] = "";
+    memset(deep, '(', 200);
+    refuses(deep, DM_ERR_INVALID, "too deeply");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arithmetic_has_its_usual_order),
+        cmocka_unit_test(curves_are_combined_value_by_value),
+        cmocka_unit_test(trends_are_seen),
+        cmocka_unit_test(what_is_not_there_is_told_from_mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

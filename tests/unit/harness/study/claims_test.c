@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The claims of the project: all can be read, and fit the figures that are there. Mistakes in claims are named.
+ */
+#include "harness/study/claims.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "common/opt_json.h"
+
+#define PLOTS DM_SOURCE_DIR "/plots"
+
+static void every_claim_fits_its_figure_at_every_scale(void **state) {
+    (void)state;
+    const char *const scales[] = {"quick", "paper", "7"};
+    for (size_t i = 0; i < 3; i++) {
+        struct hx_claims *claims;
+        struct dm_err err = {.text = ""};
+        if (hx_claims_open(PLOTS, "nowhere", scales[i], 1, &claims, &err) < 0 || hx_claims_check(claims, &err) < 0) {
+            fail_msg("%s: %s", scales[i], err.text);
+        }
+        assert_true(claims->count > 80);
+        hx_claims_close(claims);
+    }
+}
+
+/* No result is there: nothing may be judged, and every claim says why. */
+static void without_results_every_claim_says_why_it_was_not_run(void **state) {
+    (void)state;
+    struct hx_claims *claims;
+    struct dm_err err = {.text = ""};
+    assert_int_equal(hx_claims_open(PLOTS, "nowhere", "quick", 1, &claims, &err), 0);
+    assert_int_equal(hx_claims_judge(claims, &err), 0);
+    for (size_t i = 0; i < claims->count; i++) {
+        assert_int_equal(claims->items[i].verdict, HX_NOT_RUN);
+        for (size_t k = 0; k < claims->items[i].check_count; k++) {
+            assert_true(claims->items[i].checks[k].base.why[0] != '\0');
+        }
+    }
+    json_t *object = hx_claims_object(claims, NULL, 0);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(object, "counts"), "not run")), claims->count);
+    json_decref(object);
+    hx_claims_close(claims);
+}
+
+static void every_profile_of_the_sensitivity_table_is_there(void **state) {
+    (void)state;
+    struct hx_claims *claims;
+    struct dm_err err = {.text = ""};
+    const char *const ids[] = {"chime-12c", "rolex-14a"};
+    assert_int_equal(hx_claims_open(PLOTS, "nowhere", "quick", 1, &claims, &err), 0);
+    struct hx_points *own = hx_claims_points(claims, ids, 2, false, &err);
+    struct hx_points *all = hx_claims_points(claims, ids, 2, true, &err);
+    if (own == NULL || all == NULL) {
+        fail_msg("%s", err.text);
+        return;
+    }
+    assert_true(own->count > 0);
+    assert_true(all->count > own->count);
+    hx_points_free(own);
+    hx_points_free(all);
+    hx_claims_close(claims);
+}
+
+/* Why nothing measures a claim stands in the file, and needs no figure. */
+static void a_claim_that_nothing_measures_says_so(void **state) {
+    (void)state;
+    struct hx_claims *claims;
+    struct dm_err err = {.text = ""};
+    size_t found = 0;
+    assert_int_equal(hx_claims_open(PLOTS, "nowhere", "quick", 1, &claims, &err), 0);
+    assert_int_equal(hx_claims_judge(claims, &err), 0);
+    for (size_t i = 0; i < claims->count; i++) {
+        for (size_t k = 0; k < claims->items[i].check_count; k++) {
+            const struct hx_check *check = &claims->items[i].checks[k];
+            if (check->not_run != NULL && check->base.why[0] != '\0') {
+                bool is_told = strcmp(check->base.why, check->not_run) == 0 || claims->items[i].needs != NULL;
+                assert_true(is_told);
+                found++;
+            }
+            bool has_figure = check->figure[0] != '\0' || check->not_run != NULL;
+            assert_true(has_figure);
+        }
+    }
+    assert_true(found > 0);
+    hx_claims_close(claims);
+}
+
+/* A folder with the given claims. */
+static void must_refuse(const char *claim, const char *reason) {
+    char folder[] = "/tmp/dmbench_claims.XXXXXX", path[128], command[128];
+    struct hx_claims *claims;
+    struct dm_err err = {.text = ""};
+    assert_non_null(mkdtemp(folder));
+    json_t *file = json_loads("{\"metrics\": {}, \"claims\": []}", 0, NULL);
+    json_t *item = json_loads(claim, 0, NULL);
+    assert_non_null(item);
+    json_array_append_new(json_object_get(file, "claims"), item);
+    snprintf(path, sizeof(path), "%s/claims.json", folder);
+    assert_int_equal(dm_json_store(file, path, NULL), 0);
+    json_object_clear(file);
+    snprintf(path, sizeof(path), "%s/sensitivity.json", folder);
+    assert_int_equal(dm_json_store(file, path, NULL), 0);
+    json_decref(file);
+    int rc = hx_claims_open(folder, "nowhere", "quick", 1, &claims, &err);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(rc, DM_ERR_INVALID);
+    if (strstr(err.text, reason) == NULL) {
+        fail_msg("'%s' does not say '%s'", err.text, reason);
+    }
+}
+
+#define HEAD "\"id\": \"x\", \"paper\": \"P\", \"figure\": \"1\", \"text\": \"t\", \"reads\": \"f\""
+
+static void mistakes_in_a_claim_are_named(void **state) {
+    (void)state;
+    must_refuse("{\"id\": \"x\"}", "'paper' is missing");
+    must_refuse("{" HEAD ", \"kind\": \"ratios\", \"checks\": []}", "unknown kind 'ratios'");
+    must_refuse("{" HEAD ", \"kind\": \"ratio\", \"checks\": []}", "has no checks");
+    must_refuse("{" HEAD ", \"kind\": \"ratio\", \"checks\": [{\"value\": \"1\"}]}", "x.checks[0].expect");
+    must_refuse("{" HEAD ", \"kind\": \"trend\", \"checks\": [{\"value\": \"1\", \"expect\": 1}]}", "trends have none");
+    must_refuse("{" HEAD ", \"kind\": \"trend\", \"checks\": [{\"what\": \"w\"}]}", "'value' is missing");
+    must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"1\", \"expect\": [2, 1]}]}", "wrong way");
+    must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"valeu\": \"1\", \"expect\": 1}]}", "'valeu'");
+    must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"1\", \"expect\": \"2\"}]}", "a number or");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_claim_fits_its_figure_at_every_scale),
+        cmocka_unit_test(without_results_every_claim_says_why_it_was_not_run),
+        cmocka_unit_test(a_claim_that_nothing_measures_says_so),
+        cmocka_unit_test(every_profile_of_the_sensitivity_table_is_there),
+        cmocka_unit_test(mistakes_in_a_claim_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

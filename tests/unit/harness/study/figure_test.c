@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Figure specs: those of the project are whole at every scale, and each kind of mistake is named with file and member.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/opt_json.h"
+#include "harness/base/json.h"
+#include "harness/study/figure.h"
+
+#define PLOTS DM_SOURCE_DIR "/plots"
+
+static struct hx_figure *must_load(const char *id, const char *scale, struct hx_points *points) {
+    struct dm_err err = {.text = ""};
+    struct hx_figure *figure;
+    if (hx_figure_load(PLOTS, id, scale, &figure, &err) < 0 || hx_figure_points(figure, points, &err) < 0) {
+        fail_msg("%s at %s: %s", id, scale, err.text);
+    }
+    return figure;
+}
+
+static void every_spec_is_whole_at_every_scale(void **state) {
+    (void)state;
+    struct dm_err err = {.text = ""};
+    char **ids;
+    assert_int_equal(hx_figure_ids(PLOTS, &ids, &err), 0);
+    assert_non_null(ids[0]);
+    for (size_t i = 0; ids[i] != NULL; i++) {
+        const char *const scales[] = {"quick", "paper"};
+        for (size_t k = 0; k < 2; k++) {
+            struct hx_points *points = hx_points_new("nowhere");
+            struct hx_figure *figure = must_load(ids[i], scales[k], points);
+            assert_true(points->count > 0);
+            hx_figure_free(figure);
+            hx_points_free(points);
+        }
+    }
+    hx_figure_ids_free(ids);
+}
+
+static void the_latency_figure_needs_no_points_beyond_the_throughput_figure(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("nowhere");
+    struct hx_figure *clients = must_load("sherman-clients", "quick", points);
+    size_t count = points->count;
+    struct hx_figure *latency = must_load("sherman-latency", "quick", points);
+    assert_int_equal(points->count, count);
+    assert_int_equal(count, clients->panel_count * clients->series_count * clients->case_count);
+    hx_figure_free(clients);
+    hx_figure_free(latency);
+    hx_points_free(points);
+}
+
+static json_int_t option_of(const struct hx_figure *figure, const struct hx_points *points, const char *option) {
+    return json_integer_value(json_object_get(points->items[figure->points[0]].config, option));
+}
+
+static void a_scale_may_divide_some_options_by_numbers_of_their_own(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("nowhere");
+    struct hx_figure *paper = must_load("rolex-16a", "paper", points);
+    struct hx_figure *quick = must_load("rolex-16a", "quick", points);
+    const char *const options[] = {"keys", "cache", "ops", "warmup"};
+    for (size_t i = 0; i < 4; i++) {
+        double ratio = (double)option_of(paper, points, options[i]) / (double)option_of(quick, points, options[i]);
+        assert_true(ratio == hx_figure_divisor(quick, options[i]));
+    }
+    assert_true(hx_figure_divisor(quick, "ops") > hx_figure_divisor(quick, "keys"));
+    assert_true(hx_figure_divisor(quick, "clients") == 1);
+    assert_true(hx_figure_divisor(paper, "keys") == 1);
+    hx_figure_free(paper);
+    hx_figure_free(quick);
+    hx_points_free(points);
+}
+
+/* Loads sherman-cache's spec with one change, from a folder of its own. */
+static void must_refuse(const char *path, const char *value_text, const char *reason) {
+    char folder[] = "/tmp/figure_test.XXXXXX";
+    char name[64], command[96];
+    struct dm_err err = {.text = ""};
+    struct hx_figure *figure = NULL;
+    json_t *spec = dm_json_load(PLOTS "/figures/sherman-cache.json", &err);
+    json_t *value = json_loads(value_text, JSON_DECODE_ANY, NULL);
+    assert_non_null(spec);
+    assert_non_null(value);
+    if (strchr(path, '[') == NULL) {
+        assert_int_equal(hx_tree_put(spec, path, value), 0);
+    } else {
+        char array[32];
+        snprintf(array, sizeof(array), "%.*s", (int)strcspn(path, "["), path);
+        json_t *first = json_array_get(json_object_get(spec, array), 0);
+        assert_int_equal(hx_tree_put(first, strchr(path, ']') + 2, value), 0);
+    }
+    assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof(name), "%s/figures", folder);
+    assert_int_equal(mkdir(name, 0700), 0);
+    snprintf(name, sizeof(name), "%s/figures/sherman-cache.json", folder);
+    assert_int_equal(json_dump_file(spec, name, 0), 0);
+    assert_int_equal(hx_figure_load(folder, "sherman-cache", "quick", &figure, &err), DM_ERR_INVALID);
+    assert_null(figure);
+    if (strstr(err.text, name) != err.text || strstr(err.text, reason) == NULL) {
+        fail_msg("%s = %s: '%s' does not begin with the file or say '%s'", path, value_text, err.text, reason);
+    }
+    json_decref(spec);
+    json_decref(value);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void mistakes_in_a_spec_are_named_with_file_and_member(void **state) {
+    (void)state;
+    must_refuse("titel", "\"x\"", "unknown member 'titel'; did you mean 'title'?");
+    must_refuse("title", "5", "title: must be a string");
+    must_refuse("id", "\"other\"", "must be the file's name");
+    must_refuse("config", "[]", "config: must be an object");
+    must_refuse("scales.medium", "{}", "unknown member 'medium'");
+    must_refuse("scales.quick", "{\"config\": {}}", "scales.quick: member 'x' is missing");
+    must_refuse("scales.quick.x", "[]", "scales.quick.x: must not be empty");
+    must_refuse("scales.quick.x", "[1, {}]", "scales.quick.x[1]");
+    must_refuse("panels", "[]", "panels: must not be empty");
+    must_refuse("panels[0].color", "1", "panels[0]: unknown member 'color'");
+    must_refuse("series[0].label", "null", "series[0].label: must be a string");
+    must_refuse("x.cases", "[{\"label\": \"all\"}]", "either 'option' or 'cases'");
+    must_refuse("plots[0].kind", "\"pie\"", "unknown kind 'pie'");
+    must_refuse("plots[0].id", "\"../up\"", "plots[0].id");
+    must_refuse("plots[0].y", "[]", "plots[0].y");
+    must_refuse("plots[0].y", "[{\"path\": \"a\", \"column\": \"a b\"}]", "plots[0].y[0].column");
+    must_refuse("plots[0].y", "[{\"path\": \"a\", \"column\": \"a\", \"over\": [1]}]", "plots[0].y[0].over[0]");
+    must_refuse("plots[0].relative_to", "\"none\"", "plots[0].relative_to");
+}
+
+static void a_metric_takes_shares_and_merged_latencies(void **state) {
+    (void)state;
+    json_t *result = json_loads(
+        "{\"counters\": {\"hit\": 3, \"miss\": 1}, \"ops\": {\"get\": {\"latency_ns\": {\"p99\": 8000}}}}", 0, NULL);
+    json_t *over = json_loads("[\"counters.hit\", \"counters.miss\"]", 0, NULL);
+    struct hx_fig_metric share = {.path = "counters.hit", .over = over, .factor = 100};
+    struct hx_fig_metric latency = {.path = "ops.get.latency_ns.p99", .factor = 1e-3};
+    struct hx_fig_metric absent = {.path = "ops.scan.latency_ns.p99", .factor = 1};
+    assert_true(hx_fig_metric_value(&share, result) == 75);
+    assert_true(hx_fig_metric_value(&latency, result) == 8);
+    double nothing = hx_fig_metric_value(&absent, result);
+    assert_true(nothing != nothing);
+    json_decref(result);
+    json_decref(over);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_spec_is_whole_at_every_scale),
+        cmocka_unit_test(the_latency_figure_needs_no_points_beyond_the_throughput_figure),
+        cmocka_unit_test(a_scale_may_divide_some_options_by_numbers_of_their_own),
+        cmocka_unit_test(mistakes_in_a_spec_are_named_with_file_and_member),
+        cmocka_unit_test(a_metric_takes_shares_and_merged_latencies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
