@@ -4,10 +4,12 @@
  * begins with a leaf of its own, and model i with all that belongs to it goes to memory node i modulo their number.
  * Then the upper models are trained over the models' lowest keys, and all becomes visible with the root word.
  */
+#include "load.h"
+
 #include <stdlib.h>
 
 #include "common/array.h"
-#include "load.h"
+#include "space.h"
 
 enum { LOAD_BATCH = 32 /* leaves that one doorbell writes */, LOAD_KEYS = 1024, LOAD_LEAVES = 64, PIECE = 1 << 20 };
 

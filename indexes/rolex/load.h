@@ -5,7 +5,7 @@
 #ifndef DM_INDEXES_ROLEX_LOAD_H
 #define DM_INDEXES_ROLEX_LOAD_H
 
-#include "rolex.h"
+#include "env.h"
 
 enum { ROLEX_VALUE_MAX = 1024 };
 

@@ -3,23 +3,12 @@
  * From a key to the leaves to be read: the model, its window, the table entries, from the compute node's cache or from
  * remote memory.
  */
-#include "rolex.h"
+#include "locate.h"
 
+#include "descend.h"
 #include "indexes/shared/locks.h"
 
 enum { TABLES_AGAIN = 64 }; /* tries that find a model being replaced, until its tables are read again */
-
-struct rolex_window rolex_predict(const struct rolex_head *head, uint64_t key, uint32_t epsilon, uint32_t per_leaf) {
-    uint64_t label = ix_plr_predict(&head->line, key);
-    uint64_t lo = label > epsilon + 1 ? (label - epsilon - 1) / per_leaf : 0;
-    uint64_t hi = (label + epsilon) / per_leaf;
-    uint64_t last = head->leaves - 1;
-    return (struct rolex_window){(uint32_t)(lo < last ? lo : last), (uint32_t)(hi < last ? hi : last)};
-}
-
-uint32_t rolex_window_max(const struct rolex_params *params, uint32_t per_leaf) {
-    return (uint32_t)(2 * params->epsilon + 1) / per_leaf + 2;
-}
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 

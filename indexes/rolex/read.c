@@ -6,7 +6,7 @@
  * the tables were like that led there (README.md, "Why reads are right"). No such leaf: the tables were too old, and
  * are read again.
  */
-#include "rolex.h"
+#include "locate.h"
 
 /* The published rule: whatever leaf has the key; if none has, the used-slot counter says whether the tables are old. */
 static int leaf_by_counter(struct rolex_client *client, uint64_t key, const struct rolex_item **found, bool *torn,

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "indexes/shared/locks.h"
-#include "rolex.h"
+#include "replace.h"
 
 enum { CAS_BATCH = 128, READ_BATCH = 256 };
 

@@ -6,9 +6,11 @@
  * rolex_replace then takes stock under the lock, with verbs, and uses a line only over leaves that are what training
  * took them for.
  */
+#include "retrain.h"
+
 #include <stdlib.h>
 
-#include "rolex.h"
+#include "replace.h"
 
 enum { POLL_NS = 20000, UNWRITTEN_POLLS = 64, PAUSE_POLLS = 100000 };
 

@@ -2,11 +2,11 @@
  *
  * ROLEX's table: parameters, checks, and the life of its parts on remote memory, compute nodes and clients.
  */
-#include "rolex.h"
-
 #include <stdlib.h>
 
+#include "client.h"
 #include "load.h"
+#include "retrain.h"
 
 enum {
     LEAF_BYTES_MAX = 131072,
@@ -59,14 +59,9 @@ enum {
 #undef X
 };
 
-static uint32_t per_leaf_of(const struct rolex_params *params) {
-    uint32_t labels = (uint32_t)(params->fill * (double)params->delta);
-    return labels < 1 ? 1 : labels;
-}
-
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct rolex_params *params = values;
-    uint32_t window = rolex_window_max(params, per_leaf_of(params));
+    uint32_t window = rolex_window_max(params, rolex_per_leaf(params));
     if (shape->value_bytes < 1 || shape->value_bytes > ROLEX_VALUE_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "rolex: values have 1 to %d bytes, not %u", ROLEX_VALUE_MAX,
                        shape->value_bytes);
@@ -91,7 +86,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct rolex_params *params = values;
-    uint32_t per_leaf = per_leaf_of(params);
+    uint32_t per_leaf = rolex_per_leaf(params);
     uint32_t wire = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
     /* Uniform keys make models of about 3.8 epsilon squared; real ones need more models, and retraining leaves old
      * tables behind. */
@@ -100,15 +95,6 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double models = 2 + (double)keys / (epsilon * epsilon / 2 + 16) + leaves / (double)params->model_leaves;
     double bytes = 1.5 * leaves * (wire + 8) + 2 * models * rolex_model_bytes(1, (uint32_t)params->synonyms);
     return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + 64 * (uint64_t)wire + 65536;
-}
-
-int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex_params *params,
-                   const struct ix_shape *shape, uint64_t *counts) {
-    *env = (struct rolex_env){.ctx = ctx, .params = params, .shape = shape, .counts = counts};
-    env->layout = rolex_layout_make((uint32_t)params->delta, shape->value_bytes);
-    env->per_leaf = per_leaf_of(params);
-    env->words = dm_local_alloc(ctx, ROLEX_WORDS * sizeof(uint64_t));
-    return env->words ? rolex_regions_read(env) : DM_ERR_NO_MEMORY;
 }
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {

@@ -7,7 +7,7 @@
  * follow each other without a gap, so no key that was there throughout is passed over. Where no leaf that was read
  * covers the cursor, the next batch begins there.
  */
-#include "rolex.h"
+#include "locate.h"
 
 struct output {
     uint64_t *keys;

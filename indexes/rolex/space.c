@@ -3,84 +3,25 @@
  * Leaves: regions, from which they are taken by fetch-and-add (sections 3.3 and 3.4), and the reclaiming queue of
  * leaves that deletes have emptied.
  *
- * A region lies on one memory node; a word on memory node 0 says where. Its size follows from its number, growing with
- * it, so that 127 of them are enough for any memory. Each memory node has one reclaiming queue: a ring with a counter
- * of words put in and one of words taken out. A word names the leaf and the version of its last write, so that its next
- * owner goes on counting, and the round of the ring, so that a word that is still being written, or was overwritten
- * because the ring was full, is recognised.
+ * Each memory node has one reclaiming queue: a ring with a counter of words put in and one of words taken out. A word
+ * holds the leaf and the version of its last write, from which its next owner continues, and the round of the ring, so
+ * that a word that is still being written, or was overwritten because the ring was full, is recognised.
  */
-#include "rolex.h"
+#include "space.h"
 
-enum {
-    REGION_LEAVES_LEAST = 16,
-    REGION_DOUBLES_EVERY = 8, /* regions */
-    REGION_BYTES_MAX = 1 << 30,
-    REGION_CLAIMED = 1, /* in a region's word: somebody is making it */
-    CLAIM_TRIES = 256,  /* after which whoever has claimed it is believed to have stopped */
-};
-
-static uint32_t region_bytes(const struct rolex_env *env, unsigned region) {
-    const struct ix_shape *shape = env->shape;
-    uint64_t leaves = shape->expected_keys / env->per_leaf / 32 / shape->topology->mns;
-    leaves = leaves < REGION_LEAVES_LEAST ? REGION_LEAVES_LEAST : leaves;
-    uint64_t least = DM_LINE + (uint64_t)REGION_LEAVES_LEAST * env->layout.wire_bytes;
-    uint64_t bytes = env->params->region_bytes;
-    bytes = bytes == 0 ? DM_LINE + leaves * env->layout.wire_bytes : bytes < least ? least : bytes;
-    bytes <<= region / REGION_DOUBLES_EVERY;
-    return bytes > REGION_BYTES_MAX ? REGION_BYTES_MAX : (uint32_t)bytes;
-}
-
-static uint64_t region_leaves(const struct rolex_env *env, unsigned region) {
-    return (region_bytes(env, region) - DM_LINE) / env->layout.wire_bytes;
-}
-
-int rolex_regions_read(struct rolex_env *env) {
-    uint64_t *words = env->words + ROLEX_W_REGIONS;
-    DM_TRY(dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_REGIONS), words, sizeof(env->regions)));
-    memcpy(env->regions, words, sizeof(env->regions));
-    for (unsigned r = 0; r < ROLEX_REGIONS_MAX && env->regions[r] != 0; r++) {
-        if (env->regions[r] == REGION_CLAIMED) {
-            env->regions[r] = 0;
-            break;
-        }
-        unsigned node = dm_addr_node((dm_addr){env->regions[r]});
-        if (node < sizeof(env->current)) {
-            env->current[node] = (uint8_t)(r + 1);
-        }
-    }
-    return 0;
-}
-
-static dm_addr leaf_at(const struct rolex_env *env, unsigned region, uint64_t leaf) {
-    return dm_addr_add((dm_addr){env->regions[region]}, DM_LINE + leaf * env->layout.wire_bytes);
-}
-
-int rolex_leaf_addr(struct rolex_env *env, uint64_t entry, dm_addr *addr) {
-    unsigned region = rolex_entry_region(entry);
-    if (region >= ROLEX_REGIONS_MAX || rolex_entry_leaf(entry) >= region_leaves(env, region)) {
-        return DM_NOT_FOUND;
-    }
-    if (env->regions[region] == 0) {
-        DM_TRY(rolex_regions_read(env));
-        if (env->regions[region] == 0) {
-            return DM_NOT_FOUND;
-        }
-    }
-    *addr = leaf_at(env, region, rolex_entry_leaf(entry));
-    return dm_addr_valid(env->ctx, *addr, env->layout.wire_bytes) ? 0 : DM_NOT_FOUND;
-}
+enum { CLAIM_TRIES = 256 /* after which the client that claimed a region is taken for stopped */ };
 
 /* Allocates the claimed region and puts it into its word. */
 static int region_place(struct rolex_env *env, unsigned node, unsigned region, dm_addr word) {
     dm_addr addr;
-    uint32_t bytes = region_bytes(env, region);
+    uint32_t bytes = rolex_region_bytes(env, region);
     DM_TRY(dm_alloc(env->ctx, node, bytes, DM_LINE, DM_MEM_LEAF, &addr));
     uint64_t *words = env->words + ROLEX_W_SPACE;
     words[0] = 0;
-    words[1] = region_leaves(env, region);
+    words[1] = rolex_region_leaves(env, region);
     int rc = dm_write(env->ctx, addr, words, sizeof(struct rolex_region));
-    rc = rc < 0 ? rc : dm_cas(env->ctx, word, REGION_CLAIMED, addr.bits, &words[2]);
-    if (rc < 0 || words[2] != REGION_CLAIMED) {
+    rc = rc < 0 ? rc : dm_cas(env->ctx, word, ROLEX_REGION_CLAIMED, addr.bits, &words[2]);
+    if (rc < 0 || words[2] != ROLEX_REGION_CLAIMED) {
         dm_free(env->ctx, addr, bytes, DM_MEM_LEAF);
         return rc;
     }
@@ -101,14 +42,14 @@ static int region_make(struct rolex_env *env, unsigned node, uint32_t tries) {
     }
     dm_addr word = rolex_reserved(0, ROLEX_AT_REGIONS + 8 * region);
     uint64_t *found = env->words + ROLEX_W_SPACE + 2;
-    DM_TRY(dm_cas(env->ctx, word, 0, REGION_CLAIMED, found));
+    DM_TRY(dm_cas(env->ctx, word, 0, ROLEX_REGION_CLAIMED, found));
     bool is_mine = *found == 0;
-    if (!is_mine && (*found != REGION_CLAIMED || tries < CLAIM_TRIES)) {
+    if (!is_mine && (*found != ROLEX_REGION_CLAIMED || tries < CLAIM_TRIES)) {
         return 0;
     }
     int rc = region_place(env, node, region, word);
     if (rc < 0 && is_mine && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
-        DM_TRY(dm_cas(env->ctx, word, REGION_CLAIMED, 0, found));
+        DM_TRY(dm_cas(env->ctx, word, ROLEX_REGION_CLAIMED, 0, found));
     }
     return rc;
 }
@@ -198,11 +139,11 @@ static int leaf_try(struct rolex_env *env, unsigned node, dm_addr slots, uint64_
     if (env->params->reuse && leaves > 0 && words[2] < words[3]) {
         env->free_hint |= UINT64_C(1) << node;
     }
-    if (!take || words[0] >= region_leaves(env, region - 1)) {
+    if (!take || words[0] >= rolex_region_leaves(env, region - 1)) {
         return 0;
     }
-    *place =
-        (struct rolex_place){.entry = rolex_entry(region - 1, 0, words[0]), .addr = leaf_at(env, region - 1, words[0])};
+    *place = (struct rolex_place){.entry = rolex_entry(region - 1, 0, words[0]),
+                                  .addr = rolex_region_leaf(env, region - 1, words[0])};
     return 1;
 }
 
@@ -244,7 +185,7 @@ int rolex_leaves_take(struct rolex_env *env, unsigned node, uint32_t wanted, str
         DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
     }
     DM_TRY(rc);
-    uint64_t left = region_leaves(env, rolex_entry_region(place->entry)) - rolex_entry_leaf(place->entry);
+    uint64_t left = rolex_region_leaves(env, rolex_entry_region(place->entry)) - rolex_entry_leaf(place->entry);
     *got = left < wanted ? (uint32_t)left : wanted;
     return 0;
 }

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rolex.h"
+#include "client.h"
+#include "descend.h"
+#include "retrain.h"
 
 struct seen {
     uint64_t low, high;

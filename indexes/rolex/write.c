@@ -9,7 +9,7 @@
  * moment, and in the new one only after it is gone from the old.
  */
 #include "indexes/shared/locks.h"
-#include "rolex.h"
+#include "locate.h"
 
 enum { AGAIN = 1000 /* what was known of the tables is out of date: from the start */ };
 

@@ -9,7 +9,7 @@
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
 #include "conformance/quiet.h"
-#include "indexes/rolex/rolex.h"
+#include "indexes/rolex/env.h"
 
 extern const struct ix_ops ix_ops_rolex;
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/prng.h"
-#include "indexes/rolex/rolex.h"
+#include "indexes/rolex/layout.h"
 
 static void a_leaf_keeps_its_keys_in_order_and_gives_them_back(void **state) {
     (void)state;

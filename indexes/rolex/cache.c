@@ -5,9 +5,12 @@
  * load made never change in number: each is a group, in which its replacements gather. A group has a spin lock, never
  * held across a wait; an operation copies what it needs out of the group. Every byte counts.
  */
+#include "cache.h"
+
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "rolex.h"
+#include "descend.h"
 
 struct known {
     dm_addr addr; /* null: was replaced, and there is no room here for what by */
@@ -163,7 +166,7 @@ static int groups_fill(struct rolex_directory *directory, struct rolex_env *env)
         if (g % READ_HEADS == 0) {
             uint64_t end = count - g < READ_HEADS ? count : g + READ_HEADS;
             for (uint64_t i = g; i < end; i++) {
-                dm_addr model = {branches[i].place & ~ROLEX_FORK};
+                dm_addr model = {branches[i].pointer & ~ROLEX_FORK};
                 if (!dm_addr_valid(env->ctx, model, sizeof(*heads))) {
                     return DM_ERR_IO;
                 }
@@ -173,13 +176,13 @@ static int groups_fill(struct rolex_directory *directory, struct rolex_env *env)
         }
         const struct rolex_head *head = &heads[g % READ_HEADS];
         uint64_t end = g + 1 < count ? branches[g + 1].low : UINT64_MAX;
-        struct known known = {.addr = {branches[g].place}, .head = *head};
-        bool is_current = !(branches[g].place & ROLEX_FORK) && head->forward == 0;
+        struct known known = {.addr = {branches[g].pointer}, .head = *head};
+        bool is_current = !(branches[g].pointer & ROLEX_FORK) && head->forward == 0;
         directory->lows[g] = branches[g].low;
         atomic_flag_clear(&directory->groups[g].lock);
         DM_TRY(is_current
                    ? model_add(directory, &directory->groups[g], &known)
-                   : group_resolve(directory, env, &directory->groups[g], branches[g].place, branches[g].low, end));
+                   : group_resolve(directory, env, &directory->groups[g], branches[g].pointer, branches[g].low, end));
     }
     return 0;
 }

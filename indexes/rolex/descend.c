@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the root to a model, in remote memory: upper models (section 3.3), forks, replaced models. This is the way of a
- * client whose compute node has no room for models, and the way to what has replaced a model that it has.
- *
- * An upper model covers a run of the level below and predicts, within ROLEX_UPPER_EPSILON, the place of the entry with
- * the greatest key not above the one in question. That holds for keys between two entries too: the prediction lies
- * between theirs, so the entry is at most epsilon above it and epsilon + 1 below.
+ * From the root to a model, in remote memory: upper models (section 3.3), forks, replaced models. A client takes this
+ * path when its compute node cannot cache the models, and to find the replacement of a model that it has.
  */
-#include "rolex.h"
+#include "descend.h"
 
 enum { CHUNK = 11 /* entries that one read fetches: as many as a prediction asks for */ };
-
-struct rolex_run rolex_upper_predict(const struct rolex_upper *upper, uint64_t key) {
-    uint64_t at = ix_plr_predict(&upper->line, key);
-    uint64_t last = upper->count > 0 ? upper->count - 1 : 0;
-    at = at < last ? at : last;
-    uint64_t lo = at > ROLEX_UPPER_EPSILON + 1 ? at - ROLEX_UPPER_EPSILON - 1 : 0;
-    uint64_t hi = at + ROLEX_UPPER_EPSILON < last ? at + ROLEX_UPPER_EPSILON : last;
-    return (struct rolex_run){(uint32_t)lo + upper->first, (uint32_t)hi + upper->first};
-}
 
 /* Reads entries of `bytes` each, whose first word is their key, from `base` on, and keeps the last of lo .. hi whose
  * key is not above `key`. */
@@ -46,7 +33,7 @@ static int entry_find(struct rolex_env *env, dm_addr base, uint32_t bytes, struc
     return found ? 0 : DM_NOT_FOUND;
 }
 
-static int fork_follow(struct rolex_env *env, dm_addr fork, uint64_t key, uint64_t *place) {
+static int fork_follow(struct rolex_env *env, dm_addr fork, uint64_t key, uint64_t *pointer) {
     uint64_t *words = env->words + ROLEX_W_FORK;
     if (!dm_addr_valid(env->ctx, fork, 2 * sizeof(uint64_t))) {
         return DM_NOT_FOUND;
@@ -59,20 +46,20 @@ static int fork_follow(struct rolex_env *env, dm_addr fork, uint64_t key, uint64
     struct rolex_run run = {0, (uint32_t)words[0] - 1};
     uint64_t entry[sizeof(branch) / 8];
     int rc = entry_find(env, dm_addr_add(fork, 16), sizeof(branch), run, key, entry);
-    *place = rc == 0 ? entry[1] : 0;
+    *pointer = rc == 0 ? entry[1] : 0;
     return rc;
 }
 
-int rolex_resolve(struct rolex_env *env, uint64_t place, uint64_t key, dm_addr *model, struct rolex_head *head) {
+int rolex_resolve(struct rolex_env *env, uint64_t pointer, uint64_t key, dm_addr *model, struct rolex_head *head) {
     for (uint32_t attempts = 0;;) {
-        if (place & ROLEX_FORK) {
-            int rc = fork_follow(env, (dm_addr){place & ~ROLEX_FORK}, key, &place);
+        if (pointer & ROLEX_FORK) {
+            int rc = fork_follow(env, (dm_addr){pointer & ~ROLEX_FORK}, key, &pointer);
             if (rc != 0) {
                 return rc;
             }
         } else {
-            *model = (dm_addr){place};
-            if (place == 0 || !dm_addr_valid(env->ctx, *model, sizeof(*head))) {
+            *model = (dm_addr){pointer};
+            if (pointer == 0 || !dm_addr_valid(env->ctx, *model, sizeof(*head))) {
                 return DM_NOT_FOUND;
             }
             DM_TRY(dm_read(env->ctx, *model, env->words + ROLEX_W_HEAD, sizeof(*head)));
@@ -85,7 +72,7 @@ int rolex_resolve(struct rolex_env *env, uint64_t place, uint64_t key, dm_addr *
             if (head->forward == 0) {
                 return 0;
             }
-            place = head->forward;
+            pointer = head->forward;
         }
         /* Each step leads to something newer, but who knows what was read. */
         DM_TRY(dm_retry(env->ctx, DM_RETRY_STALE, &attempts));
@@ -102,14 +89,6 @@ int rolex_root_read(struct rolex_env *env, dm_addr *addr, struct rolex_root *roo
     DM_TRY(dm_read(env->ctx, *addr, words, sizeof(*root)));
     memcpy(root, words, sizeof(*root));
     return root->levels <= ROLEX_UPPER_LEVELS && root->branches > 0 ? 0 : DM_NOT_FOUND;
-}
-
-dm_addr rolex_root_branches(const struct rolex_root *root, dm_addr addr) {
-    uint64_t uppers = 0;
-    for (uint32_t l = 0; l < root->levels; l++) {
-        uppers += root->counts[l];
-    }
-    return dm_addr_add(addr, sizeof(*root) + uppers * sizeof(struct rolex_upper));
 }
 
 int rolex_descend(struct rolex_env *env, uint64_t key, dm_addr *model, struct rolex_head *head) {

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A compute node's part of the index and a client's, and the operations on them.
+ *
+ * An operation first locates the key (locate.c): it finds the model that covers it, in the compute node's cache or in
+ * remote memory, predicts a window of the model's leaf table, and has the table entries. A get (read.c) reads the
+ * window's leaves and their synonyms with one doorbell. A write (write.c) locks one leaf and its synonyms in the leaf
+ * table, reads them again, and sends what changed and the unlock with one doorbell; a full leaf gets a synonym. A model
+ * that runs out of synonyms is replaced (replace.c), by the memory node that trains a new one (retrain.c) or by the
+ * client that needs a synonym.
+ */
+#ifndef DM_INDEXES_ROLEX_CLIENT_H
+#define DM_INDEXES_ROLEX_CLIENT_H
+
+#include <stdatomic.h>
+
+#include "cache.h"
+#include "replace.h"
+#include "space.h"
+
+enum { ROLEX_GATES = 4096 /* groups share them by hash */ };
+
+struct rolex_cn {
+    const struct rolex_params *params;
+    const struct ix_shape *shape;
+    struct rolex_directory *directory;
+    struct rolex_directory *coming; /* being read by the client that holds `opening` */
+    struct dm_mutex *gates;         /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
+    struct dm_mutex opening;        /* of the directory */
+    _Atomic unsigned clients;       /* attached */
+    struct dm_mutex replacing;      /* one client of the node replaces a model at a time */
+    struct rolex_work *work;
+};
+
+/* A leaf that a batch reads. */
+struct rolex_item {
+    dm_addr addr;
+    uint32_t leaf; /* its group's place in the leaf table */
+    uint32_t slot; /* of the synonym leaf table; 0: the trained leaf itself */
+    uint64_t entry;
+    char *wire;
+};
+
+enum { ROLEX_HEADS = 64 };
+struct rolex_client {
+    struct rolex_env env; /* first */
+    struct rolex_cn *cn;
+    bool is_attached;
+    struct rolex_view view;
+    struct rolex_item *items;
+    uint32_t item_count, item_max;
+    char *wires, *image, *right, *other; /* wires: item_max leaves, and two to be written */
+    uint64_t *fetched;                   /* a whole model's tables */
+    uint64_t counts[ROLEX_COUNTER_COUNT];
+    uint32_t tries;           /* of this operation to find a model that is being replaced */
+    struct rolex_place spare; /* a leaf that was taken and not used; address null: none */
+    dm_addr models[ROLEX_HEADS];
+    struct rolex_head heads[ROLEX_HEADS];
+};
+
+/* Locates key, reads its window with synonyms and finds the leaf that covers it, into client->image. With detect other
+ * than bounds the leaf that has the key, and DM_NOT_FOUND if none. [waits] */
+int rolex_read_leaf(struct rolex_client *client, uint64_t key, uint32_t *attempts, const struct rolex_item **item);
+
+int rolex_get(void *client, uint64_t key, void *value);
+int rolex_insert(void *client, uint64_t key, const void *value);
+int rolex_update(void *client, uint64_t key, const void *value);
+int rolex_remove(void *client, uint64_t key);
+int rolex_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
+int rolex_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The environment of a context, and the regions of leaves (section 3.3). A region is on one memory node; a word on
+ * memory node 0 holds its address.
+ */
+#include "env.h"
+
+enum {
+    REGION_LEAVES_LEAST = 16,
+    REGION_DOUBLES_EVERY = 8, /* regions */
+    REGION_BYTES_MAX = 1 << 30,
+};
+
+int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex_params *params,
+                   const struct ix_shape *shape, uint64_t *counts) {
+    *env = (struct rolex_env){.ctx = ctx, .params = params, .shape = shape, .counts = counts};
+    env->layout = rolex_layout_make((uint32_t)params->delta, shape->value_bytes);
+    env->per_leaf = rolex_per_leaf(params);
+    env->words = dm_local_alloc(ctx, ROLEX_WORDS * sizeof(uint64_t));
+    return env->words ? rolex_regions_read(env) : DM_ERR_NO_MEMORY;
+}
+
+uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region) {
+    const struct ix_shape *shape = env->shape;
+    uint64_t leaves = shape->expected_keys / env->per_leaf / 32 / shape->topology->mns;
+    leaves = leaves < REGION_LEAVES_LEAST ? REGION_LEAVES_LEAST : leaves;
+    uint64_t least = DM_LINE + (uint64_t)REGION_LEAVES_LEAST * env->layout.wire_bytes;
+    uint64_t bytes = env->params->region_bytes;
+    bytes = bytes == 0 ? DM_LINE + leaves * env->layout.wire_bytes : bytes < least ? least : bytes;
+    bytes <<= region / REGION_DOUBLES_EVERY;
+    return bytes > REGION_BYTES_MAX ? REGION_BYTES_MAX : (uint32_t)bytes;
+}
+
+uint64_t rolex_region_leaves(const struct rolex_env *env, unsigned region) {
+    return (rolex_region_bytes(env, region) - DM_LINE) / env->layout.wire_bytes;
+}
+
+int rolex_regions_read(struct rolex_env *env) {
+    uint64_t *words = env->words + ROLEX_W_REGIONS;
+    DM_TRY(dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_REGIONS), words, sizeof(env->regions)));
+    memcpy(env->regions, words, sizeof(env->regions));
+    for (unsigned r = 0; r < ROLEX_REGIONS_MAX && env->regions[r] != 0; r++) {
+        if (env->regions[r] == ROLEX_REGION_CLAIMED) {
+            env->regions[r] = 0;
+            break;
+        }
+        unsigned node = dm_addr_node((dm_addr){env->regions[r]});
+        if (node < sizeof(env->current)) {
+            env->current[node] = (uint8_t)(r + 1);
+        }
+    }
+    return 0;
+}
+
+int rolex_leaf_addr(struct rolex_env *env, uint64_t entry, dm_addr *addr) {
+    unsigned region = rolex_entry_region(entry);
+    if (region >= ROLEX_REGIONS_MAX || rolex_entry_leaf(entry) >= rolex_region_leaves(env, region)) {
+        return DM_NOT_FOUND;
+    }
+    if (env->regions[region] == 0) {
+        DM_TRY(rolex_regions_read(env));
+        if (env->regions[region] == 0) {
+            return DM_NOT_FOUND;
+        }
+    }
+    *addr = rolex_region_leaf(env, region, rolex_entry_leaf(entry));
+    return dm_addr_valid(env->ctx, *addr, env->layout.wire_bytes) ? 0 : DM_NOT_FOUND;
+}
