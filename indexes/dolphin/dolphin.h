@@ -2,10 +2,10 @@
  *
  * Dolphin inside: what its files share. README.md maps the paper's parts to the files.
  *
- * The life of an operation: dolphin_descend (walk.c) finds the leaf's address through the cache. A get (read.c) reads
- * the leaf; a write (write.c) takes a share of its lock and reads its words with one doorbell, changes one entry and
- * gives the share back. Where there is no leaf, or no room in it, the structure changes (smo.c, merge.c), and link.c
- * makes that known to the inner nodes. Whatever an operation holds is noted (spear.c) and given back at its end.
+ * The life of an operation: dolphin_descend (descent.c) finds the leaf's address through the cache. A get (read.c)
+ * reads the leaf; a write (write.c) takes a share of its lock and reads its words with one doorbell, changes one entry
+ * and gives the share back. Where there is no leaf, or no room in it, the structure changes (split.c, merge.c), and
+ * link.c makes that known to the inner nodes. Whatever an operation holds is noted (lock.c) and given back at its end.
  */
 #ifndef DM_INDEXES_DOLPHIN_DOLPHIN_H
 #define DM_INDEXES_DOLPHIN_DOLPHIN_H
@@ -18,7 +18,7 @@
 #include "leaf.h"
 #include "node.h"
 
-/* ---- parameters ------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 enum { DOLPHIN_LOCKS_LEAF, DOLPHIN_LOCKS_CHIP };
 
@@ -33,7 +33,7 @@ struct dolphin_params {
     bool backtrack;
 };
 
-/* ---- counters --------------------------------------------------------------------------------------------------- */
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
 
 /* X(name, text, rare): rare ones are events that a concurrency check must have seen. */
 #define DOLPHIN_COUNTERS(X)                                                                                            \
@@ -65,13 +65,13 @@ enum dolphin_counter {
         DOLPHIN_COUNTER_COUNT,
 };
 
-/* ---- remote layout ---------------------------------------------------------------------------------------------- */
+/* ---- remote layout ----------------------------------------------------------------------------------------------- */
 
 /* In the reserved page of memory node 0: the word of the root, which is a node of 256 at depth 0 and stays where it is;
  * and the addresses of the lock tables of all memory nodes. */
 enum { DOLPHIN_ROOT_OFFSET = 64, DOLPHIN_LOCKS_OFFSET = 512 };
 
-/* ---- a compute node and a client -------------------------------------------------------------------------------- */
+/* ---- a compute node and a client --------------------------------------------------------------------------------- */
 
 struct dolphin_cn {
     const struct dolphin_params *params;
@@ -98,15 +98,15 @@ struct dolphin_hold {
 };
 
 /* Where a descent begins and what it may believe. */
-struct dolphin_walk {
-    uint64_t start;     /* the word of the node; 0: the root */
-    bool is_fresh;      /* its first node is read, whatever the cache has */
-    unsigned surprises; /* how often the cache was wrong: after some, it is not asked any more */
+struct dolphin_descent {
+    uint64_t start;       /* the word of the node; 0: the root */
+    bool is_fresh;        /* its first node is read, whatever the cache has */
+    unsigned stale_count; /* how often the cache was wrong: after some, it is not asked any more */
     uint32_t attempts;
 };
 
 /* Where a key belongs. */
-struct dolphin_place {
+struct dolphin_target {
     uint64_t parent; /* the word of the lowest node that the key belongs under */
     bool is_fresh;   /* `child` was read by this operation, not taken from the cache */
     uint64_t child;  /* the word of the leaf; or of what stands in its place: a node or leaf of another prefix; or 0 */
@@ -147,11 +147,29 @@ struct dolphin_client {
 /* Beside the contract's outcomes: begin again, what was believed turned out old. */
 enum { DOLPHIN_AGAIN = 1000 };
 
-/* ---- walk.c ----------------------------------------------------------------------------------------------------- */
+/* ---- cache.c ----------------------------------------------------------------------------------------------------- */
+
+/* Puts the pieces of a node into the cache; of a node of 256 only that with the byte. */
+void dolphin_cache_put(struct dolphin_client *client, uint64_t word, const struct dolphin_node *node, unsigned byte);
+
+/* Drops the pieces of a node from the cache: it has been replaced. */
+void dolphin_cache_drop(struct dolphin_client *client, uint64_t word);
+
+/* Puts what was read of a node into the cache: all of it, or words [begin, end) of one of 256, whole pieces. */
+void dolphin_cache_put_words(struct dolphin_client *client, uint64_t word, const struct dolphin_head *head,
+                             const uint64_t *words, unsigned begin, unsigned end);
+
+/* Copies the piece of a node that has, or would have, the byte. False: the cache does not have it. */
+bool dolphin_cache_find(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_piece *piece);
+
+/* Charges the cache steps done since the last charge. */
+void dolphin_cache_charge(struct dolphin_client *client);
+
+/* ---- descent.c --------------------------------------------------------------------------------------------------- */
 
 /* Finds where the key belongs. 0 or a failure. [waits] */
-int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_walk *walk,
-                    struct dolphin_place *place);
+int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_descent *descent,
+                    struct dolphin_target *target);
 
 /* Reads an inner node into `node`. 0; DOLPHIN_AGAIN if there is no such node or it has been replaced; a failure. Its
  * pieces go to the cache. [waits] */
@@ -160,46 +178,30 @@ int dolphin_node_read(struct dolphin_client *client, uint64_t word, struct dolph
 /* What a leaf's head says about a key that a place sends there. */
 enum dolphin_verdict { DOLPHIN_COVERS, DOLPHIN_ABSENT, DOLPHIN_ELSEWHERE };
 enum dolphin_verdict dolphin_judge(struct dolphin_client *client, const struct dolphin_leaf_head *head, uint64_t key,
-                                   struct dolphin_place *place);
+                                   struct dolphin_target *target);
 
 /* After DOLPHIN_ELSEWHERE: lets the next descent begin at the leaf's parent (paper, III-C), or, if the leaf is out of
  * the tree, at the node that led there. 0 or a failure. */
 int dolphin_backtrack(struct dolphin_client *client, const struct dolphin_leaf_head *head,
-                      const struct dolphin_place *place, struct dolphin_walk *walk);
-
-/* Puts the pieces of a node into the cache; of a node of 256 only that with the byte. */
-void dolphin_keep(struct dolphin_client *client, uint64_t word, const struct dolphin_node *node, unsigned byte);
-
-/* Drops the pieces of a node from the cache: it has been replaced. */
-void dolphin_forget(struct dolphin_client *client, uint64_t word);
+                      const struct dolphin_target *target, struct dolphin_descent *descent);
 
 /* Lets the next descent begin at the root and read every node. */
-void dolphin_distrust(struct dolphin_walk *walk);
+void dolphin_descent_restart(struct dolphin_descent *descent);
 
-/* Puts what was read of a node into the cache: all of it, or words [begin, end) of one of 256, whole pieces. */
-void dolphin_keep_words(struct dolphin_client *client, uint64_t word, const struct dolphin_head *head,
-                        const uint64_t *words, unsigned begin, unsigned end);
-
-/* Copies the piece of a node that has, or would have, the byte. False: the cache does not have it. */
-bool dolphin_cached_piece(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_piece *piece);
-
-/* Charges the cache steps done since the last charge. */
-void dolphin_charge(struct dolphin_client *client);
-
-/* ---- spear.c ---------------------------------------------------------------------------------------------------- */
+/* ---- lock.c ------------------------------------------------------------------------------------------------------ */
 
 dm_addr dolphin_leaf_lock(const struct dolphin_cn *cn, dm_addr leaf);
 
 /* Takes a share of the leaf's lock and reads its words into client->leaf. [waits] */
-int dolphin_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts);
+int dolphin_lock_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts);
 
 /* Turns the share of the leaf, the only thing held, into the whole lock, and reads the leaf into client->leaf. 0;
  * DOLPHIN_AGAIN with nothing held, if somebody else changes the leaf; a failure. [waits] */
-int dolphin_upgrade(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts);
+int dolphin_lock_upgrade(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts);
 
 /* Takes the whole lock if nobody has any of it, and reads `bytes` of the leaf into `to`. 0; DOLPHIN_AGAIN if it is
  * taken; a failure. [waits] */
-int dolphin_try_whole(struct dolphin_client *client, dm_addr leaf, char *to, uint32_t bytes);
+int dolphin_lock_try(struct dolphin_client *client, dm_addr leaf, char *to, uint32_t bytes);
 
 /* Takes an inner node's lock, sends what is posted with the first try, and reads the node into `node`. 0;
  * DOLPHIN_AGAIN, without the lock, if there is no such node or it has been replaced; a failure. [waits] */
@@ -215,13 +217,13 @@ void dolphin_hold_post_last(struct dolphin_client *client);
 void dolphin_hold_post_all(struct dolphin_client *client);
 
 /* Gives back everything held, in a round trip of its own, and returns rc, or the failure of that. [waits] */
-int dolphin_leave(struct dolphin_client *client, int rc);
+int dolphin_release(struct dolphin_client *client, int rc);
 
 /* What a new inner node's lock word is if its maker holds it, and what gives it back. */
-#define DOLPHIN_WHOLE      (~(UINT64_C(1) << 32) + 1)
-#define DOLPHIN_WHOLE_UNDO (UINT64_C(1) << 32)
+#define DOLPHIN_EXCLUSIVE      (~(UINT64_C(1) << 32) + 1)
+#define DOLPHIN_EXCLUSIVE_UNDO (UINT64_C(1) << 32)
 
-/* ---- link.c ----------------------------------------------------------------------------------------------------- */
+/* ---- link.c ------------------------------------------------------------------------------------------------------ */
 
 /* A change of one word of an inner node, which is locked in client->node; a node without room is replaced. */
 struct dolphin_link {
@@ -230,7 +232,7 @@ struct dolphin_link {
     bool grows;     /* the larger one is in client->fresh, the one above is locked in client->upper */
     uint64_t upper; /* its word, and the position of the node in it */
     int upper_position;
-    uint64_t home; /* the word of the node that will be the parent: `node`, or the larger one */
+    uint64_t parent; /* the word of the node that will be the parent: `node`, or the larger one */
     /* A leaf that is written after the link instead of before: the paper's order. Null: none. */
     dm_addr late;
     const char *late_image;
@@ -243,26 +245,26 @@ int dolphin_parent_lock(struct dolphin_client *client, uint64_t key, dm_addr chi
                         struct dolphin_link *link);
 
 /* Where word `position` of an inner node lies. */
-static inline dm_addr dolphin_word_place(uint64_t node, int position) {
+static inline dm_addr dolphin_word_address(uint64_t node, int position) {
     return dm_addr_add(dolphin_word_addr(node), sizeof(struct dolphin_head) + (uint64_t)position * sizeof(uint64_t));
 }
 
 /* Where the child that a word leads to has its reverse pointer. */
-static inline dm_addr dolphin_parent_place(uint64_t child) {
+static inline dm_addr dolphin_parent_address(uint64_t child) {
     return dm_addr_add(dolphin_word_addr(child), dolphin_word_is_inner(child) ? DOLPHIN_PARENT_OFFSET : 0);
 }
 
-/* Gets ready to add a child with this byte to the locked node: sets position and home. DM_ERR_NO_MEMORY: nothing
+/* Gets ready to add a child with this byte to the locked node: sets position and parent. DM_ERR_NO_MEMORY: nothing
  * changed. [waits] */
 int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *attempts, struct dolphin_link *link);
 
 /* Sends what is posted unless the next verb goes to the same memory node, where order is kept anyway. [waits] */
-int dolphin_then(struct dolphin_client *client, dm_addr before, dm_addr after);
+int dolphin_commit_between(struct dolphin_client *client, dm_addr before, dm_addr after);
 
 /* Sends what is posted, then sets the word, and gives back everything held. [waits] */
 int dolphin_link_finish(struct dolphin_client *client, struct dolphin_link *link, uint64_t word);
 
-/* ---- read.c, write.c -------------------------------------------------------------------------------------------- */
+/* ---- read.c, write.c --------------------------------------------------------------------------------------------- */
 
 /* Takes the value of a byte out of a whole leaf in local memory. 0; DM_NOT_FOUND; DOLPHIN_AGAIN if what was read is no
  * state of the leaf. */
@@ -273,12 +275,12 @@ int dolphin_insert(void *client, uint64_t key, const void *value);
 int dolphin_update(void *client, uint64_t key, const void *value);
 int dolphin_remove(void *client, uint64_t key);
 
-/* ---- smo.c, merge.c --------------------------------------------------------------------------------------------- */
+/* ---- split.c, merge.c -------------------------------------------------------------------------------------------- */
 
 /* Inserts where there is no leaf: makes one, and a node above it if paths part there. 0; DOLPHIN_AGAIN if somebody was
  * first; a failure. [waits] */
-int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
-                     uint32_t *attempts);
+int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *value,
+                     const struct dolphin_target *target, uint32_t *attempts);
 
 /* Inserts into a leaf without room, of which a share is held: makes room, or splits it. 0; DM_EXISTS; DOLPHIN_AGAIN; a
  * failure. Nothing is held afterwards. [waits] */
@@ -288,7 +290,7 @@ int dolphin_full_insert(struct dolphin_client *client, dm_addr leaf, uint64_t ke
 /* Takes a leaf that may have run empty out of the tree, if nobody else is at it. 0 or a failure. [waits] */
 int dolphin_merge(struct dolphin_client *client, dm_addr leaf);
 
-/* ---- scan.c, load.c, verify.c: the hooks of index.h ------------------------------------------------------------- */
+/* ---- scan.c, load.c, verify.c: the hooks of index.h -------------------------------------------------------------- */
 
 int dolphin_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
 int dolphin_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);

@@ -132,7 +132,7 @@ unsigned dolphin_leaf_sort(const struct dolphin_layout *layout, const void *leaf
     return count;
 }
 
-bool dolphin_leaf_whole(const struct dolphin_layout *layout, const void *leaf) {
+bool dolphin_leaf_consistent(const struct dolphin_layout *layout, const void *leaf) {
     const uint64_t *words = dolphin_leaf_words_in(leaf);
     uint32_t differ = 0;
     for (unsigned i = 0; i < layout->cap; i++) {

@@ -41,7 +41,7 @@ struct dolphin_leaf_head {
 static_assert(sizeof(struct dolphin_leaf_head) == 32, "the head is laid out as remote memory has it");
 enum { DOLPHIN_LEAF_MIN_OFFSET = 8, DOLPHIN_LEAF_DEAD_OFFSET = 24 };
 
-enum dolphin_state { DOLPHIN_FREE, DOLPHIN_RESERVED, DOLPHIN_LIVE, DOLPHIN_BUSY, DOLPHIN_GONE };
+enum dolphin_state { DOLPHIN_FREE, DOLPHIN_RESERVED, DOLPHIN_LIVE, DOLPHIN_BUSY, DOLPHIN_DELETED };
 
 struct dolphin_layout {
     uint32_t leaf_bytes; /* in remote memory */
@@ -123,7 +123,7 @@ static inline unsigned dolphin_leaf_home(const struct dolphin_layout *layout, un
 unsigned dolphin_leaf_sort(const struct dolphin_layout *layout, const void *leaf, uint16_t *order);
 
 /* True if every word has the head's version. */
-bool dolphin_leaf_whole(const struct dolphin_layout *layout, const void *leaf);
+bool dolphin_leaf_consistent(const struct dolphin_layout *layout, const void *leaf);
 
 /* The position of the live entry of a byte; -1: none. */
 int dolphin_leaf_find(const struct dolphin_layout *layout, const void *leaf, unsigned byte);

@@ -21,10 +21,10 @@ static int parent_find(struct dolphin_client *client, uint64_t key, dm_addr chil
         DM_TRY(rc);
         uint64_t next = 0;
         if (rc == 0) {
-            if (dolphin_node_position(node, child) >= 0) {
+            if (dolphin_node_child_position(node, child) >= 0) {
                 return 0;
             }
-            next = dolphin_words_find(node->words, dolphin_room(dolphin_word_type(*word)),
+            next = dolphin_words_find(node->words, dolphin_capacity(dolphin_word_type(*word)),
                                       dolphin_byte(key, dolphin_word_depth(*word)), false);
         }
         *word = next;
@@ -42,7 +42,7 @@ static int holder_lock(struct dolphin_client *client, uint64_t key, dm_addr chil
         int rc = dolphin_node_lock(client, *word, node, attempts);
         DM_TRY(rc);
         if (rc == 0) {
-            *position = dolphin_node_position(node, child);
+            *position = dolphin_node_child_position(node, child);
             if (*position >= 0) {
                 *word = dolphin_word_with(*word, 0);
                 return 0;
@@ -59,14 +59,14 @@ int dolphin_parent_lock(struct dolphin_client *client, uint64_t key, dm_addr chi
                         struct dolphin_link *link) {
     *link = (struct dolphin_link){.node = hint};
     DM_TRY(holder_lock(client, key, child, client->node, attempts, &link->node, &link->position));
-    link->home = link->node;
+    link->parent = link->node;
     return 0;
 }
 
 int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *attempts, struct dolphin_link *link) {
     const struct dolphin_node *node = client->node;
-    link->home = link->node;
-    link->position = dolphin_node_place(node, byte);
+    link->parent = link->node;
+    link->position = dolphin_node_free_position(node, byte);
     if (link->position >= 0) {
         return 0;
     }
@@ -82,15 +82,15 @@ int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *at
         return rc;
     }
     link->grows = true;
-    link->home = dolphin_word(0, node->head.depth, type, larger);
+    link->parent = dolphin_word(0, node->head.depth, type, larger);
     dolphin_node_init(client->fresh, type, node->head.depth, node->head.prefix, link->upper);
-    client->fresh->head.lock = DOLPHIN_WHOLE;
+    client->fresh->head.lock = DOLPHIN_EXCLUSIVE;
     dolphin_node_copy(client->fresh, node);
-    link->position = dolphin_node_place(client->fresh, byte);
+    link->position = dolphin_node_free_position(client->fresh, byte);
     return 0;
 }
 
-int dolphin_then(struct dolphin_client *client, dm_addr before, dm_addr after) {
+int dolphin_commit_between(struct dolphin_client *client, dm_addr before, dm_addr after) {
     return dm_addr_node(before) == dm_addr_node(after) ? 0 : dm_commit(client->ctx);
 }
 
@@ -98,7 +98,7 @@ int dolphin_then(struct dolphin_client *client, dm_addr before, dm_addr after) {
 static int word_set(struct dolphin_client *client, const struct dolphin_link *link, uint64_t node, int position,
                     uint64_t word) {
     client->outs[0] = word;
-    dm_post_write(client->ctx, dolphin_word_place(node, position), client->outs, sizeof(uint64_t));
+    dm_post_write(client->ctx, dolphin_word_address(node, position), client->outs, sizeof(uint64_t));
     if (!dm_addr_is_null(link->late)) {
         DM_TRY(dm_commit(client->ctx));
         dm_post_write(client->ctx, link->late, link->late_image, client->cn->layout.used_bytes);
@@ -111,18 +111,18 @@ static int word_set(struct dolphin_client *client, const struct dolphin_link *li
 static int node_replace(struct dolphin_client *client, const struct dolphin_link *link) {
     struct dolphin_node *node = client->node;
     struct dolphin_node *larger = client->fresh;
-    enum dolphin_type type = dolphin_word_type(link->home);
-    dm_addr addr = dolphin_word_addr(link->home);
+    enum dolphin_type type = dolphin_word_type(link->parent);
+    dm_addr addr = dolphin_word_addr(link->parent);
     node->head.dead = 1;
     dm_post_write(client->ctx, addr, larger, dolphin_node_bytes(type));
     dm_post_write(client->ctx, dm_addr_add(dolphin_word_addr(link->node), DOLPHIN_DEAD_OFFSET),
                   (const char *)node + DOLPHIN_DEAD_OFFSET, sizeof(uint64_t));
     DM_TRY(dm_commit(client->ctx));
-    dolphin_hold_add(client, addr, DOLPHIN_WHOLE_UNDO);
-    client->outs[1] = link->home;
-    for (unsigned i = 0; i < dolphin_room(type); i++) {
+    dolphin_hold_add(client, addr, DOLPHIN_EXCLUSIVE_UNDO);
+    client->outs[1] = link->parent;
+    for (unsigned i = 0; i < dolphin_capacity(type); i++) {
         if (larger->words[i] != 0) {
-            dm_post_write(client->ctx, dolphin_parent_place(larger->words[i]), &client->outs[1], sizeof(uint64_t));
+            dm_post_write(client->ctx, dolphin_parent_address(larger->words[i]), &client->outs[1], sizeof(uint64_t));
         }
     }
     client->counts[type == DOLPHIN_N16 ? DOLPHIN_GROW_16 : type == DOLPHIN_N48 ? DOLPHIN_GROW_48 : DOLPHIN_GROW_256]++;
@@ -135,17 +135,17 @@ int dolphin_link_finish(struct dolphin_client *client, struct dolphin_link *link
         DM_TRY(dm_commit(client->ctx));
         client->node->words[link->position] = word;
         int rc = word_set(client, link, link->node, link->position, word);
-        dolphin_keep(client, link->node, client->node, byte);
+        dolphin_cache_put(client, link->node, client->node, byte);
         return rc;
     }
     client->fresh->words[link->position] = word;
     DM_TRY(node_replace(client, link));
     unsigned upper_byte = dolphin_word_byte(client->upper->words[link->upper_position]);
-    uint64_t upper_word = dolphin_word_with(link->home, upper_byte);
+    uint64_t upper_word = dolphin_word_with(link->parent, upper_byte);
     client->upper->words[link->upper_position] = upper_word;
     int rc = word_set(client, link, link->upper, link->upper_position, upper_word);
-    dolphin_forget(client, link->node);
-    dolphin_keep(client, link->upper, client->upper, upper_byte);
-    dolphin_keep(client, link->home, client->fresh, byte);
+    dolphin_cache_drop(client, link->node);
+    dolphin_cache_put(client, link->upper, client->upper, upper_byte);
+    dolphin_cache_put(client, link->parent, client->fresh, byte);
     return rc;
 }

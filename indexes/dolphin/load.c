@@ -18,7 +18,7 @@ struct loader {
     uint64_t *parents; /* device memory: sources of reverse pointers */
     char *leaf;
     char *value;
-    uint64_t keys[DOLPHIN_ROOM_MAX + 1];
+    uint64_t keys[DOLPHIN_CHILDREN_MAX + 1];
     unsigned key_count;
     uint64_t first; /* position of keys[0] */
     unsigned next_mn;
@@ -28,7 +28,7 @@ static int parents_write(struct loader *loader, const uint64_t *words, unsigned 
     loader->parents[0] = parent;
     for (unsigned i = 0; i < room; i++) {
         if (words[i] != 0) {
-            dm_post_write(loader->ctx, dolphin_parent_place(words[i]), loader->parents, sizeof(uint64_t));
+            dm_post_write(loader->ctx, dolphin_parent_address(words[i]), loader->parents, sizeof(uint64_t));
         }
     }
     return dm_commit(loader->ctx);
@@ -43,7 +43,7 @@ static int node_write(struct loader *loader, unsigned mn, unsigned depth, uint64
     DM_TRY(dm_alloc(loader->ctx, mn, dolphin_node_bytes(type), DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &addr));
     dolphin_node_init(node, type, depth, key, 0);
     for (unsigned i = 0; i < loader->counts[depth]; i++) {
-        node->words[dolphin_node_place(node, dolphin_word_byte(open->words[i]))] = open->words[i];
+        node->words[dolphin_node_free_position(node, dolphin_word_byte(open->words[i]))] = open->words[i];
     }
     dm_post_write(loader->ctx, addr, node, dolphin_node_bytes(type));
     *word = dolphin_word(0, depth, type, addr);
@@ -90,13 +90,13 @@ static int prefix_write(struct loader *loader, unsigned count, uint64_t *word) {
 /* Reads the keys of the next prefix, and one more; returns how many the prefix has. */
 static int keys_read(struct loader *loader, unsigned *count) {
     uint64_t left = loader->pairs->count - loader->first;
-    unsigned want = left < DOLPHIN_ROOM_MAX + 1 ? (unsigned)left : DOLPHIN_ROOM_MAX + 1;
+    unsigned want = left < DOLPHIN_CHILDREN_MAX + 1 ? (unsigned)left : DOLPHIN_CHILDREN_MAX + 1;
     if (loader->pairs->keys(loader->pairs, loader->first, want, loader->keys) != want) {
         return DM_ERR_INVALID;
     }
     loader->key_count = want;
     unsigned n = 0;
-    while (n < want && n < DOLPHIN_ROOM_MAX && (loader->keys[n] ^ loader->keys[0]) >> 8 == 0) {
+    while (n < want && n < DOLPHIN_CHILDREN_MAX && (loader->keys[n] ^ loader->keys[0]) >> 8 == 0) {
         n++;
     }
     *count = n;
@@ -104,7 +104,7 @@ static int keys_read(struct loader *loader, unsigned *count) {
 }
 
 /* Hangs a child, of which `key` is one below, under the open nodes; `next` is the first key behind it. */
-static int child_hang(struct loader *loader, uint64_t key, uint64_t word, bool is_last, uint64_t next) {
+static int child_link(struct loader *loader, uint64_t key, uint64_t word, bool is_last, uint64_t next) {
     unsigned parts = is_last ? 0 : dolphin_difference(key, next);
     for (unsigned depth = DOLPHIN_SPECIAL - 1; depth > parts; depth--) {
         if (loader->counts[depth] > 0) {
@@ -126,7 +126,7 @@ static int pairs_load(struct loader *loader) {
         bool is_last = count == loader->key_count;
         uint64_t next = is_last ? 0 : loader->keys[count];
         DM_TRY(prefix_write(loader, count, &word));
-        DM_TRY(child_hang(loader, key, word, is_last, next));
+        DM_TRY(child_link(loader, key, word, is_last, next));
         loader->first += count;
     }
     /* The root is there already. */
@@ -136,7 +136,7 @@ static int pairs_load(struct loader *loader) {
         root->words[dolphin_word_byte(loader->nodes[0].words[i])] = loader->nodes[0].words[i];
     }
     dm_post_write(loader->ctx, dolphin_word_addr(loader->cn->root), root, dolphin_node_bytes(DOLPHIN_N256));
-    return parents_write(loader, root->words, DOLPHIN_ROOM_MAX, loader->cn->root);
+    return parents_write(loader, root->words, DOLPHIN_CHILDREN_MAX, loader->cn->root);
 }
 
 int dolphin_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {

@@ -15,14 +15,14 @@ static bool is_empty(const struct dolphin_client *client) {
     const uint64_t *words = dolphin_leaf_words_in(client->leaf);
     for (unsigned i = 0; i < client->cn->layout.cap; i++) {
         enum dolphin_state state = dolphin_entry_state(words[i]);
-        if (state != DOLPHIN_FREE && state != DOLPHIN_GONE) {
+        if (state != DOLPHIN_FREE && state != DOLPHIN_DELETED) {
             return false;
         }
     }
     return true;
 }
 
-static void death_post(struct dolphin_client *client, dm_addr leaf) {
+static void dead_post(struct dolphin_client *client, dm_addr leaf) {
     struct dolphin_leaf_head *head = dolphin_leaf_head_of(client->leaf);
     head->dead = 1;
     dm_post_write(client->ctx, dm_addr_add(leaf, DOLPHIN_LEAF_DEAD_OFFSET),
@@ -33,28 +33,28 @@ static void death_post(struct dolphin_client *client, dm_addr leaf) {
 static void word_post(struct dolphin_client *client, const struct dolphin_link *link, int position, uint64_t word) {
     uint64_t *words = client->node->words;
     words[position] = word;
-    dm_post_write(client->ctx, dolphin_word_place(link->node, position), &words[position], sizeof(uint64_t));
+    dm_post_write(client->ctx, dolphin_word_address(link->node, position), &words[position], sizeof(uint64_t));
 }
 
 /* The neighbour's word: the one to the left if there is one, else to the right; 0 if the leaf is alone. */
 static uint64_t neighbour_find(const struct dolphin_client *client, const struct dolphin_link *link) {
     const uint64_t *words = client->node->words;
-    unsigned room = dolphin_room(dolphin_word_type(link->node));
+    unsigned room = dolphin_capacity(dolphin_word_type(link->node));
     unsigned byte = dolphin_word_byte(words[link->position]);
     uint64_t left = byte > 0 ? dolphin_words_find(words, room, byte - 1, true) : 0;
     return left != 0 && dolphin_word_byte(left) < byte ? left : dolphin_words_next(words, room, byte + 1);
 }
 
 /* Lets the neighbour have the range of the leaf in hand. */
-static int range_hand_over(struct dolphin_client *client, dm_addr leaf, const struct dolphin_link *link,
-                           uint64_t neighbour) {
+static int range_merge(struct dolphin_client *client, dm_addr leaf, const struct dolphin_link *link,
+                       uint64_t neighbour) {
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
     struct dolphin_leaf_head *other = dolphin_leaf_head_of(client->left);
     dm_addr addr = dolphin_word_addr(neighbour);
     if (!dm_addr_valid(client->ctx, addr, client->cn->layout.leaf_bytes)) {
         return 0;
     }
-    int rc = dolphin_try_whole(client, addr, client->left, sizeof(*other));
+    int rc = dolphin_lock_try(client, addr, client->left, sizeof(*other));
     if (rc != 0) {
         return rc < 0 ? rc : 0;
     }
@@ -62,17 +62,17 @@ static int range_hand_over(struct dolphin_client *client, dm_addr leaf, const st
     if (!dolphin_leaf_plausible(other) || other->dead || (!is_left && head->max + 1 != other->min)) {
         return 0;
     }
-    death_post(client, leaf);
-    DM_TRY(dolphin_then(client, leaf, addr));
+    dead_post(client, leaf);
+    DM_TRY(dolphin_commit_between(client, leaf, addr));
     other->max = is_left ? head->max : other->max;
     other->min = is_left ? other->min : head->min;
     dm_post_write(client->ctx, dm_addr_add(addr, DOLPHIN_LEAF_MIN_OFFSET), &other->min, 2 * sizeof(uint64_t));
-    DM_TRY(dolphin_then(client, addr, dolphin_word_addr(link->node)));
+    DM_TRY(dolphin_commit_between(client, addr, dolphin_word_addr(link->node)));
     if (is_left) {
         word_post(client, link, link->position, 0);
     } else {
         /* The neighbour begins where the leaf did. */
-        int position = dolphin_node_position(client->node, addr);
+        int position = dolphin_node_child_position(client->node, addr);
         word_post(client, link, link->position,
                   dolphin_word_with(neighbour, dolphin_word_byte(client->node->words[link->position])));
         word_post(client, link, position, 0);
@@ -84,7 +84,7 @@ static int range_hand_over(struct dolphin_client *client, dm_addr leaf, const st
 
 int dolphin_merge(struct dolphin_client *client, dm_addr leaf) {
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
-    int rc = dolphin_try_whole(client, leaf, client->leaf, client->cn->layout.keys_bytes);
+    int rc = dolphin_lock_try(client, leaf, client->leaf, client->cn->layout.keys_bytes);
     if (rc != 0) {
         return rc < 0 ? rc : 0;
     }
@@ -97,14 +97,14 @@ int dolphin_merge(struct dolphin_client *client, dm_addr leaf) {
     unsigned byte = dolphin_word_byte(client->node->words[link.position]);
     uint64_t neighbour = dolphin_word_depth(link.node) == DOLPHIN_SPECIAL ? neighbour_find(client, &link) : 0;
     if (neighbour != 0) {
-        rc = range_hand_over(client, leaf, &link, neighbour);
+        rc = range_merge(client, leaf, &link, neighbour);
     } else {
-        death_post(client, leaf);
-        DM_TRY(dolphin_then(client, leaf, dolphin_word_addr(link.node)));
+        dead_post(client, leaf);
+        DM_TRY(dolphin_commit_between(client, leaf, dolphin_word_addr(link.node)));
         word_post(client, &link, link.position, 0);
         dolphin_hold_post_all(client);
         rc = dm_commit(client->ctx);
     }
-    dolphin_keep(client, link.node, client->node, byte);
+    dolphin_cache_put(client, link.node, client->node, byte);
     return rc;
 }

@@ -9,12 +9,12 @@
 static const unsigned rooms[DOLPHIN_TYPES] = {
     [DOLPHIN_N4] = 4, [DOLPHIN_N16] = 16, [DOLPHIN_N48] = 48, [DOLPHIN_N256] = 256};
 
-unsigned dolphin_room(enum dolphin_type type) {
+unsigned dolphin_capacity(enum dolphin_type type) {
     return type < DOLPHIN_TYPES ? rooms[type] : 0;
 }
 
 uint32_t dolphin_node_bytes(enum dolphin_type type) {
-    return (uint32_t)(sizeof(struct dolphin_head) + dolphin_room(type) * sizeof(uint64_t));
+    return (uint32_t)(sizeof(struct dolphin_head) + dolphin_capacity(type) * sizeof(uint64_t));
 }
 
 enum dolphin_type dolphin_type_for(unsigned children) {
@@ -75,11 +75,11 @@ uint64_t dolphin_words_next(const uint64_t *words, unsigned count, unsigned byte
     return next;
 }
 
-int dolphin_node_place(const struct dolphin_node *node, unsigned byte) {
+int dolphin_node_free_position(const struct dolphin_node *node, unsigned byte) {
     if (node->head.type == DOLPHIN_N256) {
         return (int)byte;
     }
-    for (unsigned i = 0; i < dolphin_room((enum dolphin_type)node->head.type); i++) {
+    for (unsigned i = 0; i < dolphin_capacity((enum dolphin_type)node->head.type); i++) {
         if (node->words[i] == 0) {
             return (int)i;
         }
@@ -87,8 +87,8 @@ int dolphin_node_place(const struct dolphin_node *node, unsigned byte) {
     return -1;
 }
 
-int dolphin_node_position(const struct dolphin_node *node, dm_addr child) {
-    for (unsigned i = 0; i < dolphin_room((enum dolphin_type)node->head.type); i++) {
+int dolphin_node_child_position(const struct dolphin_node *node, dm_addr child) {
+    for (unsigned i = 0; i < dolphin_capacity((enum dolphin_type)node->head.type); i++) {
         if (node->words[i] != 0 && dm_addr_equal(dolphin_word_addr(node->words[i]), child)) {
             return (int)i;
         }
@@ -98,9 +98,9 @@ int dolphin_node_position(const struct dolphin_node *node, dm_addr child) {
 
 unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *from) {
     unsigned count = 0;
-    for (unsigned i = 0; i < dolphin_room((enum dolphin_type)from->head.type); i++) {
+    for (unsigned i = 0; i < dolphin_capacity((enum dolphin_type)from->head.type); i++) {
         if (from->words[i] != 0) {
-            int at = dolphin_node_place(to, dolphin_word_byte(from->words[i]));
+            int at = dolphin_node_free_position(to, dolphin_word_byte(from->words[i]));
             assert(at >= 0);
             to->words[at] = from->words[i];
             count++;
@@ -109,10 +109,10 @@ unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *f
     return count;
 }
 
-/* ---- pieces ----------------------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 static void piece_begin(const struct dolphin_head *head, struct dolphin_piece *piece) {
-    *piece = (struct dolphin_piece){.tag = (head->prefix & ~UINT64_C(0xff)) | (DOLPHIN_ROOM_MAX - 1)};
+    *piece = (struct dolphin_piece){.tag = (head->prefix & ~UINT64_C(0xff)) | (DOLPHIN_CHILDREN_MAX - 1)};
 }
 
 void dolphin_piece_make(const struct dolphin_head *head, const uint64_t *words, struct dolphin_piece *piece) {
@@ -129,10 +129,10 @@ unsigned dolphin_pieces_make(const struct dolphin_node *node, bool is_direct,
         }
         return made;
     }
-    unsigned room = dolphin_room((enum dolphin_type)node->head.type);
+    unsigned room = dolphin_capacity((enum dolphin_type)node->head.type);
     unsigned count = 0;
     piece_begin(&node->head, &pieces[0]);
-    for (unsigned byte = 0; byte < DOLPHIN_ROOM_MAX; byte++) {
+    for (unsigned byte = 0; byte < DOLPHIN_CHILDREN_MAX; byte++) {
         uint64_t word = dolphin_words_next(node->words, room, byte);
         if (word == 0) {
             break;

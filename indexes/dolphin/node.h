@@ -32,12 +32,12 @@ enum {
     DOLPHIN_SPECIAL = 7,  /* depth of the nodes that lead to leaves by range: length(key) in the paper's counting */
     DOLPHIN_MNS_MAX = 64, /* that a word can name */
     DOLPHIN_NODE_ALIGN = 32,
-    DOLPHIN_ROOM_MAX = 256,
+    DOLPHIN_CHILDREN_MAX = 256,
     DOLPHIN_NODE_MAGIC = 0x4e504c44,
 };
 
 struct dolphin_head {
-    uint64_t lock; /* Spear; only structure changes take an inner node's, see spear.c */
+    uint64_t lock; /* Spear; only structure changes take an inner node's, see lock.c */
     uint32_t magic;
     uint8_t type, depth;
     uint8_t dead; /* a larger node has taken its place; nothing here changes any more */
@@ -51,7 +51,7 @@ enum { DOLPHIN_DEAD_OFFSET = 8, DOLPHIN_PARENT_OFFSET = 24 }; /* of the 8 bytes 
 /* A node in local memory: head and words, with room for the largest. */
 struct dolphin_node {
     struct dolphin_head head;
-    uint64_t words[DOLPHIN_ROOM_MAX];
+    uint64_t words[DOLPHIN_CHILDREN_MAX];
 };
 
 /* Of a leaf the depth is 0. */
@@ -95,7 +95,7 @@ static inline unsigned dolphin_difference(uint64_t a, uint64_t b) {
 }
 
 /* Children that a node of this type has room for, and its bytes in remote memory. */
-unsigned dolphin_room(enum dolphin_type type);
+unsigned dolphin_capacity(enum dolphin_type type);
 uint32_t dolphin_node_bytes(enum dolphin_type type);
 
 /* The least type with room for that many children. */
@@ -116,15 +116,15 @@ uint64_t dolphin_words_find(const uint64_t *words, unsigned count, unsigned byte
 uint64_t dolphin_words_next(const uint64_t *words, unsigned count, unsigned byte);
 
 /* Where a word with this byte may be put; -1: no room. */
-int dolphin_node_place(const struct dolphin_node *node, unsigned byte);
+int dolphin_node_free_position(const struct dolphin_node *node, unsigned byte);
 
 /* The position of the child at addr; -1: not here. */
-int dolphin_node_position(const struct dolphin_node *node, dm_addr child);
+int dolphin_node_child_position(const struct dolphin_node *node, dm_addr child);
 
 /* Fills an empty node with the words of another, and returns how many there are. */
 unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *from);
 
-/* ---- pieces: how a compute node's cache keeps inner nodes ------------------------------------------------------- */
+/* ---- pieces: how a compute node's cache keeps inner nodes -------------------------------------------------------- */
 
 /* The cache has copies of one size, and inner nodes have from 1 to 256 children: a node is kept in pieces of sixteen
  * words, as many as the paper's special nodes have, each found by the node's address plus its number. Nodes are aligned
@@ -132,7 +132,7 @@ unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *f
  * the words of bytes 16 i .. 16 i + 15; in all others words are sorted, and each piece knows the first byte of the
  * next. Pieces may be of different age: what they say is a hint like everything in the cache, and whoever acts on it
  * finds out. */
-enum { DOLPHIN_PIECE_WORDS = 16, DOLPHIN_PIECES_MAX = DOLPHIN_ROOM_MAX / DOLPHIN_PIECE_WORDS };
+enum { DOLPHIN_PIECE_WORDS = 16, DOLPHIN_PIECES_MAX = DOLPHIN_CHILDREN_MAX / DOLPHIN_PIECE_WORDS };
 static_assert((int)DOLPHIN_PIECES_MAX <= (int)DOLPHIN_NODE_ALIGN, "a piece's number fits below a node's address");
 
 struct dolphin_piece {

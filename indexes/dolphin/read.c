@@ -15,7 +15,7 @@ int dolphin_leaf_get(struct dolphin_client *client, const void *leaf, unsigned b
     uint32_t version = dolphin_leaf_head_in(leaf)->version;
     int at = dolphin_leaf_find(layout, leaf, byte);
     if (at < 0) {
-        return cn->check_smo && !dolphin_leaf_whole(layout, leaf) ? DOLPHIN_AGAIN : DM_NOT_FOUND;
+        return cn->check_smo && !dolphin_leaf_consistent(layout, leaf) ? DOLPHIN_AGAIN : DM_NOT_FOUND;
     }
     if (cn->check_smo && dolphin_entry_version(dolphin_leaf_words_in(leaf)[at]) != version) {
         return DOLPHIN_AGAIN;
@@ -26,23 +26,23 @@ int dolphin_leaf_get(struct dolphin_client *client, const void *leaf, unsigned b
 
 /* Reads the leaf of a place until it is one state. 0 or DM_NOT_FOUND; DOLPHIN_AGAIN: descend again; a failure. [waits]
  */
-static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin_place *place,
-                     struct dolphin_walk *walk, void *value) {
-    dm_addr leaf = dolphin_word_addr(place->child);
+static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin_target *target,
+                     struct dolphin_descent *descent, void *value) {
+    dm_addr leaf = dolphin_word_addr(target->child);
     if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
-        dolphin_distrust(walk);
-        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &walk->attempts));
+        dolphin_descent_restart(descent);
+        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &descent->attempts));
         return DOLPHIN_AGAIN;
     }
     for (;;) {
         DM_TRY(dm_read(client->ctx, leaf, client->leaf, client->cn->layout.used_bytes));
         const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
-        enum dolphin_verdict verdict = dolphin_judge(client, head, key, place);
+        enum dolphin_verdict verdict = dolphin_judge(client, head, key, target);
         if (verdict == DOLPHIN_ABSENT || (verdict == DOLPHIN_ELSEWHERE && !client->cn->params->backtrack)) {
             return DM_NOT_FOUND;
         }
         if (verdict == DOLPHIN_ELSEWHERE) {
-            DM_TRY(dolphin_backtrack(client, head, place, walk));
+            DM_TRY(dolphin_backtrack(client, head, target, descent));
             return DOLPHIN_AGAIN;
         }
         dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
@@ -51,18 +51,18 @@ static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin
             return rc;
         }
         client->counts[DOLPHIN_TORN_LEAF]++;
-        DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &walk->attempts));
+        DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &descent->attempts));
     }
 }
 
 int dolphin_get(void *handle, uint64_t key, void *value) {
     struct dolphin_client *client = handle;
-    struct dolphin_walk walk = {0};
+    struct dolphin_descent descent = {0};
     int rc;
     do {
-        struct dolphin_place place;
-        DM_TRY(dolphin_descend(client, key, &walk, &place));
-        rc = place.is_absent ? DM_NOT_FOUND : leaf_look(client, key, &place, &walk, value);
+        struct dolphin_target target;
+        DM_TRY(dolphin_descend(client, key, &descent, &target));
+        rc = target.is_absent ? DM_NOT_FOUND : leaf_look(client, key, &target, &descent, value);
     } while (rc == DOLPHIN_AGAIN);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans (paper, III-B2): way.c finds the words of the leaves that will be needed, and those are read with one doorbell
- * a memory node. Leaves are taken in order, each from the cursor to the end of its own range.
+ * Scans (paper, III-B2): scan_path.c finds the words of the leaves that will be needed, and those are read with one
+ * doorbell a memory node. Leaves are taken in order, each from the cursor to the end of its own range.
  *
  * What makes the result right is not the cache. A leaf says what it covers, so while ranges follow one another nothing
  * can be missing between. A gap is only passed over if an inner node that this scan has read says that nothing is
@@ -54,10 +54,10 @@ static bool pairs_take(struct dolphin_scan *scan, const void *leaf, bool special
 }
 
 /* The way was another one than the cache, or an earlier read, has said. Returns DOLPHIN_AGAIN or a failure. */
-static int other_way(struct dolphin_scan *scan, bool distrusts) {
+static int path_changed(struct dolphin_scan *scan, bool bypasses_cache) {
     scan->client->counts[DOLPHIN_SCAN_GAP]++;
-    if (distrusts || scan->mismatch == scan->cursor) {
-        dolphin_way_forget(scan);
+    if (bypasses_cache || scan->mismatch == scan->cursor) {
+        dolphin_path_reset(scan);
     }
     scan->mismatch = scan->cursor;
     DM_TRY(dolphin_retry(scan->client, DM_RETRY_STALE, &scan->attempts));
@@ -89,13 +89,13 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
     if (!dolphin_leaf_plausible(head) || head->dead) {
         client->counts[DOLPHIN_DEAD_LEAF]++;
-        return other_way(scan, true);
+        return path_changed(scan, true);
     }
     enum turn turn = leaf_turn(scan, head, scan->leaves[i]);
     if (turn == OTHER || turn == LOST) {
-        return other_way(scan, turn == LOST);
+        return path_changed(scan, turn == LOST);
     }
-    bool whole = !client->cn->check_smo || dolphin_leaf_whole(layout, leaf);
+    bool whole = !client->cn->check_smo || dolphin_leaf_consistent(layout, leaf);
     if (turn == TAKE && (!whole || !pairs_take(scan, leaf, scan->depths[i] == DOLPHIN_SPECIAL))) {
         client->counts[DOLPHIN_TORN_LEAF]++;
         DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &scan->attempts));
@@ -103,7 +103,7 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
     }
     scan->last = scan->leaves[i];
     scan->last_prefix = dolphin_low(head->min, DOLPHIN_SPECIAL);
-    scan->distrusts = false;
+    scan->bypasses_cache = false;
     if (!client->cn->check_scan && scan->depths[i] != DOLPHIN_SPECIAL && !scan_done(scan)) {
         /* As published: nothing but this leaf is there for its byte. */
         dolphin_cursor_pass(scan, dolphin_high(head->min, scan->depths[i] + 1u));
@@ -114,14 +114,14 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
 /* One doorbell a memory node, and what it brings. [waits] */
 static int round_run(struct dolphin_scan *scan) {
     struct dolphin_client *client = scan->client;
-    dolphin_way_post(scan);
+    dolphin_path_post(scan);
     bool is_lost = scan->leaf_count == 0 && scan->seen_count == scan->seen_ready;
     DM_TRY(dm_commit(client->ctx));
-    if (!dolphin_way_arrive(scan) || is_lost) {
+    if (!dolphin_path_arrive(scan) || is_lost) {
         if (is_lost && (scan->end |= !client->cn->check_scan)) {
             return 0; /* as published: where the cache ends, the index does */
         }
-        return other_way(scan, true);
+        return path_changed(scan, true);
     }
     for (unsigned i = 0; i < scan->leaf_count && !scan_done(scan); i++) {
         int rc = leaf_take(scan, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One scan: what scan.c, which takes leaves, and way.c, which finds them, share.
+ * One scan: what scan.c, which takes leaves, and scan_path.c, which finds them, share.
  *
  * A scan goes in rounds of one doorbell a memory node. Each round asks the cache, and the inner nodes that this scan
  * has read before, for the way from the cursor on, and reads the leaves on it together with the inner nodes that tell
@@ -31,7 +31,7 @@ struct dolphin_scan {
     uint64_t *keys;
     char *values;
     bool end;
-    bool distrusts;             /* the cache has misled: only what this scan reads is believed */
+    bool bypasses_cache;        /* the cache has misled: only what this scan reads is believed */
     uint64_t last, last_prefix; /* the leaf taken last: its word, and the first seven bytes of its keys */
     uint64_t mismatch;          /* where the cursor was when the way was last found to be another */
     struct dolphin_seen seen[DOLPHIN_SEEN_MAX];
@@ -54,16 +54,16 @@ static inline void dolphin_cursor_pass(struct dolphin_scan *scan, uint64_t last)
 }
 
 /* Posts the reads of a round, and sets `leaves`. */
-void dolphin_way_post(struct dolphin_scan *scan);
+void dolphin_path_post(struct dolphin_scan *scan);
 
 /* After the commit: what was read of inner nodes can be used. False: one of them is not in the tree any more. */
-bool dolphin_way_arrive(struct dolphin_scan *scan);
+bool dolphin_path_arrive(struct dolphin_scan *scan);
 
 /* Moves the cursor over keys that are not there by what this scan has read of inner nodes, up to the next leaf or
  * special node, and returns the word of that; 0: it is not known. */
 uint64_t dolphin_gap_pass(struct dolphin_scan *scan);
 
 /* The cache was wrong: forgets what this scan has read too. */
-void dolphin_way_forget(struct dolphin_scan *scan);
+void dolphin_path_reset(struct dolphin_scan *scan);
 
 #endif

@@ -43,7 +43,7 @@ static void words_check(struct verifier *verifier, unsigned long long at) {
     const struct dolphin_layout *layout = &verifier->cn->layout;
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(verifier->leaf);
     const uint64_t *words = dolphin_leaf_words_in(verifier->leaf);
-    bool seen[DOLPHIN_ROOM_MAX] = {false};
+    bool seen[DOLPHIN_CHILDREN_MAX] = {false};
     for (unsigned i = 0; i < layout->cap; i++) {
         enum dolphin_state state = dolphin_entry_state(words[i]);
         unsigned byte = dolphin_entry_byte(words[i]);
@@ -151,12 +151,12 @@ static int lone_leaf_check(struct verifier *verifier, uint64_t word, uint64_t pa
 static int children_check(struct verifier *verifier, uint64_t word) {
     unsigned depth = dolphin_word_depth(word);
     struct dolphin_node *node = &verifier->nodes[depth];
-    unsigned room = dolphin_room(dolphin_word_type(word));
+    unsigned room = dolphin_capacity(dolphin_word_type(word));
     uint64_t next = node->head.prefix;
     unsigned byte = 0;
     uint64_t child;
     bool has_leaves = false;
-    for (; byte < DOLPHIN_ROOM_MAX && (child = dolphin_words_next(node->words, room, byte)) != 0; byte++) {
+    for (; byte < DOLPHIN_CHILDREN_MAX && (child = dolphin_words_next(node->words, room, byte)) != 0; byte++) {
         byte = dolphin_word_byte(child);
         has_leaves = true;
         if (depth < DOLPHIN_SPECIAL) {
@@ -180,7 +180,7 @@ static int children_check(struct verifier *verifier, uint64_t word) {
 static int larger_find(struct verifier *verifier, uint64_t word, uint64_t *instead) {
     const struct dolphin_node *node = &verifier->nodes[DOLPHIN_SPECIAL];
     *instead = 0;
-    for (unsigned i = 0; i < dolphin_room(dolphin_word_type(word)) && *instead == 0; i++) {
+    for (unsigned i = 0; i < dolphin_capacity(dolphin_word_type(word)) && *instead == 0; i++) {
         if (node->words[i] != 0) {
             DM_TRY(unlinked_find(verifier, dolphin_word_addr(node->words[i]), dolphin_word_with(word, 0), instead));
         }

@@ -19,35 +19,35 @@
 
 /* Finds the leaf and takes a share of it. 0 with the share held and the words in client->leaf; DM_NOT_FOUND: there is
  * no leaf, as place says; DOLPHIN_AGAIN; a failure. [waits] */
-static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphin_walk *walk,
-                      struct dolphin_place *place) {
-    DM_TRY(dolphin_descend(client, key, walk, place));
-    if (place->is_absent) {
+static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphin_descent *descent,
+                      struct dolphin_target *target) {
+    DM_TRY(dolphin_descend(client, key, descent, target));
+    if (target->is_absent) {
         return DM_NOT_FOUND;
     }
-    dm_addr leaf = dolphin_word_addr(place->child);
+    dm_addr leaf = dolphin_word_addr(target->child);
     if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
-        dolphin_distrust(walk);
-        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &walk->attempts));
+        dolphin_descent_restart(descent);
+        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &descent->attempts));
         return DOLPHIN_AGAIN;
     }
-    DM_TRY(dolphin_share(client, leaf, &walk->attempts));
+    DM_TRY(dolphin_lock_share(client, leaf, &descent->attempts));
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
-    enum dolphin_verdict verdict = dolphin_judge(client, head, key, place);
+    enum dolphin_verdict verdict = dolphin_judge(client, head, key, target);
     if (verdict == DOLPHIN_COVERS) {
         dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
         return 0;
     }
-    DM_TRY(dolphin_leave(client, 0));
+    DM_TRY(dolphin_release(client, 0));
     if (verdict == DOLPHIN_ABSENT) {
         return DM_NOT_FOUND;
     }
-    DM_TRY(dolphin_backtrack(client, head, place, walk));
+    DM_TRY(dolphin_backtrack(client, head, target, descent));
     return DOLPHIN_AGAIN;
 }
 
 /* Reads the words of the leaf, of which a share is held, once more. [waits] */
-static int words_again(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
+static int words_reread(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
     client->counts[DOLPHIN_SLOT_CONFLICT]++;
     DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
     return dm_read(client->ctx, leaf, client->leaf, client->cn->layout.keys_bytes);
@@ -81,11 +81,11 @@ static int word_swap(struct dolphin_client *client, dm_addr leaf, unsigned i, ui
     return client->olds[0] == expected ? 0 : DM_NOT_FOUND;
 }
 
-/* ---- insert ----------------------------------------------------------------------------------------------------- */
+/* ---- insert ------------------------------------------------------------------------------------------------------ */
 
-enum { NO_ENTRY = -1, WAITS = -2, IS_THERE = -3 };
+enum { NO_ENTRY = -1, WAITS = -2, PRESENT = -3 };
 
-/* The free entry for a byte, NO_ENTRY; IS_THERE if the byte is live, WAITS if somebody is about to insert it. */
+/* The free entry for a byte, NO_ENTRY; PRESENT if the byte is live, WAITS if somebody is about to insert it. */
 static int entry_choose(struct dolphin_client *client, unsigned byte) {
     const struct dolphin_cn *cn = client->cn;
     const struct dolphin_layout *layout = &cn->layout;
@@ -102,14 +102,14 @@ static int entry_choose(struct dolphin_client *client, unsigned byte) {
         } else if (dolphin_entry_byte(words[i]) == byte) {
             waits |= state == DOLPHIN_RESERVED && cn->check_insert;
             if (dolphin_entry_is_live(words[i])) {
-                return IS_THERE;
+                return PRESENT;
             }
         }
     }
     return waits ? WAITS : chosen;
 }
 
-/* Takes an entry for the byte: its position; NO_ENTRY or IS_THERE as above; a failure is < IS_THERE. [waits] */
+/* Takes an entry for the byte: its position; NO_ENTRY or PRESENT as above; a failure is < PRESENT. [waits] */
 static int entry_take(struct dolphin_client *client, dm_addr leaf, unsigned byte, uint32_t *attempts, int *entry) {
     enum dolphin_state state = client->cn->publish ? DOLPHIN_RESERVED : DOLPHIN_LIVE;
     uint64_t word = dolphin_entry(byte, state, 0, dolphin_leaf_head_in(client->leaf)->version);
@@ -122,14 +122,14 @@ static int entry_take(struct dolphin_client *client, dm_addr leaf, unsigned byte
             }
         }
         if (client->cn->check_insert || *entry == WAITS) {
-            DM_TRY(words_again(client, leaf, attempts));
+            DM_TRY(words_reread(client, leaf, attempts));
             *entry = entry_choose(client, byte);
             continue;
         }
         /* As published: another empty entry, without a look at what took this one. */
         DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
         const struct dolphin_layout *layout = &client->cn->layout;
-        dolphin_leaf_words(client->leaf)[*entry] = dolphin_entry(0, DOLPHIN_GONE, 0, 0);
+        dolphin_leaf_words(client->leaf)[*entry] = dolphin_entry(0, DOLPHIN_DELETED, 0, 0);
         unsigned i = 0;
         while (i < layout->cap && dolphin_entry_state(dolphin_leaf_words_in(client->leaf)[i]) != DOLPHIN_FREE) {
             i++;
@@ -139,28 +139,29 @@ static int entry_take(struct dolphin_client *client, dm_addr leaf, unsigned byte
     return 0;
 }
 
-static int insert_once(struct dolphin_client *client, uint64_t key, const void *value, struct dolphin_walk *walk) {
-    struct dolphin_place place;
-    int rc = leaf_enter(client, key, walk, &place);
+static int insert_once(struct dolphin_client *client, uint64_t key, const void *value,
+                       struct dolphin_descent *descent) {
+    struct dolphin_target target;
+    int rc = leaf_enter(client, key, descent, &target);
     if (rc == DM_NOT_FOUND) {
-        rc = dolphin_new_leaf(client, key, value, &place, &walk->attempts);
+        rc = dolphin_new_leaf(client, key, value, &target, &descent->attempts);
         if (rc == DOLPHIN_AGAIN) {
-            dolphin_distrust(walk);
+            dolphin_descent_restart(descent);
         }
         return rc;
     }
     if (rc != 0) {
         return rc;
     }
-    dm_addr leaf = dolphin_word_addr(place.child);
+    dm_addr leaf = dolphin_word_addr(target.child);
     unsigned byte = (unsigned)(key & 0xff);
     int entry;
-    DM_TRY(entry_take(client, leaf, byte, &walk->attempts, &entry));
-    if (entry == IS_THERE) {
+    DM_TRY(entry_take(client, leaf, byte, &descent->attempts, &entry));
+    if (entry == PRESENT) {
         return DM_EXISTS;
     }
     if (entry == NO_ENTRY) {
-        return dolphin_full_insert(client, leaf, key, value, &walk->attempts);
+        return dolphin_full_insert(client, leaf, key, value, &descent->attempts);
     }
     value_post(client, leaf, (unsigned)entry, 0, value);
     if (client->cn->publish) {
@@ -173,15 +174,15 @@ static int insert_once(struct dolphin_client *client, uint64_t key, const void *
 
 int dolphin_insert(void *handle, uint64_t key, const void *value) {
     struct dolphin_client *client = handle;
-    struct dolphin_walk walk = {0};
+    struct dolphin_descent descent = {0};
     int rc;
     do {
-        rc = dolphin_leave(client, insert_once(client, key, value, &walk));
+        rc = dolphin_release(client, insert_once(client, key, value, &descent));
     } while (rc == DOLPHIN_AGAIN);
     return rc;
 }
 
-/* ---- update ----------------------------------------------------------------------------------------------------- */
+/* ---- update ------------------------------------------------------------------------------------------------------ */
 
 /* A long value is written by one client at a time: the word says so. 0 with the word busy; DM_NOT_FOUND; a failure.
  * [waits] */
@@ -200,21 +201,22 @@ static int entry_occupy(struct dolphin_client *client, dm_addr leaf, unsigned by
                 return rc;
             }
         }
-        DM_TRY(words_again(client, leaf, attempts));
+        DM_TRY(words_reread(client, leaf, attempts));
     }
 }
 
-static int update_once(struct dolphin_client *client, uint64_t key, const void *value, struct dolphin_walk *walk) {
-    struct dolphin_place place;
-    int rc = leaf_enter(client, key, walk, &place);
+static int update_once(struct dolphin_client *client, uint64_t key, const void *value,
+                       struct dolphin_descent *descent) {
+    struct dolphin_target target;
+    int rc = leaf_enter(client, key, descent, &target);
     if (rc != 0) {
         return rc;
     }
-    dm_addr leaf = dolphin_word_addr(place.child);
+    dm_addr leaf = dolphin_word_addr(target.child);
     unsigned byte = (unsigned)(key & 0xff);
     int entry;
     if (client->cn->layout.is_long && client->cn->lock_long) {
-        rc = entry_occupy(client, leaf, byte, &walk->attempts, &entry);
+        rc = entry_occupy(client, leaf, byte, &descent->attempts, &entry);
         if (rc != 0) {
             return rc;
         }
@@ -236,22 +238,22 @@ static int update_once(struct dolphin_client *client, uint64_t key, const void *
 
 int dolphin_update(void *handle, uint64_t key, const void *value) {
     struct dolphin_client *client = handle;
-    struct dolphin_walk walk = {0};
+    struct dolphin_descent descent = {0};
     int rc;
     do {
-        rc = dolphin_leave(client, update_once(client, key, value, &walk));
+        rc = dolphin_release(client, update_once(client, key, value, &descent));
     } while (rc == DOLPHIN_AGAIN);
     return rc;
 }
 
-/* ---- delete ----------------------------------------------------------------------------------------------------- */
+/* ---- delete ------------------------------------------------------------------------------------------------------ */
 
 /* True if nothing but the entry is, or is about to be, in the leaf. */
 static bool is_last(const struct dolphin_client *client, unsigned entry) {
     const uint64_t *words = dolphin_leaf_words_in(client->leaf);
     for (unsigned i = 0; i < client->cn->layout.cap; i++) {
         enum dolphin_state state = dolphin_entry_state(words[i]);
-        if (i != entry && state != DOLPHIN_FREE && state != DOLPHIN_GONE) {
+        if (i != entry && state != DOLPHIN_FREE && state != DOLPHIN_DELETED) {
             return false;
         }
     }
@@ -269,13 +271,13 @@ static int entry_clear(struct dolphin_client *client, dm_addr leaf, unsigned i, 
     return dm_commit(client->ctx);
 }
 
-static int remove_once(struct dolphin_client *client, uint64_t key, struct dolphin_walk *walk,
-                       struct dolphin_place *place, bool *last) {
-    int rc = leaf_enter(client, key, walk, place);
+static int remove_once(struct dolphin_client *client, uint64_t key, struct dolphin_descent *descent,
+                       struct dolphin_target *target, bool *last) {
+    int rc = leaf_enter(client, key, descent, target);
     if (rc != 0) {
         return rc;
     }
-    dm_addr leaf = dolphin_word_addr(place->child);
+    dm_addr leaf = dolphin_word_addr(target->child);
     for (;;) {
         int entry = dolphin_leaf_find(&client->cn->layout, client->leaf, (unsigned)(key & 0xff));
         if (entry < 0) {
@@ -283,7 +285,7 @@ static int remove_once(struct dolphin_client *client, uint64_t key, struct dolph
         }
         *last = is_last(client, (unsigned)entry);
         uint64_t word = dolphin_leaf_words_in(client->leaf)[entry];
-        enum dolphin_state state = client->cn->keep_slots ? DOLPHIN_GONE : DOLPHIN_FREE;
+        enum dolphin_state state = client->cn->keep_slots ? DOLPHIN_DELETED : DOLPHIN_FREE;
         unsigned byte = client->cn->keep_slots ? (unsigned)(key & 0xff) : 0;
         uint64_t gone = dolphin_entry(byte, state, 0, dolphin_entry_version(word));
         if (!client->cn->cas_delete) {
@@ -299,24 +301,24 @@ static int remove_once(struct dolphin_client *client, uint64_t key, struct dolph
             }
             /* Somebody has deleted it, or is writing its long value. */
             client->counts[DOLPHIN_SLOT_CONFLICT]++;
-            DM_TRY(dolphin_retry(client, DM_RETRY_CAS, &walk->attempts));
+            DM_TRY(dolphin_retry(client, DM_RETRY_CAS, &descent->attempts));
             return dolphin_entry_is_live(client->olds[0]) ? DOLPHIN_AGAIN : DM_NOT_FOUND;
         }
-        DM_TRY(words_again(client, leaf, &walk->attempts));
+        DM_TRY(words_reread(client, leaf, &descent->attempts));
     }
 }
 
 int dolphin_remove(void *handle, uint64_t key) {
     struct dolphin_client *client = handle;
-    struct dolphin_walk walk = {0};
-    struct dolphin_place place;
+    struct dolphin_descent descent = {0};
+    struct dolphin_target target;
     bool last = false;
     int rc;
     do {
-        rc = dolphin_leave(client, remove_once(client, key, &walk, &place, &last));
+        rc = dolphin_release(client, remove_once(client, key, &descent, &target, &last));
     } while (rc == DOLPHIN_AGAIN);
     if (rc == 0 && last && client->cn->params->merge) {
-        int merged = dolphin_leave(client, dolphin_merge(client, dolphin_word_addr(place.child)));
+        int merged = dolphin_release(client, dolphin_merge(client, dolphin_word_addr(target.child)));
         rc = merged < 0 ? merged : rc;
     }
     return rc;

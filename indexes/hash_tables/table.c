@@ -43,8 +43,7 @@ static uint32_t at(const struct table *table, uint32_t from, uint32_t steps) {
     return (from + steps) % table->buckets;
 }
 
-/* ---- hopscotch ----------------------------------------------------------------------------------------------------
- */
+/* ---- hopscotch --------------------------------------------------------------------------------------------------- */
 
 /* The entry farthest before `empty` whose key may move there; the number of entries if there is none. */
 static uint32_t hop_source(const struct table *table, uint32_t empty) {
@@ -79,8 +78,7 @@ static bool hopscotch_put(struct table *table, uint32_t home) {
     return true;
 }
 
-/* ---- buckets ------------------------------------------------------------------------------------------------------
- */
+/* ---- buckets ----------------------------------------------------------------------------------------------------- */
 
 static bool bucket_put(struct table *table, uint32_t bucket) {
     bool has_room = table->count[bucket] < table->bucket;

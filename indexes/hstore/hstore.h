@@ -16,7 +16,7 @@
 #include "item.h"
 #include "wire.h"
 
-/* ---- parameters ------------------------------------------------------------------------------------------------ */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 enum { HSTORE_FETCH_SERIAL, HSTORE_FETCH_BATCH };
 enum { HSTORE_LOOKUP_HASH, HSTORE_LOOKUP_LIST };
@@ -46,7 +46,7 @@ enum {
     HSTORE_KEY_MAX = 64,
 };
 
-/* ---- counters --------------------------------------------------------------------------------------------------- */
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
 
 /* X(name, text, rare): first those that servers count and send along in their replies, then the client's own. */
 #define HSTORE_COUNTERS(X)                                                                                             \
@@ -103,7 +103,7 @@ static inline unsigned hs_sls_node(const struct dm_topology *topology, unsigned 
     return dm_first_server(topology) + 2 * shard + 1;
 }
 
-/* ---- a compute node and a client ------------------------------------------------------------------------------- */
+/* ---- a compute node and a client --------------------------------------------------------------------------------- */
 
 /* What a compute node knows of a shard. The table is tag << 48 | offset >> 6 of its first bucket; 0: not known. */
 struct hs_view {
@@ -146,8 +146,7 @@ void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply);
 /* After an attempt that met a failed or recovering server: waits a little, within the bound. [waits] */
 int hs_failure_wait(struct hstore_client *client, uint32_t *attempts);
 
-/* ---- write.c, scan.c, load.c, verify.c: the hooks of index.h ------------------------------------------------------
- */
+/* ---- write.c, scan.c, load.c, verify.c: the hooks of index.h ----------------------------------------------------- */
 
 int hstore_insert(void *client, uint64_t key, const void *value);
 int hstore_update(void *client, uint64_t key, const void *value);
@@ -156,8 +155,7 @@ int hstore_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, vo
 int hstore_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
 int hstore_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
 
-/* ---- server.c: the hooks of index.h -------------------------------------------------------------------------------
- */
+/* ---- server.c: the hooks of index.h ------------------------------------------------------------------------------ */
 
 int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape,
                  void **server, struct dm_err *err);

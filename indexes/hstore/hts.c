@@ -232,8 +232,7 @@ void hs_hts_worker(struct dm_ctx *ctx, void *arg) {
     }
 }
 
-/* ---- writes -------------------------------------------------------------------------------------------------------
- */
+/* ---- writes ------------------------------------------------------------------------------------------------------ */
 
 static struct hs_pending *append(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_log *log,
                                  const struct hs_write *write, uint64_t hash) {

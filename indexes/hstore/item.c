@@ -61,8 +61,7 @@ uint64_t hs_item_writer(const void *item) {
     return hs_writer(head->client, head->seq);
 }
 
-/* ---- slabs --------------------------------------------------------------------------------------------------------
- */
+/* ---- slabs ------------------------------------------------------------------------------------------------------- */
 
 bool hs_slab_plausible(const struct hs_slab *slab, uint32_t item_bytes) {
     return slab->magic == HS_SLAB_MAGIC && slab->item_bytes == item_bytes && slab->items > 0;
@@ -89,8 +88,7 @@ int hs_slab_new(struct dm_ctx *ctx, uint32_t list, uint32_t item_bytes, uint32_t
     }
 }
 
-/* ---- supply -------------------------------------------------------------------------------------------------------
- */
+/* ---- supply ------------------------------------------------------------------------------------------------------ */
 
 /* What has been in the ring for this long may have been found by a sweep, which waits four times as long. */
 static bool is_lost(const struct hs_supply *supply, uint64_t age_ns) {

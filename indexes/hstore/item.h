@@ -49,8 +49,7 @@ void hs_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes);
 /* True if the item has this key, all bytes of it. */
 bool hs_item_has(const void *item, uint32_t key_bytes, uint64_t key);
 
-/* ---- slabs --------------------------------------------------------------------------------------------------------
- */
+/* ---- slabs ------------------------------------------------------------------------------------------------------- */
 
 enum { HS_SLAB_LISTS = 256 }; /* a memory node */
 static_assert(HS_SLABS_OFFSET + HS_SLAB_LISTS * 8 <= DM_RESERVED_BYTES, "the reserved page has their heads");
@@ -65,8 +64,7 @@ enum { HS_SLAB_MAGIC = 0x48534c42 };
 /* A slab's head, plausible or not. */
 bool hs_slab_plausible(const struct hs_slab *slab, uint32_t item_bytes);
 
-/* ---- supply -------------------------------------------------------------------------------------------------------
- */
+/* ---- supply ------------------------------------------------------------------------------------------------------ */
 
 enum { HS_RING = 512 };
 

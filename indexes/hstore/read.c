@@ -24,8 +24,7 @@ int hs_failure_wait(struct hstore_client *client, uint32_t *attempts) {
     return dm_sleep(client->ctx, client->cn->geometry.probe_ns * (times < SLOWEST ? times : SLOWEST));
 }
 
-/* ---- one key --------------------------------------------------------------------------------------------------------
- */
+/* ---- one key ----------------------------------------------------------------------------------------------------- */
 
 struct lookup {
     struct hstore_client *client;
@@ -90,8 +89,7 @@ static int seen_again(struct hstore_client *client, enum seen seen) {
     return seen == SEEN_TORN ? AGAIN_TORN : AGAIN;
 }
 
-/* ---- by the hash table ----------------------------------------------------------------------------------------------
- */
+/* ---- by the hash table ------------------------------------------------------------------------------------------- */
 
 static int hts_lost(const struct lookup *lookup) {
     struct hstore_client *client = lookup->client;
@@ -180,8 +178,7 @@ static int get_by_table(struct lookup *lookup) {
     return AGAIN_TORN;
 }
 
-/* ---- by the skip list -----------------------------------------------------------------------------------------------
- */
+/* ---- by the skip list -------------------------------------------------------------------------------------------- */
 
 static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
     struct hstore_client *client = lookup->client;

@@ -55,8 +55,7 @@ static int removes_copy(struct recovery *recovery) {
     return rc;
 }
 
-/* ---- the hash table
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the hash table ---------------------------------------------------------------------------------------------- */
 
 static int table_add(struct recovery *recovery, uint64_t hash, uint64_t item) {
     struct hs_server *server = recovery->server;
@@ -220,8 +219,7 @@ static int table_recover(struct recovery *recovery) {
     }
 }
 
-/* ---- the skip list
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the skip list ----------------------------------------------------------------------------------------------- */
 
 static int gather(struct gathered *gathered, struct hs_pair pair) {
     struct hs_pair *pairs = dm_array_grow(gathered->pairs, gathered->count, &gathered->room, sizeof(*pairs));

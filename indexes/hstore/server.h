@@ -12,8 +12,7 @@
 
 enum hs_state { HS_STARTING, HS_READY };
 
-/* ---- logs of the hash table server ----------------------------------------------------------------------------------
- */
+/* ---- logs of the hash table server ------------------------------------------------------------------------------- */
 
 enum hs_mark { HS_FREE, HS_APPENDED, HS_APPLIED };
 
@@ -44,8 +43,7 @@ struct hs_hts_log {
     char *message; /* a batch as it is shipped */
 };
 
-/* ---- logs of the skip list server
- * ------------------------------------------------------------------------------------ */
+/* ---- logs of the skip list server -------------------------------------------------------------------------------- */
 
 struct hs_sls_log {
     struct dm_mutex mutex;
@@ -64,8 +62,7 @@ struct hs_sls_log {
     struct hs_list list;
 };
 
-/* ---- a server
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- a server ---------------------------------------------------------------------------------------------------- */
 
 struct hs_server {
     struct dm_fabric *fabric;
@@ -110,8 +107,7 @@ void hs_server_reset(struct hs_server *server);
 /* Starts the server's workers. [set-up or after a recovery] */
 int hs_workers_start(struct hs_server *server);
 
-/* ---- hts.c
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- hts.c ------------------------------------------------------------------------------------------------------- */
 
 int hs_hts_write(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 int hs_hts_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
@@ -120,8 +116,7 @@ int hs_hts_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_
 int hs_removes(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 void hs_hts_worker(struct dm_ctx *ctx, void *server);
 
-/* ---- sls.c
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- sls.c ------------------------------------------------------------------------------------------------------- */
 
 int hs_sls_ship(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 int hs_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
@@ -132,8 +127,7 @@ int hs_sls_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_
 void hs_sls_worker(struct dm_ctx *ctx, void *server);
 void hs_sls_marker(struct dm_ctx *ctx, void *server);
 
-/* ---- recover.c, sweep.c
- * ------------------------------------------------------------------------------------------------ */
+/* ---- recover.c, sweep.c ------------------------------------------------------------------------------------------ */
 
 /* What runs when the server has come back. */
 void hs_restart(struct dm_ctx *ctx, void *server);

@@ -8,8 +8,7 @@
 
 #include "server.h"
 
-/* ---- the log -------------------------------------------------------------------------------------------------------
- */
+/* ---- the log ----------------------------------------------------------------------------------------------------- */
 
 /* Applies the oldest entries, up to `count`. The partition's mutex is held. Returns how many. */
 static uint32_t apply(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t count) {
@@ -213,8 +212,7 @@ int hs_sls_ship(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     return rc != 0 ? rc : reply_head(server, 0, resp, resp_len);
 }
 
-/* ---- around a scan or find ------------------------------------------------------------------------------------------
- */
+/* ---- around a scan or find --------------------------------------------------------------------------------------- */
 
 /* Asks the hash table server how far its table is. If it is gone nobody can see there what is not in its table yet. */
 static int table_ask(struct dm_ctx *ctx, const struct hs_server *server, const struct hs_sls_log *log, uint64_t wanted,

@@ -10,8 +10,7 @@
 
 #include "transport/dm.h"
 
-/* ---- fixed places in reserved pages -------------------------------------------------------------------------------
- */
+/* ---- fixed places in reserved pages ------------------------------------------------------------------------------ */
 
 enum {
     HS_IDS_OFFSET = 64,     /* memory node 0: clients numbered so far */
@@ -21,8 +20,7 @@ enum {
     HS_SETTLED_OFFSET = 64, /* skip list server: for each log, up to which stamp the hash table has it */
 };
 
-/* ---- the hash table -----------------------------------------------------------------------------------------------
- */
+/* ---- the hash table ---------------------------------------------------------------------------------------------- */
 
 enum { HS_SLOTS = 7, HS_BUCKET_STRIDE = 128 };
 
@@ -57,8 +55,7 @@ static inline uint64_t hs_place_of(uint64_t link_or_table) { /* an offset */
     return (link_or_table & HS_ADDR_MASK) << 6;
 }
 
-/* ---- calls --------------------------------------------------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 enum hs_method {
     HS_METHOD_WRITE = DM_METHOD_FIRST, /* HTS: insert, update, delete */

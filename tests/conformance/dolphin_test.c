@@ -10,8 +10,7 @@
 
 extern const struct ix_ops ix_ops_dolphin;
 
-/* ---- pairs with keys 0, 2, 4, ... ----------------------------------------------------------------------------------
- */
+/* ---- pairs with keys 0, 2, 4, ... -------------------------------------------------------------------------------- */
 
 static uint64_t even_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
     (void)pairs;
@@ -28,8 +27,7 @@ static void even_value(const struct ix_pairs *pairs, uint64_t key, void *value) 
 
 static const struct ix_pairs even_pairs = {.count = 10000, .keys = even_keys, .value = even_value};
 
-/* ---- round trips in the quiet case ---------------------------------------------------------------------------------
- */
+/* ---- round trips in the quiet case ------------------------------------------------------------------------------- */
 
 enum { EVEN_END = 20000, QUIET_SAMPLES = 200 };
 
@@ -241,8 +239,7 @@ static void without_a_cache_every_inner_level_costs_a_read(void **state) {
     assert_int_equal(end.cached, 0);
 }
 
-/* ---- long values
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- long values ------------------------------------------------------------------------------------------------- */
 
 struct long_values {
     struct world *world;
@@ -289,8 +286,7 @@ static void an_update_of_a_long_value_takes_its_entry_first_for_one_more_round_t
     }
 }
 
-/* ---- shapes of keys
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- shapes of keys ---------------------------------------------------------------------------------------------- */
 
 enum { SHAPE_KEYS = 1200 };
 
@@ -364,7 +360,7 @@ static struct shape shape_run(const uint64_t *keys, unsigned count, const char *
 static void nodes_grow_at_every_depth_and_at_every_room(void **state) {
     (void)state;
     static const unsigned sizes[] = {2, 4, 5, 16, 17, 48, 49, 256};
-    uint64_t keys[DOLPHIN_ROOM_MAX];
+    uint64_t keys[DOLPHIN_CHILDREN_MAX];
     for (unsigned depth = 1; depth < DOLPHIN_SPECIAL; depth++) {
         for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
             /* One prefix, and `size` children that differ in byte `depth`; not in order. */
@@ -383,11 +379,11 @@ static void nodes_grow_at_every_depth_and_at_every_room(void **state) {
 
 static void special_nodes_grow_to_every_room(void **state) {
     (void)state;
-    uint64_t keys[DOLPHIN_ROOM_MAX];
-    for (unsigned n = 0; n < DOLPHIN_ROOM_MAX; n++) {
+    uint64_t keys[DOLPHIN_CHILDREN_MAX];
+    for (unsigned n = 0; n < DOLPHIN_CHILDREN_MAX; n++) {
         keys[n] = UINT64_C(0xaabbccddeeff1100) | (n * 167 + 5) % 256;
     }
-    struct shape shape = shape_run(keys, DOLPHIN_ROOM_MAX, "128");
+    struct shape shape = shape_run(keys, DOLPHIN_CHILDREN_MAX, "128");
     assert_int_equal(shape.counts[DOLPHIN_LEAF_SPLIT_FIRST], 1);
     assert_int_equal(shape.counts[DOLPHIN_GROW_16] + shape.counts[DOLPHIN_GROW_48], 2);
     assert_true(shape.counts[DOLPHIN_LEAF_SPLIT_MORE] > 47);
@@ -427,8 +423,7 @@ static void random_dense_and_long_shared_prefixes_all_work(void **state) {
     }
 }
 
-/* ---- bulk load
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- bulk load --------------------------------------------------------------------------------------------------- */
 
 struct list {
     struct ix_pairs pairs;
@@ -477,8 +472,7 @@ static void bulk_load_makes_the_tree_for_every_shape_of_keys(void **state) {
     }
 }
 
-/* ---- merges
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- merges ------------------------------------------------------------------------------------------------------ */
 
 static int emptying_entry(struct dm_ctx *ctx, void *arg) {
     struct world *world = arg;
@@ -515,8 +509,7 @@ static void leaves_that_deletes_empty_are_taken_out(void **state) {
     world_close(&world);
 }
 
-/* ---- full memory
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- full memory ------------------------------------------------------------------------------------------------- */
 
 struct full {
     struct world *world;
@@ -562,8 +555,7 @@ static void full_memory_refuses_new_leaves_splits_and_larger_nodes_and_leaves_th
     }
 }
 
-/* ---- crowds
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- crowds ------------------------------------------------------------------------------------------------------ */
 
 static void every_choice_leaves_the_tree_right(void **state) {
     (void)state;
@@ -590,8 +582,7 @@ static void values_of_a_line_and_more_are_never_torn(void **state) {
     }
 }
 
-/* ---- limits
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static int check_of(uint32_t value_bytes, const char *name, const char *value, struct dm_err *err) {
     struct dm_topology topology = {.mns = 1, .cns = 1, .clients = 1, .clients_per_thread = 1};

@@ -19,8 +19,7 @@ static struct world_config sim_config(void) {
     return config;
 }
 
-/* ---- the quiet case
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the quiet case ---------------------------------------------------------------------------------------------- */
 
 enum { QUIET_KEYS = 1000, QUIET_SCAN = 100, QUIET_SAMPLES = 100 };
 
@@ -160,8 +159,7 @@ static void a_write_tells_what_its_time_went_to(void **state) {
     world_close(&world);
 }
 
-/* ---- what is refused
- * ------------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 static void a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_refused(void **state) {
     (void)state;
@@ -184,8 +182,7 @@ static void a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_ref
     assert_int_equal(dm_opt_set(ix_ops_hstore.params, &params, "key_bytes", "7", &err), DM_ERR_INVALID);
 }
 
-/* ---- settings and events
- * ----------------------------------------------------------------------------------------------- */
+/* ---- settings and events ----------------------------------------------------------------------------------------- */
 
 static struct steady_result loaded_run(struct world_config config, struct dm_setting setting, unsigned servers,
                                        uint32_t value_bytes) {
@@ -409,8 +406,7 @@ static void clients_that_all_begin_to_write_do_not_keep_each_other_from_it(void 
     assert_int_equal(account.verbs[DM_VERB_CAS], QUEUE); /* each has its slab at the first attempt */
 }
 
-/* ---- addresses that are followed too late
- */
+/* ---- addresses that are followed too late ------------------------------------------------------------------------ */
 
 enum { LATE_WRITES = 60, LATE_KEYS = 20, LATE_SPIN_NS = 50000 };
 
@@ -497,8 +493,7 @@ static void in_real_time_addresses_expire_and_nothing_older_is_seen(void **state
     assert_int_equal(late_run(config, true).expired, 0);
 }
 
-/* ---- failures
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 enum { FAIL_KEYS = 40 };
 
@@ -706,8 +701,7 @@ static void worlds_that_once_found_something_find_nothing(void **state) {
     }
 }
 
-/* ---- recovery time
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- recovery time ----------------------------------------------------------------------------------------------- */
 
 struct recovering {
     struct world *world;

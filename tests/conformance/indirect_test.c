@@ -29,8 +29,7 @@ static void for_each_index(void (*test)(const struct ix_ops *ops)) {
     assert_true(count >= 2);
 }
 
-/* ---- the quiet case -----------------------------------------------------------------------------------------------
- */
+/* ---- the quiet case ---------------------------------------------------------------------------------------------- */
 
 struct quiet {
     struct world *world;
@@ -107,8 +106,7 @@ static void a_block_costs_reads_a_round_trip_and_writes_a_verb(void **state) {
     for_each_index(quiet_check);
 }
 
-/* ---- crowds -------------------------------------------------------------------------------------------------------
- */
+/* ---- crowds ------------------------------------------------------------------------------------------------------ */
 
 static void crowd_check(const struct ix_ops *ops) {
     static const uint32_t sizes[] = {8, 200, 1024};
@@ -133,8 +131,7 @@ static void a_crowd_sees_whole_and_current_values_of_any_size(void **state) {
     for_each_index(crowd_check);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 struct memory {
     struct world *world;

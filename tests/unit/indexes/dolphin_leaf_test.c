@@ -73,7 +73,7 @@ static void a_value_comes_back_as_it_was_put(void **state) {
             assert_memory_equal(got, value, sizes[s]);
             assert_int_equal(dolphin_leaf_find(&layout, leaf, i), i);
         }
-        assert_true(dolphin_leaf_whole(&layout, leaf));
+        assert_true(dolphin_leaf_consistent(&layout, leaf));
     }
 }
 
@@ -128,7 +128,7 @@ static void live_entries_sort_by_byte_and_others_are_left_out(void **state) {
     }
     uint64_t *words = dolphin_leaf_words(leaf);
     words[1] = dolphin_entry(9, DOLPHIN_RESERVED, 0, 9);
-    words[3] = dolphin_entry(10, DOLPHIN_GONE, 0, 9);
+    words[3] = dolphin_entry(10, DOLPHIN_DELETED, 0, 9);
     words[8] = dolphin_entry(77, DOLPHIN_BUSY, 4, 9);
     assert_int_equal(dolphin_leaf_sort(&layout, leaf, order), 5);
     static const unsigned expected[] = {6, 2, 8, 0, 4};
@@ -137,9 +137,9 @@ static void live_entries_sort_by_byte_and_others_are_left_out(void **state) {
     }
     assert_int_equal(dolphin_leaf_find(&layout, leaf, 10), -1);
     assert_int_equal(dolphin_leaf_find(&layout, leaf, 9), -1);
-    assert_true(dolphin_leaf_whole(&layout, leaf));
+    assert_true(dolphin_leaf_consistent(&layout, leaf));
     words[40] = dolphin_entry(0, DOLPHIN_FREE, 0, 8);
-    assert_false(dolphin_leaf_whole(&layout, leaf));
+    assert_false(dolphin_leaf_consistent(&layout, leaf));
 }
 
 static void implausible_leaves_are_told(void **state) {

@@ -65,8 +65,8 @@ static void the_type_is_the_least_with_room(void **state) {
         assert_int_equal(dolphin_type_for(cases[i].children), cases[i].type);
         assert_int_equal(dolphin_node_bytes(cases[i].type), cases[i].bytes);
     }
-    assert_int_equal(dolphin_room(DOLPHIN_LEAF), 0);
-    assert_int_equal(dolphin_room((enum dolphin_type)7), 0);
+    assert_int_equal(dolphin_capacity(DOLPHIN_LEAF), 0);
+    assert_int_equal(dolphin_capacity((enum dolphin_type)7), 0);
 }
 
 static void a_node_takes_children_up_to_its_room_and_the_next_type_takes_over(void **state) {
@@ -76,32 +76,32 @@ static void a_node_takes_children_up_to_its_room_and_the_next_type_takes_over(vo
     struct dolphin_node *larger = &nodes[1];
     dolphin_node_init(node, DOLPHIN_N4, 3, UINT64_C(0x1122330000000000), 0);
     unsigned grown = 0;
-    for (unsigned n = 0; n < DOLPHIN_ROOM_MAX; n++) {
+    for (unsigned n = 0; n < DOLPHIN_CHILDREN_MAX; n++) {
         unsigned byte = n * 167 % 256;
-        int place = dolphin_node_place(node, byte);
+        int place = dolphin_node_free_position(node, byte);
         if (place < 0) {
             enum dolphin_type type = (enum dolphin_type)(node->head.type + 1);
-            assert_int_equal(n, dolphin_room((enum dolphin_type)node->head.type));
+            assert_int_equal(n, dolphin_capacity((enum dolphin_type)node->head.type));
             dolphin_node_init(larger, type, 3, node->head.prefix, 0);
             assert_int_equal(dolphin_node_copy(larger, node), n);
             struct dolphin_node *other = node;
             node = larger;
             larger = other;
-            place = dolphin_node_place(node, byte);
+            place = dolphin_node_free_position(node, byte);
             grown++;
         }
         assert_true(place >= 0);
         node->words[place] = child_of(byte);
-        for (unsigned m = 0; m < DOLPHIN_ROOM_MAX; m++) {
+        for (unsigned m = 0; m < DOLPHIN_CHILDREN_MAX; m++) {
             unsigned other = m * 167 % 256;
             uint64_t found =
-                dolphin_words_find(node->words, dolphin_room((enum dolphin_type)node->head.type), other, false);
+                dolphin_words_find(node->words, dolphin_capacity((enum dolphin_type)node->head.type), other, false);
             assert_true(found == (m <= n ? child_of(other) : 0));
         }
-        assert_true(dolphin_node_position(node, dolphin_word_addr(child_of(byte))) >= 0);
+        assert_true(dolphin_node_child_position(node, dolphin_word_addr(child_of(byte))) >= 0);
     }
     assert_int_equal(grown, 3);
-    assert_int_equal(dolphin_node_position(node, dm_addr_make(9, DM_DRAM, 64)), -1);
+    assert_int_equal(dolphin_node_child_position(node, dm_addr_make(9, DM_DRAM, 64)), -1);
 }
 
 static void a_special_node_gives_the_largest_byte_not_above_and_else_the_least(void **state) {
@@ -155,17 +155,17 @@ static void pieces_say_what_their_node_says_at_every_size(void **state) {
         uint64_t word = dolphin_word(0, depth, type, dm_addr_make(0, DM_DRAM, 4096));
         dolphin_node_init(&node, type, depth, dm_prng_below(&prng, UINT64_MAX), 0);
         for (unsigned n = 0; n < size;) {
-            unsigned byte = (unsigned)dm_prng_below(&prng, DOLPHIN_ROOM_MAX);
-            if (dolphin_words_find(node.words, dolphin_room(type), byte, false) == 0) {
-                node.words[dolphin_node_place(&node, byte)] = child_of(byte);
+            unsigned byte = (unsigned)dm_prng_below(&prng, DOLPHIN_CHILDREN_MAX);
+            if (dolphin_words_find(node.words, dolphin_capacity(type), byte, false) == 0) {
+                node.words[dolphin_node_free_position(&node, byte)] = child_of(byte);
                 n++;
             }
         }
         unsigned count = dolphin_pieces_make(&node, dolphin_is_direct(word), pieces);
         assert_true(count >= 1 && count <= DOLPHIN_PIECES_MAX);
-        for (unsigned byte = 0; byte < DOLPHIN_ROOM_MAX; byte++) {
+        for (unsigned byte = 0; byte < DOLPHIN_CHILDREN_MAX; byte++) {
             assert_true(pieces_find(pieces, dolphin_is_direct(word), byte, special) ==
-                        dolphin_words_find(node.words, dolphin_room(type), byte, special));
+                        dolphin_words_find(node.words, dolphin_capacity(type), byte, special));
         }
     }
 }

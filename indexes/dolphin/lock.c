@@ -39,7 +39,7 @@ void dolphin_hold_post_all(struct dolphin_client *client) {
     }
 }
 
-int dolphin_leave(struct dolphin_client *client, int rc) {
+int dolphin_release(struct dolphin_client *client, int rc) {
     if (client->hold_count == 0) {
         return rc;
     }
@@ -89,7 +89,7 @@ static int word_wait(struct dolphin_client *client, dm_addr word, uint32_t *atte
     return rc;
 }
 
-int dolphin_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
+int dolphin_lock_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
     dm_addr word = dolphin_leaf_lock(client->cn, leaf);
     for (;;) {
         dm_post_faa(client->ctx, word, SHARE, &client->olds[0]);
@@ -99,7 +99,7 @@ int dolphin_share(struct dolphin_client *client, dm_addr leaf, uint32_t *attempt
         if (!is_taken(client->olds[0])) {
             return 0;
         }
-        DM_TRY(dolphin_leave(client, 0));
+        DM_TRY(dolphin_release(client, 0));
         DM_TRY(word_wait(client, word, attempts));
     }
 }
@@ -115,22 +115,22 @@ static int writers_wait(struct dolphin_client *client, dm_addr word, dm_addr lea
     return 0;
 }
 
-int dolphin_upgrade(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
+int dolphin_lock_upgrade(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
     assert(client->hold_count == 1);
     dm_addr word = client->holds[0].word;
-    dm_post_faa(client->ctx, word, DOLPHIN_WHOLE - SHARE, &client->olds[0]);
+    dm_post_faa(client->ctx, word, DOLPHIN_EXCLUSIVE - SHARE, &client->olds[0]);
     dm_post_read(client->ctx, leaf, client->leaf, client->cn->layout.used_bytes);
     DM_TRY(dm_commit(client->ctx));
-    client->holds[0].undo = DOLPHIN_WHOLE_UNDO;
+    client->holds[0].undo = DOLPHIN_EXCLUSIVE_UNDO;
     if (is_taken(client->olds[0])) {
-        DM_TRY(dolphin_leave(client, 0));
+        DM_TRY(dolphin_release(client, 0));
         DM_TRY(word_wait(client, word, attempts));
         return DOLPHIN_AGAIN;
     }
     return (client->olds[0] & LOWER_HALF) == SHARE ? 0 : writers_wait(client, word, leaf, attempts);
 }
 
-int dolphin_try_whole(struct dolphin_client *client, dm_addr leaf, char *to, uint32_t bytes) {
+int dolphin_lock_try(struct dolphin_client *client, dm_addr leaf, char *to, uint32_t bytes) {
     dm_addr word = dolphin_leaf_lock(client->cn, leaf);
     for (unsigned i = 0; i < client->hold_count; i++) {
         if (dm_addr_equal(client->holds[i].word, word)) {
@@ -138,10 +138,10 @@ int dolphin_try_whole(struct dolphin_client *client, dm_addr leaf, char *to, uin
             return dm_read(client->ctx, leaf, to, bytes);
         }
     }
-    dm_post_faa(client->ctx, word, DOLPHIN_WHOLE, &client->olds[0]);
+    dm_post_faa(client->ctx, word, DOLPHIN_EXCLUSIVE, &client->olds[0]);
     dm_post_read(client->ctx, leaf, to, bytes);
     DM_TRY(dm_commit(client->ctx));
-    dolphin_hold_add(client, word, DOLPHIN_WHOLE_UNDO);
+    dolphin_hold_add(client, word, DOLPHIN_EXCLUSIVE_UNDO);
     if (client->olds[0] != 0) {
         client->counts[DOLPHIN_LOCK_CONFLICT]++;
         dolphin_hold_post_last(client);
@@ -158,10 +158,10 @@ int dolphin_node_lock(struct dolphin_client *client, uint64_t word, struct dolph
         return DOLPHIN_AGAIN;
     }
     for (;;) {
-        dm_post_faa(client->ctx, addr, DOLPHIN_WHOLE, &client->olds[0]);
+        dm_post_faa(client->ctx, addr, DOLPHIN_EXCLUSIVE, &client->olds[0]);
         dm_post_read(client->ctx, addr, node, dolphin_node_bytes(type));
         DM_TRY(dm_commit(client->ctx));
-        dolphin_hold_add(client, addr, DOLPHIN_WHOLE_UNDO);
+        dolphin_hold_add(client, addr, DOLPHIN_EXCLUSIVE_UNDO);
         bool is_gone = !dolphin_node_plausible(&node->head, word) || node->head.dead;
         client->counts[DOLPHIN_DEAD_NODE] += is_gone;
         if (client->olds[0] == 0 && !is_gone) {

@@ -32,7 +32,7 @@ static void entry_move(struct dolphin_client *client, char *leaf, unsigned i) {
     entry_put(client, leaf, dolphin_entry_byte(dolphin_leaf_words_in(client->leaf)[i]), client->scratch);
 }
 
-/* ---- new leaves ------------------------------------------------------------------------------------------------- */
+/* ---- new leaves -------------------------------------------------------------------------------------------------- */
 
 static int spare_take(struct dolphin_client *client) {
     return dm_addr_is_null(client->spare_leaf) ? dm_alloc(client->ctx, DM_ANY_NODE, client->cn->layout.leaf_bytes,
@@ -65,7 +65,7 @@ static int leaf_add(struct dolphin_client *client, uint64_t key, const void *val
     int rc = dolphin_node_lock(client, parent, client->node, attempts);
     DM_TRY(rc);
     if (rc == DOLPHIN_AGAIN ||
-        dolphin_words_find(client->node->words, dolphin_room(dolphin_word_type(parent)), byte, special) != 0) {
+        dolphin_words_find(client->node->words, dolphin_capacity(dolphin_word_type(parent)), byte, special) != 0) {
         return changed_meanwhile(client, attempts);
     }
     struct dolphin_link link = {.node = dolphin_word_with(parent, 0)};
@@ -83,64 +83,64 @@ static int leaf_add(struct dolphin_client *client, uint64_t key, const void *val
  *   3. the child's reverse pointer leads to it too. Not before: who comes by it would find the new key where those who
  *      come from above do not. And not after the new node's lock: the next one to put a node in writes it too. */
 static int path_link(struct dolphin_client *client, uint64_t parent, int position, uint64_t child, uint64_t word) {
-    dm_addr place = dolphin_parent_place(child);
+    dm_addr reverse = dolphin_parent_address(child);
     uint64_t *outs = client->outs;
     outs[0] = word;
     outs[1] = 0;
     outs[2] = dolphin_word_with(word, 0);
-    dolphin_hold_add(client, dolphin_word_addr(word), DOLPHIN_WHOLE_UNDO);
-    dm_post_write(client->ctx, place, &outs[1], sizeof(uint64_t));
-    DM_TRY(dolphin_then(client, place, dolphin_word_addr(parent)));
-    dm_post_write(client->ctx, dolphin_word_place(parent, position), &outs[0], sizeof(uint64_t));
-    DM_TRY(dolphin_then(client, dolphin_word_addr(parent), place));
-    dm_post_write(client->ctx, place, &outs[2], sizeof(uint64_t));
+    dolphin_hold_add(client, dolphin_word_addr(word), DOLPHIN_EXCLUSIVE_UNDO);
+    dm_post_write(client->ctx, reverse, &outs[1], sizeof(uint64_t));
+    DM_TRY(dolphin_commit_between(client, reverse, dolphin_word_addr(parent)));
+    dm_post_write(client->ctx, dolphin_word_address(parent, position), &outs[0], sizeof(uint64_t));
+    DM_TRY(dolphin_commit_between(client, dolphin_word_addr(parent), reverse));
+    dm_post_write(client->ctx, reverse, &outs[2], sizeof(uint64_t));
     dolphin_hold_post_all(client);
     DM_TRY(dm_commit(client->ctx));
     client->node->words[position] = word;
-    dolphin_keep(client, parent, client->node, dolphin_word_byte(word));
+    dolphin_cache_put(client, parent, client->node, dolphin_word_byte(word));
     return 0;
 }
 
 /* Puts a node with the child and a new leaf where the key's path and the child's part. The node is at `node`, on the
  * child's memory node. */
-static int path_split(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
-                      dm_addr node, uint32_t *attempts) {
-    uint64_t parent = dolphin_word_with(place->parent, 0);
-    unsigned depth = dolphin_difference(key, place->prefix);
+static int path_split(struct dolphin_client *client, uint64_t key, const void *value,
+                      const struct dolphin_target *target, dm_addr node, uint32_t *attempts) {
+    uint64_t parent = dolphin_word_with(target->parent, 0);
+    unsigned depth = dolphin_difference(key, target->prefix);
     unsigned byte = dolphin_byte(key, dolphin_word_depth(parent));
     uint64_t word = dolphin_word(byte, depth, DOLPHIN_N4, node);
     dolphin_node_init(client->fresh, DOLPHIN_N4, depth, key, parent);
-    client->fresh->head.lock = DOLPHIN_WHOLE;
-    client->fresh->words[0] = dolphin_word_with(place->child, dolphin_byte(place->prefix, depth));
+    client->fresh->head.lock = DOLPHIN_EXCLUSIVE;
+    client->fresh->words[0] = dolphin_word_with(target->child, dolphin_byte(target->prefix, depth));
     client->fresh->words[1] = dolphin_word(dolphin_byte(key, depth), 0, DOLPHIN_LEAF, client->spare_leaf);
     leaf_post(client, key, value, dolphin_word_with(word, 0));
     dm_post_write(client->ctx, node, client->fresh, dolphin_node_bytes(DOLPHIN_N4));
     int rc = dolphin_node_lock(client, parent, client->node, attempts);
     DM_TRY(rc);
-    int position = rc == 0 ? dolphin_node_position(client->node, dolphin_word_addr(place->child)) : -1;
-    if (position < 0 || client->node->words[position] != place->child) {
+    int position = rc == 0 ? dolphin_node_child_position(client->node, dolphin_word_addr(target->child)) : -1;
+    if (position < 0 || client->node->words[position] != target->child) {
         return changed_meanwhile(client, attempts);
     }
     client->spare_leaf = DM_NULL;
     client->counts[DOLPHIN_PATH_SPLIT]++;
-    return path_link(client, parent, position, place->child, word);
+    return path_link(client, parent, position, target->child, word);
 }
 
-int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *value, const struct dolphin_place *place,
-                     uint32_t *attempts) {
+int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *value,
+                     const struct dolphin_target *target, uint32_t *attempts) {
     DM_TRY(spare_take(client));
-    if (place->child == 0) {
-        return leaf_add(client, key, value, place->parent, attempts);
+    if (target->child == 0) {
+        return leaf_add(client, key, value, target->parent, attempts);
     }
-    unsigned parts = dolphin_difference(key, place->prefix);
-    if (parts <= dolphin_word_depth(place->parent) || parts >= DOLPHIN_SPECIAL) {
+    unsigned parts = dolphin_difference(key, target->prefix);
+    if (parts <= dolphin_word_depth(target->parent) || parts >= DOLPHIN_SPECIAL) {
         return changed_meanwhile(client, attempts);
     }
     dm_addr node;
     uint32_t bytes = dolphin_node_bytes(DOLPHIN_N4);
-    unsigned mn = dm_addr_node(dolphin_word_addr(place->child));
+    unsigned mn = dm_addr_node(dolphin_word_addr(target->child));
     DM_TRY(dm_alloc(client->ctx, mn, bytes, DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &node));
-    int rc = path_split(client, key, value, place, node, attempts);
+    int rc = path_split(client, key, value, target, node, attempts);
     if (rc != 0 && !dm_addr_is_null(client->spare_leaf)) {
         /* Nobody has seen it. */
         dm_free(client->ctx, node, bytes, DM_MEM_INNER);
@@ -148,7 +148,7 @@ int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *va
     return rc;
 }
 
-/* ---- full leaves ------------------------------------------------------------------------------------------------ */
+/* ---- full leaves ------------------------------------------------------------------------------------------------- */
 
 /* Writes the leaf anew without what deletes have left, and with the key. */
 static int leaf_compact(struct dolphin_client *client, dm_addr leaf, unsigned byte, const void *value, unsigned live) {
@@ -225,8 +225,8 @@ static int split_more(struct dolphin_client *client, dm_addr leaf, dm_addr right
                       unsigned live, struct dolphin_link *link, uint32_t *attempts) {
     unsigned middle = halves_fill(client, key, value, live, link->node);
     DM_TRY(dolphin_link_plan(client, middle, attempts, link));
-    dolphin_leaf_head_of(client->left)->parent = link->home;
-    dolphin_leaf_head_of(client->right)->parent = link->home;
+    dolphin_leaf_head_of(client->left)->parent = link->parent;
+    dolphin_leaf_head_of(client->right)->parent = link->parent;
     halves_post(client, link, leaf, right);
     client->counts[DOLPHIN_LEAF_SPLIT_MORE]++;
     return dolphin_link_finish(client, link, dolphin_word(middle, 0, DOLPHIN_LEAF, right));
@@ -254,7 +254,7 @@ static int leaf_split(struct dolphin_client *client, dm_addr leaf, uint64_t key,
 int dolphin_full_insert(struct dolphin_client *client, dm_addr leaf, uint64_t key, const void *value,
                         uint32_t *attempts) {
     const struct dolphin_layout *layout = &client->cn->layout;
-    int rc = dolphin_upgrade(client, leaf, attempts);
+    int rc = dolphin_lock_upgrade(client, leaf, attempts);
     if (rc != 0) {
         return rc;
     }

@@ -31,19 +31,19 @@ struct step {
     struct part part;
 };
 
-struct way {
+struct path {
     struct dolphin_scan *scan;
-    struct step path[DOLPHIN_KEY_BYTES + 1];
+    struct step steps[DOLPHIN_KEY_BYTES + 1];
     unsigned height;
     uint64_t expected; /* where the cursor will be when what was found so far is done */
     int64_t budget;    /* pairs that the scan still needs, in DOLPHIN_DENSITY_ONE */
     bool misses;       /* something before this was not known */
 };
 
-/* ---- nodes that this scan has read ------------------------------------------------------------------------------ */
+/* ---- nodes that this scan has read ------------------------------------------------------------------------------- */
 
-void dolphin_way_forget(struct dolphin_scan *scan) {
-    scan->distrusts = true;
+void dolphin_path_reset(struct dolphin_scan *scan) {
+    scan->bypasses_cache = true;
     scan->seen_count = 0;
     scan->seen_ready = 0;
     scan->seen_bytes = 0;
@@ -73,7 +73,7 @@ static void node_post(struct dolphin_scan *scan, uint64_t word, unsigned begin, 
     enum dolphin_type type = dolphin_word_type(word);
     bool is_direct = dolphin_is_direct(word);
     unsigned first = is_direct ? begin : 0;
-    unsigned count = is_direct ? end - begin : dolphin_room(type);
+    unsigned count = is_direct ? end - begin : dolphin_capacity(type);
     uint32_t bytes = (uint32_t)(sizeof(struct dolphin_head) + count * sizeof(uint64_t));
     if (scan->seen_count == DOLPHIN_SEEN_MAX || scan->seen_bytes + bytes > DOLPHIN_SCAN_NODE_BYTES ||
         !dm_addr_valid(ctx, addr, dolphin_node_bytes(type))) {
@@ -84,7 +84,7 @@ static void node_post(struct dolphin_scan *scan, uint64_t word, unsigned begin, 
         dm_post_read(ctx, addr, to, bytes);
     } else {
         dm_post_read(ctx, addr, to, sizeof(struct dolphin_head));
-        dm_post_read(ctx, dolphin_word_place(word, (int)first), to + sizeof(struct dolphin_head),
+        dm_post_read(ctx, dolphin_word_address(word, (int)first), to + sizeof(struct dolphin_head),
                      count * (uint32_t)sizeof(uint64_t));
     }
     scan->seen[scan->seen_count++] = (struct dolphin_seen){
@@ -93,13 +93,13 @@ static void node_post(struct dolphin_scan *scan, uint64_t word, unsigned begin, 
         .words = (const uint64_t *)(const void *)(to + sizeof(struct dolphin_head)),
         .count = count,
         .begin = is_direct ? begin : 0,
-        .end = is_direct ? end : DOLPHIN_ROOM_MAX,
+        .end = is_direct ? end : DOLPHIN_CHILDREN_MAX,
         .is_kept = is_kept,
     };
     scan->seen_bytes += bytes;
 }
 
-bool dolphin_way_arrive(struct dolphin_scan *scan) {
+bool dolphin_path_arrive(struct dolphin_scan *scan) {
     struct dolphin_client *client = scan->client;
     bool all = true;
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, scan->seen_count - scan->seen_ready);
@@ -107,20 +107,20 @@ bool dolphin_way_arrive(struct dolphin_scan *scan) {
         const struct dolphin_seen *seen = &scan->seen[i];
         if (!dolphin_node_plausible(seen->head, seen->word) || seen->head->dead) {
             client->counts[DOLPHIN_DEAD_NODE]++;
-            dolphin_forget(client, seen->word);
+            dolphin_cache_drop(client, seen->word);
             all = false;
         } else if (seen->is_kept) {
-            dolphin_keep_words(client, seen->word, seen->head, seen->words, seen->begin, seen->end);
+            dolphin_cache_put_words(client, seen->word, seen->head, seen->words, seen->begin, seen->end);
         }
     }
     scan->seen_ready = scan->seen_count;
     return all;
 }
 
-/* ---- what is between -------------------------------------------------------------------------------------------- */
+/* ---- what is between --------------------------------------------------------------------------------------------- */
 
 /* A special node's leaves have all of its range, or there are none. */
-static bool seen_tells(const struct dolphin_seen *seen) {
+static bool seen_decides(const struct dolphin_seen *seen) {
     return seen->head->depth < DOLPHIN_SPECIAL || dolphin_words_next(seen->words, seen->count, 0) == 0;
 }
 
@@ -131,7 +131,7 @@ static const struct dolphin_seen *lowest_seen(const struct dolphin_scan *scan) {
         const struct dolphin_seen *seen = &scan->seen[i];
         unsigned depth = seen->head->depth;
         unsigned byte = dolphin_byte(scan->cursor, depth);
-        if (seen_tells(seen) && dolphin_low(scan->cursor, depth) == seen->head->prefix && byte >= seen->begin &&
+        if (seen_decides(seen) && dolphin_low(scan->cursor, depth) == seen->head->prefix && byte >= seen->begin &&
             byte < seen->end && (!lowest || depth > lowest->head->depth)) {
             lowest = seen;
         }
@@ -148,8 +148,8 @@ static bool prefix_find(const struct dolphin_scan *scan, uint64_t word, uint64_t
     }
     struct dolphin_piece piece;
     bool is_there =
-        dolphin_cached_piece(scan->client, word, dolphin_byte(scan->cursor, dolphin_word_depth(word)), &piece) ||
-        dolphin_cached_piece(scan->client, word, 0, &piece);
+        dolphin_cache_find(scan->client, word, dolphin_byte(scan->cursor, dolphin_word_depth(word)), &piece) ||
+        dolphin_cache_find(scan->client, word, 0, &piece);
     *prefix = is_there ? dolphin_piece_prefix(&piece) : 0;
     return is_there;
 }
@@ -183,7 +183,7 @@ static bool child_pass(struct dolphin_scan *scan, const struct dolphin_seen *see
     scan->cursor = prefix > scan->cursor ? prefix : scan->cursor;
     if (depth == DOLPHIN_SPECIAL) {
         const struct dolphin_seen *child = seen_find(scan, word, 0, scan->seen_ready);
-        return child && seen_tells(child);
+        return child && seen_decides(child);
     }
     *is_known = has_moved;
     return has_moved;
@@ -196,8 +196,8 @@ uint64_t dolphin_gap_pass(struct dolphin_scan *scan) {
         uint64_t prefix = seen->head->prefix;
         uint64_t next = dolphin_words_next(seen->words, seen->count, dolphin_byte(scan->cursor, depth));
         if (next == 0) {
-            dolphin_cursor_pass(scan, seen->end < DOLPHIN_ROOM_MAX ? dolphin_key_at(prefix, depth, seen->end) - 1
-                                                                   : dolphin_high(prefix, depth));
+            dolphin_cursor_pass(scan, seen->end < DOLPHIN_CHILDREN_MAX ? dolphin_key_at(prefix, depth, seen->end) - 1
+                                                                       : dolphin_high(prefix, depth));
             continue;
         }
         uint64_t begin = dolphin_key_at(prefix, depth, dolphin_word_byte(next));
@@ -211,7 +211,7 @@ uint64_t dolphin_gap_pass(struct dolphin_scan *scan) {
     return 0;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 static bool part_find(const struct dolphin_scan *scan, uint64_t word, unsigned byte, struct part *part) {
     const struct dolphin_seen *seen = seen_find(scan, word, byte, scan->seen_ready);
@@ -223,7 +223,7 @@ static bool part_find(const struct dolphin_scan *scan, uint64_t word, unsigned b
         part->end = seen->end;
         return true;
     }
-    if (scan->distrusts || !dolphin_cached_piece(scan->client, word, byte, &part->copy)) {
+    if (scan->bypasses_cache || !dolphin_cache_find(scan->client, word, byte, &part->copy)) {
         return false;
     }
     part->prefix = dolphin_piece_prefix(&part->copy);
@@ -236,8 +236,8 @@ static bool part_find(const struct dolphin_scan *scan, uint64_t word, unsigned b
 }
 
 /* Reads what of the needed words this scan has not read. */
-static void step_close(const struct way *way, struct step *step) {
-    struct dolphin_scan *scan = way->scan;
+static void step_close(const struct path *path, struct step *step) {
+    struct dolphin_scan *scan = path->scan;
     unsigned begin = step->need_begin / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
     unsigned end = (step->need_end + DOLPHIN_PIECE_WORDS - 1) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
     if (step->need_begin == step->need_end) {
@@ -255,10 +255,10 @@ static void step_close(const struct way *way, struct step *step) {
 }
 
 /* The words of the top node for bytes [begin, end) have to be read in this scan. False: no room for that. */
-static bool need(struct way *way, unsigned begin, unsigned end) {
-    struct dolphin_scan *scan = way->scan;
-    struct step *top = &way->path[way->height];
-    if (way->misses || !scan->client->cn->check_scan) {
+static bool need(struct path *path, unsigned begin, unsigned end) {
+    struct dolphin_scan *scan = path->scan;
+    struct step *top = &path->steps[path->height];
+    if (path->misses || !scan->client->cn->check_scan) {
         return true;
     }
     if (top->need_begin < top->need_end) {
@@ -267,7 +267,7 @@ static bool need(struct way *way, unsigned begin, unsigned end) {
         return true;
     }
     /* Every node of the path may still have to be read whole. */
-    unsigned nodes = way->height + 2;
+    unsigned nodes = path->height + 2;
     if (scan->seen_count + nodes > DOLPHIN_SEEN_MAX ||
         scan->seen_bytes + nodes * dolphin_node_bytes(DOLPHIN_N256) > DOLPHIN_SCAN_NODE_BYTES) {
         return false;
@@ -278,31 +278,31 @@ static bool need(struct way *way, unsigned begin, unsigned end) {
 }
 
 /* The byte of the top node where what is expected begins. */
-static unsigned expected_byte(const struct way *way) {
-    const struct step *top = &way->path[way->height];
-    return dolphin_low(way->expected, top->depth) == top->part.prefix ? dolphin_byte(way->expected, top->depth) : 0;
+static unsigned expected_byte(const struct path *path) {
+    const struct step *top = &path->steps[path->height];
+    return dolphin_low(path->expected, top->depth) == top->part.prefix ? dolphin_byte(path->expected, top->depth) : 0;
 }
 
 /* Goes on behind `last`. False: there is nothing behind it. */
-static bool expect_after(struct way *way, uint64_t last) {
-    way->expected = last >= way->expected ? last + 1 : way->expected;
+static bool expect_after(struct path *path, uint64_t last) {
+    path->expected = last >= path->expected ? last + 1 : path->expected;
     return last < IX_KEY_MAX;
 }
 
 /* Makes the step to a node: its children from what is expected on. False: that part of it is not known. */
-static bool step_open(const struct way *way, uint64_t word, struct step *step) {
+static bool step_open(const struct path *path, uint64_t word, struct step *step) {
     unsigned depth = dolphin_word_depth(word);
-    unsigned byte = dolphin_byte(way->expected, depth);
+    unsigned byte = dolphin_byte(path->expected, depth);
     step->word = dolphin_word_with(word, 0);
     step->depth = depth;
     step->need_begin = 0;
     step->need_end = 0;
     step->is_empty = true;
-    if (!part_find(way->scan, word, byte, &step->part)) {
+    if (!part_find(path->scan, word, byte, &step->part)) {
         return false;
     }
     step->byte = byte;
-    if (step->part.prefix != dolphin_low(way->expected, depth)) {
+    if (step->part.prefix != dolphin_low(path->expected, depth)) {
         step->byte = 0;
     } else if (depth == DOLPHIN_SPECIAL) {
         uint64_t leaf = dolphin_words_find(step->part.words, step->part.count, byte, true);
@@ -318,129 +318,130 @@ static int64_t node_estimate(const struct dolphin_client *client, uint64_t word)
     if (depth < client->leaf_depth) {
         return INT_MAX;
     }
-    int64_t room = dolphin_is_direct(word) ? DOLPHIN_PIECE_WORDS : dolphin_room(dolphin_word_type(word));
+    int64_t room = dolphin_is_direct(word) ? DOLPHIN_PIECE_WORDS : dolphin_capacity(dolphin_word_type(word));
     return room / 2 * client->density[depth == DOLPHIN_SPECIAL];
 }
 
 /* Each of these goes on by one child, or out of the top node. False: no further. */
 
-static bool node_end(struct way *way) {
-    struct step *top = &way->path[way->height];
+static bool node_end(struct path *path) {
+    struct step *top = &path->steps[path->height];
     uint64_t high = dolphin_high(top->part.prefix, top->depth);
-    if ((top->depth != DOLPHIN_SPECIAL || top->is_empty) && way->expected <= high &&
-        !need(way, expected_byte(way), DOLPHIN_ROOM_MAX)) {
+    if ((top->depth != DOLPHIN_SPECIAL || top->is_empty) && path->expected <= high &&
+        !need(path, expected_byte(path), DOLPHIN_CHILDREN_MAX)) {
         return false;
     }
-    if (!expect_after(way, high) || way->height == 0) {
+    if (!expect_after(path, high) || path->height == 0) {
         return false;
     }
-    step_close(way, top);
-    way->height--;
+    step_close(path, top);
+    path->height--;
     return true;
 }
 
-static bool child_enter(struct way *way, uint64_t word) {
-    struct dolphin_scan *scan = way->scan;
-    struct step *top = &way->path[way->height];
+static bool child_enter(struct path *path, uint64_t word) {
+    struct dolphin_scan *scan = path->scan;
+    struct step *top = &path->steps[path->height];
     unsigned depth = dolphin_word_depth(word);
     unsigned byte = dolphin_word_byte(word);
     uint64_t last = dolphin_high(dolphin_key_at(top->part.prefix, top->depth, byte), top->depth + 1);
     if (depth <= top->depth || depth > DOLPHIN_SPECIAL) {
         return false;
     }
-    struct step *child = &way->path[way->height + 1];
-    if (!step_open(way, word, child)) {
-        bool is_first = way->expected < dolphin_low(last, top->depth + 1);
-        unsigned begin = is_first ? 0 : dolphin_byte(way->expected, depth) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
+    struct step *child = &path->steps[path->height + 1];
+    if (!step_open(path, word, child)) {
+        bool is_first = path->expected < dolphin_low(last, top->depth + 1);
+        unsigned begin = is_first ? 0 : dolphin_byte(path->expected, depth) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
         /* Beside those that are needed for what was found before. */
-        if (way->misses && is_half_full(scan, DOLPHIN_KEY_BYTES + 2)) {
+        if (path->misses && is_half_full(scan, DOLPHIN_KEY_BYTES + 2)) {
             return false;
         }
         node_post(scan, word, begin, begin + DOLPHIN_PIECE_WORDS, true);
-        way->misses = true;
-        way->budget -= node_estimate(scan->client, word);
+        path->misses = true;
+        path->budget -= node_estimate(scan->client, word);
         top->byte = byte + 1;
-        return expect_after(way, last);
+        return expect_after(path, last);
     }
-    uint64_t low = dolphin_low(way->expected, depth);
-    if (child->part.prefix != low && !need(way, expected_byte(way), byte + 1)) {
+    uint64_t low = dolphin_low(path->expected, depth);
+    if (child->part.prefix != low && !need(path, expected_byte(path), byte + 1)) {
         return false;
     }
     top->byte = byte + 1;
     if (child->part.prefix < low) {
-        return expect_after(way, last);
+        return expect_after(path, last);
     }
-    way->expected = child->part.prefix > way->expected ? child->part.prefix : way->expected;
-    way->height++;
+    path->expected = child->part.prefix > path->expected ? child->part.prefix : path->expected;
+    path->height++;
     return true;
 }
 
-static bool leaf_add(struct way *way, uint64_t word) {
-    struct dolphin_scan *scan = way->scan;
+static bool leaf_add(struct path *path, uint64_t word) {
+    struct dolphin_scan *scan = path->scan;
     struct dolphin_client *client = scan->client;
-    struct step *top = &way->path[way->height];
+    struct step *top = &path->steps[path->height];
     unsigned byte = dolphin_word_byte(word);
     bool special = top->depth == DOLPHIN_SPECIAL;
     uint32_t bytes = client->cn->layout.leaf_bytes;
     client->leaf_depth = top->depth;
     top->is_empty = false;
-    if (!way->misses) {
+    if (!path->misses) {
         if (!dm_addr_valid(client->ctx, dolphin_word_addr(word), bytes) ||
-            (!special && !need(way, expected_byte(way), byte + 1))) {
+            (!special && !need(path, expected_byte(path), byte + 1))) {
             return false;
         }
         /* The first one is begun somewhere in its middle. */
-        way->budget += scan->leaf_count == 0 ? client->density[special] : 0;
+        path->budget += scan->leaf_count == 0 ? client->density[special] : 0;
         scan->depths[scan->leaf_count] = (uint8_t)top->depth;
         dm_post_read(client->ctx, dolphin_word_addr(word), client->batch + (size_t)scan->leaf_count * bytes,
                      client->cn->layout.used_bytes);
         scan->leaves[scan->leaf_count++] = word;
     }
-    way->budget -= client->density[special];
+    path->budget -= client->density[special];
     top->byte = byte + 1;
     return special ||
-           expect_after(way, dolphin_high(dolphin_key_at(top->part.prefix, top->depth, byte), top->depth + 1));
+           expect_after(path, dolphin_high(dolphin_key_at(top->part.prefix, top->depth, byte), top->depth + 1));
 }
 
-static bool way_next(struct way *way) {
-    struct dolphin_scan *scan = way->scan;
-    struct step *top = &way->path[way->height];
+static bool path_next(struct path *path) {
+    struct dolphin_scan *scan = path->scan;
+    struct step *top = &path->steps[path->height];
     uint64_t next = 0;
-    while (next == 0 && top->byte < DOLPHIN_ROOM_MAX) {
+    while (next == 0 && top->byte < DOLPHIN_CHILDREN_MAX) {
         if ((top->byte < top->part.begin || top->byte >= top->part.end) &&
             !part_find(scan, top->word, top->byte, &top->part)) {
-            node_post(scan, top->word, top->byte / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS, DOLPHIN_ROOM_MAX, true);
+            node_post(scan, top->word, top->byte / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS, DOLPHIN_CHILDREN_MAX,
+                      true);
             return false;
         }
         next = dolphin_words_next(top->part.words, top->part.count, top->byte);
         top->byte = next != 0 ? top->byte : top->part.end;
     }
-    return next == 0 ? node_end(way) : dolphin_word_is_inner(next) ? child_enter(way, next) : leaf_add(way, next);
+    return next == 0 ? node_end(path) : dolphin_word_is_inner(next) ? child_enter(path, next) : leaf_add(path, next);
 }
 
-void dolphin_way_post(struct dolphin_scan *scan) {
+void dolphin_path_post(struct dolphin_scan *scan) {
     struct dolphin_client *client = scan->client;
-    struct way way;
-    way.scan = scan;
-    way.height = 0;
-    way.expected = scan->cursor;
-    way.budget = (int64_t)(scan->wanted - scan->found) * DOLPHIN_DENSITY_ONE;
-    way.misses = false;
+    struct path path;
+    path.scan = scan;
+    path.height = 0;
+    path.expected = scan->cursor;
+    path.budget = (int64_t)(scan->wanted - scan->found) * DOLPHIN_DENSITY_ONE;
+    path.misses = false;
     scan->leaf_count = 0;
     if (is_half_full(scan, 0)) {
         scan->seen_count = 0;
         scan->seen_ready = 0;
         scan->seen_bytes = 0;
     }
-    if (!step_open(&way, client->cn->root, &way.path[0])) {
+    if (!step_open(&path, client->cn->root, &path.steps[0])) {
         unsigned begin = dolphin_byte(scan->cursor, 0) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
         node_post(scan, client->cn->root, begin, begin + DOLPHIN_PIECE_WORDS, true);
     } else {
-        while (way.budget > 0 && scan->leaf_count < client->cn->scan_batch && way_next(&way)) {
+        while (path.budget > 0 && scan->leaf_count < client->cn->scan_batch && path_next(&path)) {
         }
-        for (unsigned i = way.height + 1; i-- > 0;) {
-            step_close(&way, &way.path[i]);
+        for (unsigned i = path.height + 1; i-- > 0;) {
+            step_close(&path, &path.steps[i]);
         }
     }
-    dolphin_charge(client);
+    dolphin_cache_charge(client);
 }
