@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The main job: installs what is missing, builds Release into build/release, runs the points of figures and claims in
-# parallel, draws the figures, judges the claims, validates the network's model, and writes the report. What is there
-# already is not done again.
+# parallel, draws the figures, judges the claims, validates the model of the network, and writes the report. Points that
+# have a result are not run again.
 set -eu
 cd "$(dirname "$0")"
 
@@ -13,11 +13,11 @@ usage: ./run_all.sh [options]
 
 Installs missing packages, builds into build/release, runs the figures and draws them into results/figures, judges
 the papers' claims (results/claims.md) and writes the report, results/report.html.
-A point whose result is there is not run again, so a second run takes seconds and an interrupted one goes on.
+A point that has a result is not run again, so a second run takes seconds and an interrupted run continues.
 
   --scale quick|paper  size of the points; quick (default) takes minutes, paper is what the papers used
   --only FIGURE        only this figure, no claims and no report; repeatable (build/release/dmbench list figures shows their names)
-  --jobs N             points that run at once (default: one a core, as far as memory goes)
+  --jobs N             points that run at once (default: one a core, fewer if memory is short)
   --build-only         install and build, run nothing
   --clean              remove build/release and all results, and stop
   --help               this text
@@ -83,7 +83,7 @@ if [ "$clean" = yes ]; then
     exit 0
 fi
 
-# Each step is a process group of its own, which is ended as a whole when this script is.
+# Each step is a process group of its own, so that all its processes end when this script does.
 child=""
 partial=""
 # Called by the trap.
@@ -109,7 +109,7 @@ step() {
     return "$status"
 }
 
-# quietly LOG COMMAND...: shows what the command said only if it fails.
+# quietly LOG COMMAND...: shows the command's output only if it fails.
 quietly() {
     log=$1
     shift
@@ -120,7 +120,8 @@ quietly() {
     }
 }
 
-# keep FILE COMMAND...: the command's output as that file, whole or not at all. Status 3 is a verdict, not a failure.
+# keep FILE COMMAND...: writes the command's output to a temporary file, which replaces FILE only if the command succeeds.
+# Status 3 is a verdict, not a failure.
 keep() {
     file=$1
     partial=$1.tmp.$$

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# What the style gates share. Sourced; needs DM_SOURCE_DIR.
+# What the style tests share. Sourced; needs DM_SOURCE_DIR.
 set -eu
 cd "$DM_SOURCE_DIR"
 
@@ -18,7 +18,7 @@ finish() {
     exit 0
 }
 
-# need TOOL: without it the gate is skipped, or fails in CI, where everything is installed.
+# need TOOL: without it the test is skipped, or fails in CI, where everything is installed.
 need() {
     command -v "$1" >/dev/null 2>&1 && return 0
     echo "skipped: $1 is not installed"
