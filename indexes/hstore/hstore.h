@@ -5,7 +5,7 @@
  *
  * The life of an operation: a get reads a bucket of the hash table server (HTS) and the item it points to (read.c); a
  * write puts the item into the memory pool and calls the HTS (write.c), whose worker ships the log entry to the skip
- * list server (SLS) and then changes the table (hts.c); a scan calls the SLS and fetches the items (scan.c).
+ * list server (SLS) and then changes the table (table_server.c); a scan calls the SLS and fetches the items (scan.c).
  */
 #ifndef DM_INDEXES_HSTORE_HSTORE_H
 #define DM_INDEXES_HSTORE_HSTORE_H
@@ -136,9 +136,7 @@ struct hstore_client {
     uint64_t counts[HSTORE_COUNTER_COUNT];
 };
 
-/* ---- read.c ------------------------------------------------------------------------------------------------------ */
-
-int hstore_get(void *client, uint64_t key, void *value);
+/* ---- call.c ------------------------------------------------------------------------------------------------------ */
 
 /* Adds what servers counted, and what of the call's time they can tell apart. */
 void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply);
@@ -146,8 +144,9 @@ void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply);
 /* After an attempt that met a failed or recovering server: waits a little, within the bound. [waits] */
 int hs_failure_wait(struct hstore_client *client, uint32_t *attempts);
 
-/* ---- write.c, scan.c, load.c, verify.c: the hooks of index.h ----------------------------------------------------- */
+/* ---- read.c, write.c, scan.c, load.c, verify.c: the hooks of index.h --------------------------------------------- */
 
+int hstore_get(void *client, uint64_t key, void *value);
 int hstore_insert(void *client, uint64_t key, const void *value);
 int hstore_update(void *client, uint64_t key, const void *value);
 int hstore_remove(void *client, uint64_t key);

@@ -355,30 +355,23 @@ static int list_recover(struct recovery *recovery) {
     }
 }
 
-void hs_restart(struct dm_ctx *ctx, void *arg) {
-    struct hs_server *server = arg;
-    atomic_store(&server->state, HS_STARTING);
-    atomic_store(&server->tag, 0);
-    hs_server_reset(server);
+int hs_recover(struct dm_ctx *ctx, struct hs_server *server) {
     struct recovery recovery = {.server = server, .ctx = ctx};
     uint64_t since_ns = dm_now(ctx);
     recovery.message = dm_local_alloc(ctx, DM_CALL_MAX);
     recovery.heads = dm_local_alloc(ctx, HEADS * BATCH_BYTES);
     recovery.words = dm_local_alloc(ctx, DM_LINE);
     if (!recovery.message || !recovery.heads || !recovery.words) {
-        return; /* the server stays as it is: not ready */
+        return DM_ERR_NO_MEMORY;
     }
     int rc = server->is_list ? list_recover(&recovery) : table_recover(&recovery);
     for (unsigned i = 0; i < HS_LOGS_MAX; i++) {
         free(recovery.gathered[i].pairs);
     }
-    if (rc != 0) {
-        return;
+    if (rc == 0) {
+        uint64_t took_ns = dm_now(ctx) - since_ns;
+        hs_event_add(server, server->is_list ? HS_SLS_RECOVERY_NS : HS_HTS_RECOVERY_NS, took_ns);
+        hs_event_add(server, HS_RECOVERY_NS, recovery.is_from_pool ? 0 : took_ns);
     }
-    uint64_t took_ns = dm_now(ctx) - since_ns;
-    hs_event_add(server, server->is_list ? HS_SLS_RECOVERY_NS : HS_HTS_RECOVERY_NS, took_ns);
-    hs_event_add(server, HS_RECOVERY_NS, recovery.is_from_pool ? 0 : took_ns);
-    if (hs_workers_start(server) == 0) {
-        atomic_store(&server->state, HS_READY);
-    }
+    return rc;
 }

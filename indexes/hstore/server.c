@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of an index server: what it is made of, its handlers and workers, and its replies.
+ * The life of an index server: its memory, handlers and workers; start, end and restart after a failure.
  */
 #include "server.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void hs_reply_make(struct hs_server *server, struct hs_reply *reply) {
-    memset(reply, 0, sizeof(*reply));
-    reply->tag = atomic_load(&server->tag);
-    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
-        if (atomic_load_explicit(&server->events[i], memory_order_relaxed) > 0) {
-            reply->events[i] = atomic_exchange_explicit(&server->events[i], 0, memory_order_relaxed);
-        }
-    }
-}
-
-void hs_events_pass(struct hs_server *server, const struct hs_reply *reply) {
-    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
-        if (reply->events[i] > 0) {
-            hs_event_add(server, (enum hs_event)i, reply->events[i]);
-        }
-    }
-}
-
-void hs_server_reset(struct hs_server *server) {
+static void server_reset(struct hs_server *server) {
     memset(server->rpc, 0, sizeof(server->rpc));
     for (unsigned i = 0; i < HS_REMOVES; i++) {
         atomic_store(&server->removes[i], 0);
@@ -47,7 +29,7 @@ void hs_server_reset(struct hs_server *server) {
     }
 }
 
-int hs_workers_start(struct hs_server *server) {
+static int workers_start(struct hs_server *server) {
     atomic_store(&server->next_worker, 0);
     atomic_store(&server->next_marker, 0);
     for (unsigned i = 0; i < server->geometry.logs; i++) {
@@ -59,6 +41,17 @@ int hs_workers_start(struct hs_server *server) {
     }
     bool sweeps = !server->is_list && server->params->sweep_us > 0;
     return sweeps ? dm_spawn_background(server->fabric, server->node, hs_sweep, server) : 0;
+}
+
+/* What runs when the server has come back, with empty memory. Without success it stays as it is: not ready. */
+static void hs_restart(struct dm_ctx *ctx, void *arg) {
+    struct hs_server *server = arg;
+    atomic_store(&server->state, HS_STARTING);
+    atomic_store(&server->tag, 0);
+    server_reset(server);
+    if (hs_recover(ctx, server) == 0 && workers_start(server) == 0) {
+        atomic_store(&server->state, HS_READY);
+    }
 }
 
 static int memory_get(struct hs_server *server) {
@@ -155,11 +148,11 @@ int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, co
     server->peer = server->is_list ? node - 1 : node + 1;
     server->ring_entries = values->log_entries;
     int rc = memory_get(server);
-    hs_server_reset(server);
+    server_reset(server);
     atomic_init(&server->tag, 1);
     atomic_init(&server->state, HS_READY);
     rc = rc < 0 ? rc : handlers_register(server);
-    rc = rc < 0 ? rc : hs_workers_start(server);
+    rc = rc < 0 ? rc : workers_start(server);
     rc = rc < 0 ? rc : dm_on_restart(fabric, node, hs_restart, server);
     if (rc != 0) {
         hstore_unserve(server);

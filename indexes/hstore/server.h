@@ -95,19 +95,15 @@ static inline bool hs_is_ready(struct hs_server *server) {
     return atomic_load(&server->state) == HS_READY;
 }
 
+/* ---- reply.c ----------------------------------------------------------------------------------------------------- */
+
 /* A reply's head, with the events that no client has been told of yet. */
 void hs_reply_make(struct hs_server *server, struct hs_reply *reply);
 
 /* Takes what is counted out of a reply from the other server, so that it reaches a client by this one. */
 void hs_events_pass(struct hs_server *server, const struct hs_reply *reply);
 
-/* Everything that a start or restart begins with: no entries, no table. */
-void hs_server_reset(struct hs_server *server);
-
-/* Starts the server's workers. [set-up or after a recovery] */
-int hs_workers_start(struct hs_server *server);
-
-/* ---- hts.c ------------------------------------------------------------------------------------------------------- */
+/* ---- table_server.c ---------------------------------------------------------------------------------------------- */
 
 int hs_hts_write(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 int hs_hts_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
@@ -116,7 +112,7 @@ int hs_hts_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_
 int hs_removes(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 void hs_hts_worker(struct dm_ctx *ctx, void *server);
 
-/* ---- sls.c ------------------------------------------------------------------------------------------------------- */
+/* ---- list_server.c ----------------------------------------------------------------------------------------------- */
 
 int hs_sls_ship(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 int hs_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
@@ -129,8 +125,8 @@ void hs_sls_marker(struct dm_ctx *ctx, void *server);
 
 /* ---- recover.c, sweep.c ------------------------------------------------------------------------------------------ */
 
-/* What runs when the server has come back. */
-void hs_restart(struct dm_ctx *ctx, void *server);
+/* Rebuilds the index of a server that has come back with empty memory. 0 or a failure. [waits] */
+int hs_recover(struct dm_ctx *ctx, struct hs_server *server);
 
 /* Walks the pool from time to time for items that nobody owns. */
 void hs_sweep(struct dm_ctx *ctx, void *server);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "hstore.h"
 
 struct walk {
@@ -19,7 +20,7 @@ struct walk {
     char *item;       /* device memory */
     uint64_t *listed; /* items by the skip list */
     uint64_t *tabled; /* items by the hash table */
-    size_t listed_count, listed_room, tabled_count, tabled_room;
+    uint64_t listed_count, listed_capacity, tabled_count, tabled_capacity;
 };
 
 static void problem(struct walk *walk, const char *what, uint64_t key) {
@@ -30,16 +31,12 @@ static void problem(struct walk *walk, const char *what, uint64_t key) {
     }
 }
 
-static int keep(uint64_t **items, size_t *count, size_t *room, uint64_t item) {
-    if (*count == *room) {
-        size_t wanted = *room ? *room * 2 : 1024;
-        uint64_t *grown = realloc(*items, wanted * sizeof(*grown));
-        if (!grown) {
-            return DM_ERR_NO_MEMORY;
-        }
-        *items = grown;
-        *room = wanted;
+static int keep(uint64_t **items, uint64_t *count, uint64_t *capacity, uint64_t item) {
+    uint64_t *grown = dm_array_grow(*items, *count, capacity, sizeof(*grown));
+    if (!grown) {
+        return DM_ERR_NO_MEMORY;
     }
+    *items = grown;
     (*items)[(*count)++] = item;
     return 0;
 }
@@ -101,7 +98,7 @@ static int partition_walk(struct walk *walk, unsigned log) {
                 problem(walk, "a key is in the wrong partition", pair.key);
             }
             DM_TRY(item_check(walk, &pair));
-            DM_TRY(keep(&walk->listed, &walk->listed_count, &walk->listed_room, pair.item));
+            DM_TRY(keep(&walk->listed, &walk->listed_count, &walk->listed_capacity, pair.item));
             is_first = false;
             last = pair.key;
         }
@@ -119,7 +116,7 @@ static int table_walk(struct walk *walk) {
         for (uint32_t i = 0; i < reply.count; i++) {
             uint64_t item;
             memcpy(&item, walk->message + sizeof(reply) + i * sizeof(item), sizeof(item));
-            DM_TRY(keep(&walk->tabled, &walk->tabled_count, &walk->tabled_room, item));
+            DM_TRY(keep(&walk->tabled, &walk->tabled_count, &walk->tabled_capacity, item));
         }
         if (reply.item <= range.first) {
             problem(walk, "a chain of the hash table does not end", reply.item);
@@ -144,8 +141,8 @@ static void compare(struct walk *walk) {
     if (walk->tabled_count > 0) {
         qsort(walk->tabled, walk->tabled_count, sizeof(*walk->tabled), by_number);
     }
-    size_t in_table = 0;
-    for (size_t i = 0; i < walk->listed_count; i++) {
+    uint64_t in_table = 0;
+    for (uint64_t i = 0; i < walk->listed_count; i++) {
         while (in_table < walk->tabled_count && walk->tabled[in_table] < walk->listed[i]) {
             problem(walk, "the hash table has an item that the skip list has not", walk->tabled[in_table++]);
         }

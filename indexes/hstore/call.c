@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a client does with the outcome of a call to an index server, whatever the operation.
+ */
+#include "hstore.h"
+
+void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply) {
+    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
+        client->counts[i] += reply->events[i];
+    }
+    dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_QUEUE, reply->queue_ns);
+    dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_LOG, reply->log_ns);
+    dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_INDEX, reply->index_ns);
+}
+
+int hs_failure_wait(struct hstore_client *client, uint32_t *attempts) {
+    enum { SLOWER = 64, SLOWEST = 10 };
+    client->counts[HSTORE_FAILURE_RETRY]++;
+    DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
+    uint64_t times = 1 + *attempts / SLOWER;
+    return dm_sleep(client->ctx, client->cn->geometry.probe_ns * (times < SLOWEST ? times : SLOWEST));
+}
