@@ -5,9 +5,9 @@
  * readers hold none, check what they read, and follow right links. A node that its parent does not know yet, or never
  * will because memory ran out, is one link further away and nothing else.
  */
-#include <stdlib.h>
+#include "btree.h"
 
-#include "xstore.h"
+#include <stdlib.h>
 
 struct inner {
     uint64_t words[XSTORE_INNER_WORDS];

@@ -4,9 +4,11 @@
  * A slot that is read while it is filled, or that holds something else, fails its check like a torn remote read, so no
  * lock and no tag is needed. Slots are cut from one block of untouched memory; those in use are counted.
  */
+#include "cache.h"
+
 #include <stdlib.h>
 
-#include "xstore.h"
+#include "common/err.h"
 
 int xstore_cache_open(struct xstore_cache *cache, uint64_t bytes, unsigned slot_words) {
     cache->slots = bytes / (slot_words * 8);

@@ -7,7 +7,9 @@
  * value that a client finds under the key that it looks for was the key's when it sampled it, or was last when the key
  * left that slot, which was after the client had seen the key there.
  */
-#include "xstore.h"
+#include "leaf.h"
+
+#include "btree.h"
 
 static dm_addr leaf_addr(const struct xstore_server *server, uint32_t place) {
     return xstore_addr(server->node, place);

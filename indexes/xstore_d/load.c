@@ -5,10 +5,16 @@
  * keys; without keys they are equal shares of the key space. A compute node sends sorted pairs; the node's CPU does the
  * rest.
  */
+#include "load.h"
+
 #include <stdlib.h>
 
+#include "btree.h"
+#include "client.h"
 #include "common/array.h"
-#include "xstore.h"
+#include "leaf.h"
+#include "log.h"
+#include "train.h"
 
 /* ---- on a memory node ------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  * translation table. Whatever of it is not cached is read one-sided: a sub-model is one read, the entries of a
  * prediction one more. What is read is checked; what a newer training has replaced is read again.
  */
-#include "xstore.h"
+#include "locate.h"
 
 unsigned xstore_node_of(const struct xstore_client *client, uint64_t key) {
     unsigned node = client->cn->shape->topology->mns - 1;

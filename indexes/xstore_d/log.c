@@ -4,7 +4,7 @@
  * node's memory, and a background context on the same cores drains it in batches. There is no storage behind it: what
  * is modelled is the cost of copying twice. A writer waits when the ring is full.
  */
-#include "xstore.h"
+#include "log.h"
 
 enum { RING_BYTES = 1 << 18, BATCH_BYTES = 4096, WAIT_NS = 1000 };
 

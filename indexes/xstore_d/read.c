@@ -6,15 +6,7 @@
  * right link away (speculative execution), and if it is not there either, the memory node is called, which also says
  * what it has trained since.
  */
-#include "xstore.h"
-
-bool xstore_fetched_whole(const struct xstore_client *client, unsigned i, uint32_t place) {
-    const uint64_t *words = xstore_leaf_words(client, i);
-    if (!client->cn->params->leaf_check) {
-        return xstore_head_of(words[1]).count <= client->cn->layout.slots;
-    }
-    return xstore_leaf_whole(&client->cn->layout, place, words);
-}
+#include "locate.h"
 
 /* A key that was found: where its value is. */
 struct found {

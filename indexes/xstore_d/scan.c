@@ -10,7 +10,7 @@
  * has a link that does. So following links as they were read visits every key once, at whatever moments leaves are
  * read.
  */
-#include "xstore.h"
+#include "locate.h"
 
 struct scan {
     struct xstore_client *client;

@@ -3,9 +3,15 @@
  * What a memory node does for a call: reads that clients could not do alone, updates, inserts with splits, deletes, and
  * lists of leaves for scans (XStore, section 5.3). Every handler charges the node's cores.
  */
+#include "server.h"
+
 #include <stdlib.h>
 
-#include "xstore.h"
+#include "btree.h"
+#include "leaf.h"
+#include "load.h"
+#include "log.h"
+#include "train.h"
 
 /* ---- what a client's models lack ----------------------------------------------------------------------------------
  */
@@ -134,101 +140,10 @@ static void leaf_append(struct xstore_server *server, struct dm_ctx *ctx, struct
     dm_charge(ctx, DM_WORK_LINE_COPY, 2);
 }
 
-/* A split in the making: the keys below `border` stay. */
-struct split {
-    uint64_t border;
-    uint32_t right;
-    uint64_t key;
-    const void *value;
-};
+enum { LEAF_NEEDED = 1000 };
 
-/* Where to divide the leaf's keys and the new one into halves. */
-static uint64_t border_of(struct xstore_leaf *leaf, uint64_t key) {
-    unsigned count = xstore_leaf_head(leaf).count;
-    uint64_t sorted[XSTORE_SLOTS_MAX + 1];
-    memcpy(sorted, xstore_leaf_keys(leaf), count * sizeof(*sorted));
-    sorted[count] = key;
-    for (unsigned i = 1; i <= count; i++) {
-        uint64_t moved = sorted[i];
-        unsigned at = i;
-        for (; at > 0 && sorted[at - 1] > moved; at--) {
-            sorted[at] = sorted[at - 1];
-        }
-        sorted[at] = moved;
-    }
-    return xstore_border(sorted[(count + 1) / 2 - 1], sorted[(count + 1) / 2]);
-}
-
-/* Writes the right leaf, which nobody can reach yet. */
-static void right_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *left,
-                        const struct split *split) {
-    char value[XSTORE_VALUE_MAX];
-    struct xstore_leaf right = {.place = split->right, .low = split->border, .high = left->high};
-    struct xstore_head head = {.next = xstore_leaf_head(left).next};
-    unsigned count = xstore_leaf_head(left).count;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t key = xstore_leaf_keys(left)[i];
-        if (key >= split->border) {
-            xstore_value_load(server, ctx, left->place, i, value);
-            xstore_value_store(server, ctx, right.place, head.count, key, value);
-            xstore_leaf_keys(&right)[head.count++] = key;
-        }
-    }
-    if (split->key >= split->border) {
-        xstore_value_store(server, ctx, right.place, head.count, split->key, split->value);
-        xstore_leaf_keys(&right)[head.count++] = split->key;
-    }
-    for (unsigned i = head.count; i < server->layout.slots; i++) {
-        xstore_value_clear(server, ctx, right.place, i);
-    }
-    xstore_fences_store(server, ctx, &right);
-    xstore_leaf_store(server, ctx, &right, head);
-}
-
-/* Leaves the lower half in the left leaf: the header makes the split happen; then the values that fill holes move, and
- * the others' are made invalid. */
-static void left_shrink(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *left,
-                        const struct split *split) {
-    unsigned from[XSTORE_SLOTS_MAX], kept = 0, count = xstore_leaf_head(left).count;
-    uint64_t *keys = xstore_leaf_keys(left);
-    for (unsigned i = 0; i < count; i++) {
-        kept += keys[i] < split->border;
-    }
-    for (unsigned i = 0, at = kept; i < kept; i++) {
-        from[i] = i;
-        if (keys[i] >= split->border) {
-            while (keys[at] >= split->border) {
-                at++;
-            }
-            keys[i] = keys[at];
-            from[i] = at++;
-        }
-    }
-    bool is_left = split->key < split->border;
-    struct xstore_head head = xstore_leaf_head(left);
-    head = (struct xstore_head){head.incarnation + 1, kept + is_left, split->right};
-    keys[kept] = is_left ? split->key : keys[kept];
-    left->high = split->border;
-    xstore_fences_store(server, ctx, left);
-    xstore_leaf_store(server, ctx, left, head);
-    char value[XSTORE_VALUE_MAX];
-    for (unsigned i = 0; i < kept; i++) {
-        if (from[i] != i) {
-            xstore_value_load(server, ctx, left->place, from[i], value);
-            xstore_value_store(server, ctx, left->place, i, keys[i], value);
-        }
-    }
-    for (unsigned i = kept; i < count; i++) {
-        xstore_value_clear(server, ctx, left->place, i);
-    }
-    if (is_left) {
-        xstore_value_store(server, ctx, left->place, kept, split->key, split->value);
-    }
-    dm_charge(ctx, DM_WORK_LINE_COPY, 2 * server->layout.leaf_bytes / DM_LINE);
-}
-
-/* Puts the key into the locked leaf, which it releases; *fresh is a leaf's memory, or 0. 0; DM_EXISTS; XSTORE_STALE if
- * a fresh leaf is needed. */
+/* Puts the key into the locked leaf, which it releases; *fresh is a leaf's memory, or 0. 0; DM_EXISTS; LEAF_NEEDED if
+ * the leaf is full and *fresh 0. */
 static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint64_t key,
                        const void *value, uint32_t *fresh) {
     int rc = 0;
@@ -237,11 +152,9 @@ static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct 
     } else if (xstore_leaf_head(leaf).count < server->layout.slots) {
         leaf_append(server, ctx, leaf, key, value);
     } else if (*fresh == 0) {
-        rc = XSTORE_STALE;
+        rc = LEAF_NEEDED;
     } else {
-        struct split split = {border_of(leaf, key), *fresh, key, value};
-        right_build(server, ctx, leaf, &split);
-        left_shrink(server, ctx, leaf, &split);
+        xstore_leaf_split(server, ctx, leaf, *fresh, key, value);
         *fresh = 0;
     }
     xstore_leaf_unlock(server, ctx, leaf->place);
@@ -252,13 +165,13 @@ static int insert(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key
     struct xstore_leaf leaf;
     uint32_t fresh = 0, right = 0;
     uint64_t high = 0;
-    int rc = XSTORE_STALE;
-    while (rc == XSTORE_STALE) {
+    int rc = LEAF_NEEDED;
+    while (rc == LEAF_NEEDED) {
         DM_TRY(xstore_leaf_lock(server, ctx, key, &leaf));
         charge_search(server, ctx);
         high = leaf.high;
         rc = leaf_insert(server, ctx, &leaf, key, value, &fresh);
-        if (rc == XSTORE_STALE) {
+        if (rc == LEAF_NEEDED) {
             dm_addr addr;
             DM_TRY(dm_alloc(ctx, server->node, server->layout.leaf_bytes, DM_LINE, DM_MEM_LEAF, &addr));
             right = fresh = xstore_place_of(addr);

@@ -14,9 +14,11 @@
  * A client may hold the old record while the table is written anew: lines are checked with the version that the record
  * names. Memory that was a table or a record may become one again for that reason.
  */
+#include "train.h"
+
 #include <stdlib.h>
 
-#include "xstore.h"
+#include "leaf.h"
 
 struct training {
     struct xstore_server *server;

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client.h"
 #include "common/array.h"
-#include "xstore.h"
 
 /* A leaf as the chain has it, in order of place when sorted. */
 struct seen {

@@ -3,7 +3,7 @@
  * Update, insert and delete: one call each to the memory node of the key's range (XStore, section 5.3). An update takes
  * along the leaves that the cached models name, so that the node can skip its tree (position hint).
  */
-#include "xstore.h"
+#include "locate.h"
 
 static uint32_t request_make(struct xstore_client *client, uint64_t key, const void *value) {
     struct xstore_write_request request = {.key = key};

@@ -4,7 +4,9 @@
  */
 #include <stdlib.h>
 
-#include "xstore.h"
+#include "load.h"
+#include "locate.h"
+#include "server.h"
 
 enum {
     SCAN_BATCH_BYTES = 16384,

@@ -7,7 +7,7 @@
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
 #include "conformance/quiet.h"
-#include "indexes/xstore_d/xstore.h"
+#include "indexes/xstore_d/params.h"
 
 extern const struct ix_ops ix_ops_xstore_d;
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The levels of the tree above the leaves.
+ */
+#ifndef DM_INDEXES_XSTORE_D_BTREE_H
+#define DM_INDEXES_XSTORE_D_BTREE_H
+
+#include "mn.h"
+
+/* The place of the node of `level` that covered key a moment ago. 0, or a failure. [waits] */
+int xstore_descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place);
+
+/* Makes `child`, a node of `level` that begins at key, known to the level above. [waits] */
+int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, uint32_t child, unsigned level);
+
+/* A node of a built level: where it begins. */
+struct xstore_built {
+    uint64_t low;
+    uint32_t place;
+};
+
+/* Builds the levels over `count` leaves in `level`, which it uses up, and sets the root. [waits] */
+int xstore_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_built *level, uint64_t count);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A leaf as the memory node's CPU works on it, under the mutex of its stripe.
+ */
+#ifndef DM_INDEXES_XSTORE_D_LEAF_H
+#define DM_INDEXES_XSTORE_D_LEAF_H
+
+#include "mn.h"
+
+struct xstore_leaf {
+    uint32_t place;
+    uint64_t low, high;                                   /* it covers [low, high); high UINT64_MAX: to the end */
+    uint64_t words[XSTORE_HEAD_WORDS + XSTORE_SLOTS_MAX]; /* check, header, keys */
+};
+
+static inline struct xstore_head xstore_leaf_head(const struct xstore_leaf *leaf) {
+    return xstore_head_of(leaf->words[1]);
+}
+static inline uint64_t *xstore_leaf_keys(struct xstore_leaf *leaf) {
+    return leaf->words + XSTORE_HEAD_WORDS;
+}
+
+/* Reads header, keys and fences. False: there is no leaf at that place. */
+bool xstore_leaf_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct xstore_leaf *leaf);
+
+/* Stores keys, header and check; `head` is the new header. */
+void xstore_leaf_store(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf,
+                       struct xstore_head head);
+void xstore_fences_store(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_leaf *leaf);
+
+/* The slot of the key, or -1. */
+int xstore_leaf_find(const struct xstore_leaf *leaf, uint64_t key);
+
+/* Values by words; `value` has value_bytes bytes. */
+void xstore_value_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned slot, void *value);
+void xstore_value_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned slot, uint64_t key,
+                        const void *value);
+void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned slot);
+
+/* Finds and locks the leaf that covers key, and loads it. 0 with its stripe locked, or a failure. [waits] */
+int xstore_leaf_lock(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, struct xstore_leaf *leaf);
+void xstore_leaf_unlock(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place);
+
+/* Splits the locked, full leaf and adds the pair; `right` is the memory of a leaf. The caller links it. */
+void xstore_leaf_split(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint32_t right,
+                       uint64_t key, const void *value);
+
+#endif

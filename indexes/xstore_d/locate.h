@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a key to the leaves that can hold it, by models that are cached or read.
+ */
+#ifndef DM_INDEXES_XSTORE_D_LOCATE_H
+#define DM_INDEXES_XSTORE_D_LOCATE_H
+
+#include "client.h"
+
+/* Finds the leaves that a key may be in. 0 with client->where; XSTORE_BY_CALL if the models say too little; a
+ * failure. [waits] */
+int xstore_locate(struct xstore_client *client, unsigned node, uint64_t key, uint32_t *attempts);
+
+/* Looks into the cache only: false unless all is there. For position hints. */
+bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t key);
+
+/* Entries of the table that client->where belongs to, from leaf `first` on, at most `count`; *got of them. 0, or
+ * XSTORE_STALE if the table is not that of the record any more; a failure. [waits] */
+int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, struct xstore_entry *entries,
+                 uint32_t *got);
+
+/* Makes client->where that of the next sub-model. 0; DM_NOT_FOUND: there is none; XSTORE_STALE; a failure. [waits] */
+int xstore_next_model(struct xstore_client *client);
+
+/* Fills the caches, as far as they go. [waits] */
+int xstore_prefill(struct xstore_client *client);
+
+unsigned xstore_node_of(const struct xstore_client *client, uint64_t key);
+
+/* What a response brings along: a newer generation, a record and lines of its table. Returns what follows them.
+ * [waits] */
+const char *xstore_reply_take(struct xstore_client *client, unsigned node, const struct xstore_known *known,
+                              uint32_t reply_len);
+struct xstore_known xstore_known_of(const struct xstore_client *client, bool stale);
+
+#endif
