@@ -74,7 +74,7 @@ static struct chime_layout layout_for(const struct chime_params *params, const s
 
 static struct ix_inner_layout inner_for(const struct chime_params *params) {
     uint32_t wire = ix_lines_wire_bytes(ix_inner_bytes((uint32_t)params->span, true));
-    struct ix_inner_layout inner = ix_inner_layout_of(wire, true, IX_VERSIONS_LINES);
+    struct ix_inner_layout inner = ix_inner_layout_of(&ix_format_lines, wire, true, IX_VERSIONS_LINES);
     inner.cap = (uint32_t)params->span;
     return inner;
 }
@@ -141,12 +141,15 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     struct chime_layout layout = layout_for(values, shape);
     char *image = calloc(1, layout.wire_bytes);
-    if (!image) {
+    char *wire = dm_local_alloc(ctx, layout.wire_bytes);
+    if (!image || !wire) {
+        free(image);
         return dm_fail(err, DM_ERR_NO_MEMORY, "chime: out of memory while formatting");
     }
     chime_leaf_init(&layout, image, &(struct chime_meta){.valid = true, .high = UINT64_MAX});
     /* The lock word, behind what is used, is zero: empty and free. */
-    struct ix_tree_leaf leaf = {image, layout.wire_bytes, layout.used_bytes, layout.alloc_bytes};
+    ix_lines_encode(image, layout.wire_bytes, 0, wire);
+    struct ix_tree_leaf leaf = {wire, layout.used_bytes, layout.alloc_bytes};
     int rc = ix_tree_format(ctx, "chime", &leaf, err);
     free(image);
     return rc;
@@ -157,7 +160,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 static void close_cn(void *handle) {
     struct chime_cn *cn = handle;
     if (cn) {
-        ix_cache_close(cn->tree.cache);
+        ix_tree_close(&cn->tree);
         chime_hotspot_close(cn->hotspot);
         free(cn->gates);
         free(cn);
@@ -169,6 +172,7 @@ static int cn_open(struct chime_cn *cn, struct dm_ctx *ctx, const struct chime_p
     cn->params = params;
     cn->shape = shape;
     cn->layout = layout_for(params, shape);
+    cn->tree.policy = &chime_inner_locking;
     cn->tree.inner = inner_for(params);
     cn->tree.alloc_bytes = inner_alloc_bytes(&cn->tree.inner);
     cn->tree.cache_levels = params->cache_levels;
@@ -230,7 +234,7 @@ static int leaves_open(struct chime_client *client) {
 static int client_open(struct chime_client *client, struct chime_cn *cn, struct dm_ctx *ctx) {
     client->cn = cn;
     client->ctx = ctx;
-    DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, &chime_hooks, client->counts));
+    DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, client, client->counts, client->counts + CHIME_CACHE_HIT));
     DM_TRY(leaves_open(client));
     struct ix_indirect_config values = {
         .values = cn->params->values,

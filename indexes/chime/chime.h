@@ -37,7 +37,7 @@ struct chime_params {
 
 #define CHIME_COUNTERS(X)                                                                                              \
     IX_TREE_COUNTERS(X)                                                                                                \
-    X(LEAF_SPLIT, "leaf_split", 1)                                                                                     \
+    IX_TREE_CACHE_COUNTERS(X)                                                                                          \
     X(SPLIT_ENTRIES, "split_entries", 0) /* that leaves held when they had to be split, summed */                      \
     X(LEAF_MERGE, "leaf_merge", 1)                                                                                     \
     X(HOP, "hop", 1) /* an insert moved other keys */                                                                  \
@@ -50,8 +50,7 @@ struct chime_params {
     X(HOTSPOT_WRONG, "hotspot_wrong", 0) /* it did not */                                                              \
     X(HOTSPOT_MISS, "hotspot_miss", 0)   /* nothing to speculate on */                                                 \
     X(BLOCK_GONE, "block_gone", 1)       /* a value's block had been used again before it was read */                  \
-    X(SCAN_PART, "scan_part", 1)         /* a scan read only parts of a leaf */                                        \
-    X(SCAN_GAP, "scan_gap", 0)           /* a scan met a leaf that its parent did not know */
+    X(SCAN_PART, "scan_part", 1)         /* a scan read only parts of a leaf */
 enum chime_counter {
 #define X(name, text, rare) CHIME_##name,
     CHIME_COUNTERS(X)
@@ -87,7 +86,7 @@ struct chime_copy {
 };
 
 struct chime_client {
-    struct ix_tree tree; /* first: the tree's hooks find the client by it */
+    struct ix_tree tree;
     struct chime_cn *cn;
     struct dm_ctx *ctx;
     struct chime_lock leaf_lock, right_lock, inner_lock;
@@ -148,7 +147,7 @@ static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
     return dm_addr_add(leaf, cn->layout.lock_offset);
 }
 
-extern const struct ix_tree_hooks chime_hooks;
+extern const struct ix_tree_policy chime_inner_locking;
 
 /* ---- read.c, write.c -------------------------------------------------------------------------------------------- */
 

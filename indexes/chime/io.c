@@ -213,18 +213,27 @@ int chime_lock_release(struct chime_client *client, struct chime_lock *lock) {
     return chime_lock_finish(client, lock, lock->old, dm_commit(client->ctx));
 }
 
-static int hook_lock(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
-    struct chime_client *client = (struct chime_client *)tree;
-    dm_addr word = dm_addr_add(addr, tree->cn->inner.node_bytes);
-    return chime_lock_take(client, word, false, attempts, &client->inner_lock);
+static dm_addr inner_word(const struct ix_tree_cn *tree, dm_addr addr) {
+    return dm_addr_add(addr, tree->inner.node_bytes);
 }
 
-static int hook_commit_unlock(struct ix_tree *tree) {
-    return chime_lock_release((struct chime_client *)tree, &((struct chime_client *)tree)->inner_lock);
+static int inner_lock(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
+    struct chime_client *client = tree->client;
+    return chime_lock_take(client, inner_word(tree->cn, addr), false, attempts, &client->inner_lock);
 }
 
-const struct ix_tree_hooks chime_hooks = {
-    .lock = hook_lock, .commit_unlock = hook_commit_unlock, .unlock = hook_commit_unlock};
+static int inner_unlock(struct ix_tree *tree) {
+    struct chime_client *client = tree->client;
+    return chime_lock_release(client, &client->inner_lock);
+}
+
+const struct ix_tree_policy chime_inner_locking = {
+    .lock = inner_lock,
+    .commit_unlock = inner_unlock,
+    .unlock = inner_unlock,
+    .lock_word = inner_word,
+    .is_locked = ix_tree_word_taken,
+};
 
 /* ---- writing back ----------------------------------------------------------------------------------------------- */
 

@@ -59,8 +59,7 @@ static int parent_cut(struct chime_client *client, uint64_t key, dm_addr leaf, d
     const dm_addr *children = ix_inner_children_in(&tree->cn->inner, tree->image);
     if (at + 1u >= ix_node_head_in(tree->image)->count || !dm_addr_equal(children[at], leaf) ||
         !dm_addr_equal(children[at + 1], right)) {
-        rc = tree->hooks->unlock(tree);
-        return rc < 0 ? rc : DM_NOT_FOUND;
+        return ix_tree_leave(tree, true, DM_NOT_FOUND);
     }
     ix_inner_remove(&tree->cn->inner, tree->image, at + 1);
     return ix_tree_rewrite(tree, parent);

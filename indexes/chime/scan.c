@@ -144,7 +144,7 @@ static int leaves_find(struct scan *scan, struct chime_part *leaves, unsigned *c
     DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
     const void *parent = ix_tree_parent_hold(tree, scan->cursor);
     *count = parent ? leaves_of(scan, parent, leaves, n) : 0;
-    ix_tree_parent_let(tree);
+    ix_tree_parent_release(tree);
     if (*count == 0) {
         *count = 1;
         scan->bound = tree->child.next;

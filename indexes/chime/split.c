@@ -33,8 +33,7 @@ static int halves_write(struct chime_client *client, dm_addr left, dm_addr right
 }
 
 int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned filled) {
-    struct chime_cn *cn = client->cn;
-    const struct chime_layout *layout = &cn->layout;
+    const struct chime_layout *layout = &client->cn->layout;
     struct chime_copy *left = &client->leaf;
     dm_addr addr;
     int rc = ix_tree_reserve(&client->tree);
@@ -58,14 +57,7 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
                    &(struct chime_meta){.valid = true, .sibling = meta.sibling, .low = pivot, .high = meta.high});
     chime_meta_set(layout, left->image,
                    &(struct chime_meta){.valid = true, .sibling = addr, .low = meta.low, .high = pivot});
-    rc = halves_write(client, leaf, addr);
-    if (rc >= 0) {
-        client->counts[CHIME_LEAF_SPLIT]++;
-        rc = ix_tree_link(&client->tree, pivot, addr);
-    }
-    if (rc < 0) {
-        atomic_store_explicit(&cn->tree.interrupted, true, memory_order_relaxed);
-    }
+    rc = ix_tree_split_end(&client->tree, halves_write(client, leaf, addr), pivot, addr);
     if (rc < 0 && rc != DM_ERR_NO_MEMORY) {
         return rc;
     }

@@ -23,11 +23,6 @@ struct audit {
     struct ix_indirect *indirect; /* NULL: values are inline */
 };
 
-static dm_addr lock_word(void *owner, dm_addr node) {
-    const struct audit *audit = owner;
-    return dm_addr_add(node, audit->cn->tree.inner.node_bytes);
-}
-
 static void meta_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t high) {
     const struct chime_layout *layout = &audit->cn->layout;
     struct chime_meta meta = chime_meta_get(layout, audit->image, 0);
@@ -148,8 +143,7 @@ int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     *report = (struct ix_report){.interrupted = report->interrupted};
     bool own = atomic_load_explicit(&cn->tree.interrupted, memory_order_relaxed);
     struct audit audit = {.cn = cn, .interrupted = own || report->interrupted};
-    audit.walk =
-        (struct ix_walk){.cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .lock_word = lock_word};
+    audit.walk = (struct ix_walk){.cn = &cn->tree, .ctx = ctx, .report = report};
     audit.wire = dm_local_alloc(ctx, layout->wire_bytes);
     audit.word = dm_local_alloc(ctx, sizeof(uint64_t));
     audit.image = calloc(1, layout->wire_bytes);

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "indexes/shared/lines.h"
+#include "indexes/shared/node_format.h"
 #include "transport/dm.h"
 
 enum {
@@ -38,15 +38,22 @@ struct ix_node_head {
 static_assert(sizeof(struct ix_node_head) == 32, "the head is laid out as remote memory has it");
 
 struct ix_inner_layout {
+    const struct ix_node_format *format;
     uint32_t node_bytes;  /* on the wire, a multiple of 64 */
-    uint32_t image_bytes; /* 63 / 64 of it */
+    uint32_t image_bytes; /* as the format has it */
     uint32_t cap;         /* children */
     bool beyond;
-    enum ix_versions versions;
+    enum ix_versions versions; /* that readers compare */
 };
 
 /* As many children as node_bytes hold. */
-struct ix_inner_layout ix_inner_layout_of(uint32_t node_bytes, bool beyond, enum ix_versions versions);
+struct ix_inner_layout ix_inner_layout_of(const struct ix_node_format *format, uint32_t node_bytes, bool beyond,
+                                          enum ix_versions versions);
+
+/* What was read of a node. */
+static inline enum ix_node_state ix_inner_check(const struct ix_inner_layout *layout, const void *wire) {
+    return layout->format->check(wire, layout->node_bytes, layout->versions);
+}
 
 /* Image bytes that `cap` children need. */
 uint32_t ix_inner_bytes(uint32_t cap, bool beyond);

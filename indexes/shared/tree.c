@@ -5,6 +5,7 @@
 #include "indexes/shared/tree.h"
 
 #include "common/compiler.h"
+#include "indexes/shared/locks.h"
 
 static uint32_t node_lines(const struct ix_tree *tree) {
     return tree->cn->inner.node_bytes / DM_LINE;
@@ -12,7 +13,7 @@ static uint32_t node_lines(const struct ix_tree *tree) {
 
 int ix_tree_root_refresh(struct ix_tree *tree) {
     struct ix_tree_cn *cn = tree->cn;
-    DM_TRY(dm_read(tree->ctx, ix_tree_root_place(), tree->root, sizeof(*tree->root)));
+    DM_TRY(dm_read(tree->ctx, ix_tree_root_word_addr(), tree->root, sizeof(*tree->root)));
     uint64_t seen = *tree->root;
     uint64_t known = atomic_load_explicit(&cn->root, memory_order_relaxed);
     while (ix_tree_root_level(seen) > ix_tree_root_level(known)) {
@@ -30,7 +31,22 @@ void ix_tree_cache_keep(struct ix_tree *tree, dm_addr addr, const void *image) {
     unsigned top = ix_tree_root_level(atomic_load_explicit(&cn->root, memory_order_relaxed));
     if (top < level || top - level < cn->cache_levels) {
         bool evicted = ix_cache_insert(cn->cache, addr, level, image);
-        tree->counts[IX_TREE_CACHE_EVICTION] += evicted;
+        tree->cache_counts[IX_TREE_CACHE_EVICTION] += evicted;
+    }
+}
+
+int ix_tree_judge(struct ix_tree *tree, const char *wire, uint32_t *attempts) {
+    switch (ix_inner_check(&tree->cn->inner, wire)) {
+    case IX_NODE_CONSISTENT:
+        return 0;
+    case IX_NODE_TORN:
+        tree->counts[IX_TREE_TORN_NODE]++;
+        DM_TRY(dm_retry(tree->ctx, DM_RETRY_TORN, attempts));
+        return 1;
+    default:
+        DM_TRY(dm_retry(tree->ctx, DM_RETRY_LOCK, attempts));
+        DM_TRY(ix_lock_back_off(tree->ctx, *attempts));
+        return 1;
     }
 }
 
@@ -42,12 +58,12 @@ int ix_tree_fetch(struct ix_tree *tree, dm_addr addr, unsigned level, uint32_t *
     for (;;) {
         DM_TRY(dm_read(tree->ctx, addr, tree->wire, inner->node_bytes));
         dm_charge(tree->ctx, DM_WORK_LINE_COPY, node_lines(tree));
-        if (ix_lines_whole(tree->wire, inner->node_bytes, inner->versions)) {
-            ix_lines_decode(tree->wire, inner->node_bytes, tree->image);
+        int again = ix_tree_judge(tree, tree->wire, attempts);
+        DM_TRY(again);
+        if (!again) {
+            inner->format->decode(tree->wire, inner->node_bytes, tree->image);
             return ix_node_plausible(inner, tree->image, level) ? 0 : IX_TREE_AGAIN;
         }
-        tree->counts[IX_TREE_TORN_NODE]++;
-        DM_TRY(dm_retry(tree->ctx, DM_RETRY_TORN, attempts));
     }
 }
 
@@ -73,7 +89,7 @@ const void *ix_tree_parent_hold(struct ix_tree *tree, uint64_t key) {
     return head && key >= head->low && key < head->high ? image : NULL;
 }
 
-void ix_tree_parent_let(struct ix_tree *tree) {
+void ix_tree_parent_release(struct ix_tree *tree) {
     ix_cache_leave(tree->cn->cache, tree->thread);
 }
 
@@ -87,7 +103,8 @@ int ix_tree_misled(struct ix_tree *tree, unsigned level, bool right, uint32_t *a
     } else {
         again |= ix_tree_distrust(tree, level);
     }
-    tree->counts[again ? IX_TREE_STALE_CACHE : IX_TREE_MOVED_RIGHT]++;
+    tree->cache_counts[IX_TREE_STALE_CACHE] += again;
+    tree->counts[IX_TREE_MOVED_RIGHT] += !again;
     DM_TRY(dm_retry(tree->ctx, again ? DM_RETRY_STALE : DM_RETRY_MOVED, attempts));
     return again ? IX_TREE_AGAIN : 0;
 }
@@ -115,7 +132,7 @@ static void prefetch_node(const void *copy, uint32_t bytes) {
     }
 }
 
-/* Goes down as far as copies reach. Stops at `target`, at a node that is not cached, or at one that does not cover key:
+/* Descends as far as copies reach. Stops at `target`, at a node that is not cached, or at one that does not cover key:
  * then *right is set and ->child is its sibling. Returns the level of ->child. */
 static unsigned descend_cached(struct ix_tree *tree, uint64_t key, unsigned level, unsigned target, bool *right) {
     struct ix_tree_cn *cn = tree->cn;
@@ -143,7 +160,7 @@ static unsigned descend_cached(struct ix_tree *tree, uint64_t key, unsigned leve
 
 /* One level down (or to the right, then *right is set) through remote memory. */
 static int descend_remote(struct ix_tree *tree, uint64_t key, unsigned level, uint32_t *attempts, bool *right) {
-    tree->counts[IX_TREE_CACHE_MISS]++;
+    tree->cache_counts[IX_TREE_CACHE_MISS]++;
     dm_addr addr = tree->child.addr;
     int rc = ix_tree_fetch(tree, addr, level, attempts);
     const struct ix_node_head *head = ix_node_head_in(tree->image);
@@ -167,12 +184,12 @@ static void charge_cached(struct ix_tree *tree) {
     if (tree->cache_steps > 0) {
         dm_charge(tree->ctx, DM_WORK_CACHE_PROBE, tree->cache_steps);
         dm_charge(tree->ctx, DM_WORK_NODE_PROBE, tree->cache_steps);
-        tree->counts[IX_TREE_CACHE_HIT] += tree->cache_steps;
+        tree->cache_counts[IX_TREE_CACHE_HIT] += tree->cache_steps;
         tree->cache_steps = 0;
     }
 }
 
-/* From the root to `target` once; IX_TREE_AGAIN when something on the way was out of date. */
+/* From the root to `target` once; IX_TREE_AGAIN when something on the path was out of date. */
 static int descend_once(struct ix_tree *tree, uint64_t key, unsigned target, uint32_t *attempts) {
     uint64_t root = atomic_load_explicit(&tree->cn->root, memory_order_relaxed);
     unsigned level = ix_tree_root_level(root);

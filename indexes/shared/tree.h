@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inner part of a B-link tree in remote memory, for trees whose leaves and locks differ (Sherman, CHIME): descent
- * through cached and remote inner nodes, following siblings, carrying a split up to a new root, one lock at a time.
+ * A B-link tree above its leaves: descent through cached and remote inner nodes, following siblings, splits up to a new
+ * root, bulk load, verify. How nodes are stored and locked is a policy, so that trees with different leaves and locks
+ * share it (Sherman, CHIME). A tree whose leaves are plain arrays of entries also gets its operations from btree.h.
  *
- * Why an old view never misleads for good: an inner node's lower fence never changes and an inner node is never freed
- * once it is linked; splits only lower the upper fence and add a node to the right. So from any node that a key once
- * belonged to, following siblings reaches the node it belongs to now, and fences tell when that has happened.
+ * Why an out-of-date view is corrected sooner or later: an inner node's lower fence never changes and an inner node is
+ * never freed once it is linked; splits only lower the upper fence and add a node to the right. So from any node that a
+ * key once belonged to, following siblings reaches the node it belongs to now, and fences show when that has happened.
+ *
+ * Returns, if nothing else is said: 0, or a failure (< 0) of the transport, DM_ERR_RETRY_LIMIT, DM_ERR_NO_MEMORY.
  */
 #ifndef DM_INDEXES_SHARED_TREE_H
 #define DM_INDEXES_SHARED_TREE_H
@@ -16,24 +19,70 @@
 #include "indexes/shared/inner.h"
 #include "indexes/shared/node_cache.h"
 
-/* ---- counters: an index that uses the tree lists these first ----------------------------------------------------- */
+/* ---- counters: an index that uses the tree lists these in its own X-macro ---------------------------------------- */
 
 /* X(name, text, rare): rare ones are events that a concurrency check must have seen. */
 #define IX_TREE_COUNTERS(X)                                                                                            \
+    X(LEAF_SPLIT, "leaf_split", 1)                                                                                     \
     X(INNER_SPLIT, "inner_split", 1)                                                                                   \
     X(ROOT_SPLIT, "root_split", 1)                                                                                     \
-    X(ROOT_RACE, "root_race", 0) /* somebody else put in a new root first */                                           \
-    X(CACHE_HIT, "cache_hit", 0) /* inner nodes found in the cache */                                                  \
-    X(CACHE_MISS, "cache_miss", 0)                                                                                     \
-    X(CACHE_EVICTION, "cache_eviction", 1)                                                                             \
-    X(STALE_CACHE, "stale_cache", 1)                                                                                   \
+    X(ROOT_RACE, "root_race", 0) /* another client put in a new root first */                                          \
     X(MOVED_RIGHT, "moved_right", 1)                                                                                   \
-    X(TORN_NODE, "torn_node", 1)
+    X(TORN_NODE, "torn_node", 1)                                                                                       \
+    X(SCAN_GAP, "scan_gap", 0) /* a scan found a leaf that the parent it used did not have */
 enum ix_tree_counter {
 #define X(name, text, rare) IX_TREE_##name,
     IX_TREE_COUNTERS(X)
 #undef X
+        IX_TREE_COUNTER_COUNT,
 };
+
+/* Only for a tree that caches inner nodes. */
+#define IX_TREE_CACHE_COUNTERS(X)                                                                                      \
+    X(CACHE_HIT, "cache_hit", 0) /* inner nodes found in the cache */                                                  \
+    X(CACHE_MISS, "cache_miss", 0)                                                                                     \
+    X(CACHE_EVICTION, "cache_eviction", 1)                                                                             \
+    X(STALE_CACHE, "stale_cache", 1) /* a cached node or root was out of date */
+enum ix_tree_cache_counter {
+#define X(name, text, rare) IX_TREE_##name,
+    IX_TREE_CACHE_COUNTERS(X)
+#undef X
+        IX_TREE_CACHE_COUNTER_COUNT,
+};
+
+/* ---- the policy: how nodes are locked ---------------------------------------------------------------------------- */
+
+struct ix_tree;
+struct ix_tree_cn;
+
+/* At most one inner node is locked at a time. Functions find the index's own client in tree->client, and its compute
+ * node's part in cn->owner. */
+struct ix_tree_policy {
+    /* Lock, then read: takes the lock of the node at addr; conflicts count as retries. NULL for `upgrade`. [waits] */
+    int (*lock)(struct ix_tree *tree, dm_addr addr, uint32_t *attempts);
+
+    /* Read, then upgrade: takes the lock of the node that was read into tree->wire if it is still in that version. 0;
+     * IX_TREE_AGAIN, counted as a retry, if it is not; a failure. NULL for `lock`. [waits] */
+    int (*upgrade)(struct ix_tree *tree, dm_addr addr, uint32_t *attempts);
+
+    /* Sends the posted writes to the locked node and the unlock behind them, and waits. The lock is released in any
+     * case, except that after DM_ERR_STOPPED or DM_ERR_PEER no verb can be sent. [waits] */
+    int (*commit_unlock)(struct ix_tree *tree);
+
+    /* Releases the lock of a node that was not changed. [waits] */
+    int (*unlock)(struct ix_tree *tree);
+
+    /* For verify: where the lock word of the node at addr is, and whether a word read there is a lock held. */
+    dm_addr (*lock_word)(const struct ix_tree_cn *cn, dm_addr addr);
+    bool (*is_locked)(uint64_t word);
+};
+
+/* Ready-made, for nodes in ix_format_word: optimistic lock coupling. Upgrade: CAS of the version read; release: FAA to
+ * the next version, with one doorbell with the writes if cn->combine. */
+extern const struct ix_tree_policy ix_tree_optimistic;
+
+/* `is_locked` of a word that is 0 when free. */
+bool ix_tree_word_taken(uint64_t word);
 
 /* ---- the root word, in the reserved page of memory node 0 -------------------------------------------------------- */
 
@@ -49,36 +98,32 @@ static inline unsigned ix_tree_root_level(uint64_t word) {
 static inline dm_addr ix_tree_root_addr(uint64_t word) {
     return (dm_addr){word & ~(UINT64_C(0xff) << 48)};
 }
-static inline dm_addr ix_tree_root_place(void) {
+static inline dm_addr ix_tree_root_word_addr(void) {
     return dm_addr_make(0, DM_DRAM, IX_TREE_ROOT_OFFSET);
 }
 
-/* ---- a compute node's and a client's side ------------------------------------------------------------------------ */
+/* ---- a compute node's and a client's part ------------------------------------------------------------------------ */
 
 struct ix_tree_cn {
-    struct ix_inner_layout inner;
-    uint32_t alloc_bytes;    /* an inner node takes in remote memory; more than node_bytes if a lock lies behind it */
+    /* Set by the index before ix_tree_open. */
+    const struct ix_tree_policy *policy;
+    void *owner;                  /* the index's own, for the policy; may be NULL */
+    struct ix_inner_layout inner; /* with the format of nodes */
+    uint32_t alloc_bytes;  /* of an inner node in remote memory; more than node_bytes if a lock is stored behind */
+    uint64_t cache_levels; /* that may be cached, counted from the root; 0: no cache */
+    bool combine;          /* writes of both halves of a split, and the unlock, may share a doorbell */
+    uint32_t leaf_bytes;   /* of a leaf in local memory as it is read */
+    uint32_t leaf_cap;     /* entries of a leaf */
+    double fill;           /* share of a node's entries that bulk load fills */
+
+    /* Set by ix_tree_open. */
     struct ix_cache *cache;  /* of inner nodes; NULL: none */
-    uint64_t cache_levels;   /* that may be cached, from the root */
-    bool combine;            /* writes of both halves of a split may share a doorbell */
-    uint32_t leaf_bytes;     /* a leaf takes in local memory as it is read */
-    uint32_t leaf_cap;       /* entries of a leaf */
-    double fill;             /* share of a node's entries that bulk load fills */
-    unsigned scan_batch;     /* leaves that one doorbell of a scan may read; set by open */
-    _Atomic uint64_t root;   /* the root word as last seen; an old one leads right through siblings */
-    atomic_bool interrupted; /* an operation of this node ended in the middle of a structure change */
+    unsigned scan_batch;     /* leaves that one doorbell of a scan may read */
+    _Atomic uint64_t root;   /* the root word as last seen; an old one leads to the right node through siblings */
+    atomic_bool interrupted; /* an operation of this compute node ended in the middle of a structure change */
 };
 
-struct ix_tree;
-
-/* How this tree locks an inner node; at most one is held at a time. `unlock` after a failed lock is not called. */
-struct ix_tree_hooks {
-    int (*lock)(struct ix_tree *tree, dm_addr addr, uint32_t *attempts); /* [waits] */
-    int (*commit_unlock)(struct ix_tree *tree); /* sends the posted writes and the unlock behind them [waits] */
-    int (*unlock)(struct ix_tree *tree);        /* without a change [waits] */
-};
-
-/* A node on the way down. */
+/* A node on the path of a descent. */
 struct ix_tree_step {
     dm_addr addr;
     uint32_t stamp; /* of the cached copy that was used; 0: it was read from remote memory */
@@ -88,7 +133,7 @@ struct ix_tree_step {
 struct ix_tree_child {
     dm_addr addr;
     uint64_t low, high;
-    dm_addr next; /* the node behind it, where inner nodes know (`beyond`) */
+    dm_addr next; /* the node behind it, where inner nodes have it (`beyond`) */
     bool last;    /* of its parent's children */
 };
 
@@ -97,15 +142,20 @@ enum { IX_TREE_OWN_WORDS = 6 };
 struct ix_tree {
     struct ix_tree_cn *cn;
     struct dm_ctx *ctx;
-    const struct ix_tree_hooks *hooks;
-    uint64_t *counts; /* of the client, in the order of IX_TREE_COUNTERS */
+    void *client;           /* the index's own, for the policy */
+    uint64_t *counts;       /* in the order of IX_TREE_COUNTERS */
+    uint64_t *cache_counts; /* in the order of IX_TREE_CACHE_COUNTERS */
     unsigned thread;
     unsigned top; /* level where the last descent began; path[level] is valid from there down to its target's parent */
     struct ix_tree_step path[IX_NODE_LEVELS];
     struct ix_tree_child child;
     uint32_t cache_steps; /* cached nodes searched since the last charge */
 
-    /* Device memory: words for atomics, for the root word and for what the index likes; the node in hand and a split's
+    dm_addr held_word;                               /* ix_tree_optimistic: the word of the locked node */
+    uint64_t held;                                   /* what it holds */
+    uint64_t no_counts[IX_TREE_CACHE_COUNTER_COUNT]; /* cache_counts of a tree without a cache */
+
+    /* Device memory: words for atomics, for the root word and for what the index likes; the current node and a split's
      * right half on the wire; cn->scan_batch leaves. */
     uint64_t *old, *root, *own;
     char *wire, *wire_right, *batch;
@@ -116,103 +166,140 @@ struct ix_tree {
     unsigned spares;
 };
 
-/* ---- the life of a tree: what an index does besides is its own --------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
-/* The first leaf. */
+/* The first leaf, encoded. */
 struct ix_tree_leaf {
-    const void *image;
-    uint32_t wire_bytes;  /* its lines */
-    uint32_t used_bytes;  /* of those that are to be written */
+    const void *wire;
+    uint32_t wire_bytes;  /* of those that are to be written */
     uint32_t alloc_bytes; /* it takes in remote memory */
 };
 
-/* Writes a tree of this leaf alone. `index` is for messages. [waits] */
+/* Writes a tree of this leaf alone. [waits] */
 int ix_tree_format(struct dm_ctx *ctx, const char *index, const struct ix_tree_leaf *leaf, struct dm_err *err);
 
-/* Opens a compute node's part, whose sizes and switches are set: the root word and the cache, of cache_bytes unless no
- * level may be cached. 0 or a failure; the caller closes cn->cache in any case. [waits] */
+/* Opens a compute node's part whose parameters are set: the root word and the cache, of cache_bytes unless no level may
+ * be cached. After a failure too, the caller closes. [waits] */
 int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes);
+void ix_tree_close(struct ix_tree_cn *cn);
 
-/* Makes a client's part: its buffers, and what belongs to it. 0 or DM_ERR_NO_MEMORY; the caller detaches in any case.
- */
-int ix_tree_attach(struct ix_tree *tree, struct ix_tree_cn *cn, struct dm_ctx *ctx, const struct ix_tree_hooks *hooks,
-                   uint64_t *counts);
-void ix_tree_detach(struct ix_tree *tree); /* gives the spare nodes back */
+/* Makes a client's part: its buffers, and what belongs to it. `counts` and `cache_counts` (NULL: no cache) are parts of
+ * the client's counters. 0 or DM_ERR_NO_MEMORY; the caller detaches in any case. */
+int ix_tree_attach(struct ix_tree *tree, struct ix_tree_cn *cn, struct dm_ctx *ctx, void *client, uint64_t *counts,
+                   uint64_t *cache_counts);
+void ix_tree_detach(struct ix_tree *tree); /* gives the spare nodes back; accepts a zeroed one */
 
-/* The leaves to be read together by a scan that wants so many keys more, by the fill that load gives. */
-enum { IX_TREE_SCAN_BATCH_MAX = 16 };
-unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, uint32_t keys);
+/* ---- descending -------------------------------------------------------------------------------------------------- */
 
-/* ---- descending, locking, splitting ------------------------------------------------------------------------------ */
-
-/* Outcomes beside those of the contract: what was believed turned out old, begin again at the root; there is no such
- * level as far as this node knows. */
+/* Outcomes beside those of index.h: what was assumed turned out old, begin again at the root; the tree is not as high
+ * as that, as far as this compute node knows. */
 enum { IX_TREE_AGAIN = 1000, IX_TREE_ABOVE_ROOT };
 
-/* Finds the node of `level` that should hold key, filling ->child, and ->path above it. 0; IX_TREE_ABOVE_ROOT; a
- * failure. [waits] */
+/* Finds the node of `level` that should hold key: fills ->child, and ->path above it. 0; IX_TREE_ABOVE_ROOT. [waits] */
 int ix_tree_descend(struct ix_tree *tree, uint64_t key, unsigned level, uint32_t *attempts);
 
-/* Reads a node of the inner nodes' size and head into ->wire and ->image until it is whole. 0; IX_TREE_AGAIN if there
- * is no such node; a failure. [waits] */
+/* Judges a node that was read. 0: consistent; 1: it must be read again, which is counted as a retry, and if it was
+ * locked has been waited for. [waits] */
+int ix_tree_judge(struct ix_tree *tree, const char *wire, uint32_t *attempts);
+
+/* Reads a node of the inner nodes' size and head into ->wire and ->image until it is consistent. 0; IX_TREE_AGAIN if
+ * there is no such node. [waits] */
 int ix_tree_fetch(struct ix_tree *tree, dm_addr addr, unsigned level, uint32_t *attempts);
 
-/* To be called when the node at `level` that the path led to does not cover the key. `right`: the key lies at or above
- * its upper fence. Forgets the cached parent or root that led there. 0: go on at the sibling (only if `right`);
- * IX_TREE_AGAIN: at the root; a failure. [waits] */
+/* To be called when the node at `level` that the path led to does not cover the key. `right`: the key is at or above
+ * its upper fence. Drops the cached parent, or reads the root word again if it was the root. 0: continue at the sibling
+ * (only if `right`); IX_TREE_AGAIN: at the root. [waits] */
 int ix_tree_misled(struct ix_tree *tree, unsigned level, bool right, uint32_t *attempts);
 
-/* Forgets the cached copy of the parent of `level` that the path used, if it was one. */
+/* Drops the cached copy of the parent of `level` that the path used; false if it was not a cached one. */
 bool ix_tree_distrust(struct ix_tree *tree, unsigned level);
 
 /* The parent that the last descent to level 0 passed, as it was read or as the cache has it now, if it covers key; NULL
- * otherwise. Stays until let go of, before anything else is done with the tree. */
+ * otherwise. Valid until released, which must be before anything else is done with the tree. */
 const void *ix_tree_parent_hold(struct ix_tree *tree, uint64_t key);
-void ix_tree_parent_let(struct ix_tree *tree);
+void ix_tree_parent_release(struct ix_tree *tree);
 
-/* Reads the root word again. Returns 1 if the tree has grown, 0 if not, or a failure. [waits] */
+/* Reads the root word again. 1 if the tree has grown, 0 if not. [waits] */
 int ix_tree_root_refresh(struct ix_tree *tree);
 
 /* Puts a copy of an inner node into the cache. */
 void ix_tree_cache_keep(struct ix_tree *tree, dm_addr addr, const void *image);
 
-/* Locks the node of `level` that covers key and reads it into ->wire and ->image. `from` is where to begin: null for a
- * descent. 0 with the lock held and its address in *addr; IX_TREE_ABOVE_ROOT or a failure without. [waits] */
+/* ---- locking and writing ----------------------------------------------------------------------------------------- */
+
+/* Finds the node of `level` that covers key and reads it into ->wire and ->image: with its lock held if the policy
+ * locks before it reads, without if it upgrades. `from` is where to begin; null: at the root. 0 with the node's address
+ * in *addr; IX_TREE_ABOVE_ROOT. [waits] */
+int ix_tree_reach(struct ix_tree *tree, uint64_t key, unsigned level, dm_addr from, uint32_t *attempts, dm_addr *addr);
+
+/* Makes sure of the lock of the node that was reached. 0; IX_TREE_AGAIN if it has changed since: reach it again, from
+ * its address. [waits] */
+int ix_tree_hold(struct ix_tree *tree, dm_addr addr, uint32_t *attempts);
+
+/* Releases a node that was reached, and perhaps held, without a change. Returns `outcome` unless that fails. [waits] */
+int ix_tree_leave(struct ix_tree *tree, bool held, int outcome);
+
+/* Reach and hold. 0 with the lock held. [waits] */
 int ix_tree_lock_node(struct ix_tree *tree, uint64_t key, unsigned level, dm_addr from, uint32_t *attempts,
                       dm_addr *addr);
 
-/* Writes the locked inner node in ->image back to addr, releases it, and keeps a copy in the cache. [waits] */
+/* Writes the locked node in ->image back to addr and releases it. [waits] */
+int ix_tree_write_back(struct ix_tree *tree, dm_addr addr);
+
+/* The same for an inner node, of which a copy is kept in the cache. [waits] */
 int ix_tree_rewrite(struct ix_tree *tree, dm_addr addr);
 
 /* Writes the halves of a node of the inner nodes' size in ->image and ->image_right and releases the left one's lock.
- * A reader, or a client that stops, sees: first the right node, which nobody can reach; then the left one in one whole
- * write, from which moved keys are found through the sibling. [waits] */
+ * A reader, or a client that stops, sees: first the right node, which no client can reach; then the left one in one
+ * write of the whole node, from which moved keys are found through the sibling. [waits] */
 int ix_tree_halves_write(struct ix_tree *tree, dm_addr left, dm_addr right);
 
-/* Makes sure of a spare inner node for every level that a split can reach and for a new root. DM_ERR_NO_MEMORY: not one
- * is missing from before. [waits] */
+/* ---- splitting --------------------------------------------------------------------------------------------------- */
+
+/* Makes sure of a spare inner node for every level that a split can reach and for a new root: to be called before the
+ * first write of a split. DM_ERR_NO_MEMORY: nothing has changed. [waits] */
 int ix_tree_reserve(struct ix_tree *tree);
 
-/* Makes child, a new node of level 0 that begins at key, known to the level above it, and so on up. Until then all is
- * right, only one read longer. [waits] */
+/* Adds child, a new node of level 0 that begins at key, to the level above, and so on up. Until then the tree is
+ * correct, only one read longer. [waits] */
 int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child);
 
-/* ---- tree_build.c: bulk load ------------------------------------------------------------------------------------- */
+/* Ends the split of a leaf whose halves have been written with this result: counts it and links the right one. After a
+ * failure the compute node's part notes the interruption; DM_ERR_NO_MEMORY: both halves are there, the parent could not
+ * be changed, and the tree is correct all the same. [waits] */
+int ix_tree_split_end(struct ix_tree *tree, int rc, uint64_t key, dm_addr child);
 
-/* Whole nodes on their way to remote memory. They are posted only when all are written: an allocation in between may
- * have to make a call, which needs an empty batch. */
-enum { IX_TREE_WRITES = 32 }; /* that share a doorbell */
+/* ---- scans ------------------------------------------------------------------------------------------------------- */
+
+/* The leaves to be read together by a scan that wants so many keys more, by the fill of bulk load. */
+enum { IX_TREE_SCAN_BATCH_MAX = 16 };
+unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, uint32_t keys);
+
+/* ---- tree_build.c: levels of inner nodes from bottom to top ------------------------------------------------------ */
+
+/* Whole nodes on their way to remote memory, IX_TREE_WRITES a doorbell. They are posted only when all are laid out: an
+ * allocation in between may have to make a call, which needs an empty batch. */
+enum { IX_TREE_WRITES = 32 };
 struct ix_tree_writer {
     struct dm_ctx *ctx;
-    uint32_t node_bytes;
+    uint32_t wire_bytes;  /* of a node in local memory */
+    uint32_t used_bytes;  /* of those that are written */
+    uint32_t word_offset; /* of a lock word behind them, written on its own; 0: none */
     char *wires;
+    uint64_t *words;
     dm_addr addrs[IX_TREE_WRITES];
     unsigned waiting;
 };
 
-int ix_tree_writer_open(struct ix_tree_writer *writer, struct dm_ctx *ctx, uint32_t node_bytes); /* or NO_MEMORY */
-int ix_tree_write(struct ix_tree_writer *writer, const void *image, dm_addr addr);               /* [waits] */
-int ix_tree_write_rest(struct ix_tree_writer *writer);                                           /* [waits] */
+/* Allocates the buffers of a writer whose sizes are set. 0 or DM_ERR_NO_MEMORY. */
+int ix_tree_writer_open(struct ix_tree_writer *writer, struct dm_ctx *ctx);
+
+/* Where to lay the next node out, wire_bytes; then add sends it to addr, with its lock word. [waits] */
+static inline char *ix_tree_writer_wire(const struct ix_tree_writer *writer) {
+    return writer->wires + (size_t)writer->waiting * writer->wire_bytes;
+}
+int ix_tree_writer_add(struct ix_tree_writer *writer, dm_addr addr, uint64_t word);
+int ix_tree_writer_flush(struct ix_tree_writer *writer); /* [waits] */
 
 /* A node of the level just built. */
 struct ix_tree_built {
@@ -222,10 +309,10 @@ struct ix_tree_built {
 
 struct ix_tree_level {
     struct ix_tree_built *items;
-    uint64_t count, room;
+    uint64_t count, capacity;
 };
 
-/* Adds a node behind the others. 0 or DM_ERR_NO_MEMORY; the caller frees items. */
+/* Appends a node. 0 or DM_ERR_NO_MEMORY; the caller frees items. */
 int ix_tree_level_add(struct ix_tree_level *level, uint64_t low, dm_addr addr);
 
 /* Nodes that `entries` entries need at this fill, at least `least` each, and where node i of them begins. */
@@ -243,29 +330,31 @@ struct ix_walk {
     struct ix_tree_cn *cn;
     struct dm_ctx *ctx;
     struct ix_report *report;
-    void *owner;
-    dm_addr (*lock_word)(void *owner, dm_addr node);                   /* 0 there when free */
-    int (*leaf)(struct ix_walk *walk, dm_addr addr, const char *wire); /* level 0, if walked; node in ->image. 0 or a
-                                                                          failure. [waits] */
+    void *owner; /* for `leaf` */
+    /* Level 0, if walked: the node is in ->image. NULL if `lowest` is above. [waits] */
+    int (*leaf)(struct ix_walk *walk, dm_addr addr, const char *wire);
 
     /* Set by ix_walk_open. */
-    char *wires;     /* IX_WALK_BATCH nodes, and one more for nodes that no parent knows */
+    char *wires;     /* IX_WALK_BATCH nodes, and one more for nodes that no parent has */
     uint64_t *words; /* their lock words */
     uint64_t first, loaded;
     char *image;
     struct ix_tree_level expected, below;
 };
 
-/* Room for a walk: 0 or DM_ERR_NO_MEMORY; the caller closes in any case. */
+/* Allocates a walk's buffers: 0 or DM_ERR_NO_MEMORY; the caller closes in any case. */
 int ix_walk_open(struct ix_walk *walk);
 void ix_walk_close(struct ix_walk *walk);
 
-/* Walks every level along its chain of siblings, from the root's down to `lowest`, and compares the chain with what the
- * level above says. Then ->expected are the nodes below, as their parents have them. DM_NOT_FOUND: a chain breaks off
+/* Walks every level along its chain of siblings, from the root's down to `lowest`, and compares the chain with the
+ * level above. Then ->expected are the nodes below, as their parents have them. DM_NOT_FOUND: a chain breaks off
  * (reported). [waits] */
 int ix_walk_levels(struct ix_walk *walk, unsigned lowest);
 
-/* Counts something broken; the first is kept in words. */
+/* A client has stopped inside an operation, so unfinished changes and held locks are legal. */
+bool ix_walk_is_interrupted(const struct ix_walk *walk);
+
+/* Counts a defect; the text of the first is kept. */
 void ix_walk_problem(struct ix_walk *walk, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -7,29 +7,35 @@
 #include "common/array.h"
 #include "indexes/shared/tree.h"
 
-int ix_tree_writer_open(struct ix_tree_writer *writer, struct dm_ctx *ctx, uint32_t node_bytes) {
-    *writer = (struct ix_tree_writer){.ctx = ctx, .node_bytes = node_bytes};
-    writer->wires = dm_local_alloc(ctx, IX_TREE_WRITES * node_bytes);
-    return writer->wires ? 0 : DM_ERR_NO_MEMORY;
+int ix_tree_writer_open(struct ix_tree_writer *writer, struct dm_ctx *ctx) {
+    writer->ctx = ctx;
+    writer->waiting = 0;
+    writer->wires = dm_local_alloc(ctx, IX_TREE_WRITES * writer->wire_bytes);
+    writer->words = dm_local_alloc(ctx, IX_TREE_WRITES * (uint32_t)sizeof(*writer->words));
+    return writer->wires && writer->words ? 0 : DM_ERR_NO_MEMORY;
 }
 
-int ix_tree_write(struct ix_tree_writer *writer, const void *image, dm_addr addr) {
-    ix_lines_encode(image, writer->node_bytes, 0, writer->wires + (size_t)writer->waiting * writer->node_bytes);
+int ix_tree_writer_add(struct ix_tree_writer *writer, dm_addr addr, uint64_t word) {
+    writer->words[writer->waiting] = word;
     writer->addrs[writer->waiting] = addr;
-    return ++writer->waiting == IX_TREE_WRITES ? ix_tree_write_rest(writer) : 0;
+    return ++writer->waiting == IX_TREE_WRITES ? ix_tree_writer_flush(writer) : 0;
 }
 
-int ix_tree_write_rest(struct ix_tree_writer *writer) {
+int ix_tree_writer_flush(struct ix_tree_writer *writer) {
     for (unsigned i = 0; i < writer->waiting; i++) {
-        dm_post_write(writer->ctx, writer->addrs[i], writer->wires + (size_t)i * writer->node_bytes,
-                      writer->node_bytes);
+        dm_post_write(writer->ctx, writer->addrs[i], writer->wires + (size_t)i * writer->wire_bytes,
+                      writer->used_bytes);
+        if (writer->word_offset > 0) {
+            dm_post_write(writer->ctx, dm_addr_add(writer->addrs[i], writer->word_offset), &writer->words[i],
+                          sizeof(*writer->words));
+        }
     }
     writer->waiting = 0;
     return dm_commit(writer->ctx);
 }
 
 int ix_tree_level_add(struct ix_tree_level *level, uint64_t low, dm_addr addr) {
-    struct ix_tree_built *items = dm_array_grow(level->items, level->count, &level->room, sizeof(*items));
+    struct ix_tree_built *items = dm_array_grow(level->items, level->count, &level->capacity, sizeof(*items));
     if (!items) {
         return DM_ERR_NO_MEMORY;
     }
@@ -60,7 +66,7 @@ uint64_t ix_tree_node_begin(uint64_t entries, uint64_t nodes, uint64_t i) {
     return (uint64_t)((unsigned __int128)entries * i / nodes);
 }
 
-/* Puts a level of inner nodes over the last one, in place of it in builder->level. */
+/* Builds a level of inner nodes over the last one and replaces it in builder->level. */
 static int level_build(struct builder *builder, unsigned level) {
     const struct ix_inner_layout *inner = &builder->cn->inner;
     struct ix_tree_built *items = builder->level->items;
@@ -86,8 +92,9 @@ static int level_build(struct builder *builder, unsigned level) {
             ix_inner_children(inner, builder->image)[end - begin] = items[end].addr;
         }
         ix_node_head_of(builder->image)->count = (uint16_t)(end - begin);
-        DM_TRY(ix_tree_write(&builder->writer, builder->image, addr));
-        /* Never ahead of what is still to be read: i <= begin. */
+        ix_node_encode_new(inner->format, builder->image, inner->node_bytes, ix_tree_writer_wire(&builder->writer));
+        DM_TRY(ix_tree_writer_add(&builder->writer, addr, 0));
+        /* Overwrites no item that is still needed: i <= begin. */
         items[i] = (struct ix_tree_built){low, addr};
         addr = next;
     }
@@ -100,18 +107,19 @@ static int levels_build(struct builder *builder) {
     while (builder->level->count > 1) {
         DM_TRY(level_build(builder, ++level));
     }
-    DM_TRY(ix_tree_write_rest(&builder->writer));
-    uint64_t *word = (uint64_t *)(void *)builder->writer.wires;
+    DM_TRY(ix_tree_writer_flush(&builder->writer));
+    uint64_t *word = builder->writer.words;
     *word = ix_tree_root_word(builder->level->items[0].addr, level);
-    DM_TRY(dm_write(builder->writer.ctx, ix_tree_root_place(), word, sizeof(*word)));
+    DM_TRY(dm_write(builder->writer.ctx, ix_tree_root_word_addr(), word, sizeof(*word)));
     atomic_store_explicit(&builder->cn->root, *word, memory_order_relaxed);
     return 0;
 }
 
 int ix_tree_build(struct ix_tree_cn *cn, struct dm_ctx *ctx, struct ix_tree_level *leaves) {
     struct builder builder = {.cn = cn, .level = leaves};
+    builder.writer.wire_bytes = builder.writer.used_bytes = cn->inner.node_bytes;
     builder.image = calloc(1, (cn->inner.image_bytes + 7) / 8 * 8);
-    int rc = ix_tree_writer_open(&builder.writer, ctx, cn->inner.node_bytes);
+    int rc = ix_tree_writer_open(&builder.writer, ctx);
     rc = builder.image ? rc : DM_ERR_NO_MEMORY;
     rc = rc < 0 ? rc : levels_build(&builder);
     free(builder.image);

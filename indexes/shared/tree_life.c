@@ -7,24 +7,22 @@
 #include "indexes/shared/tree.h"
 
 enum {
-    SCAN_BATCH_BYTES = 16384, /* a client's room for the leaves of one doorbell */
+    SCAN_BATCH_BYTES = 16384, /* a client's buffer for the leaves of one doorbell */
 };
 
 int ix_tree_format(struct dm_ctx *ctx, const char *index, const struct ix_tree_leaf *leaf, struct dm_err *err) {
     uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
-    char *wire = dm_local_alloc(ctx, leaf->wire_bytes);
-    if (!word || !wire) {
+    if (!word) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "%s: out of local memory while formatting", index);
     }
     dm_addr root;
     int rc = dm_alloc(ctx, 0, leaf->alloc_bytes, DM_LINE, DM_MEM_LEAF, &root);
     if (rc < 0) {
-        return dm_fail(err, rc, "%s: no room for the first leaf on memory node 0", index);
+        return dm_fail(err, rc, "%s: no memory for the first leaf on memory node 0", index);
     }
-    ix_lines_encode(leaf->image, leaf->wire_bytes, 0, wire);
     *word = ix_tree_root_word(root, 0);
-    rc = dm_write(ctx, root, wire, leaf->used_bytes);
-    rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_place(), word, sizeof(*word));
+    rc = dm_write(ctx, root, leaf->wire, leaf->wire_bytes);
+    rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_word_addr(), word, sizeof(*word));
     return rc < 0 ? dm_fail(err, rc, "%s: cannot write the empty tree: %s", index, dm_code_text(rc)) : 0;
 }
 
@@ -33,7 +31,7 @@ int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes
     if (!root) {
         return DM_ERR_NO_MEMORY;
     }
-    DM_TRY(dm_read(ctx, ix_tree_root_place(), root, sizeof(*root)));
+    DM_TRY(dm_read(ctx, ix_tree_root_word_addr(), root, sizeof(*root)));
     atomic_init(&cn->root, *root);
     uint32_t batch = SCAN_BATCH_BYTES / cn->leaf_bytes;
     cn->scan_batch = batch < 2 ? 2 : batch > IX_TREE_SCAN_BATCH_MAX ? IX_TREE_SCAN_BATCH_MAX : batch;
@@ -45,15 +43,27 @@ int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes
     return ix_cache_open(&cache, &cn->cache);
 }
 
-int ix_tree_attach(struct ix_tree *tree, struct ix_tree_cn *cn, struct dm_ctx *ctx, const struct ix_tree_hooks *hooks,
-                   uint64_t *counts) {
+void ix_tree_close(struct ix_tree_cn *cn) {
+    ix_cache_close(cn->cache);
+    cn->cache = NULL;
+}
+
+int ix_tree_attach(struct ix_tree *tree, struct ix_tree_cn *cn, struct dm_ctx *ctx, void *client, uint64_t *counts,
+                   uint64_t *cache_counts) {
     uint32_t wire_bytes = cn->inner.node_bytes;
     uint32_t image_bytes = (cn->inner.image_bytes + 7) / 8 * 8;
     uint64_t *words = dm_local_alloc(ctx, (2 + IX_TREE_OWN_WORDS) * (uint32_t)sizeof(*words));
     char *wires = dm_local_alloc(ctx, 2 * wire_bytes + cn->scan_batch * cn->leaf_bytes);
     char *images = calloc(1, 2 * (size_t)image_bytes + cn->leaf_cap * sizeof(*tree->order));
     *tree = (struct ix_tree){
-        .cn = cn, .ctx = ctx, .hooks = hooks, .counts = counts, .thread = dm_thread(ctx), .image = images};
+        .cn = cn,
+        .ctx = ctx,
+        .client = client,
+        .counts = counts,
+        .cache_counts = cache_counts ? cache_counts : tree->no_counts,
+        .thread = dm_thread(ctx),
+        .image = images,
+    };
     if (!words || !wires || !images) {
         return DM_ERR_NO_MEMORY;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Splits above the leaves, up to a new root; see tree.h. One lock is held at a time: the split node is released before
- * its parent is locked, which is what the B-link order allows. All nodes that the way up can need are allocated
- * before the first write (ix_tree_reserve), so running out of memory leaves the tree untouched.
+ * its parent is locked, which is what the B-link order allows. All nodes that the path to the root can need are
+ * allocated before the first write (ix_tree_reserve), so running out of memory leaves the tree untouched.
  */
 #include "indexes/shared/tree.h"
 
@@ -34,19 +34,22 @@ static void spare_return(struct ix_tree *tree, dm_addr addr) {
     }
 }
 
-/* Locks and reads the node at *addr. 0: it covers key and the lock is held. Otherwise the lock is free again: 1 go on
+/* Reads the node at *addr, locked first if the policy says so. 0: it covers key. Otherwise no lock is held: 1 continue
  * at *addr, IX_TREE_AGAIN, or a failure. */
-static int lock_and_read(struct ix_tree *tree, uint64_t key, unsigned level, uint32_t *attempts, dm_addr *addr) {
+static int reach_once(struct ix_tree *tree, uint64_t key, unsigned level, uint32_t *attempts, dm_addr *addr) {
+    const struct ix_tree_policy *policy = tree->cn->policy;
     if (!dm_addr_valid(tree->ctx, *addr, tree->cn->alloc_bytes)) {
         return ix_tree_misled(tree, level, false, attempts);
     }
-    DM_TRY(tree->hooks->lock(tree, *addr, attempts));
+    if (policy->lock) {
+        DM_TRY(policy->lock(tree, *addr, attempts));
+    }
     int rc = ix_tree_fetch(tree, *addr, level, attempts);
     const struct ix_node_head *head = ix_node_head_in(tree->image);
     if (rc == 0 && key >= head->low && key < head->high) {
         return 0;
     }
-    int released = tree->hooks->unlock(tree);
+    int released = policy->lock ? policy->unlock(tree) : 0;
     DM_TRY(rc);
     DM_TRY(released);
     bool right = rc == 0 && key >= head->high;
@@ -57,8 +60,7 @@ static int lock_and_read(struct ix_tree *tree, uint64_t key, unsigned level, uin
     return rc == 0 ? 1 : rc;
 }
 
-int ix_tree_lock_node(struct ix_tree *tree, uint64_t key, unsigned level, dm_addr from, uint32_t *attempts,
-                      dm_addr *addr) {
+int ix_tree_reach(struct ix_tree *tree, uint64_t key, unsigned level, dm_addr from, uint32_t *attempts, dm_addr *addr) {
     *addr = from;
     int rc = dm_addr_is_null(from) ? IX_TREE_AGAIN : 1;
     while (rc != 0) {
@@ -69,44 +71,75 @@ int ix_tree_lock_node(struct ix_tree *tree, uint64_t key, unsigned level, dm_add
             }
             *addr = tree->child.addr;
         }
-        rc = lock_and_read(tree, key, level, attempts, addr);
+        rc = reach_once(tree, key, level, attempts, addr);
         DM_TRY(rc);
     }
     dm_charge(tree->ctx, DM_WORK_NODE_PROBE, 1);
     return 0;
 }
 
-static void encode(const struct ix_tree *tree, const void *image, uint8_t version, char *wire) {
-    ix_lines_encode(image, tree->cn->inner.node_bytes, version, wire);
-    dm_charge(tree->ctx, DM_WORK_LINE_COPY, tree->cn->inner.node_bytes / DM_LINE);
+int ix_tree_hold(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
+    return tree->cn->policy->upgrade ? tree->cn->policy->upgrade(tree, addr, attempts) : 0;
 }
 
-static uint8_t next_version(const struct ix_tree *tree) {
-    return (uint8_t)((ix_lines_node_version(tree->wire) + 1) & 0xf);
+int ix_tree_leave(struct ix_tree *tree, bool held, int outcome) {
+    const struct ix_tree_policy *policy = tree->cn->policy;
+    int rc = held || policy->lock ? policy->unlock(tree) : 0;
+    return rc < 0 ? rc : outcome;
+}
+
+int ix_tree_lock_node(struct ix_tree *tree, uint64_t key, unsigned level, dm_addr from, uint32_t *attempts,
+                      dm_addr *addr) {
+    int rc;
+    *addr = from;
+    do {
+        rc = ix_tree_reach(tree, key, level, *addr, attempts, addr);
+        if (rc != 0) {
+            return rc;
+        }
+        rc = ix_tree_hold(tree, *addr, attempts);
+    } while (rc == IX_TREE_AGAIN);
+    return rc;
+}
+
+/* Lays ->image out for a write of the whole node in ->wire. */
+static void encode(struct ix_tree *tree) {
+    const struct ix_inner_layout *inner = &tree->cn->inner;
+    inner->format->encode(tree->image, inner->node_bytes, ix_node_next_version(tree->wire), tree->wire);
+    dm_charge(tree->ctx, DM_WORK_LINE_COPY, inner->node_bytes / DM_LINE);
+}
+
+static void encode_right(struct ix_tree *tree) {
+    const struct ix_inner_layout *inner = &tree->cn->inner;
+    ix_node_encode_new(inner->format, tree->image_right, inner->node_bytes, tree->wire_right);
+    dm_charge(tree->ctx, DM_WORK_LINE_COPY, inner->node_bytes / DM_LINE);
 }
 
 int ix_tree_halves_write(struct ix_tree *tree, dm_addr left, dm_addr right) {
     uint32_t node_bytes = tree->cn->inner.node_bytes;
-    encode(tree, tree->image, next_version(tree), tree->wire);
-    encode(tree, tree->image_right, 0, tree->wire_right);
+    encode(tree);
+    encode_right(tree);
     dm_post_write(tree->ctx, right, tree->wire_right, node_bytes);
     /* On one memory node posted order is enough; between two the right half must have landed first. */
     if (dm_addr_node(left) != dm_addr_node(right) || !tree->cn->combine) {
         int rc = dm_commit(tree->ctx);
         if (rc < 0) {
-            int released = tree->hooks->unlock(tree);
-            (void)released; /* the first failure is the one to report */
+            tree->cn->policy->unlock(tree); /* the first failure is the one to report */
             return rc;
         }
     }
     dm_post_write(tree->ctx, left, tree->wire, node_bytes);
-    return tree->hooks->commit_unlock(tree);
+    return tree->cn->policy->commit_unlock(tree);
+}
+
+int ix_tree_write_back(struct ix_tree *tree, dm_addr addr) {
+    encode(tree);
+    dm_post_write(tree->ctx, addr, tree->wire, tree->cn->inner.node_bytes);
+    return tree->cn->policy->commit_unlock(tree);
 }
 
 int ix_tree_rewrite(struct ix_tree *tree, dm_addr addr) {
-    encode(tree, tree->image, next_version(tree), tree->wire);
-    dm_post_write(tree->ctx, addr, tree->wire, tree->cn->inner.node_bytes);
-    DM_TRY(tree->hooks->commit_unlock(tree));
+    DM_TRY(ix_tree_write_back(tree, addr));
     ix_tree_cache_keep(tree, addr, tree->image);
     return 0;
 }
@@ -127,10 +160,10 @@ static int root_grow(struct ix_tree *tree, unsigned level, uint64_t key, dm_addr
     ix_node_init(tree->image, cn->inner.image_bytes, level, 0, IX_NODE_INFINITY, DM_NULL);
     ix_inner_add(&cn->inner, tree->image, 0, ix_tree_root_addr(old_word));
     ix_inner_add(&cn->inner, tree->image, key, child);
-    ix_lines_encode(tree->image, cn->inner.node_bytes, 0, tree->wire);
+    ix_node_encode_new(cn->inner.format, tree->image, cn->inner.node_bytes, tree->wire);
     uint64_t word = ix_tree_root_word(addr, level);
     int rc = dm_write(tree->ctx, addr, tree->wire, cn->inner.node_bytes);
-    rc = rc < 0 ? rc : dm_cas(tree->ctx, ix_tree_root_place(), old_word, word, tree->old);
+    rc = rc < 0 ? rc : dm_cas(tree->ctx, ix_tree_root_word_addr(), old_word, word, tree->old);
     if (rc < 0) {
         return rc;
     }
@@ -153,8 +186,7 @@ static int parent_split(struct ix_tree *tree, dm_addr addr, uint64_t *key, dm_ad
     dm_addr right;
     int rc = spare_take(tree, &right);
     if (rc < 0) {
-        int released = tree->hooks->unlock(tree);
-        return released < 0 ? released : rc;
+        return ix_tree_leave(tree, true, rc);
     }
     uint64_t middle = ix_inner_split(inner, tree->image, tree->image_right, right);
     ix_inner_add(inner, *key < middle ? tree->image : tree->image_right, *key, *child);
@@ -173,7 +205,7 @@ int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
         dm_addr addr;
         int rc;
         do {
-            /* The node that the way down came through is the parent, or left of it. */
+            /* The node that the descent came through is the parent, or left of it. */
             dm_addr from = level <= tree->top ? tree->path[level].addr : DM_NULL;
             rc = ix_tree_lock_node(tree, key, level, from, &attempts, &addr);
             if (rc == IX_TREE_ABOVE_ROOT) {
@@ -190,4 +222,15 @@ int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
         }
         DM_TRY(parent_split(tree, addr, &key, &child));
     }
+}
+
+int ix_tree_split_end(struct ix_tree *tree, int rc, uint64_t key, dm_addr child) {
+    if (rc >= 0) {
+        tree->counts[IX_TREE_LEAF_SPLIT]++;
+        rc = ix_tree_link(tree, key, child);
+    }
+    if (rc < 0) {
+        atomic_store_explicit(&tree->cn->interrupted, true, memory_order_relaxed);
+    }
+    return rc;
 }

@@ -22,7 +22,7 @@ void ix_walk_problem(struct ix_walk *walk, const char *format, ...) {
     }
 }
 
-static bool is_interrupted(const struct ix_walk *walk) {
+bool ix_walk_is_interrupted(const struct ix_walk *walk) {
     return walk->report->interrupted || atomic_load_explicit(&walk->cn->interrupted, memory_order_relaxed);
 }
 
@@ -43,7 +43,7 @@ void ix_walk_close(struct ix_walk *walk) {
 static void node_post(struct ix_walk *walk, unsigned slot, dm_addr addr) {
     uint32_t node_bytes = walk->cn->inner.node_bytes;
     dm_post_read(walk->ctx, addr, walk->wires + (size_t)slot * node_bytes, node_bytes);
-    dm_post_read(walk->ctx, walk->lock_word(walk->owner, addr), &walk->words[slot], sizeof(uint64_t));
+    dm_post_read(walk->ctx, walk->cn->policy->lock_word(walk->cn, addr), &walk->words[slot], sizeof(uint64_t));
 }
 
 /* Reads the node at addr, the `number`th of those expected if it is that one; *slot says where it lies. DM_NOT_FOUND if
@@ -107,10 +107,16 @@ static uint64_t parent_check(struct ix_walk *walk, unsigned level, dm_addr addr,
         }
         return number + 1;
     }
-    if (!is_interrupted(walk)) {
+    if (!ix_walk_is_interrupted(walk)) {
         ix_walk_problem(walk, "node %016" PRIx64 ", level %u, is not known to its parent", addr.bits, level);
     }
     return number;
+}
+
+/* A lock that is held is reported of its word, or is legal; the lines must be equal in any case. */
+static bool is_consistent(const struct ix_walk *walk, const char *wire) {
+    const struct ix_inner_layout *inner = &walk->cn->inner;
+    return inner->format->check(wire, inner->node_bytes, IX_VERSIONS_LINES) != IX_NODE_TORN;
 }
 
 /* Walks one level along its chain. DM_NOT_FOUND: it breaks off (and is reported). */
@@ -126,12 +132,12 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
         int rc = node_load(walk, addr, number, &slot);
         DM_TRY(rc);
         const char *wire = rc == 0 ? walk->wires + (size_t)slot * inner->node_bytes : NULL;
-        if (!wire || !ix_lines_whole(wire, inner->node_bytes, IX_VERSIONS_LINES)) {
+        if (!wire || !is_consistent(walk, wire)) {
             ix_walk_problem(walk, "node %016" PRIx64 ", level %u: %s", addr.bits, level,
                             wire ? "torn" : "no such memory");
             return DM_NOT_FOUND;
         }
-        ix_lines_decode(wire, inner->node_bytes, walk->image);
+        inner->format->decode(wire, inner->node_bytes, walk->image);
         const struct ix_node_head *head = ix_node_head_in(walk->image);
         if (!ix_node_plausible(inner, walk->image, level) || head->low != low) {
             ix_walk_problem(walk, "node %016" PRIx64 ", level %u: bad head, or it does not begin at %" PRIu64,
@@ -139,7 +145,7 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
             return DM_NOT_FOUND;
         }
         number = parent_check(walk, level, addr, low, number);
-        if (walk->words[slot] != 0 && !is_interrupted(walk)) {
+        if (walk->cn->policy->is_locked(walk->words[slot]) && !ix_walk_is_interrupted(walk)) {
             ix_walk_problem(walk, "node %016" PRIx64 ", level %u: locked, the word is %016" PRIx64, addr.bits, level,
                             walk->words[slot]);
         }
@@ -159,7 +165,7 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
 
 int ix_walk_levels(struct ix_walk *walk, unsigned lowest) {
     uint64_t *word = walk->words;
-    DM_TRY(dm_read(walk->ctx, ix_tree_root_place(), word, sizeof(*word)));
+    DM_TRY(dm_read(walk->ctx, ix_tree_root_word_addr(), word, sizeof(*word)));
     unsigned level = ix_tree_root_level(*word);
     walk->report->height = level + 1;
     DM_TRY(ix_tree_level_add(&walk->expected, 0, ix_tree_root_addr(*word)));

@@ -58,7 +58,8 @@ static int leaves_build(struct loader *loader, dm_addr first) {
         leaf_init(layout, loader->image, low, high, next);
         DM_TRY(leaf_fill(loader, (unsigned)n, dm_addr_node(addr)));
         leaf_refresh(layout, loader->image, 0);
-        DM_TRY(ix_tree_write(&loader->writer, loader->image, addr));
+        ix_format_lines.encode(loader->image, layout->node_bytes, 0, ix_tree_writer_wire(&loader->writer));
+        DM_TRY(ix_tree_writer_add(&loader->writer, addr, 0));
         DM_TRY(ix_tree_level_add(&loader->leaves, low, addr));
         addr = next;
         low = high;
@@ -71,7 +72,7 @@ static int tree_build(struct loader *loader) {
     uint64_t root = atomic_load_explicit(&cn->tree.root, memory_order_relaxed);
     DM_TRY(leaves_build(loader, ix_tree_root_addr(root)));
     DM_TRY(ix_indirect_flush(loader->indirect));
-    DM_TRY(ix_tree_write_rest(&loader->writer));
+    DM_TRY(ix_tree_writer_flush(&loader->writer));
     return ix_tree_build(&cn->tree, loader->ctx, &loader->leaves);
 }
 
@@ -86,7 +87,8 @@ int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs,
     loader.value = calloc(1, cn->shape->value_bytes);
     struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
     int rc = ix_indirect_open(ctx, &values, &loader.indirect);
-    rc = rc < 0 ? rc : ix_tree_writer_open(&loader.writer, ctx, cn->layout.node_bytes);
+    loader.writer.wire_bytes = loader.writer.used_bytes = cn->layout.node_bytes;
+    rc = rc < 0 ? rc : ix_tree_writer_open(&loader.writer, ctx);
     rc = loader.image && loader.keys && loader.value ? rc : DM_ERR_NO_MEMORY;
     if (rc == 0) {
         rc = tree_build(&loader);

@@ -14,7 +14,7 @@ struct node_layout node_layout_make(uint32_t node_bytes, uint32_t value_bytes, e
         .entry_bytes = ENTRY_HEAD + value_bytes,
         .leaf_cap = body / (ENTRY_HEAD + value_bytes),
         .versions = versions,
-        .inner = ix_inner_layout_of(node_bytes, false, versions),
+        .inner = ix_inner_layout_of(&ix_format_lines, node_bytes, false, versions),
     };
 }
 

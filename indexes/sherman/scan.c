@@ -139,7 +139,7 @@ static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
     DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
     const void *parent = ix_tree_parent_hold(tree, scan->cursor);
     *count = parent ? leaves_of(scan, parent, leaves, leaves_wanted(scan)) : 1;
-    ix_tree_parent_let(tree);
+    ix_tree_parent_release(tree);
     if (!parent) {
         leaves[0] = tree->child.addr;
     }

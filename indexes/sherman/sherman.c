@@ -169,12 +169,15 @@ static int locks_format(struct dm_ctx *ctx, const struct sherman_params *params,
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     struct node_layout layout = layout_for(values, shape, IX_VERSIONS_LINES);
     char *image = calloc(1, layout.image_bytes);
-    if (!image) {
+    char *wire = dm_local_alloc(ctx, layout.node_bytes);
+    if (!image || !wire) {
+        free(image);
         return dm_fail(err, DM_ERR_NO_MEMORY, "sherman: out of memory while formatting");
     }
     leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
     leaf_refresh(&layout, image, 0);
-    struct ix_tree_leaf leaf = {image, layout.node_bytes, layout.node_bytes, layout.node_bytes};
+    ix_lines_encode(image, layout.node_bytes, 0, wire);
+    struct ix_tree_leaf leaf = {wire, layout.node_bytes, layout.node_bytes};
     int rc = locks_format(ctx, values, shape->topology, err);
     rc = rc < 0 ? rc : ix_tree_format(ctx, "sherman", &leaf, err);
     free(image);
@@ -186,7 +189,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 static void close_cn(void *handle) {
     struct sherman_cn *cn = handle;
     if (cn) {
-        ix_cache_close(cn->tree.cache);
+        ix_tree_close(&cn->tree);
         ix_locks_close(cn->locks);
         free(cn);
     }
@@ -216,6 +219,8 @@ static int cn_open(struct sherman_cn *cn, struct dm_ctx *ctx, const struct sherm
     cn->params = params;
     cn->shape = shape;
     cn->layout = layout_for(params, shape, (enum ix_versions)params->versions);
+    cn->tree.policy = &sherman_locking;
+    cn->tree.owner = cn;
     cn->tree.inner = cn->layout.inner;
     cn->tree.alloc_bytes = cn->layout.node_bytes;
     cn->tree.cache_levels = params->cache_levels;
@@ -260,7 +265,7 @@ static void detach(void *handle) {
 static int client_open(struct sherman_client *client, struct sherman_cn *cn, struct dm_ctx *ctx) {
     client->cn = cn;
     client->ctx = ctx;
-    DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, &sherman_hooks, client->counts));
+    DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, client, client->counts, client->counts + SHERMAN_CACHE_HIT));
     client->scratch = calloc(1, cn->layout.image_bytes);
     if (!client->scratch) {
         return DM_ERR_NO_MEMORY;

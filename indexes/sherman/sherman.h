@@ -39,11 +39,10 @@ struct sherman_params {
 /* X(name, text, rare): rare ones are events that a concurrency check must have seen. */
 #define SHERMAN_COUNTERS(X)                                                                                            \
     IX_TREE_COUNTERS(X)                                                                                                \
-    X(LEAF_SPLIT, "leaf_split", 1)                                                                                     \
+    IX_TREE_CACHE_COUNTERS(X)                                                                                          \
     X(HAND_OVER, "hand_over", 1)                                                                                       \
     X(TORN_ENTRY, "torn_entry", 1)                                                                                     \
-    X(BLOCK_GONE, "block_gone", 1) /* a value's block had been used again before it was read */                        \
-    X(SCAN_GAP, "scan_gap", 0)     /* a scan met a leaf that its cached parent did not know */
+    X(BLOCK_GONE, "block_gone", 1) /* a value's block had been used again before it was read */
 enum sherman_counter {
 #define X(name, text, rare) SHERMAN_##name,
     SHERMAN_COUNTERS(X)
@@ -71,7 +70,7 @@ struct sherman_cn {
 };
 
 struct sherman_client {
-    struct ix_tree tree; /* first: the tree's hooks find the client by it; its buffers serve leaves too */
+    struct ix_tree tree; /* its buffers serve leaves too */
     struct sherman_cn *cn;
     struct dm_ctx *ctx;
     struct ix_lock lock; /* of a leaf or an inner node: one at a time */
@@ -92,7 +91,7 @@ int sherman_get(void *client, uint64_t key, void *value);
 /* ---- write.c -------------------------------------------------------------------------------------------------------
  */
 
-extern const struct ix_tree_hooks sherman_hooks;
+extern const struct ix_tree_policy sherman_locking;
 
 int sherman_insert(void *client, uint64_t key, const void *value);
 int sherman_update(void *client, uint64_t key, const void *value);

@@ -55,17 +55,11 @@ static int leaf_check(struct ix_walk *walk, dm_addr addr, const char *wire) {
     return 0;
 }
 
-static dm_addr lock_word(void *owner, dm_addr node) {
-    const struct audit *audit = owner;
-    return ix_locks_word(audit->cn->locks, node);
-}
-
 int sherman_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct sherman_cn *cn = handle;
     *report = (struct ix_report){.interrupted = report->interrupted};
     struct audit audit = {.cn = cn, .order = calloc(cn->layout.leaf_cap, sizeof(*audit.order))};
-    struct ix_walk walk = {
-        .cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .lock_word = lock_word, .leaf = leaf_check};
+    struct ix_walk walk = {.cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .leaf = leaf_check};
     struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
     int rc = ix_walk_open(&walk);
     rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &audit.indirect);

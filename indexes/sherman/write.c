@@ -11,20 +11,20 @@
  */
 
 static int hook_lock(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
-    struct sherman_client *client = (struct sherman_client *)tree;
+    struct sherman_client *client = tree->client;
     DM_TRY(ix_lock_acquire(client->ctx, client->cn->locks, addr, tree->old, attempts, &client->lock));
     client->counts[SHERMAN_HAND_OVER] += client->lock.handed;
     return 0;
 }
 
 static int hook_unlock(struct ix_tree *tree) {
-    struct sherman_client *client = (struct sherman_client *)tree;
+    struct sherman_client *client = tree->client;
     return ix_lock_release(client->ctx, client->cn->locks, &client->lock, client->tree.own);
 }
 
 /* Writes and unlock in one doorbell, or apart without combining. */
 static int hook_commit_unlock(struct ix_tree *tree) {
-    struct sherman_client *client = (struct sherman_client *)tree;
+    struct sherman_client *client = tree->client;
     struct ix_lock *lock = &client->lock;
     if (client->cn->params->combine) {
         /* Node and lock are on one memory node, so the unlock takes effect behind the writes. */
@@ -35,8 +35,18 @@ static int hook_commit_unlock(struct ix_tree *tree) {
     return rc < 0 ? ix_lock_finish(client->ctx, lock, rc) : hook_unlock(tree);
 }
 
-const struct ix_tree_hooks sherman_hooks = {
-    .lock = hook_lock, .commit_unlock = hook_commit_unlock, .unlock = hook_unlock};
+static dm_addr hook_lock_word(const struct ix_tree_cn *tree, dm_addr addr) {
+    const struct sherman_cn *cn = tree->owner;
+    return ix_locks_word(cn->locks, addr);
+}
+
+const struct ix_tree_policy sherman_locking = {
+    .lock = hook_lock,
+    .commit_unlock = hook_commit_unlock,
+    .unlock = hook_unlock,
+    .lock_word = hook_lock_word,
+    .is_locked = ix_tree_word_taken,
+};
 
 /* ---- the operations ------------------------------------------------------------------------------------------------
  */
