@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables behind wl_log2 and wl_exp2, computed from series and square roots at the first use.
+ * The tables of wl_log2 and wl_exp2, computed from series and square roots at the first use.
  */
 #include "workloads/fixmath.h"
 
@@ -15,7 +15,7 @@ static double log_series(double x) {
     double s = (x - 1.0) / (x + 1.0);
     double s2 = s * s;
     double sum = 0.0;
-    /* s2 < 0.04: the first term left out is below 1e-30 of the sum */
+    /* s2 < 0.04, so the first omitted term is below 1e-30 of the sum */
     for (int n = 43; n >= 3; n -= 2) {
         sum = (sum + 1.0 / n) * s2;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logarithm, exponential and power made of + - * / and square roots only, so that a generated request is the same
- * whatever C library and compiler built the program. Relative errors: wl_log2 and wl_log 5e-15 (5e-16 below 1), wl_exp2
- * 5e-16 + 2e-16 |y|, wl_pow the same with y = exponent * log2(base). Not for special values: arguments must be in the
- * stated domain.
+ * Logarithm, exponential and power, made of + - * / and square roots only, so that the generated requests do not depend
+ * on the C library or the compiler. Relative errors: wl_log2 and wl_log 5e-15 (5e-16 below 1), wl_exp2
+ * 5e-16 + 2e-16 |y|, wl_pow the same with y = exponent * log2(base). Special values are not handled: arguments must be
+ * in the stated domain.
  */
 #ifndef DM_WORKLOADS_FIXMATH_H
 #define DM_WORKLOADS_FIXMATH_H
@@ -13,7 +13,7 @@
 
 #include "common/compiler.h"
 
-/* Tables large enough for short polynomials: what counts is the latency of a draw. */
+/* The tables are large so that the polynomials can be short: the latency of a draw matters. */
 enum {
     WL_LOG_BITS = 9,
     WL_LOG_SLOTS = 1 << WL_LOG_BITS,
@@ -32,7 +32,7 @@ struct wl_math {
     uint64_t exp2[WL_EXP_SLOTS]; /* the bits of 2^(i/256) */
 };
 
-/* The tables, made at the first call; thread-safe. */
+/* The tables, which the first call computes. Thread-safe. */
 const struct wl_math *wl_math_get(void);
 
 static inline uint64_t wl_double_bits(double x) {
@@ -47,8 +47,8 @@ static inline double wl_double_of(uint64_t bits) {
     return x;
 }
 
-/* log2(x) for a normal x > 0. x = 2^k z, z near a slot's centre c: log2 x = k + log2 c + log2(1 + r), r = (z - c) / c,
- * where z - c is exact. The slots beside 1 have c = 1, so that nothing cancels there. */
+/* log2(x) for a normal x > 0. x = 2^k z with z near a slot's centre c, so log2 x = k + log2 c + log2(1 + r) with
+ * r = (z - c) / c, where z - c is exact. The slots next to 1 have c = 1, so that no cancellation occurs there. */
 static inline double wl_log2(const struct wl_math *math, double x) {
     uint64_t shifted = wl_double_bits(x) - WL_LOG_FROM;
     unsigned slot = (unsigned)(shifted >> (52 - WL_LOG_BITS)) % WL_LOG_SLOTS;
@@ -56,7 +56,7 @@ static inline double wl_log2(const struct wl_math *math, double x) {
     double z = wl_double_of(wl_double_bits(x) - (shifted & UINT64_C(0xfff0000000000000)));
     double r = (z - math->log[slot].centre) * math->log[slot].inverse;
     double r2 = r * r;
-    /* |r| < 2^-9: the terms are those of the series, times log2 e */
+    /* |r| < 2^-9, so the first terms of the series suffice; each is multiplied by log2 e */
     double high = WL_LOG2_E * (-1.0 / 4) + r * (WL_LOG2_E * (1.0 / 5));
     double low = WL_LOG2_E * (-1.0 / 2) + r * (WL_LOG2_E * (1.0 / 3));
     return (k + math->log[slot].log2) + (r * WL_LOG2_E + r2 * (low + r2 * high));
@@ -67,7 +67,8 @@ static inline double wl_exp2(const struct wl_math *math, double y) {
     if (dm_unlikely(y < -1000.0)) {
         return 0.0;
     }
-    /* 1.5 * 2^44 makes the last bit of the sum worth 1/256: the sum rounds y, and its low bits are the rounded steps */
+    /* Adding 1.5 * 2^44 makes the last bit of the sum worth 1/256. So the sum rounds y to steps of 1/256, and its low
+     * bits are the number of steps. */
     double sum = y + 0x1.8p44;
     uint64_t steps = wl_double_bits(sum);
     double r = y - (sum - 0x1.8p44);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Set-up of the generators: zeta sums, Zipfian constants, weights. The draws themselves are inline in the header.
+ * Constructors of the generators: zeta sums, Zipfian constants, weights. The draws are inline in the header.
  */
 #include "workloads/generators.h"
 
@@ -18,7 +18,7 @@ static double zeta_summed(const struct wl_math *math, uint64_t items, double the
     return sum;
 }
 
-/* The part of Euler and Maclaurin's formula that depends on n; with n >= 256 the first term left out is below 1e-20. */
+/* The part of the Euler-Maclaurin formula that depends on n. With n >= 256 the first omitted term is below 1e-20. */
 static double zeta_formula(const struct wl_math *math, double n, double theta) {
     double power = wl_pow(math, n, -theta);
     double n2 = n * n;
@@ -52,7 +52,7 @@ struct wl_zipf wl_zipf_make(uint64_t min, uint64_t items, double theta, double z
     zipf.zetan = zetan > 0.0 ? zetan : wl_zeta(items, theta);
     zipf.alpha = 1.0 / (1.0 - theta);
     zipf.second = 1.0 + wl_pow(math, 0.5, theta);
-    /* with one or two items the first two ranks are everything, and eta would divide by zero */
+    /* with one or two items there are no further ranks, and eta would divide by zero */
     if (items > 2) {
         double numerator = 1.0 - wl_pow(math, 2.0 / (double)items, 1.0 - theta);
         zipf.eta = numerator / (1.0 - zipf.second / zipf.zetan);
@@ -70,7 +70,7 @@ struct wl_scrambled wl_scrambled_make(uint64_t min, uint64_t max_inclusive, doub
 }
 
 struct wl_latest wl_latest_make(uint64_t newest, double theta) {
-    /* YCSB divides by zero below 3 items; a draw beyond the newest is redrawn */
+    /* YCSB divides by zero below 3 items. With 3, a draw beyond the newest is drawn again. */
     uint64_t items = newest >= 3 ? newest : 3;
     struct wl_latest latest = {.zipf = wl_zipf_make(0, items, theta, 0.0), .tail = wl_zeta_tail_make(theta)};
     latest.start_items = items;
@@ -114,7 +114,7 @@ struct wl_exponential wl_exponential_make(double percentile, double range) {
     return (struct wl_exponential){math, -wl_log(math, 1.0 - percentile / 100.0) / range};
 }
 
-/* YCSB's loop itself: the index chosen for u. */
+/* YCSB's loop: the index that it chooses for u. */
 static unsigned discrete_subtract(const double *shares, unsigned count, double u) {
     unsigned i = 0;
     while (i + 1 < count && u >= shares[i]) {
@@ -141,7 +141,7 @@ struct wl_discrete wl_discrete_make(const double *weights, unsigned count) {
         shares[i] /= sum;
     }
     for (unsigned i = 0; i < discrete.count; i++) {
-        uint64_t low = 0, high = UINT64_C(1) << 53; /* the first u that is past value i */
+        uint64_t low = 0, high = UINT64_C(1) << 53; /* the first u for which a value after i is chosen */
         while (low < high) {
             uint64_t middle = low + (high - low) / 2;
             if (discrete_subtract(shares, discrete.count, (double)middle * 0x1.0p-53) > i) {

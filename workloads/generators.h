@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * YCSB's number generators, with the arithmetic and the order of random draws of YCSB itself, so that its sequences
- * come out exactly when fed with its random numbers. Constructors here draw nothing (YCSB's Zipfian constructor throws
- * away one draw, its latest two). Draws take the caller's stream; nothing here is shared but the counters.
+ * YCSB's number generators, with the arithmetic and the order of random draws of YCSB itself: fed with YCSB's random
+ * numbers they generate exactly YCSB's sequences. Constructors here draw nothing (YCSB's Zipfian constructor discards
+ * one draw, its latest constructor two). Each draw uses the caller's random stream; generators share no state.
  */
 #ifndef DM_WORKLOADS_GENERATORS_H
 #define DM_WORKLOADS_GENERATORS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,7 +14,7 @@
 #include "common/prng.h"
 #include "workloads/fixmath.h"
 
-/* |x| of a signed 64-bit number, without a branch: its sign is random. */
+/* |x| of a signed 64-bit number. Branch-free, because the sign of a random number cannot be predicted. */
 static inline uint64_t wl_abs64(uint64_t x) {
     uint64_t sign = UINT64_C(0) - (x >> 63);
     return (x ^ sign) - sign;
@@ -33,7 +32,7 @@ static inline uint64_t wl_fnvhash64(uint64_t x) {
         x >>= 8;
     }
     if (dm_likely(x == 0)) {
-        /* the last three rounds have a zero octet and only multiply */
+        /* the last three octets are zero, so their rounds only multiply */
         const uint64_t prime3 = WL_FNV_PRIME * WL_FNV_PRIME * WL_FNV_PRIME;
         return wl_abs64(hash * prime3);
     }
@@ -44,7 +43,7 @@ static inline uint64_t wl_fnvhash64(uint64_t x) {
     return wl_abs64(hash);
 }
 
-/* x % divisor without a division instruction. The estimated quotient is short by one at most. */
+/* x % divisor without a division instruction. The estimated quotient is at most one too small. */
 struct wl_modulus {
     uint64_t divisor, reciprocal;
 };
@@ -54,7 +53,7 @@ static inline struct wl_modulus wl_modulus_make(uint64_t divisor) {
 static inline uint64_t wl_mod(const struct wl_modulus *modulus, uint64_t x) {
     uint64_t quotient = (uint64_t)(((unsigned __int128)x * modulus->reciprocal) >> 64);
     uint64_t rest = x - quotient * modulus->divisor;
-    /* without a branch: which way it goes is as random as x */
+    /* branch-free, because the comparison is as random as x */
     return rest - (modulus->divisor & (UINT64_C(0) - (uint64_t)(rest >= modulus->divisor)));
 }
 
@@ -68,34 +67,35 @@ static inline uint64_t wl_uniform_next(const struct wl_uniform *uniform, struct 
     return uniform->low + wl_mod(&uniform->range, wl_abs64(dm_prng_u64(prng)));
 }
 
-/* Gray et al.'s approximate Zipfian over `items` ranks from `min`: ranks 0 and 1 are exact, the others come from a
- * continuous inverse, as in YCSB. */
+/* Gray et al.'s approximate Zipfian over `items` ranks from `min`. Ranks 0 and 1 have their exact probability; the
+ * others are computed by a continuous inverse, as in YCSB. */
 struct wl_zipf {
     const struct wl_math *math;
     uint64_t min, items;
     double theta, zetan, alpha, eta;
-    double second; /* below it u * zetan means rank 1 */
+    double second; /* u * zetan below this (and from 1 up) is rank 1 */
 };
 
-/* sum of i^-theta for i = 1..items: added up term by term up to WL_ZETA_EXACT_MAX, beyond that by Euler and Maclaurin's
- * formula, whose relative error is that of the rounding, below 1e-14 + 1e-15 / (1 - theta). 0 < theta < 1. */
+/* The sum of i^-theta for i = 1..items. Up to WL_ZETA_EXACT_MAX items it is summed term by term; above, it is computed
+ * by the Euler-Maclaurin formula, whose relative error is that of rounding, below 1e-14 + 1e-15 / (1 - theta).
+ * 0 < theta < 1. */
 #define WL_ZETA_EXACT_MAX UINT64_C(10000000)
 double wl_zeta(uint64_t items, double theta);
 
-/* The same sum for a number of items that grows: one power a call, a pure function of its arguments. */
+/* The same sum for a growing number of items. A call computes one power and depends on its arguments only. */
 struct wl_zeta_tail {
     const struct wl_math *math;
     double theta, constant;
 };
 struct wl_zeta_tail wl_zeta_tail_make(double theta);
-enum { WL_ZETA_TAIL_MIN = 256 }; /* the least number of items it can be asked for */
+enum { WL_ZETA_TAIL_MIN = 256 }; /* the smallest number of items that it handles */
 double wl_zeta_tail(const struct wl_zeta_tail *tail, uint64_t items);
 
-/* `zetan` 0: computed. items >= 1. */
+/* A `zetan` of 0 is computed here. items >= 1. */
 struct wl_zipf wl_zipf_make(uint64_t min, uint64_t items, double theta, double zetan);
 
-/* The pure part: the value for one u in [0, 1), with `items` as the range's factor (it differs from zipf->items only
- * for `latest`). */
+/* The value for one u in [0, 1), as a pure function. `items` scales the range; it differs from zipf->items only for
+ * `latest`. */
 static inline uint64_t wl_zipf_value_of(const struct wl_zipf *zipf, uint64_t items, double u) {
     double uz = u * zipf->zetan;
     if (uz < 1.0) {
@@ -105,9 +105,9 @@ static inline uint64_t wl_zipf_value_of(const struct wl_zipf *zipf, uint64_t ite
         return zipf->min + 1;
     }
     double share = wl_pow(zipf->math, zipf->eta * u - zipf->eta + 1.0, zipf->alpha);
-    /* signed: one instruction each way */
+    /* signed conversions are one instruction each */
     uint64_t rank = (uint64_t)(int64_t)((double)(int64_t)items * share);
-    /* only rounding can reach `items` */
+    /* rank can reach `items` only by rounding */
     return zipf->min + (rank < items ? rank : items - 1);
 }
 static inline uint64_t wl_zipf_value(const struct wl_zipf *zipf, double u) {
@@ -117,7 +117,8 @@ static inline uint64_t wl_zipf_next(const struct wl_zipf *zipf, struct dm_prng *
     return wl_zipf_value(zipf, dm_prng_double(prng));
 }
 
-/* What YCSB calls "zipfian": the rank is drawn among 10^10 items whatever the range, hashed, and folded on it. */
+/* What YCSB calls "zipfian": the rank is drawn among 10^10 items whatever the range, hashed, and reduced modulo the
+ * range. */
 #define WL_SCRAMBLED_ITEMS  UINT64_C(10000000001)
 #define WL_SCRAMBLED_ZETAN  26.46902820178302 /* YCSB's own constant, for theta = 0.99 */
 #define WL_ZIPFIAN_CONSTANT 0.99
@@ -134,18 +135,19 @@ static inline uint64_t wl_scrambled_next(const struct wl_scrambled *scrambled, s
     return wl_scrambled_value(scrambled, dm_prng_double(prng));
 }
 
-/* YCSB's skewed latest: newest - Zipf, whose zetan follows the newest key number while the other constants stay those
- * of the start (a quirk of YCSB that shapes the distribution, kept). Each stream has its own copy. */
+/* YCSB's skewed latest: the newest key number minus a Zipfian rank. zetan follows the newest key number, while the
+ * other constants keep their values of the start; YCSB does the same, and it shapes the distribution. Each stream has
+ * its own copy. */
 struct wl_latest {
     struct wl_zipf zipf;
     struct wl_zeta_tail tail;
     double start_zetan, start_tail; /* at the start's number of items */
     double eta_numerator, zeta2;
-    uint64_t start_items, items; /* items: the number that zetan holds for */
+    uint64_t start_items, items; /* `items` is the number of items that zetan was computed for */
 };
 struct wl_latest wl_latest_make(uint64_t newest, double theta);
 void wl_latest_grow(struct wl_latest *latest, uint64_t items);
-/* In [0, newest]. */
+/* Returns a number in [0, newest]. */
 static inline uint64_t wl_latest_next(struct wl_latest *latest, uint64_t newest, struct dm_prng *prng) {
     if (newest > latest->items) {
         wl_latest_grow(latest, newest);
@@ -157,7 +159,8 @@ static inline uint64_t wl_latest_next(struct wl_latest *latest, uint64_t newest,
     return newest - distance;
 }
 
-/* A share of the operations goes to the first share of the keys, uniformly within both sets. */
+/* A share of the operations chooses among the first (hot) share of the keys, the rest among the others; both choose
+ * uniformly. */
 struct wl_hotspot {
     double hot_operations;
     struct wl_uniform hot, cold;
@@ -178,21 +181,23 @@ struct wl_exponential {
 struct wl_exponential wl_exponential_make(double percentile, double range);
 static inline double wl_exponential_next(const struct wl_exponential *exponential, struct dm_prng *prng) {
     double u = dm_prng_double(prng);
-    /* u = 0 would be infinite: an ln of -1000 is beyond every range and finite */
+    /* u = 0 would give infinity; ln u = -1000 is finite and beyond every range */
     return (u > 0.0 ? -wl_log(exponential->math, u) : 1000.0) / exponential->gamma;
 }
 
-/* Which of up to WL_DISCRETE_MAX things, by weight, as YCSB subtracts the weights from one u in turn. The points where
- * the answer changes are found in advance, so that a draw is branch-free and agrees for every u. */
+/* Chooses one of up to WL_DISCRETE_MAX values by weight. YCSB subtracts the weights from one u one by one; here the u
+ * at which the choice changes are computed in advance, so that a draw is branch-free and agrees with YCSB for every u.
+ */
 enum { WL_DISCRETE_MAX = 8 };
 struct wl_discrete {
     unsigned count;
     unsigned value[WL_DISCRETE_MAX];
-    uint64_t limit[WL_DISCRETE_MAX]; /* in units of 2^-53: value[i] ends here; the last is never reached */
+    uint64_t limit[WL_DISCRETE_MAX]; /* the u, in units of 2^-53, from which on value[i] is not chosen; the last is
+                                        never reached */
 };
-/* Weights <= 0 are left out; at least one must be positive; they need not sum to 1. */
+/* Weights <= 0 are ignored; at least one must be positive; they need not sum to 1. */
 struct wl_discrete wl_discrete_make(const double *weights, unsigned count);
-/* `bits`: u in units of 2^-53. */
+/* `bits` is u in units of 2^-53. */
 static inline unsigned wl_discrete_value(const struct wl_discrete *discrete, uint64_t bits) {
     unsigned chosen = 0;
     for (unsigned i = 0; i + 1 < discrete->count; i++) {
@@ -202,26 +207,6 @@ static inline unsigned wl_discrete_value(const struct wl_discrete *discrete, uin
 }
 static inline unsigned wl_discrete_next(const struct wl_discrete *discrete, struct dm_prng *prng) {
     return wl_discrete_value(discrete, dm_prng_u64(prng) >> 11);
-}
-
-/* A counter handed out by several threads whose `newest` follows the longest run of acknowledged numbers. */
-enum { WL_ACK_WINDOW = 1 << 20, WL_ACK_SLACK = 1 << 16 };
-struct wl_ack {
-    _Alignas(64) _Atomic uint64_t next;
-    _Alignas(64) _Atomic uint64_t newest;
-    _Alignas(64) atomic_flag sliding;
-    _Alignas(
-        64) _Atomic uint64_t window[WL_ACK_WINDOW / 64]; /* one bit a number that is acknowledged, not yet slid over */
-};
-/* The first number handed out is `start`, all below count as acknowledged; start > 0. */
-void wl_ack_init(struct wl_ack *ack, uint64_t start);
-/* Takes the next number: 0, or DM_ERR_RETRY_LIMIT when almost WL_ACK_WINDOW numbers wait for the oldest one's
- * acknowledgement. At most WL_ACK_SLACK threads may be inside. */
-int wl_ack_next(struct wl_ack *ack, uint64_t *number);
-/* Each number handed out is acknowledged once, in any order. */
-void wl_ack_done(struct wl_ack *ack, uint64_t number);
-static inline uint64_t wl_ack_newest(struct wl_ack *ack) {
-    return atomic_load_explicit(&ack->newest, memory_order_acquire);
 }
 
 #endif

@@ -18,7 +18,7 @@ void wl_key_table_fini(struct wl_key_table *table) {
     *table = (struct wl_key_table){0};
 }
 
-/* The slot that holds the key, or the empty one where it belongs. */
+/* The slot that holds the key, or the empty slot in which to insert it. */
 static uint64_t slot_find(const struct wl_key_table *table, uint64_t key) {
     uint64_t slot = dm_mix64(key) & (table->capacity - 1);
     while (table->states[slot] != 0 && table->keys[slot] != key) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The map from key numbers to keys, and the array of the keys to load.
+ * Maps key numbers to keys, and makes the array of the keys to load.
  */
 #include "workloads/keyset.h"
 
@@ -27,43 +27,43 @@ struct wl_permutation wl_permutation_make(uint64_t count, uint64_t seed) {
     return permutation;
 }
 
-/* Free places between the key at `position` and the next one; none behind the last. */
-static uint64_t gap_room(const struct wl_keymap *map, uint64_t position) {
+/* Free keys between the key at `position` and the next one; 0 after the last. */
+static uint64_t gap_keys(const struct wl_keymap *map, uint64_t position) {
     return position + 1 < map->loaded ? map->sorted[position + 1] - map->sorted[position] - 1 : 0;
 }
 
 static void reserve_find(struct wl_keymap *map) {
     if (map->loaded == 0) {
-        map->reserve_room = WL_KEY_MAX;
+        map->reserve_keys = WL_KEY_MAX;
         return;
     }
     uint64_t last = map->sorted[map->loaded - 1];
     map->reserve = last + 1;
     map->reserve_after = map->loaded - 1;
-    uint64_t room = WL_KEY_MAX - last;
-    for (uint64_t i = 0; room < RESERVE_MIN && i + 1 < map->loaded; i++) {
-        if (gap_room(map, i) > room) {
-            room = gap_room(map, i);
+    uint64_t free_keys = WL_KEY_MAX - last;
+    for (uint64_t i = 0; free_keys < RESERVE_MIN && i + 1 < map->loaded; i++) {
+        if (gap_keys(map, i) > free_keys) {
+            free_keys = gap_keys(map, i);
             map->reserve = map->sorted[i] + 1;
             map->reserve_after = i;
         }
     }
-    map->reserve_room = room;
+    map->reserve_keys = free_keys;
 }
 
-uint64_t wl_keymap_room(const struct wl_keymap *map) {
-    return map->kind == WL_KEYMAP_SET ? map->reserve_room : WL_KEY_MAX - map->fresh_start;
+uint64_t wl_keymap_free_keys(const struct wl_keymap *map) {
+    return map->kind == WL_KEYMAP_SET ? map->reserve_keys : WL_KEY_MAX - map->fresh_start;
 }
 
 static uint64_t fresh_key(const struct wl_keymap *map, uint64_t j) {
     uint64_t round = j / map->loaded;
     uint64_t position = j % map->loaded;
     position = map->shuffled ? wl_permute(&map->permutation, position) : position;
-    uint64_t room = position == map->reserve_after ? 0 : gap_room(map, position);
-    if (round >= room) {
+    uint64_t gap = position == map->reserve_after ? 0 : gap_keys(map, position);
+    if (round >= gap) {
         return map->reserve + j;
     }
-    return map->sorted[position] + 1 + (room / 2 + round) % room;
+    return map->sorted[position] + 1 + (gap / 2 + round) % gap;
 }
 
 uint64_t wl_keymap_set_key(const struct wl_keymap *map, uint64_t number) {
@@ -95,7 +95,7 @@ int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, ui
     if (wl_keyset_is_file(key_set)) {
         DM_TRY(wl_keyset_file_open(map, key_set, keys, err));
     } else if (map->kind == WL_KEYMAP_SET) {
-        DM_TRY(wl_keyset_make(key_set, keys, seed, &map->owned, err));
+        DM_TRY(wl_keyset_generate(key_set, keys, seed, &map->owned, err));
         map->sorted = map->owned;
     }
     map->fresh_start = map->loaded;
@@ -135,7 +135,7 @@ const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count) {
             wl_sort_u64(map->load, map->loaded);
         }
         if (map->kind == WL_KEYMAP_HASHED) {
-            /* two key numbers may share a hash; YCSB's second insert then finds the key there */
+            /* Two key numbers may have the same hash; YCSB's second insert then finds the key present. */
             wl_sort_u64(map->load, map->loaded);
             map->loaded = wl_unique_u64(map->load, map->loaded);
         }

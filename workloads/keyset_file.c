@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sorted key files: SOSD's (a little-endian 64-bit count, then that many 32- or 64-bit keys) and raw ones (64-bit keys
- * without a count). The file is mapped and walked once to be checked; where it can be used as it is, it is not copied.
+ * without a count). The file is mapped and read once to check it. It is copied only if it cannot be used as it is.
  */
 #include "workloads/keyset.h"
 
@@ -19,10 +19,10 @@
 
 struct key_file {
     const char *path;
-    const unsigned char *bytes; /* where the keys begin */
+    const unsigned char *bytes; /* the first key in the mapped file */
     uint64_t count;
-    unsigned width;    /* bytes a key */
-    uint64_t distinct; /* keys that differ and that indexes take */
+    unsigned width;    /* bytes of a key */
+    uint64_t distinct; /* distinct keys that an index accepts */
 };
 
 static bool starts_with(const char *text, const char *prefix) {
@@ -78,7 +78,8 @@ static int file_map(struct wl_keymap *map, const char *path, struct dm_err *err)
     return rc;
 }
 
-/* Could `count` keys of this width, or any when the name does not say, be the rest of the file? */
+/* The width at which `count` keys fill `bytes`; 0 if neither 8 nor 4 does. A name with _uint32 or _uint64 allows only
+ * that width. */
 static unsigned width_of(const char *path, uint64_t count, uint64_t bytes) {
     const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') : path;
     bool narrow = strstr(name, "_uint32") != NULL, wide = strstr(name, "_uint64") != NULL;
@@ -103,10 +104,12 @@ static int sosd_header(struct key_file *file, const struct wl_keymap *map, struc
     if (width_of(file->path, big_endian(start), rest) != 0) {
         return dm_fail(err, DM_ERR_CORRUPT, "%s: is big-endian; SOSD files are little-endian", file->path);
     }
-    return dm_fail(err, DM_ERR_CORRUPT,
-                   "%s: the count at its start says %" PRIu64 " keys, but %" PRIu64
-                   " bytes follow (8 or, by the name's _uint32, 4 bytes a key; truncated, or no count: raw:FILE)",
-                   file->path, file->count, rest);
+    return dm_fail(
+        err, DM_ERR_CORRUPT,
+        "%s: the count at its start is %" PRIu64 " keys, but %" PRIu64
+        " bytes follow (a key has 8 bytes, or 4 if the name contains _uint32; the file is truncated, or it has no "
+        "count: then use raw:FILE)",
+        file->path, file->count, rest);
 }
 
 static int raw_header(struct key_file *file, const struct wl_keymap *map, struct dm_err *err) {
@@ -120,7 +123,8 @@ static int raw_header(struct key_file *file, const struct wl_keymap *map, struct
     return 0;
 }
 
-/* Ascending, and how many distinct; repeated keys and the one that no index takes are said once. */
+/* Checks that keys ascend and counts the distinct ones. Warns once about repeated keys, and about the key that no index
+ * accepts. */
 static int file_check(struct key_file *file, struct dm_err *err) {
     uint64_t before = 0, repeated = 0, first_repeated = 0, excluded = 0;
     for (uint64_t i = 0; i < file->count; i++) {
@@ -139,17 +143,17 @@ static int file_check(struct key_file *file, struct dm_err *err) {
     }
     file->distinct = file->count - repeated - excluded;
     if (repeated > 0) {
-        dm_log(DM_LOG_WARN, "%s: %" PRIu64 " keys repeat the one before (the first at position %" PRIu64 "): left out",
+        dm_log(DM_LOG_WARN, "%s: %" PRIu64 " keys are repeated (the first at position %" PRIu64 "): they are ignored",
                file->path, repeated, first_repeated);
     }
     if (excluded > 0) {
-        dm_log(DM_LOG_WARN, "%s: its greatest key is 2^64 - 1, which indexes keep for themselves: left out",
+        dm_log(DM_LOG_WARN, "%s: its greatest key is 2^64 - 1, which is reserved for the indexes: it is ignored",
                file->path);
     }
     return 0;
 }
 
-/* Copies `keys` of the distinct keys, those of rank floor(i * distinct / keys). */
+/* Copies `keys` of the distinct keys: for each i the one of rank floor(i * distinct / keys). */
 static int file_copy(struct wl_keymap *map, const struct key_file *file, uint64_t keys, struct dm_err *err) {
     map->owned = malloc(keys * sizeof map->owned[0]);
     if (map->owned == NULL) {
@@ -172,15 +176,14 @@ static int file_copy(struct wl_keymap *map, const struct key_file *file, uint64_
     return 0;
 }
 
-static int file_take(struct wl_keymap *map, struct key_file *file, bool raw, uint64_t keys, struct dm_err *err) {
+static int file_open(struct wl_keymap *map, struct key_file *file, bool raw, uint64_t keys, struct dm_err *err) {
     DM_TRY(file_map(map, file->path, err));
     assert(map->mapped != NULL);
     DM_TRY(raw ? raw_header(file, map, err) : sosd_header(file, map, err));
     DM_TRY(file_check(file, err));
     if (file->distinct == 0 || keys > file->distinct) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "%s: holds %" PRIu64 " different keys, fewer than the %" PRIu64 " asked for", file->path,
-                       file->distinct, keys > 0 ? keys : 1);
+        return dm_fail(err, DM_ERR_INVALID, "%s: holds %" PRIu64 " different keys, but %" PRIu64 " were asked for",
+                       file->path, file->distinct, keys > 0 ? keys : 1);
     }
     map->loaded = keys > 0 ? keys : file->distinct;
     const uint16_t probe = 1;
@@ -195,7 +198,7 @@ static int file_take(struct wl_keymap *map, struct key_file *file, bool raw, uin
 int wl_keyset_file_open(struct wl_keymap *map, const char *key_set, uint64_t keys, struct dm_err *err) {
     bool raw = starts_with(key_set, "raw:");
     struct key_file file = {.path = strchr(key_set, ':') + 1};
-    int rc = file_take(map, &file, raw, keys, err);
+    int rc = file_open(map, &file, raw, keys, err);
     if (rc < 0 && map->mapped != NULL) {
         munmap(map->mapped, map->mapped_bytes);
         map->mapped = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Buffered line reading over stdio or a zstd stream.
+ * Buffered reading of lines from stdio or from a zstd stream.
  */
 #include "workloads/line_reader.h"
 
@@ -17,14 +17,14 @@ enum { BUFFER_BYTES = 1 << 20, RAW_BYTES = 1 << 17 };
 struct wl_line_reader {
     FILE *file;
     char *path;
-    ZSTD_DStream *zstd; /* NULL: plain */
+    ZSTD_DStream *zstd; /* NULL for a plain file */
     ZSTD_inBuffer raw;
-    bool frame_open; /* the compressed stream has not come to the end of a frame */
+    bool frame_open; /* the compressed stream is inside a frame */
     bool ended;
     uint64_t line;
     size_t start, end; /* unread text in `text` */
     char raw_bytes[RAW_BYTES];
-    char text[BUFFER_BYTES + 1]; /* one more for a terminator */
+    char text[BUFFER_BYTES + 1]; /* one more byte for the terminator */
 };
 
 static const unsigned char ZSTD_MAGIC[4] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -100,7 +100,7 @@ static int file_read(struct wl_line_reader *reader, void *into, size_t capacity,
     return 0;
 }
 
-/* Decompresses some bytes into the free end of the text; none only at the end of the file. */
+/* Decompresses into the free space at the end of the text: at least one byte, except at the end of the file. */
 static int zstd_fill(struct wl_line_reader *reader, size_t *got, struct dm_err *err) {
     ZSTD_outBuffer out = {reader->text + reader->end, BUFFER_BYTES - reader->end, 0};
     while (out.pos == 0) {
@@ -126,7 +126,7 @@ static int zstd_fill(struct wl_line_reader *reader, size_t *got, struct dm_err *
     return 0;
 }
 
-/* Moves the unread text to the front and reads more behind it. */
+/* Moves the unread text to the front of the buffer and reads more text after it. */
 static int fill(struct wl_line_reader *reader, struct dm_err *err) {
     size_t got = 0;
     memmove(reader->text, reader->text + reader->start, reader->end - reader->start);

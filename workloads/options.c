@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The workload's option rows. Empty texts and zeros stand for the named workload's own value.
+ * The options of a workload. An empty string or a zero stands for the named workload's own value.
  */
 #include "workloads/workload.h"
 
@@ -9,16 +9,18 @@
 const struct dm_opt wl_options[] = {
     ROW(workload, DM_OPT_STRING, .initial = "a",
         .help = "A named workload (a to f, load, or a paper's mix) or a YCSB property file."),
-    ROW(properties, DM_OPT_STRING, .help = "YCSB properties over the workload's: name=value,name=value."),
+    ROW(properties, DM_OPT_STRING,
+        .help = "YCSB properties that override those of the workload: name=value,name=value."),
     ROW(mix, DM_OPT_STRING,
-        .help = "Shares of read, update, insert, scan, rmw and delete, as in read=0.5,update=0.5; they sum to 1."),
+        .help = "Shares of read, update, insert, scan, rmw and delete, as in read=0.5,update=0.5; must sum to 1."),
     ROW(distribution, DM_OPT_STRING,
         .help = "How keys are chosen: uniform, zipfian (scrambled), latest, hotspot, exponential, sequential, "
                 "zipfian_clustered, prod1, prod2, prod2_fixed."),
     ROW(theta, DM_OPT_REAL, .initial = "0", .max = 1.0, .symbol = "theta",
-        .help = "Skew of the Zipfian, above 0 and below 1; unless given the workload's own, 0.99."),
+        .help = "Skew of the Zipfian, above 0 and below 1; 0 stands for the workload's own, 0.99."),
     ROW(insert_order, DM_OPT_STRING,
-        .help = "hashed (keys spread over 63 bits, or a key set shuffled) or ordered (key numbers as they are)."),
+        .help =
+            "hashed (keys are spread over 63 bits, or a key set is shuffled) or ordered (the key is the key number)."),
     ROW(scan_min, DM_OPT_COUNT, .initial = "0", .unit = "keys",
         .help = "The shortest scan; 0 stands for the workload's own."),
     ROW(scan_max, DM_OPT_COUNT, .initial = "0", .unit = "keys",
@@ -28,11 +30,11 @@ const struct dm_opt wl_options[] = {
         .help = "Keys loaded before the run; 0 stands for the workload's own, or all keys of a file."),
     ROW(key_set, DM_OPT_STRING,
         .help = "Keys to load: dense, grown (dense once the run has inserted its share), uniform, normal, lognormal, "
-                "linear_noise, sosd:FILE or raw:FILE; empty for what insert_order says."),
+                "linear_noise, sosd:FILE or raw:FILE; if empty, insert_order decides."),
     ROW(trace, DM_OPT_STRING,
         .help = "A Twitter cache trace (CSV, or compressed with zstd) instead of a mix and a distribution."),
     ROW(lenient, DM_OPT_BOOL, .initial = "false",
         .help = "Skip and count a trace's malformed lines instead of failing."),
-    ROW(replay, DM_OPT_STRING, .help = "A file of recorded operations to run again, request by request."),
+    ROW(replay, DM_OPT_STRING, .help = "A file of recorded operations, which are run again one by one."),
     DM_OPT_END,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing recorded operations. Layout, in the machine's byte order: a header, the configuration as text, then blocks.
- * A client fills a block of its own; only writing it out takes the lock. The header's totals are filled in at the end,
- * so a file that was not completed is recognised.
+ * Writes recorded operations. Layout, in the machine's byte order: a header, the configuration as text, then blocks.
+ * Each client fills its own block; it takes the lock only to write the block to the file. The header's totals are
+ * written at the end, so an incomplete file can be recognised.
  */
 #include "workloads/record.h"
 
@@ -20,7 +20,7 @@ enum { BLOCK_OPS = 1024 };
 struct wl_recorder {
     FILE *file;
     char *path, *temporary;
-    pthread_mutex_t lock; /* the file, the header's totals and the failure */
+    pthread_mutex_t lock; /* protects the file, the header's totals and the failure */
     struct wl_record_header header;
     int failed_errno;
 };
@@ -37,7 +37,7 @@ static void put(struct wl_recorder *recorder, const void *bytes, size_t count) {
     }
 }
 
-/* The options as "name=value" lines, padded with zeros to whole 8 bytes. */
+/* The options as "name=value" lines, padded with zero bytes to a multiple of 8. */
 static char *config_text(const struct wl_config *config, size_t *bytes) {
     char *text = NULL;
     FILE *out = open_memstream(&text, bytes);

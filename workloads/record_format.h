@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The structures of a file of recorded operations. Used by its writer and its reader only.
+ * The structures of a file of recorded operations. Only its writer and its reader use them.
  */
 #ifndef DM_WORKLOADS_RECORD_FORMAT_H
 #define DM_WORKLOADS_RECORD_FORMAT_H
@@ -10,7 +10,7 @@
 
 #include "workloads/workload.h"
 
-/* "DMWLREC" and the version 1, as the number that a machine of the same byte order reads. */
+/* "DMWLREC" and version 1, as one number; a machine of the other byte order reads another number. */
 #define WL_RECORD_MAGIC UINT64_C(0x014345524c574d44)
 
 struct wl_record_header {
@@ -18,7 +18,7 @@ struct wl_record_header {
     uint64_t seed, operations, recorded;
     uint64_t by_kind[WL_OP_KIND_COUNT];
     uint32_t clients, scan_max;
-    uint32_t config_bytes; /* of the text behind the header, a multiple of 8 */
+    uint32_t config_bytes; /* of the text after the header, a multiple of 8 */
     uint32_t complete;     /* 1 when the totals are final */
 };
 static_assert(sizeof(struct wl_record_header) == 96, "no padding in the file");

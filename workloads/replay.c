@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading recorded operations: the file is mapped and checked whole before anything is run from it.
+ * Reads recorded operations. The file is mapped, and checked completely before the first operation is returned.
  */
 #include "workloads/record.h"
 
@@ -19,7 +19,7 @@
 
 struct wl_replay {
     const unsigned char *bytes;
-    uint64_t size, blocks; /* of the file; where the blocks begin */
+    uint64_t size, blocks; /* size of the file; offset of the first block */
     struct wl_record_info info;
 };
 
@@ -49,7 +49,8 @@ static int header_read(struct wl_replay *replay, const char *path, struct dm_err
     memcpy(&header, replay->bytes, sizeof header);
     if (header.magic != WL_RECORD_MAGIC) {
         return dm_fail(err, DM_ERR_CORRUPT,
-                       "replay: %s is not a file of recorded operations, or of a machine of another byte order", path);
+                       "replay: %s is not a file of recorded operations, or comes from a machine of another byte order",
+                       path);
     }
     if (header.complete != 1) {
         return dm_fail(err, DM_ERR_CORRUPT, "replay: %s was not completed; record it again", path);
@@ -69,7 +70,7 @@ static int header_read(struct wl_replay *replay, const char *path, struct dm_err
     return 0;
 }
 
-/* The header's "name=value" lines. */
+/* Reads the "name=value" lines after the header. */
 static int config_read(const struct wl_replay *replay, const char *path, struct wl_config *config, struct dm_err *err) {
     const char *text = (const char *)replay->bytes + sizeof(struct wl_record_header);
     size_t bytes = replay->blocks - sizeof(struct wl_record_header);
@@ -125,8 +126,8 @@ static int blocks_check(const struct wl_replay *replay, const char *path, struct
         offset += sizeof block + block.count * sizeof(struct wl_record_op);
     }
     if (found != replay->info.recorded) {
-        return dm_fail(err, DM_ERR_CORRUPT, "replay: %s holds %" PRIu64 " operations, its header says %" PRIu64, path,
-                       found, replay->info.recorded);
+        return dm_fail(err, DM_ERR_CORRUPT, "replay: %s holds %" PRIu64 " operations, but its header states %" PRIu64,
+                       path, found, replay->info.recorded);
     }
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In-place radix sort (the "American flag" sort): keys are swapped into the bucket of their highest byte, then each
- * bucket is sorted by the next byte; small buckets by insertion.
+ * In-place radix sort (the "American flag" sort). Keys are swapped into the bucket of their highest byte, then each
+ * bucket is sorted by the next byte. Small buckets are sorted by insertion.
  */
 #include "workloads/sort.h"
 
@@ -25,7 +25,7 @@ static unsigned digit_of(uint64_t key, unsigned shift) {
     return (unsigned)(key >> shift) & (RADIX - 1);
 }
 
-/* Puts each key into its bucket; `end` becomes the buckets' ends. */
+/* Moves each key to its bucket, and sets `end` to the ends of the buckets. */
 static void distribute(uint64_t *keys, uint64_t count, unsigned shift, uint64_t end[RADIX]) {
     uint64_t next[RADIX];
     memset(end, 0, RADIX * sizeof end[0]);
@@ -51,7 +51,7 @@ static void distribute(uint64_t *keys, uint64_t count, unsigned shift, uint64_t 
     }
 }
 
-/* At most 8 deep: one level a byte. */
+/* Recurses at most 8 deep: one level per byte. */
 static void radix_sort(uint64_t *keys, uint64_t count, unsigned shift) {
     uint64_t end[RADIX];
     if (count <= INSERTION_MAX) {

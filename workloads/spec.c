@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resolving a workload: defaults, the named workload or file, properties, options given by hand; and the checks.
+ * Resolves a workload from the defaults, the named workload or file, the properties and the options; and checks it.
  */
 #include "workloads/spec.h"
 
@@ -23,10 +23,10 @@ const char *const wl_op_names[WL_OP_KIND_COUNT] = {
 #undef X
 };
 
-/* What users and YCSB call the operations in a mix; the rows follow enum wl_op_kind. */
+/* The names of the operations in a mix, as in YCSB, in the order of enum wl_op_kind. */
 static const char *const mix_names[WL_OP_KIND_COUNT] = {"read", "update", "insert", "scan", "rmw", "delete"};
 
-/* Shares are typed with a few digits; what is further off than this was meant differently. */
+/* Shares are typed with a few digits; a sum that differs from 1 by more than this is a mistake. */
 static const double SHARE_TOLERANCE = 1e-6;
 
 void wl_spec_defaults(struct wl_spec *spec) {
@@ -88,7 +88,7 @@ static int mix_item(char *item, double share[WL_OP_KIND_COUNT], bool seen[WL_OP_
     return 0;
 }
 
-/* "read=0.5,scan=0.5": sets every share, 0 where not named. */
+/* Parses "read=0.5,scan=0.5". Sets every share; those that are not named become 0. */
 static int parse_mix(const char *text, double share[WL_OP_KIND_COUNT], struct dm_err *err) {
     char copy[256];
     if (strlen(text) >= sizeof copy) {
@@ -176,7 +176,7 @@ static int apply_options(struct wl_spec *spec, const struct wl_config *config, s
     return 0;
 }
 
-/* "file: " in front of what a property file got wrong. */
+/* Prefixes the error with "file: " if the workload is a property file. */
 static int fail_in_file(const struct wl_config *config, int code, struct dm_err *err) {
     return is_set(config->workload) && strpbrk(config->workload, "./") != NULL
                ? dm_fail_in(err, code, "%s", config->workload)
@@ -200,7 +200,7 @@ static int check_shares(const struct wl_spec *spec, struct dm_err *err) {
 }
 
 static int check_records(const struct wl_spec *spec, struct dm_err *err) {
-    /* double arithmetic on key numbers must stay exact enough to hit every key */
+    /* key numbers must be small enough for arithmetic in doubles to reach every key */
     const uint64_t keys_max = UINT64_C(1) << 40;
     if (spec->record_count == 0) {
         return dm_fail(err, DM_ERR_INVALID, "keys: a workload needs at least one loaded key (keys, recordcount)");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A workload as resolved from names, property files and options: plain numbers, checked. Inside this folder only.
+ * The specification of a workload: the checked numbers that names, property files and options resolve to. Used inside
+ * this folder only.
  */
 #ifndef DM_WORKLOADS_SPEC_H
 #define DM_WORKLOADS_SPEC_H
@@ -40,30 +41,30 @@ struct wl_spec {
     double exponential_percentile, exponential_share;
 };
 
-/* YCSB's defaults of its core workload. */
+/* Sets the defaults of YCSB's core workload. */
 void wl_spec_defaults(struct wl_spec *spec);
 
-/* Applies the workload called `name` (a wl_names row or a property file). An unknown one is an error with the nearest
- * name. */
+/* Applies the workload `name`: a row of wl_names or a property file. For an unknown name the error suggests the nearest
+ * one. */
 int wl_spec_apply_name(struct wl_spec *spec, const char *name, struct dm_err *err);
 
-/* A YCSB property file; errors begin with "file:line". Properties that mean nothing here are listed in one note on the
- * log. */
+/* Applies a YCSB property file. Errors begin with "file:line". One warning on the log lists the properties that were
+ * ignored because they have no meaning here. */
 int wl_spec_apply_file(struct wl_spec *spec, const char *path, struct dm_err *err);
 
-/* "name=value,name=value". */
+/* Applies "name=value,name=value". */
 int wl_spec_apply_properties(struct wl_spec *spec, const char *text, struct dm_err *err);
 
-/* The positive shares as a mix is written, to be read back exactly. Returns as snprintf. */
+/* Writes the positive shares as the text of a mix, which parses to exactly the same numbers. Returns as snprintf. */
 int wl_spec_format_mix(const double share[WL_OP_KIND_COUNT], char *text, size_t capacity);
 
-/* The members of the configuration that are set override the specification; then everything is checked. */
+/* Overrides the specification by the members of the configuration that are set, then checks all of it. */
 int wl_spec_resolve(struct wl_spec *spec, const struct wl_config *config, struct dm_err *err);
 
-/* The index of text in a list of names, or count; for enumerations read from text. */
+/* The index of `text` in a list of names, or `count` if it is not there. */
 unsigned wl_name_index(const char *text, const char *const *names, unsigned count);
 
-/* Fails with "what: 'text' is not ...; did you mean ...?". */
+/* Fails with "what: there is no 'text'; did you mean ...?". */
 int wl_fail_name(struct dm_err *err, const char *what, const char *text, const char *const *names, unsigned count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cache traces are read twice: once to learn which keys there are and which of them are there from the start, then
- * again while the run goes on, so that memory grows with the keys and not with the requests.
+ * A cache trace is read twice: first to collect its keys and to find which of them are loaded, then again during the
+ * run. So memory grows with the number of keys, not of requests.
  */
 #include "workloads/trace.h"
 
@@ -30,12 +30,12 @@ const char *const wl_trace_op_names[WL_TRACE_OP_COUNT] = {
 #undef X
 };
 
-/* What is known of a key. */
+/* The state of a key, as bits. */
 enum key_state {
     KEY_KNOWN = 1,
-    KEY_PRESENT = 2, /* in the index at this point of the trace */
-    KEY_LOADED = 4,  /* there before the trace begins */
-    KEY_AGAIN = 8,   /* asked for more than once */
+    KEY_PRESENT = 2, /* in the index at the current position in the trace */
+    KEY_LOADED = 4,  /* in the index before the trace begins */
+    KEY_AGAIN = 8,   /* requested more than once */
 };
 
 struct request {
@@ -50,7 +50,7 @@ struct wl_trace {
     struct wl_key_table keys;
     struct wl_trace_summary summary;
     uint64_t replayed;
-    pthread_mutex_t lock; /* the reader and the keys' states during the run */
+    pthread_mutex_t lock; /* protects the reader and the states of the keys during the run */
 };
 
 /* A whole decimal number; false for anything else. */
@@ -66,7 +66,7 @@ static bool number_parse(const char *text, size_t bytes, uint64_t *number) {
     return bytes > 0 && bytes <= digits_max;
 }
 
-/* The key may hold commas itself, so the first field is taken from the left and the last five from the right. */
+/* The key may contain commas, so the first field is split off from the left and the last five from the right. */
 enum { FIELDS_RIGHT = 5 };
 struct fields {
     const char *time, *key, *right[FIELDS_RIGHT];
@@ -154,7 +154,8 @@ static int line_malformed(struct wl_trace *trace, char *line, const char *wrong,
                    trace->path, number, wrong, line);
 }
 
-/* The next well-formed request: 0, DM_NOT_FOUND, or a failure. `first_pass`: malformed lines are counted. */
+/* Returns the next well-formed request: 0, DM_NOT_FOUND, or a failure. Malformed lines are counted in the first pass.
+ */
 static int request_next(struct wl_trace *trace, bool first_pass, struct request *request, struct dm_err *err) {
     for (;;) {
         char *line = NULL;
@@ -173,7 +174,7 @@ static int request_next(struct wl_trace *trace, bool first_pass, struct request 
     }
 }
 
-/* Maps a request by the key's state, which it moves on. */
+/* Maps a request to an operation by the state of its key, and updates the state. */
 static enum wl_op_kind request_kind(enum wl_trace_op op, uint8_t *state) {
     bool present = (*state & KEY_PRESENT) != 0;
     switch (op) {
@@ -189,7 +190,7 @@ static enum wl_op_kind request_kind(enum wl_trace_op op, uint8_t *state) {
     }
 }
 
-static int request_learn(struct wl_trace *trace, const struct request *request, struct dm_err *err) {
+static int request_collect(struct wl_trace *trace, const struct request *request, struct dm_err *err) {
     struct wl_trace_summary *summary = &trace->summary;
     bool starts_absent = request->op == WL_TRACE_SET || request->op == WL_TRACE_ADD;
     uint64_t known = trace->keys.count;
@@ -224,7 +225,7 @@ static int first_pass(struct wl_trace *trace, uint64_t requests_max, struct dm_e
         if (rc != 0) {
             break;
         }
-        DM_TRY(request_learn(trace, &request, err));
+        DM_TRY(request_collect(trace, &request, err));
     }
     DM_TRY(rc);
     trace->summary.keys = trace->keys.count;
@@ -234,7 +235,7 @@ static int first_pass(struct wl_trace *trace, uint64_t requests_max, struct dm_e
     return 0;
 }
 
-/* The keys as they are before the trace begins. */
+/* Resets the states of the keys to those before the trace begins. */
 static void states_reset(struct wl_key_table *keys) {
     for (uint64_t i = 0; i < keys->capacity; i++) {
         if (keys->states[i] != 0) {
@@ -314,7 +315,8 @@ uint64_t *wl_trace_keys(const struct wl_trace *trace, uint64_t *count) {
     return keys;
 }
 
-/* One request under the lock. The file was checked in the first pass: what does not fit any more was changed since. */
+/* Returns one request; the lock is held. The first pass has checked the file, so a request that does not match its keys
+ * means that the file was changed since. */
 static int request_replay(struct wl_trace *trace, struct wl_op *op) {
     struct request request;
     struct dm_err err = {0};
@@ -324,7 +326,7 @@ static int request_replay(struct wl_trace *trace, struct wl_op *op) {
     int rc = request_next(trace, false, &request, &err);
     uint8_t *state = rc == 0 ? wl_key_table_get(&trace->keys, request.key) : NULL;
     if (state == NULL) {
-        dm_log(DM_LOG_ERROR, "%s: changed while it was read%s%s", trace->path, rc < 0 ? ": " : "", err.text);
+        dm_log(DM_LOG_ERROR, "%s: the file changed while it was read%s%s", trace->path, rc < 0 ? ": " : "", err.text);
         return rc < 0 ? rc : DM_ERR_CORRUPT;
     }
     trace->replayed++;

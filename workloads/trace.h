@@ -2,12 +2,12 @@
  *
  * Twitter's cache traces: lines "timestamp,key,key size,value size,client,operation,TTL", plain or zstd.
  *
- * Keys are hashed to 64 bits, so neighbours in key order mean nothing and there are no scans. Operations map as
+ * Keys are hashed to 64 bits, so the order of keys means nothing and there are no scans. Operations map as
  *   get, gets                     -> get
  *   delete                        -> delete
- *   all others (they write)       -> update of a key that is there, insert of one that is not
- * Whether a key is there follows the trace itself. A key whose first operation is set or add begins absent; every other
- * key is loaded before the run. Sizes and times are not used: values have the run's size.
+ *   all others (they write)       -> update of a present key, insert of an absent key
+ * The trace determines whether a key is present. A key whose first operation is set or add is absent at the start;
+ * every other key is loaded before the run. Sizes and times are not used: values have the size of the run.
  */
 #ifndef DM_WORKLOADS_TRACE_H
 #define DM_WORKLOADS_TRACE_H
@@ -40,8 +40,8 @@ struct wl_trace_summary {
     uint64_t malformed_first_line; /* 1 for the first; 0: none */
     uint64_t by_trace_op[WL_TRACE_OP_COUNT];
     uint64_t by_kind[WL_OP_KIND_COUNT];
-    uint64_t keys, keys_loaded, keys_once; /* distinct; there before the trace begins; asked for only once */
-    uint64_t key_bytes, value_bytes;       /* sums over requests, of the sizes the trace states */
+    uint64_t keys, keys_loaded, keys_once; /* distinct; loaded before the run; requested only once */
+    uint64_t key_bytes, value_bytes;       /* sums over the requests of the sizes in the trace */
     uint64_t values;                       /* requests with a value size above 0 */
     uint64_t first_s, last_s;              /* timestamps in seconds */
 };
@@ -53,16 +53,17 @@ int wl_trace_summarize(const char *path, bool lenient, uint64_t requests_max, st
 
 struct wl_trace;
 
-/* Reads the first `requests_max` requests (0: all) to learn the keys, and goes back to the beginning. The caller
- * closes. */
+/* Reads the first `requests_max` requests (0: all) to collect the keys, and rewinds. The caller closes the trace. */
 int wl_trace_open(const char *path, bool lenient, uint64_t requests_max, struct wl_trace **trace, struct dm_err *err);
 void wl_trace_close(struct wl_trace *trace); /* accepts NULL */
 const struct wl_trace_summary *wl_trace_summary_of(const struct wl_trace *trace);
 
-/* Keys to load, ascending and distinct, as a new array that the caller frees; NULL when there are none or no memory. */
+/* The keys to load, ascending and distinct, in a new array that the caller frees. NULL when there are none or when out
+ * of memory. */
 uint64_t *wl_trace_keys(const struct wl_trace *trace, uint64_t *count);
 
-/* The next request in the trace's order: 0, DM_NOT_FOUND at the end, or a failure. Thread-safe: clients take turns. */
+/* Returns the next request of the trace: 0, DM_NOT_FOUND at the end, or a failure. Thread-safe; each request is
+ * returned to one caller. */
 int wl_trace_next(struct wl_trace *trace, struct wl_op *op);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The workload contract over its three sources: the core workload, a trace, a recorded run.
+ * Implements the workload contract for its three sources: the core workload, a trace, a recorded run.
  */
 #include "workloads/workload.h"
 
@@ -11,21 +11,21 @@
 
 #include "common/compiler.h"
 #include "common/log.h"
-#include "workloads/core.h"
+#include "workloads/core_workload.h"
 #include "workloads/record.h"
 #include "workloads/trace.h"
 
 enum source { SOURCE_CORE, SOURCE_TRACE, SOURCE_REPLAY };
 
 struct wl {
-    struct wl_core core; /* first: it has members aligned to cache lines */
+    struct wl_core core; /* first, because members of it are aligned to cache lines */
     enum source source;
     struct wl_config effective;
     struct wl_spec spec;
     struct wl_keymap map;
     struct wl_trace *trace;
     struct wl_replay *replay;
-    uint64_t *trace_keys; /* to load; NULL when there are none or after their release */
+    uint64_t *trace_keys; /* the keys to load; NULL when there are none or after their release */
     uint64_t trace_key_count;
     bool trace_keys_made;
     struct wl_recorder *recorder;
@@ -46,7 +46,7 @@ static const char *text_or_empty(const char *text) {
     return text != NULL ? text : "";
 }
 
-/* The configuration with "" for NULL; the strings are still the caller's. */
+/* The configuration with "" for NULL. The strings still belong to the caller. */
 static struct wl_config config_view(const struct wl_config *config) {
     struct wl_config view = *config;
     view.workload = text_or_empty(config->workload);
@@ -91,10 +91,11 @@ static int effective_fill(struct wl *wl, struct dm_err *err) {
     return 0;
 }
 
-/* Key sets number their keys from 0 and are loaded whole. */
+/* A key set numbers its keys from 0, and all of them are loaded. */
 static int key_set_check(const struct wl_spec *spec, struct dm_err *err) {
     if (spec->insert_start > 0 || spec->insert_count > 0) {
-        return dm_fail(err, DM_ERR_INVALID, "key_set: insertstart and insertcount go with hashed or ordered keys only");
+        return dm_fail(err, DM_ERR_INVALID,
+                       "key_set: insertstart and insertcount need hashed or ordered keys, not a key set");
     }
     return 0;
 }
@@ -103,15 +104,15 @@ static double inserts_expected(const struct wl *wl) {
     return (double)wl->operations * wl->spec.share[WL_INSERT];
 }
 
-/* A set that leaves too few keys free for what the run will insert. */
-static int check_room(const struct wl *wl, const char *key_set, struct dm_err *err) {
+/* Refuses a key set that has too few free keys for the inserts of the run. */
+static int check_free_keys(const struct wl *wl, const char *key_set, struct dm_err *err) {
     double inserts = inserts_expected(wl);
-    uint64_t room = wl_keymap_room(&wl->map);
-    if (inserts <= (double)room) {
+    uint64_t free_keys = wl_keymap_free_keys(&wl->map);
+    if (inserts <= (double)free_keys) {
         return 0;
     }
-    return dm_fail(err, DM_ERR_INVALID, "key_set %s: %.0f inserts are expected, but it leaves only %llu keys free",
-                   key_set, inserts, (unsigned long long)room);
+    return dm_fail(err, DM_ERR_INVALID, "key_set %s: %.0f inserts are expected, but only %llu keys are free", key_set,
+                   inserts, (unsigned long long)free_keys);
 }
 
 static int core_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
@@ -124,7 +125,7 @@ static int core_open(struct wl *wl, const struct wl_config *config, struct dm_er
                           (uint64_t)inserts_expected(wl), wl->spec.ordered, wl->seed, err));
     if (config->key_set[0] != '\0') {
         wl->spec.record_count = wl->map.loaded;
-        DM_TRY(check_room(wl, config->key_set, err));
+        DM_TRY(check_free_keys(wl, config->key_set, err));
     } else {
         wl->map.first = wl->spec.insert_start;
         wl->map.loaded = wl->spec.insert_count > 0 ? wl->spec.insert_count : wl->spec.record_count;
@@ -146,7 +147,7 @@ static int trace_open(struct wl *wl, const struct wl_config *config, struct dm_e
     const struct wl_trace_summary *summary = wl_trace_summary_of(wl->trace);
     shares_from_counts(wl, summary->by_kind, summary->requests);
     if (config->keys > 0 && config->keys != summary->keys_loaded) {
-        dm_log(DM_LOG_INFO, "keys: the trace says itself which %" PRIu64 " keys to load; %" PRIu64 " is passed over",
+        dm_log(DM_LOG_INFO, "keys: the trace determines the %" PRIu64 " keys to load; %" PRIu64 " is ignored",
                summary->keys_loaded, config->keys);
     }
     wl->effective.keys = summary->keys_loaded;
@@ -162,7 +163,7 @@ static int source_open(struct wl *wl, const struct wl_config *config, struct dm_
     return core_open(wl, config, err);
 }
 
-/* Given by hand, these would change what the recorded requests find. */
+/* Checks the options that would change what the recorded operations find. */
 static int replay_check(const struct wl *wl, const struct wl_config *asked, const struct wl_config *recorded,
                         struct dm_err *err) {
     unsigned clients = wl_replay_info(wl->replay)->clients;
@@ -171,7 +172,7 @@ static int replay_check(const struct wl *wl, const struct wl_config *asked, cons
                        asked->replay, recorded->key_set, asked->key_set);
     }
     if (asked->keys > 0 && asked->keys != recorded->keys) {
-        dm_log(DM_LOG_INFO, "keys: %s was recorded with %" PRIu64 " keys, and these are loaded", asked->replay,
+        dm_log(DM_LOG_INFO, "keys: %s was recorded with %" PRIu64 " keys, which are loaded", asked->replay,
                recorded->keys);
     }
     if (wl->clients > clients) {
@@ -371,7 +372,7 @@ void wl_value(uint64_t key, uint64_t version, void *value, uint32_t bytes) {
 int wl_record(struct wl *wl, const char *path, struct dm_err *err) {
     struct wl_record_info info = {.seed = wl->seed, .operations = wl->operations, .clients = wl->clients};
     if (wl->recorder != NULL) {
-        return dm_fail(err, DM_ERR_INVALID, "record %s: this run is being recorded already", path);
+        return dm_fail(err, DM_ERR_INVALID, "record %s: this run is already recorded", path);
     }
     return wl_recorder_open(path, &wl->effective, &info, &wl->recorder, err);
 }

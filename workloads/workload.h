@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The workload contract: which keys are loaded, and which operations each client does. Knows nothing of indexes or
+ * The workload contract: which keys are loaded, and which operations each client runs. It does not depend on indexes or
  * transports.
  *
- * A workload is shared by all clients of a run; a stream belongs to one client and is derived from (seed, client), so
- * what a client asks for does not depend on timing, except where YCSB says so: keys inserted by others count once they
- * were acknowledged.
+ * A workload is shared by all clients of a run. A stream belongs to one client and is derived from (seed, client), so
+ * the operations of a client do not depend on timing. The exception is YCSB's: keys that other clients insert can be
+ * chosen once their inserts are acknowledged.
  */
 #ifndef DM_WORKLOADS_WORKLOAD_H
 #define DM_WORKLOADS_WORKLOAD_H
@@ -22,7 +22,7 @@
     X(WL_UPDATE, "update")                                                                                             \
     X(WL_INSERT, "insert")                                                                                             \
     X(WL_SCAN, "scan")                                                                                                 \
-    X(WL_RMW, "rmw") /* get, then update of the same key; measured as a whole and as its parts */                      \
+    X(WL_RMW, "rmw") /* get, then update of the same key; measured as one operation and as two */                      \
     X(WL_DELETE, "delete")
 enum wl_op_kind {
 #define X(name, text) name,
@@ -36,17 +36,17 @@ struct wl_op {
     enum wl_op_kind kind;
     uint64_t key;
     uint32_t scan_length;
-    uint64_t ticket; /* the workload's own, for wl_done */
+    uint64_t ticket; /* for wl_done; only the workload interprets it */
 };
 
-struct wl;        /* a workload, opened */
+struct wl;        /* an open workload */
 struct wl_stream; /* one client's operations */
 
-/* Everything a workload is made of; rows in wl_options. Members that are "" or 0 take the named workload's own value.
- */
+/* The configuration of a workload; wl_options has a row for each member. A member that is "" or 0 stands for the named
+ * workload's own value. */
 struct wl_config {
     const char *workload;   /* a..f, load, a name of wl_names, or a YCSB property file */
-    const char *properties; /* "name=value,name=value": YCSB properties over the file's (-p) */
+    const char *properties; /* "name=value,name=value": YCSB properties that override the file's (-p) */
     const char *mix;        /* "read=0.5,update=0.5": read, update, insert, scan, rmw, delete; must sum to 1 */
     const char
         *distribution; /* uniform, zipfian (scrambled), latest, hotspot, exponential, sequential, zipfian_clustered */
@@ -56,65 +56,65 @@ struct wl_config {
     const char *scan_distribution; /* uniform, zipfian */
     uint64_t keys;                 /* loaded before the run */
     const char
-        *key_set; /* "" (as insert_order says), dense, grown, uniform, normal, lognormal, linear_noise, or sosd:FILE */
+        *key_set; /* "" (insert_order decides), dense, grown, uniform, normal, lognormal, linear_noise, or sosd:FILE */
     const char *trace;  /* a Twitter cache-trace CSV, .zst allowed; replaces mix and distribution */
     bool lenient;       /* count malformed trace lines instead of failing */
     const char *replay; /* a file written by wl_record */
 };
 extern const struct dm_opt wl_options[];
 
-/* Named workloads with one line each, NULL-terminated: a..f, load and the papers' own mixes. */
+/* The named workloads, each with a summary of one line: a..f, load and the papers' own mixes. NULL-terminated. */
 struct wl_name {
     const char *name, *summary;
 };
 extern const struct wl_name wl_names[];
 
-/* `operations` is the number all clients will draw in all (YCSB sizes its key range by it). The config is copied. The
- * caller closes. */
+/* `operations` is the number that all clients together will draw; YCSB sizes its key range by it. The configuration is
+ * copied. The caller closes the workload. */
 int wl_open(const struct wl_config *config, uint64_t operations, unsigned clients, uint64_t seed, struct wl **wl,
             struct dm_err *err);
 void wl_close(struct wl *wl);
 
-/* This process has part `part` of `parts` of the clients; before any stream is opened. All parts open the workload
- * alike. Keys that they insert do not meet, and choosers see those of their own part (and all loaded ones).
- * DM_ERR_UNSUPPORTED for traces and recordings. */
+/* Declares that this process runs part `part` of `parts` of the clients. Must be called before a stream is opened, and
+ * every part must open the workload with the same arguments. Parts insert disjoint keys, and a part chooses among the
+ * loaded keys and those that it inserted itself. DM_ERR_UNSUPPORTED for traces and recordings. */
 int wl_partition(struct wl *wl, unsigned part, unsigned parts, struct dm_err *err);
 
-/* Loaded keys, ascending and distinct; valid until wl_close or wl_keys_release, which frees the array once the index is
- * loaded. */
+/* The keys to load, ascending and distinct. The array is valid until wl_close or wl_keys_release; the latter frees it
+ * once the index is loaded. */
 const uint64_t *wl_keys(struct wl *wl, uint64_t *count);
 void wl_keys_release(struct wl *wl);
 
-/* The settings in force, for the result's configuration (mix, distribution, theta...), as rows of wl_options. */
+/* The resolved configuration (mix, distribution, theta...), which results record. */
 const struct wl_config *wl_effective(const struct wl *wl);
 
-/* Operations that there are in all, where a trace or a recording ends; 0: without end. */
+/* The number of operations in a trace or a recording; 0 for a workload without end. */
 uint64_t wl_length(const struct wl *wl);
 
-/* Share of each operation kind to expect (0 where unknown), and the longest scan. */
+/* The expected share of each kind of operation (0 where unknown), and the longest scan. */
 void wl_mix(const struct wl *wl, double share[WL_OP_KIND_COUNT]);
 uint32_t wl_scan_max(const struct wl *wl);
 
 struct wl_stream *wl_stream_open(struct wl *wl, unsigned client);
 void wl_stream_close(struct wl_stream *stream);
 
-/* The client's next operation: 0, DM_NOT_FOUND when a trace or replay has no more, or a failure. Thread-safe between
- * streams. */
+/* Returns the client's next operation: 0, DM_NOT_FOUND at the end of a trace or recording, or a failure. Threads may
+ * call it at the same time for different streams. */
 int wl_next(struct wl_stream *stream, struct wl_op *op);
 
-/* To be called when the operation has ended, with its outcome (for an RMW the update's): inserts become visible to key
- * choosers. */
+/* Must be called when the operation has ended, with its outcome (of an RMW: that of the update). Acknowledges inserts,
+ * so that their keys can be chosen. */
 void wl_done(struct wl_stream *stream, const struct wl_op *op, int outcome);
 
-/* What is written for (key, version): the first 8 bytes are dm_mix64(key ^ mix(version)), the rest follows from them.
- */
+/* The value that is written for (key, version). Its first 8 bytes are dm_mix64(key ^ dm_mix64(version)); the other
+ * bytes are derived from them. */
 void wl_value(uint64_t key, uint64_t version, void *value, uint32_t bytes);
 
-/* Operations drawn by streams opened from here on are written to "path.tmp.<pid>". */
+/* Records the operations of all streams that are opened after this call, in "path.tmp.<pid>". */
 int wl_record(struct wl *wl, const char *path, struct dm_err *err);
 
-/* Completes the recording, once its streams are closed, and gives it its name; after a failure nothing is left of it. 0
- * where nothing is recorded. wl_close removes a recording that was not finished. */
+/* Completes the recording and renames it to its path; its streams must be closed. After a failure the file is removed.
+ * Returns 0 if nothing is recorded. wl_close removes a recording that was not finished. */
 int wl_record_finish(struct wl *wl, struct dm_err *err);
 
 #endif

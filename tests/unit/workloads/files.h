@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A directory for the files that a test of this folder writes.
+ * A temporary directory for the files that a test of this folder writes.
  */
 #ifndef DM_TESTS_UNIT_WORKLOADS_FILES_H
 #define DM_TESTS_UNIT_WORKLOADS_FILES_H
@@ -29,7 +29,7 @@ static inline unsigned files_count(void) {
     return count;
 }
 
-/* A path in the directory; valid until four further calls. */
+/* A path in the directory. It is valid until the fourth call after this one. */
 static inline const char *file_path(const char *name) {
     static char paths[4][400];
     static unsigned turn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generators against YCSB's own, value by value: hashes, pure functions of u, sequences from a fixed random stream;
- * and the arithmetic below them against the C library's.
+ * Compares the generators with YCSB's, value by value: hashes, pure functions of u, sequences from a fixed random
+ * stream. Compares the arithmetic with that of the C library.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include "unit/workloads/vectors.h"
 #include "workloads/generators.h"
 
-/* Calls `check` for every entry of a kind; there must be some. */
+/* Calls `check` for every entry of a kind; there must be at least one. */
 static void each_vector(const char *kind, const char *generator, void (*check)(const json_t *entry)) {
     json_t *vectors = vectors_load();
     size_t i, checked = 0;
@@ -51,7 +51,7 @@ static void fnvhash64_is_that_of_ycsb_bit_for_bit(void **state) {
     each_vector("fnvhash64", NULL, check_hashes);
 }
 
-static void the_short_way_of_the_hash_equals_the_long_one(void **state) {
+static void the_short_path_of_the_hash_equals_the_long_one(void **state) {
     (void)state;
     struct dm_prng prng = {.state = 7};
     for (int i = 0; i < 100000; i++) {
@@ -89,7 +89,7 @@ static void check_u_to_value(const json_t *entry) {
     struct wl_zipf zipf =
         modulus != NULL ? wl_scrambled_make(0, range - 1, theta).zipf : wl_zipf_make(min, items, theta, 0.0);
     struct wl_scrambled scrambled = {.zipf = zipf, .min = 0, .range = wl_modulus_make(range)};
-    /* YCSB adds up term by term in doubles: the last digits differ with the number of terms */
+    /* YCSB sums term by term in doubles, so the last digits differ, the more the more terms there are */
     assert_true(fabs(zipf.zetan / vector_number(params, "zetan") - 1.0) < 1e-12);
     size_t i;
     json_t *row;
@@ -216,7 +216,7 @@ static void the_zeta_formula_agrees_with_the_sum(void **state) {
                 assert_true(fabs(wl_zeta_tail(&tail, n) / (double)sum - 1.0) < bound);
             }
         }
-        /* added up one by one in doubles, as YCSB does */
+        /* summed term by term in doubles, as YCSB does */
         assert_true(fabs(wl_zeta(300000, thetas[i]) / (double)sum - 1.0) < 1e-12);
     }
 }
@@ -228,7 +228,7 @@ static void the_zeta_of_ten_billion_items_is_known(void **state) {
     assert_true(fabs(wl_zeta(UINT64_C(10000000000), 0.99) - WL_SCRAMBLED_ZETAN) < 1e-10);
 }
 
-static void the_zeta_sum_and_formula_meet_at_the_border(void **state) {
+static void the_zeta_sum_and_formula_agree_where_one_replaces_the_other(void **state) {
     (void)state;
     double below = wl_zeta(WL_ZETA_EXACT_MAX, 0.99), above = wl_zeta(WL_ZETA_EXACT_MAX + 1, 0.99);
     double term = pow((double)(WL_ZETA_EXACT_MAX + 1), -0.99);
@@ -260,7 +260,7 @@ static void latest_stays_within_the_newest_even_when_there_are_few_keys(void **s
     }
 }
 
-static void latest_depends_on_the_newest_only_not_on_the_way_there(void **state) {
+static void latest_depends_on_the_newest_number_only_not_on_the_steps_to_it(void **state) {
     (void)state;
     struct wl_latest stepwise = wl_latest_make(999, 0.99), at_once = stepwise;
     for (uint64_t items = 1000; items <= 50000; items++) {
@@ -329,17 +329,17 @@ static void operations_are_chosen_as_ycsb_subtracts_the_weights(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fnvhash64_is_that_of_ycsb_bit_for_bit),
-        cmocka_unit_test(the_short_way_of_the_hash_equals_the_long_one),
+        cmocka_unit_test(the_short_path_of_the_hash_equals_the_long_one),
         cmocka_unit_test(the_random_stream_is_splitmix64),
         cmocka_unit_test(every_u_gives_the_rank_that_ycsb_gives),
         cmocka_unit_test(sequences_are_those_of_ycsb_on_the_same_random_stream),
         cmocka_unit_test(powers_agree_with_the_c_library),
         cmocka_unit_test(the_zeta_formula_agrees_with_the_sum),
         cmocka_unit_test(the_zeta_of_ten_billion_items_is_known),
-        cmocka_unit_test(the_zeta_sum_and_formula_meet_at_the_border),
+        cmocka_unit_test(the_zeta_sum_and_formula_agree_where_one_replaces_the_other),
         cmocka_unit_test(zipf_never_leaves_its_range),
         cmocka_unit_test(latest_stays_within_the_newest_even_when_there_are_few_keys),
-        cmocka_unit_test(latest_depends_on_the_newest_only_not_on_the_way_there),
+        cmocka_unit_test(latest_depends_on_the_newest_number_only_not_on_the_steps_to_it),
         cmocka_unit_test(remainders_need_no_division),
         cmocka_unit_test(operations_are_chosen_as_ycsb_subtracts_the_weights),
     };

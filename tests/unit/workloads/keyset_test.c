@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys: sorting, the map from key numbers to keys, synthetic sets, key files and what can be wrong with them; and that
- * an inserted key never was there before.
+ * Keys: sorting, the map from key numbers to keys, synthetic sets, key files and their errors; and that a key is never
+ * inserted twice.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void unique_drops_repeated_keys(void **state) {
     assert_int_equal(wl_unique_u64(keys, 0), 0);
 }
 
-static void a_permutation_hits_every_number_once(void **state) {
+static void a_permutation_maps_to_every_number_once(void **state) {
     (void)state;
     for (uint64_t count = 1; count < 3000; count = count * 3 / 2 + 1) {
         struct wl_permutation permutation = wl_permutation_make(count, count);
@@ -86,7 +86,8 @@ static struct wl_keymap map_open(const char *key_set, uint64_t keys, bool ordere
     return map_open_for(key_set, keys, 0, ordered);
 }
 
-/* Loaded keys ascend, are those of the numbers below `loaded`, and no later number has one of them or one twice. */
+/* Checks that the loaded keys ascend and are those of the first key numbers, and that no two numbers have the same key.
+ */
 static void map_check(const char *key_set, uint64_t keys, bool ordered, uint64_t inserts) {
     struct wl_keymap map = map_open_for(key_set, keys, inserts / 2, ordered);
     uint64_t count = 0, total = keys + inserts;
@@ -120,7 +121,7 @@ static void inserted_keys_never_collide_with_loaded_ones_or_each_other(void **st
     }
 }
 
-static void a_grown_set_is_dense_in_the_end_and_its_inserts_come_in_no_order(void **state) {
+static void a_grown_set_is_dense_in_the_end_and_its_inserts_are_in_random_order(void **state) {
     (void)state;
     enum { LOADED = 100, INSERTED = 900 };
     struct wl_keymap map = map_open_for("grown", LOADED, INSERTED, false);
@@ -167,9 +168,9 @@ static void the_same_seed_gives_the_same_set_and_another_does_not(void **state) 
     (void)state;
     uint64_t *first = NULL, *second = NULL, *other = NULL;
     struct dm_err err = {0};
-    assert_int_equal(wl_keyset_make("lognormal", 1000, 1, &first, &err), 0);
-    assert_int_equal(wl_keyset_make("lognormal", 1000, 1, &second, &err), 0);
-    assert_int_equal(wl_keyset_make("lognormal", 1000, 2, &other, &err), 0);
+    assert_int_equal(wl_keyset_generate("lognormal", 1000, 1, &first, &err), 0);
+    assert_int_equal(wl_keyset_generate("lognormal", 1000, 1, &second, &err), 0);
+    assert_int_equal(wl_keyset_generate("lognormal", 1000, 2, &other, &err), 0);
     assert_memory_equal(first, second, 1000 * sizeof first[0]);
     assert_true(memcmp(first, other, 1000 * sizeof first[0]) != 0);
     free(first);
@@ -181,13 +182,13 @@ static double normal_cdf(double x) {
     return 0.5 * erfc(-x / sqrt(2.0));
 }
 
-/* The greatest distance between the set's distribution and the stated one (Kolmogorov and Smirnov). */
+/* The greatest distance between the distribution of the set and `cdf` (Kolmogorov-Smirnov). */
 static double set_distance(const char *name, double (*cdf)(double key)) {
     enum { COUNT = 100000 };
     uint64_t *keys = NULL;
     struct dm_err err = {0};
     double greatest = 0.0;
-    assert_int_equal(wl_keyset_make(name, COUNT, 5, &keys, &err), 0);
+    assert_int_equal(wl_keyset_generate(name, COUNT, 5, &keys, &err), 0);
     for (int i = 0; i < COUNT; i++) {
         double share = cdf((double)keys[i]);
         greatest = fmax(greatest, fmax(fabs(share - (double)i / COUNT), fabs(share - (i + 1.0) / COUNT)));
@@ -224,27 +225,27 @@ static void synthetic_sets_have_their_distributions(void **state) {
     assert_false(set_distance("lognormal:1e12", normal_keys) < limit);
 }
 
-static void sets_that_cannot_be_are_refused(void **state) {
+static void impossible_sets_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *set, *part;
     } bad[] = {
-        {"gaussian", "there is no 'gaussian'"}, {"normal:0", "a scale from 1"},   {"uniform:5", "a scale from 1"},
-        {"lognormal:x", "key_set lognormal:x"}, {"normal:nan", "key_set normal"}, {"lognormal:2", "different keys"},
-        {"linear_noise:500", "do not fit"},
+        {"gaussian", "there is no 'gaussian'"},     {"normal:0", "have a scale"},     {"uniform:5", "have a scale"},
+        {"lognormal:x", "key_set lognormal:x"},     {"normal:nan", "key_set normal"}, {"lognormal:2", "different keys"},
+        {"linear_noise:500", "range is too small"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t *keys = NULL;
         struct dm_err err = {0};
-        assert_int_equal(wl_keyset_make(bad[i].set, 1000, 1, &keys, &err), DM_ERR_INVALID);
+        assert_int_equal(wl_keyset_generate(bad[i].set, 1000, 1, &keys, &err), DM_ERR_INVALID);
         assert_null(keys);
         if (strstr(err.text, bad[i].part) == NULL) {
-            fail_msg("'%s' should say '%s'", err.text, bad[i].part);
+            fail_msg("'%s' should contain '%s'", err.text, bad[i].part);
         }
     }
 }
 
-/* Writes count, then the keys with `width` bytes each. */
+/* Writes `count`, then `n` keys with `width` bytes each. */
 static const char *sosd_write(const char *name, uint64_t count, const uint64_t *keys, size_t n, size_t width) {
     unsigned char bytes[8192];
     memcpy(bytes, &count, 8);
@@ -268,14 +269,14 @@ static void sosd_refused(const char *scheme, const char *path, int code, const c
     assert_int_equal(wl_open(&(struct wl_config){.workload = "c", .key_set = key_set}, 1, 1, 1, &wl, &err), code);
     assert_null(wl);
     if (strstr(err.text, part) == NULL) {
-        fail_msg("'%s' should say '%s'", err.text, part);
+        fail_msg("'%s' should contain '%s'", err.text, part);
     }
 }
 
 static const uint64_t some_keys[] = {3, 5, 8, 1000, 70000, 4000000000};
 enum { SOME = 6 };
 
-static void a_sosd_file_of_64_bit_keys_is_used_where_it_is(void **state) {
+static void a_sosd_file_of_64_bit_keys_is_not_copied(void **state) {
     (void)state;
     struct wl_keymap map = sosd_open(sosd_write("k_uint64", SOME, some_keys, SOME, 8), 0);
     uint64_t count = 0;
@@ -283,7 +284,7 @@ static void a_sosd_file_of_64_bit_keys_is_used_where_it_is(void **state) {
     assert_int_equal(count, SOME);
     assert_null(map.owned);
     wl_keymap_load_release(&map);
-    /* releasing the load leaves the map usable */
+    /* releasing the array of the loaded keys leaves the map usable */
     assert_int_equal(wl_keymap_key(&map, 2), 8);
     wl_keymap_close(&map);
 }
@@ -296,7 +297,7 @@ static void a_sosd_file_of_32_bit_keys_is_widened(void **state) {
     wl_keymap_close(&map);
 }
 
-static void fewer_keys_of_a_file_are_taken_evenly(void **state) {
+static void fewer_keys_of_a_file_are_evenly_spaced(void **state) {
     (void)state;
     struct wl_keymap map = sosd_open(sosd_write("k_uint64", SOME, some_keys, SOME, 8), 3);
     uint64_t count = 0;
@@ -306,7 +307,7 @@ static void fewer_keys_of_a_file_are_taken_evenly(void **state) {
     wl_keymap_close(&map);
 }
 
-static void repeated_keys_and_the_greatest_number_are_left_out(void **state) {
+static void repeated_keys_and_the_greatest_number_are_ignored(void **state) {
     (void)state;
     const uint64_t keys[] = {1, 4, 4, 4, 9, UINT64_MAX};
     struct wl_keymap map = sosd_open(sosd_write("k_uint64", 6, keys, 6, 8), 0);
@@ -317,7 +318,7 @@ static void repeated_keys_and_the_greatest_number_are_left_out(void **state) {
     wl_keymap_close(&map);
 }
 
-static void inserts_near_the_end_of_the_key_range_still_find_room(void **state) {
+static void inserts_near_the_end_of_the_key_range_still_find_free_keys(void **state) {
     (void)state;
     const uint64_t keys[] = {1, 2, 3, UINT64_MAX - 3, UINT64_MAX - 1};
     struct wl_keymap map = sosd_open(sosd_write("k_uint64", 5, keys, 5, 8), 0);
@@ -347,10 +348,9 @@ static void damaged_key_files_are_refused_with_what_is_wrong(void **state) {
     sosd_refused("sosd", "/nowhere/k", DM_ERR_IO, "cannot be opened");
     sosd_refused("sosd", file_write("empty", "", 0), DM_ERR_CORRUPT, "holds no keys (0 bytes)");
     sosd_refused("sosd", sosd_write("zero", 0, some_keys, 0, 8), DM_ERR_CORRUPT, "count at its start is 0");
-    sosd_refused("sosd", sosd_write("short_uint64", 7, some_keys, SOME, 8), DM_ERR_CORRUPT,
-                 "says 7 keys, but 48 bytes");
-    sosd_refused("sosd", sosd_write("odd", 1, some_keys, 1, 5), DM_ERR_CORRUPT, "says 1 keys, but 5 bytes");
-    sosd_refused("sosd", sosd_write("width_uint64", 6, some_keys, SOME, 4), DM_ERR_CORRUPT, "says 6 keys, but 24");
+    sosd_refused("sosd", sosd_write("short_uint64", 7, some_keys, SOME, 8), DM_ERR_CORRUPT, "is 7 keys, but 48 bytes");
+    sosd_refused("sosd", sosd_write("odd", 1, some_keys, 1, 5), DM_ERR_CORRUPT, "is 1 keys, but 5 bytes");
+    sosd_refused("sosd", sosd_write("width_uint64", 6, some_keys, SOME, 4), DM_ERR_CORRUPT, "is 6 keys, but 24");
     sosd_refused("sosd", sosd_write("huge", UINT64_C(1) << 61, some_keys, SOME, 8), DM_ERR_CORRUPT, "truncated");
     sosd_refused("sosd", sosd_write("big", swapped, unsorted, 4, 8), DM_ERR_CORRUPT, "is big-endian");
     sosd_refused("sosd", sosd_write("unsorted", 4, unsorted, 4, 8), DM_ERR_CORRUPT,
@@ -370,7 +370,7 @@ static void more_keys_than_a_file_has_are_refused(void **state) {
     assert_non_null(strstr(err.text, "holds 6 different keys"));
 }
 
-static void a_workload_over_a_file_takes_all_its_keys_unless_told(void **state) {
+static void a_workload_over_a_file_loads_all_its_keys_by_default(void **state) {
     (void)state;
     char key_set[300];
     struct wl *wl = NULL;
@@ -389,7 +389,7 @@ static void a_workload_over_a_file_takes_all_its_keys_unless_told(void **state) 
     wl_close(wl);
 }
 
-static void a_set_without_room_for_the_inserts_of_a_run_is_refused(void **state) {
+static void a_set_with_fewer_free_keys_than_inserts_is_refused(void **state) {
     (void)state;
     uint64_t keys[1] = {UINT64_MAX - 4};
     char key_set[420];
@@ -401,7 +401,7 @@ static void a_set_without_room_for_the_inserts_of_a_run_is_refused(void **state)
     assert_int_equal(dm_opt_set(wl_options, &config, "workload", "load", &err), 0);
     assert_int_equal(dm_opt_set(wl_options, &config, "key_set", key_set, &err), 0);
     assert_int_equal(wl_open(&config, 4, 1, 1, &wl, &err), DM_ERR_INVALID);
-    assert_non_null(strstr(err.text, "4 inserts are expected, but it leaves only 3 keys free"));
+    assert_non_null(strstr(err.text, "4 inserts are expected, but only 3 keys are free"));
     assert_int_equal(wl_open(&config, 3, 1, 1, &wl, &err), 0);
     struct wl_stream *stream = wl_stream_open(wl, 0);
     struct wl_op op;
@@ -420,24 +420,24 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_sort_agrees_with_qsort),
         cmocka_unit_test(unique_drops_repeated_keys),
-        cmocka_unit_test(a_permutation_hits_every_number_once),
+        cmocka_unit_test(a_permutation_maps_to_every_number_once),
         cmocka_unit_test(inserted_keys_never_collide_with_loaded_ones_or_each_other),
-        cmocka_unit_test(a_grown_set_is_dense_in_the_end_and_its_inserts_come_in_no_order),
+        cmocka_unit_test(a_grown_set_is_dense_in_the_end_and_its_inserts_are_in_random_order),
         cmocka_unit_test(insert_order_says_whether_a_set_is_shuffled),
         cmocka_unit_test(hashed_keys_are_ycsbs_and_ordered_ones_the_numbers),
         cmocka_unit_test(the_same_seed_gives_the_same_set_and_another_does_not),
         cmocka_unit_test(synthetic_sets_have_their_distributions),
-        cmocka_unit_test(sets_that_cannot_be_are_refused),
-        cmocka_unit_test(a_sosd_file_of_64_bit_keys_is_used_where_it_is),
+        cmocka_unit_test(impossible_sets_are_refused),
+        cmocka_unit_test(a_sosd_file_of_64_bit_keys_is_not_copied),
         cmocka_unit_test(a_sosd_file_of_32_bit_keys_is_widened),
-        cmocka_unit_test(fewer_keys_of_a_file_are_taken_evenly),
-        cmocka_unit_test(repeated_keys_and_the_greatest_number_are_left_out),
-        cmocka_unit_test(inserts_near_the_end_of_the_key_range_still_find_room),
+        cmocka_unit_test(fewer_keys_of_a_file_are_evenly_spaced),
+        cmocka_unit_test(repeated_keys_and_the_greatest_number_are_ignored),
+        cmocka_unit_test(inserts_near_the_end_of_the_key_range_still_find_free_keys),
         cmocka_unit_test(raw_files_have_no_count),
         cmocka_unit_test(damaged_key_files_are_refused_with_what_is_wrong),
         cmocka_unit_test(more_keys_than_a_file_has_are_refused),
-        cmocka_unit_test(a_set_without_room_for_the_inserts_of_a_run_is_refused),
-        cmocka_unit_test(a_workload_over_a_file_takes_all_its_keys_unless_told),
+        cmocka_unit_test(a_set_with_fewer_free_keys_than_inserts_is_refused),
+        cmocka_unit_test(a_workload_over_a_file_loads_all_its_keys_by_default),
     };
     return cmocka_run_group_tests(tests, files_setup, files_teardown);
 }

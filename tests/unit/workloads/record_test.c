@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording a run and running it again: the same operations for every client, over the same keys, and nothing else is
- * taken for a recording.
+ * Recording a run and running it again: every client gets the same operations over the same keys, and any other file is
+ * refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static struct wl *open_well(const struct wl_config *config, unsigned clients, ui
     return wl;
 }
 
-/* Draws OPERATIONS operations, client by client in turns. */
+/* Draws OPERATIONS operations; the clients take turns. */
 static void draw(struct wl *wl, struct wl_op *ops) {
     struct wl_stream *streams[CLIENTS];
     for (unsigned client = 0; client < CLIENTS; client++) {
@@ -72,7 +72,7 @@ static void a_replay_gives_every_client_the_recorded_operations(void **state) {
         record(&configs[i], path, recorded);
         assert_int_equal(files_count(), 1);
         struct wl *original = open_well(&configs[i], CLIENTS, 99);
-        /* another seed: the file's counts */
+        /* the seed is another one; that of the file is used */
         struct wl *wl = open_well(&(struct wl_config){.replay = path}, CLIENTS, 1);
         uint64_t count = 0, original_count = 0;
         const uint64_t *keys = wl_keys(wl, &count), *original_keys = wl_keys(original, &original_count);
@@ -181,11 +181,11 @@ static void refused(const char *path, const char *part) {
     assert_true(wl_open(&(struct wl_config){.replay = path}, 0, CLIENTS, 1, &wl, &err) < 0);
     assert_null(wl);
     if (strstr(err.text, part) == NULL) {
-        fail_msg("'%s' should say '%s'", err.text, part);
+        fail_msg("'%s' should contain '%s'", err.text, part);
     }
 }
 
-/* The recording with one byte changed, or cut. */
+/* Writes the recording with one byte changed. */
 static const char *damage(const unsigned char *bytes, size_t count, size_t at, unsigned char with) {
     unsigned char *copy = malloc(count);
     assert_non_null(copy);
@@ -196,7 +196,7 @@ static const char *damage(const unsigned char *bytes, size_t count, size_t at, u
     return path;
 }
 
-static void what_is_not_a_whole_recording_is_refused(void **state) {
+static void an_incomplete_or_damaged_recording_is_refused(void **state) {
     (void)state;
     static struct wl_op ops[OPERATIONS];
     enum { SIZE_MAX_HERE = 1 << 18, HEADER = 96 };
@@ -214,10 +214,10 @@ static void what_is_not_a_whole_recording_is_refused(void **state) {
     refused(file_write("cut", bytes, HEADER + 3), "damaged header");
     refused(damage(bytes, size, 0, 'x'), "another byte order");
     refused(damage(bytes, size, 92, 0), "was not completed");
-    refused(damage(bytes, size, 24, 77), "its header says");
+    refused(damage(bytes, size, 24, 77), "its header states");
     refused(damage(bytes, size, HEADER, '?'), "damaged configuration");
     refused(damage(bytes, size, size - 1, 9), "is damaged");
-    /* whatever byte is wrong, it is refused or makes another sound recording, and never more */
+    /* whichever byte is changed, the file is refused or is another valid recording */
     for (size_t at = 0; at < size; at += at < 400 ? 1 : 397) {
         struct wl *wl = NULL;
         if (wl_open(&(struct wl_config){.replay = damage(bytes, size, at, 0xff)}, 0, CLIENTS, 1, &wl, NULL) == 0) {
@@ -246,7 +246,7 @@ static void a_recording_that_is_not_finished_is_removed(void **state) {
     assert_int_equal(files_count(), before);
 }
 
-static void a_workload_says_how_long_it_is(void **state) {
+static void a_workload_reports_its_length(void **state) {
     (void)state;
     static struct wl_op ops[OPERATIONS];
     record(&(struct wl_config){.workload = "a", .keys = 100}, file_path("run"), ops);
@@ -290,9 +290,9 @@ int main(void) {
         cmocka_unit_test(fewer_clients_replay_all_operations),
         cmocka_unit_test(the_effective_settings_of_a_replay_replay_again),
         cmocka_unit_test(a_recorded_trace_replays),
-        cmocka_unit_test(what_is_not_a_whole_recording_is_refused),
+        cmocka_unit_test(an_incomplete_or_damaged_recording_is_refused),
         cmocka_unit_test(a_recording_that_is_not_finished_is_removed),
-        cmocka_unit_test(a_workload_says_how_long_it_is),
+        cmocka_unit_test(a_workload_reports_its_length),
         cmocka_unit_test(a_recording_that_cannot_be_written_is_refused_at_once),
         cmocka_unit_test(another_key_set_than_the_recorded_one_is_refused),
     };

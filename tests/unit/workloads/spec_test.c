@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resolving workloads: names, YCSB property files, properties, mixes and options by hand, and everything that must be
- * refused, with what the message has to say.
+ * Resolving workloads: names, YCSB property files, properties, mixes and options; and what must be refused, with the
+ * text that the message must contain.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,14 +25,14 @@ static struct wl *open_well(const struct wl_config *config) {
     return wl;
 }
 
-/* wl_open fails, and its message holds `part`. */
+/* Checks that wl_open fails with a message that contains `part`. */
 static void refused(const struct wl_config *config, const char *part) {
     struct wl *wl = NULL;
     struct dm_err err = {0};
     assert_int_equal(wl_open(config, 1000, 2, 3, &wl, &err), DM_ERR_INVALID);
     assert_null(wl);
     if (strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL) {
-        fail_msg("'%s' should say '%s'", err.text, part);
+        fail_msg("'%s' should contain '%s'", err.text, part);
     }
 }
 
@@ -73,7 +73,7 @@ static void an_official_property_file_is_read_as_it_is(void **state) {
     wl_close(wl);
 }
 
-static void what_a_file_leaves_out_has_the_defaults_of_ycsb(void **state) {
+static void properties_missing_in_a_file_have_the_defaults_of_ycsb(void **state) {
     (void)state;
     struct wl *wl = open_well(&(struct wl_config){.workload = file_write_text("x.properties", "recordcount=10\n")});
     const struct wl_config *effective = wl_effective(wl);
@@ -123,7 +123,7 @@ static void every_named_workload_opens_and_keeps_its_name(void **state) {
     assert_true(count >= 20);
 }
 
-static void mixes_of_the_papers_are_theirs(void **state) {
+static void mixes_are_those_of_the_papers(void **state) {
     (void)state;
     static const struct {
         const char *name, *mix, *distribution;
@@ -147,7 +147,7 @@ static void mixes_of_the_papers_are_theirs(void **state) {
     wl_close(wl);
 }
 
-/* Draws some operations into a number. */
+/* A digest of the first operations and of the loaded keys. */
 static uint64_t digest(const struct wl_config *config) {
     struct wl *wl = open_well(config);
     struct wl_stream *stream = wl_stream_open(wl, 1);
@@ -252,7 +252,7 @@ static void a_bad_line_of_a_property_file_is_named_by_file_and_line(void **state
     refused_file("workload=site.ycsb.workloads.TimeSeriesWorkload\n", "not YCSB's core workload");
     refused_file("recordcount=10\n\x01\x02=3\n", "bad.properties:2: the line is not text");
     refused_file("=3\n", "bad.properties:1: ");
-    /* a continued line is named by its first */
+    /* a continued line is named by its first physical line */
     refused_file("recordcount=\\\n\\\nten\n", "bad.properties:1: recordcount");
 }
 
@@ -284,10 +284,10 @@ int main(void) {
     dm_log_set_level(DM_LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_official_property_file_is_read_as_it_is),
-        cmocka_unit_test(what_a_file_leaves_out_has_the_defaults_of_ycsb),
+        cmocka_unit_test(properties_missing_in_a_file_have_the_defaults_of_ycsb),
         cmocka_unit_test(properties_override_the_file_and_options_override_both),
         cmocka_unit_test(every_named_workload_opens_and_keeps_its_name),
-        cmocka_unit_test(mixes_of_the_papers_are_theirs),
+        cmocka_unit_test(mixes_are_those_of_the_papers),
         cmocka_unit_test(the_effective_settings_give_the_same_workload_again),
         cmocka_unit_test(proportions_that_do_not_sum_to_one_are_refused_with_their_sum),
         cmocka_unit_test(bad_mixes_are_refused),

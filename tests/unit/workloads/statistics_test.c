@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Distributions tested against their exact probabilities, with fixed seeds and a false-alarm rate of 1e-8 a test, and
- * the power of these tests: what a wrong port would draw must be rejected by the same statistic.
+ * Tests distributions against their exact probabilities, with fixed seeds and a false-alarm rate of 1e-8 per test; and
+ * the power of these tests: the same statistic must reject the draws of a wrong port.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -129,7 +129,7 @@ static void the_tail_uses_all_bits_of_the_random_number(void **state) {
         double short_one = floor(near_one * 0x1p31) * 0x1p-31;
         differ += wl_zipf_value(&zipf, near_one) != wl_zipf_value(&zipf, short_one) ? 1 : 0;
     }
-    /* a generator fed with 31 bits would never reach these ranks */
+    /* a generator with only 31 random bits would never draw these ranks */
     assert_true(differ > 9000);
 }
 
@@ -268,7 +268,7 @@ static void exponential_passes_kolmogorov_and_smirnov(void **state) {
         values[i] = wl_exponential_next(&exponential, &prng);
     }
     assert_true(exponential_distance(values, COUNT, gamma) < limit);
-    /* the 1/7 of a comment in YCSB */
+    /* the constant 1/7 that a comment in YCSB states */
     assert_false(exponential_distance(values, COUNT, gamma * 6.0) < limit);
     free(values);
 }
@@ -336,7 +336,7 @@ static void scan_lengths_are_uniform_from_one_to_the_longest(void **state) {
         tally.lengths.expected[i] = tally.kinds[WL_SCAN] / LENGTH_MAX;
     }
     assert_true(bins_fit(&tally.lengths));
-    /* lengths that stop at 99 */
+    /* as if the longest length were 99 */
     tally.lengths.observed[98] += tally.lengths.observed[99];
     tally.lengths.observed[99] = 0.0;
     assert_false(bins_fit(&tally.lengths));
@@ -383,7 +383,7 @@ static void successive_draws_are_independent(void **state) {
     wl_close(wl);
 }
 
-static void production_traces_hit_their_pieces_by_weight(void **state) {
+static void production_traces_choose_their_pieces_by_weight(void **state) {
     (void)state;
     static const struct {
         const char *name;
@@ -431,7 +431,7 @@ int main(void) {
         cmocka_unit_test(scan_lengths_are_uniform_from_one_to_the_longest),
         cmocka_unit_test(zipfian_scan_lengths_start_at_one),
         cmocka_unit_test(successive_draws_are_independent),
-        cmocka_unit_test(production_traces_hit_their_pieces_by_weight),
+        cmocka_unit_test(production_traces_choose_their_pieces_by_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

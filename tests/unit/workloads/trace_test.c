@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cache traces: a self-made sample read plain and compressed, its operations and keys, its summary, and what is said of
- * lines and files that are not right.
+ * Cache traces: a sample made for these tests, plain and compressed; its operations, keys and summary; and the errors
+ * for malformed lines and files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static bool is_loaded(const uint64_t *keys, uint64_t count, uint64_t key) {
     return false;
 }
 
-/* The sample's requests, wherever it is read from. */
+/* Checks the requests that the file yields against those of the sample. */
 static void sample_check(const char *path) {
     struct wl *wl = trace_open(path, 0, false);
     struct wl_stream *stream = wl_stream_open(wl, 0);
@@ -110,7 +110,7 @@ static void a_trace_may_end_without_a_newline_and_have_carriage_returns(void **s
     wl_close(wl);
 }
 
-static void the_summary_counts_what_is_there(void **state) {
+static void the_summary_counts_requests_keys_and_sizes(void **state) {
     (void)state;
     struct wl_trace_summary summary;
     assert_int_equal(wl_trace_summarize(SAMPLE, false, 0, &summary, NULL), 0);
@@ -129,7 +129,7 @@ static void the_summary_counts_what_is_there(void **state) {
     assert_int_equal(summary.malformed, 0);
 }
 
-static void a_run_shorter_than_the_trace_knows_only_its_part(void **state) {
+static void a_run_shorter_than_the_trace_reads_only_its_part(void **state) {
     (void)state;
     struct wl *wl = trace_open(SAMPLE, 3, false);
     struct wl_stream *stream = wl_stream_open(wl, 0);
@@ -148,7 +148,7 @@ static void a_run_shorter_than_the_trace_knows_only_its_part(void **state) {
     wl_close(wl);
 }
 
-static void clients_take_turns_and_share_the_trace(void **state) {
+static void clients_share_the_requests_of_the_trace(void **state) {
     (void)state;
     struct wl *wl = trace_open(SAMPLE, 0, false);
     struct wl_stream *streams[2] = {wl_stream_open(wl, 0), wl_stream_open(wl, 1)};
@@ -169,7 +169,7 @@ static void refused(const char *path, int code, const char *part) {
     assert_int_equal(wl_open(&(struct wl_config){.trace = path}, 0, 1, 1, &wl, &err), code);
     assert_null(wl);
     if (strstr(err.text, part) == NULL) {
-        fail_msg("'%s' should say '%s'", err.text, part);
+        fail_msg("'%s' should contain '%s'", err.text, part);
     }
 }
 
@@ -243,7 +243,7 @@ static void damaged_compression_is_refused(void **state) {
     free(text);
 }
 
-static void a_long_trace_passes_through_a_small_buffer(void **state) {
+static void a_trace_longer_than_the_buffer_is_read_completely(void **state) {
     (void)state;
     enum { LINES = 100000 };
     const char *path = file_path("long.csv");
@@ -273,14 +273,14 @@ int main(void) {
         cmocka_unit_test(the_sample_gives_its_requests_in_order),
         cmocka_unit_test(a_compressed_trace_gives_the_same_whatever_its_name),
         cmocka_unit_test(a_trace_may_end_without_a_newline_and_have_carriage_returns),
-        cmocka_unit_test(the_summary_counts_what_is_there),
-        cmocka_unit_test(a_run_shorter_than_the_trace_knows_only_its_part),
-        cmocka_unit_test(clients_take_turns_and_share_the_trace),
+        cmocka_unit_test(the_summary_counts_requests_keys_and_sizes),
+        cmocka_unit_test(a_run_shorter_than_the_trace_reads_only_its_part),
+        cmocka_unit_test(clients_share_the_requests_of_the_trace),
         cmocka_unit_test(a_malformed_line_is_named_by_its_number),
         cmocka_unit_test(lenient_skips_and_counts_malformed_lines),
         cmocka_unit_test(files_that_are_no_traces_are_refused),
         cmocka_unit_test(damaged_compression_is_refused),
-        cmocka_unit_test(a_long_trace_passes_through_a_small_buffer),
+        cmocka_unit_test(a_trace_longer_than_the_buffer_is_read_completely),
     };
     return cmocka_run_group_tests(tests, files_setup, files_teardown);
 }

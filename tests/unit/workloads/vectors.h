@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file; the caller releases it. */
+/* Loads the file. The caller releases it. */
 static inline json_t *vectors_load(void) {
     json_error_t error;
     json_t *vectors = json_load_file(DM_TEST_DATA "/ycsb-vectors.json", 0, &error);
@@ -27,7 +27,7 @@ static inline double vector_number(const json_t *object, const char *member) {
     return json_is_string(value) ? strtod(json_string_value(value), NULL) : json_number_value(value);
 }
 
-/* Is the entry of this kind (and generator, unless NULL)? */
+/* Whether the entry is of this kind (and generator, unless NULL). */
 static inline int vector_is(const json_t *entry, const char *kind, const char *generator) {
     return strcmp(vector_text(entry, "kind"), kind) == 0 &&
            (generator == NULL || strcmp(vector_text(entry, "generator"), generator) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The contract as its users see it: loaded keys, streams that depend on seed and client only, values, inserts that
- * others then read, and many threads at once.
+ * The workload contract: loaded keys, streams that depend on seed and client only, values, inserts that other clients
+ * then read, and several threads at once.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static struct wl *open_well(const struct wl_config *config, unsigned clients, ui
     return wl;
 }
 
-/* The first operations of a client as one number. */
+/* A digest of the first operations of a client. */
 static uint64_t stream_digest(struct wl *wl, unsigned client) {
     struct wl_stream *stream = wl_stream_open(wl, client);
     uint64_t sum = 0;
@@ -77,7 +77,7 @@ static int compare_keys(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void reads_find_loaded_keys_and_inserts_bring_new_ones(void **state) {
+static void reads_choose_loaded_keys_and_inserts_choose_new_ones(void **state) {
     (void)state;
     static const char *const sets[] = {"", "dense", "uniform", "lognormal", "linear_noise"};
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
@@ -100,7 +100,7 @@ static void reads_find_loaded_keys_and_inserts_bring_new_ones(void **state) {
     }
 }
 
-static void what_one_client_inserted_another_reads_once_it_is_done(void **state) {
+static void a_key_that_one_client_inserted_is_read_by_others_once_acknowledged(void **state) {
     (void)state;
     struct wl *wl = open_well(
         &(struct wl_config){
@@ -123,7 +123,7 @@ static void what_one_client_inserted_another_reads_once_it_is_done(void **state)
         }
         if (i == 150) {
             assert_false(seen);
-            /* a failed insert counts as well, as in YCSB */
+            /* a failed insert is acknowledged too, as in YCSB */
             wl_done(writer, &insert, DM_ERR_NO_MEMORY);
         }
     }
@@ -224,7 +224,7 @@ static void *thread_run(void *arg) {
     return NULL;
 }
 
-static void threads_insert_each_key_once_and_read_only_what_there_is(void **state) {
+static void threads_insert_each_key_once_and_read_only_existing_keys(void **state) {
     (void)state;
     enum { THREADS = 4 };
     static struct thread_arg threads[THREADS];
@@ -260,8 +260,8 @@ static void threads_insert_each_key_once_and_read_only_what_there_is(void **stat
     wl_close(wl);
 }
 
-/* Three processes, each with its own counter: together they insert the numbers that come next, each once, and each
- * reads what is loaded or its own. */
+/* Three parts, each with its own counter. Together they insert the next numbers, each once, and each part reads loaded
+ * keys and those that it inserted itself. */
 static void parts_of_a_workload_insert_different_keys_and_read_their_own(void **state) {
     (void)state;
     enum { PARTS = 3, INSERTS = 300, LOADED = 1000 };
@@ -292,7 +292,7 @@ static void parts_of_a_workload_insert_different_keys_and_read_their_own(void **
     assert_null(memchr(seen, 0, sizeof(seen)));
 }
 
-static void closing_nothing_is_allowed(void **state) {
+static void closing_null_is_allowed(void **state) {
     (void)state;
     wl_close(NULL);
     wl_stream_close(NULL);
@@ -302,15 +302,15 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_depends_on_seed_and_client_only),
         cmocka_unit_test(loaded_keys_ascend_and_can_be_made_again_after_their_release),
-        cmocka_unit_test(reads_find_loaded_keys_and_inserts_bring_new_ones),
-        cmocka_unit_test(what_one_client_inserted_another_reads_once_it_is_done),
+        cmocka_unit_test(reads_choose_loaded_keys_and_inserts_choose_new_ones),
+        cmocka_unit_test(a_key_that_one_client_inserted_is_read_by_others_once_acknowledged),
         cmocka_unit_test(load_only_inserts_and_each_key_once),
         cmocka_unit_test(deletes_are_drawn_when_asked_for),
         cmocka_unit_test(a_value_begins_with_the_mix_of_key_and_version),
         cmocka_unit_test(the_smallest_workloads_work),
-        cmocka_unit_test(threads_insert_each_key_once_and_read_only_what_there_is),
+        cmocka_unit_test(threads_insert_each_key_once_and_read_only_existing_keys),
         cmocka_unit_test(parts_of_a_workload_insert_different_keys_and_read_their_own),
-        cmocka_unit_test(closing_nothing_is_allowed),
+        cmocka_unit_test(closing_null_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

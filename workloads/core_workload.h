@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * YCSB's core workload: which operation, on which key, in YCSB's order of draws (operation, key, scan length). What all
- * streams share is the insert counter, and for `sequential` its counter.
+ * YCSB's core workload: chooses the operation, then the key, then the scan length, in the order in which YCSB draws
+ * them. All streams share the insert counter and, for the distribution `sequential`, its counter.
  */
-#ifndef DM_WORKLOADS_CORE_H
-#define DM_WORKLOADS_CORE_H
+#ifndef DM_WORKLOADS_CORE_WORKLOAD_H
+#define DM_WORKLOADS_CORE_WORKLOAD_H
 
 #include <stdatomic.h>
 
+#include "workloads/acknowledged_counter.h"
 #include "workloads/generators.h"
 #include "workloads/keyset.h"
 #include "workloads/spec.h"
 
 enum { WL_PIECES_MAX = 8 };
-/* Pieces of the key numbers, each with a weight in 1 / total and uniform inside. */
+/* A distribution in pieces: each piece is a range of key numbers, has a weight in units of 1 / total, and is uniform
+ * inside. */
 struct wl_pieces {
     unsigned count;
     uint64_t total;
@@ -28,7 +30,7 @@ struct wl_core {
     struct wl_uniform uniform;
     struct wl_scrambled scrambled;
     struct wl_zipf clustered;
-    struct wl_latest latest; /* as it begins; each stream has a copy */
+    struct wl_latest latest; /* its state at the start; each stream works on a copy */
     struct wl_hotspot hotspot;
     struct wl_exponential exponential;
     struct wl_pieces pieces;
@@ -40,7 +42,8 @@ struct wl_core {
     uint64_t part, parts; /* see wl_partition; 0 of 1 */
 };
 
-/* `operations`: drawn by all streams together; YCSB widens the Zipfian's range by the inserts to expect. */
+/* `operations` is the number that all streams together will draw. YCSB widens the Zipfian's range by the inserts
+ * expected among them. */
 void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations);
 
 struct wl_core_stream {
@@ -53,7 +56,7 @@ struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng p
 /* The next operation: 0, or DM_ERR_RETRY_LIMIT (see wl_ack_next). */
 int wl_core_next(struct wl_core_stream *stream, struct wl_op *op);
 
-/* Acknowledges an insert, whatever came of it, as YCSB does; nothing for the others. */
+/* Acknowledges an insert, whether it succeeded or not, as YCSB does. Does nothing for other operations. */
 static inline void wl_core_done(struct wl_core *core, const struct wl_op *op) {
     if (op->kind == WL_INSERT) {
         wl_ack_done(&core->ack, op->ticket);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * YCSB property files, in the syntax of Java's: comments, "name=value", "name:value", "name value", lines continued by
- * a backslash. Properties are rows of one table: what they set here, or that they mean nothing here (fields, tables,
- * clients: those belong to the run or to a database).
+ * Reads YCSB property files, in the syntax of Java's: comments, "name=value", "name:value", "name value", lines
+ * continued by a backslash. One table lists the properties with what each sets here. Properties that concern the run or
+ * a database (fields, tables, clients) are ignored.
  */
 #include "workloads/spec.h"
 
@@ -92,7 +92,7 @@ static const struct property properties[] = {
     {"latencytrackederrors", PROPERTY_IGNORED, 0},
 };
 
-/* The ignored ones of a file, for one note. */
+/* The ignored properties of a file, which are logged together. */
 struct note {
     char names[300];
     unsigned count;
@@ -107,7 +107,7 @@ static void note_add(struct note *note, const char *name) {
 
 static void note_print(const struct note *note, const char *where) {
     if (note->count > 0) {
-        dm_log(DM_LOG_WARN, "%s: %u passed over, without a meaning here: %s", where, note->count, note->names);
+        dm_log(DM_LOG_WARN, "%s: ignored %u properties that have no meaning here: %s", where, note->count, note->names);
     }
 }
 
@@ -142,7 +142,7 @@ static int set_class(const char *name, const char *value, struct dm_err *err) {
                    value);
 }
 
-/* YCSB's own distributions only: a file with another one would not run there. */
+/* Accepts only YCSB's own distributions, because YCSB could not run a file with another one. */
 static int set_enum(struct wl_spec *spec, const struct property *property, const char *value, struct dm_err *err) {
     static const char *const orders[] = {"hashed", "ordered"};
     static const char *const scans[] = {"uniform", "zipfian"};
@@ -201,7 +201,7 @@ static int property_set(struct wl_spec *spec, const char *name, const char *valu
     return set_enum(spec, property, value, err);
 }
 
-/* Removes blanks and line ends at the end, in place. */
+/* Removes blanks and line ends at the end of the text, in place. */
 static void trim_end(char *text) {
     size_t length = strlen(text);
     while (length > 0 && isspace((unsigned char)text[length - 1])) {
@@ -247,7 +247,8 @@ static bool is_comment(const char *line) {
     return *line == '#' || *line == '!';
 }
 
-/* Reads one logical line (continued by backslashes) into `line` and counts the physical ones. > 0 at the end. */
+/* Reads one logical line (continued by backslashes) into `line`, and counts the physical lines. > 0 at the end of the
+ * file. */
 static int line_read(FILE *file, char *line, size_t capacity, unsigned *number, struct dm_err *err) {
     size_t used = 0;
     for (;;) {
@@ -256,7 +257,7 @@ static int line_read(FILE *file, char *line, size_t capacity, unsigned *number, 
         }
         (*number)++;
         if (strchr(line + used, '\n') == NULL && !feof(file)) {
-            return dm_fail(err, DM_ERR_INVALID, "the line is longer than %zu characters or holds a zero byte",
+            return dm_fail(err, DM_ERR_INVALID, "the line is longer than %zu characters or contains a zero byte",
                            capacity - 2);
         }
         trim_end(line + used);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Synthetic key sets, drawn from a seed. Draws that repeat a key or fall outside of the keys' range are drawn again, so
- * that a set has exactly as many keys as asked for.
+ * Synthetic key sets, generated from a seed. A draw that repeats a key or is outside the range of keys is drawn again,
+ * so that a set has exactly as many keys as asked for.
  *
  *   uniform               over [0, 2^63)
- *   normal[:SCALE]        mean 4, standard deviation 2, times SCALE (1e12), negatives drawn again
- *   lognormal[:SCALE]     exp(normal(0, 2)) times SCALE (1e9; 1e12 in some papers)
- *   linear_noise[:RANGE]  i * A plus uniform noise within A, A = RANGE / count (1e14 / count)
+ *   normal[:SCALE]        mean 4, standard deviation 2, times SCALE (1e12); negative numbers are drawn again
+ *   lognormal[:SCALE]     exp(normal(0, 2)) times SCALE (1e9; some papers use 1e12)
+ *   linear_noise[:RANGE]  i * A plus uniform noise in [0, A), where A = RANGE / count; RANGE is 1e14 unless given
  */
 #include "workloads/keyset.h"
 
@@ -32,7 +32,7 @@ struct sampler {
     bool has_spare;
 };
 
-/* Marsaglia's polar method: a logarithm and a square root, nothing that differs between C libraries. */
+/* Marsaglia's polar method. It needs only a logarithm and a square root, which do not differ between C libraries. */
 static double normal_draw(struct sampler *sampler) {
     if (sampler->has_spare) {
         sampler->has_spare = false;
@@ -87,7 +87,7 @@ static uint64_t linear_noise_key(struct sampler *sampler) {
 struct synthetic {
     const char *name;
     uint64_t (*key)(struct sampler *);
-    double scale; /* default; 0: takes none */
+    double scale; /* the default; 0: the set has no scale */
 };
 static const struct synthetic synthetics[] = {
     {"uniform", uniform_key, 0.0},
@@ -121,15 +121,16 @@ static int synthetic_find(const char *key_set, const struct synthetic **found, d
             return dm_fail_in(err, rc, "key_set %s", key_set);
         }
         if ((*found)->scale == 0.0 || !(*scale >= 1.0 && *scale <= 0x1.0p62)) {
-            return dm_fail(err, DM_ERR_INVALID,
-                           "key_set %s: a scale from 1 to 4.6e18 goes with normal, lognormal and linear_noise",
-                           key_set);
+            return dm_fail(
+                err, DM_ERR_INVALID,
+                "key_set %s: only normal, lognormal and linear_noise have a scale, and it must be 1 to 4.6e18",
+                key_set);
         }
     }
     return 0;
 }
 
-/* Merges the sorted tail keys[have..count) into the sorted keys[0..have). */
+/* Merges the sorted keys[have..count) into the sorted keys[0..have). */
 static int tail_merge(uint64_t *keys, uint64_t have, uint64_t count) {
     uint64_t tail_count = count - have;
     if (have == 0 || tail_count == 0) {
@@ -148,7 +149,7 @@ static int tail_merge(uint64_t *keys, uint64_t have, uint64_t count) {
     return 0;
 }
 
-/* Draws until `count` are distinct. */
+/* Draws keys until `count` are distinct. */
 static int keys_draw(const struct synthetic *synthetic, struct sampler *sampler, uint64_t *keys, uint64_t count,
                      uint64_t *repeated) {
     const unsigned rounds_max = 200;
@@ -169,13 +170,13 @@ static int keys_draw(const struct synthetic *synthetic, struct sampler *sampler,
     return 0;
 }
 
-int wl_keyset_make(const char *key_set, uint64_t count, uint64_t seed, uint64_t **keys, struct dm_err *err) {
+int wl_keyset_generate(const char *key_set, uint64_t count, uint64_t seed, uint64_t **keys, struct dm_err *err) {
     const struct synthetic *synthetic = NULL;
     struct sampler sampler = {.math = wl_math_get(), .prng = dm_prng_stream(seed, "keys", 0)};
     DM_TRY(synthetic_find(key_set, &synthetic, &sampler.scale, err));
     sampler.cell = (uint64_t)(sampler.scale / (double)count);
     if (synthetic->key == linear_noise_key && sampler.cell == 0) {
-        return dm_fail(err, DM_ERR_INVALID, "key_set %s: %" PRIu64 " keys do not fit into its range", key_set, count);
+        return dm_fail(err, DM_ERR_INVALID, "key_set %s: its range is too small for %" PRIu64 " keys", key_set, count);
     }
     *keys = malloc(count * sizeof **keys);
     if (*keys == NULL) {
@@ -187,10 +188,11 @@ int wl_keyset_make(const char *key_set, uint64_t count, uint64_t seed, uint64_t 
         free(*keys);
         *keys = NULL;
         return dm_fail(err, rc,
-                       "key_set %s: cannot find %" PRIu64 " different keys at this scale; ask for a larger one",
+                       "key_set %s: cannot generate %" PRIu64 " different keys at this scale; use a larger one",
                        key_set, count);
     }
-    dm_log(DM_LOG_INFO, "key set %s: %" PRIu64 " keys, %" PRIu64 " repeated and %" PRIu64 " out of range drawn again",
+    dm_log(DM_LOG_INFO,
+           "key set %s: %" PRIu64 " keys; %" PRIu64 " repeated and %" PRIu64 " out-of-range keys were drawn again",
            key_set, count, repeated, sampler.rejected);
     return 0;
 }

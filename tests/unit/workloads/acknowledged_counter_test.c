@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The acknowledged counter: what it shows as the newest number, alone and with threads.
+ * The acknowledged counter: its newest number, with one thread and with several.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/err.h"
-#include "workloads/generators.h"
+#include "workloads/acknowledged_counter.h"
 
 static struct wl_ack *ack_open(uint64_t start) {
     struct wl_ack *ack = aligned_alloc(_Alignof(struct wl_ack), sizeof *ack);
@@ -47,7 +47,7 @@ static void the_newest_is_the_end_of_the_acknowledged_run(void **state) {
     free(ack);
 }
 
-static void the_window_is_used_again_and_again(void **state) {
+static void the_window_is_reused(void **state) {
     (void)state;
     struct wl_ack *ack = ack_open(1);
     for (uint64_t i = 0; i < 3 * (uint64_t)WL_ACK_WINDOW; i += 2) {
@@ -78,7 +78,8 @@ static void numbers_are_refused_before_the_window_overflows(void **state) {
 
 enum { THREADS = 4, NUMBERS = 100000, BATCH = 7 };
 
-/* Takes numbers in batches, acknowledges them backwards and looks that the newest never passes one of its own. */
+/* Takes numbers in batches and acknowledges them backwards. Fails if the newest number reaches a number of the batch
+ * that is not acknowledged. */
 static void *worker(void *arg) {
     struct wl_ack *ack = arg;
     for (int i = 0; i < NUMBERS / BATCH; i++) {
@@ -110,7 +111,7 @@ static void threads_lose_no_acknowledgement(void **state) {
         pthread_join(threads[i], &failed);
         assert_null(failed);
     }
-    /* the limit does not lag: nobody acknowledges after this */
+    /* the newest number does not lag: no thread acknowledges anything after this */
     assert_int_equal(wl_ack_newest(ack), (uint64_t)THREADS * (NUMBERS / BATCH) * BATCH);
     free(ack);
 }
@@ -118,7 +119,7 @@ static void threads_lose_no_acknowledgement(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_is_the_end_of_the_acknowledged_run),
-        cmocka_unit_test(the_window_is_used_again_and_again),
+        cmocka_unit_test(the_window_is_reused),
         cmocka_unit_test(numbers_are_refused_before_the_window_overflows),
         cmocka_unit_test(threads_lose_no_acknowledgement),
     };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core workload's set-up and its draw. A key number above the newest acknowledged one is drawn again, never
- * clamped.
+ * Sets up the core workload and draws its operations. A key number above the newest acknowledged one is drawn again,
+ * never clamped.
  */
-#include "workloads/core.h"
+#include "workloads/core_workload.h"
 
 #include "common/compiler.h"
 
@@ -28,7 +28,7 @@ static struct wl_pieces pieces_make(const struct prod_table *table, uint64_t sta
     uint64_t low = 0;
     for (unsigned i = 0; i < table->count; i++) {
         uint64_t end = (uint64_t)((unsigned __int128)table->end[i] * count / PROD_KEYS);
-        /* with few keys a piece may hold none: it takes the nearest one */
+        /* with few keys a piece may be empty: it then has the nearest key */
         low = low < count ? low : count - 1;
         end = end > low ? end : low + 1;
         pieces.limit[i] = table->weight[i];
@@ -47,7 +47,7 @@ static uint64_t pieces_next(const struct wl_pieces *pieces, struct dm_prng *prng
     return wl_uniform_next(&pieces->inside[i], prng);
 }
 
-/* YCSB's guess of the keys that a run inserts: twice the expected number, in 32 bits. */
+/* YCSB's estimate of the keys that a run inserts: twice the expected number, in 32 bits. */
 static uint64_t expected_new_keys(const struct wl_spec *spec, uint64_t operations) {
     double expected = (double)operations * spec->share[WL_INSERT] * 2.0;
     return expected < 2147483647.0 ? (uint64_t)expected : 2147483647;
@@ -122,7 +122,7 @@ static uint64_t number_draw(struct wl_core_stream *stream, uint64_t newest) {
         return wl_hotspot_next(&core->hotspot, &stream->prng);
     case WL_DIST_EXPONENTIAL: {
         double distance = wl_exponential_next(&core->exponential, &stream->prng);
-        /* before the first key: "above the newest", so it is drawn again */
+        /* a number before the first key is returned as one above the newest, so that it is drawn again */
         return distance < (double)newest + 1.0 ? newest - (uint64_t)distance : UINT64_MAX;
     }
     case WL_DIST_SEQUENTIAL: {
@@ -157,8 +157,8 @@ static uint32_t scan_length(struct wl_core_stream *stream) {
                                          : wl_uniform_next(&core->scan_uniform, &stream->prng));
 }
 
-/* The counter is this process's own; of the numbers of all processes every `parts`-th is its. */
-static uint64_t number_of_all(const struct wl_core *core, uint64_t number) {
+/* Each process counts alone. Of the numbers that all processes insert, every `parts`-th belongs to this one. */
+static uint64_t global_number(const struct wl_core *core, uint64_t number) {
     uint64_t start = core->map->fresh_start;
     return number < start ? number : start + (number - start) * core->parts + core->part;
 }
@@ -169,16 +169,16 @@ int wl_core_next(struct wl_core_stream *stream, struct wl_op *op) {
     op->scan_length = 0;
     if (op->kind == WL_INSERT) {
         DM_TRY(wl_ack_next(&core->ack, &op->ticket));
-        uint64_t number = number_of_all(core, op->ticket);
-        if (number - core->map->fresh_start >= wl_keymap_room(core->map)) {
-            return DM_ERR_NO_MEMORY; /* a key set without a free key left; wl_open refuses what is sure to come to this
-                                      */
+        uint64_t number = global_number(core, op->ticket);
+        if (number - core->map->fresh_start >= wl_keymap_free_keys(core->map)) {
+            /* The key set has no free key left. wl_open refuses the runs that are sure to get here. */
+            return DM_ERR_NO_MEMORY;
         }
         op->key = wl_keymap_key(core->map, number);
         return 0;
     }
     op->ticket = number_choose(stream);
-    op->key = wl_keymap_key(core->map, number_of_all(core, op->ticket));
+    op->key = wl_keymap_key(core->map, global_number(core, op->ticket));
     if (op->kind == WL_SCAN) {
         op->scan_length = scan_length(stream);
     }

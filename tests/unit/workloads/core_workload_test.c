@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core workload against YCSB's, call by call: the same single random stream must give the same operations, keys and
+ * Compares the core workload with YCSB's, call by call. The same random stream must give the same operations, keys and
  * scan lengths for A to F and both insert orders.
  */
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "unit/workloads/vectors.h"
-#include "workloads/core.h"
+#include "workloads/core_workload.h"
 
 struct fixture {
     struct wl_spec spec;
@@ -40,7 +40,7 @@ static void fixture_close(struct fixture *fixture) {
     free(fixture->core);
 }
 
-/* The vector's parameters as "name=value,..." without what belongs to fields. */
+/* The vector's parameters as "name=value,...", without those of fields. */
 static void properties_of(const json_t *params, char *text, size_t capacity) {
     const char *name;
     const json_t *value;
@@ -75,7 +75,7 @@ static void calls_check(const json_t *entry) {
     properties_of(params, properties, sizeof properties);
     fixture_open(&fixture, properties, (uint64_t)vector_number(params, "operationcount"),
                  (uint64_t)vector_number(entry, "splitmix64_seed"));
-    /* what YCSB's constructors draw and throw away */
+    /* the draws that YCSB's constructors discard */
     dm_prng_u64(&fixture.stream.prng);
     if (fixture.spec.dist == WL_DIST_LATEST) {
         dm_prng_u64(&fixture.stream.prng);
@@ -91,7 +91,7 @@ static void calls_check(const json_t *entry) {
             call_check(calls, &next, words[op.kind], &op);
         }
         if (op.kind == WL_UPDATE || op.kind == WL_RMW) {
-            dm_prng_u64(&fixture.stream.prng); /* YCSB's choice of a field */
+            dm_prng_u64(&fixture.stream.prng); /* YCSB draws a field here */
         }
         wl_core_done(fixture.core, &op);
     }
@@ -125,27 +125,27 @@ static void no_key_is_chosen_before_its_insert_was_acknowledged(void **state) {
                  distributions[d]);
         fixture_open(&fixture, properties, 20000, 4);
         uint64_t acknowledged = 99, greatest_read = 0;
-        struct wl_op held = {0};
-        bool holding = false;
+        struct wl_op open = {0};
+        bool has_open = false;
         for (int i = 0; i < 20000; i++) {
             struct wl_op op;
             assert_int_equal(wl_core_next(&fixture.stream, &op), 0);
             if (op.kind != WL_INSERT) {
                 assert_true(op.key <= acknowledged);
                 greatest_read = op.key > greatest_read ? op.key : greatest_read;
-            } else if (!holding) {
-                held = op; /* stays open while later ones are acknowledged */
-                holding = true;
+            } else if (!has_open) {
+                open = op; /* is not acknowledged while later ones are */
+                has_open = true;
             } else {
                 wl_core_done(fixture.core, &op);
                 if (op.ticket % 7 == 0) {
-                    wl_core_done(fixture.core, &held);
+                    wl_core_done(fixture.core, &open);
                     acknowledged = op.ticket;
-                    holding = false;
+                    has_open = false;
                 }
             }
         }
-        /* uniform never reads what was inserted, the others do */
+        /* uniform never reads an inserted key; the others do */
         assert_true(d == 3 ? greatest_read == 99 : greatest_read > 5000);
         fixture_close(&fixture);
     }
@@ -164,7 +164,7 @@ static void keys_above_the_newest_are_drawn_again_not_clamped(void **state) {
         assert_int_equal(wl_core_next(&fixture.stream, &op), 0);
         newest_hits += op.kind == WL_GET && op.key == 999 ? 1 : 0;
         if (op.kind == WL_INSERT) {
-            fixture.core->ack.next--; /* keep the newest where it is */
+            fixture.core->ack.next--; /* so that the newest number stays the same */
         }
     }
     /* the range is 101 001 wide: clamping would give key 999 almost all of the draws */
@@ -172,7 +172,7 @@ static void keys_above_the_newest_are_drawn_again_not_clamped(void **state) {
     fixture_close(&fixture);
 }
 
-static void sequential_visits_every_key_in_turn(void **state) {
+static void sequential_chooses_every_key_in_turn(void **state) {
     (void)state;
     struct fixture fixture;
     fixture_open(
@@ -211,7 +211,7 @@ int main(void) {
         cmocka_unit_test(every_call_of_a_to_f_is_that_of_ycsb),
         cmocka_unit_test(no_key_is_chosen_before_its_insert_was_acknowledged),
         cmocka_unit_test(keys_above_the_newest_are_drawn_again_not_clamped),
-        cmocka_unit_test(sequential_visits_every_key_in_turn),
+        cmocka_unit_test(sequential_chooses_every_key_in_turn),
         cmocka_unit_test(insertstart_shifts_the_keys_that_are_loaded_and_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workloads by name: YCSB's, which are property files, and the papers' own mixes. A letter alone means different things
- * in different papers, so each paper's version has the paper's name. Key counts default to a million everywhere: the
- * papers' counts are in the summaries and are asked for with `keys`.
+ * The named workloads: YCSB's, which are property files, and the papers' own mixes. The same letter names different
+ * mixes in different papers, so each paper's version carries the paper's name. The default is a million keys for all of
+ * them; the summaries state the papers' counts, which users set with `keys`.
  */
 #include "workloads/spec.h"
 
@@ -19,7 +19,7 @@ const struct wl_name wl_names[] = {
     {"d", "YCSB D: 95 read, 5 insert, latest"},
     {"e", "YCSB E: 95 scan of up to 100, 5 insert, zipfian"},
     {"f", "YCSB F: 50 read, 50 read-modify-write, zipfian"},
-    {"load", "insert only, after `keys` were loaded"},
+    {"load", "insert only, after `keys` keys were loaded"},
     {"rolex_f", "ROLEX F as its traces count it, a modification as a read and an update: 2/3 read, 1/3 update, "
                 "zipfian; 10 M keys"},
     {"xstore_a", "XStore A: 50 read, 50 update, zipfian; paper: 100 M keys, 8 B values"},
@@ -45,7 +45,7 @@ const struct wl_name wl_names[] = {
     {NULL, NULL},
 };
 
-/* The settings of those that are not property files. */
+/* The named workloads that are not property files. */
 struct preset {
     const char *name;
     double share[WL_OP_KIND_COUNT];
