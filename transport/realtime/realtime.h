@@ -179,9 +179,6 @@ void rt_close(struct rt *rt);
 
 void rt_each_thread(struct rt *rt, void (*act)(struct rt_thread *thread));
 
-/* The run's end may have come. */
-void rt_run_check(struct rt *rt);
-
 /* Functions of the transport's table. */
 int rt_run(struct dm_fabric *fabric, struct dm_err *err);
 void rt_start(struct dm_ctx *base);

@@ -88,12 +88,6 @@ void rt_close(struct rt *rt) {
 
 /* ---- a run ------------------------------------------------------------------------------------------------------ */
 
-void rt_run_check(struct rt *rt) {
-    pthread_mutex_lock(&rt->lock);
-    pthread_cond_signal(&rt->cond);
-    pthread_mutex_unlock(&rt->lock);
-}
-
 static void notify_holder(struct rt_thread *thread) {
     const struct rt_hooks *hooks = rt_of(thread->base.fabric)->hooks;
     bool has_work = atomic_load(&thread->inbox) || atomic_load(&thread->holding);

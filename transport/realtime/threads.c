@@ -208,6 +208,13 @@ int rt_ctx_prepare(struct rt_ctx *ctx) {
     return dm_coro_init(&ctx->base.coro, DM_STACK_BYTES, context_main, ctx);
 }
 
+/* The run may be over: whoever waits for its end looks again. */
+static void run_check(struct rt *rt) {
+    pthread_mutex_lock(&rt->lock);
+    pthread_cond_signal(&rt->cond);
+    pthread_mutex_unlock(&rt->lock);
+}
+
 static void release_ended(struct rt_thread *thread) {
     struct rt *rt = rt_of(thread->base.fabric);
     struct rt_ctx *ctx = thread->ended;
@@ -218,7 +225,7 @@ static void release_ended(struct rt_thread *thread) {
     dm_coro_fini(&ctx->base.coro);
     ctx->base.done = true;
     if (!ctx->base.background && atomic_fetch_sub(&rt->foreground, 1) == 1) {
-        rt_run_check(rt);
+        run_check(rt);
     }
 }
 
@@ -278,7 +285,7 @@ static void fall_asleep(struct rt_thread *thread) {
     /* Between runs time does not wake anybody. */
     uint64_t until = thread->sleepers && atomic_load(&rt->open) ? thread->sleepers->wake_at : UINT64_MAX;
     if (atomic_fetch_sub(&rt->active, 1) == 1 && atomic_load(&rt->foreground) == 0) {
-        rt_run_check(rt);
+        run_check(rt);
     }
     sleep_until_roused(thread, until);
     if (atomic_exchange(&thread->sleeping, false)) {
