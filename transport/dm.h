@@ -29,6 +29,7 @@ struct dm_ctx;    /* a coroutine on a node */
 struct dm_fabric; /* the nodes, their memory and what connects them */
 
 enum {
+    DM_MNS_MAX = 64,     /* memory nodes of a fabric */
     DM_LINE = 64,        /* bytes that are read or written atomically when aligned */
     DM_BATCH_MAX = 512,  /* verbs in one batch */
     DM_CALL_MAX = 16384, /* bytes of a call's request or response */

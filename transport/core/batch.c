@@ -80,26 +80,6 @@ void dm_post_masked_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t
     post_atomic(ctx, DM_VERB_MASKED_FAA, addr, (struct dm_mask){.swap = add, .compare_mask = boundary}, old);
 }
 
-uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped) {
-    const struct dm_mask *op = &verb->op;
-    *swapped = true;
-    switch (verb->kind) {
-    case DM_VERB_FAA:
-        return found + op->swap;
-    case DM_VERB_MASKED_FAA: {
-        /* Add below every field's top bit, then the top bits without carry: no carry leaves a field. */
-        uint64_t tops = op->compare_mask;
-        return ((found & ~tops) + (op->swap & ~tops)) ^ ((found ^ op->swap) & tops);
-    }
-    default:
-        if ((found & op->compare_mask) != (op->compare & op->compare_mask)) {
-            *swapped = false;
-            return found;
-        }
-        return (found & ~op->swap_mask) | (op->swap & op->swap_mask);
-    }
-}
-
 static void batch_clear(struct dm_ctx *ctx) {
     ctx->batch_count = 0;
     ctx->batch_error = 0;

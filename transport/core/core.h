@@ -167,11 +167,20 @@ struct dm_transport_ops {
     size_t (*notes)(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity); /* may be NULL */
 };
 
-/* fabric.c */
+/* transports.c: NULL when there is none of that name. */
+const struct dm_transport_ops *dm_transport_ops_find(const char *name);
+
+/* context.c: makes a context and adds it to the fabric's list; the transport's `start` makes it run. NULL when out of
+ * memory. A context lives as long as its fabric. */
 struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
                           void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background);
-void dm_fabric_pause_hint(void);
+void dm_ctx_free(struct dm_ctx *ctx);
 bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len);
+
+/* True if the node belongs to this process. */
+static inline bool dm_is_hosted(const struct dm_fabric *fabric, unsigned node) {
+    return !fabric->processes || fabric->processes->hosted[node];
+}
 
 /* May the context wait no more? */
 static inline bool dm_is_over(const struct dm_ctx *ctx) {
@@ -197,7 +206,7 @@ void dm_trace_wait(struct dm_ctx *ctx, enum dm_trace_kind kind, uint64_t posted_
 /* What the verb found, for its event. */
 void dm_trace_found(struct dm_trace_event *event, const struct dm_verb *verb, uint64_t found);
 
-/* batch.c: the new value that an atomic verb stores for what it found; *swapped says whether it stores. */
+/* atomics.c: the new value that an atomic verb stores for what it found; *swapped says whether it stores. */
 uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped);
 
 /* ---- mapping.c ------------------------------------------------------------------------------------------------- */

@@ -1,77 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening and closing a fabric, its nodes, threads and contexts; the list of transports. What does not move bytes and
- * does not keep time.
+ * Opening and closing a fabric with its nodes and threads; starting contexts on it; and what fabric.h asks of it.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "transport/core/core.h"
 #include "transport/core/profile.h"
 
-#define DM_TRANSPORT(name) extern const struct dm_transport_ops dm_transport_##name;
-#include "transport/transports.def"
-#undef DM_TRANSPORT
-#undef DM_TRANSPORT_ABSENT
-
-static const struct dm_transport_ops *const transports[] = {
-#define DM_TRANSPORT(name) &dm_transport_##name,
-#include "transport/transports.def"
-#undef DM_TRANSPORT
-#undef DM_TRANSPORT_ABSENT
-};
-
-static const struct dm_transport_info *const infos[] = {
-#define DM_TRANSPORT(name) &dm_transport_##name.info,
-#include "transport/transports.def"
-#undef DM_TRANSPORT
-#undef DM_TRANSPORT_ABSENT
-    NULL,
-};
-
-static const struct dm_transport_absence absent[] = {
-#define DM_TRANSPORT_ABSENT(name, reason) {#name, reason},
-#include "transport/transports.def"
-#undef DM_TRANSPORT
-#undef DM_TRANSPORT_ABSENT
-    {NULL, NULL},
-};
-
-const struct dm_transport_absence *dm_transports_absent(void) {
-    return absent;
-}
-
-const struct dm_transport_info *const *dm_transports(void) {
-    return infos;
-}
-
-static const struct dm_transport_ops *transport_ops(const char *name) {
-    for (size_t i = 0; i < DM_ARRAY_LEN(transports); i++) {
-        if (strcmp(transports[i]->info.name, name) == 0) {
-            return transports[i];
-        }
-    }
-    return NULL;
-}
-
-const struct dm_transport_info *dm_transport_find(const char *name) {
-    const struct dm_transport_ops *ops = transport_ops(name);
-    return ops ? &ops->info : NULL;
-}
-
-void dm_fabric_pause_hint(void) {
-    sched_yield();
-}
-
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
-enum { NODES_MAX = 250, MNS_MAX = 64, THREADS_MAX = 4096, CLIENTS_MAX = 1 << 20 };
+enum { NODES_MAX = 250, CLIENTS_MAX = 1 << 20 };
 
 static int check_topology(const struct dm_topology *topology, struct dm_err *err) {
     unsigned nodes = topology->mns + topology->servers + topology->cns;
-    if (topology->mns < 1 || topology->mns > MNS_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "%u memory nodes: 1 to %d are possible", topology->mns, MNS_MAX);
+    if (topology->mns < 1 || topology->mns > DM_MNS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "%u memory nodes: must be 1 to %d", topology->mns, DM_MNS_MAX);
     }
     if (topology->cns < 1 || nodes > NODES_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "%u nodes with %u compute nodes: 1 compute node at least, %d nodes at most",
@@ -102,11 +46,6 @@ static unsigned threads_on(const struct dm_topology *topology, unsigned node) {
     return (on_cn + topology->clients_per_thread - 1) / topology->clients_per_thread;
 }
 
-/* Memory nodes and index servers: both have DRAM that verbs reach. */
-static unsigned memory_nodes(const struct dm_topology *topology) {
-    return topology->mns + topology->servers;
-}
-
 static int make_threads(struct dm_fabric *fabric, unsigned node) {
     struct dm_node_state *state = &fabric->nodes[node];
     unsigned count = threads_on(&fabric->topology, node);
@@ -124,7 +63,7 @@ static int make_threads(struct dm_fabric *fabric, unsigned node) {
         thread->node = node;
         thread->index = state->thread_count;
         thread->alloc_node = (node + thread->index) % fabric->topology.mns;
-        thread->chunks = calloc((size_t)memory_nodes(&fabric->topology) + 1, sizeof(*thread->chunks));
+        thread->chunks = calloc((size_t)dm_first_cn(&fabric->topology) + 1, sizeof(*thread->chunks));
         if (!thread->chunks) {
             return DM_ERR_NO_MEMORY;
         }
@@ -141,7 +80,7 @@ static int make_nodes(struct dm_fabric *fabric) {
     }
     for (unsigned node = 0; node < fabric->node_count; node++) {
         struct dm_node_state *state = &fabric->nodes[node];
-        if (node < memory_nodes(topology)) {
+        if (node < dm_first_cn(topology)) {
             state->bytes = topology->mn_bytes;
             state->methods[DM_METHOD_CHUNK].handler = dm_chunk_handler;
         }
@@ -202,7 +141,7 @@ static int open_parts(struct dm_fabric *fabric, const struct dm_fabric_config *c
 
 int dm_fabric_open(const struct dm_fabric_config *config, struct dm_fabric **fabric, struct dm_err *err) {
     *fabric = NULL;
-    const struct dm_transport_ops *ops = transport_ops(config->transport);
+    const struct dm_transport_ops *ops = dm_transport_ops_find(config->transport);
     if (!ops) {
         return dm_fail(err, DM_ERR_INVALID, "unknown transport '%s'", config->transport);
     }
@@ -238,16 +177,6 @@ static void free_threads(struct dm_node_state *state) {
     free(state->threads);
 }
 
-static void ctx_free(struct dm_ctx *ctx) {
-    dm_coro_fini(&ctx->coro);
-    for (struct dm_local_block *block = ctx->locals, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
-    free(ctx->batch);
-    free(ctx);
-}
-
 void dm_fabric_close(struct dm_fabric *fabric) {
     if (!fabric) {
         return;
@@ -257,7 +186,7 @@ void dm_fabric_close(struct dm_fabric *fabric) {
     }
     for (struct dm_ctx *ctx = fabric->contexts, *next; ctx; ctx = next) {
         next = ctx->all_next;
-        ctx_free(ctx);
+        dm_ctx_free(ctx);
     }
     for (unsigned node = 0; fabric->nodes && node < fabric->node_count; node++) {
         free_threads(&fabric->nodes[node]);
@@ -273,53 +202,9 @@ void dm_fabric_close(struct dm_fabric *fabric) {
 
 /* ---- contexts --------------------------------------------------------------------------------------------------- */
 
-static void contexts_lock(struct dm_fabric *fabric) {
-    while (atomic_exchange_explicit(&fabric->guard, true, memory_order_acquire)) {
-        dm_fabric_pause_hint();
-    }
-}
-
-static void contexts_unlock(struct dm_fabric *fabric) {
-    atomic_store_explicit(&fabric->guard, false, memory_order_release);
-}
-
-/* Small numbers that no other process gives. */
-static uint32_t context_number(struct dm_fabric *fabric) {
-    uint32_t number = atomic_fetch_add(&fabric->next_ctx_id, 1);
-    const struct dm_processes *processes = fabric->processes;
-    return processes ? (number - 1) * processes->count + processes->process + 1 : number;
-}
-
-struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
-                          void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background) {
-    struct dm_ctx *ctx = calloc(1, fabric->ops->ctx_bytes);
-    if (!ctx) {
-        return NULL;
-    }
-    ctx->fabric = fabric;
-    ctx->ops = fabric->ops;
-    ctx->thread = fabric->nodes[node].threads[thread];
-    ctx->node = node;
-    ctx->id = context_number(fabric);
-    ctx->account = &ctx->nowhere;
-    ctx->prng = dm_prng_stream(fabric->config.seed, "context", ctx->id);
-    ctx->entry = entry;
-    ctx->arg = arg;
-    ctx->background = background;
-    contexts_lock(fabric);
-    ctx->all_next = fabric->contexts;
-    fabric->contexts = ctx;
-    contexts_unlock(fabric);
-    return ctx;
-}
-
-static bool is_hosted(const struct dm_fabric *fabric, unsigned node) {
-    return !fabric->processes || fabric->processes->hosted[node];
-}
-
 int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*entry)(struct dm_ctx *ctx, void *arg),
              void *arg) {
-    if (node >= fabric->node_count || thread >= fabric->nodes[node].thread_count || !is_hosted(fabric, node)) {
+    if (node >= fabric->node_count || thread >= fabric->nodes[node].thread_count || !dm_is_hosted(fabric, node)) {
         return DM_ERR_INVALID;
     }
     struct dm_ctx *ctx = dm_ctx_new(fabric, node, thread, entry, arg, false);
@@ -332,7 +217,7 @@ int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*en
 
 int dm_spawn_background(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg),
                         void *arg) {
-    if (node >= fabric->node_count || !is_hosted(fabric, node)) {
+    if (node >= fabric->node_count || !dm_is_hosted(fabric, node)) {
         return DM_ERR_INVALID;
     }
     struct dm_node_state *state = &fabric->nodes[node];
@@ -379,10 +264,6 @@ bool dm_fabric_stopping(const struct dm_fabric *fabric) {
     return fabric->stop;
 }
 
-bool dm_stopping(struct dm_ctx *ctx) {
-    return dm_is_over(ctx);
-}
-
 void dm_fabric_measure(struct dm_fabric *fabric) {
     fabric->measuring = true;
     fabric->ops->measure(fabric);
@@ -394,22 +275,6 @@ void dm_fabric_setup(struct dm_fabric *fabric) {
 
 /* ---- small questions -------------------------------------------------------------------------------------------- */
 
-bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len) {
-    unsigned node = dm_addr_node(addr);
-    if (node >= memory_nodes(&fabric->topology) || len == 0) {
-        return false;
-    }
-    uint64_t space = addr.bits >> 48 & 0xff;
-    uint64_t chip = node < fabric->topology.mns ? fabric->topology.chip_bytes : 0;
-    uint64_t bytes = space == DM_DRAM ? fabric->nodes[node].bytes : space == DM_CHIP ? chip : 0;
-    uint64_t offset = dm_addr_offset(addr);
-    return offset < bytes && len <= bytes - offset && addr.bits != 0;
-}
-
-bool dm_addr_valid(struct dm_ctx *ctx, dm_addr addr, uint32_t len) {
-    return dm_range_valid(ctx->fabric, addr, len);
-}
-
 int dm_register(struct dm_fabric *fabric, unsigned node, unsigned method, dm_handler handler, void *arg) {
     if (node >= fabric->node_count || method < DM_METHOD_FIRST || method > DM_METHOD_MAX) {
         return DM_ERR_INVALID;
@@ -420,37 +285,6 @@ int dm_register(struct dm_fabric *fabric, unsigned node, unsigned method, dm_han
     }
     *slot = (struct dm_method){handler, arg};
     return 0;
-}
-
-int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
-            uint32_t *resp_len) {
-    uint32_t none = 0;
-    uint32_t *len = resp_len ? resp_len : &none;
-    if (node >= ctx->fabric->node_count || method > DM_METHOD_MAX ||
-        (is_hosted(ctx->fabric, node) && !ctx->fabric->nodes[node].methods[method].handler)) {
-        return DM_ERR_ADDRESS;
-    }
-    if (req_len > DM_CALL_MAX || *len > DM_CALL_MAX || ctx->batch_count != 0) {
-        return DM_ERR_INVALID;
-    }
-    if (dm_is_over(ctx)) {
-        return DM_ERR_STOPPED;
-    }
-    ctx->account->round_trips++;
-    ctx->account->doorbells++;
-    ctx->account->verbs[DM_VERB_CALL]++;
-    ctx->thread->verbs++;
-    ctx->account->bytes_written += req_len;
-    bool is_traced = dm_is_traced(ctx->fabric);
-    if (dm_unlikely(is_traced)) {
-        dm_trace_begin(ctx);
-    }
-    int rc = ctx->ops->call(ctx, node, method, req, req_len, resp, len);
-    if (dm_unlikely(is_traced)) {
-        dm_trace_call(ctx, node, method, req_len, rc);
-    }
-    ctx->account->bytes_read += rc >= 0 ? *len : 0;
-    return rc;
 }
 
 int dm_on_restart(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg), void *arg) {
@@ -466,56 +300,8 @@ int dm_on_restart(struct dm_fabric *fabric, unsigned node, void (*entry)(struct 
     return 0;
 }
 
-void dm_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units) {
-    ctx->ops->charge(ctx, work, units);
-}
-
-uint64_t dm_now(struct dm_ctx *ctx) {
-    return ctx->ops->now(ctx);
-}
-
-int dm_sleep(struct dm_ctx *ctx, uint64_t ns) {
-    return dm_is_over(ctx) ? DM_ERR_STOPPED : ctx->ops->sleep(ctx, ns);
-}
-
-void dm_cpu_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {
-    ctx->ops->cpu_read(ctx, src, dst, len);
-}
-
-void dm_cpu_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len) {
-    ctx->ops->cpu_write(ctx, dst, src, len);
-}
-
-uint64_t dm_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired) {
-    return ctx->ops->cpu_cas(ctx, addr, expect, desired);
-}
-
-struct dm_prng *dm_random(struct dm_ctx *ctx) {
-    return &ctx->prng;
-}
-
-const struct dm_topology *dm_topology(struct dm_ctx *ctx) {
-    return &ctx->fabric->topology;
-}
-
-struct dm_fabric *dm_fabric_of(struct dm_ctx *ctx) {
-    return ctx->fabric;
-}
-
-unsigned dm_node(struct dm_ctx *ctx) {
-    return ctx->node;
-}
-
-unsigned dm_thread(struct dm_ctx *ctx) {
-    return ctx->thread->index;
-}
-
 unsigned dm_thread_count(struct dm_fabric *fabric, unsigned node) {
     return fabric->nodes[node].thread_count;
-}
-
-unsigned dm_ctx_id(struct dm_ctx *ctx) {
-    return ctx->id;
 }
 
 const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric) {
@@ -544,15 +330,6 @@ void dm_resources_reset(struct dm_fabric *fabric) {
 
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity) {
     return fabric->ops->resources ? fabric->ops->resources(fabric, resources, capacity) : 0;
-}
-
-int dm_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err) {
-    for (size_t i = 0; i < DM_ARRAY_LEN(transports); i++) {
-        if (transports[i]->listen) {
-            return transports[i]->listen(address, listener, text, capacity, err);
-        }
-    }
-    return dm_fail(err, DM_ERR_UNSUPPORTED, "this program has no transport for several processes");
 }
 
 unsigned dm_fabric_peers(struct dm_fabric *fabric, bool *have_been) {

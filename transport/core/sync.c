@@ -3,13 +3,14 @@
  * Mutex and condition for contexts of one node. Waiters queue in order and are handed the mutex directly; the guard is
  * a spin lock held for a few instructions and never across a switch. On a stop a waiter takes itself off the list.
  */
+#include <sched.h>
 #include <stddef.h>
 
 #include "transport/core/core.h"
 
 static void guard_take(struct dm_mutex *mutex) {
     while (atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
-        dm_fabric_pause_hint();
+        sched_yield();
     }
 }
 
