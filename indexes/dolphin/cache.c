@@ -30,7 +30,8 @@ void dolphin_cache_drop(struct dolphin_client *client, uint64_t word) {
     }
 }
 
-/* A piece takes the place of an older one: nothing leads any more to children that larger ones have replaced. */
+/* After a piece has replaced an older copy: drops the pieces of children that larger nodes have replaced, which nothing
+ * leads to any more. */
 static void replaced_drop(struct dolphin_client *client, const struct dolphin_piece *old,
                           const struct dolphin_piece *piece) {
     for (unsigned i = 0; i < DOLPHIN_PIECE_WORDS; i++) {

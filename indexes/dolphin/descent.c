@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pathfinding and backtracking (paper, III-B and III-C). A descent goes from the root, byte by byte, through copies in
- * the cache and where there is none through remote nodes, down to the leaf's word. Copies may be old, so
- *  - "there is no child" is never believed of a copy: the node itself is read;
- *  - a node with a prefix that the key does not have means that paths part above it. If the word that led there came
- *    from a copy, somebody may have put a node in: the node that has the word is read;
- *  - a leaf says itself what it covers. If that is not the key, its reverse pointer leads to the node to go on from,
- *    which is read. If that does not help either, the next descent reads everything from the root on.
- * So each of these costs one read where it happens, and none where nothing was old.
+ * Pathfinding and backtracking (paper, III-B and III-C). A descent goes from the root, byte by byte, down to the leaf's
+ * word, through copies in the cache or, where there is none, through remote nodes. Copies may be stale, so
  *
- * Why what a descent says is right: prefix, depth and address of a node never change and addresses are not used for
- * another node, so a word that this operation has read leads, at that moment, to everything below it.
+ *  - "there is no child" is never believed of a copy: the node itself is read;
+ *  - a node whose prefix differs from the key means that their paths separate above it. If the word that led there came
+ *    from a copy, another client may have inserted a node between: the node that holds the word is read;
+ *  - a leaf holds the range that it covers. If the key is outside, its reverse pointer leads to the node at which the
+ *    descent continues, and that node is read. If that does not help either, the next descent reads every node from the
+ *    root on.
+ *
+ * Each of these costs one read where it happens, and none while no copy is stale.
+ *
+ * Why the result of a descent is right: prefix, depth and address of a node never change and addresses are never reused
+ * for another node. So a word that this operation has read leads, at that moment, to everything below it.
  */
 #include "dolphin.h"
 
-enum { STALE_MAX = 2 }; /* after which a descent no longer reads from the cache */
+enum { STALE_MAX = 2 }; /* a descent that found more stale copies bypasses the cache */
 
 /* ---- one node ---------------------------------------------------------------------------------------------------- */
 
-/* 0 if the head that was read is that of a node in use, else DOLPHIN_AGAIN. */
+/* 0 if the head that was read belongs to a node in use, else DOLPHIN_AGAIN. */
 static int head_use(struct dolphin_client *client, const struct dolphin_head *head, uint64_t word) {
     if (!dolphin_node_plausible(head, word) || head->dead) {
         client->counts[DOLPHIN_DEAD_NODE]++;
@@ -46,7 +49,7 @@ int dolphin_node_read(struct dolphin_client *client, uint64_t word, struct dolph
     return rc;
 }
 
-/* Reads only what a key needs of a node of 256: its head and sixteen words. */
+/* Reads what a key needs of a node of 256: its head and sixteen words. */
 static int direct_read(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_node *node) {
     dm_addr addr = dolphin_word_addr(word);
     unsigned first = byte / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
@@ -66,7 +69,7 @@ static int direct_read(struct dolphin_client *client, uint64_t word, unsigned by
     return rc;
 }
 
-/* What a descent wants to know of a node. */
+/* What a descent needs of a node, copied or read. */
 struct view {
     uint64_t prefix, child;
     bool is_fresh;
@@ -137,7 +140,8 @@ int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_
             return 0;
         }
         if (is_other && above.parent != 0) {
-            /* The word that led here is an old one, or paths part above this node: the node that has the word knows. */
+            /* The word that led here is stale, or paths separate above this node. The node that holds the word shows
+             * which. */
             DM_TRY(stale_retry(client, descent));
             word = above.parent;
             above = (struct dolphin_target){.parent = 0};
@@ -178,7 +182,8 @@ enum dolphin_verdict dolphin_judge(struct dolphin_client *client, const struct d
     if (key >= head->min && key <= head->max) {
         return DOLPHIN_COVERS;
     }
-    /* Another prefix: paths part above this leaf. If nobody has put a node in, there is no leaf for the key. */
+    /* Another prefix: paths separate above this leaf. If no node has been inserted there, there is no leaf for the key.
+     */
     bool is_parent = dolphin_word_with(head->parent, 0) == dolphin_word_with(target->parent, 0);
     if ((head->min ^ key) >> 8 != 0 && (target->is_fresh || is_parent)) {
         target->is_absent = true;
@@ -193,7 +198,7 @@ int dolphin_backtrack(struct dolphin_client *client, const struct dolphin_leaf_h
     bool leads = dolphin_leaf_plausible(head) && !head->dead && node_is_valid(client, head->parent);
     client->counts[DOLPHIN_BACKTRACK] += leads;
     if (leads && !target->is_fresh && dolphin_word_with(head->parent, 0) != dolphin_word_with(target->parent, 0)) {
-        /* The copy that led here is of a node that has been replaced, or is not the leaf's parent any more. */
+        /* The copy that led here is of a node that has been replaced, or of one that is no longer the leaf's parent. */
         dolphin_cache_drop(client, target->parent);
     }
     descent->start = descent->stale_count >= STALE_MAX ? 0 : leads ? head->parent : target->parent;

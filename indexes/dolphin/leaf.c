@@ -8,8 +8,8 @@
 
 enum { TAGGED_DATA = DM_LINE - 1 }; /* bytes of a long value in one line */
 
-/* An empty cell has the tag of a version that is half the tags away: neither this one nor, for a reader that still has
- * the words of the leaf as it was before, the last one. */
+/* The distance between a leaf's version and the tags of its empty cells. Half the tags away, such a tag matches neither
+ * this version nor the one before, whose words a reader may still have. */
 enum { FAR_SHORT = 128, FAR_LONG = 8 };
 
 static uint32_t line_up(uint32_t bytes) {
@@ -22,7 +22,7 @@ uint32_t dolphin_cell_offset(const struct dolphin_layout *layout, unsigned i) {
     if (layout->is_long) {
         return lines + i * layout->cell_bytes;
     }
-    /* No short cell crosses a line. */
+    /* A short cell never crosses a line. */
     uint32_t before = (lines - first) / layout->cell_bytes;
     uint32_t each = DM_LINE / layout->cell_bytes;
     return i < before ? first + i * layout->cell_bytes
@@ -40,13 +40,13 @@ struct dolphin_layout dolphin_layout_make(uint32_t leaf_bytes, uint32_t value_by
         .is_long = is_long,
         .is_tagged = is_tagged,
     };
-    uint32_t room = has_lock ? layout.lock_offset : leaf_bytes;
+    uint32_t capacity = has_lock ? layout.lock_offset : leaf_bytes;
     for (uint32_t cap = 1; cap <= DOLPHIN_CAP_MAX; cap++) {
         struct dolphin_layout larger = layout;
         larger.cap = cap;
         larger.keys_bytes = dolphin_word_offset(cap);
         larger.used_bytes = dolphin_cell_offset(&larger, cap - 1) + larger.cell_bytes;
-        if (larger.used_bytes > room) {
+        if (larger.used_bytes > capacity) {
             break;
         }
         layout = larger;

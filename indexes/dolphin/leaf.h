@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dolphin's leaves (paper, III-A2, figure 3): how one lies in remote memory. All functions are pure.
+ * Leaves of Dolphin in remote memory (paper, III-A2, figure 3). All functions are pure.
  *
  *     leaf   | head 32 | word[0 .. cap) 8 B each | cell[0 .. cap) | ... | lock 8 |      64-byte aligned
  *
- * The first line has the range, so a reader knows from one line, which is one state, whether the leaf is the right one.
- * All keys of a leaf share their first seven bytes with `min`; a word keeps the last byte, and the seven bytes that the
- * paper's key array repeats in each entry hold what the repairs need (README.md, "strict"):
+ * The first line holds the range. A line is read atomically, so one line shows a reader whether the leaf covers its
+ * key. All keys of a leaf share their first seven bytes with `min`. A word keeps the last byte; the seven bytes that
+ * the paper's key array repeats in each entry hold what the repairs need (README.md, "Strict"):
  *
  *     word   | version 32 | update 20 | state 4 | byte 8 |
  *
- *  - version: that of the head when the leaf was written whole. A reader that meets another one has mixed two states;
- *  - state: free, reserved (the value is not there yet), live, busy (live, and one client is writing a long value),
- * gone;
+ *  - version: the version in the head when the complete leaf was written. A reader that finds different versions has
+ *    read a mixture of two states;
+ *  - state: free, reserved (the value is not written yet), live, busy (live, and one client is writing a long value),
+ *    deleted;
  *  - update: counts the writes of a long value.
  *
- * A cell is a value in one line, with a tag in front if repairs want one: the low bits of the version, so that a value
- * is only believed if it was written since the leaf was. Values that need more than a line are in whole lines of
- * their own with a tag in each, which is the paper's cache-line version: version 4 bits, update 4 bits.
+ * A cell is a value within one line. With the repairs a tag precedes it, the low bits of the version, so that a value
+ * is only believed if it was written after the leaf was. Values that need more than a line have lines of their own with
+ * a tag in each, which is the paper's cache-line version: version 4 bits, update 4 bits.
  */
 #ifndef DM_INDEXES_DOLPHIN_LEAF_H
 #define DM_INDEXES_DOLPHIN_LEAF_H
@@ -31,11 +32,11 @@
 enum { DOLPHIN_LEAF_MAGIC = 0x4c44, DOLPHIN_CAP_MIN = 2, DOLPHIN_CAP_MAX = 256 };
 
 struct dolphin_leaf_head {
-    uint64_t parent;   /* the reverse pointer, a word of node.h */
-    uint64_t min, max; /* the range, both included (the paper's [min, max) would lose the key that ends in 255) */
+    uint64_t parent;   /* the reverse pointer, a word as in node.h */
+    uint64_t min, max; /* the range, both ends included (the paper's [min, max) would lose the key that ends in 255) */
     uint32_t version;
     uint16_t magic;
-    uint8_t dead; /* out of the tree; nothing here changes any more */
+    uint8_t dead; /* taken out of the tree; the content no longer changes */
     uint8_t unused;
 };
 static_assert(sizeof(struct dolphin_leaf_head) == 32, "the head is laid out as remote memory has it");
@@ -47,15 +48,15 @@ struct dolphin_layout {
     uint32_t leaf_bytes; /* in remote memory */
     uint32_t value_bytes;
     uint32_t cap;         /* entries */
-    uint32_t keys_bytes;  /* head and words: what an update reads */
-    uint32_t used_bytes;  /* with the cells: what a get reads */
+    uint32_t keys_bytes;  /* head and words: the bytes that an update reads */
+    uint32_t used_bytes;  /* with the cells: the bytes that a get reads */
     uint32_t cell_bytes;  /* a multiple of 64 if the value is long */
     uint32_t lock_offset; /* of the lock, if it is in the leaf */
     bool is_long;         /* a value takes more than one line */
     bool is_tagged;       /* short values have a tag */
 };
 
-/* As many entries as leaf_bytes hold; cap is 0 if not even one. */
+/* A layout with as many entries as leaf_bytes hold; cap is 0 if there is not space for one. */
 struct dolphin_layout dolphin_layout_make(uint32_t leaf_bytes, uint32_t value_bytes, bool is_tagged, bool has_lock);
 
 static inline uint64_t dolphin_entry(unsigned byte, enum dolphin_state state, uint32_t update, uint32_t version) {
@@ -93,39 +94,39 @@ static inline uint32_t dolphin_word_offset(unsigned i) {
     return (uint32_t)(sizeof(struct dolphin_leaf_head) + i * sizeof(uint64_t));
 }
 
-/* Where cell i begins. */
+/* The offset of cell i. */
 uint32_t dolphin_cell_offset(const struct dolphin_layout *layout, unsigned i);
 
-/* True if the head can be a leaf's at all. */
+/* True if the head may be that of a leaf. */
 bool dolphin_leaf_plausible(const struct dolphin_leaf_head *head);
 
-/* Starts an empty leaf for [min, max]: all words free, all cells of no version near this one. */
+/* Initialises an empty leaf for [min, max]: all words are free, and the tags of all cells are far from this version. */
 void dolphin_leaf_init(const struct dolphin_layout *layout, void *leaf, uint64_t min, uint64_t max, uint32_t version,
                        uint64_t parent);
 
-/* Lays a cell out as a value of this version and update. */
+/* Writes a value of this version and update into a cell. */
 void dolphin_cell_put(const struct dolphin_layout *layout, void *cell, const void *value, uint32_t version,
                       uint32_t update);
 
-/* Copies the value out if its tags agree: with each other and, if `is_checked`, with the version. */
+/* Copies the value out of a cell. True if its tags agree with each other and, if `is_checked`, with the version. */
 bool dolphin_cell_get(const struct dolphin_layout *layout, const void *cell, uint32_t version, bool is_checked,
                       void *value);
 
-/* Puts a live entry at position i of an image. */
+/* Stores a live entry at index i of a leaf in local memory. */
 void dolphin_leaf_put(const struct dolphin_layout *layout, void *leaf, unsigned i, unsigned byte, const void *value);
 
-/* The position where entries with this byte are looked for first. */
+/* The index where the search for entries with this byte begins. */
 static inline unsigned dolphin_leaf_home(const struct dolphin_layout *layout, unsigned byte) {
     return byte * layout->cap >> 8;
 }
 
-/* Positions of the live entries, by ascending byte; returns how many. `order` has room for cap. */
+/* Indices of the live entries, by ascending byte; returns their number. `order` has capacity for cap. */
 unsigned dolphin_leaf_sort(const struct dolphin_layout *layout, const void *leaf, uint16_t *order);
 
-/* True if every word has the head's version. */
+/* True if every word has the head's version: the leaf was not read in the middle of a change. */
 bool dolphin_leaf_consistent(const struct dolphin_layout *layout, const void *leaf);
 
-/* The position of the live entry of a byte; -1: none. */
+/* The index of the live entry of a byte; -1: none. */
 int dolphin_leaf_find(const struct dolphin_layout *layout, const void *leaf, unsigned byte);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changing what an inner node leads to. A word of 8 bytes is changed with one write, under the node's lock; readers
- * take words as they are. A node without room is replaced by the next larger one, which takes these steps, each landed
- * before the next is sent; what others see in between:
- *   1. the larger node is written, locked, and the old one is dead. Readers of the old one see that, come again, and
- *      find it still linked: they go round until step 3. Nobody can change either;
- *   2. the children's reverse pointers lead to the larger node. Backtracking readers go on from there: it says what the
- *      old one said, and the new child;
- *   3. the node above leads to the larger one; all locks are given back. Old copies still lead to the dead node, whose
- *      memory is therefore not used again.
+ * Changes of the words of inner nodes. A word of 8 bytes is changed by one write, under the node's lock; readers use
+ * single words, which are atomic. A full node is replaced by the next larger one in these steps, each of which has
+ * landed before the next is sent. What other clients see in between:
+ *
+ *   1. The larger node is written, locked, and the old one is marked dead. Readers of the old one retry, and find it
+ *      linked until step 3. No client can change either node.
+ *   2. The children's reverse pointers lead to the larger node. Backtracking readers continue there: it holds what the
+ *      old one held, and the new child.
+ *   3. The node above leads to the larger one; all locks are released. Old copies still lead to the dead node, whose
+ *      memory is therefore never reused.
  */
 #include "dolphin.h"
 
-/* Reads from the root on, into `node`, until the node that `child` hangs under. [waits] */
+/* Descends by remote reads from the root to the parent of `child` and leaves it in `node`. [waits] */
 static int parent_find(struct dolphin_client *client, uint64_t key, dm_addr child, struct dolphin_node *node,
                        uint32_t *attempts, uint64_t *word) {
     *word = client->cn->root;
@@ -21,7 +22,7 @@ static int parent_find(struct dolphin_client *client, uint64_t key, dm_addr chil
         DM_TRY(rc);
         uint64_t next = 0;
         if (rc == 0) {
-            if (dolphin_node_child_position(node, child) >= 0) {
+            if (dolphin_node_child_index(node, child) >= 0) {
                 return 0;
             }
             next = dolphin_words_find(node->words, dolphin_capacity(dolphin_word_type(*word)),
@@ -35,14 +36,14 @@ static int parent_find(struct dolphin_client *client, uint64_t key, dm_addr chil
     }
 }
 
-/* Locks the node that has `child` and reads it into `node`. [waits] */
+/* Locks the parent of `child` and reads it into `node`. [waits] */
 static int holder_lock(struct dolphin_client *client, uint64_t key, dm_addr child, struct dolphin_node *node,
                        uint32_t *attempts, uint64_t *word, int *position) {
     for (;;) {
         int rc = dolphin_node_lock(client, *word, node, attempts);
         DM_TRY(rc);
         if (rc == 0) {
-            *position = dolphin_node_child_position(node, child);
+            *position = dolphin_node_child_index(node, child);
             if (*position >= 0) {
                 *word = dolphin_word_with(*word, 0);
                 return 0;
@@ -66,7 +67,7 @@ int dolphin_parent_lock(struct dolphin_client *client, uint64_t key, dm_addr chi
 int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *attempts, struct dolphin_link *link) {
     const struct dolphin_node *node = client->node;
     link->parent = link->node;
-    link->position = dolphin_node_free_position(node, byte);
+    link->position = dolphin_node_free_index(node, byte);
     if (link->position >= 0) {
         return 0;
     }
@@ -86,7 +87,7 @@ int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *at
     dolphin_node_init(client->fresh, type, node->head.depth, node->head.prefix, link->upper);
     client->fresh->head.lock = DOLPHIN_EXCLUSIVE;
     dolphin_node_copy(client->fresh, node);
-    link->position = dolphin_node_free_position(client->fresh, byte);
+    link->position = dolphin_node_free_index(client->fresh, byte);
     return 0;
 }
 
@@ -94,7 +95,7 @@ int dolphin_commit_between(struct dolphin_client *client, dm_addr before, dm_add
     return dm_addr_node(before) == dm_addr_node(after) ? 0 : dm_commit(client->ctx);
 }
 
-/* The last step: the word that makes the change known, and the release of everything. */
+/* The last step: writes the word that makes the change visible, and releases everything. */
 static int word_set(struct dolphin_client *client, const struct dolphin_link *link, uint64_t node, int position,
                     uint64_t word) {
     client->outs[0] = word;

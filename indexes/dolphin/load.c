@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bulk load: leaves are filled from sorted pairs, and the inner nodes above them are made from left to right. Of the
- * nodes that are not complete yet there is one a depth at most, the rightmost, and between two neighbouring leaves'
- * prefixes the first byte in which they differ says how many of them are complete. A node's type is that which its
- * children need, so it is allocated when it is complete; then its children get their reverse pointers.
+ * Bulk load: leaves are filled from sorted pairs, and the inner nodes above them are made from left to right. At each
+ * depth at most one node, the rightmost, is incomplete. The first byte in which the prefixes of two adjacent leaves
+ * differ shows how many of these nodes are complete. A node's type follows from its number of children, so it is
+ * allocated when it is complete; then its children get their reverse pointers.
  */
 #include "dolphin.h"
 
@@ -13,20 +13,20 @@ struct loader {
     struct dolphin_cn *cn;
     struct dm_ctx *ctx;
     const struct ix_pairs *pairs;
-    struct dolphin_node *nodes; /* by depth; a node without words is not begun */
+    struct dolphin_node *nodes; /* the incomplete nodes, by depth */
     unsigned counts[DOLPHIN_KEY_BYTES];
     uint64_t *parents; /* device memory: sources of reverse pointers */
     char *leaf;
     char *value;
     uint64_t keys[DOLPHIN_CHILDREN_MAX + 1];
     unsigned key_count;
-    uint64_t first; /* position of keys[0] */
+    uint64_t first; /* index of keys[0] among the pairs */
     unsigned next_mn;
 };
 
-static int parents_write(struct loader *loader, const uint64_t *words, unsigned room, uint64_t parent) {
+static int parents_write(struct loader *loader, const uint64_t *words, unsigned capacity, uint64_t parent) {
     loader->parents[0] = parent;
-    for (unsigned i = 0; i < room; i++) {
+    for (unsigned i = 0; i < capacity; i++) {
         if (words[i] != 0) {
             dm_post_write(loader->ctx, dolphin_parent_address(words[i]), loader->parents, sizeof(uint64_t));
         }
@@ -34,7 +34,7 @@ static int parents_write(struct loader *loader, const uint64_t *words, unsigned 
     return dm_commit(loader->ctx);
 }
 
-/* Writes a complete node: `words` has `count` children, in order. */
+/* Writes the node of a depth, which is complete: `counts` children, in order. */
 static int node_write(struct loader *loader, unsigned mn, unsigned depth, uint64_t key, uint64_t *word) {
     struct dolphin_node *open = &loader->nodes[depth];
     struct dolphin_node *node = &loader->nodes[DOLPHIN_KEY_BYTES];
@@ -43,7 +43,7 @@ static int node_write(struct loader *loader, unsigned mn, unsigned depth, uint64
     DM_TRY(dm_alloc(loader->ctx, mn, dolphin_node_bytes(type), DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &addr));
     dolphin_node_init(node, type, depth, key, 0);
     for (unsigned i = 0; i < loader->counts[depth]; i++) {
-        node->words[dolphin_node_free_position(node, dolphin_word_byte(open->words[i]))] = open->words[i];
+        node->words[dolphin_node_free_index(node, dolphin_word_byte(open->words[i]))] = open->words[i];
     }
     dm_post_write(loader->ctx, addr, node, dolphin_node_bytes(type));
     *word = dolphin_word(0, depth, type, addr);
@@ -58,7 +58,7 @@ static void child_add(struct loader *loader, unsigned depth, uint64_t key, uint6
     open->words[loader->counts[depth]++] = dolphin_word_with(word, byte);
 }
 
-/* The pairs of one prefix are in keys: writes their leaves, and a special node if there are several. */
+/* Writes the leaves of one prefix, whose pairs are in keys, and a special node if there are several. */
 static int prefix_write(struct loader *loader, unsigned count, uint64_t *word) {
     const struct dolphin_layout *layout = &loader->cn->layout;
     unsigned mn = loader->next_mn++ % loader->cn->shape->topology->mns;
@@ -87,7 +87,7 @@ static int prefix_write(struct loader *loader, unsigned count, uint64_t *word) {
     return leaves > 1 ? node_write(loader, mn, DOLPHIN_SPECIAL, loader->keys[0], word) : 0;
 }
 
-/* Reads the keys of the next prefix, and one more; returns how many the prefix has. */
+/* Reads the keys of the next prefix, and one more; *count is the number that the prefix has. */
 static int keys_read(struct loader *loader, unsigned *count) {
     uint64_t left = loader->pairs->count - loader->first;
     unsigned want = left < DOLPHIN_CHILDREN_MAX + 1 ? (unsigned)left : DOLPHIN_CHILDREN_MAX + 1;
@@ -103,17 +103,17 @@ static int keys_read(struct loader *loader, unsigned *count) {
     return 0;
 }
 
-/* Hangs a child, of which `key` is one below, under the open nodes; `next` is the first key behind it. */
+/* Adds a child, with any key below it, to the incomplete nodes; `next` is the first key after it. */
 static int child_link(struct loader *loader, uint64_t key, uint64_t word, bool is_last, uint64_t next) {
-    unsigned parts = is_last ? 0 : dolphin_difference(key, next);
-    for (unsigned depth = DOLPHIN_SPECIAL - 1; depth > parts; depth--) {
+    unsigned fork = is_last ? 0 : dolphin_difference(key, next);
+    for (unsigned depth = DOLPHIN_SPECIAL - 1; depth > fork; depth--) {
         if (loader->counts[depth] > 0) {
             child_add(loader, depth, key, word);
             unsigned mn = loader->next_mn++ % loader->cn->shape->topology->mns;
             DM_TRY(node_write(loader, mn, depth, key, &word));
         }
     }
-    child_add(loader, parts, key, word);
+    child_add(loader, fork, key, word);
     return 0;
 }
 
@@ -129,7 +129,7 @@ static int pairs_load(struct loader *loader) {
         DM_TRY(child_link(loader, key, word, is_last, next));
         loader->first += count;
     }
-    /* The root is there already. */
+    /* The root exists already. */
     struct dolphin_node *root = &loader->nodes[DOLPHIN_KEY_BYTES];
     dolphin_node_init(root, DOLPHIN_N256, 0, 0, 0);
     for (unsigned i = 0; i < loader->counts[0]; i++) {

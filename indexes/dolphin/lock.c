@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Spear, the ternary-state lock (paper, III-C): a word that is 0 when free, positive while inserts, deletes and updates
- * are at work, and negative while somebody changes the structure. Only fetch-and-add touches it.
+ * hold shares, and negative while a client changes the structure. Only fetch-and-add touches it.
  *
- *     word = (writers) - 2^32 * (structure changes: one at work, others about to notice)
+ *     word = (writers) - 2^32 * (structure changes: one holder, and others that have not noticed it yet)
  *
- * A writer adds 1. If it finds a negative word it takes the 1 back and comes again, else it has its share. Who wants
- * the whole lock subtracts 2^32. If it finds a negative word it adds that again and gives way. Else new writers give
- * way to it from now on, and it waits until the lower half, the writers, is 0.
- * Who gave way only reads the word until it is not negative any more.
+ * A writer adds 1. If it finds a negative word it subtracts 1 again and retries, else it has its share. A client that
+ * needs the exclusive lock subtracts 2^32. If it finds a negative word it adds 2^32 again and waits. Else new writers
+ * wait for it from now on, and it waits until the lower half, the number of writers, is 0. A client that has to wait
+ * only reads the word until it is no longer negative.
  *
- * Inner nodes have a word of the same kind; they have no shares. With locks on chip several leaves may share a word:
- * nobody ever waits for a leaf's lock while holding one, so nothing can wait in a circle. Leaf before inner node, lower
- * before upper: that is the order of all waiting.
+ * Inner nodes have a word of the same kind, without shares. With locks on chip several leaves may share a word. No
+ * client waits for a leaf's lock while it holds one, and all wait in one order, leaf before inner node and lower before
+ * upper, so there is no deadlock.
  */
 #include "dolphin.h"
 
@@ -44,7 +44,7 @@ int dolphin_release(struct dolphin_client *client, int rc) {
         return rc;
     }
     if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
-        /* No verb can be sent any more: what is held stays so. */
+        /* No verb can be sent any more: what is held stays held. */
         client->hold_count = 0;
         atomic_store_explicit(&client->cn->interrupted, true, memory_order_relaxed);
         return rc;
@@ -66,14 +66,14 @@ int dolphin_retry(struct dolphin_client *client, enum dm_retry cause, uint32_t *
     return ix_lock_back_off(client->ctx, *attempts);
 }
 
-/* Counts a conflict. */
+/* Counts a conflict, and backs off. */
 static int conflict(struct dolphin_client *client, uint32_t *attempts) {
     client->counts[DOLPHIN_LOCK_CONFLICT]++;
     return dolphin_retry(client, DM_RETRY_LOCK, attempts);
 }
 
-/* Waits, holding nothing of the word, until nobody has the whole lock. The word is only read: who knocks by adding and
- * taking back disturbs the holder, who waits for the lower half to be 0, and others who knock. */
+/* Waits, while this client holds nothing of the word, until no client holds it exclusively. The word is only read: a
+ * client that adds and subtracts disturbs the holder, which waits for the lower half to be 0, and others that wait. */
 static int word_wait(struct dolphin_client *client, dm_addr word, uint32_t *attempts) {
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
     int rc = 0;
@@ -104,7 +104,7 @@ int dolphin_lock_share(struct dolphin_client *client, dm_addr leaf, uint32_t *at
     }
 }
 
-/* Waits until no writer has a share of the word, of which the whole lock is held, and reads the leaf after that. */
+/* Waits, with the exclusive lock held, until no writer has a share of the word, and reads the leaf after that. */
 static int writers_wait(struct dolphin_client *client, dm_addr word, dm_addr leaf, uint32_t *attempts) {
     do {
         DM_TRY(conflict(client, attempts));
@@ -134,7 +134,7 @@ int dolphin_lock_try(struct dolphin_client *client, dm_addr leaf, char *to, uint
     dm_addr word = dolphin_leaf_lock(client->cn, leaf);
     for (unsigned i = 0; i < client->hold_count; i++) {
         if (dm_addr_equal(client->holds[i].word, word)) {
-            /* Two leaves share a lock word on chip. */
+            /* Two leaves share a lock word on chip, and this client holds it. */
             return dm_read(client->ctx, leaf, to, bytes);
         }
     }

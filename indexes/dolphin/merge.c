@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Taking an empty leaf out (paper, III-B2, SMO: "full or empty"; how is not said there). Whoever deletes the last key
- * tries; if anybody else is at one of the leaves it gives up, and the leaf stays, empty. So nobody waits for a leaf
- * while holding one.
+ * Removal of an empty leaf (paper, III-B2, SMO: "full or empty"; the paper does not say how). The client that deletes
+ * the last key tries. If another client uses one of the leaves it gives up, and the leaf stays, empty. So no client
+ * waits for a leaf while it holds one.
  *
  * Under an ordinary node the leaf is the only one for its prefix: it is marked dead and its word is cleared. Under a
- * special node its neighbour takes over the range: the leaf is marked dead; then the neighbour's range is widened; then
- * the words are changed. Each has landed before the next: at no moment do two leaves that are alive cover one key. A
- * dead leaf is not used again, because old copies of words lead to it.
+ * special node its neighbour inherits the range: the leaf is marked dead, then the neighbour's range is widened, then
+ * the words are changed. Each step has landed before the next, so at no moment do two live leaves cover one key. A dead
+ * leaf is never reused, because old copies of words lead to it.
  */
 #include "dolphin.h"
 
@@ -36,16 +36,16 @@ static void word_post(struct dolphin_client *client, const struct dolphin_link *
     dm_post_write(client->ctx, dolphin_word_address(link->node, position), &words[position], sizeof(uint64_t));
 }
 
-/* The neighbour's word: the one to the left if there is one, else to the right; 0 if the leaf is alone. */
+/* The word of the neighbour to the left, or else to the right; 0 if the leaf has none. */
 static uint64_t neighbour_find(const struct dolphin_client *client, const struct dolphin_link *link) {
     const uint64_t *words = client->node->words;
-    unsigned room = dolphin_capacity(dolphin_word_type(link->node));
+    unsigned capacity = dolphin_capacity(dolphin_word_type(link->node));
     unsigned byte = dolphin_word_byte(words[link->position]);
-    uint64_t left = byte > 0 ? dolphin_words_find(words, room, byte - 1, true) : 0;
-    return left != 0 && dolphin_word_byte(left) < byte ? left : dolphin_words_next(words, room, byte + 1);
+    uint64_t left = byte > 0 ? dolphin_words_find(words, capacity, byte - 1, true) : 0;
+    return left != 0 && dolphin_word_byte(left) < byte ? left : dolphin_words_next(words, capacity, byte + 1);
 }
 
-/* Lets the neighbour have the range of the leaf in hand. */
+/* Gives the range of the current leaf to the neighbour. */
 static int range_merge(struct dolphin_client *client, dm_addr leaf, const struct dolphin_link *link,
                        uint64_t neighbour) {
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
@@ -72,7 +72,7 @@ static int range_merge(struct dolphin_client *client, dm_addr leaf, const struct
         word_post(client, link, link->position, 0);
     } else {
         /* The neighbour begins where the leaf did. */
-        int position = dolphin_node_child_position(client->node, addr);
+        int position = dolphin_node_child_index(client->node, addr);
         word_post(client, link, link->position,
                   dolphin_word_with(neighbour, dolphin_word_byte(client->node->words[link->position])));
         word_post(client, link, position, 0);

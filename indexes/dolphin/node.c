@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-static const unsigned rooms[DOLPHIN_TYPES] = {
+static const unsigned capacities[DOLPHIN_TYPES] = {
     [DOLPHIN_N4] = 4, [DOLPHIN_N16] = 16, [DOLPHIN_N48] = 48, [DOLPHIN_N256] = 256};
 
 unsigned dolphin_capacity(enum dolphin_type type) {
-    return type < DOLPHIN_TYPES ? rooms[type] : 0;
+    return type < DOLPHIN_TYPES ? capacities[type] : 0;
 }
 
 uint32_t dolphin_node_bytes(enum dolphin_type type) {
@@ -19,7 +19,7 @@ uint32_t dolphin_node_bytes(enum dolphin_type type) {
 
 enum dolphin_type dolphin_type_for(unsigned children) {
     enum dolphin_type type = DOLPHIN_N4;
-    while (rooms[type] < children) {
+    while (capacities[type] < children) {
         type++;
     }
     return type;
@@ -75,7 +75,7 @@ uint64_t dolphin_words_next(const uint64_t *words, unsigned count, unsigned byte
     return next;
 }
 
-int dolphin_node_free_position(const struct dolphin_node *node, unsigned byte) {
+int dolphin_node_free_index(const struct dolphin_node *node, unsigned byte) {
     if (node->head.type == DOLPHIN_N256) {
         return (int)byte;
     }
@@ -87,7 +87,7 @@ int dolphin_node_free_position(const struct dolphin_node *node, unsigned byte) {
     return -1;
 }
 
-int dolphin_node_child_position(const struct dolphin_node *node, dm_addr child) {
+int dolphin_node_child_index(const struct dolphin_node *node, dm_addr child) {
     for (unsigned i = 0; i < dolphin_capacity((enum dolphin_type)node->head.type); i++) {
         if (node->words[i] != 0 && dm_addr_equal(dolphin_word_addr(node->words[i]), child)) {
             return (int)i;
@@ -100,7 +100,7 @@ unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *f
     unsigned count = 0;
     for (unsigned i = 0; i < dolphin_capacity((enum dolphin_type)from->head.type); i++) {
         if (from->words[i] != 0) {
-            int at = dolphin_node_free_position(to, dolphin_word_byte(from->words[i]));
+            int at = dolphin_node_free_index(to, dolphin_word_byte(from->words[i]));
             assert(at >= 0);
             to->words[at] = from->words[i];
             count++;
@@ -129,11 +129,11 @@ unsigned dolphin_pieces_make(const struct dolphin_node *node, bool is_direct,
         }
         return made;
     }
-    unsigned room = dolphin_capacity((enum dolphin_type)node->head.type);
+    unsigned capacity = dolphin_capacity((enum dolphin_type)node->head.type);
     unsigned count = 0;
     piece_begin(&node->head, &pieces[0]);
     for (unsigned byte = 0; byte < DOLPHIN_CHILDREN_MAX; byte++) {
-        uint64_t word = dolphin_words_next(node->words, room, byte);
+        uint64_t word = dolphin_words_next(node->words, capacity, byte);
         if (word == 0) {
             break;
         }

@@ -2,10 +2,10 @@
  *
  * Get (paper, III-B2): one read of the leaf that the cache leads to, words and values together.
  *
- * Why what it returns was true: the first line is one state of the range. A word of the head's version is one state of
- * its entry: entries never move between whole writes, and an entry that is gone is not used again before the next whole
- * write. The value lies in a line with a tag of that version, so it was written to this very entry; a write that comes
- * after the word was read is one that began while the key was there.
+ * Why the result is right. The first line is read atomically, so the range is consistent. A word with the head's
+ * version is a state of its entry: entries never move between two complete writes of the leaf, and a deleted entry is
+ * not reused before the next complete write. The value is in a line with a tag of that version, so it was written to
+ * this very entry. A value written after the word was read comes from a write that began while the key was there.
  */
 #include "dolphin.h"
 
@@ -24,8 +24,8 @@ int dolphin_leaf_get(struct dolphin_client *client, const void *leaf, unsigned b
     return dolphin_cell_get(layout, cell, version, cn->publish, value) ? 0 : DOLPHIN_AGAIN;
 }
 
-/* Reads the leaf of a place until it is one state. 0 or DM_NOT_FOUND; DOLPHIN_AGAIN: descend again; a failure. [waits]
- */
+/* Reads the target's leaf until the copy is consistent. 0 or DM_NOT_FOUND; DOLPHIN_AGAIN: descend again; a failure.
+ * [waits] */
 static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin_target *target,
                      struct dolphin_descent *descent, void *value) {
     dm_addr leaf = dolphin_word_addr(target->child);

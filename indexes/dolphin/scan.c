@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans (paper, III-B2): scan_path.c finds the words of the leaves that will be needed, and those are read with one
- * doorbell a memory node. Leaves are taken in order, each from the cursor to the end of its own range.
+ * Scans (paper, III-B2): scan_path.c finds the words of the leaves that will be needed, and these leaves are read with
+ * one doorbell a memory node. Leaves are processed in order, each from the cursor to the end of its own range.
  *
- * What makes the result right is not the cache. A leaf says what it covers, so while ranges follow one another nothing
- * can be missing between. A gap is only passed over if an inner node that this scan has read says that nothing is
- * there; it is read along with the leaves. Each key is so judged by one state of the leaf that was responsible for it,
- * or of the word that would lead to one, at some moment of the scan.
+ * The result does not depend on the cache. A leaf holds its range, so while ranges follow one another without a gap no
+ * key can be missed. A gap is only passed if an inner node that this scan has read shows that nothing is there; that
+ * node is read along with the leaves. So each key is judged by one state, at some moment of the scan, of the leaf that
+ * was responsible for it or of the word that would lead to one.
  */
 #include "scan.h"
 
 #include <string.h>
 
-/* Rounds in a row that only read inner nodes: two a level are ordinary. */
+/* Rounds in a row that may read only inner nodes; two for each level are ordinary. */
 enum { IDLE_MAX = 2 * DOLPHIN_KEY_BYTES };
 
 static bool scan_done(const struct dolphin_scan *scan) {
     return scan->end || scan->found == scan->wanted;
 }
 
-/* Keeps the mean of what leaves hold, under special and other nodes: a guess at how many the next scan needs. */
+/* Updates the mean number of pairs in leaves, under special and other nodes: an estimate of the leaves that the next
+ * scan needs. */
 static void density_learn(struct dolphin_client *client, bool special, unsigned live) {
     int64_t *density = &client->density[special];
     *density += ((int64_t)live * DOLPHIN_DENSITY_ONE - *density) / DOLPHIN_DENSITY_MEMORY;
     *density = *density < DOLPHIN_DENSITY_ONE / 4 ? DOLPHIN_DENSITY_ONE / 4 : *density;
 }
 
-/* Takes the pairs from the cursor on. False: a value was half-written; everything before it is done. */
+/* Takes the pairs from the cursor on. False: a value was torn; everything before it is done. */
 static bool pairs_take(struct dolphin_scan *scan, const void *leaf, bool special) {
     struct dolphin_client *client = scan->client;
     const struct dolphin_layout *layout = &client->cn->layout;
@@ -53,7 +54,7 @@ static bool pairs_take(struct dolphin_scan *scan, const void *leaf, bool special
     return true;
 }
 
-/* The way was another one than the cache, or an earlier read, has said. Returns DOLPHIN_AGAIN or a failure. */
+/* The path differs from what the cache, or an earlier read, has shown. Returns DOLPHIN_AGAIN or a failure. */
 static int path_changed(struct dolphin_scan *scan, bool bypasses_cache) {
     scan->client->counts[DOLPHIN_SCAN_GAP]++;
     if (bypasses_cache || scan->mismatch == scan->cursor) {
@@ -64,8 +65,9 @@ static int path_changed(struct dolphin_scan *scan, bool bypasses_cache) {
     return DOLPHIN_AGAIN;
 }
 
-/* What is to be done with a leaf that was found as the next one. */
-enum turn { TAKE, PASS, OTHER, LOST };
+/* What happens to a leaf that was expected next: take its pairs; pass it; read another leaf instead; the path is
+ * unknown. */
+enum turn { TAKE, PASS, OTHER, UNKNOWN };
 
 static enum turn leaf_turn(struct dolphin_scan *scan, const struct dolphin_leaf_head *head, uint64_t word) {
     if (scan->cursor >= head->min && scan->cursor <= head->max) {
@@ -75,12 +77,14 @@ static enum turn leaf_turn(struct dolphin_scan *scan, const struct dolphin_leaf_
     if (scan->end || (scan->cursor >= head->min && scan->cursor <= head->max)) {
         return scan->end ? PASS : TAKE;
     }
-    /* Another prefix: the leaf is all that there is for its byte. */
+    /* Another prefix: the leaf is the only one for its byte. */
     bool is_alone = next == word && (head->min ^ scan->cursor) >> 8 != 0;
-    return is_alone ? scan->cursor < head->min ? TAKE : PASS : dolphin_word_type(next) == DOLPHIN_LEAF ? OTHER : LOST;
+    return is_alone                                  ? scan->cursor < head->min ? TAKE : PASS
+           : dolphin_word_type(next) == DOLPHIN_LEAF ? OTHER
+                                                     : UNKNOWN;
 }
 
-/* Takes one leaf. 0; DOLPHIN_AGAIN: those behind it are of no use; a failure. */
+/* Processes one leaf. 0; DOLPHIN_AGAIN: the leaves after it are unusable; a failure. */
 static int leaf_take(struct dolphin_scan *scan, unsigned i) {
     struct dolphin_client *client = scan->client;
     const struct dolphin_layout *layout = &client->cn->layout;
@@ -92,11 +96,11 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
         return path_changed(scan, true);
     }
     enum turn turn = leaf_turn(scan, head, scan->leaves[i]);
-    if (turn == OTHER || turn == LOST) {
-        return path_changed(scan, turn == LOST);
+    if (turn == OTHER || turn == UNKNOWN) {
+        return path_changed(scan, turn == UNKNOWN);
     }
-    bool whole = !client->cn->check_smo || dolphin_leaf_consistent(layout, leaf);
-    if (turn == TAKE && (!whole || !pairs_take(scan, leaf, scan->depths[i] == DOLPHIN_SPECIAL))) {
+    bool is_consistent = !client->cn->check_smo || dolphin_leaf_consistent(layout, leaf);
+    if (turn == TAKE && (!is_consistent || !pairs_take(scan, leaf, scan->depths[i] == DOLPHIN_SPECIAL))) {
         client->counts[DOLPHIN_TORN_LEAF]++;
         DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &scan->attempts));
         return DOLPHIN_AGAIN;
@@ -105,21 +109,21 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
     scan->last_prefix = dolphin_low(head->min, DOLPHIN_SPECIAL);
     scan->bypasses_cache = false;
     if (!client->cn->check_scan && scan->depths[i] != DOLPHIN_SPECIAL && !scan_done(scan)) {
-        /* As published: nothing but this leaf is there for its byte. */
+        /* As published: there is only this leaf for its byte. */
         dolphin_cursor_pass(scan, dolphin_high(head->min, scan->depths[i] + 1u));
     }
     return 0;
 }
 
-/* One doorbell a memory node, and what it brings. [waits] */
+/* Reads one round and processes its leaves. [waits] */
 static int round_run(struct dolphin_scan *scan) {
     struct dolphin_client *client = scan->client;
     dolphin_path_post(scan);
-    bool is_lost = scan->leaf_count == 0 && scan->seen_count == scan->seen_ready;
+    bool is_unknown = scan->leaf_count == 0 && scan->seen_count == scan->seen_ready;
     DM_TRY(dm_commit(client->ctx));
-    if (!dolphin_path_arrive(scan) || is_lost) {
-        if (is_lost && (scan->end |= !client->cn->check_scan)) {
-            return 0; /* as published: where the cache ends, the index does */
+    if (!dolphin_path_arrive(scan) || is_unknown) {
+        if (is_unknown && (scan->end |= !client->cn->check_scan)) {
+            return 0; /* as published: the index ends where the cache does */
         }
         return path_changed(scan, true);
     }

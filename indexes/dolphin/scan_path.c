@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way of a scan through the inner nodes; see scan.h. Nodes are looked for among those that this scan has read, then
- * in the cache. A child that is in neither is asked for, and so are its unknown neighbours, as far as the scan may get
- * (paper, III-B2: batched reads of the next level until all leaves have been read); its leaves are for the next round.
+ * The path of a scan through the inner nodes; see scan.h. Nodes are searched among those that this scan has read, then
+ * in the cache. A child that is in neither is read, and so are its unknown neighbours that the scan may need (paper,
+ * III-B2: batched reads of the next level until all leaves have been read); its leaves follow in the next round.
  *
- * What may be between the leaves is only believed of nodes that this scan has read. So a node of which two children,
- * or the end, are passed is read along with the leaves, unless it is known without it that nothing can be between: the
- * ranges of leaves under a special node follow one another, and so do children with neighbouring prefixes. Prefix and
- * depth of a node never change, so those a copy has are believed.
+ * What may be between the leaves is only believed of nodes that this scan has read. So a node is read along with the
+ * leaves if the path passes two of its children, or its end, unless nothing can be between them anyway: the ranges of
+ * leaves under a special node follow one another, and so do children with adjacent prefixes. Prefix and depth of a node
+ * never change, so those of a copy are believed.
  */
 #include "scan.h"
 
 #include <limits.h>
 
-/* Words of a node from the one that `begin` goes by. */
+/* A part of a node: words for bytes [begin, end). */
 struct part {
     uint64_t prefix;
     const uint64_t *words;
     unsigned count;
-    unsigned begin, end; /* bytes that it has an answer for */
+    unsigned begin, end; /* the bytes that the words cover */
     struct dolphin_piece copy;
 };
 
 struct step {
     uint64_t word;
     unsigned depth;
-    unsigned byte;                 /* children from here on are to come */
-    unsigned need_begin, need_end; /* bytes whose words have to be read in this scan */
-    bool is_empty;                 /* no leaf of it was found so far */
+    unsigned byte;                 /* the next child to visit */
+    unsigned need_begin, need_end; /* bytes whose words this scan has to read */
+    bool is_empty;                 /* no leaf of the node was found so far */
     struct part part;
 };
 
@@ -35,9 +35,9 @@ struct path {
     struct dolphin_scan *scan;
     struct step steps[DOLPHIN_KEY_BYTES + 1];
     unsigned height;
-    uint64_t expected; /* where the cursor will be when what was found so far is done */
-    int64_t budget;    /* pairs that the scan still needs, in DOLPHIN_DENSITY_ONE */
-    bool misses;       /* something before this was not known */
+    uint64_t expected; /* the cursor after everything found so far */
+    int64_t budget;    /* pairs that the scan still needs, times DOLPHIN_DENSITY_ONE */
+    bool misses;       /* an earlier node was unknown, so leaves cannot be read yet */
 };
 
 /* ---- nodes that this scan has read ------------------------------------------------------------------------------- */
@@ -60,13 +60,14 @@ static const struct dolphin_seen *seen_find(const struct dolphin_scan *scan, uin
     return NULL;
 }
 
-/* True if so many nodes more fill half of the room: with more than that a round begins without what was read. */
+/* True if that many more nodes would fill half of the buffer. A round then begins with an empty one. */
 static bool is_half_full(const struct dolphin_scan *scan, unsigned nodes) {
     return scan->seen_count + nodes > DOLPHIN_SEEN_MAX / 2 ||
            scan->seen_bytes + nodes * dolphin_node_bytes(DOLPHIN_N256) > DOLPHIN_SCAN_NODE_BYTES / 2;
 }
 
-/* Posts the read of a node, or of words [begin, end) of one that keeps them in order. Without room nothing happens. */
+/* Posts the read of a node, or of words [begin, end) of a node that stores them in order. Does nothing if the buffer is
+ * full. */
 static void node_post(struct dolphin_scan *scan, uint64_t word, unsigned begin, unsigned end, bool is_kept) {
     struct dm_ctx *ctx = scan->client->ctx;
     dm_addr addr = dolphin_word_addr(word);
@@ -117,14 +118,15 @@ bool dolphin_path_arrive(struct dolphin_scan *scan) {
     return all;
 }
 
-/* ---- what is between --------------------------------------------------------------------------------------------- */
+/* ---- ranges without keys ----------------------------------------------------------------------------------------- */
 
-/* A special node's leaves have all of its range, or there are none. */
+/* True if the node shows what comes next. The leaves of a special node cover all of its range, so only an empty one
+ * does. */
 static bool seen_decides(const struct dolphin_seen *seen) {
     return seen->head->depth < DOLPHIN_SPECIAL || dolphin_words_next(seen->words, seen->count, 0) == 0;
 }
 
-/* The lowest node read by this scan that says what comes from the cursor on. */
+/* The lowest node read by this scan that shows what comes from the cursor on. */
 static const struct dolphin_seen *lowest_seen(const struct dolphin_scan *scan) {
     const struct dolphin_seen *lowest = NULL;
     for (unsigned i = 0; i < scan->seen_ready; i++) {
@@ -154,8 +156,8 @@ static bool prefix_find(const struct dolphin_scan *scan, uint64_t word, uint64_t
     return is_there;
 }
 
-/* The cursor has come to the child `word`, and begins its byte if it `has_moved`. True: the cursor has moved further;
- * else it stands where the child may have keys. */
+/* Called when the cursor is at the child `word`; it is at the beginning of its byte if it `has_moved`. True: the cursor
+ * has moved further. False: it is where the child may have keys. */
 static bool child_pass(struct dolphin_scan *scan, const struct dolphin_seen *seen, uint64_t word, bool has_moved,
                        bool *is_known) {
     uint64_t end = dolphin_high(scan->cursor, seen->head->depth + 1u);
@@ -235,7 +237,7 @@ static bool part_find(const struct dolphin_scan *scan, uint64_t word, unsigned b
     return true;
 }
 
-/* Reads what of the needed words this scan has not read. */
+/* Posts the read of those needed words that this scan has not read. */
 static void step_close(const struct path *path, struct step *step) {
     struct dolphin_scan *scan = path->scan;
     unsigned begin = step->need_begin / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
@@ -254,8 +256,8 @@ static void step_close(const struct path *path, struct step *step) {
     }
 }
 
-/* The words of the top node for bytes [begin, end) have to be read in this scan. False: no room for that. */
-static bool need(struct path *path, unsigned begin, unsigned end) {
+/* Notes that this scan has to read the words of the top node for bytes [begin, end). False: the buffer is full. */
+static bool need_words(struct path *path, unsigned begin, unsigned end) {
     struct dolphin_scan *scan = path->scan;
     struct step *top = &path->steps[path->height];
     if (path->misses || !scan->client->cn->check_scan) {
@@ -266,7 +268,7 @@ static bool need(struct path *path, unsigned begin, unsigned end) {
         top->need_end = end > top->need_end ? end : top->need_end;
         return true;
     }
-    /* Every node of the path may still have to be read whole. */
+    /* Every node of the path may still have to be read completely. */
     unsigned nodes = path->height + 2;
     if (scan->seen_count + nodes > DOLPHIN_SEEN_MAX ||
         scan->seen_bytes + nodes * dolphin_node_bytes(DOLPHIN_N256) > DOLPHIN_SCAN_NODE_BYTES) {
@@ -277,19 +279,19 @@ static bool need(struct path *path, unsigned begin, unsigned end) {
     return true;
 }
 
-/* The byte of the top node where what is expected begins. */
+/* The byte of the top node where the expected cursor is. */
 static unsigned expected_byte(const struct path *path) {
     const struct step *top = &path->steps[path->height];
     return dolphin_low(path->expected, top->depth) == top->part.prefix ? dolphin_byte(path->expected, top->depth) : 0;
 }
 
-/* Goes on behind `last`. False: there is nothing behind it. */
+/* Moves the expected cursor behind `last`. False: the end of the key space. */
 static bool expect_after(struct path *path, uint64_t last) {
     path->expected = last >= path->expected ? last + 1 : path->expected;
     return last < IX_KEY_MAX;
 }
 
-/* Makes the step to a node: its children from what is expected on. False: that part of it is not known. */
+/* Makes the step to a node: its children from the expected cursor on. False: that part of the node is unknown. */
 static bool step_open(const struct path *path, uint64_t word, struct step *step) {
     unsigned depth = dolphin_word_depth(word);
     unsigned byte = dolphin_byte(path->expected, depth);
@@ -312,23 +314,24 @@ static bool step_open(const struct path *path, uint64_t word, struct step *step)
     return true;
 }
 
-/* What a node that is not known may add, at least. */
+/* The least that an unknown node may contribute. */
 static int64_t node_estimate(const struct dolphin_client *client, uint64_t word) {
     unsigned depth = dolphin_word_depth(word);
     if (depth < client->leaf_depth) {
         return INT_MAX;
     }
-    int64_t room = dolphin_is_direct(word) ? DOLPHIN_PIECE_WORDS : dolphin_capacity(dolphin_word_type(word));
-    return room / 2 * client->density[depth == DOLPHIN_SPECIAL];
+    int64_t capacity = dolphin_is_direct(word) ? DOLPHIN_PIECE_WORDS : dolphin_capacity(dolphin_word_type(word));
+    return capacity / 2 * client->density[depth == DOLPHIN_SPECIAL];
 }
 
-/* Each of these goes on by one child, or out of the top node. False: no further. */
+/* Each of the next functions moves the path by one child, or out of the top node. False: it cannot be extended in this
+ * round. */
 
 static bool node_end(struct path *path) {
     struct step *top = &path->steps[path->height];
     uint64_t high = dolphin_high(top->part.prefix, top->depth);
     if ((top->depth != DOLPHIN_SPECIAL || top->is_empty) && path->expected <= high &&
-        !need(path, expected_byte(path), DOLPHIN_CHILDREN_MAX)) {
+        !need_words(path, expected_byte(path), DOLPHIN_CHILDREN_MAX)) {
         return false;
     }
     if (!expect_after(path, high) || path->height == 0) {
@@ -352,7 +355,7 @@ static bool child_enter(struct path *path, uint64_t word) {
     if (!step_open(path, word, child)) {
         bool is_first = path->expected < dolphin_low(last, top->depth + 1);
         unsigned begin = is_first ? 0 : dolphin_byte(path->expected, depth) / DOLPHIN_PIECE_WORDS * DOLPHIN_PIECE_WORDS;
-        /* Beside those that are needed for what was found before. */
+        /* These reads come in addition to those needed for what was found before. */
         if (path->misses && is_half_full(scan, DOLPHIN_KEY_BYTES + 2)) {
             return false;
         }
@@ -363,7 +366,7 @@ static bool child_enter(struct path *path, uint64_t word) {
         return expect_after(path, last);
     }
     uint64_t low = dolphin_low(path->expected, depth);
-    if (child->part.prefix != low && !need(path, expected_byte(path), byte + 1)) {
+    if (child->part.prefix != low && !need_words(path, expected_byte(path), byte + 1)) {
         return false;
     }
     top->byte = byte + 1;
@@ -386,10 +389,10 @@ static bool leaf_add(struct path *path, uint64_t word) {
     top->is_empty = false;
     if (!path->misses) {
         if (!dm_addr_valid(client->ctx, dolphin_word_addr(word), bytes) ||
-            (!special && !need(path, expected_byte(path), byte + 1))) {
+            (!special && !need_words(path, expected_byte(path), byte + 1))) {
             return false;
         }
-        /* The first one is begun somewhere in its middle. */
+        /* The scan may begin in the middle of the first leaf. */
         path->budget += scan->leaf_count == 0 ? client->density[special] : 0;
         scan->depths[scan->leaf_count] = (uint8_t)top->depth;
         dm_post_read(client->ctx, dolphin_word_addr(word), client->batch + (size_t)scan->leaf_count * bytes,

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * New leaves, and leaves without room (paper, III-B2: insert, second scenario, and SMO, both cases).
+ * New leaves, and full leaves (paper, III-B2: insert, second scenario, and SMO, both cases).
  *
- * A leaf is split in this order, each step landed before the next is sent:
- *   1. the new leaf, and the special node if one is made, are written: nobody can reach them;
- *      on the same memory node, behind that and with the same doorbell, the old leaf is written with its smaller range
- *      (case 1: its reverse pointer leads to the special node, and so to both leaves);
- *   2. the word in the node above leads to the new leaf, or the special node; the locks are given back.
- * Between the two a key of the new leaf is nowhere: readers go round. The paper writes the old leaf last; then a key is
- * in both leaves for a time, and who comes by an old copy misses what was written to the new one.
+ * A leaf is split in this order; each step has landed before the next is sent:
+ *
+ *   1. The new leaf, and the special node if one is made, are written; no client can reach them yet. After that, on the
+ *      same memory node and with the same doorbell, the old leaf is written with its smaller range (case 1: its reverse
+ *      pointer leads to the special node, and so to both leaves).
+ *   2. The word in the node above leads to the new leaf, or to the special node; the locks are released.
+ *
+ * Between the two steps the keys of the new leaf are unreachable, and readers of them retry. The paper writes the old
+ * leaf last. Then a key is in both leaves for a time, and a client that follows an old copy misses what was written to
+ * the new one.
  */
 #include "dolphin.h"
 
-/* The bytes of a compaction begin behind the reverse pointer: whoever holds the node above may be writing that. */
+/* A compaction writes the bytes after the reverse pointer only: the client that holds the node above may be writing
+ * that. */
 enum { BODY = DOLPHIN_LEAF_MIN_OFFSET };
 
 static void entry_put(struct dolphin_client *client, char *leaf, unsigned byte, const void *value) {
@@ -25,7 +29,7 @@ static void entry_put(struct dolphin_client *client, char *leaf, unsigned byte, 
     dolphin_leaf_put(layout, leaf, i, byte, value);
 }
 
-/* Copies entry i of the leaf in hand. */
+/* Copies entry i of the current leaf. */
 static void entry_move(struct dolphin_client *client, char *leaf, unsigned i) {
     const struct dolphin_layout *layout = &client->cn->layout;
     dolphin_cell_get(layout, client->leaf + dolphin_cell_offset(layout, i), 0, false, client->scratch);
@@ -40,7 +44,7 @@ static int spare_take(struct dolphin_client *client) {
                                                : 0;
 }
 
-/* Posts the write of a leaf for the key's prefix with the key in it, where the spare one is. */
+/* Posts the write of a leaf for the key's prefix, with the key in it, to the spare leaf's address. */
 static void leaf_post(struct dolphin_client *client, uint64_t key, const void *value, uint64_t parent) {
     const struct dolphin_layout *layout = &client->cn->layout;
     uint64_t min = dolphin_low(key, DOLPHIN_SPECIAL);
@@ -55,7 +59,7 @@ static int changed_meanwhile(struct dolphin_client *client, uint32_t *attempts) 
     return DOLPHIN_AGAIN;
 }
 
-/* Adds a leaf to a node that has nothing for the key. */
+/* Adds a leaf to a node that has no child for the key. */
 static int leaf_add(struct dolphin_client *client, uint64_t key, const void *value, uint64_t parent,
                     uint32_t *attempts) {
     unsigned depth = dolphin_word_depth(parent);
@@ -76,12 +80,14 @@ static int leaf_add(struct dolphin_client *client, uint64_t key, const void *val
     return dolphin_link_finish(client, &link, word);
 }
 
-/* Makes the new node, which is locked, known. What others see at each step:
- *   1. the child's reverse pointer leads nowhere. As long as it led to the parent, nobody had put a node in
- *      (dolphin_judge): now readers ask the parent itself;
- *   2. the parent leads to the new node;
- *   3. the child's reverse pointer leads to it too. Not before: who comes by it would find the new key where those who
- *      come from above do not. And not after the new node's lock: the next one to put a node in writes it too. */
+/* Links the new node, which is locked. What other clients see at each step:
+ *
+ *   1. The child's reverse pointer leads nowhere. While it led to the parent, it proved that no node had been inserted
+ *      between (dolphin_judge). Now readers read the parent itself.
+ *   2. The parent leads to the new node.
+ *   3. The child's reverse pointer leads to it too. Not earlier, as a client that follows it would find the new key
+ * while those that come from above do not. And not after the new node's lock is released, as the client that inserts
+ * the next node writes the reverse pointer too. */
 static int path_link(struct dolphin_client *client, uint64_t parent, int position, uint64_t child, uint64_t word) {
     dm_addr reverse = dolphin_parent_address(child);
     uint64_t *outs = client->outs;
@@ -101,8 +107,8 @@ static int path_link(struct dolphin_client *client, uint64_t parent, int positio
     return 0;
 }
 
-/* Puts a node with the child and a new leaf where the key's path and the child's part. The node is at `node`, on the
- * child's memory node. */
+/* Inserts a node, with the child and a new leaf, where the paths of the key and of the child separate. The node is at
+ * `node`, on the child's memory node. */
 static int path_split(struct dolphin_client *client, uint64_t key, const void *value,
                       const struct dolphin_target *target, dm_addr node, uint32_t *attempts) {
     uint64_t parent = dolphin_word_with(target->parent, 0);
@@ -117,7 +123,7 @@ static int path_split(struct dolphin_client *client, uint64_t key, const void *v
     dm_post_write(client->ctx, node, client->fresh, dolphin_node_bytes(DOLPHIN_N4));
     int rc = dolphin_node_lock(client, parent, client->node, attempts);
     DM_TRY(rc);
-    int position = rc == 0 ? dolphin_node_child_position(client->node, dolphin_word_addr(target->child)) : -1;
+    int position = rc == 0 ? dolphin_node_child_index(client->node, dolphin_word_addr(target->child)) : -1;
     if (position < 0 || client->node->words[position] != target->child) {
         return changed_meanwhile(client, attempts);
     }
@@ -132,8 +138,8 @@ int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *va
     if (target->child == 0) {
         return leaf_add(client, key, value, target->parent, attempts);
     }
-    unsigned parts = dolphin_difference(key, target->prefix);
-    if (parts <= dolphin_word_depth(target->parent) || parts >= DOLPHIN_SPECIAL) {
+    unsigned fork = dolphin_difference(key, target->prefix);
+    if (fork <= dolphin_word_depth(target->parent) || fork >= DOLPHIN_SPECIAL) {
         return changed_meanwhile(client, attempts);
     }
     dm_addr node;
@@ -142,7 +148,7 @@ int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *va
     DM_TRY(dm_alloc(client->ctx, mn, bytes, DOLPHIN_NODE_ALIGN, DM_MEM_INNER, &node));
     int rc = path_split(client, key, value, target, node, attempts);
     if (rc != 0 && !dm_addr_is_null(client->spare_leaf)) {
-        /* Nobody has seen it. */
+        /* No client has seen it. */
         dm_free(client->ctx, node, bytes, DM_MEM_INNER);
     }
     return rc;
@@ -150,7 +156,7 @@ int dolphin_new_leaf(struct dolphin_client *client, uint64_t key, const void *va
 
 /* ---- full leaves ------------------------------------------------------------------------------------------------- */
 
-/* Writes the leaf anew without what deletes have left, and with the key. */
+/* Rewrites the leaf without its deleted entries and with the key. */
 static int leaf_compact(struct dolphin_client *client, dm_addr leaf, unsigned byte, const void *value, unsigned live) {
     const struct dolphin_layout *layout = &client->cn->layout;
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(client->leaf);
@@ -165,7 +171,7 @@ static int leaf_compact(struct dolphin_client *client, dm_addr leaf, unsigned by
     return dm_commit(client->ctx);
 }
 
-/* Fills the images of both halves; returns the byte where the right one begins. The larger portion goes right. */
+/* Fills the images of both halves and returns the byte where the right one begins. The larger part goes right. */
 static unsigned halves_fill(struct dolphin_client *client, uint64_t key, const void *value, unsigned live,
                             uint64_t parent) {
     const struct dolphin_layout *layout = &client->cn->layout;
@@ -190,7 +196,7 @@ static unsigned halves_fill(struct dolphin_client *client, uint64_t key, const v
     return middle;
 }
 
-/* Posts both halves: the old leaf behind the new one, or, as published, last of all. */
+/* Posts both halves: the old leaf after the new one or, as published, last of all. */
 static void halves_post(struct dolphin_client *client, struct dolphin_link *link, dm_addr leaf, dm_addr right) {
     uint32_t bytes = client->cn->layout.used_bytes;
     dm_post_write(client->ctx, right, client->right, bytes);
@@ -202,7 +208,7 @@ static void halves_post(struct dolphin_client *client, struct dolphin_link *link
     }
 }
 
-/* Case 1: a special node takes the leaf's place. */
+/* Case 1: a special node replaces the leaf in the node above. */
 static int split_first(struct dolphin_client *client, dm_addr leaf, dm_addr right, uint64_t key, const void *value,
                        unsigned live, struct dolphin_link *link) {
     dm_addr node;
@@ -220,7 +226,7 @@ static int split_first(struct dolphin_client *client, dm_addr leaf, dm_addr righ
                                dolphin_word_with(word, dolphin_byte(key, dolphin_word_depth(link->node))));
 }
 
-/* Case 2: the special node that is there gets another child. */
+/* Case 2: the existing special node gets another child. */
 static int split_more(struct dolphin_client *client, dm_addr leaf, dm_addr right, uint64_t key, const void *value,
                       unsigned live, struct dolphin_link *link, uint32_t *attempts) {
     unsigned middle = halves_fill(client, key, value, live, link->node);
@@ -237,7 +243,7 @@ static int leaf_split(struct dolphin_client *client, dm_addr leaf, uint64_t key,
     const struct dolphin_leaf_head head = *dolphin_leaf_head_in(client->leaf);
     uint32_t bytes = client->cn->layout.leaf_bytes;
     dm_addr right;
-    /* Beside the old one: one doorbell keeps their order. */
+    /* On the same memory node as the old one: one doorbell keeps the order of their writes. */
     DM_TRY(dm_alloc(client->ctx, dm_addr_node(leaf), bytes, DM_LINE, DM_MEM_LEAF, &right));
     struct dolphin_link link;
     int rc = dolphin_parent_lock(client, head.min, leaf, head.parent, attempts, &link);
@@ -263,7 +269,7 @@ int dolphin_full_insert(struct dolphin_client *client, dm_addr leaf, uint64_t ke
         return DM_EXISTS;
     }
     unsigned live = dolphin_leaf_sort(layout, client->leaf, client->order);
-    /* A few free entries would be used up again at once. */
+    /* With only a few free entries the leaf would soon be full again. */
     return live * 4 <= layout->cap * 3 ? leaf_compact(client, leaf, byte, value, live)
                                        : leaf_split(client, leaf, key, value, live, attempts);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The self-check: reads every node and leaf, depth first, and compares each with what the one above says. What an
- * operation that was interrupted may leave behind (locks, entries reserved or busy, a leaf that is not linked yet, dead
- * ones that are still linked, old reverse pointers) is no breakage then. No height is reported: paths differ in length.
+ * The self-check: reads every node and leaf, depth first, and compares each with what the node above holds. After an
+ * interrupted operation the check accepts what that may leave behind: held locks, entries reserved or busy, a leaf that
+ * is not linked yet, dead ones that are still linked, old reverse pointers. No height is reported, because paths differ
+ * in length.
  */
 #include "dolphin.h"
 
@@ -31,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void problem(struct verifier *verif
     }
 }
 
-/* What is no problem behind an interrupted operation. */
+/* Reports a problem, unless an interrupted operation may have left it behind. */
 #define EXPECT(verifier, condition, ...)                                                                               \
     do {                                                                                                               \
         if (!(condition) && !(verifier)->interrupted) {                                                                \
@@ -51,7 +52,7 @@ static void words_check(struct verifier *verifier, unsigned long long at) {
             problem(verifier, "leaf %llx: entry %u has version %u, the leaf %u", at, i, dolphin_entry_version(words[i]),
                     head->version);
         }
-        EXPECT(verifier, state != DOLPHIN_RESERVED && state != DOLPHIN_BUSY, "leaf %llx: entry %u is half-done", at, i);
+        EXPECT(verifier, state != DOLPHIN_RESERVED && state != DOLPHIN_BUSY, "leaf %llx: entry %u is half done", at, i);
         if (!dolphin_entry_is_live(words[i])) {
             continue;
         }
@@ -64,9 +65,9 @@ static void words_check(struct verifier *verifier, unsigned long long at) {
             problem(verifier, "leaf %llx has a key outside its range", at);
         }
         unsigned char value[DM_LINE * 32];
-        bool whole = dolphin_cell_get(layout, verifier->leaf + dolphin_cell_offset(layout, i), head->version,
-                                      verifier->cn->publish, value);
-        EXPECT(verifier, whole, "leaf %llx: the value of entry %u is not whole", at, i);
+        bool is_consistent = dolphin_cell_get(layout, verifier->leaf + dolphin_cell_offset(layout, i), head->version,
+                                              verifier->cn->publish, value);
+        EXPECT(verifier, is_consistent, "leaf %llx: the value of entry %u is torn", at, i);
         verifier->report->keys++;
         verifier->entries++;
     }
@@ -74,8 +75,8 @@ static void words_check(struct verifier *verifier, unsigned long long at) {
 
 static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t low);
 
-/* Behind an interrupted split or growth of a special node the leaf's reverse pointer may lead to a special node that is
- * not linked yet: readers who come by the leaf go on there. 0 if it does not, else its word. [waits] */
+/* Looks for a special node that is not linked yet: after an interrupted split, or the growth of a special node, the
+ * leaf's reverse pointer may lead to one, where readers of the leaf continue. *word is 0 if there is none. [waits] */
 static int unlinked_find(struct verifier *verifier, dm_addr leaf, uint64_t parent, uint64_t *word) {
     *word = 0;
     if (!verifier->interrupted || !dm_addr_valid(verifier->ctx, leaf, verifier->cn->layout.leaf_bytes)) {
@@ -94,36 +95,35 @@ static int unlinked_find(struct verifier *verifier, dm_addr leaf, uint64_t paren
     return 0;
 }
 
-/* Checks a leaf; *next is where it should begin, and is set to behind its range. */
+/* Checks a leaf. *next is the key where it should begin, and is moved behind its range. */
 static int leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t *next) {
     const struct dolphin_layout *layout = &verifier->cn->layout;
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(verifier->leaf);
     dm_addr addr = dolphin_word_addr(word);
     unsigned long long at = addr.bits;
     if (!dm_addr_valid(verifier->ctx, addr, layout->leaf_bytes)) {
-        problem(verifier, "a word leads to %llx, where no leaf can be", at);
+        problem(verifier, "a word leads to %llx, which cannot be a leaf", at);
         return 0;
     }
     DM_TRY(dm_read(verifier->ctx, addr, verifier->leaf, layout->used_bytes));
     DM_TRY(dm_read(verifier->ctx, dolphin_leaf_lock(verifier->cn, addr), verifier->word, sizeof(uint64_t)));
     if (!dolphin_leaf_plausible(head)) {
-        problem(verifier, "%llx is no leaf", at);
+        problem(verifier, "%llx is not a leaf", at);
         return 0;
     }
     EXPECT(verifier, *verifier->word == 0, "the lock of leaf %llx is held", at);
-    EXPECT(verifier, !head->dead, "leaf %llx is dead and linked", at);
+    EXPECT(verifier, !head->dead, "leaf %llx is dead but linked", at);
     EXPECT(verifier, head->parent == parent, "leaf %llx has a wrong reverse pointer", at);
     unsigned depth = dolphin_word_depth(parent);
     if (dolphin_low(head->min, depth) != dolphin_low(verifier->nodes[depth].head.prefix, depth) ||
         dolphin_byte(head->min, depth) != dolphin_word_byte(word)) {
-        problem(verifier, "leaf %llx begins at %llx, which is not where its word says", at,
-                (unsigned long long)head->min);
+        problem(verifier, "leaf %llx begins at %llx, but its word leads elsewhere", at, (unsigned long long)head->min);
     }
     if (depth == DOLPHIN_SPECIAL) {
         EXPECT(verifier, head->min == *next, "leaf %llx begins at %llx, the one before ended at %llx", at,
                (unsigned long long)head->min, (unsigned long long)*next);
     } else if ((head->min & 0xff) != 0 || (head->max & 0xff) != 0xff) {
-        EXPECT(verifier, false, "leaf %llx is alone and does not cover its prefix", at);
+        EXPECT(verifier, false, "leaf %llx is the only one of its prefix and does not cover it", at);
     }
     *next = head->max + 1;
     verifier->report->leaves++;
@@ -139,7 +139,7 @@ static int unlinked_check(struct verifier *verifier, uint64_t word, uint64_t par
     return rc;
 }
 
-/* Checks a leaf under an ordinary node, or the special node that was about to take its place. */
+/* Checks a leaf under an ordinary node, or the special node that was about to replace it. */
 static int lone_leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent, uint64_t low) {
     uint64_t instead;
     uint64_t next = 0;
@@ -151,12 +151,12 @@ static int lone_leaf_check(struct verifier *verifier, uint64_t word, uint64_t pa
 static int children_check(struct verifier *verifier, uint64_t word) {
     unsigned depth = dolphin_word_depth(word);
     struct dolphin_node *node = &verifier->nodes[depth];
-    unsigned room = dolphin_capacity(dolphin_word_type(word));
+    unsigned capacity = dolphin_capacity(dolphin_word_type(word));
     uint64_t next = node->head.prefix;
     unsigned byte = 0;
     uint64_t child;
     bool has_leaves = false;
-    for (; byte < DOLPHIN_CHILDREN_MAX && (child = dolphin_words_next(node->words, room, byte)) != 0; byte++) {
+    for (; byte < DOLPHIN_CHILDREN_MAX && (child = dolphin_words_next(node->words, capacity, byte)) != 0; byte++) {
         byte = dolphin_word_byte(child);
         has_leaves = true;
         if (depth < DOLPHIN_SPECIAL) {
@@ -176,7 +176,8 @@ static int children_check(struct verifier *verifier, uint64_t word) {
     return 0;
 }
 
-/* The special node that was about to replace this one, by its leaves' reverse pointers; 0 if there is none. */
+/* Finds the special node that was about to replace this one, through its leaves' reverse pointers; 0 if there is none.
+ */
 static int larger_find(struct verifier *verifier, uint64_t word, uint64_t *instead) {
     const struct dolphin_node *node = &verifier->nodes[DOLPHIN_SPECIAL];
     *instead = 0;
@@ -196,22 +197,22 @@ static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent,
     unsigned long long at = addr.bits;
     uint32_t bytes = dolphin_node_bytes(dolphin_word_type(word));
     if (depth > DOLPHIN_SPECIAL || (parent != 0 && depth <= above) || !dm_addr_valid(verifier->ctx, addr, bytes)) {
-        problem(verifier, "a word leads to %llx, where no inner node of depth %u can be", at, depth);
+        problem(verifier, "a word leads to %llx, which cannot be an inner node of depth %u", at, depth);
         return 0;
     }
     struct dolphin_node *node = &verifier->nodes[depth];
     DM_TRY(dm_read(verifier->ctx, addr, node, bytes));
     if (!dolphin_node_plausible(&node->head, word)) {
-        problem(verifier, "%llx is no inner node", at);
+        problem(verifier, "%llx is not an inner node", at);
         return 0;
     }
     EXPECT(verifier, node->head.lock == 0, "the lock of inner node %llx is held", at);
-    EXPECT(verifier, !node->head.dead, "inner node %llx is dead and linked", at);
+    EXPECT(verifier, !node->head.dead, "inner node %llx is dead but linked", at);
     EXPECT(verifier, node->head.parent == parent, "inner node %llx has a wrong reverse pointer", at);
     if (parent != 0 && dolphin_low(node->head.prefix, above + 1) != low) {
-        problem(verifier, "inner node %llx has a prefix that is not its path", at);
+        problem(verifier, "inner node %llx has a prefix that differs from its path", at);
     }
-    /* Once: leaves of the larger one may still lead back. */
+    /* Only once, as leaves of the larger node may still lead back. */
     if (verifier->interrupted && depth == DOLPHIN_SPECIAL && !verifier->is_unlinked) {
         uint64_t instead;
         DM_TRY(larger_find(verifier, word, &instead));
@@ -238,7 +239,7 @@ int dolphin_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, s
     if (rc < 0) {
         return dm_fail(err, rc, "dolphin: cannot walk the tree: %s", dm_code_text(rc));
     }
-    double places = (double)report->leaves * cn->layout.cap;
-    report->leaf_fill = places > 0 ? (double)verifier.entries / places : 0;
+    double entries = (double)report->leaves * cn->layout.cap;
+    report->leaf_fill = entries > 0 ? (double)verifier.entries / entries : 0;
     return 0;
 }

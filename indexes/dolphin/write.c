@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Insert, update and delete (paper, III-B2 and III-C). Each takes a share of the leaf's lock and reads the leaf's words
- * with one doorbell; values are not read. Then
- *  - an update writes the value, and gives the share back behind it;
- *  - a delete changes the word by compare-and-swap, and gives the share back behind it;
- *  - an insert reserves a word by compare-and-swap; then, with one doorbell, it writes the value, makes the word live
- *    and gives the share back.
- * So they take two, two and three round trips. What compare-and-swap, the reserved state and entries that are not used
- * again are for is in README.md, under "strict"; with each of these parameters off the paper's text is followed.
+ * Insert, update and delete (paper, III-B2 and III-C). Each takes a share of the leaf's lock and reads the leaf's
+ * words, but not the values, with one doorbell. Then
  *
- * Entries for one byte are looked for in one order by all clients, from the byte's home on, and each takes the first
- * free one. While shares are held no entry becomes free, so of two inserts of a key the second cannot pass by the first
- * one's entry: it sees it, or its compare-and-swap there fails.
+ *  - an update writes the value and, with the same doorbell, releases the share;
+ *  - a delete changes the word by compare-and-swap and, with the same doorbell, releases the share;
+ *  - an insert reserves a word by compare-and-swap. Then, with one doorbell, it writes the value, makes the word live
+ *    and releases the share.
+ *
+ * So they take two, two and three round trips. README.md, "Strict", has the reasons for compare-and-swap, for the
+ * reserved state, and for entries that are not reused; with each of these parameters off the code follows the paper's
+ * text.
+ *
+ * All clients search the entries for a byte in one order, from the byte's home on, and an insert takes the first free
+ * one. While shares are held no entry becomes free. So of two inserts of one key the second cannot miss the entry of
+ * the first: it reads it, or its compare-and-swap there fails.
  */
 #include "dolphin.h"
 
 #include <string.h>
 
 /* Finds the leaf and takes a share of it. 0 with the share held and the words in client->leaf; DM_NOT_FOUND: there is
- * no leaf, as place says; DOLPHIN_AGAIN; a failure. [waits] */
+ * no leaf, and the target is absent; DOLPHIN_AGAIN; a failure. [waits] */
 static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphin_descent *descent,
                       struct dolphin_target *target) {
     DM_TRY(dolphin_descend(client, key, descent, target));
@@ -46,7 +49,7 @@ static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphi
     return DOLPHIN_AGAIN;
 }
 
-/* Reads the words of the leaf, of which a share is held, once more. [waits] */
+/* Reads the words of the leaf, of which a share is held, again. [waits] */
 static int words_reread(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
     client->counts[DOLPHIN_SLOT_CONFLICT]++;
     DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
@@ -72,8 +75,8 @@ static void word_post(struct dolphin_client *client, dm_addr leaf, unsigned i, u
     dm_post_write(client->ctx, dm_addr_add(leaf, dolphin_word_offset(i)), client->outs, sizeof(uint64_t));
 }
 
-/* Changes a word of the leaf from what client->leaf has. 0; DM_NOT_FOUND: it has changed meanwhile, and client->olds[0]
- * is what it is; a failure. [waits] */
+/* Changes a word of the leaf from the content in client->leaf. 0; DM_NOT_FOUND: it has changed meanwhile, and
+ * client->olds[0] is the new content; a failure. [waits] */
 static int word_swap(struct dolphin_client *client, dm_addr leaf, unsigned i, uint64_t word) {
     uint64_t expected = dolphin_leaf_words_in(client->leaf)[i];
     dm_post_cas(client->ctx, dm_addr_add(leaf, dolphin_word_offset(i)), expected, word, &client->olds[0]);
@@ -83,15 +86,16 @@ static int word_swap(struct dolphin_client *client, dm_addr leaf, unsigned i, ui
 
 /* ---- insert ------------------------------------------------------------------------------------------------------ */
 
-enum { NO_ENTRY = -1, WAITS = -2, PRESENT = -3 };
+enum { NO_ENTRY = -1, IN_INSERT = -2, PRESENT = -3 };
 
-/* The free entry for a byte, NO_ENTRY; PRESENT if the byte is live, WAITS if somebody is about to insert it. */
+/* The index of the free entry for a byte, or NO_ENTRY; PRESENT if the byte is live, IN_INSERT if another client is
+ * inserting it. */
 static int entry_choose(struct dolphin_client *client, unsigned byte) {
     const struct dolphin_cn *cn = client->cn;
     const struct dolphin_layout *layout = &cn->layout;
     const uint64_t *words = dolphin_leaf_words_in(client->leaf);
     int chosen = NO_ENTRY;
-    bool waits = false;
+    bool in_insert = false;
     unsigned first = cn->check_insert ? dolphin_leaf_home(layout, byte)
                                       : (unsigned)dm_prng_below(dm_random(client->ctx), layout->cap);
     for (unsigned n = 0; n < layout->cap; n++) {
@@ -100,33 +104,33 @@ static int entry_choose(struct dolphin_client *client, unsigned byte) {
         if (state == DOLPHIN_FREE) {
             chosen = chosen == NO_ENTRY ? (int)i : chosen;
         } else if (dolphin_entry_byte(words[i]) == byte) {
-            waits |= state == DOLPHIN_RESERVED && cn->check_insert;
+            in_insert |= state == DOLPHIN_RESERVED && cn->check_insert;
             if (dolphin_entry_is_live(words[i])) {
                 return PRESENT;
             }
         }
     }
-    return waits ? WAITS : chosen;
+    return in_insert ? IN_INSERT : chosen;
 }
 
-/* Takes an entry for the byte: its position; NO_ENTRY or PRESENT as above; a failure is < PRESENT. [waits] */
+/* Takes an entry for the byte. 0 with its index, or NO_ENTRY or PRESENT, in *entry; a failure. [waits] */
 static int entry_take(struct dolphin_client *client, dm_addr leaf, unsigned byte, uint32_t *attempts, int *entry) {
     enum dolphin_state state = client->cn->publish ? DOLPHIN_RESERVED : DOLPHIN_LIVE;
     uint64_t word = dolphin_entry(byte, state, 0, dolphin_leaf_head_in(client->leaf)->version);
     *entry = entry_choose(client, byte);
-    while (*entry >= 0 || *entry == WAITS) {
+    while (*entry >= 0 || *entry == IN_INSERT) {
         if (*entry >= 0) {
             int rc = word_swap(client, leaf, (unsigned)*entry, word);
             if (rc <= 0) {
                 return rc;
             }
         }
-        if (client->cn->check_insert || *entry == WAITS) {
+        if (client->cn->check_insert || *entry == IN_INSERT) {
             DM_TRY(words_reread(client, leaf, attempts));
             *entry = entry_choose(client, byte);
             continue;
         }
-        /* As published: another empty entry, without a look at what took this one. */
+        /* As published: takes another empty entry, and does not look at the content that took this one. */
         DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
         const struct dolphin_layout *layout = &client->cn->layout;
         dolphin_leaf_words(client->leaf)[*entry] = dolphin_entry(0, DOLPHIN_DELETED, 0, 0);
@@ -184,7 +188,7 @@ int dolphin_insert(void *handle, uint64_t key, const void *value) {
 
 /* ---- update ------------------------------------------------------------------------------------------------------ */
 
-/* A long value is written by one client at a time: the word says so. 0 with the word busy; DM_NOT_FOUND; a failure.
+/* Makes the entry of a byte busy, so that one client at a time writes its long value. 0; DM_NOT_FOUND; a failure.
  * [waits] */
 static int entry_occupy(struct dolphin_client *client, dm_addr leaf, unsigned byte, uint32_t *attempts, int *entry) {
     for (;;) {
@@ -248,7 +252,7 @@ int dolphin_update(void *handle, uint64_t key, const void *value) {
 
 /* ---- delete ------------------------------------------------------------------------------------------------------ */
 
-/* True if nothing but the entry is, or is about to be, in the leaf. */
+/* True if no other entry of the leaf is in use or reserved. */
 static bool is_last(const struct dolphin_client *client, unsigned entry) {
     const uint64_t *words = dolphin_leaf_words_in(client->leaf);
     for (unsigned i = 0; i < client->cn->layout.cap; i++) {
@@ -260,7 +264,7 @@ static bool is_last(const struct dolphin_client *client, unsigned entry) {
     return true;
 }
 
-/* The paper's delete: word and value are written over. */
+/* The delete of the paper: overwrites word and value. */
 static int entry_clear(struct dolphin_client *client, dm_addr leaf, unsigned i, uint64_t word) {
     const struct dolphin_layout *layout = &client->cn->layout;
     memset(cell_of(client, i), 0, layout->cell_bytes);
@@ -287,19 +291,19 @@ static int remove_once(struct dolphin_client *client, uint64_t key, struct dolph
         uint64_t word = dolphin_leaf_words_in(client->leaf)[entry];
         enum dolphin_state state = client->cn->keep_slots ? DOLPHIN_DELETED : DOLPHIN_FREE;
         unsigned byte = client->cn->keep_slots ? (unsigned)(key & 0xff) : 0;
-        uint64_t gone = dolphin_entry(byte, state, 0, dolphin_entry_version(word));
+        uint64_t deleted = dolphin_entry(byte, state, 0, dolphin_entry_version(word));
         if (!client->cn->cas_delete) {
-            return entry_clear(client, leaf, (unsigned)entry, gone);
+            return entry_clear(client, leaf, (unsigned)entry, deleted);
         }
         if (dolphin_entry_state(word) == DOLPHIN_LIVE) {
-            dm_post_cas(client->ctx, dm_addr_add(leaf, dolphin_word_offset((unsigned)entry)), word, gone,
+            dm_post_cas(client->ctx, dm_addr_add(leaf, dolphin_word_offset((unsigned)entry)), word, deleted,
                         &client->olds[0]);
             dolphin_hold_post_all(client);
             DM_TRY(dm_commit(client->ctx));
             if (client->olds[0] == word) {
                 return 0;
             }
-            /* Somebody has deleted it, or is writing its long value. */
+            /* Another client has deleted it, or is writing its long value. */
             client->counts[DOLPHIN_SLOT_CONFLICT]++;
             DM_TRY(dolphin_retry(client, DM_RETRY_CAS, &descent->attempts));
             return dolphin_entry_is_live(client->olds[0]) ? DOLPHIN_AGAIN : DM_NOT_FOUND;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What Dolphin alone promises: its round trips and bytes in the quiet case, that inner nodes grow and paths part at
- * every boundary, that leaves split, are made free again and are taken out, that full memory leaves the tree whole, and
- * that its known-wrong variants are wrong where the right one is not.
+ * What only Dolphin promises: its round trips and bytes in the quiet case; that inner nodes grow and paths separate at
+ * every boundary; that leaves split, are compacted and are taken out; that full memory keeps the tree consistent; and
+ * what parameters it refuses.
  */
 #include "conformance/index_steady.h"
 #include "conformance/quiet.h"
@@ -36,7 +36,7 @@ struct quiet {
     struct kind get, absent, no_leaf, update, insert, compact, split_first, split_more, new_leaf, remove, scan;
 };
 
-/* An insert, which counts as what it turned out to be. */
+/* Runs an insert and counts it as what it turned out to be. */
 static void insert_run(struct dm_ctx *ctx, struct quiet *quiet, struct ix_client *client, uint64_t key) {
     uint64_t before[DOLPHIN_COUNTER_COUNT];
     const uint64_t *counts = client->ops->count(client->handle);
@@ -74,7 +74,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     for (uint64_t n = 0; n < 20; n++) {
         insert_run(ctx, quiet, &client, EVEN_END + 256 * (n + 1));
     }
-    /* Each prefix takes more keys than a leaf: one split of each case and further ones. */
+    /* Each prefix gets more keys than a leaf holds: one split of each case, and further ones. */
     for (uint64_t key = EVEN_END + 5120; key < EVEN_END + 8192; key++) {
         if (ix_get(&client, key, &value) == DM_NOT_FOUND) {
             insert_run(ctx, quiet, &client, key);
@@ -98,7 +98,7 @@ static void a_quiet_get_is_one_round_trip_and_one_read(void **state) {
     assert_int_equal(quiet.get.trips[1], QUIET_SAMPLES);
     assert_int_equal(quiet.get.account.verbs[DM_VERB_READ], QUIET_SAMPLES);
     assert_int_equal(quiet.absent.trips[1], QUIET_SAMPLES);
-    /* That there is no leaf is not believed of the cache: the inner node is read. */
+    /* The absence of a leaf is not believed of the cache: the inner node is read. */
     assert_int_equal(quiet.no_leaf.trips[1], QUIET_SAMPLES);
     assert_true(quiet.no_leaf.account.bytes_read == 160 * QUIET_SAMPLES);
 }
@@ -113,7 +113,7 @@ static void a_quiet_update_is_two_round_trips_and_reads_no_values(void **state) 
     assert_int_equal(quiet.update.account.verbs[DM_VERB_READ], QUIET_SAMPLES);
     assert_int_equal(quiet.update.account.verbs[DM_VERB_CAS], 0);
     assert_int_equal(quiet.update.account.verbs[DM_VERB_FAA], 2 * QUIET_SAMPLES);
-    /* Head, words, and the two old values of the lock. */
+    /* Head, words, and the old values of the lock from two fetch-and-adds. */
     assert_true(quiet.update.account.bytes_read <= (layout.keys_bytes + 16) * QUIET_SAMPLES);
     assert_true(layout.keys_bytes < layout.used_bytes / 2);
 }
@@ -131,7 +131,7 @@ static void a_quiet_insert_is_three_round_trips_in_both_scenarios_and_a_delete_t
     assert_int_equal(quiet.remove.account.bytes_written, 16 * QUIET_SAMPLES + 8 * QUIET_SAMPLES);
 }
 
-static void a_split_is_five_round_trips_and_making_room_three(void **state) {
+static void a_split_is_five_round_trips_and_a_compaction_three(void **state) {
     (void)state;
     struct world_config config = world_least(&ix_ops_dolphin);
     struct quiet quiet;
@@ -139,7 +139,7 @@ static void a_split_is_five_round_trips_and_making_room_three(void **state) {
     assert_true(quiet.split_first.count >= 10);
     assert_int_equal(quiet.split_first.trips[5], quiet.split_first.count);
     assert_true(quiet.split_more.count >= 10);
-    /* Where the special node has to grow: one lock, and two steps more. A chunk of memory is a call more. */
+    /* Where the special node has to grow, one lock and two steps are added. A new chunk of memory adds a call. */
     const unsigned *trips = quiet.split_more.trips;
     assert_int_equal(trips[5] + trips[6] + trips[7] + trips[8], quiet.split_more.count);
     assert_true(trips[5] > quiet.split_more.count * 3 / 4);
@@ -155,7 +155,7 @@ static void a_quiet_scan_of_neighbouring_leaves_is_one_round_trip(void **state) 
     assert_int_equal(quiet.scan.account.doorbells, 1);
 }
 
-/* Keys that share no prefix of seven bytes: a leaf each. */
+/* Keys that share no prefix of seven bytes: each has its own leaf. */
 enum { SPREAD_KEYS = 10000, SPREAD_SCAN = 50, SPREAD_SAMPLES = 50 };
 static const uint64_t SPREAD_STEP = UINT64_MAX / SPREAD_KEYS;
 
@@ -181,7 +181,7 @@ static int spread_entry(struct dm_ctx *ctx, void *arg) {
     uint64_t keys[SPREAD_SCAN];
     uint64_t values[SPREAD_SCAN];
     uint32_t found;
-    /* Once to fill the cache and to learn how much a leaf holds. */
+    /* The first pass fills the cache and learns how much a leaf holds. */
     for (unsigned pass = 0; pass < 2; pass++) {
         dm_account_use(ctx, pass == 1 ? &spread->account : NULL);
         for (uint64_t n = 0; n < SPREAD_SAMPLES; n++) {
@@ -220,10 +220,11 @@ static void a_quiet_scan_of_spread_keys_reads_their_leaves_once_and_the_nodes_be
     (void)state;
     struct dm_account account = spread_run(4 << 20);
     assert_int_equal(account.round_trips, SPREAD_SAMPLES);
-    /* A leaf a key and one or two more, and two or three parents of 16 to 48 children. */
+    /* A leaf for each key and one or two more, and two or three parents of 16 to 48 children. */
     assert_in_range(account.verbs[DM_VERB_READ], SPREAD_SAMPLES * (SPREAD_SCAN + 2),
                     SPREAD_SAMPLES * (SPREAD_SCAN + 6));
-    /* Without a cache: the root, the parents side by side, leaves; leaves again if there were fewer than it seemed. */
+    /* Without a cache: the root, then its children together, then leaves; more leaves if they held less than estimated.
+     */
     account = spread_run(0);
     assert_in_range(account.round_trips, 3 * SPREAD_SAMPLES, 5 * SPREAD_SAMPLES);
 }
@@ -234,7 +235,7 @@ static void without_a_cache_every_inner_level_costs_a_read(void **state) {
     config.cache_bytes = 0;
     struct quiet quiet;
     struct quiet_end end = quiet_run(&config, &quiet);
-    /* The root, and one node with a child for each prefix: path compression leaves out the levels between. */
+    /* The root, and one node with a child for each prefix: path compression omits the levels between. */
     assert_int_equal(quiet.get.trips[3] + quiet.get.trips[4], QUIET_SAMPLES);
     assert_int_equal(end.cached, 0);
 }
@@ -303,7 +304,7 @@ static int keys_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Inserts in the order given, scans, reads, and takes the lower half of the keys out again. */
+/* Inserts in the order given, scans, reads, and removes the lower half of the keys. */
 static int shape_entry(struct dm_ctx *ctx, void *arg) {
     struct shape *shape = arg;
     struct ix_client client = world_attach(shape->world, 0, ctx, NULL);
@@ -339,7 +340,7 @@ static int shape_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-/* Runs a shape with and without a cache, and returns what was counted. */
+/* Runs a shape with a large cache, a small one and none, and returns the last world's counters. */
 static struct shape shape_run(const uint64_t *keys, unsigned count, const char *leaf_bytes) {
     struct shape shape = {.count = 0};
     for (unsigned i = 0; i < 3; i++) {
@@ -357,13 +358,13 @@ static struct shape shape_run(const uint64_t *keys, unsigned count, const char *
     return shape;
 }
 
-static void nodes_grow_at_every_depth_and_at_every_room(void **state) {
+static void nodes_grow_at_every_depth_and_at_every_capacity(void **state) {
     (void)state;
     static const unsigned sizes[] = {2, 4, 5, 16, 17, 48, 49, 256};
     uint64_t keys[DOLPHIN_CHILDREN_MAX];
     for (unsigned depth = 1; depth < DOLPHIN_SPECIAL; depth++) {
         for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-            /* One prefix, and `size` children that differ in byte `depth`; not in order. */
+            /* One prefix, and children that differ in byte `depth`, not in order. */
             for (unsigned n = 0; n < sizes[s]; n++) {
                 uint64_t byte = (n * 167 + 5) % 256;
                 keys[n] = dolphin_low(UINT64_C(0x8877665544332211), depth) | byte << (8 * (7 - depth)) | n % 3;
@@ -377,7 +378,7 @@ static void nodes_grow_at_every_depth_and_at_every_room(void **state) {
     }
 }
 
-static void special_nodes_grow_to_every_room(void **state) {
+static void special_nodes_grow_to_every_capacity(void **state) {
     (void)state;
     uint64_t keys[DOLPHIN_CHILDREN_MAX];
     for (unsigned n = 0; n < DOLPHIN_CHILDREN_MAX; n++) {
@@ -391,9 +392,9 @@ static void special_nodes_grow_to_every_room(void **state) {
     assert_true(shape.counts[DOLPHIN_MERGE_RANGE] > 0);
 }
 
-static void paths_part_at_every_byte(void **state) {
+static void paths_separate_at_every_byte(void **state) {
     (void)state;
-    /* For every pair of depths three keys: the first two part at the lower one, the third parts above it. */
+    /* For every pair of depths three keys: the first two separate at the lower one, the third separates above it. */
     for (unsigned upper = 1; upper < DOLPHIN_SPECIAL; upper++) {
         for (unsigned lower = upper + 1; lower < DOLPHIN_KEY_BYTES; lower++) {
             uint64_t base = UINT64_C(0x1111111111111111);
@@ -532,14 +533,14 @@ static int full_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-static void full_memory_refuses_new_leaves_splits_and_larger_nodes_and_leaves_the_tree_whole(void **state) {
+static void full_memory_refuses_new_leaves_splits_and_larger_nodes_and_keeps_the_tree_consistent(void **state) {
     (void)state;
     static const uint64_t strides[] = {1, 200, 256, 1 << 20, UINT64_C(1) << 50};
     for (unsigned i = 0; i < 5; i++) {
         for (unsigned size = 0; size < 8; size++) {
             struct world_config config = world_least(&ix_ops_dolphin);
             config.mns = 1 + i % 2;
-            /* The last bytes go to another need each time. */
+            /* At each size another allocation is the first to fail. */
             config.mn_bytes = (72 << 10) + 1056 * size;
             config.chunk_bytes = 8 << 10;
             config.params[0] = (struct dm_setting){"leaf_bytes", "256"};
@@ -557,7 +558,7 @@ static void full_memory_refuses_new_leaves_splits_and_larger_nodes_and_leaves_th
 
 /* ---- crowds ------------------------------------------------------------------------------------------------------ */
 
-static void every_choice_leaves_the_tree_right(void **state) {
+static void every_parameter_keeps_the_tree_consistent(void **state) {
     (void)state;
     static const struct dm_setting choices[] = {
         {"locks", "chip"},      {"lock_count", "1"}, {"merge", "off"},
@@ -618,19 +619,19 @@ int main(void) {
         cmocka_unit_test(a_quiet_get_is_one_round_trip_and_one_read),
         cmocka_unit_test(a_quiet_update_is_two_round_trips_and_reads_no_values),
         cmocka_unit_test(a_quiet_insert_is_three_round_trips_in_both_scenarios_and_a_delete_two),
-        cmocka_unit_test(a_split_is_five_round_trips_and_making_room_three),
+        cmocka_unit_test(a_split_is_five_round_trips_and_a_compaction_three),
         cmocka_unit_test(a_quiet_scan_of_neighbouring_leaves_is_one_round_trip),
         cmocka_unit_test(a_quiet_scan_of_spread_keys_reads_their_leaves_once_and_the_nodes_between),
         cmocka_unit_test(without_a_cache_every_inner_level_costs_a_read),
         cmocka_unit_test(an_update_of_a_long_value_takes_its_entry_first_for_one_more_round_trip),
-        cmocka_unit_test(nodes_grow_at_every_depth_and_at_every_room),
-        cmocka_unit_test(special_nodes_grow_to_every_room),
-        cmocka_unit_test(paths_part_at_every_byte),
+        cmocka_unit_test(nodes_grow_at_every_depth_and_at_every_capacity),
+        cmocka_unit_test(special_nodes_grow_to_every_capacity),
+        cmocka_unit_test(paths_separate_at_every_byte),
         cmocka_unit_test(random_dense_and_long_shared_prefixes_all_work),
         cmocka_unit_test(bulk_load_makes_the_tree_for_every_shape_of_keys),
         cmocka_unit_test(leaves_that_deletes_empty_are_taken_out),
-        cmocka_unit_test(full_memory_refuses_new_leaves_splits_and_larger_nodes_and_leaves_the_tree_whole),
-        cmocka_unit_test(every_choice_leaves_the_tree_right),
+        cmocka_unit_test(full_memory_refuses_new_leaves_splits_and_larger_nodes_and_keeps_the_tree_consistent),
+        cmocka_unit_test(every_parameter_keeps_the_tree_consistent),
         cmocka_unit_test(values_of_a_line_and_more_are_never_torn),
         cmocka_unit_test(what_cannot_work_is_refused_with_its_limit),
     };

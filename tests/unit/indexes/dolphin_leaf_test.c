@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leaves of Dolphin in local memory: the layout for every size of value, entries and cells, and that tags tell
- * mixtures.
+ * Leaves of Dolphin in local memory: the layout for every size of value, entries and cells, and that tags detect
+ * mixtures of values.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,8 +77,8 @@ static void a_value_comes_back_as_it_was_put(void **state) {
     }
 }
 
-/* A reader that has the words of one version and a cell of the next, in which the entry is empty, took it for a value
- * when empty cells had the tag of the version before. */
+/* A reader may have the words of one version and a cell of the next one, in which the entry is empty. When empty cells
+ * had the tag of the version before, it took such a cell for a value. */
 static void an_empty_cell_is_no_value_of_a_neighbouring_version(void **state) {
     (void)state;
     static const uint32_t sizes[] = {8, 200};
@@ -94,7 +94,7 @@ static void an_empty_cell_is_no_value_of_a_neighbouring_version(void **state) {
     }
 }
 
-static void every_mixture_of_two_long_values_is_told(void **state) {
+static void every_mixture_of_two_long_values_is_detected(void **state) {
     (void)state;
     struct dolphin_layout layout = dolphin_layout_make(4096, 200, true, true);
     unsigned char value[VALUE_MAX];
@@ -142,7 +142,7 @@ static void live_entries_sort_by_byte_and_others_are_left_out(void **state) {
     assert_false(dolphin_leaf_consistent(&layout, leaf));
 }
 
-static void implausible_leaves_are_told(void **state) {
+static void implausible_leaves_are_detected(void **state) {
     (void)state;
     struct dolphin_layout layout = dolphin_layout_make(1024, 8, true, true);
     struct dolphin_leaf_head *head = dolphin_leaf_head_of(leaf);
@@ -162,9 +162,9 @@ int main(void) {
         cmocka_unit_test(cells_stay_apart_inside_lines_and_off_the_lock),
         cmocka_unit_test(a_value_comes_back_as_it_was_put),
         cmocka_unit_test(an_empty_cell_is_no_value_of_a_neighbouring_version),
-        cmocka_unit_test(every_mixture_of_two_long_values_is_told),
+        cmocka_unit_test(every_mixture_of_two_long_values_is_detected),
         cmocka_unit_test(live_entries_sort_by_byte_and_others_are_left_out),
-        cmocka_unit_test(implausible_leaves_are_told),
+        cmocka_unit_test(implausible_leaves_are_detected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inner nodes of Dolphin in local memory: words, types, searching exactly and by range, growing, and the pieces that
- * the cache keeps, at every boundary of room and of byte.
+ * Inner nodes of Dolphin in local memory: words, types, search for a byte and for a range, growth, and the pieces that
+ * the cache keeps, at every boundary of capacity and of byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static void bytes_and_prefixes_of_a_key_begin_at_the_top(void **state) {
     assert_true(dolphin_high(key, 8) == key);
 }
 
-static void the_type_is_the_least_with_room(void **state) {
+static void the_type_is_the_smallest_with_capacity(void **state) {
     (void)state;
     static const struct {
         unsigned children;
@@ -69,7 +69,7 @@ static void the_type_is_the_least_with_room(void **state) {
     assert_int_equal(dolphin_capacity((enum dolphin_type)7), 0);
 }
 
-static void a_node_takes_children_up_to_its_room_and_the_next_type_takes_over(void **state) {
+static void a_node_takes_children_up_to_its_capacity_and_the_next_type_takes_more(void **state) {
     (void)state;
     struct dolphin_node nodes[2];
     struct dolphin_node *node = &nodes[0];
@@ -78,8 +78,8 @@ static void a_node_takes_children_up_to_its_room_and_the_next_type_takes_over(vo
     unsigned grown = 0;
     for (unsigned n = 0; n < DOLPHIN_CHILDREN_MAX; n++) {
         unsigned byte = n * 167 % 256;
-        int place = dolphin_node_free_position(node, byte);
-        if (place < 0) {
+        int index = dolphin_node_free_index(node, byte);
+        if (index < 0) {
             enum dolphin_type type = (enum dolphin_type)(node->head.type + 1);
             assert_int_equal(n, dolphin_capacity((enum dolphin_type)node->head.type));
             dolphin_node_init(larger, type, 3, node->head.prefix, 0);
@@ -87,21 +87,21 @@ static void a_node_takes_children_up_to_its_room_and_the_next_type_takes_over(vo
             struct dolphin_node *other = node;
             node = larger;
             larger = other;
-            place = dolphin_node_free_position(node, byte);
+            index = dolphin_node_free_index(node, byte);
             grown++;
         }
-        assert_true(place >= 0);
-        node->words[place] = child_of(byte);
+        assert_true(index >= 0);
+        node->words[index] = child_of(byte);
         for (unsigned m = 0; m < DOLPHIN_CHILDREN_MAX; m++) {
             unsigned other = m * 167 % 256;
             uint64_t found =
                 dolphin_words_find(node->words, dolphin_capacity((enum dolphin_type)node->head.type), other, false);
             assert_true(found == (m <= n ? child_of(other) : 0));
         }
-        assert_true(dolphin_node_child_position(node, dolphin_word_addr(child_of(byte))) >= 0);
+        assert_true(dolphin_node_child_index(node, dolphin_word_addr(child_of(byte))) >= 0);
     }
     assert_int_equal(grown, 3);
-    assert_int_equal(dolphin_node_child_position(node, dm_addr_make(9, DM_DRAM, 64)), -1);
+    assert_int_equal(dolphin_node_child_index(node, dm_addr_make(9, DM_DRAM, 64)), -1);
 }
 
 static void a_special_node_gives_the_largest_byte_not_above_and_else_the_least(void **state) {
@@ -118,7 +118,7 @@ static void a_special_node_gives_the_largest_byte_not_above_and_else_the_least(v
     assert_true(dolphin_words_next(words, 5, 201) == 0);
 }
 
-static void implausible_heads_are_told(void **state) {
+static void implausible_heads_are_detected(void **state) {
     (void)state;
     struct dolphin_node node;
     uint64_t word = dolphin_word(0, 5, DOLPHIN_N16, dm_addr_make(0, DM_DRAM, 4096));
@@ -132,7 +132,7 @@ static void implausible_heads_are_told(void **state) {
     assert_false(dolphin_node_plausible(&node.head, word));
 }
 
-/* Looks a byte up by pieces alone, as the cache does. */
+/* Searches the pieces alone for a byte, as the cache does. */
 static uint64_t pieces_find(const struct dolphin_piece *pieces, bool is_direct, unsigned byte, bool special) {
     unsigned number = is_direct ? byte / DOLPHIN_PIECE_WORDS : 0;
     while (!is_direct && dolphin_piece_next(&pieces[number]) <= byte) {
@@ -141,7 +141,7 @@ static uint64_t pieces_find(const struct dolphin_piece *pieces, bool is_direct, 
     return dolphin_words_find(pieces[number].words, DOLPHIN_PIECE_WORDS, byte, special);
 }
 
-static void pieces_say_what_their_node_says_at_every_size(void **state) {
+static void pieces_hold_what_their_node_holds_at_every_size(void **state) {
     (void)state;
     static struct dolphin_piece pieces[DOLPHIN_PIECES_MAX];
     struct dm_prng prng = dm_prng_stream(11, "pieces", 0);
@@ -157,7 +157,7 @@ static void pieces_say_what_their_node_says_at_every_size(void **state) {
         for (unsigned n = 0; n < size;) {
             unsigned byte = (unsigned)dm_prng_below(&prng, DOLPHIN_CHILDREN_MAX);
             if (dolphin_words_find(node.words, dolphin_capacity(type), byte, false) == 0) {
-                node.words[dolphin_node_free_position(&node, byte)] = child_of(byte);
+                node.words[dolphin_node_free_index(&node, byte)] = child_of(byte);
                 n++;
             }
         }
@@ -174,11 +174,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_keeps_everything_it_is_made_of),
         cmocka_unit_test(bytes_and_prefixes_of_a_key_begin_at_the_top),
-        cmocka_unit_test(the_type_is_the_least_with_room),
-        cmocka_unit_test(a_node_takes_children_up_to_its_room_and_the_next_type_takes_over),
+        cmocka_unit_test(the_type_is_the_smallest_with_capacity),
+        cmocka_unit_test(a_node_takes_children_up_to_its_capacity_and_the_next_type_takes_more),
         cmocka_unit_test(a_special_node_gives_the_largest_byte_not_above_and_else_the_least),
-        cmocka_unit_test(implausible_heads_are_told),
-        cmocka_unit_test(pieces_say_what_their_node_says_at_every_size),
+        cmocka_unit_test(implausible_heads_are_detected),
+        cmocka_unit_test(pieces_hold_what_their_node_holds_at_every_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
