@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/run/settings.h"
+#include "harness/base/option_names.h"
 
 enum { NAME_BYTES = 64, NAMES_MAX = 48 };
 

@@ -12,6 +12,7 @@
 #include "check/shrink.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/option_names.h"
 #include "harness/base/progress.h"
 #include "harness/cli/commands.h"
 #include "harness/run/interrupt.h"

@@ -13,6 +13,7 @@
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/provenance.h"

@@ -12,14 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "common/compiler.h"
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/points/training.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/result.h"
 #include "workloads/keyset.h"
@@ -27,27 +25,15 @@
 enum { ROWS_MAX = 32, PATH_BYTES = 1024, EPSILON_FIRST = 4, EPSILON_LAST = 256, MODEL_STEPS = 8 };
 
 struct options {
+    struct hx_training training;
     bool json, sweep;
-    const char *key_set, *out, *result;
-    uint64_t keys, seed, epsilon, models, slots, fill;
+    const char *out, *result;
 };
 
 #define ROW(member, ...) DM_OPT_ROW(struct options, member, __VA_ARGS__)
 
 static const struct dm_opt table[] = {
-    ROW(key_set, DM_OPT_STRING, .initial = "uniform",
-        .help = "dense, uniform, normal, lognormal, linear_noise, sosd:FILE or raw:FILE"),
-    ROW(keys, DM_OPT_COUNT, .initial = "1M", .min = 0, .max = 1e10,
-        .help = "keys of the set; 0 with a file: all that it has"),
-    ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0, .help = "of the key set"),
-    ROW(epsilon, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 1 << 20, .unit = "positions", .symbol = "epsilon",
-        .help = "bound on the error of a PLR"),
-    ROW(models, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e9, .unit = "sub-models", .symbol = "M",
-        .help = "sub-models of the RMI; 0: one for 200 keys"),
-    ROW(slots, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 1024, .unit = "positions",
-        .help = "positions of a leaf; 1: positions are ranks"),
-    ROW(fill, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 1024, .unit = "keys",
-        .help = "keys of a leaf, which have its first positions"),
+    HX_TRAINING_ROWS(struct options, training),
     ROW(sweep, DM_OPT_BOOL, .initial = "0", .help = "epsilon from 4 to 256, and an eighth to 16 times the sub-models"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
     ROW(out, DM_OPT_STRING, .initial = "",
@@ -58,56 +44,6 @@ static const struct dm_opt table[] = {
         .help = "write one training of each kind to this file, as figures take it"),
     DM_OPT_END,
 };
-
-/* ---- a training as a point of a figure -------------------------------------------------------------------------- */
-
-/* What does not change a training. */
-static const char *const no_settings[] = {"json", "sweep", "out", "result"};
-
-static json_t *settings_to_json(const struct options *options) {
-    json_t *object = dm_opt_to_json(table, options);
-    for (size_t i = 0; object && i < DM_ARRAY_LEN(no_settings); i++) {
-        json_object_del(object, no_settings[i]);
-    }
-    if (object && json_object_set_new(object, "source", json_string("train")) != 0) {
-        json_decref(object);
-        object = NULL;
-    }
-    return object;
-}
-
-static int settings_from_json(const json_t *spec, const char *where, struct options *options, struct dm_err *err) {
-    json_t *members = json_copy((json_t *)spec);
-    if (!members) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a training");
-    }
-    json_object_del(members, "source");
-    int rc = dm_opt_from_json(table, options, members, where, err);
-    json_decref(members);
-    return rc;
-}
-
-static void settings_hash(const json_t *config, char hash[17]) {
-    char *text = json_dumps(config, JSON_COMPACT | JSON_SORT_KEYS);
-    uint64_t digest = text ? XXH3_64bits_withSeed(text, strlen(text), HX_SCHEMA_VERSION) : 0;
-    snprintf(hash, 17, "%016llx", (unsigned long long)digest);
-    free(text);
-}
-
-int hx_train_resolve(const json_t *spec, const char *where, json_t **config, char hash[17], struct dm_err *err) {
-    struct options options = {.out = NULL};
-    dm_opt_defaults(table, &options);
-    int rc = settings_from_json(spec, where, &options, err);
-    *config = rc == 0 ? settings_to_json(&options) : NULL;
-    if (rc == 0 && !*config) {
-        rc = dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a training");
-    }
-    if (rc == 0) {
-        settings_hash(*config, hash);
-    }
-    dm_opt_free(table, &options);
-    return rc;
-}
 
 /* ---- output ----------------------------------------------------------------------------------------------------- */
 
@@ -122,9 +58,9 @@ static json_t *row_to_json(const struct hx_train_row *row, uint64_t keys) {
 }
 
 static void rows_print(const struct options *options, uint64_t keys, const struct hx_train_row *rows, uint32_t count) {
-    printf("%s, %llu keys, seed %llu\n%-4s %10s %10s %10s %10s %10s %8s %8s %8s %8s %8s\n", options->key_set,
-           (unsigned long long)keys, (unsigned long long)options->seed, "", "setting", "models", "keys/model", "bytes",
-           "table", "bounds", "mean", "p50", "p99", "ns/key");
+    printf("%s, %llu keys, seed %llu\n%-4s %10s %10s %10s %10s %10s %8s %8s %8s %8s %8s\n", options->training.key_set,
+           (unsigned long long)keys, (unsigned long long)options->training.seed, "", "setting", "models", "keys/model",
+           "bytes", "table", "bounds", "mean", "p50", "p99", "ns/key");
     for (uint32_t i = 0; i < count; i++) {
         const struct hx_train_row *row = &rows[i];
         printf("%-4s %10llu %10llu %10.1f %10llu %10llu %8.2f %8.3f %8llu %8llu %8.1f\n", row->is_rmi ? "RMI" : "PLR",
@@ -140,9 +76,10 @@ static int json_write(const struct options *options, uint64_t keys, const struct
     for (uint32_t i = 0; i < count; i++) {
         json_array_append_new(list, row_to_json(&rows[i], keys));
     }
-    json_t *top = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "key_set", options->key_set, "keys", (json_int_t)keys,
-                            "seed", (json_int_t)options->seed, "slots", (json_int_t)options->slots, "fill",
-                            (json_int_t)options->fill, "rows", list);
+    json_t *top =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "key_set", options->training.key_set, "keys", (json_int_t)keys,
+                  "seed", (json_int_t)options->training.seed, "slots", (json_int_t)options->training.slots, "fill",
+                  (json_int_t)options->training.fill, "rows", list);
     int rc = top ? json_dumpf(top, stdout, JSON_INDENT(1) | JSON_SORT_KEYS) : -1;
     putchar('\n');
     json_decref(top);
@@ -153,7 +90,7 @@ static int json_write(const struct options *options, uint64_t keys, const struct
 static int result_write(const struct options *options, uint64_t keys, const struct hx_train_row *rows, uint32_t count,
                         struct dm_err *err) {
     json_t *result = json_pack("{s:i, s:s, s:o}", "schema_version", HX_SCHEMA_VERSION, "time_base", "none", "config",
-                               settings_to_json(options));
+                               hx_training_to_json(&options->training));
     for (uint32_t i = 0; result && i < count; i++) {
         json_object_set_new(result, rows[i].is_rmi ? "rmi" : "plr", row_to_json(&rows[i], keys));
     }
@@ -213,14 +150,14 @@ static int curves_write(const struct hx_train_row *rows, uint32_t count, const c
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
 static uint32_t models_of(const struct options *options, uint64_t keys) {
-    uint64_t models = options->models > 0 ? options->models : keys / 200;
+    uint64_t models = options->training.models > 0 ? options->training.models : keys / 200;
     return models > 0 ? (uint32_t)models : 1;
 }
 
 static int rows_measure(const struct options *options, const uint64_t *keys, uint64_t count, struct hx_train_row *rows,
                         uint32_t *row_count, struct dm_err *err) {
     bool sweeps = (options->sweep || options->out[0]) && !options->result[0];
-    uint64_t epsilon = sweeps ? EPSILON_FIRST : options->epsilon, last = sweeps ? EPSILON_LAST : epsilon;
+    uint64_t epsilon = sweeps ? EPSILON_FIRST : options->training.epsilon, last = sweeps ? EPSILON_LAST : epsilon;
     uint32_t models = models_of(options, count), steps = sweeps ? MODEL_STEPS : 1;
     uint64_t each = sweeps ? models / 8 : models;
     *row_count = 0;
@@ -230,8 +167,9 @@ static int rows_measure(const struct options *options, const uint64_t *keys, uin
     }
     for (uint32_t i = 0; i < steps; i++, each *= 2) {
         each = each > 0 ? each : 1;
-        DM_TRY(hx_train_rmi(keys, count, (uint32_t)(each < UINT32_MAX ? each : UINT32_MAX), (uint32_t)options->slots,
-                            (uint32_t)options->fill, &rows[(*row_count)++], err));
+        DM_TRY(hx_train_rmi(keys, count, (uint32_t)(each < UINT32_MAX ? each : UINT32_MAX),
+                            (uint32_t)options->training.slots, (uint32_t)options->training.fill, &rows[(*row_count)++],
+                            err));
     }
     return 0;
 }
@@ -241,11 +179,12 @@ static int train(const struct options *options, struct dm_err *err) {
     struct hx_train_row rows[ROWS_MAX];
     uint32_t count = 0;
     uint64_t key_count = 0;
-    if (options->fill > options->slots) {
+    if (options->training.fill > options->training.slots) {
         return dm_fail(err, DM_ERR_INVALID, "--fill %llu: a leaf of %llu slots does not hold so many keys",
-                       (unsigned long long)options->fill, (unsigned long long)options->slots);
+                       (unsigned long long)options->training.fill, (unsigned long long)options->training.slots);
     }
-    int rc = wl_keymap_open(&map, options->key_set, options->keys, 0, true, options->seed, err);
+    int rc =
+        wl_keymap_open(&map, options->training.key_set, options->training.keys, 0, true, options->training.seed, err);
     if (rc < 0) {
         return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
     }
@@ -260,7 +199,7 @@ static int train(const struct options *options, struct dm_err *err) {
         rows_print(options, key_count, rows, count);
     }
     if (rc == 0 && options->out[0]) {
-        rc = curves_write(rows, count, options->key_set, options->out, err);
+        rc = curves_write(rows, count, options->training.key_set, options->out, err);
     }
     wl_keymap_close(&map);
     return rc;
@@ -268,9 +207,10 @@ static int train(const struct options *options, struct dm_err *err) {
 
 /* A file with a training's settings. */
 static int take_word(void *arg, const char *name, const char *value, struct dm_err *err) {
+    struct options *options = arg;
     (void)name;
     json_t *spec = dm_json_load(value, err);
-    int rc = spec ? settings_from_json(spec, value, arg, err) : DM_ERR_INVALID;
+    int rc = spec ? hx_training_from_json(spec, value, &options->training, err) : DM_ERR_INVALID;
     json_decref(spec);
     return rc;
 }

@@ -11,10 +11,6 @@
 
 #include "common/err.h"
 
-/* A training's configuration with every option (a new object), and its hash, from a spec: {"source": "train", "keys":
- * "5M", ...}. DM_ERR_INVALID naming `where`, DM_ERR_NO_MEMORY. */
-int hx_train_resolve(const json_t *spec, const char *where, json_t **config, char hash[17], struct dm_err *err);
-
 /* Distances between predicted and true position, over all keys. p50 and p99 say UINT16_MAX for anything above. */
 struct hx_train_error {
     double mean;

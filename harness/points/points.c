@@ -13,9 +13,8 @@
 #include "common/array.h"
 #include "common/opt_json.h"
 #include "harness/base/json.h"
-#include "harness/lab/train.h"
+#include "harness/points/training.h"
 #include "harness/run/config.h"
-#include "harness/run/result.h"
 
 /* Bytes an entry may take in memory all told: a key, its value slot, headers, and what splits leave half empty. */
 #define ENTRY_OVERHEAD_BYTES 48.0
@@ -153,7 +152,7 @@ int hx_points_add(struct hx_points *points, const json_t *spec, const char *wher
                   struct dm_err *err) {
     struct hx_point point = {0};
     if (is_training(spec)) {
-        DM_TRY(hx_train_resolve(spec, where, &point.config, point.hash, err));
+        DM_TRY(hx_training_resolve(spec, where, &point.config, point.hash, err));
     } else {
         DM_TRY(resolve_run(spec, where, &point, err));
     }

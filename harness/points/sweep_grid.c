@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/run/settings.h"
+#include "harness/base/option_names.h"
 
 enum { NAME_BYTES = 128 };
 

@@ -12,7 +12,7 @@
 
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
-#include "harness/run/result.h"
+#include "harness/base/option_names.h"
 #include "harness/run/settings.h"
 
 enum { NAME_BYTES = 64 };

@@ -15,6 +15,9 @@
 
 #include "common/err.h"
 
+/* The version of the form of results and specs, which results/schema.json defines. */
+enum { HX_SCHEMA_VERSION = 1 };
+
 struct hx_config;
 
 /* A configuration of defaults. The caller closes it; NULL when out of memory. */

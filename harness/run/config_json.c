@@ -10,7 +10,6 @@
 #include <xxhash.h>
 
 #include "common/opt_json.h"
-#include "harness/run/result.h"
 #include "harness/run/settings.h"
 
 /* Merges and releases `members`. */

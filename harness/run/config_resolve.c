@@ -11,6 +11,7 @@
 #include "common/compiler.h"
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
+#include "harness/base/option_names.h"
 #include "harness/run/fabric_settings.h"
 #include "harness/run/settings.h"
 

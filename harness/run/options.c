@@ -99,36 +99,6 @@ const struct dm_opt *hx_run_option(const char *name) {
     return NULL;
 }
 
-bool hx_option_name(const char *text, char *name, size_t capacity) {
-    size_t length = strlen(text);
-    if (length == 0 || length >= capacity) {
-        return false;
-    }
-    for (size_t i = 0; i <= length; i++) {
-        name[i] = text[i] == '-' ? '_' : text[i];
-    }
-    return true;
-}
-
-const char *hx_option_typed(const char *name, char *text, size_t capacity) {
-    snprintf(text, capacity, "--%s", name);
-    for (char *dash = text + 2; *dash; dash++) {
-        *dash = *dash == '_' ? '-' : *dash;
-    }
-    return text;
-}
-
-void hx_parameters_help(const char *option, const struct dm_opt *table) {
-    struct dm_opt rows[HX_OPTIONS_MAX] = {{.name = NULL}};
-    char names[HX_OPTIONS_MAX][64];
-    for (size_t i = 0; table[i].name && i + 1 < HX_OPTIONS_MAX; i++) {
-        rows[i] = table[i];
-        snprintf(names[i], sizeof(names[i]), "%s %s", option, table[i].name);
-        rows[i].name = names[i];
-    }
-    dm_opt_help(rows, "  ", stdout);
-}
-
 size_t hx_option_position(const char *name) {
     size_t position = 0;
     for (const struct hx_group *group = hx_run_groups; group->title; group++) {

@@ -10,9 +10,6 @@
 #include "harness/run/config.h"
 #include "harness/run/driver.h"
 
-/* Of results and specs; results/schema.json is its definition. */
-enum { HX_SCHEMA_VERSION = 1 };
-
 /* The result as a new object without `provenance`; the caller owns it. NULL when out of memory. */
 json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *measured);
 

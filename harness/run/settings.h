@@ -41,16 +41,6 @@ extern const struct hx_group hx_run_groups[];
 /* The row of a run option, or NULL. Names use underscores; see hx_option_name. */
 const struct dm_opt *hx_run_option(const char *name);
 
-/* How an option is written in JSON: dashes become underscores, so --mn-cores and --mn_cores are the same. False if the
- * name does not fit. */
-bool hx_option_name(const char *text, char *name, size_t capacity);
-
-/* The other way: "--mn-cores", as errors and help say it. Returns text. */
-const char *hx_option_typed(const char *name, char *text, size_t capacity);
-
-/* Prints a table of parameters that are given as "--OPTION NAME=VALUE". */
-void hx_parameters_help(const char *option, const struct dm_opt *table);
-
 /* Place of an option among all of them: run options in the order of their groups, then workload options. SIZE_MAX if
  * there is none of that name. */
 size_t hx_option_position(const char *name);

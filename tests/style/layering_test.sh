@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Who may include what: common <- transport <- indexes <- harness, check; workloads knows only common; an index sees the
-# two contracts, what indexes share and its own folder.
+# Who may include what: common <- transport <- indexes <- check <- harness; workloads knows only common; an index sees the
+# two contracts, what indexes share and its own folder; within the harness base <- run <- points <- study, lab <- cli.
 . "$DM_SOURCE_DIR/tests/style/lib.sh"
+below_harness='^(common|transport|workloads|check)/|^indexes/(index|rdwc)\.h$'
 
 # allowed FILE: an extended regular expression of the project headers that the file may include.
 allowed() {
@@ -19,8 +20,15 @@ allowed() {
         own=$(dirname "$1")
         echo "^(common/|transport/dm\\.h\$|indexes/index\\.h\$|indexes/shared/|$own/)"
         ;;
-    harness/lab/validate_cpu.c | harness/lab/train.c) echo '^(common|transport|harness)/|^indexes/(index\.h|shared/)' ;; # measure that very code
-    harness/*) echo '^(common|transport|workloads|harness|check)/|^indexes/(index|rdwc)\.h$' ;;
+    harness/base/*) echo '^(common/|harness/base/)' ;;
+    harness/run/*) echo "$below_harness|^harness/(base|run)/" ;;
+    harness/points/*) echo "$below_harness|^harness/(base|run|points)/" ;;
+    harness/study/*) echo "$below_harness|^harness/(base|run|points|study)/" ;;
+    harness/lab/validate_cpu.c | harness/lab/train.c) # measure that very code
+        echo "$below_harness|^harness/(base|run|points|lab)/|^indexes/shared/"
+        ;;
+    harness/lab/*) echo "$below_harness|^harness/(base|run|points|lab)/" ;;
+    harness/cli/*) echo "$below_harness|^harness/" ;;
     check/*) echo '^(common|transport|workloads|check)/|^indexes/(index|rdwc)\.h$' ;;
     *) echo '.' ;;
     esac
