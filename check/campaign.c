@@ -76,8 +76,8 @@ static void seed_run(struct worker *worker, uint64_t seed, struct record *record
     *record = (struct record){.seed = seed};
     record->rc = ck_world_draw(&worker->campaign->request, seed, worker->world, &err);
     if (record->rc == 0) {
-        ck_part_whole(worker->world, &part);
-        worker->world->keeps_verbs = worker->kept != NULL; /* it cannot be run again for them */
+        ck_part_all(worker->world, &part);
+        worker->world->logs_verbs = worker->kept != NULL; /* it cannot be run again for them */
         record->rc = ck_run(worker->world, &part, &result, &err);
     }
     if (record->rc < 0) {

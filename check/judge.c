@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/linear.h"
+#include "check/linearizability.h"
 
 const char *const ck_fault_names[CK_FAULT_COUNT] = {
 #define X(name, text) text,

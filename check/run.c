@@ -407,7 +407,7 @@ static void verb_keep(void *arg, const struct dm_trace_event *event) {
     for (unsigned i = 0; i < run->actor_count && client == CK_NO_CLIENT; i++) {
         client = atomic_load(&run->actors[i].ctx) == event->ctx ? run->actors[i].ops[0].client : client;
     }
-    ck_verbs_add(&run->result->verbs, event, client);
+    ck_verb_log_add(&run->result->verbs, event, client);
 }
 
 static int fabric_open(struct run *run, struct dm_err *err) {
@@ -431,7 +431,7 @@ static int fabric_open(struct run *run, struct dm_err *err) {
     run->shape = world->shape;
     run->shape.topology = dm_fabric_topology(run->fabric);
     run->result->topology = world->topology;
-    if (world->keeps_verbs) {
+    if (world->logs_verbs) {
         dm_fabric_trace(run->fabric, verb_keep, run);
     }
     return world->index->check(world->params, &run->shape, err);
@@ -644,5 +644,5 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
 
 void ck_result_fini(struct ck_result *result) {
     ck_history_fini(&result->history);
-    ck_verbs_fini(&result->verbs);
+    ck_verb_log_fini(&result->verbs);
 }

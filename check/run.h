@@ -6,7 +6,7 @@
 #define DM_CHECK_RUN_H
 
 #include "check/judge.h"
-#include "check/verbs.h"
+#include "check/verb_log.h"
 #include "check/world.h"
 
 enum { CK_COUNTERS_MAX = 64 };
@@ -17,7 +17,7 @@ struct ck_result {
     bool is_virtual;                    /* the transport's time: the same world gives the same result */
     uint64_t counters[CK_COUNTERS_MAX]; /* the index's own, summed over clients */
     struct ix_rdwc_counts shared;
-    struct ck_verbs verbs;       /* if the world keeps them */
+    struct ck_verb_log verbs;    /* if the world keeps them */
     struct dm_topology topology; /* of the fabric */
 };
 

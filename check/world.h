@@ -50,7 +50,7 @@ struct ck_step {
 enum ck_fault_kind {
     CK_CLIENT_ENDS,   /* the client does no more after `after` of its steps */
     CK_CLIENT_STOPS,  /* it stops for good before its verb number `after`: most often inside an operation */
-    CK_CLIENT_STANDS, /* it stands still there for `ns` */
+    CK_CLIENT_STALLS, /* it stands still there for `ns` */
     CK_VERBS_LATE,    /* `percent` of all verbs come `ns` later than they should */
     CK_SERVER_FAILS,  /* index server `server` fails `after` ns from the start, and is away for `ns` */
 };
@@ -84,7 +84,7 @@ struct ck_world {
     size_t step_count;
     struct ck_world_fault faults[CK_FAULTS_MAX];
     size_t fault_count;
-    bool keeps_verbs; /* set by the caller: runs keep their verbs, for people */
+    bool logs_verbs; /* set by the caller: runs keep their verbs, for people */
 };
 
 /* A selection of a world: what shrinking has left. */
@@ -102,7 +102,7 @@ int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_wor
 void ck_world_fini(struct ck_world *world); /* harmless on a zeroed one */
 
 /* All of it. */
-void ck_part_whole(const struct ck_world *world, struct ck_part *part);
+void ck_part_all(const struct ck_world *world, struct ck_part *part);
 
 /* As text for a command line, and back: 0 or DM_ERR_INVALID. ck_part_text returns text. */
 enum { CK_PART_TEXT_BYTES = 4096 };

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "check/campaign.h"
-#include "check/report.h"
 #include "check/shrink.h"
+#include "check/timeline.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/base/option_names.h"
@@ -253,9 +253,9 @@ static int verbs_fetch(struct ck_world *world, const struct ck_part *part, struc
         return 0;
     }
     struct ck_result again;
-    world->keeps_verbs = true;
+    world->logs_verbs = true;
     int rc = ck_run(world, part, &again, err);
-    world->keeps_verbs = false;
+    world->logs_verbs = false;
     if (rc < 0) {
         ck_result_fini(&again);
         return rc;
@@ -408,7 +408,7 @@ static int campaign_do(struct check *check, const struct ix_ops *index, struct c
         bool is_kept = result.verdict.fault != CK_RIGHT;
         rc = ck_world_draw(&campaign.request, summary.failed_seed, world, err);
         if (rc == 0) {
-            ck_part_whole(world, &part);
+            ck_part_all(world, &part);
             rc = is_kept ? 0 : ck_run(world, &part, &result, err);
         }
         rc = rc < 0 ? rc : finding_tell(check, index, world, &part, &result, into, err);
@@ -444,11 +444,11 @@ static int replay_do(struct check *check, struct ck_world *world, struct dm_err 
     if (rc == 0 && check->options.part[0]) {
         rc = ck_part_parse(check->options.part, &part, err);
     } else if (rc == 0) {
-        ck_part_whole(world, &part);
+        ck_part_all(world, &part);
     }
-    world->keeps_verbs = check->options.trace[0];
+    world->logs_verbs = check->options.trace[0];
     rc = rc < 0 ? rc : ck_run(world, &part, &result, err);
-    world->keeps_verbs = false;
+    world->logs_verbs = false;
     if (rc == 0 && check->options.trace[0]) {
         rc = hx_trace_store_run(&result, check->options.trace, err);
     }

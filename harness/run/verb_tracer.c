@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "check/verbs.h"
+#include "check/verb_log.h"
 #include "harness/run/verb_trace_file.h"
 
 /* Of one client, used on its thread alone. */
@@ -30,7 +30,7 @@ struct hx_tracer {
     unsigned place_count;
     struct client *clients;
     struct place *places;
-    struct ck_verbs verbs;
+    struct ck_verb_log verbs;
 };
 
 struct hx_tracer *hx_tracer_new(uint64_t ops, unsigned clients) {
@@ -55,7 +55,7 @@ void hx_tracer_free(struct hx_tracer *tracer) {
         free(tracer->ops);
         free(tracer->clients);
         free(tracer->places);
-        ck_verbs_fini(&tracer->verbs);
+        ck_verb_log_fini(&tracer->verbs);
         free(tracer);
     }
 }
@@ -94,7 +94,7 @@ static void verb_see(void *arg, const struct dm_trace_event *event) {
                   (client->is_open || event->posted_ns <= client->last_ns);
     }
     if (is_kept) {
-        ck_verbs_add(&tracer->verbs, event, number);
+        ck_verb_log_add(&tracer->verbs, event, number);
     }
 }
 

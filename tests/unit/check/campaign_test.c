@@ -95,7 +95,7 @@ static void a_lost_update_is_shrunk_to_a_few_operations_that_replay(void **state
     struct ck_part part, again;
     struct ck_result result, replayed;
     assert_int_equal(ck_world_draw(&request, seed, &world, NULL), 0);
-    ck_part_whole(&world, &part);
+    ck_part_all(&world, &part);
     assert_int_equal(ck_run(&world, &part, &result, NULL), 0);
     assert_int_equal(result.verdict.fault, CK_NOT_LINEARIZABLE);
     assert_true(ck_shrink(&world, &part, &result, 10000, NULL) > 0);
@@ -143,7 +143,7 @@ static void the_structure_is_judged_behind_a_client_that_stopped_too(void **stat
         struct ck_part part;
         struct ck_result result;
         stopped_world_draw(faults[i], 1, &world);
-        ck_part_whole(&world, &part);
+        ck_part_all(&world, &part);
         assert_int_equal(ck_run(&world, &part, &result, NULL), 0);
         assert_true(result.history.may_starve);
         assert_int_equal(result.verdict.fault, faults[i] == TOY_NONE ? CK_RIGHT : CK_BROKEN);

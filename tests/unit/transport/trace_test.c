@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "check/verbs.h"
+#include "check/verb_log.h"
 #include "unit/transport/sim_world.h"
 
 static void keep(void *arg, const struct dm_trace_event *event) {
-    ck_verbs_add(arg, event, CK_NO_CLIENT);
+    ck_verb_log_add(arg, event, CK_NO_CLIENT);
 }
 
 static dm_addr word_at(uint64_t offset) {
@@ -35,7 +35,7 @@ static void six_verbs(struct dm_ctx *ctx, void *arg) {
     assert_int_equal(dm_cas(ctx, word_at(256), 9, 1, &old), 0);
 }
 
-static const struct ck_verb *find(const struct ck_verbs *verbs, unsigned kind, unsigned number) {
+static const struct ck_verb *find(const struct ck_verb_log *verbs, unsigned kind, unsigned number) {
     for (size_t i = 0; i < verbs->count; i++) {
         if (verbs->items[i].event.kind == kind && number-- == 0) {
             return &verbs->items[i];
@@ -45,7 +45,7 @@ static const struct ck_verb *find(const struct ck_verbs *verbs, unsigned kind, u
     return NULL;
 }
 
-static void atomics_check(const struct ck_verbs *verbs) {
+static void atomics_check(const struct ck_verb_log *verbs) {
     const struct dm_trace_event *first = &find(verbs, DM_VERB_CAS, 0)->event;
     const struct dm_trace_event *second = &find(verbs, DM_VERB_CAS, 1)->event;
     assert_true(first->has_found && first->is_swapped && first->found == 0 && first->op.swap == 5);
@@ -57,7 +57,7 @@ static void atomics_check(const struct ck_verbs *verbs) {
 
 static void each_verb_is_told_once_with_its_stages_in_order(void **state) {
     (void)state;
-    struct ck_verbs verbs = {.count = 0};
+    struct ck_verb_log verbs = {.count = 0};
     struct world world = {.clients = 1};
     world_open(&world);
     dm_fabric_trace(world.fabric, keep, &verbs);
@@ -75,7 +75,7 @@ static void each_verb_is_told_once_with_its_stages_in_order(void **state) {
         assert_int_equal(event->node, 1);
     }
     atomics_check(&verbs);
-    ck_verbs_fini(&verbs);
+    ck_verb_log_fini(&verbs);
     world_close(&world);
 }
 
@@ -83,7 +83,7 @@ static void tracing_changes_no_time(void **state) {
     (void)state;
     uint64_t end_ns[2];
     for (int traced = 0; traced < 2; traced++) {
-        struct ck_verbs verbs = {.count = 0};
+        struct ck_verb_log verbs = {.count = 0};
         struct world world = {.clients = 3, .per_thread = 3};
         world_open(&world);
         dm_fabric_trace(world.fabric, traced ? keep : NULL, &verbs);
@@ -93,7 +93,7 @@ static void tracing_changes_no_time(void **state) {
         world_run(&world);
         end_ns[traced] = world_ns(&world);
         assert_int_equal(verbs.count > 0, traced);
-        ck_verbs_fini(&verbs);
+        ck_verb_log_fini(&verbs);
         world_close(&world);
     }
     assert_int_equal(end_ns[0], end_ns[1]);
@@ -107,7 +107,7 @@ static int six_verbs_in_set_up(struct dm_ctx *ctx, void *arg) {
 static void nothing_is_told_of_the_set_up_phase(void **state) {
     (void)state;
     int rc = -1;
-    struct ck_verbs verbs = {.count = 0};
+    struct ck_verb_log verbs = {.count = 0};
     struct world world = {.clients = 1};
     assert_int_equal(world_try_open(&world), 0);
     dm_fabric_trace(world.fabric, keep, &verbs);
@@ -138,7 +138,7 @@ static void call_and_lock(struct dm_ctx *ctx, void *arg) {
 
 static void calls_and_waits_are_told_with_their_times(void **state) {
     (void)state;
-    struct ck_verbs verbs = {.count = 0};
+    struct ck_verb_log verbs = {.count = 0};
     struct world world = {.clients = 2, .per_thread = 2};
     shared_mutex = (struct dm_mutex){.held = false};
     assert_int_equal(world_try_open(&world), 0);
@@ -160,13 +160,13 @@ static void calls_and_waits_are_told_with_their_times(void **state) {
     }
     assert_true(wait->posted_ns < wait->done_ns);
     assert_true(wait->done_ns >= find(&verbs, DM_VERB_CALL, 0)->event.done_ns);
-    ck_verbs_fini(&verbs);
+    ck_verb_log_fini(&verbs);
     world_close(&world);
 }
 
 static void a_client_that_a_fault_stops_is_told_and_so_are_its_verbs_before(void **state) {
     (void)state;
-    struct ck_verbs verbs = {.count = 0};
+    struct ck_verb_log verbs = {.count = 0};
     struct world world = {.clients = 1};
     world_set(&world, "faults", "stop:client=0,verb=6");
     world_open(&world);
@@ -175,13 +175,13 @@ static void a_client_that_a_fault_stops_is_told_and_so_are_its_verbs_before(void
     world_run(&world);
     assert_int_equal(find(&verbs, DM_TRACE_STOP, 0)->event.outcome, DM_ERR_STOPPED);
     assert_int_equal(verbs.count, 6); /* five verbs and the stop */
-    ck_verbs_fini(&verbs);
+    ck_verb_log_fini(&verbs);
     world_close(&world);
 }
 
 static void on_local_verbs_are_told_without_a_responder(void **state) {
     (void)state;
-    struct ck_verbs verbs = {.count = 0};
+    struct ck_verb_log verbs = {.count = 0};
     struct dm_err err = {0};
     const struct dm_fabric_config config = {
         .transport = "local",
@@ -200,7 +200,7 @@ static void on_local_verbs_are_told_without_a_responder(void **state) {
         assert_int_equal(verbs.items[i].event.landed_ns, 0);
     }
     atomics_check(&verbs);
-    ck_verbs_fini(&verbs);
+    ck_verb_log_fini(&verbs);
     dm_fabric_close(fabric);
 }
 

@@ -9,7 +9,7 @@
 
 #include "check/world.h"
 
-void ck_part_whole(const struct ck_world *world, struct ck_part *part) {
+void ck_part_all(const struct ck_world *world, struct ck_part *part) {
     memset(part, 0, sizeof(*part));
     for (size_t i = 0; i < world->step_count; i++) {
         part->steps[i] = true;

@@ -2,8 +2,8 @@
  *
  * The verbs of a run, kept for people: the timeline of a finding and trace files.
  */
-#ifndef DM_CHECK_VERBS_H
-#define DM_CHECK_VERBS_H
+#ifndef DM_CHECK_VERB_LOG_H
+#define DM_CHECK_VERB_LOG_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct ck_verb {
 };
 
 /* Zero-initialise. */
-struct ck_verbs {
+struct ck_verb_log {
     struct ck_verb *items; /* in the order in which they ended */
     uint64_t count, room;
     size_t lost; /* for want of memory */
@@ -26,7 +26,7 @@ struct ck_verbs {
 };
 
 /* Keeps one more; several threads may. */
-void ck_verbs_add(struct ck_verbs *verbs, const struct dm_trace_event *event, unsigned client);
-void ck_verbs_fini(struct ck_verbs *verbs); /* harmless on a zeroed one */
+void ck_verb_log_add(struct ck_verb_log *verbs, const struct dm_trace_event *event, unsigned client);
+void ck_verb_log_fini(struct ck_verb_log *verbs); /* harmless on a zeroed one */
 
 #endif

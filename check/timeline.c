@@ -12,7 +12,7 @@
  *
  *     1.204 | . write 64        | :                     write 64 at 0:001a40, lands 2.310 to 2.340, done 3.800
  */
-#include "check/report.h"
+#include "check/timeline.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -205,8 +205,8 @@ static bool is_posted_by(const struct ck_op *op, const struct ck_verb *verb) {
 }
 
 /* The last VERBS_MAX verbs of the operations of the moments. */
-static void shown_collect(const struct ck_history *history, const struct ck_verbs *verbs, const struct moment *moments,
-                          size_t count, struct shown_list *list) {
+static void shown_collect(const struct ck_history *history, const struct ck_verb_log *verbs,
+                          const struct moment *moments, size_t count, struct shown_list *list) {
     list->items = verbs ? calloc(verbs->count + 1, sizeof(*list->items)) : NULL;
     for (size_t i = 0; list->items && i < verbs->count; i++) {
         for (size_t m = 0; m < count; m++) {
@@ -285,8 +285,8 @@ static void head_print(const struct ck_history *history, uint64_t key, const uns
     fputc('\n', out);
 }
 
-void ck_timeline_print(const struct ck_history *history, const struct ck_verdict *verdict, const struct ck_verbs *verbs,
-                       FILE *out) {
+void ck_timeline_print(const struct ck_history *history, const struct ck_verdict *verdict,
+                       const struct ck_verb_log *verbs, FILE *out) {
     struct moment *moments = verdict->has_key ? calloc(2 * history->op_count + 1, sizeof(*moments)) : NULL;
     if (!moments) {
         return;

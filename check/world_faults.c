@@ -34,7 +34,7 @@ static void fabric_fault_draw(struct ck_world *world, size_t steps_each, struct 
     if (which < 3) {
         fault->kind = CK_CLIENT_STOPS;
     } else if (which < 7) {
-        fault->kind = CK_CLIENT_STANDS;
+        fault->kind = CK_CLIENT_STALLS;
         fault->ns = stands_ns[size];
     } else {
         fault->kind = CK_VERBS_LATE;
@@ -82,7 +82,7 @@ size_t ck_fault_rule(const struct ck_world *world, const struct ck_world_fault *
     case CK_CLIENT_STOPS:
         length = snprintf(text, capacity, "stop:client=%u,verb=%zu;", client, fault->after);
         break;
-    case CK_CLIENT_STANDS:
+    case CK_CLIENT_STALLS:
         length = snprintf(text, capacity, "stop:client=%u,verb=%zu,for=%lluns;", client, fault->after,
                           (unsigned long long)fault->ns);
         break;
@@ -106,7 +106,7 @@ const char *ck_fault_text(const struct ck_world_fault *fault, char *text, size_t
     case CK_CLIENT_STOPS:
         snprintf(text, capacity, "client %u stops for good at its verb %zu", fault->client, fault->after);
         break;
-    case CK_CLIENT_STANDS:
+    case CK_CLIENT_STALLS:
         snprintf(text, capacity, "client %u stands still at its verb %zu for %llu ns", fault->client, fault->after,
                  (unsigned long long)fault->ns);
         break;

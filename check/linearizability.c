@@ -16,7 +16,7 @@
  * Of removals, and of puts into absence whose reads have all been invoked, only the one that must be done first is
  * tried: all lead to the same state, so two that an order has the other way round can change places.
  */
-#include "check/linear.h"
+#include "check/linearizability.h"
 
 #include <stdlib.h>
 #include <string.h>

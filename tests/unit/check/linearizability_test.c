@@ -3,7 +3,7 @@
  * The judge of one key against brute force, on thousands of small random histories of every kind: some made by a
  * register that is right, some of those spoilt in one place, some made up.
  */
-#include "check/linear.h"
+#include "check/linearizability.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * Linearizability of one key. A key is absent or has a value; every access of it happened at some moment between its
  * invocation and its response; is there an order of moments in which every access saw what it says it saw?
  */
-#ifndef DM_CHECK_LINEAR_H
-#define DM_CHECK_LINEAR_H
+#ifndef DM_CHECK_LINEARIZABILITY_H
+#define DM_CHECK_LINEARIZABILITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "check/report.h"
 #include "check/run.h"
+#include "check/timeline.h"
 
 static struct ck_world world;
 
@@ -58,7 +58,7 @@ static void a_fault_names_the_client_by_its_number_in_the_fabric(void **state) {
     static const struct ck_world three = {.topology = {.mns = 3, .servers = 2}};
     const struct ck_world_fault away = {.kind = CK_SERVER_FAILS, .server = 1, .after = 7000, .ns = 400};
     const struct ck_world_fault stop = {.kind = CK_CLIENT_STOPS, .client = 5, .after = 17};
-    const struct ck_world_fault stand = {.kind = CK_CLIENT_STANDS, .client = 5, .after = 3, .ns = 400};
+    const struct ck_world_fault stand = {.kind = CK_CLIENT_STALLS, .client = 5, .after = 3, .ns = 400};
     const struct ck_world_fault late = {.kind = CK_VERBS_LATE, .percent = 5, .ns = 900};
     const struct ck_world_fault end = {.kind = CK_CLIENT_ENDS, .client = 5, .after = 17};
     assert_true(ck_fault_rule(&three, &stop, 2, text, sizeof(text)) > 0);
@@ -94,7 +94,7 @@ static void only_an_index_that_survives_it_meets_a_failed_server_and_all_of_it_i
     assert_true(again > 20);
 }
 
-static unsigned stops_told(const struct ck_verbs *verbs, bool for_good) {
+static unsigned stops_told(const struct ck_verb_log *verbs, bool for_good) {
     unsigned count = 0;
     for (size_t i = 0; i < verbs->count; i++) {
         const struct dm_trace_event *event = &verbs->items[i].event;
@@ -120,9 +120,9 @@ static void clients_stop_inside_operations_and_what_they_leave_open_is_nobodys_f
         struct ck_result result;
         draw("sim", seed);
         bool stops = has_fault(CK_CLIENT_STOPS);
-        if (stops || has_fault(CK_CLIENT_STANDS)) {
-            ck_part_whole(&world, &part);
-            world.keeps_verbs = true;
+        if (stops || has_fault(CK_CLIENT_STALLS)) {
+            ck_part_all(&world, &part);
+            world.logs_verbs = true;
             assert_int_equal(ck_run(&world, &part, &result, NULL), 0);
             if (result.verdict.fault != CK_RIGHT) {
                 fail_msg("seed %llu: %s", (unsigned long long)seed, result.verdict.text);
@@ -211,7 +211,7 @@ static void the_timeline_shows_the_verbs_of_the_operations_of_its_key(void **sta
         {.client = 4, .event = {.kind = DM_VERB_READ, .len = 32, .posted_ns = 1600, .done_ns = 2000}},
     };
     const struct ck_history history = {.ops = ops, .op_count = 2};
-    const struct ck_verbs verbs = {.items = items, .count = 3};
+    const struct ck_verb_log verbs = {.items = items, .count = 3};
     const struct ck_verdict verdict = {.fault = CK_NOT_LINEARIZABLE, .has_key = true, .key = 1, .op = 0};
     char *text = NULL;
     size_t length = 0;

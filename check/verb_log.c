@@ -2,14 +2,14 @@
  *
  * A growing array of verbs behind a spin lock: whoever traces in real time has already given up on speed.
  */
-#include "check/verbs.h"
+#include "check/verb_log.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
 #include "common/array.h"
 
-void ck_verbs_add(struct ck_verbs *verbs, const struct dm_trace_event *event, unsigned client) {
+void ck_verb_log_add(struct ck_verb_log *verbs, const struct dm_trace_event *event, unsigned client) {
     while (atomic_flag_test_and_set_explicit(&verbs->guard, memory_order_acquire)) {
         sched_yield();
     }
@@ -23,7 +23,7 @@ void ck_verbs_add(struct ck_verbs *verbs, const struct dm_trace_event *event, un
     atomic_flag_clear_explicit(&verbs->guard, memory_order_release);
 }
 
-void ck_verbs_fini(struct ck_verbs *verbs) {
+void ck_verb_log_fini(struct ck_verb_log *verbs) {
     free(verbs->items);
-    *verbs = (struct ck_verbs){.items = NULL};
+    *verbs = (struct ck_verb_log){.items = NULL};
 }
