@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a client does with the outcome of a call to an index server, whatever the operation.
+ * A client's actions after a call to an index server, for all operations.
  */
 #include "hstore.h"
 

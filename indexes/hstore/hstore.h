@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HStore inside: what its client files share, and the geometry that clients and servers agree on. README.md maps the
- * paper's parts to the files, and has the protocol with its argument.
+ * Declarations that the client files of HStore share, and the geometry that clients and servers agree on. README.md
+ * maps the paper's parts to the files, and has the protocol with its argument.
  *
- * The life of an operation: a get reads a bucket of the hash table server (HTS) and the item it points to (read.c); a
- * write puts the item into the memory pool and calls the HTS (write.c), whose worker ships the log entry to the skip
- * list server (SLS) and then changes the table (table_server.c); a scan calls the SLS and fetches the items (scan.c).
+ * The life of an operation: a get reads a bucket of the hash table server (HTS) and the item that it points to
+ * (read.c). A write puts the item into the memory pool and calls the HTS (write.c), whose worker ships the log entry to
+ * the skip list server (SLS) and then changes the table (table_server.c). A scan calls the SLS and reads the items
+ * (scan.c).
  */
 #ifndef DM_INDEXES_HSTORE_HSTORE_H
 #define DM_INDEXES_HSTORE_HSTORE_H
@@ -73,11 +74,11 @@ enum hstore_counter {
         HSTORE_COUNTER_COUNT,
 };
 
-/* ---- geometry: what clients and servers derive alike from parameters and shape ----------------------------------- */
+/* ---- geometry: sizes that clients and servers derive alike from parameters and shape ----------------------------- */
 
 struct hs_geometry {
-    unsigned shards, logs; /* logs a server: one a worker, and one partition of the skip list each */
-    uint64_t buckets;      /* a shard, without chained ones */
+    unsigned shards, logs; /* logs of a server: each has a worker, and a partition of the skip list */
+    uint64_t buckets;      /* of a shard, without chained ones */
     uint32_t key_bytes, value_bytes, item_bytes;
     uint64_t grace_ns, lease_ns, probe_ns;
 };
@@ -105,10 +106,10 @@ static inline unsigned hs_sls_node(const struct dm_topology *topology, unsigned 
 
 /* ---- a compute node and a client --------------------------------------------------------------------------------- */
 
-/* What a compute node knows of a shard. The table is tag << 48 | offset >> 6 of its first bucket; 0: not known. */
+/* What a compute node has learned of a shard. The table is tag << 48 | offset >> 6 of its first bucket; 0: unknown. */
 struct hs_view {
     _Atomic uint64_t table;
-    _Atomic uint64_t down_until_ns; /* gets go to the skip list until then */
+    _Atomic uint64_t down_until_ns; /* until then gets are sent to the skip list */
 };
 
 struct hstore_cn {
@@ -123,7 +124,7 @@ enum { HSTORE_FETCH_BYTES = 65536, HSTORE_FETCH_MAX = 256 };
 struct hstore_client {
     struct hstore_cn *cn;
     struct dm_ctx *ctx;
-    uint32_t id, seq; /* of the client, unique; of its write */
+    uint32_t id, seq; /* unique number of the client; number of its current write */
     struct hs_supply supply;
     uint64_t *words;          /* device memory: one line */
     struct hs_bucket *bucket; /* device memory */
@@ -131,17 +132,17 @@ struct hstore_client {
     char *items;              /* device memory: fetch_max items */
     char *message;            /* a call's response: DM_CALL_MAX */
     struct hs_pair *pairs;    /* of a scan, merged */
-    struct hs_pair *runs;     /* of a scan, a run a shard */
+    struct hs_pair *runs;     /* of a scan, one for each shard */
     uint32_t fetch_max;       /* items that one doorbell of a scan reads */
     uint64_t counts[HSTORE_COUNTER_COUNT];
 };
 
 /* ---- call.c ------------------------------------------------------------------------------------------------------ */
 
-/* Adds what servers counted, and what of the call's time they can tell apart. */
+/* Adds the events that servers counted, and moves the parts of the call's time that they measured to their phases. */
 void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply);
 
-/* After an attempt that met a failed or recovering server: waits a little, within the bound. [waits] */
+/* Waits after an attempt that met a failed or recovering server, within the bound on retries. [waits] */
 int hs_failure_wait(struct hstore_client *client, uint32_t *attempts);
 
 /* ---- read.c, write.c, scan.c, load.c, verify.c: the hooks of index.h --------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items: their bytes, and where clients get space for them.
+ * Items and their slabs; a client's supply of space for items. See item.h.
  */
 #include "item.h"
 
@@ -9,12 +9,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-static uint32_t key_room(uint32_t key_bytes) {
+static uint32_t key_padded_bytes(uint32_t key_bytes) {
     return (key_bytes + 7) / 8 * 8;
 }
 
 uint32_t hs_item_value_at(uint32_t key_bytes) {
-    return (uint32_t)sizeof(struct hs_item) - 8 + key_room(key_bytes);
+    return (uint32_t)sizeof(struct hs_item) - 8 + key_padded_bytes(key_bytes);
 }
 
 uint32_t hs_item_bytes(uint32_t key_bytes, uint32_t value_bytes) {
@@ -51,7 +51,7 @@ void hs_item_make(void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t
     head->check = check_of(item, value_at + value_bytes, packed);
 }
 
-bool hs_item_whole(const void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed) {
+bool hs_item_intact(const void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed) {
     const struct hs_item *head = item;
     return head->check == check_of(item, hs_item_value_at(key_bytes) + value_bytes, packed);
 }
@@ -70,8 +70,8 @@ bool hs_slab_plausible(const struct hs_slab *slab, uint32_t item_bytes) {
 int hs_slab_new(struct dm_ctx *ctx, uint32_t list, uint32_t item_bytes, uint32_t items, uint64_t *words,
                 dm_addr *slab) {
     DM_TRY(dm_alloc(ctx, DM_ANY_NODE, DM_LINE + items * item_bytes, DM_LINE, DM_MEM_VALUE, slab));
-    uint64_t place = HS_SLABS_OFFSET + list % HS_SLAB_LISTS * sizeof(uint64_t);
-    dm_addr head = dm_addr_make(dm_addr_node(*slab), DM_DRAM, place);
+    uint64_t offset = HS_SLABS_OFFSET + list % HS_SLAB_LISTS * sizeof(uint64_t);
+    dm_addr head = dm_addr_make(dm_addr_node(*slab), DM_DRAM, offset);
     struct hs_slab *made = (struct hs_slab *)(void *)words;
     uint64_t *found = words + DM_LINE / sizeof(*words);
     DM_TRY(dm_read(ctx, head, found, sizeof(*found)));
@@ -90,7 +90,7 @@ int hs_slab_new(struct dm_ctx *ctx, uint32_t list, uint32_t item_bytes, uint32_t
 
 /* ---- supply ------------------------------------------------------------------------------------------------------ */
 
-/* What has been in the ring for this long may have been found by a sweep, which waits four times as long. */
+/* Space that was in the ring for this long may have been reclaimed by a sweep, which waits four times as long. */
 static bool is_lost(const struct hs_supply *supply, uint64_t age_ns) {
     return supply->is_swept && age_ns > 2 * supply->grace_ns;
 }
@@ -126,7 +126,7 @@ int hs_supply_take(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t *item,
 
 int hs_supply_retire(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t item) {
     if (supply->ring_count == HS_RING) {
-        /* So many writes within one grace period: the oldest makes room when it is ripe. */
+        /* The ring is full of items replaced within one grace period: waits until the oldest may be reused. */
         uint64_t age_ns = dm_now(ctx) - supply->ring[supply->ring_first].since_ns;
         if (age_ns <= supply->grace_ns) {
             DM_TRY(dm_sleep(ctx, supply->grace_ns - age_ns + 1));

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A skip list in a server's DRAM. A node: key; height 8 | item 48; who wrote the item; then the offset of
- * the next node of each of its levels.
+ * A skip list in a server's DRAM. A node: key; height 8 bits, item 48 bits; the write that made the item; then the
+ * offset of the next node on each of its levels.
  */
 #include "list.h"
 
 enum {
     NODE_KEY = 0,
-    NODE_ITEM = 8, /* and height */
+    NODE_ITEM = 8, /* with the height */
     NODE_WRITER = 16,
     NODE_NEXT = 24,
-    ARENA_LEAST = 4096, /* what is allocated at a time: a quarter of what is there, within these bounds */
+    ARENA_LEAST = 4096, /* bounds of one allocation, which is a quarter of the list's size */
     ARENA_MOST = 65536,
-    BRANCH_BITS = 2,        /* one node in 2^2 is a level higher */
+    BRANCH_BITS = 2,        /* one node in 2^2 is one level higher */
     CACHE_BYTES = 14 << 20, /* last-level cache of a server: the paper's Xeon Gold 5215 */
     HEIGHT_SHIFT = 56,
 };
@@ -72,8 +72,8 @@ void hs_steps_charge(struct dm_ctx *ctx, struct hs_steps steps) {
     }
 }
 
-/* The lowest level whose nodes, with all that are higher, are so few that they stay in the cache: each search goes by
- * them. */
+/* The lowest level which, with all above it, has so few nodes that they stay in the cache, as every search visits them.
+ */
 static unsigned near_level(const struct hs_list *list) {
     unsigned level = 0;
     while (level < HS_LEVELS && list->count >> (BRANCH_BITS * level) > list->cached) {
@@ -87,13 +87,13 @@ static void step_count(struct hs_steps *steps, bool is_near) {
     steps->far += !is_near;
 }
 
-/* The last node before the key on every level in use. Returns the node behind it, 0 at the end. */
+/* Finds the last node before the key on every level in use. Returns the node after it, 0 at the end. */
 static uint64_t search(struct dm_ctx *ctx, const struct hs_list *list, uint64_t key, uint64_t path[HS_LEVELS],
                        struct hs_steps *steps) {
     uint64_t at = list->head, next = 0;
     unsigned near = near_level(list);
     for (unsigned level = list->top; level-- > 0;) {
-        uint64_t looked_at = next; /* the node that ended the level above: its key is known to be too high */
+        uint64_t looked_at = next; /* the node that ended the level above, whose key is known to be too high */
         while ((next = word_get(ctx, list, next_at(at, level))) && next != looked_at) {
             step_count(steps, level >= near);
             if (word_get(ctx, list, next + NODE_KEY) >= key) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The skip list server: handlers append shipped entries to the log of their partition, workers apply them when they
- * can, and a scan or find first applies what is left (paper, 4.2).
+ * The skip list server. Handlers append shipped entries to the log of their partition, workers apply them
+ * asynchronously, and a scan or find first applies the rest (paper, 4.2).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-/* Applies the oldest entries, up to `count`. The partition's mutex is held. Returns how many. */
+/* Applies the oldest entries, up to `count`, and returns their number. The partition's mutex is held. */
 static uint32_t apply(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t count) {
     struct hs_steps steps = {0};
     uint32_t done = 0;
@@ -27,8 +27,8 @@ static uint32_t apply(struct dm_ctx *ctx, struct hs_server *server, struct hs_sl
     return done;
 }
 
-/* Lets entries come together. The partition's mutex is held, and held again on return; after DM_ERR_STOPPED it is not.
- */
+/* Waits for further entries, to apply more of them together. The partition's mutex is held, and held again on return,
+ * except after DM_ERR_STOPPED. */
 static int linger(struct dm_ctx *ctx, const struct hs_server *server, struct hs_sls_log *log) {
     if (server->params->apply_us == 0) {
         return 0;
@@ -54,7 +54,7 @@ void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
             return;
         }
         while (apply(ctx, server, log, server->params->batch) > 0) {
-            /* Whoever waits for the log gets it between batches. */
+            /* Contexts that wait for the log get it between batches. */
             dm_mutex_unlock(ctx, &log->mutex);
             if (dm_mutex_lock(ctx, &log->mutex) < 0) {
                 return;
@@ -63,8 +63,8 @@ void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
     }
 }
 
-/* In the pool, what the entries change: the new item is in force, the old one is not. That has to be on its way before
- * anybody can see the entry, for the case that both servers fail and only the pool is left. */
+/* Posts the marks of a batch to the pool: each new item is in force, each old one dead. This must happen before any
+ * client can see the entry, because if both servers fail only the pool is left. */
 static int items_mark(struct dm_ctx *ctx, const struct hs_entry *entries, uint32_t count) {
     static const uint64_t dead = HS_DEAD;
     for (uint32_t i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ static int items_mark(struct dm_ctx *ctx, const struct hs_entry *entries, uint32
     return dm_commit_async(ctx);
 }
 
-/* One context posts all marks of a log: then those of one item land in the order of its entries, unwaited for. */
+/* One context posts all marks of a log, so those of one item land in the order of its entries without a wait. */
 void hs_sls_marker(struct dm_ctx *ctx, void *arg) {
     struct hs_server *server = arg;
     struct hs_sls_log *log = &server->sls[server->next_marker++ % server->geometry.logs];
@@ -92,7 +92,7 @@ void hs_sls_marker(struct dm_ctx *ctx, void *arg) {
                 return;
             }
         }
-        /* A mark that cannot be posted is met by the next one; memory nodes do not fail. */
+        /* A mark that cannot be posted: the next batch meets the same failure. Memory nodes do not fail. */
         if (items_mark(ctx, log->to_mark, log->to_mark_count) == DM_ERR_STOPPED) {
             dm_mutex_unlock(ctx, &log->mutex);
             return;
@@ -102,8 +102,8 @@ void hs_sls_marker(struct dm_ctx *ctx, void *arg) {
     }
 }
 
-/* The partition's mutex is held, and held again on return; after a failure it is not. In the set-up phase there is no
- * marker yet, and order is no question. */
+/* Has a batch marked. The partition's mutex is held, and held again on return, except after a failure. In the set-up
+ * phase there is no marker yet, and the order does not matter. */
 static int mark(struct dm_ctx *ctx, struct hs_sls_log *log, const struct hs_entry *entries, uint32_t count) {
     if (!log->has_marker) {
         int rc = items_mark(ctx, entries, count);
@@ -121,10 +121,10 @@ static int mark(struct dm_ctx *ctx, struct hs_sls_log *log, const struct hs_entr
     return 0;
 }
 
-/* The partition's mutex is held. */
+/* Appends an entry. The partition's mutex is held. */
 static void append(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, const struct hs_entry *entry) {
     if (entry->stamp <= log->stamp) {
-        return; /* shipped again: its answer was lost */
+        return; /* a repeated batch, whose answer was lost */
     }
     if (log->appended - log->applied == server->ring_entries) {
         hs_event_add(server, HS_LOG_FULL, 1);
@@ -137,8 +137,8 @@ static void append(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_l
     }
 }
 
-/* Logs a batch. The partition's mutex is held, and held again on return; after a failure it is not. A hash table server
- * that failed has no say any more; its successor asks for what is here only when no batch is half done. */
+/* Logs a batch. The partition's mutex is held, and held again on return, except after a failure. Batches of a hash
+ * table server that failed are refused; its successor reads the log only when no batch is half done. */
 static int ship_log(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, const struct hs_ship *head,
                     const struct hs_entry *entries) {
     while (log->in_ship) {
@@ -214,15 +214,16 @@ int hs_sls_ship(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
 
 /* ---- around a scan or find --------------------------------------------------------------------------------------- */
 
-/* Asks the hash table server how far its table is. If it is gone nobody can see there what is not in its table yet. */
+/* Asks the hash table server which stamps its table has. If that server is down no client can read an older table
+ * there. */
 static int table_ask(struct dm_ctx *ctx, const struct hs_server *server, const struct hs_sls_log *log, uint64_t wanted,
                      uint64_t *settled) {
     struct hs_begun begun = {0};
     struct hs_begin begin = {.only_asks = 1};
     uint32_t len = sizeof(begun);
     int rc = dm_call(ctx, server->peer, HS_METHOD_BEGIN, &begin, sizeof(begin), &begun, &len);
-    bool is_gone = rc == DM_ERR_PEER || rc == HS_NOT_READY;
-    *settled = is_gone ? wanted : rc == 0 ? begun.stamps[log - server->sls] : 0;
+    bool is_down = rc == DM_ERR_PEER || rc == HS_NOT_READY;
+    *settled = is_down ? wanted : rc == 0 ? begun.stamps[log - server->sls] : 0;
     return rc == DM_ERR_STOPPED ? rc : 0;
 }
 
@@ -232,18 +233,18 @@ static void trust(struct hs_sls_log *log, uint64_t stamp) {
     }
 }
 
-/* An entry that is logged here may not be in the hash table yet: a reader who sees it here first and asks there next
- * would find the older value. So what was read while the log's last entry was this one is told when the table has it.
- */
+/* Waits until the hash table has the entries up to `stamp`. An entry that is logged here may not be in the table yet,
+ * and a reader that sees it here first and then reads the table would find the older value. So what was read while the
+ * log's last entry had this stamp is returned only after the wait. */
 static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t stamp) {
     enum { POLL_NS = 500, POLLS_A_QUESTION = 32 };
     if (!server->params->strict) {
         return 0;
     }
-    dm_addr place = dm_addr_make(server->node, DM_DRAM, HS_SETTLED_OFFSET + 8 * (uint64_t)(log - server->sls));
+    dm_addr word = dm_addr_make(server->node, DM_DRAM, HS_SETTLED_OFFSET + 8 * (uint64_t)(log - server->sls));
     for (uint32_t attempts = 0;;) {
         uint64_t settled;
-        dm_cpu_read(ctx, place, &settled, sizeof(settled));
+        dm_cpu_read(ctx, word, &settled, sizeof(settled));
         trust(log, settled);
         if (log->trusted_stamp >= stamp) {
             return 0;
@@ -260,10 +261,10 @@ static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_s
     }
 }
 
-/* The partition's mutex, and in it everything that is logged by now. */
+/* Takes the partition's mutex and applies everything that is logged. */
 static int drain(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log) {
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
-    if (server->params->drain) { /* off is known to be wrong: entries that are logged are not seen */
+    if (server->params->drain) { /* off is known to be wrong: misses entries that are logged */
         uint32_t done = apply(ctx, server, log, log->appended - log->applied);
         hs_event_add(server, HS_SCAN_DRAINED, done);
     }
@@ -304,7 +305,7 @@ int hs_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     return 0;
 }
 
-/* A partition's part of a scan: some of its pairs, and whether there are more. */
+/* A partition's contribution to a scan: some of its pairs, and whether there are more. */
 struct run {
     struct hs_pair pairs[16];
     uint32_t at, count, wanted;
@@ -338,16 +339,16 @@ static struct run *lowest(struct run *runs, unsigned count) {
     return best;
 }
 
-/* Merges the partitions. *index_ns: the time it took, without waiting for the hash table. */
+/* Merges the partitions. *index_ns: its duration without the wait for the hash table. */
 static int collect(struct dm_ctx *ctx, struct hs_server *server, const struct hs_find *find, struct hs_pair *pairs,
                    uint32_t *count, uint64_t *index_ns) {
     struct run runs[HS_LOGS_MAX];
     unsigned logs = server->geometry.logs;
     uint64_t since_ns = dm_now(ctx);
-    /* What a partition has of the keys wanted, and a little more. */
-    uint32_t share = find->count / logs + 2, room = (uint32_t)(sizeof(runs[0].pairs) / sizeof(runs[0].pairs[0]));
+    /* The expected number of pairs in a partition, and a little more. */
+    uint32_t share = find->count / logs + 2, capacity = (uint32_t)(sizeof(runs[0].pairs) / sizeof(runs[0].pairs[0]));
     for (unsigned i = 0; i < logs; i++) {
-        runs[i] = (struct run){.next_key = find->key, .wanted = share < room ? share : room};
+        runs[i] = (struct run){.next_key = find->key, .wanted = share < capacity ? share : capacity};
         DM_TRY(run_fill(ctx, server, &server->sls[i], &runs[i]));
     }
     *count = 0;
@@ -401,7 +402,7 @@ int hs_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
     if (!hs_is_ready(server)) {
         return HS_NOT_READY;
     }
-    /* From here on entries of the table that failed are refused; what is logged is all there is. */
+    /* From here on entries of the failed server's table are refused; what is logged now is complete. */
     atomic_store(&server->tag, begin.tag);
     memset(&begun, 0, sizeof(begun));
     for (unsigned i = 0; i < server->geometry.logs; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walking the memory pool.
+ * Reading all items of the memory pool; see pool.h.
  */
 #include "pool.h"
 
@@ -33,7 +33,7 @@ static int slab_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, dm_ad
     return 0;
 }
 
-/* One list of a node's slabs. New ones are put in front, so those that are there stay on the way. */
+/* Visits one list of a node's slabs. New slabs are added at its head, so the existing ones stay reachable. */
 static int list_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsigned node, uint64_t next,
                       hs_pool_visit visit, void *arg) {
     struct hs_slab slab;
@@ -58,7 +58,7 @@ static int list_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsig
 static int node_visit(struct dm_ctx *ctx, const struct hs_pool_walk *walk, unsigned node, hs_pool_visit visit,
                       void *arg) {
     uint64_t heads[HS_SLAB_LISTS];
-    static_assert(sizeof(heads) <= PIECE_BYTES, "a piece has room for the heads");
+    static_assert(sizeof(heads) <= PIECE_BYTES, "the heads fit in a piece");
     DM_TRY(dm_read(ctx, dm_addr_make(node, DM_DRAM, HS_SLABS_OFFSET), walk->piece, sizeof(heads)));
     memcpy(heads, walk->piece, sizeof(heads));
     for (unsigned i = 0; i < HS_SLAB_LISTS; i++) {

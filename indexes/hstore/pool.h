@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A walk over all items of the memory pool, without any index: by the slabs of each memory node.
+ * Reads all items of the memory pool, without any index, through the lists of slabs of each memory node.
  */
 #ifndef DM_INDEXES_HSTORE_POOL_H
 #define DM_INDEXES_HSTORE_POOL_H
 
 #include "hstore.h"
 
-/* Told of each place for an item that was ever used. `item` is its bytes. Returns 0 to go on. [waits] */
+/* Called for the space of each item that was ever used; `item` has its bytes. Returns 0 to continue. [waits] */
 typedef int (*hs_pool_visit)(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *item);
 
-/* Buffers of a walk; released with the context. */
+/* Buffers for reading the pool; released with the context. */
 struct hs_pool_walk {
     const struct hs_geometry *geometry;
     unsigned mns;
@@ -21,7 +21,7 @@ struct hs_pool_walk {
 /* 0 or DM_ERR_NO_MEMORY. */
 int hs_pool_open(struct dm_ctx *ctx, struct hs_pool_walk *walk, const struct hs_geometry *geometry, unsigned mns);
 
-/* 0, or the first failure, of a verb or of visit. [waits] */
+/* 0, or the first failure of a verb or of `visit`. [waits] */
 int hs_pool_visit_all(struct dm_ctx *ctx, const struct hs_pool_walk *walk, hs_pool_visit visit, void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gets: a bucket, then the item, both by one-sided reads (paper, 4.2). While the hash table is gone they ask the skip
+ * Gets: a bucket, then the item, both by one-sided reads (paper, 4.2). While there is no hash table they call the skip
  * list server for the item's address instead.
  */
 #include <string.h>
@@ -15,23 +15,23 @@ struct lookup {
     void *value;
     struct hs_view *view;
     unsigned hts, sls;
-    uint64_t since_ns; /* when the address that is followed was asked for, if it is the table's */
-    bool has_writer;   /* the address is the skip list's, which says whose write is there */
+    uint64_t since_ns; /* if the address came from the table: when it was requested */
+    bool has_writer;   /* the address came from the skip list, with the write that made the item */
     uint64_t writer;
 };
 
-/* What an item read tells. */
+/* The result of reading an item. */
 enum seen { SEEN_ITEM, SEEN_OTHER_KEY, SEEN_TOO_LATE, SEEN_REPLACED, SEEN_TORN };
 
-/* Of an item that has been read, and is whole or not. A slot of the table does not say whose write it points to: its
- * address has a term. */
+/* Judges an item that has been read. A slot of the table does not identify the write that made the item, so its address
+ * may only be followed for the time of a lease. */
 static enum seen item_judge(const struct lookup *lookup, uint64_t packed) {
     const struct hstore_client *client = lookup->client;
     const struct hs_geometry *geometry = &client->cn->geometry;
     if (!lookup->has_writer && dm_now(client->ctx) - lookup->since_ns > geometry->lease_ns) {
         return SEEN_TOO_LATE;
     }
-    if (!hs_item_whole(client->item, geometry->key_bytes, geometry->value_bytes, packed)) {
+    if (!hs_item_intact(client->item, geometry->key_bytes, geometry->value_bytes, packed)) {
         return SEEN_TORN;
     }
     if (lookup->has_writer && hs_item_writer(client->item) != lookup->writer) {
@@ -40,7 +40,7 @@ static enum seen item_judge(const struct lookup *lookup, uint64_t packed) {
     return hs_item_has(client->item, geometry->key_bytes, lookup->key) ? SEEN_ITEM : SEEN_OTHER_KEY;
 }
 
-/* Reads an item; SEEN_ITEM: with the value. */
+/* Reads an item, and copies the value if *seen is SEEN_ITEM. */
 static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *seen) {
     struct hstore_client *client = lookup->client;
     const struct hs_geometry *geometry = &client->cn->geometry;
@@ -63,7 +63,7 @@ static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *see
     return 0;
 }
 
-/* Outcomes of one attempt beside 0 and DM_NOT_FOUND: again, by the table or what is left of it. */
+/* Outcomes of an attempt beside 0 and DM_NOT_FOUND: retry, because something was stale or torn. */
 enum { AGAIN = 200, AGAIN_TORN };
 
 static int seen_again(struct hstore_client *client, enum seen seen) {
@@ -80,7 +80,7 @@ static int hts_lost(const struct lookup *lookup) {
     return AGAIN;
 }
 
-/* Where the table is. */
+/* Reads the table's address again. */
 static int view_refresh(const struct lookup *lookup) {
     struct hstore_client *client = lookup->client;
     client->counts[HSTORE_TABLE_REFRESHED]++;
@@ -109,14 +109,14 @@ static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t off
     }
     DM_TRY(rc);
     if (hs_tag_of(client->bucket->link) != hs_tag_of(table)) {
-        /* The server was away since: another table, or none yet. */
+        /* The server has been away since: there is another table, or none yet. */
         atomic_store(&lookup->view->table, 0);
         return AGAIN;
     }
     return 0;
 }
 
-/* The matching slots of the bucket that has been read. DM_NOT_FOUND: not in this bucket. */
+/* Searches the slots of the current bucket that match. DM_NOT_FOUND: the key is not in this bucket. */
 static int bucket_search(const struct lookup *lookup) {
     struct hstore_client *client = lookup->client;
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, HS_SLOTS);
@@ -146,14 +146,14 @@ static int get_by_table(struct lookup *lookup) {
         int rc = view_refresh(lookup);
         return rc == 0 ? AGAIN : rc;
     }
-    uint64_t offset = hs_place_of(table) + hs_bucket_of(&client->cn->geometry, lookup->hash) * HS_BUCKET_STRIDE;
+    uint64_t offset = hs_offset_of(table) + hs_bucket_of(&client->cn->geometry, lookup->hash) * HS_BUCKET_STRIDE;
     for (unsigned length = 0; length < CHAIN_MAX; length++) {
         client->counts[HSTORE_CHAIN_READ] += length > 0;
         lookup->since_ns = dm_now(client->ctx);
         lookup->has_writer = false;
         int rc = bucket_read(lookup, table, offset);
         rc = rc == 0 ? bucket_search(lookup) : rc;
-        offset = hs_place_of(client->bucket->link);
+        offset = hs_offset_of(client->bucket->link);
         if (rc != DM_NOT_FOUND || offset == 0) {
             return rc;
         }
@@ -171,7 +171,7 @@ static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
     dm_phase(client->ctx, DM_PHASE_CALL);
     int rc = dm_call(client->ctx, lookup->sls, HS_METHOD_FIND, &find, sizeof(find), &reply, &len);
     if (rc == HS_NOT_READY || rc == DM_ERR_PEER) {
-        /* Both are away; the hash table server may be back first. */
+        /* Both servers are away; the hash table server may be back first. */
         atomic_store(&lookup->view->down_until_ns, 0);
         DM_TRY(hs_failure_wait(client, attempts));
         return AGAIN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an index server does when it has come back with empty memory (paper, 3.2, "Failure handling"): the hash table is
- * rebuilt from the skip list if that is there, else from the items in the pool; the skip list from the hash table,
- * which knows the addresses, and the keys of the items there, sorted.
+ * Recovery of an index server that has come back with empty memory (paper, 3.2, "Failure handling"). The hash table is
+ * rebuilt from the skip list if that exists, else from the items in the pool. The skip list is rebuilt from the hash
+ * table, which has the addresses, and from the items there, whose keys are sorted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,27 +11,27 @@
 #include "pool.h"
 #include "server.h"
 
-enum { HEADS = 64, BATCH_BYTES = 128 }; /* items whose keys one doorbell reads; bytes of each at most */
+enum { HEADS = 64, BATCH_BYTES = 128 }; /* items whose keys one doorbell reads; most bytes of each */
 
-/* What goes into a partition of the skip list, in any order. */
+/* The pairs of a partition of the skip list, in any order. */
 struct gathered {
     struct hs_pair *pairs;
-    uint64_t count, room;
+    uint64_t count, capacity;
 };
 
 struct recovery {
     struct hs_server *server;
     struct dm_ctx *ctx;
     char *message; /* device memory: DM_CALL_MAX, a reply */
-    char *heads;   /* device memory: the beginnings of HEADS items */
+    char *heads;   /* device memory: the first bytes of HEADS items */
     uint64_t *words;
     struct hs_begun begun;
     uint64_t stamps[HS_LOGS_MAX];
     struct gathered gathered[HS_LOGS_MAX];
-    bool is_from_pool; /* the skip list comes after the hash table, and waits for it */
+    bool is_from_pool; /* both servers recover: the skip list waits for the hash table */
 };
 
-static bool is_gone(int rc) {
+static bool is_unavailable(int rc) {
     return rc == HS_NOT_READY || rc == DM_ERR_PEER;
 }
 
@@ -59,13 +59,13 @@ static int removes_copy(struct recovery *recovery) {
 
 static int table_add(struct recovery *recovery, uint64_t hash, uint64_t item) {
     struct hs_server *server = recovery->server;
-    struct hs_room room;
+    struct hs_reserved reserved;
     struct hs_spare *spare = &server->hts[hs_log_of(&server->geometry, hash)].spare;
-    DM_TRY(hs_table_reserve(recovery->ctx, &server->table, spare, hash, 1, &room));
-    /* The two lines of a bucket are beside each other: one access has both. */
+    DM_TRY(hs_table_reserve(recovery->ctx, &server->table, spare, hash, 1, &reserved));
+    /* The two lines of a bucket are adjacent: one access has both. */
     dm_charge(recovery->ctx, DM_WORK_HASH, 1);
-    dm_charge(recovery->ctx, DM_WORK_DRAM_ACCESS, room.buckets);
-    dm_charge(recovery->ctx, DM_WORK_KEY_COMPARE, room.buckets * HS_SLOTS);
+    dm_charge(recovery->ctx, DM_WORK_DRAM_ACCESS, reserved.buckets);
+    dm_charge(recovery->ctx, DM_WORK_KEY_COMPARE, reserved.buckets * HS_SLOTS);
     return hs_table_set(recovery->ctx, &server->table, hash, item, server->geometry.item_bytes) ? 0 : DM_ERR_CORRUPT;
 }
 
@@ -93,8 +93,8 @@ static int table_from_partition(struct recovery *recovery, unsigned log) {
     }
 }
 
-/* The indexes say what has happened; an entry that a failed skip list server marked in the pool, and that then got lost
- * with the hash table server, has not. */
+/* Corrects the mark of an item by the indexes. They are right: an entry that a failed skip list server marked in the
+ * pool, and that was then lost with the hash table server, was not executed. */
 static int item_correct(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *bytes) {
     struct recovery *recovery = arg;
     struct hs_server *server = recovery->server;
@@ -102,7 +102,7 @@ static int item_correct(struct dm_ctx *ctx, void *arg, uint64_t packed, const vo
     const struct hs_item *item = bytes;
     uint64_t hash = hs_hash(item->key), state = item->state;
     if (hs_shard_of(geometry, hash) != server->shard ||
-        !hs_item_whole(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
+        !hs_item_intact(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
         return 0;
     }
     unsigned log = hs_log_of(geometry, hash);
@@ -141,7 +141,7 @@ static int table_from_list(struct recovery *recovery) {
     return rc;
 }
 
-/* An item in the pool: those in force, the one with the highest stamp of each key. */
+/* Adds an item of the pool, if it is in force and has the highest stamp of its key. */
 static int table_from_item(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *bytes) {
     struct recovery *recovery = arg;
     struct hs_server *server = recovery->server;
@@ -149,7 +149,7 @@ static int table_from_item(struct dm_ctx *ctx, void *arg, uint64_t packed, const
     const struct hs_item *item = bytes;
     uint64_t hash = hs_hash(item->key), state = item->state;
     if (state < HS_STAMP_LOADED || hs_shard_of(geometry, hash) != server->shard ||
-        !hs_item_whole(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
+        !hs_item_intact(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
         return 0;
     }
     unsigned log = hs_log_of(geometry, hash);
@@ -167,7 +167,7 @@ static int table_from_item(struct dm_ctx *ctx, void *arg, uint64_t packed, const
 static int table_from_pool(struct recovery *recovery) {
     struct hs_server *server = recovery->server;
     struct hs_pool_walk walk;
-    /* What the servers posted before they failed has landed by then. */
+    /* After that, everything that the servers posted before they failed has landed. */
     DM_TRY(dm_sleep(recovery->ctx, server->geometry.grace_ns));
     for (unsigned log = 0; log < HS_LOGS_MAX; log++) {
         recovery->stamps[log] = HS_STAMP_FIRST;
@@ -176,10 +176,10 @@ static int table_from_pool(struct recovery *recovery) {
     return hs_pool_visit_all(recovery->ctx, &walk, table_from_item, recovery);
 }
 
-/* A tag that no table of this shard has had; it follows from a count in the pool. */
+/* Makes a tag that no table of this shard has had, from a counter in the pool. */
 static int tag_new(struct recovery *recovery, uint32_t *tag) {
-    dm_addr place = dm_addr_make(0, DM_DRAM, HS_TAGS_OFFSET + 8 * (uint64_t)recovery->server->shard);
-    DM_TRY(dm_faa(recovery->ctx, place, 1, recovery->words));
+    dm_addr counter = dm_addr_make(0, DM_DRAM, HS_TAGS_OFFSET + 8 * (uint64_t)recovery->server->shard);
+    DM_TRY(dm_faa(recovery->ctx, counter, 1, recovery->words));
     *tag = (uint32_t)(recovery->words[0] % UINT16_MAX) + 1;
     return 0;
 }
@@ -203,7 +203,7 @@ static int table_recover(struct recovery *recovery) {
     for (uint32_t attempts = 0;;) {
         int rc = begin(recovery, tag);
         bool has_list = rc == 0;
-        rc = has_list ? table_from_list(recovery) : is_gone(rc) ? table_from_pool(recovery) : rc;
+        rc = has_list ? table_from_list(recovery) : is_unavailable(rc) ? table_from_pool(recovery) : rc;
         if (rc == 0) {
             hs_event_add(server, has_list ? HS_HTS_FROM_LIST : HS_HTS_FROM_POOL, 1);
             recovery->is_from_pool = !has_list;
@@ -211,7 +211,7 @@ static int table_recover(struct recovery *recovery) {
             table_open(recovery, tag);
             return 0;
         }
-        if (!is_gone(rc)) {
+        if (!is_unavailable(rc)) {
             return rc;
         }
         hs_table_clear(recovery->ctx, &server->table);
@@ -222,7 +222,7 @@ static int table_recover(struct recovery *recovery) {
 /* ---- the skip list ----------------------------------------------------------------------------------------------- */
 
 static int gather(struct gathered *gathered, struct hs_pair pair) {
-    struct hs_pair *pairs = dm_array_grow(gathered->pairs, gathered->count, &gathered->room, sizeof(*pairs));
+    struct hs_pair *pairs = dm_array_grow(gathered->pairs, gathered->count, &gathered->capacity, sizeof(*pairs));
     if (!pairs) {
         return DM_ERR_NO_MEMORY;
     }
@@ -231,7 +231,7 @@ static int gather(struct gathered *gathered, struct hs_pair pair) {
     return 0;
 }
 
-/* Keys of `count` items of the table's reply, from `at` on. */
+/* Reads the keys of `count` items of the table's reply. */
 static int items_gather(struct recovery *recovery, const uint64_t *items, uint32_t count) {
     struct hs_server *server = recovery->server;
     struct dm_ctx *ctx = recovery->ctx;
@@ -261,7 +261,7 @@ static int by_key(const void *a, const void *b) {
     return left->key < right->key ? -1 : left->key > right->key;
 }
 
-/* Comparisons of an element, and times that it is moved, while so many are sorted. */
+/* How often an element is compared, and moved, while that many are sorted. */
 static uint32_t sort_passes(uint64_t count) {
     uint32_t passes = 1;
     while (count >> passes) {
@@ -270,9 +270,9 @@ static uint32_t sort_passes(uint64_t count) {
     return passes;
 }
 
-/* A partition from its keys in order: each goes to the end, and nothing is searched. */
+/* Builds a partition from its sorted keys. Each is appended, without a search. */
 static int list_build(struct recovery *recovery, unsigned log) {
-    enum { SLICE = 256 }; /* so that others get the core meanwhile */
+    enum { SLICE = 256 }; /* pairs between two charges, so that other contexts get the core */
     struct dm_ctx *ctx = recovery->ctx;
     struct hs_list *list = &recovery->server->sls[log].list;
     struct gathered *gathered = &recovery->gathered[log];
@@ -333,7 +333,7 @@ static void list_open(struct recovery *recovery) {
     hs_event_add(server, HS_SLS_FROM_TABLE, 1);
 }
 
-/* The hash table has to be there first; without it there is nothing to do but wait. */
+/* The hash table must exist first; without it the server can only wait. */
 static int list_recover(struct recovery *recovery) {
     struct hs_server *server = recovery->server;
     for (uint32_t attempts = 0;;) {
@@ -347,7 +347,7 @@ static int list_recover(struct recovery *recovery) {
             list_open(recovery);
             return 0;
         }
-        if (!is_gone(rc)) {
+        if (!is_unavailable(rc)) {
             return rc;
         }
         DM_TRY(dm_retry(recovery->ctx, DM_RETRY_STALE, &attempts));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans: the skip list server of each shard answers with addresses, the runs are merged, and the items are read one
- * after the other as in the paper (4.2, 5.3), or as many as a doorbell takes.
+ * Scans: the skip list server of each shard answers with addresses, the runs are merged, and the items are read one by
+ * one as in the paper (4.2, 5.3), or as many as a doorbell takes.
  */
 #include <string.h>
 
@@ -9,15 +9,15 @@
 
 struct scan {
     struct hstore_client *client;
-    uint64_t next_key; /* of the first pair that is still to be fetched */
+    uint64_t next_key; /* the first key that has not been read */
     uint32_t count, *found;
     uint64_t *keys;
     char *values;
     uint32_t pair_count;
-    bool is_end; /* there are no pairs behind those at hand */
+    bool is_end; /* no pairs follow the current ones */
 };
 
-/* A run of a shard. */
+/* Calls a shard's server for a run of pairs. */
 static int run_call(struct scan *scan, unsigned shard, uint32_t wanted, struct hs_pair *run, uint32_t *count,
                     uint32_t *attempts) {
     struct hstore_client *client = scan->client;
@@ -43,7 +43,7 @@ static int run_call(struct scan *scan, unsigned shard, uint32_t wanted, struct h
     }
 }
 
-/* Addresses of the next pairs of all shards, merged. */
+/* Gets the addresses of the next pairs of all shards, and merges them. */
 static int pairs_get(struct scan *scan, uint32_t *attempts) {
     struct hstore_client *client = scan->client;
     uint32_t counts[HSTORE_SHARDS_MAX], at[HSTORE_SHARDS_MAX] = {0};
@@ -65,7 +65,7 @@ static int pairs_get(struct scan *scan, uint32_t *attempts) {
             }
         }
         if (!best) {
-            return 0; /* every run was shorter than what was wanted */
+            return 0; /* every run was shorter than requested */
         }
         client->pairs[scan->pair_count++] = *best;
         at[from]++;
@@ -74,7 +74,7 @@ static int pairs_get(struct scan *scan, uint32_t *attempts) {
     return 0;
 }
 
-/* Items of pairs [first, first + n): one round trip. Their addresses have been checked. */
+/* Reads the items of pairs [first, first + n) in one round trip. Their addresses have been checked. */
 static int items_read(const struct scan *scan, uint32_t first, uint32_t n) {
     struct hstore_client *client = scan->client;
     uint32_t item_bytes = client->cn->geometry.item_bytes;
@@ -90,15 +90,15 @@ static int items_read(const struct scan *scan, uint32_t first, uint32_t n) {
     return rc;
 }
 
-/* An item that is not what the skip list has said: the rest is asked for again. */
+/* An item is not the one that the skip list had: requests the rest again. */
 static int rest_again(struct scan *scan, enum dm_retry cause, uint32_t *attempts) {
     scan->client->counts[HSTORE_ITEM_REPLACED] += cause == DM_RETRY_STALE;
     scan->is_end = false;
     return dm_retry(scan->client->ctx, cause, attempts);
 }
 
-/* Fetches what the addresses at hand point to. However long that takes: an item that is still the write that the skip
- * list had when it was asked was in force at that moment. */
+/* Reads the items of the current addresses. This may take any time: an item that is still of the write that the skip
+ * list had was in force when the list was read. */
 static int items_fetch(struct scan *scan, uint32_t *attempts) {
     struct hstore_client *client = scan->client;
     const struct hs_geometry *geometry = &client->cn->geometry;
@@ -109,7 +109,7 @@ static int items_fetch(struct scan *scan, uint32_t *attempts) {
         for (uint32_t i = 0; i < n; i++) {
             const struct hs_pair *pair = &client->pairs[at + i];
             const char *item = client->items + (size_t)i * geometry->item_bytes;
-            if (!hs_item_whole(item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
+            if (!hs_item_intact(item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
                 return rest_again(scan, DM_RETRY_TORN, attempts);
             }
             if (hs_item_writer(item) != pair->writer || !hs_item_has(item, geometry->key_bytes, pair->key)) {

@@ -43,7 +43,7 @@ static int workers_start(struct hs_server *server) {
     return sweeps ? dm_spawn_background(server->fabric, server->node, hs_sweep, server) : 0;
 }
 
-/* What runs when the server has come back, with empty memory. Without success it stays as it is: not ready. */
+/* Runs when the server has come back with empty memory. If the recovery fails the server is never ready. */
 static void hs_restart(struct dm_ctx *ctx, void *arg) {
     struct hs_server *server = arg;
     atomic_store(&server->state, HS_STARTING);
@@ -70,7 +70,7 @@ static int memory_get(struct hs_server *server) {
     return 0;
 }
 
-/* An empty table that clients may read, or empty partitions. */
+/* Makes an empty table that clients may read, or empty partitions. */
 static int format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct hs_server *server = arg;
     (void)req;
@@ -132,7 +132,7 @@ int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, co
     unsigned first = dm_first_server(shape->topology);
     *out = NULL;
     if (node < first) {
-        return 0; /* memory nodes run nothing of ours */
+        return 0; /* memory nodes run no code of this index */
     }
     struct hs_server *server = calloc(1, sizeof(*server));
     if (!server) {

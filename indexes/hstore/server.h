@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An index server of HStore: the hash table server (HTS) and the skip list server (SLS) of a shard. Both have call
- * threads that take requests and put them into logs, and a worker a log. Everything here is one server's own.
+ * An index server of HStore: the hash table server (HTS) or the skip list server (SLS) of a shard. Both have call
+ * threads, which append requests to logs, and a worker for each log. All of this is local to one server.
  */
 #ifndef DM_INDEXES_HSTORE_SERVER_H
 #define DM_INDEXES_HSTORE_SERVER_H
@@ -16,14 +16,14 @@ enum hs_state { HS_STARTING, HS_READY };
 
 enum hs_mark { HS_FREE, HS_APPENDED, HS_APPLIED };
 
-/* An entry of the ring, from its being appended until its handler has taken the answer. */
+/* An entry of the ring, from its append until its handler has read the outcome. */
 struct hs_pending {
     struct hs_write write;
     uint64_t hash;
     enum hs_mark mark;
     bool is_logged; /* it changes something, and is shipped */
     int rc;
-    uint64_t old; /* item that it replaces */
+    uint64_t old; /* the item that it replaces */
     uint64_t stamp;
     uint64_t appended_ns, queue_ns, log_ns, index_ns;
     struct dm_cond answered;
@@ -31,16 +31,16 @@ struct hs_pending {
 
 struct hs_hts_log {
     struct dm_mutex mutex;
-    struct dm_cond filled, room;
+    struct dm_cond filled, drained;
     struct hs_pending *ring;
-    uint64_t appended, applied; /* entries so far; the ring's places are these modulo its size */
-    uint64_t stamp;             /* the last that was given out */
-    _Atomic uint64_t settled;   /* the last that is in the table */
+    uint64_t appended, applied; /* numbers of entries so far; modulo its size they are indices of the ring */
+    uint64_t stamp;             /* the last one assigned */
+    _Atomic uint64_t settled;   /* the last one applied to the table */
     bool has_worker;
-    _Atomic bool in_batch;  /* a batch is under way */
-    _Atomic bool may_apply; /* and may yet change the table, without the skip list server's being asked again */
+    _Atomic bool in_batch;  /* a batch is being processed */
+    _Atomic bool may_apply; /* and may still change the table without another call to the skip list server */
     struct hs_spare spare;
-    char *message; /* a batch as it is shipped */
+    char *message; /* a batch in the form in which it is shipped */
 };
 
 /* ---- logs of the skip list server -------------------------------------------------------------------------------- */
@@ -51,10 +51,10 @@ struct hs_sls_log {
     struct hs_entry *ring;
     uint64_t appended, applied;
     uint64_t stamp;                 /* of the last entry */
-    _Atomic uint64_t trusted_stamp; /* up to which the hash table is known to have entries, or is gone */
+    _Atomic uint64_t trusted_stamp; /* up to this one the hash table has all entries, or no longer exists */
     bool is_doubtful;               /* see hs_begun.doubts */
-    bool in_ship;                   /* a handler has a batch that is being marked, and not appended */
-    /* What the log's marker is to mark; NULL when that is done. */
+    bool in_ship;                   /* a handler has a batch that is being marked and is not appended yet */
+    /* The entries that the log's marker must mark; NULL when it has. */
     const struct hs_entry *to_mark;
     uint32_t to_mark_count;
     bool has_marker;
@@ -72,8 +72,8 @@ struct hs_server {
     unsigned node, peer, shard;
     bool is_list;
     _Atomic unsigned state;    /* enum hs_state */
-    _Atomic uint32_t tag;      /* of the shard's hash table, as far as this server knows */
-    uint32_t forgotten_before; /* HTS: what was done to a table with a tag before this is not known */
+    _Atomic uint32_t tag;      /* of the shard's hash table, to this server's knowledge */
+    uint32_t forgotten_before; /* HTS: deletes from tables with a lower tag are unknown */
     uint64_t ring_entries;
     struct dm_mutex rpc[HS_LOGS_MAX]; /* call threads */
     struct hs_hts_log hts[HS_LOGS_MAX];
@@ -81,9 +81,9 @@ struct hs_server {
     struct hs_table table;
     _Atomic uint64_t removes[HS_REMOVES]; /* the last delete of a client: client << 32 | seq */
     struct dm_mutex gift_mutex;
-    uint64_t gifts[HS_REMOVES]; /* packed: items for clients, from the sweep */
+    uint64_t gifts[HS_REMOVES]; /* packed addresses of items that the sweep has reclaimed for clients */
     _Atomic uint32_t gift_count;
-    _Atomic unsigned next_worker; /* workers take logs in turn as they start */
+    _Atomic unsigned next_worker; /* workers take the logs in turn as they start */
     _Atomic unsigned next_marker;
     _Atomic uint64_t events[HS_EVENT_COUNT];
 };
@@ -97,10 +97,10 @@ static inline bool hs_is_ready(struct hs_server *server) {
 
 /* ---- reply.c ----------------------------------------------------------------------------------------------------- */
 
-/* A reply's head, with the events that no client has been told of yet. */
+/* Initialises a reply's head, with the events that no client has received yet. */
 void hs_reply_make(struct hs_server *server, struct hs_reply *reply);
 
-/* Takes what is counted out of a reply from the other server, so that it reaches a client by this one. */
+/* Adds the events of the other server's reply to this server's, so that they reach a client. */
 void hs_events_pass(struct hs_server *server, const struct hs_reply *reply);
 
 /* ---- table_server.c ---------------------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ void hs_sls_marker(struct dm_ctx *ctx, void *server);
 /* Rebuilds the index of a server that has come back with empty memory. 0 or a failure. [waits] */
 int hs_recover(struct dm_ctx *ctx, struct hs_server *server);
 
-/* Walks the pool from time to time for items that nobody owns. */
+/* Reads the pool periodically and reclaims orphaned items. */
 void hs_sweep(struct dm_ctx *ctx, void *server);
 
 #endif

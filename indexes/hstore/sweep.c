@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orphans: items that were replaced and whose client never came to use their space again, because it stopped or lost
- * the answer that told it. They are dead in the pool and stay so; what has been seen dead for long enough, unchanged,
- * is given to whoever writes next (paper, 3.2).
+ * Orphans: replaced items whose client never reused their space, because it stopped or lost the answer that named them.
+ * They are dead in the pool and stay so. An item that has been dead, unchanged, for long enough is given to the next
+ * client that writes (paper, 3.2).
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum {
     SEEN_MAX = 4096,
-    PATIENCE = 8, /* grace periods; a client gives up its own after 2, see item.c */
+    PATIENCE = 8, /* grace periods; a client drops its own after 2, see item.c */
 };
 
 struct seen {
@@ -20,11 +20,11 @@ struct seen {
 
 struct sweep {
     struct hs_server *server;
-    struct seen *seen; /* a hash table without chains: what finds its place taken waits for a later sweep */
+    struct seen *seen; /* a hash table without chains: an item whose slot is taken waits for a later sweep */
     uint64_t *words;   /* device memory */
 };
 
-/* True if it has been seen dead long ago, and with the same contents. */
+/* True if the item was seen dead long ago, with the same contents. */
 static bool is_orphan(struct sweep *sweep, uint64_t packed, uint64_t check, uint64_t now_ns) {
     struct seen *seen = &sweep->seen[dm_mix64(packed) % SEEN_MAX];
     uint64_t patience_ns = PATIENCE * sweep->server->geometry.grace_ns;
@@ -48,11 +48,11 @@ static int visit(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *byt
         hs_shard_of(&server->geometry, hash) != server->shard || !is_orphan(sweep, packed, item->check, dm_now(ctx))) {
         return 0;
     }
-    /* Marked, but its successor is not in the table while the skip list server is away. */
+    /* Marked as dead, but while the skip list server is away its successor is not in the table. */
     if (hs_table_find(ctx, &server->table, hash).item == packed) {
         return 0;
     }
-    /* Taken: no later sweep finds it, and nobody else can. */
+    /* Reclaimed: no later sweep and no client finds it. */
     DM_TRY(dm_cas(ctx, hs_unpack(packed), HS_DEAD, HS_PENDING, sweep->words));
     if (sweep->words[0] != HS_DEAD) {
         return 0;
@@ -72,7 +72,7 @@ void hs_sweep(struct dm_ctx *ctx, void *arg) {
     if (!sweep.seen || !sweep.words || hs_pool_open(ctx, &walk, &server->geometry, server->shape->topology->mns) < 0) {
         return;
     }
-    /* What a walk fails with is met again by the next one. */
+    /* A failure in one sweep is met again by the next one. */
     while (dm_sleep(ctx, server->params->sweep_us * 1000) == 0) {
         if (hs_pool_visit_all(ctx, &walk, visit, &sweep) == DM_ERR_STOPPED) {
             return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hash table in a server's DRAM.
+ * The hash table in a server's DRAM; see table.h.
  */
 #include "table.h"
 
@@ -9,21 +9,21 @@
 enum {
     SPARE_BUCKETS = 32,
     PART_BYTES = 1 << 30, /* of one allocation */
-    CHAIN_MAX = 1 << 16,  /* buckets of a chain: what bounds every walk */
+    CHAIN_MAX = 1 << 16,  /* buckets of a chain: the bound of every loop over one */
 };
 
-static dm_addr place(const struct hs_table *table, uint64_t offset) {
+static dm_addr addr_of(const struct hs_table *table, uint64_t offset) {
     return dm_addr_make(table->node, DM_DRAM, offset);
 }
 
 static uint64_t word_get(struct dm_ctx *ctx, const struct hs_table *table, uint64_t offset) {
     uint64_t word;
-    dm_cpu_read(ctx, place(table, offset), &word, sizeof(word));
+    dm_cpu_read(ctx, addr_of(table, offset), &word, sizeof(word));
     return word;
 }
 
 static void word_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t offset, uint64_t word) {
-    dm_cpu_write(ctx, place(table, offset), &word, sizeof(word));
+    dm_cpu_write(ctx, addr_of(table, offset), &word, sizeof(word));
 }
 
 static uint64_t head_of(const struct hs_table *table, uint64_t hash) {
@@ -41,7 +41,7 @@ static uint64_t link_at(uint64_t bucket) {
 }
 
 static uint64_t next_of(struct dm_ctx *ctx, const struct hs_table *table, uint64_t bucket) {
-    return hs_place_of(word_get(ctx, table, link_at(bucket)));
+    return hs_offset_of(word_get(ctx, table, link_at(bucket)));
 }
 
 int hs_table_make(struct dm_ctx *ctx, struct hs_table *table, uint64_t buckets) {
@@ -60,7 +60,7 @@ int hs_table_make(struct dm_ctx *ctx, struct hs_table *table, uint64_t buckets) 
 void hs_table_clear(struct dm_ctx *ctx, struct hs_table *table) {
     static const char zero[HS_BUCKET_STRIDE];
     for (uint64_t i = 0; i < table->buckets; i++) {
-        dm_cpu_write(ctx, place(table, table->base + i * HS_BUCKET_STRIDE), zero, sizeof(zero));
+        dm_cpu_write(ctx, addr_of(table, table->base + i * HS_BUCKET_STRIDE), zero, sizeof(zero));
     }
 }
 
@@ -81,7 +81,7 @@ struct hs_found hs_table_find(struct dm_ctx *ctx, const struct hs_table *table, 
     return found;
 }
 
-/* A bucket behind the last one of a chain. Its link is written before it can be reached. */
+/* Adds a bucket to the end of a chain. Its link is written before it can be reached. */
 static int chain(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t last) {
     if (spare->left == 0) {
         dm_addr addr;
@@ -97,11 +97,11 @@ static int chain(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *sp
 }
 
 int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t wanted,
-                     struct hs_room *room) {
+                     struct hs_reserved *reserved) {
     uint32_t empty = 0;
-    *room = (struct hs_room){0};
+    *reserved = (struct hs_reserved){0};
     for (uint64_t bucket = head_of(table, hash);;) {
-        room->buckets++;
+        reserved->buckets++;
         for (unsigned i = 0; i < HS_SLOTS; i++) {
             empty += word_get(ctx, table, slot_at(bucket, i)) == 0;
         }
@@ -111,7 +111,7 @@ int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare
         uint64_t next = next_of(ctx, table, bucket);
         if (!next) {
             DM_TRY(chain(ctx, table, spare, bucket));
-            room->chained++;
+            reserved->chained++;
             next = next_of(ctx, table, bucket);
         }
         bucket = next;
@@ -120,7 +120,7 @@ int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare
 
 static bool slot_swap(struct dm_ctx *ctx, const struct hs_table *table, uint64_t at, uint64_t slot) {
     uint64_t before = word_get(ctx, table, at);
-    return dm_cpu_cas(ctx, place(table, at), before, slot) == before;
+    return dm_cpu_cas(ctx, addr_of(table, at), before, slot) == before;
 }
 
 bool hs_table_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash, uint64_t item, uint32_t item_bytes) {
@@ -167,7 +167,7 @@ uint32_t hs_table_items(struct dm_ctx *ctx, const struct hs_table *table, uint64
             for (unsigned i = 0; i < HS_SLOTS; i++) {
                 uint64_t slot = word_get(ctx, table, slot_at(bucket, i));
                 if (slot && count == capacity) {
-                    return before; /* the whole chain next time */
+                    return before; /* the complete chain next time */
                 }
                 if (slot) {
                     items[count++] = slot & HS_ADDR_MASK;

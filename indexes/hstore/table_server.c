@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hash table server: handlers append writes to the log of their bucket; the log's worker takes a batch, decides
- * what each changes, ships what is to be logged to the skip list server, changes the table, and answers (paper, 4.2).
+ * The hash table server. Handlers append writes to the log of their bucket. The log's worker takes a batch, decides
+ * what each write changes, ships the entries to the skip list server, changes the table, and answers (paper, 4.2).
  */
 #include <string.h>
 
@@ -17,7 +17,8 @@ struct batch {
     bool is_answered;
 };
 
-/* What the key will have when the entries before this one are done: theirs if they write it, else the table's. */
+/* The key's item after the entries before this one: the item of the last entry that writes the key, else the table's.
+ */
 static uint64_t item_before(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
     const struct hs_pending *entry = batch->entries[at];
     for (uint32_t i = at; i-- > 0;) {
@@ -30,19 +31,19 @@ static uint64_t item_before(struct dm_ctx *ctx, struct batch *batch, uint32_t at
     return found.item;
 }
 
-/* Room for a new key, beside the new keys of the same bucket that are before it in the batch. */
-static int room_make(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
+/* Reserves a slot for a new key, in addition to those for earlier new keys of the same bucket in the batch. */
+static int slots_reserve(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
     const struct hs_geometry *geometry = &batch->server->geometry;
     const struct hs_pending *entry = batch->entries[at];
     uint32_t wanted = 1;
-    struct hs_room room;
+    struct hs_reserved reserved;
     for (uint32_t i = 0; i < at; i++) {
         const struct hs_pending *other = batch->entries[i];
         wanted += other->is_logged && hs_bucket_of(geometry, other->hash) == hs_bucket_of(geometry, entry->hash);
     }
-    int rc = hs_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, wanted, &room);
-    if (room.chained > 0) {
-        hs_event_add(batch->server, HS_BUCKET_CHAINED, room.chained);
+    int rc = hs_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, wanted, &reserved);
+    if (reserved.chained > 0) {
+        hs_event_add(batch->server, HS_BUCKET_CHAINED, reserved.chained);
     }
     return rc;
 }
@@ -55,7 +56,7 @@ static void decide(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
     entry->old = item_before(ctx, batch, at);
     entry->rc = 0;
     if (entry->write.kind == HS_INSERT) {
-        entry->rc = entry->old ? DM_EXISTS : room_make(ctx, batch, at);
+        entry->rc = entry->old ? DM_EXISTS : slots_reserve(ctx, batch, at);
     } else if (!entry->old) {
         entry->rc = DM_NOT_FOUND;
     }
@@ -86,12 +87,12 @@ static uint32_t message_make(const struct batch *batch) {
             at += (uint32_t)sizeof(entry);
         }
     }
-    /* Whole keys take their bytes on the wire. */
+    /* The bytes of the keys beyond the first 8. */
     memset(batch->log->message + at, 0, (size_t)batch->logged * (key_bytes - 8));
     return at + batch->logged * (key_bytes - 8);
 }
 
-/* Until the skip list server has logged the batch; while it is down or recovers, writes wait. */
+/* Ships a batch until the skip list server has logged it. While that server is down or recovers, writes wait. */
 static int ship(struct dm_ctx *ctx, const struct batch *batch, uint32_t len) {
     struct hs_server *server = batch->server;
     uint32_t attempts = 0;
@@ -107,7 +108,7 @@ static int ship(struct dm_ctx *ctx, const struct batch *batch, uint32_t len) {
             return rc;
         }
         DM_TRY(dm_retry(ctx, DM_RETRY_STALE, &attempts));
-        /* A rebuild waits until no batch is under way. */
+        /* A rebuild waits until no batch may change the table. */
         atomic_store(&batch->log->may_apply, false);
         DM_TRY(dm_sleep(ctx, server->geometry.probe_ns));
         atomic_store(&batch->log->may_apply, true);
@@ -134,15 +135,15 @@ static void table_apply(struct dm_ctx *ctx, struct batch *batch) {
     }
 }
 
-/* Tells the skip list server how far the table has come, so that a scan need not wait for it. */
+/* Reports to the skip list server which entries the table has, so that a scan need not wait for them. */
 static int settle(struct dm_ctx *ctx, const struct batch *batch) {
-    uint64_t place = HS_SETTLED_OFFSET + 8 * (uint64_t)(batch->log - batch->server->hts);
+    uint64_t offset = HS_SETTLED_OFFSET + 8 * (uint64_t)(batch->log - batch->server->hts);
     uint64_t settled = batch->log->settled;
-    dm_post_write(ctx, dm_addr_make(batch->server->peer, DM_DRAM, place), &settled, sizeof(settled));
+    dm_post_write(ctx, dm_addr_make(batch->server->peer, DM_DRAM, offset), &settled, sizeof(settled));
     return dm_commit_async(ctx);
 }
 
-/* The batch is done with: its handlers go on. The log's mutex is held. */
+/* Ends a batch: its handlers continue. The log's mutex is held. */
 static void answer(struct dm_ctx *ctx, struct batch *batch) {
     batch->is_answered = true;
     batch->log->applied += batch->count;
@@ -152,7 +153,7 @@ static void answer(struct dm_ctx *ctx, struct batch *batch) {
     }
 }
 
-/* Known to be wrong: what is acknowledged is in one server only. */
+/* Known to be wrong: acknowledges what only one server has. */
 static int answer_early(struct dm_ctx *ctx, struct batch *batch) {
     table_apply(ctx, batch);
     DM_TRY(dm_mutex_lock(ctx, &batch->log->mutex));
@@ -161,7 +162,7 @@ static int answer_early(struct dm_ctx *ctx, struct batch *batch) {
     return 0;
 }
 
-/* 0, or what the batch's writes end with. */
+/* Ships a batch and applies it. 0, or the outcome of all its writes. */
 static int log_and_apply(struct dm_ctx *ctx, struct batch *batch) {
     uint32_t len = message_make(batch);
     if (batch->server->params->ack == HSTORE_ACK_EARLY) {
@@ -185,8 +186,8 @@ static int log_and_apply(struct dm_ctx *ctx, struct batch *batch) {
     return settle(ctx, batch);
 }
 
-/* Takes what the log has, up to a batch, and does it. The log's mutex is held, and held again on return; after
- * DM_ERR_STOPPED it is not. */
+/* Takes up to a batch from the log and executes it. The log's mutex is held, and held again on return, except after
+ * DM_ERR_STOPPED. */
 static int batch_do(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_log *log) {
     struct batch batch = {.server = server, .log = log};
     while (batch.count < server->params->batch && log->applied + batch.count < log->appended) {
@@ -199,7 +200,7 @@ static int batch_do(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_
     for (uint32_t i = 0; i < batch.count; i++) {
         decide(ctx, &batch, i);
     }
-    /* Each write has its own outcome; that of the fabric matters only when everything ends. */
+    /* Each write has its own outcome; a failure of the fabric matters only when the run ends. */
     int rc = batch.logged > 0 ? log_and_apply(ctx, &batch) : 0;
     atomic_store(&log->may_apply, false);
     if (rc == DM_ERR_STOPPED) {
@@ -243,7 +244,7 @@ static struct hs_pending *append(struct dm_ctx *ctx, struct hs_server *server, s
             hs_event_add(server, HS_LOG_FULL, 1);
             is_counted = true;
         }
-        if (dm_cond_wait(ctx, &log->room, &log->mutex) < 0) {
+        if (dm_cond_wait(ctx, &log->drained, &log->mutex) < 0) {
             return NULL;
         }
     }
@@ -253,7 +254,8 @@ static struct hs_pending *append(struct dm_ctx *ctx, struct hs_server *server, s
     return entry;
 }
 
-/* Appends, waits, and tells how it went. Before the workers run (in the set-up phase) the handler does their work. */
+/* Appends a write, waits for it, and returns its outcome. In the set-up phase no worker runs, and the handler does its
+ * work. */
 static int write_through(struct dm_ctx *ctx, struct hs_server *server, const struct hs_write *write,
                          struct hs_reply *reply) {
     uint64_t hash = hs_hash(write->key);
@@ -277,14 +279,14 @@ static int write_through(struct dm_ctx *ctx, struct hs_server *server, const str
     reply->log_ns = entry->log_ns;
     reply->index_ns = entry->index_ns;
     entry->mark = HS_FREE;
-    dm_cond_wake_one(ctx, &log->room);
+    dm_cond_wake_one(ctx, &log->drained);
     dm_mutex_unlock(ctx, &log->mutex);
     return rc;
 }
 
-/* An attempt before had no answer: a delete is known by its number, anything else by the state of its item, which the
- * client can see for itself. */
-static int again(const struct hs_server *server, const struct hs_write *write) {
+/* The outcome of a repeated request, whose earlier attempt had no answer. A delete is known by its number; of other
+ * writes the client can read the state of the item. */
+static int outcome_of_repeated(const struct hs_server *server, const struct hs_write *write) {
     if (write->kind != HS_REMOVE) {
         return HS_UNKNOWN;
     }
@@ -292,7 +294,7 @@ static int again(const struct hs_server *server, const struct hs_write *write) {
     if (last == ((uint64_t)write->client << 32 | write->seq)) {
         return 0;
     }
-    /* Another client's delete may have taken the place. */
+    /* Another client's delete may have overwritten the number. */
     bool is_other = last != 0 && last >> 32 != write->client;
     return is_other || write->tag < server->forgotten_before ? HS_UNKNOWN : DM_NOT_FOUND;
 }
@@ -326,17 +328,17 @@ int hs_hts_write(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
     dm_charge(ctx, DM_WORK_HASH, 1);
     dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(sizeof(struct hs_pending) / DM_LINE));
     dm_mutex_unlock(ctx, thread);
-    struct hs_reply told = {0};
-    int rc = write.again ? again(server, &write) : DM_NOT_FOUND;
+    struct hs_reply outcome = {0};
+    int rc = write.again ? outcome_of_repeated(server, &write) : DM_NOT_FOUND;
     if (!write.again || (write.kind == HS_REMOVE && rc == DM_NOT_FOUND)) {
-        rc = write_through(ctx, server, &write, &told);
+        rc = write_through(ctx, server, &write, &outcome);
     }
     DM_TRY(rc);
     hs_reply_make(server, &reply);
-    reply.item = told.item;
-    reply.queue_ns = told.queue_ns;
-    reply.log_ns = told.log_ns;
-    reply.index_ns = told.index_ns;
+    reply.item = outcome.item;
+    reply.queue_ns = outcome.queue_ns;
+    reply.log_ns = outcome.log_ns;
+    reply.index_ns = outcome.index_ns;
     reply.gift = gift_take(ctx, server);
     memcpy(resp, &reply, sizeof(reply));
     *resp_len = sizeof(reply);
@@ -359,7 +361,8 @@ int hs_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
     }
     memset(&begun, 0, sizeof(begun));
     for (unsigned i = 0; i < server->geometry.logs; i++) {
-        /* A batch that the old skip list server has logged is applied; no other can be until the new one is ready. */
+        /* A batch that the failed skip list server has logged is applied; no other one can be until its successor is
+         * ready. */
         while (atomic_load(&server->hts[i].may_apply) && !begin.only_asks) {
             DM_TRY(dm_sleep(ctx, 1000));
         }
@@ -422,12 +425,12 @@ int hs_hts_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
     *resp_len = 0;
     for (uint32_t at = 0; at + sizeof(struct hs_pair) <= req_len; at += (uint32_t)sizeof(struct hs_pair)) {
         struct hs_pair pair;
-        struct hs_room room;
+        struct hs_reserved reserved;
         memcpy(&pair, (const char *)req + at, sizeof(pair));
         uint64_t hash = hs_hash(pair.key);
         struct hs_spare *spare = &server->hts[hs_log_of(&server->geometry, hash)].spare;
-        DM_TRY(hs_table_reserve(ctx, &server->table, spare, hash, 1, &room));
-        hs_event_add(server, HS_BUCKET_CHAINED, room.chained);
+        DM_TRY(hs_table_reserve(ctx, &server->table, spare, hash, 1, &reserved));
+        hs_event_add(server, HS_BUCKET_CHAINED, reserved.chained);
         if (!hs_table_set(ctx, &server->table, hash, pair.item, server->geometry.item_bytes)) {
             return DM_ERR_CORRUPT;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Self-check: the skip list of each shard is in order and in its partitions, the hash table points to the same items,
- * and each item is whole, has its key, and is in force as the pool alone would tell it.
+ * and each item is intact, has its key, and is in force by its state in the pool.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@ struct walk {
     unsigned shard;
     char *message;    /* DM_CALL_MAX */
     char *item;       /* device memory */
-    uint64_t *listed; /* items by the skip list */
-    uint64_t *tabled; /* items by the hash table */
+    uint64_t *listed; /* items in the skip list */
+    uint64_t *tabled; /* items in the hash table */
     uint64_t listed_count, listed_capacity, tabled_count, tabled_capacity;
 };
 
@@ -41,7 +41,7 @@ static int keep(uint64_t **items, uint64_t *count, uint64_t *capacity, uint64_t 
     return 0;
 }
 
-/* A server that recovers is waited for. */
+/* Calls a server, and waits while it recovers. */
 static int call(struct walk *walk, unsigned node, unsigned method, const void *req, uint32_t req_len,
                 struct hs_reply *reply) {
     for (uint32_t attempts = 0;;) {
@@ -63,13 +63,13 @@ static int item_check(struct walk *walk, const struct hs_pair *pair) {
     const struct hs_geometry *geometry = &walk->cn->geometry;
     dm_addr addr = hs_unpack(pair->item);
     if (dm_addr_node(addr) >= walk->cn->shape->topology->mns || !dm_addr_valid(walk->ctx, addr, geometry->item_bytes)) {
-        problem(walk, "an item's address is none of the pool", pair->key);
+        problem(walk, "the address of an item is outside the pool", pair->key);
         return 0;
     }
     DM_TRY(dm_read(walk->ctx, addr, walk->item, geometry->item_bytes));
     const struct hs_item *item = (const struct hs_item *)(const void *)walk->item;
-    if (!hs_item_whole(walk->item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
-        problem(walk, "an item is not whole", pair->key);
+    if (!hs_item_intact(walk->item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
+        problem(walk, "an item is torn", pair->key);
     } else if (!hs_item_has(walk->item, geometry->key_bytes, pair->key)) {
         problem(walk, "an item has another key", pair->key);
     } else if (item->state < HS_STAMP_LOADED) {
@@ -144,16 +144,16 @@ static void compare(struct walk *walk) {
     uint64_t in_table = 0;
     for (uint64_t i = 0; i < walk->listed_count; i++) {
         while (in_table < walk->tabled_count && walk->tabled[in_table] < walk->listed[i]) {
-            problem(walk, "the hash table has an item that the skip list has not", walk->tabled[in_table++]);
+            problem(walk, "the hash table has an item that the skip list lacks", walk->tabled[in_table++]);
         }
         if (in_table < walk->tabled_count && walk->tabled[in_table] == walk->listed[i]) {
             in_table++;
         } else {
-            problem(walk, "the skip list has an item that the hash table has not", walk->listed[i]);
+            problem(walk, "the skip list has an item that the hash table lacks", walk->listed[i]);
         }
     }
     for (; in_table < walk->tabled_count; in_table++) {
-        problem(walk, "the hash table has an item that the skip list has not", walk->tabled[in_table]);
+        problem(walk, "the hash table has an item that the skip list lacks", walk->tabled[in_table]);
     }
 }
 
@@ -163,7 +163,8 @@ static int shard_walk(struct walk *walk) {
         DM_TRY(partition_walk(walk, log));
     }
     DM_TRY(table_walk(walk));
-    /* A client that stopped for good may have left a batch half-way: in the skip list, and soon in the hash table. */
+    /* A client that stopped for good may have left an unfinished batch: in the skip list, and soon in the hash table.
+     */
     if (!walk->report->interrupted) {
         compare(walk);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What crosses the fabric between HStore's clients and servers: buckets, calls and their replies, fixed places.
+ * What HStore's clients and servers exchange: buckets, calls and their replies, fixed addresses.
  */
 #ifndef DM_INDEXES_HSTORE_WIRE_H
 #define DM_INDEXES_HSTORE_WIRE_H
@@ -10,23 +10,23 @@
 
 #include "transport/dm.h"
 
-/* ---- fixed places in reserved pages ------------------------------------------------------------------------------ */
+/* ---- fixed offsets in reserved pages ----------------------------------------------------------------------------- */
 
 enum {
-    HS_IDS_OFFSET = 64,     /* memory node 0: clients numbered so far */
+    HS_IDS_OFFSET = 64,     /* memory node 0: the number of clients so far */
     HS_TAGS_OFFSET = 128,   /* memory node 0: the tag of each shard's hash table */
-    HS_SLABS_OFFSET = 1024, /* every memory node: its lists of slabs, see item.h */
-    HS_TABLE_OFFSET = 64,   /* hash table server: where its table is, as in struct hs_view; 0: not usable yet */
-    HS_SETTLED_OFFSET = 64, /* skip list server: for each log, up to which stamp the hash table has it */
+    HS_SLABS_OFFSET = 1024, /* every memory node: the heads of its lists of slabs, see item.h */
+    HS_TABLE_OFFSET = 64,   /* hash table server: address of its table as in struct hs_view; 0: no usable table */
+    HS_SETTLED_OFFSET = 64, /* skip list server: for each log, the last stamp that the hash table has */
 };
 
 /* ---- the hash table ---------------------------------------------------------------------------------------------- */
 
 enum { HS_SLOTS = 7, HS_BUCKET_STRIDE = 128 };
 
-/* One line, read whole by clients. slot: hash 8 | units of 64 bytes 8 | address 48; 0: empty. link: tag of the table
- * 16 | offset of the next bucket of the chain >> 6, 0: none. A tag that is not the table's: the bucket is not usable.
- */
+/* One line, which clients read atomically. A slot: 8 bits of the hash, 8 bits of length in units of 64 bytes, 48 bits
+ * of address; 0: empty. The link: 16 bits, the tag of the table; 48 bits, offset >> 6 of the next bucket of the chain,
+ * 0: none. A bucket whose tag is not the table's is unusable. */
 struct hs_bucket {
     uint64_t slots[HS_SLOTS];
     uint64_t link;
@@ -51,7 +51,7 @@ static inline uint64_t hs_slot_make(uint64_t hash, uint32_t item_bytes, uint64_t
 static inline uint32_t hs_tag_of(uint64_t link_or_table) {
     return (uint32_t)(link_or_table >> 48);
 }
-static inline uint64_t hs_place_of(uint64_t link_or_table) { /* an offset */
+static inline uint64_t hs_offset_of(uint64_t link_or_table) { /* the offset */
     return (link_or_table & HS_ADDR_MASK) << 6;
 }
 
@@ -59,21 +59,21 @@ static inline uint64_t hs_place_of(uint64_t link_or_table) { /* an offset */
 
 enum hs_method {
     HS_METHOD_WRITE = DM_METHOD_FIRST, /* HTS: insert, update, delete */
-    HS_METHOD_SHIP,                    /* SLS: log entries */
+    HS_METHOD_SHIP,                    /* SLS: log entries of a batch */
     HS_METHOD_FIND,                    /* SLS: one key */
-    HS_METHOD_SCAN,                    /* SLS: keys from one on */
-    HS_METHOD_BEGIN,                   /* both: the other server wants to recover from this one */
-    HS_METHOD_REMOVES,                 /* both: acknowledged deletes by client */
+    HS_METHOD_SCAN,                    /* SLS: pairs in order of keys */
+    HS_METHOD_BEGIN,                   /* both: the other server is recovering from this one */
+    HS_METHOD_REMOVES,                 /* both: acknowledged deletes of each client */
     HS_METHOD_TABLE,                   /* HTS: slots, in the order of buckets */
     HS_METHOD_LIST,                    /* SLS: pairs of a partition */
-    HS_METHOD_FORMAT,                  /* both: an empty index */
+    HS_METHOD_FORMAT,                  /* both: make an empty index */
     HS_METHOD_LOAD,                    /* both: pairs of a bulk load */
 };
 
-/* Ordinary outcomes of calls beside those of index.h. */
+/* Outcomes of calls beside those of index.h. */
 enum {
-    HS_NOT_READY = 100, /* the server recovers; nothing was done */
-    HS_UNKNOWN,         /* asked again, and the server cannot know whether the first attempt was done */
+    HS_NOT_READY = 100, /* the server is recovering; nothing was done */
+    HS_UNKNOWN,         /* a repeated request, and the server cannot find out whether the first attempt was executed */
 };
 
 /* Counted by servers, sent in replies. X(name, text, rare) */
@@ -99,30 +99,30 @@ enum hs_event {
 
 enum hs_kind { HS_INSERT, HS_UPDATE, HS_REMOVE, HS_KINDS };
 
-/* The key's bytes beyond the first 8 follow the structure, see hs_write_bytes. */
+/* The key's bytes beyond the first 8 follow the structure. */
 struct hs_write {
     uint64_t key;
-    uint64_t item; /* packed; 0 for a delete */
+    uint64_t item; /* packed address; 0 for a delete */
     uint32_t client, seq;
     uint8_t kind;  /* enum hs_kind */
-    uint8_t again; /* an attempt before this one had no answer */
-    uint16_t tag;  /* of the table that the first attempt went to */
+    uint8_t again; /* an earlier attempt had no answer */
+    uint16_t tag;  /* of the table that the first attempt was sent to */
     uint32_t unused;
 };
 
-/* Begins every reply. */
+/* The head of every reply. */
 struct hs_reply {
-    uint64_t item;   /* packed: what a write replaced, what a find found; 0: nothing */
-    uint64_t writer; /* whose write the item of a find is, see hs_writer */
-    uint64_t gift;   /* packed: an item without an owner that the client may have; 0: none */
+    uint64_t item;   /* packed address: what a write replaced, what a find found; 0: none */
+    uint64_t writer; /* of a find: the write that made the item, see hs_writer */
+    uint64_t gift;   /* packed address of an orphaned item that the client may reuse; 0: none */
     uint32_t tag;    /* of the hash table */
-    uint32_t count;  /* of what follows */
+    uint32_t count;  /* of the elements that follow */
     uint64_t queue_ns, log_ns, index_ns;
-    uint32_t near, far; /* nodes of the skip list that a find looked at, see struct hs_steps */
+    uint32_t near, far; /* nodes of the skip list that a find visited, see struct hs_steps */
     uint64_t events[HS_EVENT_COUNT];
 };
 
-/* A write, told from all others. With the address of an item: exactly one content of that place. */
+/* Identifies a write. Together with the address of an item it identifies the item's content. */
 static inline uint64_t hs_writer(uint32_t client, uint32_t seq) {
     return (uint64_t)client << 32 | seq;
 }
@@ -140,7 +140,7 @@ struct hs_find {
 
 /* A log entry as it is shipped; entries follow struct hs_ship. */
 struct hs_entry {
-    uint64_t key, item, old; /* item 0: a delete; old: what the hash table has now, 0: nothing */
+    uint64_t key, item, old; /* packed addresses; item 0: a delete; old: what the hash table has now, 0: nothing */
     uint64_t stamp;          /* ascending within a log, hence for each key */
     uint32_t client, seq;
 };
@@ -148,21 +148,21 @@ struct hs_ship {
     uint32_t log, count, tag, unused;
 };
 
-/* What a recovering server says and is told. */
+/* The first request of a recovering server, and its answer. */
 struct hs_begin {
     uint32_t tag;       /* of the new hash table; 0 from a skip list server */
-    uint32_t only_asks; /* a skip list server wants to know how far the table is, and that it is there */
+    uint32_t only_asks; /* a skip list server asks which stamps the table has, without recovering */
 };
 enum { HS_LOGS_MAX = 16, HS_REMOVES = 1024 };
 struct hs_begun {
     struct hs_reply head;
     uint64_t stamps[HS_LOGS_MAX]; /* the last of each log */
-    /* Bit i: of log i a batch may have been marked in the pool by a skip list server that failed before it answered,
-     * and has not been shipped again. */
+    /* Bit i: a skip list server may have marked a batch of log i in the pool, failed before it answered, and the batch
+     * has not been shipped again. */
     uint64_t doubts;
 };
 
-/* A part of a table, as a range. Answers: words behind struct hs_reply. */
+/* A range of a table's buckets. The answer: words after struct hs_reply. */
 struct hs_range {
     uint64_t first, count;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes: the item goes to the memory pool, then a call to the hash table server changes the indexes (paper, 4.2). An
- * attempt without an answer is cleared up before the write is done again, so that it happens once.
+ * Writes: the item goes to the memory pool, then a call to the hash table server changes the indexes (paper, 4.2).
+ * After an attempt without an answer the client finds out what happened before it repeats the write, so that it is
+ * executed once.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@ struct attempt {
     struct hs_write write;
     unsigned hts;
     struct hs_view *view;
-    uint64_t lost_ns; /* when the last call without an answer was given up */
+    uint64_t lost_ns; /* when the last call without an answer failed */
     struct hs_reply reply;
 };
 
@@ -48,17 +49,18 @@ static int call(struct attempt *attempt) {
     return rc;
 }
 
-/* The server that may have done the write is gone; its successor knows no more. The item does: its state says whether
- * the entry was logged, which is decided for good by now. Returns 0 if the write has happened, DM_NOT_FOUND if it never
- * will. */
-static int clear_up(struct attempt *attempt) {
+/* Finds out what happened to an attempt when the server that may have executed it has failed, and its successor cannot
+ * know. The state of the item shows whether the entry was logged, which can no longer change. 0 if the write was
+ * executed, DM_NOT_FOUND if it never will be. */
+static int outcome_find(struct attempt *attempt) {
     struct hstore_client *client = attempt->client;
     if (attempt->write.kind == HS_REMOVE) {
         return DM_ERR_PEER;
     }
     uint64_t grace_ns = client->cn->geometry.grace_ns, since_ns = dm_now(client->ctx) - attempt->lost_ns;
     if (since_ns < grace_ns) {
-        DM_TRY(dm_sleep(client->ctx, grace_ns - since_ns)); /* what was posted before the failure has landed then */
+        DM_TRY(dm_sleep(client->ctx,
+                        grace_ns - since_ns)); /* after that, everything posted before the failure has landed */
     }
     DM_TRY(dm_read(client->ctx, hs_unpack(attempt->write.item), client->item, DM_LINE));
     const struct hs_item *head = (const struct hs_item *)(const void *)client->item;
@@ -71,14 +73,14 @@ static int clear_up(struct attempt *attempt) {
     return 0;
 }
 
-/* Until there is an answer. */
+/* Calls the server until there is an answer. */
 static int write_call(struct attempt *attempt) {
     struct hstore_client *client = attempt->client;
     attempt->write.tag = (uint16_t)hs_tag_of(atomic_load(&attempt->view->table));
     for (uint32_t attempts = 0;;) {
         int rc = call(attempt);
         if (rc == HS_UNKNOWN) {
-            rc = clear_up(attempt);
+            rc = outcome_find(attempt);
             if (rc != DM_NOT_FOUND) {
                 attempt->reply.item = 0;
                 return rc;
@@ -98,13 +100,14 @@ static int write_call(struct attempt *attempt) {
     }
 }
 
-/* The item of a write that changed nothing was never to be found. */
+/* True if the write changed nothing, so that its item was never published. */
 static bool is_item_free(int rc) {
     return rc == DM_EXISTS || rc == DM_NOT_FOUND || rc == DM_ERR_NO_MEMORY;
 }
 
-/* There is no room for the item. That is what the write ends with if it would have needed the room. */
-static int without_room(struct hstore_client *client, enum hs_kind kind, uint64_t key) {
+/* The outcome of a write for whose item there is no memory: out of memory only if the write would have needed the item.
+ */
+static int without_memory(struct hstore_client *client, enum hs_kind kind, uint64_t key) {
     int rc = hstore_get(client, key, client->message);
     int refused = kind == HS_INSERT ? 0 : DM_NOT_FOUND, outcome = kind == HS_INSERT ? DM_EXISTS : DM_NOT_FOUND;
     return rc < 0 ? rc : rc == refused ? outcome : DM_ERR_NO_MEMORY;
@@ -121,7 +124,7 @@ static int write_do(struct hstore_client *client, enum hs_kind kind, uint64_t ke
         int rc = item_write(client, key, value, &attempt.write.item);
         dm_phase(client->ctx, DM_PHASE_OTHER);
         if (rc == DM_ERR_NO_MEMORY) {
-            return without_room(client, kind, key);
+            return without_memory(client, kind, key);
         }
         DM_TRY(rc);
     }
