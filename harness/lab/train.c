@@ -130,10 +130,10 @@ int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t
     int64_t last = count > 0 ? (int64_t)((count - 1) / fill * slots + (count - 1) % fill) : 0;
     double bounds = 0;
     for (uint64_t i = 0; i < count; i++) {
-        double place = ix_rmi_place(&rmi.top, keys[i]);
-        uint32_t number = ix_rmi_pick(&rmi.top, place);
+        double coord = ix_rmi_coord(&rmi.top, keys[i]);
+        uint32_t number = ix_rmi_pick(&rmi.top, coord);
         int64_t position = (int64_t)(i / fill * slots + i % fill);
-        errors_add(&errors, ix_rmi_predict(&rmi.models[number], number, place, last) - position);
+        errors_add(&errors, ix_rmi_predict(&rmi.models[number], number, coord, last) - position);
         bounds += rmi.models[number].under + rmi.models[number].over;
     }
     row->bytes = (uint64_t)models * IX_RMI_MODEL_BYTES + RMI_TOP_BYTES;

@@ -101,15 +101,15 @@ static void run_key_compare(struct bench *bench, uint64_t seed) {
     sink = sum;
 }
 
-/* One level of a learned index: placing a key among sub-models, or a position within one. */
+/* One level of a learned index: the sub-model of a key, or a position within one. */
 static void run_model_eval(struct bench *bench, uint64_t seed) {
     uint64_t x = seed, sum = 0;
     for (unsigned i = 0; i < STEPS / 2; i++) {
         x = dm_mix64(x + sum % 2);
         uint64_t key = bench->train_keys[x % TRAIN_KEYS];
-        double place = ix_rmi_place(&bench->rmi.top, key);
-        uint32_t number = ix_rmi_pick(&bench->rmi.top, place);
-        sum += (uint64_t)ix_rmi_predict(&bench->rmi.models[number], number, place, TRAIN_KEYS);
+        double coord = ix_rmi_coord(&bench->rmi.top, key);
+        uint32_t number = ix_rmi_pick(&bench->rmi.top, coord);
+        sum += (uint64_t)ix_rmi_predict(&bench->rmi.models[number], number, coord, TRAIN_KEYS);
     }
     sink = sum;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Piecewise linear regression; plr.h says how it works. "Above" are the upper points (x, y + epsilon), of which the
- * lower convex hull matters, "below" the lower points with their upper hull.
+ * Piecewise linear regression; plr.h describes the method. "Above" are the upper points (x, y + epsilon), of which the
+ * builder keeps the lower convex hull; "below" are the lower points, with their upper hull.
  */
 #include "indexes/shared/plr.h"
 
@@ -12,17 +12,17 @@
 #include "common/compiler.h"
 
 struct point {
-    uint64_t x; /* key less the first key */
+    uint64_t x; /* key minus the first key */
     int64_t y;
 };
 
-/* The vertices that a line may still touch: those from `start` on. */
+/* The vertices from `start` on are those that a line may still touch. */
 struct hull {
     struct point *points;
-    uint32_t start, count, room;
+    uint32_t start, count, capacity;
 };
 
-/* A line by the two points that it touches. */
+/* A line, given by the two points that it touches. */
 struct tangent {
     struct point from, to;
 };
@@ -31,7 +31,8 @@ struct ix_plr {
     int64_t epsilon;
     uint64_t count, first_key, first_position, last_key, last_position;
     struct hull above, below;
-    struct tangent least, greatest; /* least: from an upper point to a lower one; greatest: the other way round */
+    struct tangent least,
+        greatest; /* least: from an upper point to a lower one; greatest: from a lower point to an upper one */
 };
 
 /* The sign of slope(a, b) - slope(c, d); b right of a, d right of c. */
@@ -42,27 +43,27 @@ static inline int slope_compare(struct point a, struct point b, struct point c, 
 }
 
 static int hull_reserve(struct hull *hull) {
-    if (dm_likely(hull->count < hull->room)) {
+    if (dm_likely(hull->count < hull->capacity)) {
         return 0;
     }
-    if (hull->start > hull->room / 2) {
+    if (hull->start > hull->capacity / 2) {
         hull->count -= hull->start;
         memmove(hull->points, hull->points + hull->start, hull->count * sizeof(*hull->points));
         hull->start = 0;
         return 0;
     }
-    uint32_t room = hull->room == 0 ? 64 : 2 * hull->room;
-    struct point *points = room > hull->room ? realloc(hull->points, room * sizeof(*points)) : NULL;
+    uint32_t capacity = hull->capacity == 0 ? 64 : 2 * hull->capacity;
+    struct point *points = capacity > hull->capacity ? realloc(hull->points, capacity * sizeof(*points)) : NULL;
     if (!points) {
         return DM_ERR_NO_MEMORY;
     }
     hull->points = points;
-    hull->room = room;
+    hull->capacity = capacity;
     return 0;
 }
 
-/* Adds the rightmost point; vertices that it hides go. `turn` is 1 for a lower hull (slopes ascend), -1 for an upper.
- */
+/* Adds the rightmost point and removes the vertices that are inside the hull now. `turn` is 1 for a lower hull (slopes
+ * ascend), -1 for an upper one. */
 static void hull_push(struct hull *hull, struct point point, int turn) {
     struct point *points = hull->points;
     while (hull->count >= hull->start + 2 &&
@@ -73,8 +74,8 @@ static void hull_push(struct hull *hull, struct point point, int turn) {
     points[hull->count++] = point;
 }
 
-/* The line through `point` turns until it touches the hull: `turn` is 1 for the least slope to be found. Vertices left
- * of the one it touches will never be touched again. */
+/* Turns the line through `point` until it touches the hull. `turn` is 1 to find the least slope, -1 for the greatest.
+ * Vertices left of the one that it touches will never be touched again. */
 static struct tangent hull_touch(struct hull *hull, struct point point, int turn) {
     const struct point *points = hull->points;
     uint32_t at = hull->start;
@@ -107,7 +108,7 @@ void ix_plr_close(struct ix_plr *plr) {
     }
 }
 
-/* Room for one more vertex in each hull is there. */
+/* Both hulls have space for one more vertex. */
 static void segment_begin(struct ix_plr *plr, uint64_t key, uint64_t position) {
     plr->count = 1;
     plr->first_key = plr->last_key = key;
@@ -117,7 +118,7 @@ static void segment_begin(struct ix_plr *plr, uint64_t key, uint64_t position) {
     hull_push(&plr->below, (struct point){0, -plr->epsilon}, -1);
 }
 
-/* Takes the key at x into the segment; false if no line would be left. */
+/* Adds the key at x to the segment. False if no line fits all keys then: nothing has changed. */
 static bool segment_take(struct ix_plr *plr, uint64_t x, int64_t y) {
     struct point high = {x, y + plr->epsilon};
     struct point low = {x, y - plr->epsilon};

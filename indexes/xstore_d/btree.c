@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The levels above the leaves, in the memory node's DRAM and for its CPU alone: a B-link tree in place of the paper's
- * tree in hardware transactions. Writers hold the mutex of one node at a time and link what they split off afterwards;
- * readers hold none, check what they read, and follow right links. A node that its parent does not know yet, or never
- * will because memory ran out, is one link further away and nothing else.
+ * The levels above the leaves, in the memory node's DRAM, which only its CPU reads: a B-link tree instead of the
+ * paper's tree with hardware transactions. A writer holds the mutex of one node at a time and inserts a new node into
+ * its parent afterwards. Readers hold no mutex; they check what they read and follow right links. A node that has no
+ * entry in its parent yet, or never gets one because memory is full, costs readers one more link.
  */
 #include "btree.h"
 
@@ -27,27 +27,27 @@ static uint32_t next_of(const struct inner *node) {
 static uint64_t head_word(unsigned count, unsigned level, uint32_t next) {
     return (uint64_t)count << 48 | (uint64_t)level << 32 | next;
 }
-static uint64_t inner_check(uint32_t place, const struct inner *node) {
-    return xstore_check(~dm_mix64(place), node->words + HEAD, XSTORE_INNER_WORDS - HEAD);
+static uint64_t inner_check(uint32_t ref, const struct inner *node) {
+    return xstore_check(~dm_mix64(ref), node->words + HEAD, XSTORE_INNER_WORDS - HEAD);
 }
 
-static void inner_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct inner *node) {
-    node->words[CHECK] = inner_check(place, node);
-    dm_cpu_write(ctx, xstore_addr(server->node, place), node->words, sizeof(node->words));
+static void inner_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, struct inner *node) {
+    node->words[CHECK] = inner_check(ref, node);
+    dm_cpu_write(ctx, xstore_addr(server->node, ref), node->words, sizeof(node->words));
     dm_charge(ctx, DM_WORK_LINE_COPY, XSTORE_INNER_BYTES / DM_LINE);
 }
 
-/* Reads until a writer on another core is through. */
-static int inner_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct inner *node) {
-    dm_addr addr = xstore_addr(server->node, place);
+/* Reads until the node is consistent: a writer on another core may be storing it. */
+static int inner_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, struct inner *node) {
+    dm_addr addr = xstore_addr(server->node, ref);
     uint32_t attempts = 0;
-    if (place == 0 || !dm_addr_valid(ctx, addr, XSTORE_INNER_BYTES)) {
+    if (ref == 0 || !dm_addr_valid(ctx, addr, XSTORE_INNER_BYTES)) {
         return DM_ERR_CORRUPT;
     }
     for (;;) {
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
         dm_cpu_read(ctx, addr, node->words, sizeof(node->words));
-        if (node->words[CHECK] == inner_check(place, node) && count_of(node) <= XSTORE_FANOUT) {
+        if (node->words[CHECK] == inner_check(ref, node) && count_of(node) <= XSTORE_FANOUT) {
             return 0;
         }
         DM_TRY(dm_retry(ctx, DM_RETRY_TORN, &attempts));
@@ -61,8 +61,8 @@ static dm_addr root_addr(const struct xstore_server *server) {
     return dm_addr_make(server->node, DM_DRAM, XSTORE_ROOT_OFFSET);
 }
 
-static uint64_t root_word(uint32_t place, unsigned level) {
-    return (uint64_t)level << 32 | place;
+static uint64_t root_word(uint32_t ref, unsigned level) {
+    return (uint64_t)level << 32 | ref;
 }
 
 static uint64_t root_load(struct xstore_server *server, struct dm_ctx *ctx) {
@@ -79,7 +79,7 @@ static void root_store(struct xstore_server *server, struct dm_ctx *ctx, uint64_
 
 static uint32_t child_for(const struct inner *node, uint64_t key) {
     unsigned low = 0, high = count_of(node);
-    while (high - low > 1) { /* the first child covers whatever is below the second */
+    while (high - low > 1) { /* the first child covers all keys below the second */
         unsigned middle = (low + high) / 2;
         if (node->words[KEYS + middle] <= key) {
             low = middle;
@@ -97,40 +97,40 @@ static bool covers(const struct inner *node, uint64_t key) {
 /* The outcome when the tree is not as high as `level`. */
 enum { ABOVE_ROOT = 2000 };
 
-static int descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place) {
+static int descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *ref) {
     uint64_t root = root_load(server, ctx);
     unsigned at = (unsigned)(root >> 32);
-    *place = (uint32_t)root;
+    *ref = (uint32_t)root;
     if (at < level) {
         return ABOVE_ROOT;
     }
     while (at > level) {
         struct inner node;
-        DM_TRY(inner_load(server, ctx, *place, &node));
+        DM_TRY(inner_load(server, ctx, *ref, &node));
         if (!covers(&node, key)) {
-            *place = next_of(&node);
+            *ref = next_of(&node);
             continue;
         }
         if (level_of(&node) != at || count_of(&node) == 0) {
             return DM_ERR_CORRUPT;
         }
-        *place = child_for(&node, key);
+        *ref = child_for(&node, key);
         at--;
     }
     return 0;
 }
 
-int xstore_descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place) {
-    int rc = descend(server, ctx, key, level, place);
+int xstore_descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *ref) {
+    int rc = descend(server, ctx, key, level, ref);
     return rc == ABOVE_ROOT ? DM_ERR_CORRUPT : rc;
 }
 
 /* ---- insertion -------------------------------------------------------------------------------------------------- */
 
-static int inner_alloc(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *place) {
+static int inner_alloc(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *ref) {
     dm_addr addr;
     DM_TRY(dm_alloc(ctx, server->node, XSTORE_INNER_BYTES, DM_LINE, DM_MEM_INNER, &addr));
-    *place = xstore_place_of(addr);
+    *ref = xstore_ref_of(addr);
     return 0;
 }
 
@@ -146,9 +146,9 @@ static void entry_insert(struct inner *node, uint64_t key, uint32_t child) {
     node->words[HEAD] = head_word(count + 1, level_of(node), next_of(node));
 }
 
-/* Moves the upper half of the locked node to `right`, puts the entry where it belongs, stores the right one first:
- * until the left one is stored nobody can reach it. Returns where the right one begins. */
-static uint64_t inner_split(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct inner *node,
+/* Moves the upper half of the locked node to `right` and inserts the entry into its half. The right node is stored
+ * first: no reader can reach it until the left one is stored. Returns the lowest key of the right node. */
+static uint64_t inner_split(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, struct inner *node,
                             uint32_t right, uint64_t key, uint32_t child) {
     unsigned count = count_of(node), kept = count / 2, moved = count - kept, level = level_of(node);
     struct inner upper = {{0}};
@@ -161,14 +161,14 @@ static uint64_t inner_split(struct xstore_server *server, struct dm_ctx *ctx, ui
     node->words[HIGH] = low;
     entry_insert(key < low ? node : &upper, key, child);
     inner_store(server, ctx, right, &upper);
-    inner_store(server, ctx, place, node);
+    inner_store(server, ctx, ref, node);
     return low;
 }
 
-/* Puts a new root over the old one and `child`. ABOVE_ROOT: somebody else was first. */
+/* Makes a new root with the old root and `child` as its children. ABOVE_ROOT: another context was first. */
 static int root_grow(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, uint32_t child, unsigned level,
                      uint32_t fresh) {
-    /* The word's stripe is that of place 0, which no node has; it is a mutex of the server like the others. */
+    /* This mutex also protects the root word. */
     struct dm_mutex *lock = &server->stripes[0];
     DM_TRY(dm_mutex_lock(ctx, lock));
     uint64_t root = root_load(server, ctx);
@@ -188,32 +188,32 @@ static int root_grow(struct xstore_server *server, struct dm_ctx *ctx, uint64_t 
 }
 
 /* Locks the node of `level` that covers key. */
-static int inner_lock(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place,
+static int inner_lock(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *ref,
                       struct inner *node) {
-    int rc = descend(server, ctx, key, level, place);
+    int rc = descend(server, ctx, key, level, ref);
     if (rc != 0) {
         return rc;
     }
     for (;;) {
-        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, *place)));
-        rc = inner_load(server, ctx, *place, node);
+        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, *ref)));
+        rc = inner_load(server, ctx, *ref, node);
         if (rc == 0 && covers(node, key)) {
             return 0;
         }
-        dm_mutex_unlock(ctx, xstore_stripe(server, *place));
+        dm_mutex_unlock(ctx, xstore_stripe(server, *ref));
         DM_TRY(rc);
-        *place = next_of(node);
+        *ref = next_of(node);
     }
 }
 
-/* One level; *key and *child become what the level above has to know, *child 0 if nothing. `fresh` was allocated for a
- * split or a new root; *used says whether it was used. */
+/* Inserts the entry into one level. *key and *child become the entry for the level above; *child is 0 if none is
+ * needed. `fresh` is memory for a split or a new root, or 0; *used reports whether it was used. */
 static int link_level(struct xstore_server *server, struct dm_ctx *ctx, uint64_t *key, uint32_t *child, unsigned level,
                       uint32_t fresh, bool *used) {
     struct inner node;
-    uint32_t place;
+    uint32_t ref;
     *used = false;
-    int rc = inner_lock(server, ctx, *key, level + 1, &place, &node);
+    int rc = inner_lock(server, ctx, *key, level + 1, &ref, &node);
     if (rc == ABOVE_ROOT) {
         if (fresh == 0) {
             return DM_ERR_NO_MEMORY;
@@ -226,16 +226,16 @@ static int link_level(struct xstore_server *server, struct dm_ctx *ctx, uint64_t
     DM_TRY(rc);
     if (count_of(&node) < server->params->fanout) {
         entry_insert(&node, *key, *child);
-        inner_store(server, ctx, place, &node);
+        inner_store(server, ctx, ref, &node);
         *child = 0;
     } else if (fresh != 0) {
-        *key = inner_split(server, ctx, place, &node, fresh, *key, *child);
+        *key = inner_split(server, ctx, ref, &node, fresh, *key, *child);
         *child = fresh;
         *used = true;
     } else {
         rc = DM_ERR_NO_MEMORY;
     }
-    dm_mutex_unlock(ctx, xstore_stripe(server, place));
+    dm_mutex_unlock(ctx, xstore_stripe(server, ref));
     return rc;
 }
 
@@ -264,7 +264,7 @@ int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, 
             return 0;
         }
         DM_TRY(rc);
-        level += rc == 0; /* else the tree has grown: again */
+        level += rc == 0; /* else the tree has grown: retry at the same level */
     }
     return 0;
 }
@@ -277,33 +277,33 @@ static uint64_t nodes_for(const struct xstore_params *params, uint64_t entries) 
     return (entries + each - 1) / each;
 }
 
-/* Builds the node over `count` entries; its places are known before. */
-static void inner_build(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, uint32_t next, uint64_t high,
+/* Builds the node with `count` entries at `ref`, and `next` to its right. */
+static void inner_build(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, uint32_t next, uint64_t high,
                         unsigned level, const struct xstore_built *entries, unsigned count) {
     struct inner node = {{0}};
     for (unsigned i = 0; i < count; i++) {
         node.words[KEYS + i] = entries[i].low;
-        node.words[CHILDREN + i] = entries[i].place;
+        node.words[CHILDREN + i] = entries[i].ref;
     }
     node.words[HEAD] = head_word(count, level, next);
     node.words[HIGH] = high;
-    inner_store(server, ctx, place, &node);
+    inner_store(server, ctx, ref, &node);
 }
 
 static int level_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_built *built, uint64_t *count,
                        unsigned level) {
     uint64_t nodes = nodes_for(server->params, *count);
-    uint32_t place, next = 0;
-    DM_TRY(inner_alloc(server, ctx, &place));
-    for (uint64_t i = 0; i < nodes; i++, place = next) {
+    uint32_t ref, next = 0;
+    DM_TRY(inner_alloc(server, ctx, &ref));
+    for (uint64_t i = 0; i < nodes; i++, ref = next) {
         uint64_t begin = *count * i / nodes, end = *count * (i + 1) / nodes;
         uint64_t high = end < *count ? built[end].low : UINT64_MAX;
         next = 0;
         if (i + 1 < nodes) {
             DM_TRY(inner_alloc(server, ctx, &next));
         }
-        inner_build(server, ctx, place, next, high, level, built + begin, (unsigned)(end - begin));
-        built[i] = (struct xstore_built){built[begin].low, place};
+        inner_build(server, ctx, ref, next, high, level, built + begin, (unsigned)(end - begin));
+        built[i] = (struct xstore_built){built[begin].low, ref};
     }
     *count = nodes;
     return 0;
@@ -314,6 +314,6 @@ int xstore_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore
     while (count > 1) {
         DM_TRY(level_build(server, ctx, level, &count, ++height));
     }
-    root_store(server, ctx, root_word(level[0].place, height));
+    root_store(server, ctx, root_word(level[0].ref, height));
     return 0;
 }

@@ -7,19 +7,19 @@
 
 #include "mn.h"
 
-/* The place of the node of `level` that covered key a moment ago. 0, or a failure. [waits] */
-int xstore_descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *place);
+/* The node of `level` that covered key when it was read; it may have been split since. 0, or a failure. [waits] */
+int xstore_descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, unsigned level, uint32_t *ref);
 
-/* Makes `child`, a node of `level` that begins at key, known to the level above. [waits] */
+/* Inserts an entry for `child`, a node of `level` that begins at key, into the level above. [waits] */
 int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, uint32_t child, unsigned level);
 
-/* A node of a built level: where it begins. */
+/* A node of a level in bulk load, and its lowest key. */
 struct xstore_built {
     uint64_t low;
-    uint32_t place;
+    uint32_t ref;
 };
 
-/* Builds the levels over `count` leaves in `level`, which it uses up, and sets the root. [waits] */
+/* Builds the levels above the `count` leaves in `level`, overwriting `level`, and sets the root. [waits] */
 int xstore_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_built *level, uint64_t count);
 
 #endif

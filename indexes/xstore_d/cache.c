@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A compute node's copies of sub-models and table lines, exactly as they lie in remote memory with their check words.
- * A slot that is read while it is filled, or that holds something else, fails its check like a torn remote read, so no
- * lock and no tag is needed. Slots are cut from one block of untouched memory; those in use are counted.
+ * A compute node's copies of sub-models and table lines, with the same bytes and check words as in remote memory. A
+ * slot that is read while it is filled, or that holds another object, fails its check like a torn remote read, so
+ * neither a lock nor a tag is needed. Slots are in one block of memory that is touched on demand; the used ones are
+ * counted.
  */
 #include "cache.h"
 

@@ -9,13 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Slots of a fixed number of words, found by number modulo their count, filled and read without a lock: whoever reads
- * one checks it, and that says too whether it is the one that was looked for. */
+/* An array of slots with a fixed number of words. The slot of an object is its number modulo the number of slots. Slots
+ * are filled and read without a lock: the reader verifies the check word, which also shows whether the slot holds the
+ * object that it wants. */
 struct xstore_cache {
     _Atomic uint64_t *words;
     uint64_t slots;
     unsigned slot_words;
-    _Atomic uint64_t used; /* slots that were ever filled */
+    _Atomic uint64_t used; /* slots that have been filled at least once */
 };
 
 int xstore_cache_open(struct xstore_cache *cache, uint64_t bytes, unsigned slot_words);

@@ -16,18 +16,18 @@ struct xstore_cn {
     const struct ix_shape *shape;
     struct xstore_layout layout;
     struct xstore_cache records, lines;
-    _Atomic uint64_t sets[XSTORE_NODES_MAX][XSTORE_SET_WORDS]; /* the memory nodes' sets of models as last seen */
-    atomic_bool is_filled;                                     /* some client has seen to the prefill */
+    _Atomic uint64_t sets[XSTORE_NODES_MAX][XSTORE_SET_WORDS]; /* the last set of models read from each memory node */
+    atomic_bool is_filled;                                     /* a client has begun the prefill */
 };
 
-/* Where the models say that a key is. */
+/* Where the models predict a key. */
 struct xstore_where {
     unsigned node;
     struct xstore_set set;
     uint32_t number; /* of the sub-model */
     struct xstore_record record;
-    double place;
-    uint32_t first, count; /* leaves of its table */
+    double coord;
+    uint32_t first, count; /* predicted leaves, as entries of the table */
     struct xstore_entry entries[XSTORE_SPAN_MAX];
 };
 
@@ -35,15 +35,15 @@ struct xstore_client {
     struct xstore_cn *cn;
     struct dm_ctx *ctx;
     uint64_t borders[XSTORE_NODES_MAX]; /* the first key of every memory node */
-    char *leaves;                       /* device memory: for a look-up's or a batch's leaves */
+    char *leaves;                       /* device memory: the leaves of a look-up or a batch */
     uint64_t *words;                    /* device memory: a set, a record, a value, lines */
-    char *request, *reply;              /* device memory: of calls, DM_CALL_MAX each */
-    unsigned scan_batch;                /* leaves that one doorbell of a scan reads at most */
+    char *request, *reply;              /* device memory: DM_CALL_MAX bytes each */
+    unsigned scan_batch;                /* leaves at most that a scan reads with one doorbell */
     struct xstore_where where;
     uint64_t counts[XSTORE_COUNTER_COUNT];
 };
 
-/* Outcomes beside those of the contract. */
+/* Outcomes in addition to those of dm.h. */
 enum { XSTORE_BY_CALL = 1000, XSTORE_TORN, XSTORE_STALE };
 
 static inline void xstore_count(struct xstore_client *client, enum xstore_counter counter) {
@@ -62,12 +62,12 @@ static inline uint64_t *xstore_leaf_words(const struct xstore_client *client, un
 }
 
 /* True if leaf number i in client->leaves is one state of the leaf (without leaf_check: true if its count is legal). */
-static inline bool xstore_fetched_whole(const struct xstore_client *client, unsigned i, uint32_t place) {
+static inline bool xstore_fetched_consistent(const struct xstore_client *client, unsigned i, uint32_t ref) {
     const uint64_t *words = xstore_leaf_words(client, i);
     if (!client->cn->params->leaf_check) {
         return xstore_head_of(words[1]).count <= client->cn->layout.slots;
     }
-    return xstore_leaf_whole(&client->cn->layout, place, words);
+    return xstore_leaf_consistent(&client->cn->layout, ref, words);
 }
 
 #endif

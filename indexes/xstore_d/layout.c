@@ -81,10 +81,10 @@ uint32_t xstore_table_lines(uint32_t leaves) {
     return (lines + step - 1) / step * step;
 }
 
-bool xstore_record_range(const struct xstore_record *record, uint32_t slots, uint32_t number, double place,
+bool xstore_record_range(const struct xstore_record *record, uint32_t slots, uint32_t number, double coord,
                          uint32_t *first, uint32_t *last) {
     int64_t end = (int64_t)record->leaves * slots - 1;
-    int64_t predicted = ix_rmi_predict(&record->model, number, place, end);
+    int64_t predicted = ix_rmi_predict(&record->model, number, coord, end);
     int64_t low = predicted - record->model.under, high = predicted + record->model.over;
     *first = (uint32_t)((low > 0 ? low : 0) / slots);
     *last = (uint32_t)((high < end ? high : end) / slots);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * XStore-D's objects in remote memory (XStore, section 5.1, figure 5) and the check words that make them readable
- * without a lock. Everything lies on a memory node and is written by that node's CPU alone.
+ * without a lock. Every object is on one memory node and is written by that node's CPU alone.
  *
- *     leaf            check 8 | incarnation 24, counter 8, right link 32 | keys N x 8 | N x {check 8, value} | low 8,
- * high 8 inner node      check 8 | count 16, level 16, right link 32 | high 8 | keys 16 x 8 | children 16 x 8 sub-model
- * slope 4, intercept 4 | under 2, over 2, leaves 4 | version 4, table 4 | check 8 table line      7 entries x {valid 1,
- * leaf 31, incarnation 24, counter 8} | check 8
+ *     leaf         check 8 | incarnation 24, counter 8, right link 32 | keys N x 8 | N x {check 8, value} | fences 16
  *
- * A place is an address on its node in units of 64 bytes, which fits 31 bits up to 128 GiB.
+ *     inner node   check 8 | count 16, level 16, right link 32 | high 8 | keys 16 x 8 | children 16 x 8
+ *
+ *     sub-model    slope 4, intercept 4 | under 2, over 2, leaves 4 | version 4, table 4 | check 8
+ *
+ *     table line   7 entries x {valid 1, leaf 31, incarnation 24, counter 8} | check 8
+ *
+ * Objects refer to each other by a "ref": an address on the same memory node in units of 64 bytes. 31 bits of it reach
+ * 128 GiB; 0 is none.
  *
  * Check words. The paper's leaves are written inside hardware transactions, which abort when a NIC touches them, and
- * have 16-bit versions a line. Here the CPU's stores are atomic by words of 8 bytes and no more, so an object has a
- * check: a sum, over its words, of a mix of the word, its number and what the object is (its address, the key of a
- * value, the version of a table). A reader takes an object whose words agree with its check. Whatever the order in
- * which lines and words are sampled and stored, what it took is then the state that the check word stood for at the
- * moment when that word was sampled: so a write takes effect when its check word is stored. No version can wrap; a
- * mixture passes with a chance of 2^-63. A check is odd, so zeroed memory is never taken for an object.
+ * have a 16-bit version in each line. Here a store of the CPU is atomic for 8 bytes only, so an object has a check: a
+ * sum, over its words, of a hash of the word, its number and the object's identity (its ref, the key of a value, the
+ * version of a table). A reader accepts an object whose words agree with its check. In whatever order lines and words
+ * are sampled and stored, an accepted object is in the state that its check word described when the check word was
+ * sampled. So a write takes effect when its check word is stored. There is no version that could wrap. A mixture of two
+ * states is accepted with a probability of 2^-63. A check is odd, so zeroed memory is never accepted.
  */
 #ifndef DM_INDEXES_XSTORE_D_LAYOUT_H
 #define DM_INDEXES_XSTORE_D_LAYOUT_H
@@ -44,10 +48,10 @@ enum {
 
 /* The reserved page of a memory node. */
 enum {
-    XSTORE_ROOT_OFFSET = 64,      /* the root's place, its level in the upper half */
-    XSTORE_UNLINKED_OFFSET = 72,  /* nodes that their parents do not know, as there was no memory for a parent */
+    XSTORE_ROOT_OFFSET = 64,      /* ref of the root, its level in the upper half */
+    XSTORE_UNLINKED_OFFSET = 72,  /* number of nodes without an entry in a parent, for lack of memory */
     XSTORE_SET_OFFSET = 128,      /* struct xstore_set on the wire */
-    XSTORE_BORDERS_OFFSET = 1024, /* on node 0: the first key of every memory node, and a check word */
+    XSTORE_BORDERS_OFFSET = 1024, /* on memory node 0: the first key of every memory node, and a check */
 };
 
 /* ---- check words ------------------------------------------------------------------------------------------------ */
@@ -56,7 +60,7 @@ static inline uint64_t xstore_mix(uint64_t seed, uint64_t number, uint64_t word)
     return dm_mix64(word ^ (seed + number * UINT64_C(0x9e3779b97f4a7c15)));
 }
 
-/* The sum of `count` words of which the first has this number. */
+/* The sum over `count` words, the first of which has this number. */
 static inline uint64_t xstore_sum(uint64_t seed, uint64_t number, const uint64_t *words, unsigned count) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -69,13 +73,13 @@ static inline uint64_t xstore_check(uint64_t seed, const uint64_t *words, unsign
     return xstore_sum(seed, 0, words, count) | 1;
 }
 
-/* ---- places and headers ----------------------------------------------------------------------------------------- */
+/* ---- refs and headers ----------------------------------------------------------------------------------------- */
 
-static inline uint32_t xstore_place_of(dm_addr addr) {
+static inline uint32_t xstore_ref_of(dm_addr addr) {
     return (uint32_t)(dm_addr_offset(addr) / DM_LINE);
 }
-static inline dm_addr xstore_addr(unsigned node, uint64_t place) {
-    return dm_addr_make(node, DM_DRAM, place * DM_LINE);
+static inline dm_addr xstore_addr(unsigned node, uint64_t ref) {
+    return dm_addr_make(node, DM_DRAM, ref * DM_LINE);
 }
 
 #define XSTORE_INCARNATION_MASK UINT32_C(0xffffff)
@@ -100,7 +104,7 @@ struct xstore_layout {
     uint32_t keys_bytes;   /* what a lookup reads: check, header, keys */
     uint32_t slot_bytes;   /* of a value with its check */
     uint32_t read_bytes;   /* keys and values */
-    uint32_t fence_offset; /* low and high, for the memory node alone */
+    uint32_t fence_offset; /* of the fences low and high, which only the memory node reads */
     uint32_t leaf_bytes;
 };
 
@@ -118,32 +122,33 @@ static inline uint32_t xstore_slot_offset(const struct xstore_layout *layout, un
     return layout->keys_bytes + slot * layout->slot_bytes;
 }
 
-/* Where a leaf begins whose first key is `first`, `last` being the last one of the leaf before: in the middle, so that
- * models need not be exact at either. */
+/* The low fence of a leaf whose first key is `first`; `last` is the last key of the leaf before it. It is the middle of
+ * the two, so that models need not be exact at either key. */
 static inline uint64_t xstore_border(uint64_t last, uint64_t first) {
     return first - (first - last) / 2;
 }
 
-/* The check of a leaf whose words begin at `words` (its check first); counts past the slots are not believed. */
-static inline uint64_t xstore_leaf_check(uint32_t place, const uint64_t *words) {
-    return xstore_check(dm_mix64(place), words + 1, 1 + xstore_head_of(words[1]).count);
+/* The check of the leaf at `words`, which begin with the check. The caller refuses a count above the number of slots.
+ */
+static inline uint64_t xstore_leaf_check(uint32_t ref, const uint64_t *words) {
+    return xstore_check(dm_mix64(ref), words + 1, 1 + xstore_head_of(words[1]).count);
 }
-static inline bool xstore_leaf_whole(const struct xstore_layout *layout, uint32_t place, const uint64_t *words) {
-    return xstore_head_of(words[1]).count <= layout->slots && words[0] == xstore_leaf_check(place, words);
+static inline bool xstore_leaf_consistent(const struct xstore_layout *layout, uint32_t ref, const uint64_t *words) {
+    return xstore_head_of(words[1]).count <= layout->slots && words[0] == xstore_leaf_check(ref, words);
 }
 
-/* The check of a value says which key it belongs to: it stands for the key that the paper stores beside the value. */
+/* The check of a value depends on its key. It replaces the key that the paper stores beside the value. */
 static inline uint64_t xstore_value_check(uint64_t key, const uint64_t *words, unsigned count) {
     return xstore_check(dm_mix64(key ^ UINT64_C(0x76616c7565)), words, count);
 }
 
 /* ---- sub-models and the translation table ----------------------------------------------------------------------- */
 
-/* A generation of models: what model expansion replaces at once. */
+/* A generation of models, which a model expansion replaces atomically. */
 struct xstore_set {
     uint32_t generation;
     struct ix_rmi_top top;
-    uint32_t records; /* place of the sub-models */
+    uint32_t records; /* ref of the array of sub-models */
 };
 enum { XSTORE_SET_WORDS = 6 };
 
@@ -155,7 +160,7 @@ struct xstore_record {
     struct ix_rmi_model model;
     uint32_t leaves;  /* entries of its table */
     uint32_t version; /* raised with every training */
-    uint32_t table;   /* place of the table */
+    uint32_t table;   /* ref of the table */
 };
 enum { XSTORE_RECORD_WORDS = 4 };
 
@@ -165,24 +170,24 @@ static inline uint64_t xstore_record_seed(unsigned node, uint32_t generation, ui
 void xstore_record_encode(const struct xstore_record *record, uint64_t seed, uint64_t words[XSTORE_RECORD_WORDS]);
 bool xstore_record_decode(const uint64_t words[XSTORE_RECORD_WORDS], uint64_t seed, struct xstore_record *record);
 
-/* Lines of a table are told apart by the record's seed, its version and their number. */
+/* The check of a table line depends on the record's seed, its version and the number of the line. */
 static inline uint64_t xstore_line_seed(uint64_t record_seed, uint32_t version, uint32_t line) {
     return dm_mix64(record_seed ^ dm_mix64((uint64_t)version << 32 | line));
 }
-static inline bool xstore_line_whole(const uint64_t *line, uint64_t seed) {
+static inline bool xstore_line_consistent(const uint64_t *line, uint64_t seed) {
     return line[XSTORE_LINE_ENTRIES] == xstore_check(seed, line, XSTORE_LINE_ENTRIES);
 }
 static inline uint32_t xstore_lines_for(uint32_t leaves) {
     return (leaves + XSTORE_LINE_ENTRIES - 1) / XSTORE_LINE_ENTRIES;
 }
 
-/* Lines that are allocated for a table: of four sizes between two powers of two. A sub-model's leaves never become
- * fewer, so the size follows from their number. */
+/* Lines that are allocated for a table of so many leaves; there are four sizes between two powers of two. The number of
+ * leaves of a sub-model never falls, so the allocated size is a function of it. */
 uint32_t xstore_table_lines(uint32_t leaves);
 
 struct xstore_entry {
     bool valid;
-    uint32_t leaf; /* its place */
+    uint32_t leaf; /* ref */
     uint32_t incarnation;
     uint32_t count; /* pairs in it when the sub-model was trained */
 };
@@ -195,18 +200,18 @@ static inline struct xstore_entry xstore_entry_of(uint64_t word) {
                                  (uint32_t)(word & 0xff)};
 }
 
-/* The leaves [*first, *last] of its table that can hold a key at this place. False: the model does not say. */
-bool xstore_record_range(const struct xstore_record *record, uint32_t slots, uint32_t number, double place,
+/* The leaves [*first, *last] of the table that can hold a key with this coordinate. False: the model has no bound. */
+bool xstore_record_range(const struct xstore_record *record, uint32_t slots, uint32_t number, double coord,
                          uint32_t *first, uint32_t *last);
 
 /* ---- requests and responses ------------------------------------------------------------------------------------- */
 
 enum {
-    XSTORE_GET = DM_METHOD_FIRST, /* key; the value and what the client's models lack */
+    XSTORE_GET = DM_METHOD_FIRST, /* a key; answered by its value and newer models, if any */
     XSTORE_INSERT,
     XSTORE_UPDATE,
     XSTORE_REMOVE,
-    XSTORE_WALK, /* the leaves from a key, or from a leaf, on */
+    XSTORE_WALK, /* answered by refs of the leaves from a key, or from a leaf, on */
     XSTORE_FORMAT,
     XSTORE_LOAD,
     XSTORE_BUILD,
@@ -214,10 +219,10 @@ enum {
 
 enum { XSTORE_HINTS = 4, XSTORE_WALK_MAX = 64, XSTORE_REPLY_LINES = 64 };
 
-/* What a client knows of the sub-model that it used for a key. */
+/* The sub-model that a client used for a key. */
 struct xstore_known {
     uint32_t generation, number, version;
-    uint32_t stale; /* it led to a leaf that has split since; 2: and the table is wanted too */
+    uint32_t stale; /* 1: it predicted a leaf that has split since; 2: and the client wants the table too */
 };
 
 struct xstore_get_request {
@@ -225,9 +230,10 @@ struct xstore_get_request {
     struct xstore_known known;
 };
 
-/* Before the value (or the leaves of a walk), if there are any, the record and the lines that the client lacks. */
+/* Followed by the record and the lines that the client does not have, if any, and then by the value or the leaves of a
+ * walk. */
 struct xstore_reply {
-    uint32_t generation; /* of the node's models now */
+    uint32_t generation; /* of the memory node's models now */
     uint32_t version;    /* of the record that follows; 0: none */
     uint32_t lines;      /* of its table that follow, from `first_line` on */
     uint32_t first_line;
@@ -242,13 +248,13 @@ struct xstore_write_request {
 };
 
 struct xstore_write_reply {
-    uint32_t split, hinted; /* the leaf split; the position hint was right */
+    uint32_t split, hinted; /* the leaf was split; a position hint named the leaf of the key */
 };
 
 struct xstore_walk_request {
     uint64_t key;
     struct xstore_known known;
-    uint32_t from;   /* not 0: begin with this leaf, whatever the key */
+    uint32_t from;   /* if not 0: begin with this leaf and ignore the key */
     uint32_t wanted; /* leaves */
 };
 

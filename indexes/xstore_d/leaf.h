@@ -8,8 +8,8 @@
 #include "mn.h"
 
 struct xstore_leaf {
-    uint32_t place;
-    uint64_t low, high;                                   /* it covers [low, high); high UINT64_MAX: to the end */
+    uint32_t ref;
+    uint64_t low, high; /* it covers [low, high), or if high is UINT64_MAX all keys from low on */
     uint64_t words[XSTORE_HEAD_WORDS + XSTORE_SLOTS_MAX]; /* check, header, keys */
 };
 
@@ -20,8 +20,8 @@ static inline uint64_t *xstore_leaf_keys(struct xstore_leaf *leaf) {
     return leaf->words + XSTORE_HEAD_WORDS;
 }
 
-/* Reads header, keys and fences. False: there is no leaf at that place. */
-bool xstore_leaf_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, struct xstore_leaf *leaf);
+/* Reads header, keys and fences. False: there is no leaf at this ref. */
+bool xstore_leaf_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, struct xstore_leaf *leaf);
 
 /* Stores keys, header and check; `head` is the new header. */
 void xstore_leaf_store(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf,
@@ -31,15 +31,15 @@ void xstore_fences_store(struct xstore_server *server, struct dm_ctx *ctx, const
 /* The slot of the key, or -1. */
 int xstore_leaf_find(const struct xstore_leaf *leaf, uint64_t key);
 
-/* Values by words; `value` has value_bytes bytes. */
-void xstore_value_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned slot, void *value);
-void xstore_value_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned slot, uint64_t key,
+/* Values are read and written word by word; `value` has value_bytes bytes. */
+void xstore_value_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, void *value);
+void xstore_value_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, uint64_t key,
                         const void *value);
-void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned slot);
+void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot);
 
-/* Finds and locks the leaf that covers key, and loads it. 0 with its stripe locked, or a failure. [waits] */
+/* Finds the leaf that covers key, locks its stripe and loads it. 0 with the stripe locked, or a failure. [waits] */
 int xstore_leaf_lock(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, struct xstore_leaf *leaf);
-void xstore_leaf_unlock(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place);
+void xstore_leaf_unlock(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref);
 
 /* Splits the locked, full leaf and adds the pair; `right` is the memory of a leaf. The caller links it. */
 void xstore_leaf_split(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint32_t right,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An empty tree, bulk load and the division of keys among memory nodes (XStore, section 5.5): each node has a tree, a
- * table and models of its own for a range of keys. The ranges are made at bulk load, so that each node gets as many
- * keys; without keys they are equal shares of the key space. A compute node sends sorted pairs; the node's CPU does the
- * rest.
+ * The empty tree, bulk load and the partition of keys among memory nodes (XStore, section 5.5): each memory node has a
+ * tree, tables and models of its own for a range of keys. Bulk load chooses the ranges so that each memory node gets
+ * the same number of keys; without keys they are equal shares of the key space. A compute node sends sorted pairs, and
+ * the memory node's CPU builds the leaves, the tree and the models.
  */
 #include "load.h"
 
@@ -19,14 +19,14 @@
 /* ---- on a memory node ------------------------------------------------------------------------------------------- */
 
 struct xstore_loader {
-    struct xstore_leaf leaf; /* the last one, not stored yet */
-    unsigned count, each;    /* keys in it, and at most */
+    struct xstore_leaf leaf; /* the current leaf, not stored yet */
+    unsigned count, each;    /* keys in it; keys that a leaf gets */
     struct xstore_built *built;
-    uint64_t leaves, room, keys;
+    uint64_t leaves, capacity, keys;
 };
 
 struct load_request {
-    uint32_t count, pad; /* then the keys, then the values */
+    uint32_t count, pad; /* followed by the keys, then the values */
 };
 
 void xstore_loader_free(struct xstore_loader *loader) {
@@ -36,16 +36,16 @@ void xstore_loader_free(struct xstore_loader *loader) {
     }
 }
 
-static int leaf_alloc(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *place) {
+static int leaf_alloc(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *ref) {
     dm_addr addr;
     DM_TRY(dm_alloc(ctx, server->node, server->layout.leaf_bytes, DM_LINE, DM_MEM_LEAF, &addr));
-    *place = xstore_place_of(addr);
+    *ref = xstore_ref_of(addr);
     return 0;
 }
 
-static void slots_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t place, unsigned from) {
+static void slots_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned from) {
     for (unsigned i = from; i < server->layout.slots; i++) {
-        xstore_value_clear(server, ctx, place, i);
+        xstore_value_clear(server, ctx, ref, i);
     }
 }
 
@@ -56,11 +56,11 @@ int xstore_on_format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     (void)req_len;
     (void)resp;
     *resp_len = 0;
-    DM_TRY(leaf_alloc(server, ctx, &leaf.place));
-    slots_clear(server, ctx, leaf.place, 0);
+    DM_TRY(leaf_alloc(server, ctx, &leaf.ref));
+    slots_clear(server, ctx, leaf.ref, 0);
     xstore_fences_store(server, ctx, &leaf);
     xstore_leaf_store(server, ctx, &leaf, (struct xstore_head){0});
-    struct xstore_built built = {0, leaf.place};
+    struct xstore_built built = {0, leaf.ref};
     DM_TRY(xstore_build(server, ctx, &built, 1));
     if (server->params->logging) {
         DM_TRY(xstore_log_open(server, ctx));
@@ -70,16 +70,16 @@ int xstore_on_format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
 }
 
 static int built_add(struct xstore_loader *loader) {
-    struct xstore_built *built = dm_array_grow(loader->built, loader->leaves, &loader->room, sizeof(*built));
+    struct xstore_built *built = dm_array_grow(loader->built, loader->leaves, &loader->capacity, sizeof(*built));
     if (!built) {
         return DM_ERR_NO_MEMORY;
     }
     loader->built = built;
-    built[loader->leaves++] = (struct xstore_built){loader->leaf.low, loader->leaf.place};
+    built[loader->leaves++] = (struct xstore_built){loader->leaf.low, loader->leaf.ref};
     return 0;
 }
 
-/* The first leaf is the one that the empty tree has. */
+/* The first leaf is the leaf of the empty tree. */
 static int loader_open(struct xstore_server *server, struct dm_ctx *ctx) {
     struct xstore_loader *loader = calloc(1, sizeof(*loader));
     if (!loader) {
@@ -89,14 +89,14 @@ static int loader_open(struct xstore_server *server, struct dm_ctx *ctx) {
     unsigned each = (unsigned)(server->params->fill * (double)server->layout.slots);
     loader->each = each > 0 ? each : 1;
     DM_TRY(xstore_leaf_lock(server, ctx, 0, &loader->leaf));
-    xstore_leaf_unlock(server, ctx, loader->leaf.place);
+    xstore_leaf_unlock(server, ctx, loader->leaf.ref);
     return built_add(loader);
 }
 
 static void leaf_finish(struct xstore_server *server, struct dm_ctx *ctx, uint32_t next, uint64_t high) {
     struct xstore_loader *loader = server->loader;
     loader->leaf.high = high;
-    slots_clear(server, ctx, loader->leaf.place, loader->count);
+    slots_clear(server, ctx, loader->leaf.ref, loader->count);
     xstore_fences_store(server, ctx, &loader->leaf);
     xstore_leaf_store(server, ctx, &loader->leaf, (struct xstore_head){.count = loader->count, .next = next});
 }
@@ -104,15 +104,15 @@ static void leaf_finish(struct xstore_server *server, struct dm_ctx *ctx, uint32
 static int pair_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, const void *value) {
     struct xstore_loader *loader = server->loader;
     if (loader->count == loader->each) {
-        uint32_t place;
+        uint32_t ref;
         uint64_t border = xstore_border(xstore_leaf_keys(&loader->leaf)[loader->count - 1], key);
-        DM_TRY(leaf_alloc(server, ctx, &place));
-        leaf_finish(server, ctx, place, border);
-        loader->leaf = (struct xstore_leaf){.place = place, .low = border};
+        DM_TRY(leaf_alloc(server, ctx, &ref));
+        leaf_finish(server, ctx, ref, border);
+        loader->leaf = (struct xstore_leaf){.ref = ref, .low = border};
         loader->count = 0;
         DM_TRY(built_add(loader));
     }
-    xstore_value_store(server, ctx, loader->leaf.place, loader->count, key, value);
+    xstore_value_store(server, ctx, loader->leaf.ref, loader->count, key, value);
     xstore_leaf_keys(&loader->leaf)[loader->count++] = key;
     loader->keys++;
     return 0;
@@ -153,7 +153,7 @@ int xstore_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req
     (void)resp;
     *resp_len = 0;
     if (!loader) {
-        return 0; /* no pair came */
+        return 0; /* this memory node got no pairs */
     }
     leaf_finish(server, ctx, 0, UINT64_MAX);
     DM_TRY(xstore_build(server, ctx, loader->built, loader->leaves));
@@ -176,7 +176,7 @@ static int borders_write(struct dm_ctx *ctx, const uint64_t borders[XSTORE_NODES
     return dm_write(ctx, dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET), words, (XSTORE_NODES_MAX + 1) * 8);
 }
 
-/* The first key of every memory node, and UINT64_MAX for nodes that there are not. */
+/* The first key of every memory node; UINT64_MAX after the last memory node. */
 static void borders_make(const struct ix_pairs *pairs, unsigned nodes, uint64_t borders[XSTORE_NODES_MAX]) {
     for (unsigned i = 0; i < XSTORE_NODES_MAX; i++) {
         borders[i] = i < nodes ? UINT64_MAX / nodes * i : UINT64_MAX;
@@ -197,7 +197,7 @@ int xstore_format(struct dm_ctx *ctx, const void *params, const struct ix_shape 
     return rc < 0 ? dm_fail(err, rc, "xstore_d: cannot make an empty tree: %s", dm_code_text(rc)) : 0;
 }
 
-/* How many pairs have a key below `key`; at least `low` have. */
+/* The number of pairs with a key below `key`, which is at least `low`. */
 static uint64_t rank_of(const struct ix_pairs *pairs, uint64_t key, uint64_t low) {
     uint64_t high = pairs->count;
     while (low < high) {
@@ -214,16 +214,16 @@ static uint64_t rank_of(const struct ix_pairs *pairs, uint64_t key, uint64_t low
 
 struct sender {
     struct dm_ctx *ctx;
-    uint32_t value_bytes, room;
+    uint32_t value_bytes, capacity;
     char *request;
     uint64_t *keys;
 };
 
-/* Sends pairs [first, last) to a node. */
+/* Sends pairs [first, last) to a memory node. */
 static int pairs_send(const struct sender *sender, const struct ix_pairs *pairs, unsigned node, uint64_t first,
                       uint64_t last) {
     while (first < last) {
-        uint64_t wanted = last - first < sender->room ? last - first : sender->room;
+        uint64_t wanted = last - first < sender->capacity ? last - first : sender->capacity;
         uint32_t count = (uint32_t)pairs->keys(pairs, first, wanted, sender->keys);
         struct load_request head = {.count = count};
         char *keys = sender->request + sizeof(head), *values = keys + 8 * (size_t)count;
@@ -247,10 +247,10 @@ int xstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     unsigned nodes = cn->shape->topology->mns;
     uint64_t borders[XSTORE_NODES_MAX];
     uint32_t value_bytes = cn->shape->value_bytes;
-    uint32_t room = (DM_CALL_MAX - (uint32_t)sizeof(struct load_request)) / (8 + value_bytes);
-    struct sender sender = {.ctx = ctx, .value_bytes = value_bytes, .room = room};
+    uint32_t capacity = (DM_CALL_MAX - (uint32_t)sizeof(struct load_request)) / (8 + value_bytes);
+    struct sender sender = {.ctx = ctx, .value_bytes = value_bytes, .capacity = capacity};
     sender.request = malloc(DM_CALL_MAX);
-    sender.keys = malloc(room * sizeof(*sender.keys));
+    sender.keys = malloc(capacity * sizeof(*sender.keys));
     int rc = sender.request && sender.keys ? 0 : DM_ERR_NO_MEMORY;
     borders_make(pairs, nodes, borders);
     rc = rc < 0 ? rc : borders_write(ctx, borders);

@@ -7,7 +7,7 @@
 
 #include "mn.h"
 
-/* Handlers of XSTORE_FORMAT, LOAD and BUILD, and what is left of a load. */
+/* Handlers of XSTORE_FORMAT, XSTORE_LOAD and XSTORE_BUILD; frees the state of a load that was not completed. */
 int xstore_on_format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 int xstore_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 int xstore_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From a key to the leaves that can hold it (XStore, section 5.2): the top model, a sub-model, entries of its
- * translation table. Whatever of it is not cached is read one-sided: a sub-model is one read, the entries of a
- * prediction one more. What is read is checked; what a newer training has replaced is read again.
+ * translation table. Parts that are not cached are read one-sided: one read for a sub-model, one more for the entries
+ * of a prediction. Everything read is checked, and read again if a newer training has replaced it.
  */
 #include "locate.h"
 
@@ -16,7 +16,7 @@ unsigned xstore_node_of(const struct xstore_client *client, uint64_t key) {
 
 /* ---- sets ------------------------------------------------------------------------------------------------------- */
 
-/* Reads the set of models of a memory node and keeps it. [waits] */
+/* Reads the set of models of a memory node and caches it. [waits] */
 static int set_refresh(struct xstore_client *client, unsigned node, struct xstore_set *set) {
     uint64_t *words = client->words;
     for (uint32_t attempts = 0;;) {
@@ -34,7 +34,7 @@ static int set_refresh(struct xstore_client *client, unsigned node, struct xstor
     return 0;
 }
 
-/* The set as this compute node knows it; read if it knows none. [waits] */
+/* The set as this compute node has cached it; read if it has not. [waits] */
 static int set_get(struct xstore_client *client, unsigned node, struct xstore_set *set) {
     uint64_t words[XSTORE_SET_WORDS];
     const _Atomic uint64_t *kept = client->cn->sets[node];
@@ -70,7 +70,7 @@ static void record_keep(struct xstore_client *client, const struct xstore_where 
     }
 }
 
-/* An even check is none, and not the zero of a slot that was never used. */
+/* The check word 2: no valid check is even, and 0 would count the slot as unused. */
 static void record_drop(struct xstore_client *client, const struct xstore_where *where) {
     static const uint64_t none[XSTORE_RECORD_WORDS] = {0, 0, 0, 2};
     record_keep(client, where, none);
@@ -80,7 +80,7 @@ static dm_addr record_addr(const struct xstore_where *where) {
     return dm_addr_add(xstore_addr(where->node, where->set.records), (uint64_t)where->number * XSTORE_MODEL_BYTES);
 }
 
-/* Reads the record; XSTORE_STALE if there is none of this generation any more. */
+/* Reads the record; XSTORE_STALE if it is of another generation. */
 static int record_read(struct xstore_client *client, struct xstore_where *where) {
     uint64_t *words = client->words;
     if (!dm_addr_valid(client->ctx, record_addr(where), XSTORE_MODEL_BYTES)) {
@@ -99,8 +99,8 @@ static int record_get(struct xstore_client *client, uint64_t key, uint32_t *atte
     struct xstore_where *where = &client->where;
     int rc = set_get(client, where->node, &where->set);
     while (rc >= 0) {
-        where->place = ix_rmi_place(&where->set.top, key);
-        where->number = ix_rmi_pick(&where->set.top, where->place);
+        where->coord = ix_rmi_coord(&where->set.top, key);
+        where->number = ix_rmi_pick(&where->set.top, where->coord);
         dm_charge(client->ctx, DM_WORK_MODEL_EVAL, 2);
         if (record_cached(client, where)) {
             xstore_count(client, XSTORE_MODEL_HIT_COUNT);
@@ -139,8 +139,8 @@ static dm_addr line_addr(const struct xstore_where *where, uint32_t line) {
 }
 
 static uint64_t line_slot(const struct xstore_client *client, const struct xstore_where *where, uint32_t line) {
-    uint64_t place = (uint64_t)where->record.table + line;
-    return place * client->cn->shape->topology->mns + where->node;
+    uint64_t ref = (uint64_t)where->record.table + line;
+    return ref * client->cn->shape->topology->mns + where->node;
 }
 
 static uint64_t line_seed(const struct xstore_where *where, uint32_t line) {
@@ -154,7 +154,7 @@ static bool line_cached(struct xstore_client *client, uint32_t line, uint64_t *w
     }
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
     xstore_cache_get(&client->cn->lines, line_slot(client, where, line), words);
-    bool is_there = xstore_line_whole(words, line_seed(where, line));
+    bool is_there = xstore_line_consistent(words, line_seed(where, line));
     xstore_count(client, is_there ? XSTORE_TABLE_HIT_COUNT : XSTORE_TABLE_MISS_COUNT);
     return is_there;
 }
@@ -165,7 +165,7 @@ static void line_keep(struct xstore_client *client, uint32_t line, const uint64_
     }
 }
 
-/* Copies from a line what of it belongs to leaves [first, first + count). */
+/* Copies the entries of leaves [first, first + count) that are in this line. */
 static void entries_take(const uint64_t *words, uint32_t line, uint32_t first, uint32_t count,
                          struct xstore_entry *entries) {
     for (uint32_t k = 0; k < XSTORE_LINE_ENTRIES; k++) {
@@ -176,7 +176,7 @@ static void entries_take(const uint64_t *words, uint32_t line, uint32_t first, u
     }
 }
 
-/* From the cache alone; false if a line is missing there. */
+/* From the cache alone; false if a line is not cached. */
 static bool table_cached(struct xstore_client *client, uint32_t first, uint32_t count, struct xstore_entry *entries) {
     uint64_t words[XSTORE_LINE_ENTRIES + 1];
     for (uint32_t line = first / XSTORE_LINE_ENTRIES; line * XSTORE_LINE_ENTRIES < first + count; line++) {
@@ -205,7 +205,7 @@ int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, s
     DM_TRY(dm_read(client->ctx, line_addr(where, begin), client->words, bytes));
     for (uint32_t line = begin; line < end; line++) {
         const uint64_t *words = client->words + (size_t)(line - begin) * (XSTORE_LINE_ENTRIES + 1);
-        if (!xstore_line_whole(words, line_seed(where, line))) {
+        if (!xstore_line_consistent(words, line_seed(where, line))) {
             return XSTORE_STALE;
         }
         line_keep(client, line, words);
@@ -218,11 +218,11 @@ enum { LOCATE_TRIES = 4 };
 
 /* ---- keys ------------------------------------------------------------------------------------------------------- */
 
-/* The leaves that the record predicts. False: more than a look-up reads, or no bound. */
+/* The leaves that the record predicts. False: there is no bound, or there are more leaves than a look-up reads. */
 static bool range_of(struct xstore_client *client) {
     struct xstore_where *where = &client->where;
     uint32_t last;
-    bool is_bounded = xstore_record_range(&where->record, client->cn->layout.slots, where->number, where->place,
+    bool is_bounded = xstore_record_range(&where->record, client->cn->layout.slots, where->number, where->coord,
                                           &where->first, &last);
     where->count = last - where->first + 1;
     return is_bounded && where->count <= client->cn->params->span_max;
@@ -242,12 +242,12 @@ int xstore_locate(struct xstore_client *client, unsigned node, uint64_t key, uin
         if (rc != XSTORE_STALE) {
             return rc;
         }
-        /* Trained again since the record was cached. */
+        /* The sub-model was trained again since the record was cached. */
         record_drop(client, where);
         xstore_count(client, XSTORE_OLD_MODEL_COUNT);
         DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
     }
-    return XSTORE_BY_CALL; /* training keeps overtaking this reader */
+    return XSTORE_BY_CALL; /* the sub-model is trained more often than this client can read it */
 }
 
 bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t key) {
@@ -260,14 +260,14 @@ bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t 
     if (!xstore_set_decode(words, node, &where->set)) {
         return false;
     }
-    where->place = ix_rmi_place(&where->set.top, key);
-    where->number = ix_rmi_pick(&where->set.top, where->place);
+    where->coord = ix_rmi_coord(&where->set.top, key);
+    where->number = ix_rmi_pick(&where->set.top, where->coord);
     dm_charge(client->ctx, DM_WORK_MODEL_EVAL, 2);
     return record_cached(client, where) && range_of(client) &&
            table_cached(client, where->first, where->count, where->entries);
 }
 
-/* ---- responses -------------------------------------------------------------------------------------------------- */
+/* ---- replies ---------------------------------------------------------------------------------------------------- */
 
 struct xstore_known xstore_known_of(const struct xstore_client *client, bool stale) {
     const struct xstore_where *where = &client->where;
@@ -306,7 +306,7 @@ const char *xstore_reply_take(struct xstore_client *client, unsigned node, const
     }
     for (uint32_t line = 0; line < reply.lines; line++, at += DM_LINE) {
         memcpy(words, at, DM_LINE);
-        if (xstore_line_whole(words, line_seed(where, line))) {
+        if (xstore_line_consistent(words, line_seed(where, line))) {
             line_keep(client, line, words);
         }
     }
@@ -317,15 +317,16 @@ const char *xstore_reply_take(struct xstore_client *client, unsigned node, const
 
 enum { FILL_RECORDS = 128, FILL_LINES = 256 };
 
-/* Reads the tables of up to FILL_RECORDS sub-models in as few round trips as fit the reply's buffer. */
+/* Reads the tables of up to FILL_RECORDS sub-models; one round trip reads as many as fit the reply's buffer. */
 static int tables_fill(struct xstore_client *client, const uint64_t *records, uint32_t first, uint32_t count) {
     struct xstore_where *where = &client->where;
     for (uint32_t i = 0; i < count;) {
         uint32_t begin = i, lines = 0;
         for (; i < count; i++) {
             where->number = first + i;
-            bool is_whole = xstore_record_decode(records + i * XSTORE_RECORD_WORDS, seed_of(where), &where->record);
-            uint32_t wanted = is_whole ? xstore_lines_for(where->record.leaves) : 0;
+            bool is_consistent =
+                xstore_record_decode(records + i * XSTORE_RECORD_WORDS, seed_of(where), &where->record);
+            uint32_t wanted = is_consistent ? xstore_lines_for(where->record.leaves) : 0;
             bool is_there = wanted > 0 && dm_addr_valid(client->ctx, line_addr(where, 0), wanted * DM_LINE);
             if (!is_there || wanted > FILL_LINES) {
                 continue;
@@ -340,12 +341,13 @@ static int tables_fill(struct xstore_client *client, const uint64_t *records, ui
         lines = 0;
         for (uint32_t k = begin; k < i; k++) {
             where->number = first + k;
-            bool is_whole = xstore_record_decode(records + k * XSTORE_RECORD_WORDS, seed_of(where), &where->record);
-            uint32_t wanted = is_whole ? xstore_lines_for(where->record.leaves) : 0;
+            bool is_consistent =
+                xstore_record_decode(records + k * XSTORE_RECORD_WORDS, seed_of(where), &where->record);
+            uint32_t wanted = is_consistent ? xstore_lines_for(where->record.leaves) : 0;
             for (uint32_t line = 0; wanted <= FILL_LINES && line < wanted; line++, lines++) {
                 uint64_t words[XSTORE_LINE_ENTRIES + 1];
                 memcpy(words, client->reply + (size_t)lines * DM_LINE, sizeof(words));
-                if (xstore_line_whole(words, line_seed(where, line))) {
+                if (xstore_line_consistent(words, line_seed(where, line))) {
                     line_keep(client, line, words);
                 }
             }
@@ -384,8 +386,8 @@ int xstore_prefill(struct xstore_client *client) {
     bool is_filled = atomic_exchange_explicit(&client->cn->is_filled, true, memory_order_relaxed);
     for (unsigned node = 0; !is_filled && node < client->cn->shape->topology->mns; node++) {
         struct xstore_set set;
-        bool has_room = xstore_cache_exists(&client->cn->records);
-        DM_TRY(has_room ? node_fill(client, node) : set_get(client, node, &set));
+        bool has_cache = xstore_cache_exists(&client->cn->records);
+        DM_TRY(has_cache ? node_fill(client, node) : set_get(client, node, &set));
     }
     return 0;
 }

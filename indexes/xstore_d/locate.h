@@ -7,28 +7,28 @@
 
 #include "client.h"
 
-/* Finds the leaves that a key may be in. 0 with client->where; XSTORE_BY_CALL if the models say too little; a
- * failure. [waits] */
+/* Finds the leaves that can hold a key. 0 with client->where; XSTORE_BY_CALL if the prediction is too wide or
+ * unbounded; a failure. [waits] */
 int xstore_locate(struct xstore_client *client, unsigned node, uint64_t key, uint32_t *attempts);
 
-/* Looks into the cache only: false unless all is there. For position hints. */
+/* The same from the cache alone, for position hints. False if a part is not cached. */
 bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t key);
 
-/* Entries of the table that client->where belongs to, from leaf `first` on, at most `count`; *got of them. 0, or
- * XSTORE_STALE if the table is not that of the record any more; a failure. [waits] */
+/* Entries of the table of client->where's record, from leaf `first` on, at most `count`; *got of them. 0; XSTORE_STALE
+ * if the table is not that of the record any more; a failure. [waits] */
 int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, struct xstore_entry *entries,
                  uint32_t *got);
 
-/* Makes client->where that of the next sub-model. 0; DM_NOT_FOUND: there is none; XSTORE_STALE; a failure. [waits] */
+/* Advances client->where to the next sub-model. 0; DM_NOT_FOUND if there is none; XSTORE_STALE; a failure. [waits] */
 int xstore_next_model(struct xstore_client *client);
 
-/* Fills the caches, as far as they go. [waits] */
+/* Fills the caches, as much as they can hold. [waits] */
 int xstore_prefill(struct xstore_client *client);
 
 unsigned xstore_node_of(const struct xstore_client *client, uint64_t key);
 
-/* What a response brings along: a newer generation, a record and lines of its table. Returns what follows them.
- * [waits] */
+/* Adopts what a reply holds of a newer generation, a record and lines of its table. Returns the address of what follows
+ * in the reply, or NULL. [waits] */
 const char *xstore_reply_take(struct xstore_client *client, unsigned node, const struct xstore_known *known,
                               uint32_t reply_len);
 struct xstore_known xstore_known_of(const struct xstore_client *client, bool stale);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Logging of writes, optional (XStore, section 5.4): every write appends {number, method, key, value} to a ring in the
- * node's memory, and a background context on the same cores drains it in batches. There is no storage behind it: what
- * is modelled is the cost of copying twice. A writer waits when the ring is full.
+ * memory node's DRAM, and a background context on the same cores drains it in batches. There is no storage device: the
+ * model has the cost of copying twice. A writer waits when the ring is full.
  */
 #include "log.h"
 

@@ -12,26 +12,26 @@
 
 enum { XSTORE_STRIPES = 256 };
 
-/* Sub-models to be trained: each at most once in the ring, and never trained by two at a time. */
+/* Sub-models that wait for training: each is at most once in the ring, and no two contexts train the same one. */
 enum { XSTORE_QUEUED = 1, XSTORE_BUSY = 2, XSTORE_AGAIN = 4 };
 struct xstore_queue {
-    uint32_t *ring, room, first, count;
+    uint32_t *ring, capacity, first, count;
     uint8_t *states;
 };
 
-/* Leaves of a sub-model in training, each with room for as many keys as leaves have. */
+/* Copies of the leaves of a sub-model in training, each with space for all keys of a leaf. */
 struct xstore_space {
     char *leaves;
     size_t leaf_bytes;
-    uint32_t count, room;
+    uint32_t count, capacity;
 };
 
-/* What a background context that trains, or a load, works with. Its memory is the server's, which outlives contexts. */
+/* The state of a background context that trains, or of a load. The server owns it, because it outlives contexts. */
 struct xstore_server;
 struct xstore_trainer {
     struct xstore_server *server;
-    struct xstore_space queued, fresh; /* for a sub-model of the queue; of a new generation */
-    struct xstore_queue queue;         /* of the generation in the making */
+    struct xstore_space queued, fresh; /* for a sub-model of the queue; for one of a new generation */
+    struct xstore_queue queue;         /* of the new generation */
 };
 
 enum { XSTORE_TRAINERS_MAX = 8 };
@@ -44,15 +44,15 @@ struct xstore_server {
     struct xstore_layout layout;
     struct dm_fabric *fabric;
     unsigned node;
-    struct dm_mutex stripes[XSTORE_STRIPES]; /* of nodes of the tree; a context holds one at a time */
+    struct dm_mutex stripes[XSTORE_STRIPES]; /* locks of the tree's nodes, by hash; a context holds one at a time */
 
-    _Atomic uint64_t keys; /* in the tree: what expansion goes by */
+    _Atomic uint64_t keys; /* in the tree; expansion depends on it */
 
-    struct dm_mutex models_lock; /* of all below but the log; never held during a wait */
-    struct dm_cond work;         /* something to do, or a trainer is done */
+    struct dm_mutex models_lock; /* protects the members below except the log; never held during a wait */
+    struct dm_cond work;         /* signals work to do, or a trainer that has finished */
     struct xstore_set set;
     struct xstore_queue queue;
-    unsigned busy; /* trainers that work on a sub-model of the set */
+    unsigned busy; /* trainers that are training a sub-model of the set */
     bool wants_expansion, is_expanding, is_full;
 
     struct xstore_trainer trainers[XSTORE_TRAINERS_MAX], load_trainer;
@@ -60,13 +60,13 @@ struct xstore_server {
     struct dm_mutex log_lock;
     struct dm_cond log_work;
     dm_addr log;
-    uint64_t log_head, log_tail; /* bytes appended and drained */
+    uint64_t log_head, log_tail; /* bytes appended; bytes drained */
 
     struct xstore_loader *loader;
 };
 
-static inline struct dm_mutex *xstore_stripe(struct xstore_server *server, uint32_t place) {
-    return &server->stripes[dm_mix64(place) % XSTORE_STRIPES];
+static inline struct dm_mutex *xstore_stripe(struct xstore_server *server, uint32_t ref) {
+    return &server->stripes[dm_mix64(ref) % XSTORE_STRIPES];
 }
 
 #endif

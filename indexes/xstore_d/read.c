@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Get (XStore, section 5.2.1): read the keys of the leaves that the models name, find the key, read its value. A key
- * that is not there is absent if all incarnations agree: each entry of the table then stands for the keys that it stood
- * for at training, and the key's leaf is among those that were read (train.c). Otherwise the key may have moved one
- * right link away (speculative execution), and if it is not there either, the memory node is called, which also says
- * what it has trained since.
+ * Get (XStore, section 5.2.1): read the keys of the predicted leaves, find the key, read its value. A key that is not
+ * in them is absent if all incarnations agree: then each leaf covers the same keys as at training, and the key's leaf
+ * is among those that were read (train.c). Otherwise the key may have moved one right link away (speculative
+ * execution). If it is not there either, the client calls the memory node, whose reply includes newer models.
  */
 #include "locate.h"
 
-/* A key that was found: where its value is. */
+/* The position of a key that was found. */
 struct found {
     unsigned fetched; /* number of the leaf in client->leaves */
     unsigned slot;
-    uint32_t place;
+    uint32_t ref;
 };
 
 static uint32_t fetch_bytes(const struct xstore_client *client) {
@@ -20,11 +19,11 @@ static uint32_t fetch_bytes(const struct xstore_client *client) {
     return whole ? client->cn->layout.read_bytes : client->cn->layout.keys_bytes;
 }
 
-/* Reads leaves into client->leaves, all in one round trip. False places are not followed. */
-static int leaves_read(struct xstore_client *client, const uint32_t *places, unsigned count) {
+/* Reads leaves into client->leaves, all in one round trip. Refs outside of the memory are refused. */
+static int leaves_read(struct xstore_client *client, const uint32_t *refs, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        dm_addr addr = xstore_addr(client->where.node, places[i]);
-        if (places[i] == 0 || !dm_addr_valid(client->ctx, addr, client->cn->layout.leaf_bytes)) {
+        dm_addr addr = xstore_addr(client->where.node, refs[i]);
+        if (refs[i] == 0 || !dm_addr_valid(client->ctx, addr, client->cn->layout.leaf_bytes)) {
             return DM_ERR_CORRUPT;
         }
         dm_post_read(client->ctx, addr, xstore_leaf_words(client, i), fetch_bytes(client));
@@ -33,13 +32,13 @@ static int leaves_read(struct xstore_client *client, const uint32_t *places, uns
     return dm_commit(client->ctx);
 }
 
-static bool leaf_search(struct xstore_client *client, unsigned i, uint32_t place, uint64_t key, struct found *found) {
+static bool leaf_search(struct xstore_client *client, unsigned i, uint32_t ref, uint64_t key, struct found *found) {
     const uint64_t *words = xstore_leaf_words(client, i);
     unsigned count = xstore_head_of(words[1]).count;
     for (unsigned slot = 0; slot < count; slot++) {
         if (words[XSTORE_HEAD_WORDS + slot] == key) {
             dm_charge(client->ctx, DM_WORK_KEY_COMPARE, slot + 1);
-            *found = (struct found){i, slot, place};
+            *found = (struct found){i, slot, ref};
             return true;
         }
     }
@@ -47,8 +46,8 @@ static bool leaf_search(struct xstore_client *client, unsigned i, uint32_t place
     return false;
 }
 
-/* Looks for the key in what was read. 0; DM_NOT_FOUND; XSTORE_TORN; or XSTORE_STALE, with the right links of leaves
- * that have split in `links`. */
+/* Searches the leaves that were read. 0; DM_NOT_FOUND; XSTORE_TORN; or XSTORE_STALE, with the right links of leaves
+ * that were split in `links`. */
 static int fetched_search(struct xstore_client *client, uint64_t key, struct found *found, uint32_t *links,
                           unsigned *link_count) {
     const struct xstore_where *where = &client->where;
@@ -56,7 +55,7 @@ static int fetched_search(struct xstore_client *client, uint64_t key, struct fou
     *link_count = 0;
     for (unsigned i = 0; i < where->count; i++) {
         const struct xstore_entry *entry = &where->entries[i];
-        if (!xstore_fetched_whole(client, i, entry->leaf)) {
+        if (!xstore_fetched_consistent(client, i, entry->leaf)) {
             xstore_count(client, XSTORE_TORN_LEAF_COUNT);
             rc = XSTORE_TORN;
             continue;
@@ -79,7 +78,7 @@ static int fetched_search(struct xstore_client *client, uint64_t key, struct fou
     return rc;
 }
 
-/* One right link further. 0; XSTORE_TORN; XSTORE_STALE: not there either. */
+/* Searches the leaves one right link further. 0; XSTORE_TORN; XSTORE_STALE: the key is not there either. */
 static int speculate(struct xstore_client *client, uint64_t key, const uint32_t *links, unsigned count,
                      struct found *found) {
     if (!client->cn->params->speculate || count == 0) {
@@ -91,7 +90,7 @@ static int speculate(struct xstore_client *client, uint64_t key, const uint32_t 
     }
     rc = XSTORE_STALE;
     for (unsigned i = 0; i < count; i++) {
-        if (!xstore_fetched_whole(client, i, links[i])) {
+        if (!xstore_fetched_consistent(client, i, links[i])) {
             xstore_count(client, XSTORE_TORN_LEAF_COUNT);
             rc = XSTORE_TORN;
         } else if (leaf_search(client, i, links[i], key, found)) {
@@ -104,7 +103,7 @@ static int speculate(struct xstore_client *client, uint64_t key, const uint32_t 
 
 /* ---- values ----------------------------------------------------------------------------------------------------- */
 
-/* 0, or XSTORE_TORN: it is not this key's, or is being written. */
+/* 0, or XSTORE_TORN: the value belongs to another key, or is being written. */
 static int value_read(struct xstore_client *client, uint64_t key, const struct found *found, void *value) {
     const struct xstore_layout *layout = &client->cn->layout;
     uint32_t offset = xstore_slot_offset(layout, found->slot);
@@ -112,7 +111,7 @@ static int value_read(struct xstore_client *client, uint64_t key, const struct f
     if (client->cn->params->fetch == XSTORE_FETCH_LEAF) {
         words = xstore_leaf_words(client, found->fetched) + offset / 8;
     } else {
-        dm_addr addr = dm_addr_add(xstore_addr(client->where.node, found->place), offset);
+        dm_addr addr = dm_addr_add(xstore_addr(client->where.node, found->ref), offset);
         enum dm_phase before = dm_phase(client->ctx, DM_PHASE_VALUE);
         int rc = dm_read(client->ctx, addr, client->words, layout->slot_bytes);
         dm_phase(client->ctx, before);
@@ -151,7 +150,7 @@ static int get_by_call(struct xstore_client *client, uint64_t key, bool stale, v
 /* One attempt: 0 with the value; DM_NOT_FOUND; XSTORE_TORN; a failure. */
 static int get_once(struct xstore_client *client, unsigned node, uint64_t key, void *value, uint32_t *attempts) {
     struct found found = {0};
-    uint32_t places[XSTORE_SPAN_MAX], links[XSTORE_SPAN_MAX];
+    uint32_t refs[XSTORE_SPAN_MAX], links[XSTORE_SPAN_MAX];
     unsigned link_count;
     int rc = xstore_locate(client, node, key, attempts);
     if (rc == XSTORE_BY_CALL) {
@@ -159,9 +158,9 @@ static int get_once(struct xstore_client *client, unsigned node, uint64_t key, v
     }
     DM_TRY(rc);
     for (unsigned i = 0; i < client->where.count; i++) {
-        places[i] = client->where.entries[i].leaf;
+        refs[i] = client->where.entries[i].leaf;
     }
-    DM_TRY(leaves_read(client, places, client->where.count));
+    DM_TRY(leaves_read(client, refs, client->where.count));
     rc = fetched_search(client, key, &found, links, &link_count);
     if (rc == XSTORE_STALE) {
         rc = speculate(client, key, links, link_count, &found);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scan (XStore, section 5.2.2): a look-up of the first key's leaf, then whole leaves in the order of the table, many
- * with one doorbell. Whether the table is right is read from the leaves themselves: a leaf's right link must name the
- * next one. Where it does not, a leaf has split since training, and the memory node is asked for the chain from there
- * on.
+ * Scan (XStore, section 5.2.2): a look-up of the first key's leaf, then complete leaves in the order of the table, many
+ * with one doorbell. The leaves show whether the table is current: a leaf's right link must name the next one. Where it
+ * does not, a leaf was split since training, and the client asks the memory node for the chain from there on.
  *
- * Why no pair is missed or seen twice: a key only ever moves to a new leaf directly behind its own. A leaf that was
- * read before its split has all its keys, and its link then does not name the new leaf; one that was read afterwards
- * has a link that does. So following links as they were read visits every key once, at whatever moments leaves are
- * read.
+ * No pair is missed or returned twice: a key only moves to a new leaf directly to the right of its own. A leaf that was
+ * read before its split has all its keys and a link past the new leaf; one that was read after the split has a link to
+ * the new leaf. So following the links as they were read visits every key once, whenever the leaves are read.
  */
 #include "locate.h"
 
@@ -20,14 +18,14 @@ struct scan {
     char *values;
     uint32_t attempts;
 
-    uint32_t expected;              /* the leaf that comes next; 0: the node's last one is through */
-    uint32_t list[XSTORE_WALK_MAX]; /* leaves that should follow, *expected* first */
+    uint32_t expected;              /* the next leaf of the chain; 0: the memory node's last leaf is done */
+    uint32_t list[XSTORE_WALK_MAX]; /* leaves that should follow, `expected` first */
     unsigned listed;
-    bool has_table;      /* client->where names the table that the list came from */
-    uint32_t table_next; /* the leaf of that table behind the list */
+    bool has_table;      /* the list is from the table of client->where */
+    uint32_t table_next; /* the first leaf of that table after the list */
 };
 
-/* Leaves that are likely to hold what is still wanted: they are half full at least. */
+/* Leaves that probably hold the missing pairs: most leaves are at least half full. */
 static uint32_t leaves_wanted(const struct scan *scan) {
     uint32_t each = scan->client->cn->layout.slots / 2, leaves = (scan->count - scan->found) / each + 2;
     return leaves < XSTORE_WALK_MAX ? leaves : XSTORE_WALK_MAX;
@@ -35,7 +33,7 @@ static uint32_t leaves_wanted(const struct scan *scan) {
 
 /* ---- which leaves ----------------------------------------------------------------------------------------------- */
 
-/* The chain from ->expected on, or, if that is 0, from the leaf of `key` on, as the memory node has it now. */
+/* Asks the memory node for the chain from ->expected on, or, if that is 0, from the leaf of `key` on. */
 static int list_by_call(struct scan *scan, uint64_t key, bool stale) {
     struct xstore_client *client = scan->client;
     struct xstore_walk_request request = {
@@ -61,15 +59,15 @@ static int list_by_call(struct scan *scan, uint64_t key, bool stale) {
     return 0;
 }
 
-/* Adds leaves of the tables from ->table_next on, until there are likely enough. */
+/* Adds leaves of the tables from ->table_next on, until they probably hold enough pairs. */
 static int list_by_table(struct scan *scan) {
     struct xstore_client *client = scan->client;
     uint32_t wanted = scan->count - scan->found, pairs = 0;
     while (scan->listed < client->scan_batch && pairs < wanted + client->cn->layout.slots) {
         struct xstore_entry entries[XSTORE_SCAN_BATCH_MAX];
         uint32_t got;
-        uint32_t room = client->scan_batch - scan->listed;
-        int rc = xstore_table(client, scan->table_next, room, entries, &got);
+        uint32_t capacity = client->scan_batch - scan->listed;
+        int rc = xstore_table(client, scan->table_next, capacity, entries, &got);
         for (uint32_t i = 0; rc == 0 && i < got && pairs < wanted + client->cn->layout.slots; i++) {
             scan->table_next++;
             if (scan->listed == 0 || scan->list[scan->listed - 1] != entries[i].leaf) {
@@ -79,7 +77,7 @@ static int list_by_table(struct scan *scan) {
         }
         if (rc == 0 && scan->table_next == client->where.record.leaves) {
             rc = xstore_next_model(client);
-            scan->table_next = 0; /* its first leaf may be the last of the table before */
+            scan->table_next = 0; /* its first leaf may be the last one of the previous table */
         }
         if (rc != 0) {
             scan->has_table = false;
@@ -89,7 +87,7 @@ static int list_by_table(struct scan *scan) {
     return 0;
 }
 
-/* Among the leaves that may cover the key, the last with a key up to it: what is before it is below. */
+/* Finds the last predicted leaf that has a key not above `key`: leaves before it have only smaller keys. */
 static int start_find(struct scan *scan, uint64_t key) {
     struct xstore_client *client = scan->client;
     const struct xstore_where *where = &client->where;
@@ -106,15 +104,15 @@ static int start_find(struct scan *scan, uint64_t key) {
     dm_charge(client->ctx, DM_WORK_LINE_COPY, where->count * (client->cn->layout.keys_bytes / DM_LINE + 1));
     for (uint32_t i = 0; i < where->count; i++) {
         const uint64_t *words = xstore_leaf_words(client, i);
-        bool is_whole = xstore_fetched_whole(client, i, where->entries[i].leaf);
-        for (unsigned k = 0; is_whole && k < xstore_head_of(words[1]).count; k++) {
+        bool is_consistent = xstore_fetched_consistent(client, i, where->entries[i].leaf);
+        for (unsigned k = 0; is_consistent && k < xstore_head_of(words[1]).count; k++) {
             scan->table_next = words[XSTORE_HEAD_WORDS + k] <= key ? where->first + i : scan->table_next;
         }
     }
     return 0;
 }
 
-/* Finds where the node's part of the scan begins. */
+/* Finds the leaf in which the memory node's part of the scan begins. */
 static int scan_begin(struct scan *scan, unsigned node, uint64_t key) {
     scan->listed = 0;
     scan->expected = 0;
@@ -133,12 +131,12 @@ static int scan_begin(struct scan *scan, unsigned node, uint64_t key) {
     return 0;
 }
 
-/* Sees to it that the list begins with the leaf that comes next. */
+/* Makes the list begin with the next leaf of the chain. */
 static int list_ensure(struct scan *scan) {
     if (scan->listed == 0 && scan->has_table) {
         DM_TRY(list_by_table(scan));
         if (scan->listed > 1 && scan->list[0] != scan->expected && scan->list[1] == scan->expected) {
-            scan->listed--; /* a leaf of two sub-models, which is through */
+            scan->listed--; /* a leaf in the tables of two sub-models, already done */
             memmove(scan->list, scan->list + 1, scan->listed * sizeof(*scan->list));
         }
     }
@@ -164,10 +162,10 @@ static bool value_take(const struct scan *scan, const uint64_t *leaf, unsigned s
            words[0] == xstore_value_check(key, words + 1, layout->value_words);
 }
 
-/* Takes over the leaf's pairs from the first key on. False if it is torn: then nothing was taken. */
-static bool leaf_take(struct scan *scan, unsigned fetched, uint32_t place) {
+/* Takes the leaf's pairs from the first key of the scan on. False if the leaf is torn: then nothing is taken. */
+static bool leaf_take(struct scan *scan, unsigned fetched, uint32_t ref) {
     const uint64_t *leaf = xstore_leaf_words(scan->client, fetched), *keys = leaf + XSTORE_HEAD_WORDS;
-    if (!xstore_fetched_whole(scan->client, fetched, place)) {
+    if (!xstore_fetched_consistent(scan->client, fetched, ref)) {
         return false;
     }
     struct xstore_head head = xstore_head_of(leaf[1]);
@@ -201,7 +199,7 @@ static void list_shift(struct scan *scan, unsigned through) {
     memmove(scan->list, scan->list + through, scan->listed * sizeof(*scan->list));
 }
 
-/* Reads the leaves of the list, up to a batch, and takes over as many as follow one another. */
+/* Reads the leaves of the list, up to a batch, and takes the pairs of those that follow one another. */
 static int batch_take(struct scan *scan) {
     struct xstore_client *client = scan->client;
     unsigned count = scan->listed < client->scan_batch ? scan->listed : client->scan_batch, through = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a memory node does for a call: reads that clients could not do alone, updates, inserts with splits, deletes, and
- * lists of leaves for scans (XStore, section 5.3). Every handler charges the node's cores.
+ * The handlers of a memory node: reads that clients could not complete one-sided, inserts with splits, updates,
+ * deletes, and lists of leaves for scans (XStore, section 5.3). Every handler charges the memory node's cores.
  */
 #include "server.h"
 
@@ -13,11 +13,10 @@
 #include "log.h"
 #include "train.h"
 
-/* ---- what a client's models lack ----------------------------------------------------------------------------------
- */
+/* ---- models that a client does not have ------------------------------------------------------------------------- */
 
 static void models_add(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_known *known,
-                       struct xstore_reply *reply, char *room) {
+                       struct xstore_reply *reply, char *out) {
     struct xstore_set set = {.generation = 0};
     if (dm_mutex_lock(ctx, &server->models_lock) == 0) {
         set = server->set;
@@ -25,7 +24,7 @@ static void models_add(struct xstore_server *server, struct dm_ctx *ctx, const s
     }
     reply->generation = set.generation;
     if (known->generation != set.generation || known->number >= set.top.models) {
-        return; /* the client reads the new set itself */
+        return; /* the client will read the new set */
     }
     uint64_t words[XSTORE_RECORD_WORDS];
     struct xstore_record record;
@@ -40,12 +39,12 @@ static void models_add(struct xstore_server *server, struct dm_ctx *ctx, const s
         return;
     }
     reply->version = record.version;
-    memcpy(room, words, sizeof(words));
+    memcpy(out, words, sizeof(words));
     uint32_t lines = known->stale > 1 ? xstore_lines_for(record.leaves) : 0;
     dm_addr table = xstore_addr(server->node, record.table);
     if (lines > 0 && lines <= XSTORE_REPLY_LINES && dm_addr_valid(ctx, table, lines * DM_LINE)) {
         reply->lines = lines;
-        dm_cpu_read(ctx, table, room + sizeof(words), lines * DM_LINE);
+        dm_cpu_read(ctx, table, out + sizeof(words), lines * DM_LINE);
         dm_charge(ctx, DM_WORK_LINE_COPY, lines);
     }
 }
@@ -75,11 +74,11 @@ static int on_get(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
     DM_TRY(xstore_leaf_lock(server, ctx, request->key, &leaf));
     int slot = xstore_leaf_find(&leaf, request->key);
     if (slot >= 0) {
-        xstore_value_load(server, ctx, leaf.place, (unsigned)slot, out + at);
+        xstore_value_load(server, ctx, leaf.ref, (unsigned)slot, out + at);
         reply.items = 1;
         at += server->layout.value_words * 8;
     }
-    xstore_leaf_unlock(server, ctx, leaf.place);
+    xstore_leaf_unlock(server, ctx, leaf.ref);
     charge_search(server, ctx);
     memcpy(out, &reply, sizeof(reply));
     *resp_len = at;
@@ -88,13 +87,13 @@ static int on_get(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
 
 /* The first leaf of a walk. */
 static int walk_begin(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_walk_request *request,
-                      uint32_t *place) {
+                      uint32_t *ref) {
     struct xstore_leaf leaf;
-    *place = request->from;
+    *ref = request->from;
     if (request->from == 0) {
         DM_TRY(xstore_leaf_lock(server, ctx, request->key, &leaf));
-        xstore_leaf_unlock(server, ctx, leaf.place);
-        *place = leaf.place;
+        xstore_leaf_unlock(server, ctx, leaf.ref);
+        *ref = leaf.ref;
     }
     return 0;
 }
@@ -109,19 +108,19 @@ static int on_walk(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_
         return DM_ERR_INVALID;
     }
     models_add(server, ctx, &request->known, &reply, out + sizeof(reply));
-    uint32_t at = (uint32_t)sizeof(reply) + models_bytes(&reply), place;
+    uint32_t at = (uint32_t)sizeof(reply) + models_bytes(&reply), ref;
     uint32_t wanted = request->wanted < XSTORE_WALK_MAX ? request->wanted : XSTORE_WALK_MAX;
-    DM_TRY(walk_begin(server, ctx, request, &place));
-    while (place != 0 && reply.items < wanted) {
+    DM_TRY(walk_begin(server, ctx, request, &ref));
+    while (ref != 0 && reply.items < wanted) {
         struct xstore_leaf leaf;
-        memcpy(out + at, &place, sizeof(place));
-        at += (uint32_t)sizeof(place);
+        memcpy(out + at, &ref, sizeof(ref));
+        at += (uint32_t)sizeof(ref);
         reply.items++;
-        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, place)));
-        bool is_leaf = xstore_leaf_load(server, ctx, place, &leaf);
-        xstore_leaf_unlock(server, ctx, place);
+        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, ref)));
+        bool is_leaf = xstore_leaf_load(server, ctx, ref, &leaf);
+        xstore_leaf_unlock(server, ctx, ref);
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
-        place = is_leaf ? xstore_leaf_head(&leaf).next : 0;
+        ref = is_leaf ? xstore_leaf_head(&leaf).next : 0;
     }
     memcpy(out, &reply, sizeof(reply));
     *resp_len = at;
@@ -130,13 +129,13 @@ static int on_walk(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_
 
 /* ---- insert ----------------------------------------------------------------------------------------------------- */
 
-/* The key's slot is empty: it becomes valid last, and a reader that saw the key comes again until then. */
+/* Adds the pair in an empty slot. The value is stored last; a reader that sees the key before retries until then. */
 static void leaf_append(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint64_t key,
                         const void *value) {
     struct xstore_head head = xstore_leaf_head(leaf);
     xstore_leaf_keys(leaf)[head.count++] = key;
     xstore_leaf_store(server, ctx, leaf, head);
-    xstore_value_store(server, ctx, leaf->place, head.count - 1, key, value);
+    xstore_value_store(server, ctx, leaf->ref, head.count - 1, key, value);
     dm_charge(ctx, DM_WORK_LINE_COPY, 2);
 }
 
@@ -157,7 +156,7 @@ static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct 
         xstore_leaf_split(server, ctx, leaf, *fresh, key, value);
         *fresh = 0;
     }
-    xstore_leaf_unlock(server, ctx, leaf->place);
+    xstore_leaf_unlock(server, ctx, leaf->ref);
     return rc;
 }
 
@@ -174,7 +173,7 @@ static int insert(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key
         if (rc == LEAF_NEEDED) {
             dm_addr addr;
             DM_TRY(dm_alloc(ctx, server->node, server->layout.leaf_bytes, DM_LINE, DM_MEM_LEAF, &addr));
-            right = fresh = xstore_place_of(addr);
+            right = fresh = xstore_ref_of(addr);
         }
     }
     *splits = right != 0 && fresh == 0;
@@ -209,7 +208,7 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
 
 /* ---- update and delete ------------------------------------------------------------------------------------------ */
 
-/* Locks the leaf that a position hint names, if it holds the key still. */
+/* Locks the leaf that a position hint names, if it still holds the key. */
 static int hint_lock(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_write_request *request,
                      struct xstore_leaf *leaf) {
     for (uint32_t i = 0; i < request->hint_count && i < XSTORE_HINTS; i++) {
@@ -241,9 +240,9 @@ static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     DM_TRY(rc);
     int slot = xstore_leaf_find(&leaf, request->key);
     if (slot >= 0) {
-        xstore_value_store(server, ctx, leaf.place, (unsigned)slot, request->key, request + 1);
+        xstore_value_store(server, ctx, leaf.ref, (unsigned)slot, request->key, request + 1);
     }
-    xstore_leaf_unlock(server, ctx, leaf.place);
+    xstore_leaf_unlock(server, ctx, leaf.ref);
     charge_search(server, ctx);
     dm_charge(ctx, DM_WORK_LINE_COPY, 1);
     memcpy(resp, &reply, sizeof(reply));
@@ -251,7 +250,7 @@ static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     return slot < 0 ? DM_NOT_FOUND : xstore_log_append(server, ctx, request->key, XSTORE_UPDATE, request + 1);
 }
 
-/* The last pair takes the place of the one that goes. */
+/* Removes a pair; the last pair of the leaf moves into its slot. */
 static void leaf_remove(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, unsigned slot) {
     char value[XSTORE_VALUE_MAX];
     struct xstore_head head = xstore_leaf_head(leaf);
@@ -260,10 +259,10 @@ static void leaf_remove(struct xstore_server *server, struct dm_ctx *ctx, struct
     xstore_leaf_keys(leaf)[slot] = moved;
     xstore_leaf_store(server, ctx, leaf, head);
     if (slot != last) {
-        xstore_value_load(server, ctx, leaf->place, last, value);
-        xstore_value_store(server, ctx, leaf->place, slot, moved, value);
+        xstore_value_load(server, ctx, leaf->ref, last, value);
+        xstore_value_store(server, ctx, leaf->ref, slot, moved, value);
     }
-    xstore_value_clear(server, ctx, leaf->place, last);
+    xstore_value_clear(server, ctx, leaf->ref, last);
     dm_charge(ctx, DM_WORK_LINE_COPY, 2);
 }
 
@@ -280,7 +279,7 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     if (slot >= 0) {
         leaf_remove(server, ctx, &leaf, (unsigned)slot);
     }
-    xstore_leaf_unlock(server, ctx, leaf.place);
+    xstore_leaf_unlock(server, ctx, leaf.ref);
     charge_search(server, ctx);
     *resp_len = 0;
     if (slot < 0) {
@@ -331,7 +330,7 @@ int xstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, co
                  struct dm_err *err) {
     *out = NULL;
     if (node >= shape->topology->mns) {
-        return 0; /* an index server has nothing to do here */
+        return 0; /* index servers have no part in this index */
     }
     struct xstore_server *server = calloc(1, sizeof(*server));
     if (!server) {

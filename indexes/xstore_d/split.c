@@ -12,7 +12,7 @@ struct split {
     const void *value;
 };
 
-/* Where to divide the leaf's keys and the new one into halves. */
+/* The key that separates the halves of the leaf's keys and the new one. */
 static uint64_t border_of(struct xstore_leaf *leaf, uint64_t key) {
     unsigned count = xstore_leaf_head(leaf).count;
     uint64_t sorted[XSTORE_SLOTS_MAX + 1];
@@ -29,34 +29,34 @@ static uint64_t border_of(struct xstore_leaf *leaf, uint64_t key) {
     return xstore_border(sorted[(count + 1) / 2 - 1], sorted[(count + 1) / 2]);
 }
 
-/* Writes the right leaf, which nobody can reach yet. */
+/* Writes the right leaf, which no reader can reach yet. */
 static void right_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *left,
                         const struct split *split) {
     char value[XSTORE_VALUE_MAX];
-    struct xstore_leaf right = {.place = split->right, .low = split->border, .high = left->high};
+    struct xstore_leaf right = {.ref = split->right, .low = split->border, .high = left->high};
     struct xstore_head head = {.next = xstore_leaf_head(left).next};
     unsigned count = xstore_leaf_head(left).count;
     for (unsigned i = 0; i < count; i++) {
         uint64_t key = xstore_leaf_keys(left)[i];
         if (key >= split->border) {
-            xstore_value_load(server, ctx, left->place, i, value);
-            xstore_value_store(server, ctx, right.place, head.count, key, value);
+            xstore_value_load(server, ctx, left->ref, i, value);
+            xstore_value_store(server, ctx, right.ref, head.count, key, value);
             xstore_leaf_keys(&right)[head.count++] = key;
         }
     }
     if (split->key >= split->border) {
-        xstore_value_store(server, ctx, right.place, head.count, split->key, split->value);
+        xstore_value_store(server, ctx, right.ref, head.count, split->key, split->value);
         xstore_leaf_keys(&right)[head.count++] = split->key;
     }
     for (unsigned i = head.count; i < server->layout.slots; i++) {
-        xstore_value_clear(server, ctx, right.place, i);
+        xstore_value_clear(server, ctx, right.ref, i);
     }
     xstore_fences_store(server, ctx, &right);
     xstore_leaf_store(server, ctx, &right, head);
 }
 
-/* Leaves the lower half in the left leaf: the header makes the split happen; then the values that fill holes move, and
- * the others' are made invalid. */
+/* Keeps the lower half in the left leaf. The split takes effect with the store of the header. After it, values move to
+ * the slots that their keys fill now, and the values of the other slots are invalidated. */
 static void left_shrink(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *left,
                         const struct split *split) {
     unsigned from[XSTORE_SLOTS_MAX], kept = 0, count = xstore_leaf_head(left).count;
@@ -84,15 +84,15 @@ static void left_shrink(struct xstore_server *server, struct dm_ctx *ctx, struct
     char value[XSTORE_VALUE_MAX];
     for (unsigned i = 0; i < kept; i++) {
         if (from[i] != i) {
-            xstore_value_load(server, ctx, left->place, from[i], value);
-            xstore_value_store(server, ctx, left->place, i, keys[i], value);
+            xstore_value_load(server, ctx, left->ref, from[i], value);
+            xstore_value_store(server, ctx, left->ref, i, keys[i], value);
         }
     }
     for (unsigned i = kept; i < count; i++) {
-        xstore_value_clear(server, ctx, left->place, i);
+        xstore_value_clear(server, ctx, left->ref, i);
     }
     if (is_left) {
-        xstore_value_store(server, ctx, left->place, kept, split->key, split->value);
+        xstore_value_store(server, ctx, left->ref, kept, split->key, split->value);
     }
     dm_charge(ctx, DM_WORK_LINE_COPY, 2 * server->layout.leaf_bytes / DM_LINE);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training on the memory node (XStore, sections 5.1 and 5.3.2): one sub-model after a split, or a whole generation of
- * them at load and when the models are expanded.
+ * Training on the memory node (XStore, sections 5.1 and 5.3.2): one sub-model after a split, or all sub-models of a new
+ * generation at load and at an expansion.
  *
- * What a sub-model is right about: its table lists the leaves from the one that covers the first key of its share of
- * the key space to the one that covers the last, each with the incarnation that it had when it was looked at. A leaf
- * covers [low, high); low never changes, and high only when it splits, which raises the incarnation. So as long as
- * incarnations agree, an entry stands for the same keys. The bounds hold at both ends of every leaf, so for every key
- * that the sub-model is picked for, present or not, its leaf is among those predicted. Leaves that split meanwhile make
- * an entry stale, never wrong. The paper augments the set at the borders of sub-models only; that misses keys that are
- * inserted later between two leaves.
+ * A stale sub-model is never wrong. Its table lists the leaves from the one that covers the first key of its share of
+ * the key space to the one that covers the last, each with the incarnation that it had when training read it. A leaf
+ * covers [low, high); low never changes, and high changes only by a split, which raises the incarnation. So as long as
+ * the incarnations agree, the leaf covers the same keys. The bounds hold at both ends of every leaf, so for every key
+ * for which the sub-model is picked, present or absent, its leaf is among those predicted. A later split of a leaf
+ * makes an entry stale, which its incarnation shows. The paper augments the trained keys at the borders of sub-models
+ * only; that misses keys that are inserted later between two leaves.
  *
- * A client may hold the old record while the table is written anew: lines are checked with the version that the record
- * names. Memory that was a table or a record may become one again for that reason.
+ * A client may hold the old record while the table is rewritten: lines are checked with the version in the record. This
+ * is also why the memory of a table or a record may be reused for another one.
  */
 #include "train.h"
 
@@ -24,26 +24,26 @@ struct training {
     struct xstore_server *server;
     struct dm_ctx *ctx;
     struct xstore_space *space;
-    struct xstore_set set; /* that the sub-model belongs to */
+    struct xstore_set set; /* to which the sub-model belongs */
     uint32_t number;
-    uint64_t low, high; /* the keys that it is picked for: [low, high) */
+    uint64_t low, high; /* the keys for which it is picked: [low, high) */
 };
 
-/* ---- looking at the leaves -------------------------------------------------------------------------------------- */
+/* ---- collecting the leaves -------------------------------------------------------------------------------------- */
 
 static struct xstore_leaf *space_leaf(const struct xstore_space *space, uint32_t i) {
     return (struct xstore_leaf *)(void *)(space->leaves + i * space->leaf_bytes);
 }
 
 static struct xstore_leaf *space_add(struct xstore_space *space) {
-    if (space->count == space->room) {
-        uint32_t room = space->room ? space->room * 2 : 64;
-        char *grown = realloc(space->leaves, room * space->leaf_bytes);
+    if (space->count == space->capacity) {
+        uint32_t capacity = space->capacity ? space->capacity * 2 : 64;
+        char *grown = realloc(space->leaves, capacity * space->leaf_bytes);
         if (!grown) {
             return NULL;
         }
         space->leaves = grown;
-        space->room = room;
+        space->capacity = capacity;
     }
     return space_leaf(space, space->count++);
 }
@@ -61,20 +61,20 @@ static void leaf_sort(struct xstore_leaf *leaf) {
     }
 }
 
-/* Copies the leaf behind `before` (NULL: the one that covers `key`), its mutex held for that long. */
+/* Copies the leaf to the right of `before` (NULL: the one that covers `key`), holding its mutex meanwhile. */
 static int leaf_copy(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_leaf *before, uint64_t key,
                      struct xstore_leaf *leaf) {
     if (!before) {
         DM_TRY(xstore_leaf_lock(server, ctx, key, leaf));
     } else {
-        uint32_t place = xstore_leaf_head(before).next;
-        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, place)));
-        if (!xstore_leaf_load(server, ctx, place, leaf)) {
-            xstore_leaf_unlock(server, ctx, place);
+        uint32_t ref = xstore_leaf_head(before).next;
+        DM_TRY(dm_mutex_lock(ctx, xstore_stripe(server, ref)));
+        if (!xstore_leaf_load(server, ctx, ref, leaf)) {
+            xstore_leaf_unlock(server, ctx, ref);
             return DM_ERR_CORRUPT;
         }
     }
-    xstore_leaf_unlock(server, ctx, leaf->place);
+    xstore_leaf_unlock(server, ctx, leaf->ref);
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
     dm_charge(ctx, DM_WORK_LINE_COPY, server->layout.keys_bytes / DM_LINE + 1);
     return 0;
@@ -99,8 +99,8 @@ static int leaves_collect(struct training *training) {
 
 /* ---- the model -------------------------------------------------------------------------------------------------- */
 
-static double place_of(const struct training *training, uint64_t key) {
-    return ix_rmi_place(&training->set.top, key);
+static double coord_of(const struct training *training, uint64_t key) {
+    return ix_rmi_coord(&training->set.top, key);
 }
 
 static struct ix_rmi_model model_fit(const struct training *training) {
@@ -111,17 +111,17 @@ static struct ix_rmi_model model_fit(const struct training *training) {
         struct xstore_leaf *leaf = space_leaf(space, i);
         unsigned count = xstore_leaf_head(leaf).count;
         for (unsigned k = 0; k < count; k++) {
-            double x = place_of(training, xstore_leaf_keys(leaf)[k]) - training->number;
+            double x = coord_of(training, xstore_leaf_keys(leaf)[k]) - training->number;
             ix_rmi_fit_add(&fit, x, (i + (k + 0.5) / count) * slots - 0.5);
         }
     }
     for (uint32_t i = 0; fit.count == 0 && i < space->count; i++) {
-        ix_rmi_fit_add(&fit, place_of(training, space_leaf(space, i)->low) - training->number, (double)(i * slots));
+        ix_rmi_fit_add(&fit, coord_of(training, space_leaf(space, i)->low) - training->number, (double)(i * slots));
     }
     return ix_rmi_fit_model(&fit);
 }
 
-/* The bounds for the leaf that is number `i` of the table, for those of its keys that the sub-model is picked for. */
+/* Widens the bounds for leaf `i` of the table, for those of its keys for which the sub-model is picked. */
 static void leaf_bound(const struct training *training, struct ix_rmi_model *model, uint32_t i) {
     struct xstore_leaf *leaf = space_leaf(training->space, i);
     int64_t slots = training->server->layout.slots, first = i * slots, last = first + slots - 1;
@@ -129,13 +129,13 @@ static void leaf_bound(const struct training *training, struct ix_rmi_model *mod
     uint64_t low = leaf->low > training->low ? leaf->low : training->low;
     uint64_t high = leaf->high < training->high ? leaf->high : training->high;
     if (training->server->params->augment && low < high) {
-        ix_rmi_widen(model, training->number, place_of(training, low), end, first, INT64_MAX / 2);
-        ix_rmi_widen(model, training->number, place_of(training, high - 1), end, INT64_MIN / 2, last);
+        ix_rmi_widen(model, training->number, coord_of(training, low), end, first, INT64_MAX / 2);
+        ix_rmi_widen(model, training->number, coord_of(training, high - 1), end, INT64_MIN / 2, last);
     }
     for (unsigned k = 0; !training->server->params->augment && k < xstore_leaf_head(leaf).count; k++) {
         uint64_t key = xstore_leaf_keys(leaf)[k];
         if (key >= low && key < high) {
-            ix_rmi_widen(model, training->number, place_of(training, key), end, first, last);
+            ix_rmi_widen(model, training->number, coord_of(training, key), end, first, last);
         }
     }
 }
@@ -147,7 +147,7 @@ static struct ix_rmi_model model_train(const struct training *training) {
         leaf_bound(training, &model, i);
         keys += xstore_leaf_head(space_leaf(training->space, i)).count;
     }
-    /* Fitting and bounding evaluate each key once; sorting a leaf compares each some four times. */
+    /* Fitting and bounding evaluate each key once each; sorting a leaf compares each key about four times. */
     dm_charge(training->ctx, DM_WORK_MODEL_EVAL, 2 * keys);
     dm_charge(training->ctx, DM_WORK_KEY_COMPARE, 4 * keys);
     return model;
@@ -181,7 +181,7 @@ static void table_store(const struct training *training, const struct xstore_rec
         for (uint32_t k = 0; k < XSTORE_LINE_ENTRIES && line * XSTORE_LINE_ENTRIES + k < record->leaves; k++) {
             const struct xstore_leaf *leaf = space_leaf(training->space, line * XSTORE_LINE_ENTRIES + k);
             struct xstore_head head = xstore_leaf_head(leaf);
-            words[k] = xstore_entry_word((struct xstore_entry){true, leaf->place, head.incarnation, head.count});
+            words[k] = xstore_entry_word((struct xstore_entry){true, leaf->ref, head.incarnation, head.count});
         }
         uint64_t seed = xstore_line_seed(record_seed(training), record->version, line);
         words[XSTORE_LINE_ENTRIES] = xstore_check(seed, words, XSTORE_LINE_ENTRIES);
@@ -189,7 +189,7 @@ static void table_store(const struct training *training, const struct xstore_rec
     }
 }
 
-/* Trains one sub-model of its set. Nobody else trains the same one at the time. */
+/* Trains one sub-model of its set. No other context trains the same one at the same time. */
 static int train_one(struct training *training) {
     const struct ix_rmi_top *top = &training->set.top;
     struct xstore_record old = {.leaves = 0}, fresh;
@@ -206,10 +206,11 @@ static int train_one(struct training *training) {
         dm_addr table;
         unsigned node = training->server->node;
         DM_TRY(dm_alloc(training->ctx, node, table_bytes(fresh.leaves), DM_LINE, DM_MEM_META, &table));
-        fresh.table = xstore_place_of(table);
+        fresh.table = xstore_ref_of(table);
     }
     uint64_t words[XSTORE_RECORD_WORDS];
-    /* Before the stores: a charge may give the core away, and between table and record readers go in circles. */
+    /* Charged before the stores: a charge may yield the core, and between the stores of table and record readers retry.
+     */
     dm_charge(training->ctx, DM_WORK_LINE_COPY, xstore_lines_for(fresh.leaves) + 1);
     table_store(training, &fresh);
     xstore_record_encode(&fresh, record_seed(training), words);
@@ -221,12 +222,11 @@ static int train_one(struct training *training) {
     return 0;
 }
 
-/* ---- the queue; its functions are called with the models' mutex held ----------------------------------------------
- */
+/* ---- the queue; its functions are called with the mutex of the models held -------------------------------------- */
 
 static int queue_make(uint32_t models, struct xstore_queue *queue) {
     *queue = (struct xstore_queue){
-        .ring = calloc(models, sizeof(*queue->ring)), .states = calloc(models, 1), .room = models};
+        .ring = calloc(models, sizeof(*queue->ring)), .states = calloc(models, 1), .capacity = models};
     if (!queue->ring || !queue->states) {
         xstore_queue_free(queue);
         return DM_ERR_NO_MEMORY;
@@ -237,7 +237,7 @@ static int queue_make(uint32_t models, struct xstore_queue *queue) {
 void xstore_queue_free(struct xstore_queue *queue) {
     free(queue->ring);
     free(queue->states);
-    *queue = (struct xstore_queue){.room = 0};
+    *queue = (struct xstore_queue){.capacity = 0};
 }
 
 static void queue_add(struct xstore_queue *queue, uint32_t number) {
@@ -245,13 +245,13 @@ static void queue_add(struct xstore_queue *queue, uint32_t number) {
         queue->states[number] |= XSTORE_AGAIN;
     } else if (!(queue->states[number] & XSTORE_QUEUED)) {
         queue->states[number] |= XSTORE_QUEUED;
-        queue->ring[(queue->first + queue->count++) % queue->room] = number;
+        queue->ring[(queue->first + queue->count++) % queue->capacity] = number;
     }
 }
 
 static uint32_t queue_take(struct xstore_queue *queue) {
     uint32_t number = queue->ring[queue->first];
-    queue->first = (queue->first + 1) % queue->room;
+    queue->first = (queue->first + 1) % queue->capacity;
     queue->count--;
     queue->states[number] = XSTORE_BUSY;
     return number;
@@ -270,8 +270,8 @@ void xstore_train_later(struct xstore_server *server, struct dm_ctx *ctx, uint64
         return;
     }
     const struct ix_rmi_top *top = &server->set.top;
-    uint32_t last = ix_rmi_pick(top, ix_rmi_place(top, high - 1));
-    for (uint32_t number = ix_rmi_pick(top, ix_rmi_place(top, low)); number <= last; number++) {
+    uint32_t last = ix_rmi_pick(top, ix_rmi_coord(top, high - 1));
+    for (uint32_t number = ix_rmi_pick(top, ix_rmi_coord(top, low)); number <= last; number++) {
         queue_add(&server->queue, number);
     }
     uint64_t each = atomic_load_explicit(&server->keys, memory_order_relaxed) / top->models;
@@ -292,7 +292,7 @@ void xstore_train_stale(struct xstore_server *server, struct dm_ctx *ctx, const 
     dm_mutex_unlock(ctx, &server->models_lock);
 }
 
-/* Trains the next of the queue. Called with the mutex held, which it drops meanwhile. */
+/* Trains the next sub-model of the queue. Called with the mutex held, which it releases during the training. */
 static int train_next(struct xstore_trainer *trainer, struct dm_ctx *ctx) {
     struct xstore_server *server = trainer->server;
     struct training training = {.server = server, .ctx = ctx, .space = &trainer->queued, .set = server->set};
@@ -305,7 +305,7 @@ static int train_next(struct xstore_trainer *trainer, struct dm_ctx *ctx) {
     /* An expansion waits for busy trainers before it replaces the queue. */
     queue_done(&server->queue, training.number);
     dm_cond_wake_all(ctx, &server->work);
-    return rc == DM_ERR_STOPPED ? rc : 0; /* no memory for a table: the old one stays, and calls are answered */
+    return rc == DM_ERR_STOPPED ? rc : 0; /* without memory for a table the old one stays, and gets become calls */
 }
 
 /* ---- a generation ----------------------------------------------------------------------------------------------- */
@@ -330,7 +330,7 @@ static int top_train(struct xstore_server *server, struct dm_ctx *ctx, uint32_t 
             break;
         }
     }
-    if (fit.count < 2) { /* nothing to learn from: equal shares of the key space */
+    if (fit.count < 2) { /* too few keys to train: equal shares of the key space */
         *top = (struct ix_rmi_top){.slope = (double)models * 0x1p-64, .models = models};
         return 0;
     }
@@ -340,7 +340,7 @@ static int top_train(struct xstore_server *server, struct dm_ctx *ctx, uint32_t 
     return 0;
 }
 
-/* Trains every sub-model of a set that nobody knows yet; in between, what is queued of the set in use. */
+/* Trains every sub-model of a set that is not published yet; between two of them, one queued of the current set. */
 static int set_train(struct xstore_trainer *trainer, struct dm_ctx *ctx, const struct xstore_set *set) {
     struct xstore_server *server = trainer->server;
     struct training training = {.server = server, .ctx = ctx, .space = &trainer->fresh, .set = *set};
@@ -358,7 +358,7 @@ static int set_train(struct xstore_trainer *trainer, struct dm_ctx *ctx, const s
     return 0;
 }
 
-/* Gives back the memory of a set: nobody trains it any more, and clients check what they read. */
+/* Frees the memory of a set. No context trains it any more, and clients check what they read. */
 static void set_free(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_set *set) {
     struct training training = {.server = server, .ctx = ctx, .set = *set};
     struct xstore_record record;
@@ -370,7 +370,7 @@ static void set_free(struct xstore_server *server, struct dm_ctx *ctx, const str
     dm_free(ctx, xstore_addr(server->node, set->records), set->top.models * XSTORE_MODEL_BYTES, DM_MEM_MODEL);
 }
 
-/* Makes the set the one in use, and what was in use `old`. Waits until nobody trains that. */
+/* Makes the set current and returns the previous one in `old`. First waits until no context trains that. */
 static int set_commit(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_set *set,
                       struct xstore_queue *queue, struct xstore_set *old) {
     uint64_t words[XSTORE_SET_WORDS];
@@ -399,7 +399,7 @@ int xstore_train_all(struct xstore_trainer *trainer, struct dm_ctx *ctx, uint32_
         xstore_queue_free(&trainer->queue);
         return rc;
     }
-    set.records = xstore_place_of(records);
+    set.records = xstore_ref_of(records);
     rc = top_train(server, ctx, models, &set.top);
     set.top.models = models;
     rc = rc < 0 ? rc : set_train(trainer, ctx, &set);
@@ -427,7 +427,7 @@ void xstore_trainer_fini(struct xstore_trainer *trainer) {
     xstore_queue_free(&trainer->queue);
 }
 
-/* Doubles the models. Called with the mutex held; returns so, or with a failure and without it. */
+/* Doubles the models. Called with the mutex held; returns with it held, or a failure without it. */
 static int expand(struct xstore_trainer *trainer, struct dm_ctx *ctx) {
     struct xstore_server *server = trainer->server;
     uint32_t models = server->set.top.models;
@@ -441,7 +441,7 @@ static int expand(struct xstore_trainer *trainer, struct dm_ctx *ctx) {
     }
     DM_TRY(dm_mutex_lock(ctx, &server->models_lock));
     server->is_expanding = false;
-    server->is_full = rc < 0; /* no memory for more models: those that there are go on */
+    server->is_full = rc < 0; /* without memory for more models the current ones stay in use */
     return 0;
 }
 

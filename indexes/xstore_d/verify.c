@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-check: on every memory node the levels of the tree from the root down, the chain of leaves with their fences,
- * keys and values, and the models: every sub-model, every entry of its table, and for entries whose incarnation still
- * agrees that the model predicts both ends of what the leaf covers. Entries of leaves that have split are legal: they
- * await training. Training may go on meanwhile.
+ * Self-check of every memory node: the levels of the tree from the root down; the chain of leaves with their fences,
+ * keys and values; every sub-model and every entry of its table. If the incarnation of an entry agrees with its leaf,
+ * the model must predict both ends of the leaf's range. Entries of leaves that were split are legal: they wait for
+ * training, which may run during the check.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 #include "client.h"
 #include "common/array.h"
 
-/* A leaf as the chain has it, in order of place when sorted. */
+/* A leaf, or a child of an inner node. Sorted by ref to be looked up. */
 struct seen {
-    uint32_t place, incarnation;
+    uint32_t ref, incarnation;
     uint64_t low, high;
 };
 
@@ -27,8 +27,8 @@ struct audit {
     char *wire; /* device memory: a leaf, or an inner node */
     uint64_t *words;
     struct seen *seen;
-    uint64_t count, room;
-    uint64_t unlinked; /* nodes that no parent names */
+    uint64_t count, capacity;
+    uint64_t unlinked; /* nodes without an entry in a parent */
 };
 
 __attribute__((format(printf, 2, 3))) static void problem(struct audit *audit, const char *format, ...) {
@@ -41,10 +41,10 @@ __attribute__((format(printf, 2, 3))) static void problem(struct audit *audit, c
     }
 }
 
-static int read_at(struct audit *audit, uint32_t place, uint32_t bytes) {
-    dm_addr addr = xstore_addr(audit->node, place);
-    if (place == 0 || !dm_addr_valid(audit->ctx, addr, bytes)) {
-        problem(audit, "node %u: link to place %" PRIu32 ", where nothing can be", audit->node, place);
+static int read_at(struct audit *audit, uint32_t ref, uint32_t bytes) {
+    dm_addr addr = xstore_addr(audit->node, ref);
+    if (ref == 0 || !dm_addr_valid(audit->ctx, addr, bytes)) {
+        problem(audit, "node %u: invalid link %" PRIu32, audit->node, ref);
         return DM_NOT_FOUND;
     }
     return dm_read(audit->ctx, addr, audit->wire, bytes);
@@ -59,22 +59,21 @@ static void leaf_check(struct audit *audit, const struct seen *leaf, const uint6
     for (unsigned i = 0; i < count; i++) {
         if (keys[i] < leaf->low || keys[i] >= leaf->high) {
             problem(audit, "node %u: leaf %" PRIu32 " has key %" PRIu64 " outside of its fences", audit->node,
-                    leaf->place, keys[i]);
+                    leaf->ref, keys[i]);
         }
         for (unsigned k = 0; k < i; k++) {
             if (keys[k] == keys[i]) {
-                problem(audit, "node %u: leaf %" PRIu32 " has key %" PRIu64 " twice", audit->node, leaf->place,
-                        keys[i]);
+                problem(audit, "node %u: leaf %" PRIu32 " has key %" PRIu64 " twice", audit->node, leaf->ref, keys[i]);
             }
         }
         const uint64_t *value = words + xstore_slot_offset(layout, i) / 8;
         if (value[0] != xstore_value_check(keys[i], value + 1, layout->value_words)) {
-            problem(audit, "node %u: the value of key %" PRIu64 " is not its own", audit->node, keys[i]);
+            problem(audit, "node %u: the value of key %" PRIu64 " is not the value of this key", audit->node, keys[i]);
         }
     }
     for (unsigned i = count; i < layout->slots; i++) {
         if (words[xstore_slot_offset(layout, i) / 8] != 0) {
-            problem(audit, "node %u: leaf %" PRIu32 ", slot %u is empty and has a value", audit->node, leaf->place, i);
+            problem(audit, "node %u: leaf %" PRIu32 ", slot %u is empty but has a value", audit->node, leaf->ref, i);
         }
     }
     audit->report->keys += count;
@@ -82,7 +81,7 @@ static void leaf_check(struct audit *audit, const struct seen *leaf, const uint6
 }
 
 static int seen_add(struct audit *audit, const struct seen *leaf) {
-    struct seen *grown = dm_array_grow(audit->seen, audit->count, &audit->room, sizeof(*grown));
+    struct seen *grown = dm_array_grow(audit->seen, audit->count, &audit->capacity, sizeof(*grown));
     if (!grown) {
         return DM_ERR_NO_MEMORY;
     }
@@ -91,88 +90,89 @@ static int seen_add(struct audit *audit, const struct seen *leaf) {
     return 0;
 }
 
-static int leaves_walk(struct audit *audit, uint32_t place) {
+static int leaves_walk(struct audit *audit, uint32_t ref) {
     const struct xstore_layout *layout = &audit->cn->layout;
     uint64_t low = 0;
-    while (place != 0) {
-        int rc = read_at(audit, place, layout->leaf_bytes);
+    while (ref != 0) {
+        int rc = read_at(audit, ref, layout->leaf_bytes);
         if (rc != 0) {
             return rc;
         }
         const uint64_t *words = (const uint64_t *)(const void *)audit->wire, *fences = words + layout->fence_offset / 8;
         struct xstore_head head = xstore_head_of(words[1]);
-        struct seen leaf = {place, head.incarnation, fences[0], fences[1]};
-        if (!xstore_leaf_whole(layout, place, words)) {
-            problem(audit, "node %u: leaf %" PRIu32 " does not agree with its check", audit->node, place);
+        struct seen leaf = {ref, head.incarnation, fences[0], fences[1]};
+        if (!xstore_leaf_consistent(layout, ref, words)) {
+            problem(audit, "node %u: leaf %" PRIu32 " does not agree with its check", audit->node, ref);
             return DM_NOT_FOUND;
         }
         if (leaf.low != low || leaf.high <= leaf.low || (head.next == 0) != (leaf.high == UINT64_MAX)) {
             problem(audit, "node %u: leaf %" PRIu32 " covers %" PRIu64 " to %" PRIu64 ", expected from %" PRIu64,
-                    audit->node, place, leaf.low, leaf.high, low);
+                    audit->node, ref, leaf.low, leaf.high, low);
         }
         leaf_check(audit, &leaf, words);
         DM_TRY(seen_add(audit, &leaf));
         low = leaf.high;
-        place = head.next;
+        ref = head.next;
     }
     return 0;
 }
 
 /* ---- the levels above ------------------------------------------------------------------------------------------- */
 
-static int by_place(const void *a, const void *b) {
+static int by_ref(const void *a, const void *b) {
     const struct seen *left = a, *right = b;
-    return (left->place > right->place) - (left->place < right->place);
+    return (left->ref > right->ref) - (left->ref < right->ref);
 }
 
-/* The nodes of a level, as its chain has them; the leaves are the last. Places are looked up when sorted. */
-static const struct seen *seen_find(const struct seen *seen, uint64_t count, uint32_t place) {
-    struct seen wanted = {.place = place};
-    return count > 0 ? bsearch(&wanted, seen, count, sizeof(*seen), by_place) : NULL;
+/* The node with this ref, of an array sorted by ref; NULL if there is none. */
+static const struct seen *seen_find(const struct seen *seen, uint64_t count, uint32_t ref) {
+    struct seen wanted = {.ref = ref};
+    return count > 0 ? bsearch(&wanted, seen, count, sizeof(*seen), by_ref) : NULL;
 }
 
-/* Walks the chain of an inner level; children are appended to `below`. *first becomes the first child. */
+/* Walks the chain of an inner level and lists the children of its nodes. *first becomes the first child. */
 static int inner_level_walk(struct audit *audit, uint32_t *first, unsigned level, struct seen **children,
                             uint64_t *child_count) {
-    uint64_t room = 0, low = 0;
-    uint32_t place = *first, lowest = 0;
+    uint64_t capacity = 0, low = 0;
+    uint32_t ref = *first, lowest = 0;
     *child_count = 0;
-    while (place != 0) {
-        int rc = read_at(audit, place, XSTORE_INNER_BYTES);
+    while (ref != 0) {
+        int rc = read_at(audit, ref, XSTORE_INNER_BYTES);
         if (rc != 0) {
             return rc;
         }
         const uint64_t *words = (const uint64_t *)(const void *)audit->wire, *keys = words + 3;
         unsigned count = (unsigned)(words[1] >> 48), its_level = (unsigned)(words[1] >> 32 & 0xffff);
-        if (words[0] != xstore_check(~dm_mix64(place), words + 1, XSTORE_INNER_WORDS - 1) || count == 0 ||
+        if (words[0] != xstore_check(~dm_mix64(ref), words + 1, XSTORE_INNER_WORDS - 1) || count == 0 ||
             count > XSTORE_FANOUT || its_level != level || words[2] <= low) {
-            problem(audit, "node %u: inner node %" PRIu32 " of level %u is not whole", audit->node, place, level);
+            problem(audit, "node %u: inner node %" PRIu32 " of level %u is not consistent", audit->node, ref, level);
             return DM_NOT_FOUND;
         }
         for (unsigned i = 0; i < count; i++, (*child_count)++) {
-            struct seen *grown = dm_array_grow(*children, *child_count, &room, sizeof(*grown));
+            struct seen *grown = dm_array_grow(*children, *child_count, &capacity, sizeof(*grown));
             if (!grown) {
                 return DM_ERR_NO_MEMORY;
             }
             *children = grown;
-            grown[*child_count] = (struct seen){.place = (uint32_t)words[3 + XSTORE_FANOUT + i], .low = keys[i]};
+            grown[*child_count] = (struct seen){.ref = (uint32_t)words[3 + XSTORE_FANOUT + i], .low = keys[i]};
         }
         lowest = lowest ? lowest : (uint32_t)words[3 + XSTORE_FANOUT];
         audit->report->inner_nodes++;
         low = words[2];
-        place = (uint32_t)words[1];
+        ref = (uint32_t)words[1];
     }
     *first = lowest;
     return 0;
 }
 
-/* Every child must begin where its parent says. */
+/* Every child must begin at the key in its parent. */
 static void children_compare(struct audit *audit, const struct seen *children, uint64_t child_count, unsigned level) {
     for (uint64_t i = 0; i < child_count; i++) {
-        const struct seen *leaf = seen_find(audit->seen, audit->count, children[i].place);
+        const struct seen *leaf = seen_find(audit->seen, audit->count, children[i].ref);
         if (level == 1 && (!leaf || leaf->low != children[i].low)) {
-            problem(audit, "node %u: a parent has place %" PRIu32 " from key %" PRIu64 " on, which is no such leaf",
-                    audit->node, children[i].place, children[i].low);
+            problem(audit,
+                    "node %u: a parent names %" PRIu32 " from key %" PRIu64 " on, which is not a leaf from there",
+                    audit->node, children[i].ref, children[i].low);
         }
     }
     audit->unlinked += level == 1 && audit->count > child_count ? audit->count - child_count : 0;
@@ -183,7 +183,7 @@ static int tree_walk(struct audit *audit) {
     DM_TRY(dm_read(audit->ctx, dm_addr_make(audit->node, DM_DRAM, XSTORE_ROOT_OFFSET), audit->words, sizeof(head)));
     memcpy(head, audit->words, sizeof(head));
     unsigned level = (unsigned)(head[0] >> 32);
-    uint32_t place = (uint32_t)head[0];
+    uint32_t ref = (uint32_t)head[0];
     struct seen *children = NULL;
     uint64_t child_count = 0, inner_unlinked = 0;
     int rc = 0;
@@ -191,16 +191,16 @@ static int tree_walk(struct audit *audit) {
     unsigned at = level;
     for (; at > 0 && rc == 0; at--) {
         uint64_t above = child_count, nodes = audit->report->inner_nodes;
-        rc = inner_level_walk(audit, &place, at, &children, &child_count);
+        rc = inner_level_walk(audit, &ref, at, &children, &child_count);
         nodes = audit->report->inner_nodes - nodes;
         inner_unlinked += at < level && nodes > above ? nodes - above : 0;
     }
     audit->count = 0;
     audit->unlinked = inner_unlinked;
-    rc = rc == 0 ? leaves_walk(audit, place) : rc;
+    rc = rc == 0 ? leaves_walk(audit, ref) : rc;
     audit->report->leaves += audit->count;
     if (audit->seen) {
-        qsort(audit->seen, audit->count, sizeof(*audit->seen), by_place);
+        qsort(audit->seen, audit->count, sizeof(*audit->seen), by_ref);
     }
     if (rc == 0 && level > 0) {
         children_compare(audit, children, child_count, 1);
@@ -225,9 +225,9 @@ struct model_audit {
 
 static bool predicts(const struct model_audit *model, uint64_t key, uint32_t leaf) {
     uint32_t first, last;
-    double place = ix_rmi_place(&model->set.top, key);
+    double coord = ix_rmi_coord(&model->set.top, key);
     uint32_t slots = model->audit->cn->layout.slots;
-    bool is_bounded = xstore_record_range(&model->record, slots, model->number, place, &first, &last);
+    bool is_bounded = xstore_record_range(&model->record, slots, model->number, coord, &first, &last);
     return !is_bounded || (first <= leaf && leaf <= last);
 }
 
@@ -235,7 +235,7 @@ static void entry_check(const struct model_audit *model, uint32_t number, struct
     struct audit *audit = model->audit;
     const struct seen *leaf = seen_find(audit->seen, audit->count, entry.leaf);
     if (!leaf || !entry.valid) {
-        problem(audit, "node %u: sub-model %" PRIu32 " names leaf %" PRIu32 ", which is none", audit->node,
+        problem(audit, "node %u: sub-model %" PRIu32 " names leaf %" PRIu32 ", which does not exist", audit->node,
                 model->number, entry.leaf);
         return;
     }
@@ -248,7 +248,7 @@ static void entry_check(const struct model_audit *model, uint32_t number, struct
     }
 }
 
-/* 0, or XSTORE_STALE: it was trained again in between. */
+/* 0, or XSTORE_STALE: the sub-model was trained again since its record was read. */
 static int table_check(const struct model_audit *model, uint64_t seed) {
     struct audit *audit = model->audit;
     for (uint32_t line = 0; line < xstore_lines_for(model->record.leaves); line++) {
@@ -257,7 +257,7 @@ static int table_check(const struct model_audit *model, uint64_t seed) {
             return XSTORE_STALE;
         }
         DM_TRY(dm_read(audit->ctx, addr, audit->words, DM_LINE));
-        if (!xstore_line_whole(audit->words, xstore_line_seed(seed, model->record.version, line))) {
+        if (!xstore_line_consistent(audit->words, xstore_line_seed(seed, model->record.version, line))) {
             return XSTORE_STALE;
         }
         for (uint32_t k = 0; k < XSTORE_LINE_ENTRIES; k++) {
@@ -280,14 +280,14 @@ static int model_check(struct model_audit *model) {
     model->high = model->number + 1 < top->models ? ix_rmi_first_key(top, model->number + 1) : UINT64_MAX;
     for (uint32_t attempts = 0;;) {
         DM_TRY(dm_read(audit->ctx, addr, audit->words, XSTORE_MODEL_BYTES));
-        bool is_whole = xstore_record_decode(audit->words, seed, &model->record);
-        int rc = is_whole ? table_check(model, seed) : XSTORE_STALE;
+        bool is_consistent = xstore_record_decode(audit->words, seed, &model->record);
+        int rc = is_consistent ? table_check(model, seed) : XSTORE_STALE;
         if (rc != XSTORE_STALE) {
             return rc;
         }
         rc = dm_retry(audit->ctx, DM_RETRY_STALE, &attempts);
         if (rc == DM_ERR_RETRY_LIMIT || attempts > 100) {
-            problem(audit, "node %u: sub-model %" PRIu32 " or its table is not whole", audit->node, model->number);
+            problem(audit, "node %u: sub-model %" PRIu32 " or its table is not consistent", audit->node, model->number);
             return 0;
         }
         DM_TRY(rc);

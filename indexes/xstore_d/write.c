@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Update, insert and delete: one call each to the memory node of the key's range (XStore, section 5.3). An update takes
- * along the leaves that the cached models name, so that the node can skip its tree (position hint).
+ * Update, insert and delete: one call each to the memory node of the key's range (XStore, section 5.3). An update
+ * carries the leaves that the cached models predict, so that the memory node need not search its tree (position hint).
  */
 #include "locate.h"
 

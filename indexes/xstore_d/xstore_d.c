@@ -11,7 +11,7 @@
 enum {
     SCAN_BATCH_BYTES = 16384,
     WORDS_BYTES = 8192, /* more than a value with its check, and than the lines of any table that is read at once */
-    MN_BYTES_LOG = 37,  /* what a place of 31 bits reaches */
+    MN_BYTES_LOG = 37,  /* what a ref of 31 bits reaches */
 };
 
 static const char *const cachings[] = {"all", "models", "top", NULL};
@@ -169,8 +169,8 @@ static int borders_read(struct xstore_client *client) {
     dm_addr addr = dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET);
     DM_TRY(dm_read(client->ctx, addr, client->words, BYTES));
     memcpy(client->borders, client->words, sizeof(client->borders));
-    bool is_whole = client->words[XSTORE_NODES_MAX] == xstore_check(0, client->words, XSTORE_NODES_MAX);
-    return is_whole ? 0 : DM_ERR_CORRUPT;
+    bool is_consistent = client->words[XSTORE_NODES_MAX] == xstore_check(0, client->words, XSTORE_NODES_MAX);
+    return is_consistent ? 0 : DM_ERR_CORRUPT;
 }
 
 static int buffers_make(struct xstore_client *client) {

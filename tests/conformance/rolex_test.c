@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ROLEX alone promises: its message sequences in the quiet case, the numbers of models and table entries of its
- * paper's table 1, that as many inserts as there are keys never fail wherever they go, with retraining and without, and
- * that leaves which deletes have emptied are used again.
+ * What ROLEX alone guarantees: its message sequences in the quiet case; the numbers of models and table entries of its
+ * paper's table 1; that as many inserts as there are keys never fail, whatever their keys, with retraining and without;
+ * and that leaves which deletes have emptied are used again.
  */
 #include <math.h>
 
@@ -20,7 +20,7 @@ static struct world_config sim_config(void) {
     return config;
 }
 
-/* ---- keys in any place ----------------------------------------------------------------------------------------------
+/* ---- given keys ----------------------------------------------------------------------------------------------------
  */
 
 struct key_pairs {
@@ -99,7 +99,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
         kind_scan(ctx, &quiet->scan, &client, quiet->keys[n * 89 % (quiet->count - 200)], 50);
     }
-    /* One place fills up until leaves divide. */
+    /* Inserts into one gap between keys until leaves split. */
     uint64_t base = quiet->keys[100];
     for (uint64_t n = 0; n < 64 && quiet->keys[101] - base > 64; n++) {
         uint64_t before = client.ops->count(client.handle)[ROLEX_SYNONYM];
@@ -132,8 +132,8 @@ static void a_quiet_get_or_scan_is_one_round_trip_with_one_doorbell(void **state
     assert_int_equal(quiet.kinds[GET].trips[1], QUIET_SAMPLES);
     assert_int_equal(quiet.kinds[GET].account.doorbells, QUIET_SAMPLES);
     assert_int_equal(quiet.absent.trips[1], QUIET_SAMPLES);
-    assert_true(quiet.scan.account.round_trips <= QUIET_SAMPLES * 11 / 10); /* a few go over the end of a model */
-    /* 2 epsilon + 2 labels of 8 a leaf: at most 6 leaves, and the used-slot counter. */
+    assert_true(quiet.scan.account.round_trips <= QUIET_SAMPLES * 11 / 10); /* a few continue in the next model */
+    /* 2 epsilon + 2 labels, 8 for each leaf: at most 6 leaves, and the used-slot counter. */
     assert_true(quiet.kinds[GET].account.verbs[DM_VERB_READ] <= 7 * QUIET_SAMPLES);
 }
 
@@ -154,7 +154,7 @@ static void a_quiet_write_is_three_round_trips_and_four_with_a_new_synonym(void 
 static void tables_that_are_not_cached_cost_a_round_trip(void **state) {
     (void)state;
     struct world_config config = sim_config();
-    config.cache_bytes = 3000; /* the models, and no table but perhaps that of a short one */
+    config.cache_bytes = 3000; /* the models, and at most the table of a short one */
     struct quiet quiet;
     quiet_run(&config, &quiet);
     assert_int_equal(quiet.kinds[GET].trips[1] + quiet.kinds[GET].trips[2], QUIET_SAMPLES);
@@ -178,7 +178,8 @@ static void models_and_leaf_tables_are_those_of_table_1(void **state) {
     struct ix_report report = world_verify(&world);
     double models = (double)report.inner_nodes / (double)count;
     double entries = (double)report.leaves / (double)count;
-    print_message("keys a model %.1f (paper 970.3), table bytes a key %.4f (paper 1.0000)\n", 1 / models, 8 * entries);
+    print_message("keys per model %.1f (paper 970.3), table bytes per key %.4f (paper 1.0000)\n", 1 / models,
+                  8 * entries);
     assert_int_equal(report.keys, count);
     assert_true(fabs(models / (5153.0 / 5e6) - 1) < 0.03);
     assert_true(fabs(8 * entries / (4.768 * 1048576 / 5e6) - 1) < 0.05);
@@ -200,7 +201,7 @@ struct grower {
     uint64_t counts[ROLEX_COUNTER_COUNT];
 };
 
-/* The i-th key to be inserted: odd, anywhere, or all of them between two that are loaded. */
+/* The i-th key that is inserted: odd, and uniform or (narrow) between two loaded keys. */
 static uint64_t grown_key(const struct grower *own, uint64_t i) {
     return own->narrow ? own->loaded[own->count / 2] + 1 + 2 * i : own->others[i] | 1;
 }
@@ -273,7 +274,7 @@ static void grow(struct world_config config, bool narrow, uint64_t counts[ROLEX_
     free(keys);
 }
 
-static void as_many_inserts_as_keys_never_fail_wherever_they_go(void **state) {
+static void as_many_inserts_as_keys_never_fail_whatever_their_keys(void **state) {
     (void)state;
     static const char *const transports[] = {"sim", "local"};
     for (unsigned i = 0; i < 8; i++) {
@@ -330,7 +331,7 @@ static void leaves_that_deletes_empty_are_used_again(void **state) {
 /* ---- parameters -----------------------------------------------------------------------------------------------------
  */
 
-static void every_parameter_can_be_changed_and_the_index_stays_right(void **state) {
+static void every_parameter_can_be_changed_and_the_index_stays_correct(void **state) {
     (void)state;
     static const struct dm_setting changed[] = {
         {"epsilon", "1"},   {"epsilon", "64"}, {"delta", "2"},         {"delta", "64"},
@@ -380,9 +381,9 @@ int main(void) {
         cmocka_unit_test(a_quiet_write_is_three_round_trips_and_four_with_a_new_synonym),
         cmocka_unit_test(tables_that_are_not_cached_cost_a_round_trip),
         cmocka_unit_test(models_and_leaf_tables_are_those_of_table_1),
-        cmocka_unit_test(as_many_inserts_as_keys_never_fail_wherever_they_go),
+        cmocka_unit_test(as_many_inserts_as_keys_never_fail_whatever_their_keys),
         cmocka_unit_test(leaves_that_deletes_empty_are_used_again),
-        cmocka_unit_test(every_parameter_can_be_changed_and_the_index_stays_right),
+        cmocka_unit_test(every_parameter_can_be_changed_and_the_index_stays_correct),
         cmocka_unit_test(settings_that_cannot_work_are_refused),
         cmocka_unit_test(keys_out_of_order_are_refused_by_load),
     };

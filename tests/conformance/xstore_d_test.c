@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What XStore-D alone promises: its message sequences in the quiet case for every caching mode, that inserts never fail
- * and training follows them, that each technique can be switched off, that the events it declares do happen, and that
- * its known-wrong variants are wrong where the right one is not.
+ * What XStore-D alone guarantees: its message sequences in the quiet case for every caching mode; that inserts never
+ * fail and training keeps up with them; that each technique can be switched off; that the events it declares happen;
+ * and that the checks find its known-wrong variants and nothing in the correct one.
  */
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
@@ -102,7 +102,7 @@ static void reading_whole_leaves_saves_a_round_trip(void **state) {
     assert_true(kind_took(&quiet.absent, 1));
 }
 
-static void what_is_not_cached_costs_a_read_each(void **state) {
+static void each_part_that_is_not_cached_costs_a_read(void **state) {
     (void)state;
     struct world_config config = world_least(&ix_ops_xstore_d);
     struct quiet quiet;
@@ -133,7 +133,7 @@ static int grown_entry(struct dm_ctx *ctx, void *arg) {
     for (uint64_t i = 0; i < GROWN_KEYS; i++) {
         WORLD_CHECK_EQ(ix_insert(&client, grown->from + i * grown->step, &value), 0);
     }
-    /* What is trained meanwhile takes its time; a get that finds a model too old asks for it. */
+    /* Training takes time; a get that finds a model too old requests it. */
     for (unsigned round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < GROWN_KEYS; i++) {
             WORLD_CHECK_EQ(ix_get(&client, grown->from + i * grown->step, &value), 0);
@@ -146,7 +146,7 @@ static int grown_entry(struct dm_ctx *ctx, void *arg) {
     for (uint64_t i = 0; i < GROWN_KEYS; i++) {
         WORLD_CHECK_EQ(ix_get(&client, grown->from + i * grown->step, &value), 0);
     }
-    /* Training has caught up: next to nothing goes to the memory node any more. */
+    /* Training has caught up: hardly any get is a call any more. */
     uint64_t late = client.ops->count(client.handle)[XSTORE_FALLBACK_COUNT] - before;
     uint64_t wide = client.ops->count(client.handle)[XSTORE_UNSAFE_COUNT] - grown->counts[XSTORE_UNSAFE_COUNT];
     WORLD_CHECK(late - wide < GROWN_KEYS / 50);
@@ -184,7 +184,7 @@ static void as_many_keys_again_fit_into_one_narrow_range(void **state) {
 /* ---- techniques off, events, wrong variants -------------------------------------------------------------------------
  */
 
-static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **state) {
+static void every_technique_can_be_switched_off_and_the_tree_stays_correct(void **state) {
     (void)state;
     static const struct dm_setting off[] = {
         {"cache", "models"}, {"cache", "top"},  {"fetch", "leaf"}, {"hint", "off"},    {"speculate", "off"},
@@ -211,7 +211,7 @@ static uint64_t caught_after(const char *name, const char *value, const char *sl
                          seeds);
 }
 
-static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state) {
+static void known_wrong_variants_are_found_and_the_correct_one_is_not(void **state) {
     (void)state;
     assert_int_equal(caught_after("incarnation", "on", "8", 50), 0);
     assert_int_not_equal(caught_after("incarnation", "off", "4", 20), 0);
@@ -250,12 +250,12 @@ int main(void) {
         cmocka_unit_test(a_quiet_write_is_one_call_and_an_update_is_found_by_its_hint),
         cmocka_unit_test(a_quiet_scan_is_two_round_trips),
         cmocka_unit_test(reading_whole_leaves_saves_a_round_trip),
-        cmocka_unit_test(what_is_not_cached_costs_a_read_each),
+        cmocka_unit_test(each_part_that_is_not_cached_costs_a_read),
         cmocka_unit_test(as_many_keys_again_are_inserted_and_training_catches_up),
         cmocka_unit_test(as_many_keys_again_fit_into_one_narrow_range),
-        cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
+        cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_correct),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
-        cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
+        cmocka_unit_test(known_wrong_variants_are_found_and_the_correct_one_is_not),
         cmocka_unit_test(impossible_shapes_are_refused_with_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

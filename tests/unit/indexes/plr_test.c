@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Piecewise linear regression: every key within epsilon, also in key sets made against it, as few segments as brute
- * force over all pairs of keys finds, and the lengths of segments that an independent optimal implementation gives.
+ * Piecewise linear regression: every key is within epsilon, in adversarial key sets too; there are as few segments as
+ * brute force over all pairs of keys finds, and they are as long as those of an independent optimal implementation.
  */
 #include "indexes/shared/plr.h"
 
@@ -23,8 +23,8 @@ static uint64_t off_by(uint64_t a, uint64_t b) {
     return a > b ? a - b : b - a;
 }
 
-/* Each key of the segment, from `first` on, is within epsilon, and so are predictions for keys between two of them:
- * they lie between those of the two. */
+/* Each key of the segment, from `first` on, is predicted within epsilon, and a key between two of them is predicted
+ * between these two. */
 static void segment_holds(const struct ix_plr_segment *segment, const uint64_t *keys, const uint64_t *positions,
                           uint64_t first, uint32_t epsilon) {
     assert_int_equal(segment->model.key, keys[first]);
@@ -103,25 +103,25 @@ static uint64_t *uniform(uint64_t *count, uint64_t seed) {
     return keys;
 }
 
-static void segments_are_as_long_as_an_independent_optimal_implementation_makes_them(void **state) {
+static void segments_are_as_long_as_those_of_an_independent_optimal_implementation(void **state) {
     (void)state;
     static const struct {
         uint32_t epsilon;
-        double keys; /* a segment */
+        double keys; /* of a segment */
     } known[] = {{4, 77.2}, {8, 265.8}, {16, 986}, {32, 3820}, {64, 14663}};
     uint64_t count = 5000000;
     uint64_t *keys = uniform(&count, 42);
     uint64_t *positions = ranks(count);
     for (size_t i = 0; i < DM_ARRAY_LEN(known); i++) {
         double mean = (double)count / (double)train(keys, positions, count, known[i].epsilon, NULL);
-        print_message("epsilon %u: %.1f keys a segment, known %.1f\n", known[i].epsilon, mean, known[i].keys);
+        print_message("epsilon %u: %.1f keys per segment, known %.1f\n", known[i].epsilon, mean, known[i].keys);
         assert_true(fabs(mean / known[i].keys - 1) < 0.02);
     }
     free(positions);
     free(keys);
 }
 
-/* Is there a line for keys first .. last? Elimination of the intercept leaves one bound on the slope a pair. */
+/* Is there a line for keys first .. last? Eliminating the intercept leaves one bound on the slope for each pair. */
 static bool line_exists(const uint64_t *keys, const uint64_t *positions, uint64_t first, uint64_t last,
                         int64_t epsilon) {
     /* NOLINTBEGIN(clang-analyzer-core.UndefinedBinaryOperatorResult): callers fill keys and positions up to last */
@@ -176,7 +176,7 @@ static void no_segment_could_have_been_longer(void **state) {
 
 enum { ADVERSARIAL_KEYS = 20000 };
 
-/* Key sets made against the arithmetic. */
+/* Key sets that are hard for the arithmetic. */
 static uint64_t adversarial_key(unsigned set, uint64_t i, struct dm_prng *prng) {
     uint64_t last = ADVERSARIAL_KEYS - 1;
     switch (set) {
@@ -188,18 +188,18 @@ static uint64_t adversarial_key(unsigned set, uint64_t i, struct dm_prng *prng) 
         return i < ADVERSARIAL_KEYS / 2 ? i : UINT64_MAX - last + i;
     case 3: /* steps: runs of neighbours far apart */
         return i / 100 * (UINT64_MAX / 256) + i % 100;
-    case 4: /* a convex curve: all are vertices of a hull */
+    case 4: /* a convex curve: all points are vertices of a hull */
         return i * i * (UINT64_MAX / (last * last));
     case 5: /* a concave one */
         return UINT64_MAX - (last - i) * (last - i) * (UINT64_MAX / (last * last));
-    case 6: /* powers: the slope changes all the time */
+    case 6: /* powers: the slope keeps changing */
         return i < 64 * 312 ? (UINT64_C(1) << i / 312) + i % 312 + (i / 312 < 9 ? i : 0) : UINT64_MAX - last + i;
     default: /* evenly spread, each moved by a random amount that keeps the order */
         return i * (UINT64_MAX / ADVERSARIAL_KEYS) + dm_prng_below(prng, UINT64_MAX / ADVERSARIAL_KEYS);
     }
 }
 
-static void every_key_is_within_epsilon_in_key_sets_made_against_it(void **state) {
+static void every_key_is_within_epsilon_in_adversarial_key_sets(void **state) {
     (void)state;
     static const uint32_t epsilons[] = {0, 1, 2, 16, 256, IX_PLR_EPSILON_MAX};
     uint64_t *keys = malloc(ADVERSARIAL_KEYS * sizeof(*keys));
@@ -239,7 +239,7 @@ static void positions_may_have_gaps_and_repeat(void **state) {
     free(keys);
 }
 
-static void dense_keys_need_one_segment_whatever_epsilon_is(void **state) {
+static void dense_keys_need_one_segment_for_any_epsilon(void **state) {
     (void)state;
     uint64_t *positions = ranks(100000);
     assert_int_equal(train(positions, positions, 100000, 0, NULL), 1);
@@ -279,11 +279,11 @@ static void predictions_for_keys_outside_the_segment_are_clamped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(segments_are_as_long_as_an_independent_optimal_implementation_makes_them),
+        cmocka_unit_test(segments_are_as_long_as_those_of_an_independent_optimal_implementation),
         cmocka_unit_test(no_segment_could_have_been_longer),
-        cmocka_unit_test(every_key_is_within_epsilon_in_key_sets_made_against_it),
+        cmocka_unit_test(every_key_is_within_epsilon_in_adversarial_key_sets),
         cmocka_unit_test(positions_may_have_gaps_and_repeat),
-        cmocka_unit_test(dense_keys_need_one_segment_whatever_epsilon_is),
+        cmocka_unit_test(dense_keys_need_one_segment_for_any_epsilon),
         cmocka_unit_test(keys_out_of_order_are_refused_and_change_nothing),
         cmocka_unit_test(predictions_for_keys_outside_the_segment_are_clamped),
     };

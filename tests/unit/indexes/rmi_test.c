@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two-level linear models: every key within its bounds on friendly and hostile sets, absent keys where their neighbours
- * are, monotone evaluation, and the first key of a sub-model.
+ * Two-level linear models: every key is within its bounds, in adversarial key sets too; absent keys are predicted
+ * between their neighbours; evaluation is monotone; the first key of a sub-model is exact.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,15 +68,15 @@ static struct ix_rmi train(size_t set, uint32_t count, uint32_t slots, uint32_t 
 
 /* Does the range that is predicted for the key reach down to `most` and up to `least`? */
 static bool reaches(const struct ix_rmi *rmi, uint64_t key, int64_t least, int64_t most) {
-    double place = ix_rmi_place(&rmi->top, key);
-    uint32_t number = ix_rmi_pick(&rmi->top, place);
+    double coord = ix_rmi_coord(&rmi->top, key);
+    uint32_t number = ix_rmi_pick(&rmi->top, coord);
     const struct ix_rmi_model *model = &rmi->models[number];
-    int64_t predicted = ix_rmi_predict(model, number, place, last_position);
+    int64_t predicted = ix_rmi_predict(model, number, coord, last_position);
     return (model->over >= IX_RMI_BOUND_MAX || predicted + model->over >= least) &&
            (model->under >= IX_RMI_BOUND_MAX || predicted - model->under <= most);
 }
 
-static void every_key_lies_within_its_bounds(void **state) {
+static void every_key_is_within_its_bounds(void **state) {
     (void)state;
     for (size_t set = 0; set < DM_ARRAY_LEN(sets); set++) {
         struct ix_rmi rmi = train(set, KEYS, 1, 1);
@@ -126,11 +126,11 @@ static void evaluation_is_monotone_within_a_model(void **state) {
         struct ix_rmi rmi = train(set, KEYS, 1, 1);
         for (unsigned n = 0; n < 100000; n++) {
             uint64_t a = dm_prng_u64(&prng) >> dm_prng_below(&prng, 64), b = a + (dm_prng_u64(&prng) >> 8 >> n % 56);
-            double place_a = ix_rmi_place(&rmi.top, a), place_b = ix_rmi_place(&rmi.top, b < a ? UINT64_MAX : b);
-            uint32_t number = ix_rmi_pick(&rmi.top, place_a);
-            assert_true(number <= ix_rmi_pick(&rmi.top, place_b));
-            assert_true(ix_rmi_predict(&models[number], number, place_a, last_position) <=
-                        ix_rmi_predict(&models[number], number, place_b, last_position));
+            double coord_a = ix_rmi_coord(&rmi.top, a), coord_b = ix_rmi_coord(&rmi.top, b < a ? UINT64_MAX : b);
+            uint32_t number = ix_rmi_pick(&rmi.top, coord_a);
+            assert_true(number <= ix_rmi_pick(&rmi.top, coord_b));
+            assert_true(ix_rmi_predict(&models[number], number, coord_a, last_position) <=
+                        ix_rmi_predict(&models[number], number, coord_b, last_position));
         }
     }
 }
@@ -141,8 +141,8 @@ static void the_first_key_of_a_model_is_the_least_one(void **state) {
         struct ix_rmi rmi = train(set, KEYS, 1, 1);
         for (uint32_t number = 1; number < MODELS; number++) {
             uint64_t first = ix_rmi_first_key(&rmi.top, number);
-            assert_true(first == UINT64_MAX || ix_rmi_pick(&rmi.top, ix_rmi_place(&rmi.top, first)) >= number);
-            assert_true(first == 0 || ix_rmi_pick(&rmi.top, ix_rmi_place(&rmi.top, first - 1)) < number);
+            assert_true(first == UINT64_MAX || ix_rmi_pick(&rmi.top, ix_rmi_coord(&rmi.top, first)) >= number);
+            assert_true(first == 0 || ix_rmi_pick(&rmi.top, ix_rmi_coord(&rmi.top, first - 1)) < number);
         }
     }
 }
@@ -158,7 +158,7 @@ static void dense_keys_are_predicted_exactly(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_lies_within_its_bounds),
+        cmocka_unit_test(every_key_is_within_its_bounds),
         cmocka_unit_test(absent_keys_are_predicted_between_their_neighbours),
         cmocka_unit_test(models_without_points_are_constant),
         cmocka_unit_test(evaluation_is_monotone_within_a_model),

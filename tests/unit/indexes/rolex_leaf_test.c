@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ROLEX's leaves and table entries, and that a window has the leaf of every key.
+ * ROLEX's leaves and table entries, and the window of leaves that a model predicts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "common/prng.h"
 #include "indexes/rolex/layout.h"
 
-static void a_leaf_keeps_its_keys_in_order_and_gives_them_back(void **state) {
+static void a_leaf_keeps_its_keys_in_order_and_returns_their_values(void **state) {
     (void)state;
     for (uint32_t value_bytes = 1; value_bytes <= 40; value_bytes += 13) {
         struct rolex_layout layout = rolex_layout_make(16, value_bytes);
@@ -44,7 +44,7 @@ static void a_leaf_keeps_its_keys_in_order_and_gives_them_back(void **state) {
     }
 }
 
-static void a_divided_leaf_has_all_keys_in_two_ranges_that_meet(void **state) {
+static void a_split_leaf_has_all_keys_in_two_adjacent_ranges(void **state) {
     (void)state;
     struct rolex_layout layout = rolex_layout_make(16, 8);
     for (uint64_t key = 5; key < 200; key += 10) {
@@ -68,11 +68,11 @@ static void a_divided_leaf_has_all_keys_in_two_ranges_that_meet(void **state) {
         }
         const char *into = rolex_covers(right, key) ? right : left;
         assert_true(rolex_count(&layout, into) < 16);
-        assert_int_equal(rolex_count(&layout, right), key > 150 ? 0 : 8); /* ascending keys leave full leaves behind */
+        assert_int_equal(rolex_count(&layout, right), key > 150 ? 0 : 8); /* ascending keys leave the left leaf full */
     }
 }
 
-static void an_entry_gives_its_fields_back(void **state) {
+static void an_entry_returns_its_fields(void **state) {
     (void)state;
     uint64_t entry = rolex_entry(126, 255, ROLEX_DEAD - 1);
     assert_int_equal(entry & (ROLEX_LOCK | ROLEX_DEAD), 0);
@@ -82,7 +82,7 @@ static void an_entry_gives_its_fields_back(void **state) {
     assert_int_equal(rolex_entry_link(entry | ROLEX_LOCK, 7), rolex_entry(126, 7, ROLEX_DEAD - 1));
 }
 
-static void counts_of_bytes_that_nobody_wrote_are_cut(void **state) {
+static void a_count_that_was_never_written_is_limited_to_delta(void **state) {
     (void)state;
     struct rolex_layout layout = rolex_layout_make(4, 8);
     char image[256];
@@ -93,8 +93,8 @@ static void counts_of_bytes_that_nobody_wrote_are_cut(void **state) {
     assert_false(rolex_find(&layout, image, 5, &at));
 }
 
-/* Leaves with random bounds, a line over the bounds: each key, bound or between, lies in a leaf of its window. */
-static void a_window_has_the_leaf_of_every_key(void **state) {
+/* Leaves with random bounds and a line over the bounds: the window of each key contains its leaf. */
+static void a_window_contains_the_leaf_of_every_key(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
         enum { LEAVES = 300, PER_LEAF = 8 };
@@ -133,11 +133,11 @@ static void a_window_has_the_leaf_of_every_key(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leaf_keeps_its_keys_in_order_and_gives_them_back),
-        cmocka_unit_test(a_divided_leaf_has_all_keys_in_two_ranges_that_meet),
-        cmocka_unit_test(an_entry_gives_its_fields_back),
-        cmocka_unit_test(counts_of_bytes_that_nobody_wrote_are_cut),
-        cmocka_unit_test(a_window_has_the_leaf_of_every_key),
+        cmocka_unit_test(a_leaf_keeps_its_keys_in_order_and_returns_their_values),
+        cmocka_unit_test(a_split_leaf_has_all_keys_in_two_adjacent_ranges),
+        cmocka_unit_test(an_entry_returns_its_fields),
+        cmocka_unit_test(a_count_that_was_never_written_is_limited_to_delta),
+        cmocka_unit_test(a_window_contains_the_leaf_of_every_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

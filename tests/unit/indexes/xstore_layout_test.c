@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * XStore-D's objects as words: packing, the check words that tell states and objects apart, and how many lines a table
- * takes.
+ * XStore-D's objects as words: packing, the check words that distinguish states and objects, and the number of lines of
+ * a table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,8 +52,8 @@ static void heads_entries_records_and_sets_are_packed_without_loss(void **state)
     assert_false(xstore_set_decode(words, 3, &copy));
 }
 
-/* Every mixture of two states of a leaf is told from both. */
-static void a_mixture_of_two_states_is_not_whole(void **state) {
+/* Every mixture of two states of a leaf is refused. */
+static void a_mixture_of_two_states_is_not_consistent(void **state) {
     (void)state;
     struct xstore_layout layout = xstore_layout_make(4, 8);
     struct dm_prng prng = dm_prng_stream(1, "mixture", 0);
@@ -73,9 +73,9 @@ static void a_mixture_of_two_states_is_not_whole(void **state) {
                 mixed[i] = bits >> i & 1 ? after[i] : before[i];
             }
             bool is_state = memcmp(mixed, before, 8 * (2 + count)) == 0 || memcmp(mixed, after, 8 * (2 + count)) == 0;
-            assert_int_equal(xstore_leaf_whole(&layout, 9, mixed), is_state);
+            assert_int_equal(xstore_leaf_consistent(&layout, 9, mixed), is_state);
         }
-        assert_false(xstore_leaf_whole(&layout, 10, before));
+        assert_false(xstore_leaf_consistent(&layout, 10, before));
     }
 }
 
@@ -86,10 +86,10 @@ static void zeroed_memory_is_no_object(void **state) {
     struct xstore_record record;
     struct xstore_set set;
     for (uint32_t i = 0; i < 1000; i++) {
-        assert_false(xstore_leaf_whole(&layout, i, zero));
+        assert_false(xstore_leaf_consistent(&layout, i, zero));
         assert_false(xstore_record_decode(zero, i, &record));
         assert_false(xstore_set_decode(zero, i, &set));
-        assert_false(xstore_line_whole(zero, i));
+        assert_false(xstore_line_consistent(zero, i));
         assert_int_not_equal(xstore_value_check(i, zero, 1), 0);
     }
 }
@@ -99,7 +99,7 @@ static int by_value(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Seeds that were built by additions gave line 1 of one node the seed of line 0 of its neighbour. */
+/* When seeds were sums, line 1 of one node had the seed of line 0 of the next node. */
 static void no_two_lines_of_a_cluster_share_a_seed(void **state) {
     (void)state;
     enum { EACH = 6, ALL = EACH * EACH * EACH * EACH * EACH };
@@ -130,7 +130,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leaf_of_16_slots_is_read_in_144_bytes),
         cmocka_unit_test(heads_entries_records_and_sets_are_packed_without_loss),
-        cmocka_unit_test(a_mixture_of_two_states_is_not_whole),
+        cmocka_unit_test(a_mixture_of_two_states_is_not_consistent),
         cmocka_unit_test(zeroed_memory_is_no_object),
         cmocka_unit_test(no_two_lines_of_a_cluster_share_a_seed),
         cmocka_unit_test(tables_grow_in_steps_and_never_shrink),
