@@ -17,7 +17,7 @@
  */
 #include "dolphin.h"
 
-enum { STALE_MAX = 2 }; /* a descent that found more stale copies bypasses the cache */
+enum { STALE_MAX = 2 }; /* a descent that has found so many stale copies bypasses the cache */
 
 /* ---- one node ---------------------------------------------------------------------------------------------------- */
 

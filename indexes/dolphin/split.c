@@ -86,8 +86,9 @@ static int leaf_add(struct dolphin_client *client, uint64_t key, const void *val
  *      between (dolphin_judge). Now readers read the parent itself.
  *   2. The parent leads to the new node.
  *   3. The child's reverse pointer leads to it too. Not earlier, as a client that follows it would find the new key
- * while those that come from above do not. And not after the new node's lock is released, as the client that inserts
- * the next node writes the reverse pointer too. */
+ *      while those that come from above do not. And not after the new node's lock is released, as the client that
+ *      inserts the next node writes the reverse pointer too.
+ */
 static int path_link(struct dolphin_client *client, uint64_t parent, int position, uint64_t child, uint64_t word) {
     dm_addr reverse = dolphin_parent_address(child);
     uint64_t *outs = client->outs;

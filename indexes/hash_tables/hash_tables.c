@@ -17,15 +17,15 @@ struct params {
     uint64_t entries, reach;
 };
 
-static const char *const schemes[] = {"hopscotch", "associative", "race", "farm", NULL}; /* as enum table_scheme */
+static const char *const schemes[] = {"hopscotch", "associative", "race", "farm", NULL}; /* as enum hash_table_scheme */
 
 #define ROW(member, ...) DM_OPT_ROW(struct params, member, __VA_ARGS__)
 
 static const struct dm_opt params_table[] = {
     ROW(scheme, DM_OPT_ENUM, .initial = "hopscotch", .choices = schemes,
         .help = "How the table finds a place for a key."),
-    ROW(entries, DM_OPT_COUNT, .initial = "128", .min = 1, .max = TABLE_ENTRIES_MAX, .help = "Entries of a table."),
-    ROW(reach, DM_OPT_COUNT, .initial = "8", .min = 1, .max = TABLE_ENTRIES_MAX, .unit = "entries",
+    ROW(entries, DM_OPT_COUNT, .initial = "128", .min = 1, .max = HASH_TABLE_ENTRIES_MAX, .help = "Entries of a table."),
+    ROW(reach, DM_OPT_COUNT, .initial = "8", .min = 1, .max = HASH_TABLE_ENTRIES_MAX, .unit = "entries",
         .help = "Entries that a lookup reads: a neighbourhood, one bucket, two (farm) or four (race)."),
     DM_OPT_END,
 };
@@ -35,21 +35,21 @@ struct cn {
     uint64_t tables, keys; /* that were filled, and keys in them */
 };
 
-static struct table_shape shape_of(const struct params *params) {
-    return (struct table_shape){
+static struct hash_table_shape shape_of(const struct params *params) {
+    return (struct hash_table_shape){
         .scheme = params->scheme, .entries = (uint32_t)params->entries, .reach = (uint32_t)params->reach};
 }
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct params *params = values;
-    struct table_shape table = shape_of(params);
+    struct hash_table_shape table = shape_of(params);
     (void)shape;
-    if (table_bucket(&table) == 0) {
+    if (hash_table_bucket(&table) == 0) {
         return dm_fail(err, DM_ERR_INVALID,
                        "hash_tables: %s cannot read %u of %u entries: it takes a multiple of %d, and no more than fit",
                        schemes[params->scheme], table.reach, table.entries,
-                       table.scheme == TABLE_RACE   ? 4
-                       : table.scheme == TABLE_FARM ? 2
+                       table.scheme == HASH_TABLE_RACE   ? 4
+                       : table.scheme == HASH_TABLE_FARM ? 2
                                                     : 1);
     }
     return 0;
@@ -90,8 +90,8 @@ static void close_cn(void *cn) {
 /* A table counts when a key has found no place in it; the one that the keys end in does not. */
 static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     struct cn *cn = handle;
-    struct table_shape shape = shape_of(cn->params);
-    struct table *table = malloc(sizeof(*table));
+    struct hash_table_shape shape = shape_of(cn->params);
+    struct hash_table *table = malloc(sizeof(*table));
     uint64_t *keys = calloc(KEYS_BLOCK, sizeof(*keys));
     (void)ctx;
     if (!table || !keys) {
@@ -99,15 +99,15 @@ static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
         free(keys);
         return dm_fail(err, DM_ERR_NO_MEMORY, "hash_tables: out of memory");
     }
-    table_init(table, &shape);
+    hash_table_init(table, &shape);
     for (uint64_t done = 0; done < pairs->count;) {
         uint64_t n = pairs->keys(pairs, done, KEYS_BLOCK, keys);
         for (uint64_t i = 0; i < n; i++) {
-            if (!table_put(table, keys[i])) {
+            if (!hash_table_put(table, keys[i])) {
                 cn->tables++;
                 cn->keys += table->used;
-                table_init(table, &shape);
-                table_put(table, keys[i]);
+                hash_table_init(table, &shape);
+                hash_table_put(table, keys[i]);
             }
         }
         done = n > 0 ? done + n : pairs->count;
@@ -165,8 +165,8 @@ static uint64_t cache_bytes(const void *cn) {
 
 static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     const struct cn *cn = handle;
-    struct table_shape shape = shape_of(cn->params);
-    uint64_t entries = cn->tables * table_size(&shape);
+    struct hash_table_shape shape = shape_of(cn->params);
+    uint64_t entries = cn->tables * hash_table_size(&shape);
     (void)ctx;
     (void)err;
     *report = (struct ix_report){

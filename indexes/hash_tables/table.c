@@ -8,45 +8,47 @@
 
 #include "common/prng.h"
 
-uint32_t table_bucket(const struct table_shape *shape) {
+uint32_t hash_table_bucket(const struct hash_table_shape *shape) {
     static const uint32_t parts[] = {
-        [TABLE_HOPSCOTCH] = 1, [TABLE_ASSOCIATIVE] = 1, [TABLE_RACE] = 4, [TABLE_FARM] = 2};
-    uint32_t bucket = shape->scheme == TABLE_HOPSCOTCH ? 1 : shape->reach / parts[shape->scheme];
+        [HASH_TABLE_HOPSCOTCH] = 1, [HASH_TABLE_ASSOCIATIVE] = 1, [HASH_TABLE_RACE] = 4, [HASH_TABLE_FARM] = 2};
+    uint32_t bucket = shape->scheme == HASH_TABLE_HOPSCOTCH ? 1 : shape->reach / parts[shape->scheme];
     bool divides = shape->reach % parts[shape->scheme] == 0;
-    uint32_t least = shape->scheme == TABLE_RACE ? 3 * bucket : shape->scheme == TABLE_FARM ? 2 * bucket : bucket;
+    uint32_t least = shape->scheme == HASH_TABLE_RACE   ? 3 * bucket
+                     : shape->scheme == HASH_TABLE_FARM ? 2 * bucket
+                                                        : bucket;
     return divides && bucket > 0 && shape->reach <= shape->entries && least <= shape->entries ? bucket : 0;
 }
 
-uint32_t table_size(const struct table_shape *shape) {
-    uint32_t bucket = table_bucket(shape);
-    uint32_t unit = shape->scheme == TABLE_RACE ? 3 * bucket : bucket;
+uint32_t hash_table_size(const struct hash_table_shape *shape) {
+    uint32_t bucket = hash_table_bucket(shape);
+    uint32_t unit = shape->scheme == HASH_TABLE_RACE ? 3 * bucket : bucket;
     return unit > 0 ? shape->entries / unit * unit : 0;
 }
 
-void table_init(struct table *table, const struct table_shape *shape) {
+void hash_table_init(struct hash_table *table, const struct hash_table_shape *shape) {
     memset(table, 0, sizeof(*table));
     table->shape = *shape;
-    table->bucket = table_bucket(shape);
-    table->buckets = table->bucket > 0 ? table_size(shape) / table->bucket : 0;
+    table->bucket = hash_table_bucket(shape);
+    table->buckets = table->bucket > 0 ? hash_table_size(shape) / table->bucket : 0;
 }
 
 static uint32_t below(uint64_t hash, uint32_t bound) {
     return (uint32_t)((hash >> 32) * bound >> 32);
 }
 
-/* How far `to` lies behind `from`, around the end. */
-static uint32_t distance(const struct table *table, uint32_t from, uint32_t to) {
+/* The distance from `from` to `to`, around the end. */
+static uint32_t distance(const struct hash_table *table, uint32_t from, uint32_t to) {
     return to >= from ? to - from : to + table->buckets - from;
 }
 
-static uint32_t at(const struct table *table, uint32_t from, uint32_t steps) {
+static uint32_t at(const struct hash_table *table, uint32_t from, uint32_t steps) {
     return (from + steps) % table->buckets;
 }
 
 /* ---- hopscotch --------------------------------------------------------------------------------------------------- */
 
 /* The entry farthest before `empty` whose key may move there; the number of entries if there is none. */
-static uint32_t hop_source(const struct table *table, uint32_t empty) {
+static uint32_t hop_source(const struct hash_table *table, uint32_t empty) {
     for (uint32_t back = table->shape.reach - 1; back >= 1; back--) {
         uint32_t from = at(table, empty, table->buckets - back);
         if (distance(table, table->home[from] - 1u, empty) < table->shape.reach) {
@@ -56,7 +58,7 @@ static uint32_t hop_source(const struct table *table, uint32_t empty) {
     return table->buckets;
 }
 
-static bool hopscotch_put(struct table *table, uint32_t home) {
+static bool hopscotch_put(struct hash_table *table, uint32_t home) {
     uint32_t away = 0;
     while (away < table->buckets && table->home[at(table, home, away)] > 0) {
         away++;
@@ -80,14 +82,14 @@ static bool hopscotch_put(struct table *table, uint32_t home) {
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
 
-static bool bucket_put(struct table *table, uint32_t bucket) {
-    bool has_room = table->count[bucket] < table->bucket;
-    table->count[bucket] = (uint16_t)(table->count[bucket] + has_room);
-    return has_room;
+static bool bucket_put(struct hash_table *table, uint32_t bucket) {
+    bool has_space = table->count[bucket] < table->bucket;
+    table->count[bucket] = (uint16_t)(table->count[bucket] + has_space);
+    return has_space;
 }
 
-/* Main buckets are 0 and 2 of each group of three, their overflow bucket lies between. */
-static bool race_put(struct table *table, uint64_t hash) {
+/* Of each group of three, buckets 0 and 2 are main buckets, and the overflow bucket is between them. */
+static bool race_put(struct hash_table *table, uint64_t hash) {
     uint32_t mains = table->buckets / 3 * 2;
     uint32_t main[2] = {below(hash, mains), below(dm_mix64(hash + 1), mains)};
     uint32_t overflow[2];
@@ -103,8 +105,8 @@ static bool race_put(struct table *table, uint64_t hash) {
            bucket_put(table, overflow[!first]);
 }
 
-/* The place in `bucket` of a key that is at home there, or of an empty one; the end of the table if there is none. */
-static uint32_t farm_find(const struct table *table, uint32_t bucket, uint16_t home) {
+/* The index in `bucket` of a key that is at home there, or of an empty entry; the end of the table if there is none. */
+static uint32_t farm_find(const struct hash_table *table, uint32_t bucket, uint16_t home) {
     uint32_t first = bucket * table->bucket;
     for (uint32_t i = first; i < first + table->bucket; i++) {
         if (table->home[i] == home) {
@@ -114,7 +116,7 @@ static uint32_t farm_find(const struct table *table, uint32_t bucket, uint16_t h
     return table->buckets * table->bucket;
 }
 
-static bool farm_put(struct table *table, uint32_t home) {
+static bool farm_put(struct hash_table *table, uint32_t home) {
     uint32_t end = table->buckets * table->bucket;
     uint32_t away = 0;
     uint32_t empty = end;
@@ -124,7 +126,7 @@ static bool farm_put(struct table *table, uint32_t home) {
             break;
         }
     }
-    /* A key that is at home in the bucket before moves on, and leaves room there. */
+    /* Moves a key whose home is the bucket before into this one, so that an entry becomes free there. */
     for (; empty < end && away > 1; away--) {
         uint32_t before = at(table, home, away - 1);
         uint32_t from = farm_find(table, before, (uint16_t)(before + 1));
@@ -142,21 +144,21 @@ static bool farm_put(struct table *table, uint32_t home) {
     return true;
 }
 
-bool table_put(struct table *table, uint64_t key) {
+bool hash_table_put(struct hash_table *table, uint64_t key) {
     uint64_t hash = dm_mix64(key);
     uint32_t home = below(hash, table->buckets);
     bool is_in = false;
     switch (table->shape.scheme) {
-    case TABLE_HOPSCOTCH:
+    case HASH_TABLE_HOPSCOTCH:
         is_in = hopscotch_put(table, home);
         break;
-    case TABLE_ASSOCIATIVE:
+    case HASH_TABLE_ASSOCIATIVE:
         is_in = bucket_put(table, home);
         break;
-    case TABLE_RACE:
+    case HASH_TABLE_RACE:
         is_in = race_put(table, hash);
         break;
-    case TABLE_FARM:
+    case HASH_TABLE_FARM:
         is_in = farm_put(table, home);
         break;
     }

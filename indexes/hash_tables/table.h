@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hash tables of fixed size, filled with keys until one finds no place: how full can they get, for how many entries
- * that a lookup must read? Only places are kept, no keys. All functions are pure.
+ * Hash tables of fixed size that are filled until a key does not fit: how full they get, for a number of entries that a
+ * lookup must read. Only the occupation is stored, no keys. All functions are pure.
  *
- *     hopscotch     a key lies among the `reach` entries from its home on, around the end; others hop to make room
- *     associative   a key lies in its bucket of `reach` entries
+ *     hopscotch     a key is among the `reach` entries from its home on, around the end; others are moved if necessary
+ *     associative   a key is in its bucket of `reach` entries
  *     race          buckets in groups of main, overflow, main; a key has two main buckets and their groups' overflow
  *                   buckets, each a quarter of `reach`, and goes to the emptier pair (RACE hashing, without resizing)
- *     farm          a key lies in its bucket or the next, each half of `reach`; others move one bucket on to make room
- *                   (FaRM's chained associative hopscotch hashing, without the chains)
+ *     farm          a key is in its bucket or the next, each half of `reach`; others are moved to the next bucket if
+ *                   necessary (FaRM's chained associative hopscotch hashing, without the chains)
  */
 #ifndef DM_INDEXES_HASH_TABLES_TABLE_H
 #define DM_INDEXES_HASH_TABLES_TABLE_H
@@ -16,33 +16,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum table_scheme { TABLE_HOPSCOTCH, TABLE_ASSOCIATIVE, TABLE_RACE, TABLE_FARM };
+enum hash_table_scheme { HASH_TABLE_HOPSCOTCH, HASH_TABLE_ASSOCIATIVE, HASH_TABLE_RACE, HASH_TABLE_FARM };
 
-enum { TABLE_ENTRIES_MAX = 4096 };
+enum { HASH_TABLE_ENTRIES_MAX = 4096 };
 
-struct table_shape {
-    enum table_scheme scheme;
+struct hash_table_shape {
+    enum hash_table_scheme scheme;
     uint32_t entries;
     uint32_t reach; /* entries that a lookup reads */
 };
 
-/* The entries of a bucket; 1 for hopscotch, 0 if the reach cannot be had with this scheme and number of entries. */
-uint32_t table_bucket(const struct table_shape *shape);
+/* The entries of a bucket; 1 for hopscotch, 0 if the scheme does not allow this reach with this number of entries. */
+uint32_t hash_table_bucket(const struct hash_table_shape *shape);
 
-/* Entries that there are: RACE leaves out what is left of the last group. */
-uint32_t table_size(const struct table_shape *shape);
+/* The number of usable entries: RACE leaves out those after the last complete group. */
+uint32_t hash_table_size(const struct hash_table_shape *shape);
 
-struct table {
-    struct table_shape shape;
+struct hash_table {
+    struct hash_table_shape shape;
     uint32_t bucket, buckets, used;
-    uint16_t home[TABLE_ENTRIES_MAX];  /* hopscotch: home of the key in each entry, plus 1; 0: empty. farm: likewise */
-    uint16_t count[TABLE_ENTRIES_MAX]; /* others: keys in each bucket */
+    uint16_t home[HASH_TABLE_ENTRIES_MAX];  /* hopscotch and farm: home of the key in each entry, plus 1; 0: empty */
+    uint16_t count[HASH_TABLE_ENTRIES_MAX]; /* others: keys in each bucket */
 };
 
-/* An empty one. The shape must be possible. */
-void table_init(struct table *table, const struct table_shape *shape);
+/* Initialises an empty table. The shape must be allowed. */
+void hash_table_init(struct hash_table *table, const struct hash_table_shape *shape);
 
-/* Puts a key in; false if it finds no place. `key` is any number: it is mixed here. */
-bool table_put(struct table *table, uint64_t key);
+/* Inserts a key; false if it does not fit. `key` is any number: it is mixed here. */
+bool hash_table_put(struct hash_table *table, uint64_t key);
 
 #endif

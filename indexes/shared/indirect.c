@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values apart from the index; see indirect.h for the layout and why readers and writers agree.
+ * Values outside the index; see indirect.h for the layout and the agreement of readers and writers.
  */
 #include "indexes/shared/indirect.h"
 
@@ -15,14 +15,14 @@ enum {
     NODE_BITS = 6,
     STAMP_SHIFT = LINE_BITS + NODE_BITS,
     STAMP_MAX = (1 << 18) - 1,
-    BATCH_BYTES = 65536, /* of blocks that are read together, and at least BATCH_MIN of them */
+    BATCH_BYTES = 65536, /* of blocks read by one doorbell, but at least BATCH_MIN blocks */
     BATCH_MIN = 4,
     BATCH_MAX = 128,
-    INLINE_MAX = 1024, /* bytes of a value in an entry */
-    POOL_FIRST = 16,   /* blocks of a node that are kept before the pool grows */
+    INLINE_MAX = 1024, /* bytes of an inline value */
+    POOL_FIRST = 16,   /* blocks of a node that fit before the pool grows */
 };
 
-/* Blocks to be used again, the oldest first: a ring. Each word has its next stamp already. */
+/* Blocks to be reused, in a ring with the oldest first. Each word already has its next stamp. */
 struct pool {
     uint64_t *words;
     uint32_t first, count, capacity;
@@ -31,17 +31,17 @@ struct pool {
 struct ix_indirect {
     struct dm_ctx *ctx;
     uint32_t value_bytes;
-    uint32_t used_bytes;  /* of a block: what is read and written */
-    uint32_t block_bytes; /* that it takes */
+    uint32_t used_bytes;  /* of a block: those that are read and written */
+    uint32_t block_bytes; /* that it is allocated with */
     uint32_t batch;
-    bool validate; /* what fetch and found read */
+    bool validate; /* that fetch and found check the stamps */
     uint64_t *gone;
-    uint64_t *found; /* words of what a scan has found */
+    uint64_t *found; /* words of the pairs that a scan has found */
     uint32_t found_max;
     struct pool pools[IX_INDIRECT_MNS_MAX];
-    char *wires; /* device memory: `batch` blocks, and behind them the one made last */
+    char *wires; /* device memory: `batch` blocks, and after them the one made last */
     uint64_t made;
-    uint64_t *waiting; /* words of blocks in ->wires that bulk load has yet to write */
+    uint64_t *waiting; /* words of blocks in ->wires that bulk load has not written yet */
     uint32_t waiting_count;
 };
 
@@ -70,7 +70,8 @@ uint32_t ix_indirect_block_bytes(uint32_t value_bytes) {
     return (used_bytes_of(value_bytes) + DM_LINE - 1) / DM_LINE * DM_LINE;
 }
 
-/* A client holds at least one block a node between two writes; what deletes free is kept by whoever deleted. */
+/* A client holds at least one block of a node between two writes. Blocks that deletes free are kept by the client that
+ * deleted. */
 double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
                           const struct dm_topology *topology) {
     double kept = 2.0 * topology->clients * topology->mns;
@@ -100,14 +101,14 @@ static bool word_valid(const struct ix_indirect *indirect, uint64_t word) {
     return !dm_addr_is_null(addr) && dm_addr_valid(indirect->ctx, addr, indirect->used_bytes);
 }
 
-/* Copies `bytes` of the data at `*at` of the block into or out of `local`; *at moves on. */
+/* Copies `bytes` of the data at `*at` of the block into or out of `local`, and advances *at. */
 static void data_copy(char *wire, uint32_t *at, char *local, uint32_t bytes, bool in) {
     while (bytes > 0) {
         uint32_t line = *at / LINE_DATA;
         uint32_t inside = *at % LINE_DATA;
         uint32_t n = LINE_DATA - inside < bytes ? LINE_DATA - inside : bytes;
-        char *place = wire + line * DM_LINE + STAMP_BYTES + inside;
-        memcpy(in ? place : local, in ? local : place, n);
+        char *piece = wire + line * DM_LINE + STAMP_BYTES + inside;
+        memcpy(in ? piece : local, in ? local : piece, n);
         local += n;
         bytes -= n;
         *at += n;
@@ -125,7 +126,7 @@ static void encode(const struct ix_indirect *indirect, uint64_t word, uint64_t k
     dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
 }
 
-/* True if the block is the one that the word names, and the key's. */
+/* True if the block is the one that the word names, and holds the key. */
 static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire) {
     uint32_t at = 0;
     uint64_t owner;
@@ -139,7 +140,7 @@ static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t
     return right;
 }
 
-/* The value in the block, if it is that of the word and the key; without validation in any case. */
+/* Copies the value out of the block, if it is that of the word and the key; without validation in any case. */
 static int decode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire, void *value) {
     dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
     if (indirect->validate && !is_right(indirect, word, key, wire)) {
@@ -175,14 +176,14 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
     indirect->batch = fits < BATCH_MIN ? BATCH_MIN : fits > BATCH_MAX ? BATCH_MAX : fits;
     indirect->wires = dm_local_alloc(ctx, (indirect->batch + 1) * indirect->block_bytes);
     indirect->waiting = calloc(indirect->batch, sizeof(*indirect->waiting));
-    bool is_whole = indirect->wires && indirect->waiting && indirect->found;
+    bool has_all = indirect->wires && indirect->waiting && indirect->found;
     for (unsigned node = 0; node < dm_topology(ctx)->mns && node < IX_INDIRECT_MNS_MAX; node++) {
         struct pool *pool = &indirect->pools[node];
         pool->words = calloc(POOL_FIRST, sizeof(*pool->words));
         pool->capacity = POOL_FIRST;
-        is_whole = is_whole && pool->words;
+        has_all = has_all && pool->words;
     }
-    if (!is_whole) {
+    if (!has_all) {
         ix_indirect_close(indirect);
         return DM_ERR_NO_MEMORY;
     }
@@ -203,8 +204,8 @@ void ix_indirect_close(struct ix_indirect *indirect) {
 
 /* ---- pools ------------------------------------------------------------------------------------------------------- */
 
-/* A client that deletes more than it writes keeps more and more blocks. The ring doubles, like the allocator's own
- * lists of freed memory; when that fails false is returned and nothing has changed. */
+/* A client that deletes more than it writes keeps more and more blocks, so the ring doubles, as the allocator's lists
+ * of freed memory do. False: out of memory, nothing changed. */
 static bool pool_grow(struct pool *pool) {
     uint64_t *words = calloc(2 * (size_t)pool->capacity, sizeof(*words));
     if (!words) {
@@ -220,7 +221,7 @@ static bool pool_grow(struct pool *pool) {
 
 void ix_indirect_drop(struct ix_indirect *indirect, uint64_t word) {
     if (!indirect || !word_valid(indirect, word)) {
-        return; /* inline, or a word from remote memory that names nothing */
+        return; /* inline, or an invalid word from remote memory */
     }
     struct pool *pool = &indirect->pools[dm_addr_node(word_addr(word))];
     if (pool->count == pool->capacity && !pool_grow(pool)) {
@@ -299,7 +300,7 @@ static int read_posted(struct ix_indirect *indirect) {
     return rc;
 }
 
-/* Reads the block of a word into ->wires: 0, IX_INDIRECT_GONE if the word names none, or a failure. */
+/* Reads the block of a word into ->wires. 0, IX_INDIRECT_GONE if the word names none, or a failure. [waits] */
 static int block_read(struct ix_indirect *indirect, uint64_t word) {
     if (!word_valid(indirect, word)) {
         return IX_INDIRECT_GONE;
@@ -341,10 +342,11 @@ struct ix_found ix_found_begin(struct ix_indirect *indirect, uint32_t value_byte
     };
 }
 
-/* Reads the values of pairs [first, first + n) with one doorbell; has[i] says which of them are there. [waits] */
+/* Reads the values of pairs [first, first + n) with one doorbell; has[i] is false where the block was reused. [waits]
+ */
 static int part_read(const struct ix_found *found, uint32_t first, uint32_t n, bool *has) {
     struct ix_indirect *indirect = found->indirect;
-    const uint64_t *words = found->words + (first - found->whole);
+    const uint64_t *words = found->words + (first - found->complete);
     for (uint32_t i = 0; i < n; i++) {
         has[i] = word_valid(indirect, words[i]);
         if (has[i]) {
@@ -361,7 +363,7 @@ static int part_read(const struct ix_found *found, uint32_t first, uint32_t n, b
     return 0;
 }
 
-/* Moves pair `from` to place `to`. */
+/* Moves pair `from` to index `to`. */
 static void pair_move(const struct ix_found *found, uint32_t to, uint32_t from) {
     if (to != from) {
         found->keys[to] = found->keys[from];
@@ -374,8 +376,8 @@ int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t 
     if (!found->indirect) {
         return 0;
     }
-    uint32_t kept = found->whole;
-    for (uint32_t first = found->whole; first < found->count; first += found->indirect->batch) {
+    uint32_t kept = found->complete;
+    for (uint32_t first = found->complete; first < found->count; first += found->indirect->batch) {
         bool has[BATCH_MAX];
         uint32_t left = found->count - first;
         uint32_t n = left < found->indirect->batch ? left : found->indirect->batch;
@@ -392,6 +394,6 @@ int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t 
             }
         }
     }
-    found->whole = found->count = kept;
+    found->complete = found->count = kept;
     return 0;
 }

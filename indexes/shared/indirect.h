@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values apart from the index: the index keeps a word where the value would be, the word names a block, and the block
- * holds the value. Blocks are never changed in place: a write makes a new one, and the index swaps the word.
+ * Values outside the index: the index stores a word instead of the value, the word names a block, and the block holds
+ * the value. Blocks are never changed in place: a write makes a new one, and the index swaps the word.
  *
  *     word    | stamp 18 | memory node 6 | offset in lines 40 |            0: no block
  *     block   | stamp 4, data 60 | stamp 4, data 60 | ...                  a line each; data: the key, then the value
  *
- * How blocks are used again while others may still read them. Whoever takes a word out of the index keeps its block for
- * a block of its own on the same node, with the next stamp. So a pair of address and stamp names one write of one
- * block, until the stamp has gone round: 2^18 writes of that block by one client, each an operation, during one read of
- * it by another. A reader that found a word in the index accepts its block only if every line carries the word's stamp:
- * then every line is of that one write (a line is read and written whole), and what that write wrote was the key's
- * value when the word was found. Any other stamp means that the block has been used again since: the reader goes back
- * to the index. Blocks are never given back to the allocator, so no other bytes can come to lie where a stamp is looked
- * for.
+ * How blocks are reused while other clients may still read them. The client that takes a word out of the index keeps
+ * its block, and reuses it for a value on the same node, with the next stamp. So a pair of address and stamp names one
+ * write of one block until the stamp repeats, after 2^18 writes of that block by one client, each in an operation of
+ * its own, during one read of it by another. A reader that found a word in the index accepts its block only if every
+ * line has the word's stamp. Then every line is of that one write, because lines are read and written atomically, and
+ * the value of that write was the key's value when the word was found. Any other stamp means that the block has been
+ * reused since, and the reader goes back to the index. Blocks are never returned to the allocator, so no other data can
+ * be where a stamp is expected.
  *
- * How a block is seen before its word. It is taken on the memory node of the word that will name it, and its write
- * goes in front of the word's in the same batch, or is waited for: posted order then has it in place first.
+ * How a block is visible before its word. It is allocated on the memory node of the word that will name it. Its write
+ * precedes the word's in the same batch, so that posted order applies, or is waited for.
  *
- * Nothing here knows the index. One object a client; NULL stands for inline values, and every function takes it.
+ * This part does not depend on any index. Each client has one object; NULL stands for inline values, and every function
+ * accepts it.
  */
 #ifndef DM_INDEXES_SHARED_INDIRECT_H
 #define DM_INDEXES_SHARED_INDIRECT_H
@@ -30,9 +31,9 @@
 #include "transport/dm.h"
 
 enum {
-    IX_INDIRECT_VALUE_MAX = 16384, /* bytes of a value */
+    IX_INDIRECT_VALUE_MAX = 16384, /* of a value */
     IX_INDIRECT_MNS_MAX = 64,
-    IX_INDIRECT_GONE = 1100, /* outcome of a read: the block has been used again; ask the index again */
+    IX_INDIRECT_GONE = 1100, /* outcome of a read: the block has been reused; read the index again */
 };
 
 /* ---- the parameter `values` of an index that has both ------------------------------------------------------------ */
@@ -46,44 +47,45 @@ extern const char *const ix_values_choices[];
 /* Refuses values of a size that cannot be; `index` is for the message. */
 int ix_values_check(const char *index, enum ix_values values, uint32_t value_bytes, struct dm_err *err);
 
-/* Bytes that an entry keeps for a value: all of it, or a word. */
+/* Bytes that an entry stores for a value: the value, or a word. */
 static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_bytes) {
     return values == IX_VALUES_INLINE ? value_bytes : (uint32_t)sizeof(uint64_t);
 }
 
-/* Bytes of remote memory the block of a value of this size takes. */
+/* Bytes of remote memory for the block of a value of this size. */
 uint32_t ix_indirect_block_bytes(uint32_t value_bytes);
 
-/* Of all memory nodes together, for the blocks of `count` values and those that clients keep; 0 with inline values. */
+/* Bytes of all memory nodes together for the blocks of `count` values and for those that clients keep; 0 with inline
+ * values. */
 double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
                           const struct dm_topology *topology);
 
-/* ---- one client's ------------------------------------------------------------------------------------------------ */
+/* ---- the object of a client -------------------------------------------------------------------------------------- */
 
 struct ix_indirect;
 
 struct ix_indirect_config {
-    enum ix_values values; /* UNCHECKED, the known-wrong way: fetch and found take whatever the block holds */
+    enum ix_values values; /* UNCHECKED is known to be wrong: fetch and found take whatever the block holds */
     uint32_t value_bytes;
-    uint32_t found_max; /* pairs of a scan that may wait for their values; 0: no scans */
-    uint64_t *gone;     /* counts blocks that fetch and found see used again; NULL: neither will be called */
+    uint32_t found_max; /* pairs of a scan whose values may be missing at a time; 0: no scans */
+    uint64_t *gone;     /* counts reused blocks that fetch and found have read; NULL: neither will be called */
 };
 
-/* Allocates local memory: not in the measured phase. *out is NULL with inline values. 0 or DM_ERR_NO_MEMORY. */
+/* Allocates local memory, so not in the measured phase. *out is NULL with inline values. 0 or DM_ERR_NO_MEMORY. */
 int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config, struct ix_indirect **out);
-void ix_indirect_close(struct ix_indirect *indirect); /* kept blocks are lost */
+void ix_indirect_close(struct ix_indirect *indirect); /* the blocks that it keeps are lost */
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Finds what an entry is to hold for the value: *stored is the value itself, or the word of a block that is taken on
- * memory node `node`, with key and value laid out for it, and stays until the next one is made. The batch must be
+/* Prepares what an entry must store for the value. *stored is the value itself, or the word of a block on memory node
+ * `node`, which is filled with key and value in local memory and stays valid until the next call. The batch must be
  * empty. 0 or DM_ERR_NO_MEMORY, or a failure of the allocation. [waits] */
 int ix_indirect_make(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, const void **stored);
 
-/* Adds the write of the block made last to the current batch: to be called before the verb that publishes its word. */
+/* Adds the write of the block made last to the current batch. To be called before the verb that publishes its word. */
 void ix_indirect_post(struct ix_indirect *indirect);
 
-/* The word in what an entry holds; 0 with inline values. */
+/* The word in what an entry stores; 0 with inline values. */
 static inline uint64_t ix_indirect_word(const struct ix_indirect *indirect, const void *stored) {
     uint64_t word = 0;
     if (indirect) {
@@ -92,39 +94,39 @@ static inline uint64_t ix_indirect_word(const struct ix_indirect *indirect, cons
     return word;
 }
 
-/* The block is no longer, or was never, in the index: keeps it for another value. Not for a block whose word may or may
- * not have been published, which is lost. */
+/* Keeps a block, which is not or no longer in the index, for another value. Not for a block whose word may have been
+ * published; such a block is lost. */
 void ix_indirect_drop(struct ix_indirect *indirect, uint64_t word);
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Reads the value that `word`, found in the index with `key`, names. 0, IX_INDIRECT_GONE, which is counted as a retry,
- * or a failure. With inline values 0 at once. [waits] */
+/* Reads the value named by `word`, which the index has for `key`. 0, IX_INDIRECT_GONE, which is counted as a retry, or
+ * a failure. With inline values 0 at once. [waits] */
 int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word, uint32_t *attempts, void *value);
 
 /* For verify: whether `word` names a block of the key. 0, IX_INDIRECT_GONE, or a failure. [waits] */
 int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word);
 
-/* The pairs that a scan has found. Inline values are there at once; of indirect ones the words are gathered, and
+/* The pairs that a scan has found. Inline values are copied at once. For indirect values the words are collected, and
  * complete reads the values. */
 struct ix_found {
     struct ix_indirect *indirect;
     uint32_t value_bytes, wanted, count;
-    uint32_t whole; /* of those: the rest have their words, their values not yet */
+    uint32_t complete; /* pairs with values; the others have only words */
     uint64_t *keys;
     char *values;
     uint64_t *words; /* NULL: values are inline */
     uint32_t words_max;
 };
 
-/* Room for `wanted` pairs is the caller's. */
+/* The caller provides memory for `wanted` pairs. */
 struct ix_found ix_found_begin(struct ix_indirect *indirect, uint32_t value_bytes, uint32_t wanted, uint64_t *keys,
                                void *values);
 
-/* Adds a pair, with what its entry holds for the value. */
+/* Adds a pair; `stored` is what its entry stores for the value. */
 static inline void ix_found_add(struct ix_found *found, uint64_t key, const void *stored) {
     if (found->words) {
-        memcpy(&found->words[found->count - found->whole], stored, sizeof(*found->words));
+        memcpy(&found->words[found->count - found->complete], stored, sizeof(*found->words));
     } else {
         memcpy(found->values + (size_t)found->count * found->value_bytes, stored, found->value_bytes);
     }
@@ -135,19 +137,18 @@ static inline bool ix_found_all(const struct ix_found *found) {
     return found->count == found->wanted;
 }
 
-/* No room for `more` pairs before the values of those found are read. */
+/* True if `more` pairs do not fit before the values of those found are read. */
 static inline bool ix_found_full(const struct ix_found *found, uint32_t more) {
-    return found->words && found->count - found->whole + more > found->words_max;
+    return found->words && found->count - found->complete + more > found->words_max;
 }
 
-/* Reads the values that are not there yet, up to 128 of them (64 KiB) with one doorbell. Where a block is gone,
- * `get(client, key, value)` asks the index; keys that are gone meanwhile make room for others. 0 or a failure. [waits]
- */
+/* Reads the missing values, up to 128 of them (64 KiB) with one doorbell. For a reused block `get(client, key, value)`
+ * reads the index; keys that it does not find are dropped. 0 or a failure. [waits] */
 int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t key, void *value), void *client);
 
 /* ---- set-up ------------------------------------------------------------------------------------------------------ */
 
-/* Like make, but the block is also written: with others by one doorbell, the last ones by flush. [waits] */
+/* Like make, but also writes the block: several with one doorbell, the last ones in flush. [waits] */
 int ix_indirect_load(struct ix_indirect *indirect, unsigned node, uint64_t key, const void *value, const void **stored);
 int ix_indirect_flush(struct ix_indirect *indirect);
 

@@ -594,7 +594,7 @@ static void what_cannot_work_is_refused_with_its_limit(void **state) {
     (void)state;
     static const struct {
         uint32_t value_bytes;
-        const char *name, *value, *says;
+        const char *name, *value, *text;
     } cases[] = {
         {8, "leaf_bytes", "1000", "not a multiple of 64"},
         {8, "locks", "chip", "on-chip memory"},
@@ -606,7 +606,7 @@ static void what_cannot_work_is_refused_with_its_limit(void **state) {
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct dm_err err = {0};
         assert_true(check_of(cases[i].value_bytes, cases[i].name, cases[i].value, &err) < 0);
-        if (!strstr(err.text, cases[i].says)) {
+        if (!strstr(err.text, cases[i].text)) {
             fail_msg("case %u: %s", i, err.text);
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What HStore alone promises: its message sequences in the quiet case, sizes and topologies it refuses, that its
- * techniques can be switched, and that it survives failed index servers: at any moment of a write, and under load.
+ * What only HStore promises: its message sequences in the quiet case, the sizes and topologies that it refuses, its
+ * parameters, and that it survives failed index servers at any moment of a write and under load.
  */
 #include "check/campaign.h"
 #include "conformance/index_steady.h"
@@ -36,7 +36,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     uint64_t keys[QUIET_SCAN];
     uint32_t found;
     world_value(1, 1, value, 32);
-    WORLD_CHECK_EQ(ix_update(&client, world_key(0, QUIET_KEYS), value), 0); /* the client's first slab */
+    WORLD_CHECK_EQ(ix_update(&client, world_key(0, QUIET_KEYS), value), 0); /* gets the client's first slab */
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
         uint64_t present = world_key(2 * (n * 7 % 400), QUIET_KEYS), absent = present + 1;
         dm_account_use(ctx, &quiet->get);
@@ -106,7 +106,8 @@ static void a_chained_bucket_costs_a_get_one_round_trip(void **state) {
     quiet_run(&config, &quiet);
     assert_true(quiet.chain_reads > 0);
     uint64_t gets = quiet.get.round_trips + quiet.absent.round_trips;
-    /* One read a bucket, and one for each item that is there. The absent ones were counted without their misses. */
+    /* One read for each bucket, and one for each item found. Those of absent keys were counted without their item
+     * misses. */
     assert_in_range(gets, quiet.bucket_reads + QUIET_SAMPLES, quiet.bucket_reads + QUIET_SAMPLES + quiet.item_misses);
 }
 
@@ -139,7 +140,7 @@ static int phases_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-static void a_write_tells_what_its_time_went_to(void **state) {
+static void a_write_reports_the_phases_of_its_time(void **state) {
     (void)state;
     struct world_config config = sim_config();
     struct world world;
@@ -168,21 +169,21 @@ static void a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_ref
     static const struct {
         unsigned servers;
         uint32_t value_bytes;
-        const char *said;
+        const char *text;
     } cases[] = {{0, 8, "index servers"}, {1, 8, "index servers"}, {3, 8, "index servers"}, {2, 4097, "4096"}};
     dm_opt_defaults(ix_ops_hstore.params, &params);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct dm_topology topology = {.mns = 1, .servers = cases[i].servers, .cns = 1, .clients = 1};
         struct ix_shape shape = {.value_bytes = cases[i].value_bytes, .expected_keys = 10, .topology = &topology};
-        assert_true(ix_ops_hstore.memory_needed(&params, &shape, 10) > 0); /* asked first */
+        assert_true(ix_ops_hstore.memory_needed(&params, &shape, 10) > 0); /* asked before check */
         assert_int_equal(ix_ops_hstore.check(&params, &shape, &err), DM_ERR_INVALID);
-        assert_non_null(strstr(err.text, cases[i].said));
+        assert_non_null(strstr(err.text, cases[i].text));
     }
     assert_int_equal(dm_opt_set(ix_ops_hstore.params, &params, "key_bytes", "65", &err), DM_ERR_INVALID);
     assert_int_equal(dm_opt_set(ix_ops_hstore.params, &params, "key_bytes", "7", &err), DM_ERR_INVALID);
 }
 
-/* ---- settings and events ----------------------------------------------------------------------------------------- */
+/* ---- parameters and events --------------------------------------------------------------------------------------- */
 
 static struct steady_result loaded_run(struct world_config config, struct dm_setting setting, unsigned servers,
                                        uint32_t value_bytes) {
@@ -195,7 +196,7 @@ static struct steady_result loaded_run(struct world_config config, struct dm_set
     return steady_run(config, 150);
 }
 
-static void each_setting_serves_many_clients(void **state) {
+static void each_parameter_value_serves_many_clients(void **state) {
     (void)state;
     static const struct {
         struct dm_setting setting;
@@ -216,7 +217,7 @@ static void each_setting_serves_many_clients(void **state) {
     }
 }
 
-/* A client that goes leaves the space of what it replaced; another one that writes on gets it in the end. */
+/* A client that ends leaves the space of what it replaced; another client that keeps writing gets it eventually. */
 static int leave_entry(struct dm_ctx *ctx, void *arg) {
     struct world *world = arg;
     struct ix_client client = world_attach(world, 0, ctx, NULL);
@@ -229,7 +230,7 @@ static int leave_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-static int inherit_entry(struct dm_ctx *ctx, void *arg) {
+static int reuse_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
     char value[WORLD_VALUE_MAX];
@@ -246,7 +247,7 @@ static int inherit_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-static void space_that_nobody_owns_is_found_and_used_again(void **state) {
+static void orphaned_space_is_found_and_reused(void **state) {
     (void)state;
     struct world_config config = sim_config();
     struct world world;
@@ -259,20 +260,20 @@ static void space_that_nobody_owns_is_found_and_used_again(void **state) {
     dm_fabric_measure(world.fabric);
     struct quiet quiet = {.world = &world};
     world_do(&world, 0, leave_entry, &world);
-    world_do(&world, 0, inherit_entry, &quiet);
-    assert_in_range(quiet.orphans, 50, 100); /* what the first client replaced, and few of the second's own */
+    world_do(&world, 0, reuse_entry, &quiet);
+    assert_in_range(quiet.orphans, 50, 100); /* what the first client replaced, and a few of the second's own */
     assert_int_equal(world_verify(&world).keys, QUIET_KEYS / 2);
     world_close(&world);
 }
 
-/* Many writers for one core a server: marks of items must keep up with their use, and scans must not be ahead of gets.
- */
+/* Many writers and one core for each server: the marks of items must keep pace with their reuse, and scans must not be
+ * ahead of gets. */
 
 enum { CROWD = 48, CROWD_WRITES = 300 };
 
 struct crowd {
     struct world *world;
-    uint64_t number; /* 0: the key that is looked at */
+    uint64_t number; /* 0: the key that is read */
     unsigned backwards;
     bool is_over;
 };
@@ -289,7 +290,7 @@ static void crowd_writer(struct dm_ctx *ctx, void *arg) {
     crowd->is_over = true;
 }
 
-/* Scans, then gets: it must not see an older write than before. */
+/* Scans, then gets: the get must not return an older write. */
 static void crowd_reader(struct dm_ctx *ctx, void *arg) {
     struct crowd *crowd = arg;
     struct ix_client client = world_attach(crowd->world, 0, ctx, NULL);
@@ -327,7 +328,7 @@ static void under_load_marks_keep_up_and_a_get_is_not_behind_a_scan(void **state
     world_close(&world);
 }
 
-/* More clients than a server can answer within the term of an address: they wait longer, and do no work twice. */
+/* More clients than a server can answer within the lease of an address: they wait longer, but no call is repeated. */
 
 enum { QUEUE = 96, QUEUE_SCANS = 6, QUEUE_KEYS = 100 };
 
@@ -372,7 +373,7 @@ static void queue_run(const struct world_config *config, void (*entry)(struct dm
     world_close(&world);
 }
 
-static void a_queue_longer_than_the_term_of_an_address_makes_nobody_ask_twice(void **state) {
+static void a_queue_longer_than_the_lease_of_an_address_repeats_no_call(void **state) {
     (void)state;
     struct world_config config = sim_config();
     struct dm_account account;
@@ -397,13 +398,13 @@ static void queued_first_write(struct dm_ctx *ctx, void *arg) {
     client.ops->detach(client.handle);
 }
 
-static void clients_that_all_begin_to_write_do_not_keep_each_other_from_it(void **state) {
+static void clients_that_start_to_write_together_do_not_delay_each_other(void **state) {
     (void)state;
     struct world_config config = sim_config();
     struct dm_account account;
     config.clients = QUEUE;
     queue_run(&config, queued_first_write, &account);
-    assert_int_equal(account.verbs[DM_VERB_CAS], QUEUE); /* each has its slab at the first attempt */
+    assert_int_equal(account.verbs[DM_VERB_CAS], QUEUE); /* each adds its slab at the first attempt */
 }
 
 /* ---- addresses that are followed too late ------------------------------------------------------------------------ */
@@ -412,8 +413,8 @@ enum { LATE_WRITES = 60, LATE_KEYS = 20, LATE_SPIN_NS = 50000 };
 
 struct late {
     struct world *world;
-    bool scans;               /* by an address of the skip list, else by the table's */
-    _Atomic uint64_t written; /* the newest write of key 0 that was acknowledged */
+    bool scans;               /* reads by an address from the skip list, else from the table */
+    _Atomic uint64_t written; /* the newest acknowledged write of key 0 */
     _Atomic bool is_over;
     uint64_t expired, replaced;
 };
@@ -436,8 +437,8 @@ static void late_reader(struct dm_ctx *ctx, void *arg) {
     client.ops->detach(client.handle);
 }
 
-/* One key, again and again: in virtual time for so long that the space of what was replaced is used again, in real time
- * with turns on the processor that are longer than the term of an address. */
+/* Updates one key repeatedly: in virtual time for so long that the space of replaced items is reused, in real time with
+ * turns on the processor that are longer than the lease of an address. */
 static void late_writer(struct dm_ctx *ctx, void *arg) {
     struct late *late = arg;
     struct ix_client client = world_attach(late->world, 0, ctx, NULL);
@@ -472,8 +473,8 @@ static struct late late_run(struct world_config config, bool scans) {
     return late;
 }
 
-/* The reader's third verb, after the one that it gets its number by, is the first that reads an item. */
-static void an_address_that_is_followed_too_late_is_asked_for_again(void **state) {
+/* The reader's first verb gets its number; the third is the first that reads an item. */
+static void an_address_that_is_followed_too_late_is_requested_again(void **state) {
     (void)state;
     struct world_config config = sim_config();
     config.settings[0] = (struct dm_setting){"faults", "stop:client=0,verb=3,for=250us"};
@@ -485,7 +486,7 @@ static void an_address_that_is_followed_too_late_is_asked_for_again(void **state
     assert_int_equal(late.replaced, 1);
 }
 
-static void in_real_time_addresses_expire_and_nothing_older_is_seen(void **state) {
+static void in_real_time_addresses_expire_and_no_older_value_is_read(void **state) {
     (void)state;
     struct world_config config = sim_config();
     config.transport = "local";
@@ -497,7 +498,7 @@ static void in_real_time_addresses_expire_and_nothing_older_is_seen(void **state
 
 enum { FAIL_KEYS = 40 };
 
-/* A client that updates keys of its own, one after the other, and knows what was acknowledged. */
+/* A client that updates keys of its own one by one, and records which writes were acknowledged. */
 struct writer {
     struct world *world;
     unsigned number, writes;
@@ -549,7 +550,7 @@ static int read_back_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-/* Runs writers under the fabric's faults; all that was acknowledged is there, and the indexes agree. */
+/* Runs writers under the fabric's faults. All acknowledged writes must be there, and the indexes must agree. */
 static void fail_run(struct world_config config, const char *faults, unsigned writes, bool has_gaps,
                      struct writer *writers) {
     struct world world;
@@ -581,7 +582,7 @@ static void indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write(v
     (void)state;
     struct writer writer;
     uint64_t counts[HSTORE_COUNTER_COUNT] = {0};
-    /* Which servers fail: the hash table's, the skip list's, both; in steps through an update and what follows. */
+    /* The hash table server fails, the skip list server, or both, at steps through an update and what follows. */
     for (unsigned which = 1; which <= 3; which++) {
         for (unsigned at = 100; at < 14000; at += 100) {
             char faults[100] = "", *end = faults;
@@ -622,12 +623,12 @@ static void no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failu
     }
 }
 
-static void gets_go_on_while_one_server_is_away(void **state) {
+static void gets_continue_while_one_server_is_away(void **state) {
     (void)state;
     struct world_config config = sim_config();
     static struct writer writers[2];
     config.clients = config.clients_per_thread = 2;
-    /* Longer than the run would take, but for the writes that wait; a get costs a time-out at most. */
+    /* Longer than the run without failures would take. A get waits for one time-out at most. */
     fail_run(config, "fail:node=2,at=40us,for=3ms", 10, false, writers);
     assert_true(writers[0].longest_get_ns < 100000);
     assert_true(writers[0].counts[HSTORE_HTS_FROM_LIST] + writers[1].counts[HSTORE_HTS_FROM_LIST] == 1);
@@ -646,7 +647,7 @@ static void logs_that_fill_make_writers_wait_and_lose_nothing(void **state) {
     config.params[2] = (struct dm_setting){"log_entries", "4"};
     config.params[3] = (struct dm_setting){"batch", "4"};
     config.params[4] = (struct dm_setting){"workers", "1"};
-    /* Nothing can be shipped for a while, and the log has four places for forty writers. */
+    /* No batch can be shipped for a while, and the log has four entries for forty writers. */
     fail_run(config, "fail:node=3,at=40us,for=300us", 10, false, writers);
     for (unsigned i = 0; i < FAIL_KEYS; i++) {
         full += writers[i].counts[HSTORE_LOG_FULL];
@@ -654,7 +655,7 @@ static void logs_that_fill_make_writers_wait_and_lose_nothing(void **state) {
     assert_true(full > 0);
 }
 
-/* A server that does not come back: a write ends with the bound on retries, gets go on. */
+/* A server that never returns: a write ends with the bound on retries, gets continue. */
 static int lost_entry(struct dm_ctx *ctx, void *arg) {
     struct world *world = arg;
     struct ix_client client = world_attach(world, 0, ctx, NULL);
@@ -682,9 +683,10 @@ static void a_server_that_stays_away_ends_writes_with_the_bound_on_retries(void 
     world_close(&world);
 }
 
-/* What once was wrong: two failures that lost a marked batch, a mark that came late, a server that failed again after
- * the run, scans that never came in time, two workers of one log, a client that stopped with its thread's memory. */
-static void worlds_that_once_found_something_find_nothing(void **state) {
+/* Seeds of earlier faults: two failures that lost a marked batch, a mark that landed late, a server that failed again
+ * after the run, scans that never met their lease, two workers of one log, a client that stopped with its thread's
+ * memory. */
+static void seeds_of_earlier_faults_find_nothing(void **state) {
     (void)state;
     static const uint64_t seeds[] = {506, 1352, 3230, 9657, 10341, 17633, 39420};
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
@@ -728,7 +730,7 @@ static struct recovering recovery_of(uint64_t keys, const char *faults) {
     struct world_pairs pairs;
     config.expected_keys = keys;
     config.settings[0] = (struct dm_setting){"faults", faults};
-    /* So that finding out counts for little: a batch under way ends only then. */
+    /* Small, so that the detection of the failure hardly counts: a batch that is being shipped ends only then. */
     config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
     config.params[0] = (struct dm_setting){"probe_us", "20"};
     world_open(&world, &config);
@@ -752,7 +754,7 @@ static void recovery_takes_a_time_that_grows_with_the_keys(void **state) {
     struct recovering list = recovery_of(20000, "fail:node=3,at=20us,for=50us");
     assert_int_equal(small.hts_ns, 0);
     assert_in_range(list.sls_ns, 3 * small.sls_ns, 6 * small.sls_ns);
-    /* Keys come from the pool, and are sorted; but each goes to its place without a search. */
+    /* Keys are read from the pool and sorted, but each is appended without a search. */
     assert_in_range(list.sls_ns, large.hts_ns, 3 * large.hts_ns);
 }
 
@@ -761,21 +763,21 @@ int main(void) {
         cmocka_unit_test(a_quiet_get_is_two_round_trips_and_a_write_two_waits),
         cmocka_unit_test(a_chained_bucket_costs_a_get_one_round_trip),
         cmocka_unit_test(a_quiet_scan_is_a_call_and_a_read_an_item_or_a_call_and_one_batch),
-        cmocka_unit_test(a_write_tells_what_its_time_went_to),
+        cmocka_unit_test(a_write_reports_the_phases_of_its_time),
         cmocka_unit_test(a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_refused),
-        cmocka_unit_test(each_setting_serves_many_clients),
-        cmocka_unit_test(space_that_nobody_owns_is_found_and_used_again),
+        cmocka_unit_test(each_parameter_value_serves_many_clients),
+        cmocka_unit_test(orphaned_space_is_found_and_reused),
         cmocka_unit_test(under_load_marks_keep_up_and_a_get_is_not_behind_a_scan),
-        cmocka_unit_test(a_queue_longer_than_the_term_of_an_address_makes_nobody_ask_twice),
-        cmocka_unit_test(clients_that_all_begin_to_write_do_not_keep_each_other_from_it),
-        cmocka_unit_test(an_address_that_is_followed_too_late_is_asked_for_again),
-        cmocka_unit_test(in_real_time_addresses_expire_and_nothing_older_is_seen),
+        cmocka_unit_test(a_queue_longer_than_the_lease_of_an_address_repeats_no_call),
+        cmocka_unit_test(clients_that_start_to_write_together_do_not_delay_each_other),
+        cmocka_unit_test(an_address_that_is_followed_too_late_is_requested_again),
+        cmocka_unit_test(in_real_time_addresses_expire_and_no_older_value_is_read),
         cmocka_unit_test(indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write),
         cmocka_unit_test(no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure),
-        cmocka_unit_test(gets_go_on_while_one_server_is_away),
+        cmocka_unit_test(gets_continue_while_one_server_is_away),
         cmocka_unit_test(logs_that_fill_make_writers_wait_and_lose_nothing),
         cmocka_unit_test(a_server_that_stays_away_ends_writes_with_the_bound_on_retries),
-        cmocka_unit_test(worlds_that_once_found_something_find_nothing),
+        cmocka_unit_test(seeds_of_earlier_faults_find_nothing),
         cmocka_unit_test(recovery_takes_a_time_that_grows_with_the_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

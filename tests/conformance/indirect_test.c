@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values in blocks, for every index that has `values=indirect`: what it costs in the quiet case, that crowds see whole
- * and current values of any size, that memory is used again, and that running out of it leaves everything as it was.
+ * Values in blocks, for every index that has `values=indirect`: what they cost in the quiet case, that many clients
+ * read consistent and current values of any size, that blocks are reused, and that full memory changes nothing.
  */
 #include "conformance/index_steady.h"
 #include "conformance/quiet.h"
@@ -81,7 +81,7 @@ static struct quiet quiet_run(const struct world_config *config) {
     return quiet;
 }
 
-/* Against the same index with its values inline: a get and a scan wait once more, a write sends one verb more. */
+/* Compared with inline values a get and a scan have one round trip more, and a write one verb. */
 static void quiet_check(const struct ix_ops *ops) {
     struct world_config config = config_of(ops, 8);
     struct quiet indirect = quiet_run(&config);
@@ -97,7 +97,7 @@ static void quiet_check(const struct ix_ops *ops) {
     assert_int_equal(indirect.update.doorbells, inline_values.update.doorbells);
     assert_int_equal(indirect.update.bytes_written, inline_values.update.bytes_written + SAMPLES * 20);
     assert_int_equal(indirect.remove.round_trips, inline_values.remove.round_trips);
-    /* A first block may have to come from a new chunk: one call. */
+    /* The first block may need a new chunk, which is one call. */
     assert_true(indirect.insert.round_trips <= inline_values.insert.round_trips + 1);
 }
 
@@ -106,9 +106,9 @@ static void a_block_costs_reads_a_round_trip_and_writes_a_verb(void **state) {
     for_each_index(quiet_check);
 }
 
-/* ---- crowds ------------------------------------------------------------------------------------------------------ */
+/* ---- many clients ------------------------------------------------------------------------------------------------ */
 
-static void crowd_check(const struct ix_ops *ops) {
+static void clients_check(const struct ix_ops *ops) {
     static const uint32_t sizes[] = {8, 200, 1024};
     uint64_t gone = 0;
     for (unsigned i = 0; i < 6; i++) {
@@ -123,12 +123,12 @@ static void crowd_check(const struct ix_ops *ops) {
             gone += strcmp(ops->counters[c], "block_gone") == 0 ? result.counts[c] : 0;
         }
     }
-    print_message("%s: %llu blocks were gone\n", ops->name, (unsigned long long)gone);
+    print_message("%s: %llu blocks were reused\n", ops->name, (unsigned long long)gone);
 }
 
-static void a_crowd_sees_whole_and_current_values_of_any_size(void **state) {
+static void many_clients_read_consistent_and_current_values_of_any_size(void **state) {
     (void)state;
-    for_each_index(crowd_check);
+    for_each_index(clients_check);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -171,7 +171,7 @@ static void churn_check(const struct ix_ops *ops) {
     world_close(&world);
 }
 
-static void blocks_are_used_again(void **state) {
+static void blocks_are_reused(void **state) {
     (void)state;
     for_each_index(churn_check);
 }
@@ -206,7 +206,7 @@ static void full_check(const struct ix_ops *ops) {
     world_close(&world);
 }
 
-static void memory_that_runs_out_leaves_everything_as_it_was(void **state) {
+static void full_memory_changes_nothing(void **state) {
     (void)state;
     for_each_index(full_check);
 }
@@ -222,7 +222,7 @@ static void size_check(const struct ix_ops *ops) {
     assert_int_equal(world_check(ops, &topology, IX_INDIRECT_VALUE_MAX + 1, indirect, &err), DM_ERR_INVALID);
 }
 
-static void too_large_values_are_refused_with_what_would_do(void **state) {
+static void values_that_are_too_large_are_refused_with_what_to_set(void **state) {
     (void)state;
     for_each_index(size_check);
 }
@@ -230,10 +230,10 @@ static void too_large_values_are_refused_with_what_would_do(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_costs_reads_a_round_trip_and_writes_a_verb),
-        cmocka_unit_test(a_crowd_sees_whole_and_current_values_of_any_size),
-        cmocka_unit_test(blocks_are_used_again),
-        cmocka_unit_test(memory_that_runs_out_leaves_everything_as_it_was),
-        cmocka_unit_test(too_large_values_are_refused_with_what_would_do),
+        cmocka_unit_test(many_clients_read_consistent_and_current_values_of_any_size),
+        cmocka_unit_test(blocks_are_reused),
+        cmocka_unit_test(full_memory_changes_nothing),
+        cmocka_unit_test(values_that_are_too_large_are_refused_with_what_to_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

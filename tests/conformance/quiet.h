@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The quiet case: one client on a loaded index that nobody else uses, so that what an operation costs can be said
- * exactly. Operations are counted by kind: all of a kind together, and how many of them took how many round trips.
+ * The quiet case: a single client on a loaded index, so that the cost of an operation is exact. Operations are counted
+ * by kind: the sum over all of a kind, and the number of those with a given number of round trips.
  */
 #ifndef DM_TESTS_QUIET_H
 #define DM_TESTS_QUIET_H
@@ -13,7 +13,7 @@ enum { KIND_TRIPS = 12 };
 
 struct kind {
     struct dm_account account;
-    unsigned count, trips[KIND_TRIPS]; /* the last of them: that many or more */
+    unsigned count, trips[KIND_TRIPS]; /* the last one: that many or more */
 };
 
 static inline void kind_count(struct kind *kind, const struct dm_account *account) {
@@ -22,7 +22,7 @@ static inline void kind_count(struct kind *kind, const struct dm_account *accoun
     dm_account_add(&kind->account, account);
 }
 
-/* Runs one operation and counts it; what it returned. */
+/* Runs one operation and counts it; returns its outcome. */
 static inline int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, enum operation operation,
                            uint64_t key, uint64_t *value) {
     struct dm_account account = {0};
@@ -36,7 +36,7 @@ static inline int kind_run(struct dm_ctx *ctx, struct kind *kind, struct ix_clie
     return rc;
 }
 
-/* Scans `count` pairs, which must be there, and counts it; values are of 8 bytes. */
+/* Scans `count` pairs, which must exist, and counts the scan. Values have 8 bytes. */
 static inline void kind_scan(struct dm_ctx *ctx, struct kind *kind, struct ix_client *client, uint64_t first,
                              uint32_t count) {
     struct dm_account account = {0};
@@ -50,12 +50,12 @@ static inline void kind_scan(struct dm_ctx *ctx, struct kind *kind, struct ix_cl
     free(pairs);
 }
 
-/* True if all of them, and at least one, took that many round trips. */
+/* True if there was at least one, and all took that many round trips. */
 static inline bool kind_took(const struct kind *kind, unsigned trips) {
     return kind->count > 0 && kind->trips[trips] == kind->count;
 }
 
-/* What there is to see after a quiet case. */
+/* What remains to be checked after a quiet case. */
 struct quiet_end {
     struct ix_report report;
     uint64_t cached; /* bytes on the compute node */

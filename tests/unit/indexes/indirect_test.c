@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks of values by themselves: that they come back as written, that a block used again is recognised by whoever has
- * its old word, and what a scan is left with.
+ * Blocks of values on their own: that values are read as written, that a reused block is detected by a reader of its
+ * old word, and the result of a scan.
  */
 #include "indexes/shared/indirect.h"
 
@@ -15,11 +15,11 @@
 
 enum { VALUE_BYTES = 300, STAMPS = 1 << 18, PAIRS = 300 };
 
-/* Checks of a context come back through here: a failed assertion must not leave its stack. */
+/* Failures inside a context are noted here, because a failed assertion must not leave the context's stack. */
 struct test {
     void (*body)(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test);
     enum ix_values values;
-    uint64_t gone; /* blocks that were read and had been used again */
+    uint64_t gone; /* reads of blocks that had been reused */
     unsigned failed_line;
 };
 #define CHECK(test, condition)                                                                                         \
@@ -76,7 +76,7 @@ static bool holds(struct ix_indirect *indirect, uint64_t key, uint64_t word, uin
     return ix_indirect_fetch(indirect, key, word, &attempts, value) == 0 && memcmp(value, wanted, VALUE_BYTES) == 0;
 }
 
-/* Whoever reads it learns that it is gone, and the value stays as it was. */
+/* True if a reader learns that the block was reused, and the value stays as it was. */
 static bool is_gone(struct ix_indirect *indirect, struct test *test, uint64_t key, uint64_t word) {
     unsigned char value[VALUE_BYTES] = {0};
     uint32_t attempts = 0;
@@ -97,7 +97,7 @@ static void round_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct 
     ix_indirect_drop(indirect, UINT64_MAX); /* a word of garbage does no harm */
 }
 
-static void values_come_back_by_their_word_and_key(void **state) {
+static void values_are_read_by_their_word_and_key(void **state) {
     (void)state;
     run(round_body, IX_VALUES_INDIRECT);
 }
@@ -105,17 +105,17 @@ static void values_come_back_by_their_word_and_key(void **state) {
 static void reuse_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
     uint64_t old = put(ctx, indirect, test, 0, 7, 1);
     ix_indirect_drop(indirect, old);
-    CHECK(test, holds(indirect, 7, old, 1)); /* until it is used again it is what it was */
+    CHECK(test, holds(indirect, 7, old, 1)); /* until it is reused it has its content */
     uint64_t other = put(ctx, indirect, test, 1, 7, 2);
     uint64_t now = put(ctx, indirect, test, 0, 7, 3);
-    uint64_t place = (UINT64_C(1) << 46) - 1;
-    CHECK(test, (now & place) == (old & place) && now != old); /* the same block, of its own node */
-    CHECK(test, (other & place) != (old & place));
+    uint64_t addr_mask = (UINT64_C(1) << 46) - 1;
+    CHECK(test, (now & addr_mask) == (old & addr_mask) && now != old); /* the same block, of its own node */
+    CHECK(test, (other & addr_mask) != (old & addr_mask));
     CHECK(test, holds(indirect, 7, now, 3));
     CHECK(test, is_gone(indirect, test, 7, old));
 }
 
-static void a_block_used_again_for_its_own_key_is_recognised(void **state) {
+static void a_block_reused_for_its_own_key_is_detected(void **state) {
     (void)state;
     run(reuse_body, IX_VALUES_INDIRECT);
 }
@@ -125,10 +125,10 @@ static void unchecked_body(struct dm_ctx *ctx, struct ix_indirect *indirect, str
     ix_indirect_drop(indirect, old);
     put(ctx, indirect, test, 0, 8, 3);
     CHECK(test, holds(indirect, 7, old, 3));
-    CHECK(test, ix_indirect_check(indirect, 7, old) == IX_INDIRECT_GONE); /* verify always looks */
+    CHECK(test, ix_indirect_check(indirect, 7, old) == IX_INDIRECT_GONE); /* verify always checks */
 }
 
-static void without_validation_another_keys_value_is_taken(void **state) {
+static void without_validation_another_value_is_read(void **state) {
     (void)state;
     run(unchecked_body, IX_VALUES_UNCHECKED);
 }
@@ -146,7 +146,7 @@ static void stamps_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct
     }
 }
 
-static void a_stamp_comes_back_only_after_all_others(void **state) {
+static void a_stamp_repeats_only_after_all_others(void **state) {
     (void)state;
     run(stamps_body, IX_VALUES_INDIRECT);
 }
@@ -174,7 +174,8 @@ static void any_number_of_blocks_is_kept(void **state) {
     run(pool_body, IX_VALUES_INDIRECT);
 }
 
-/* What the index says of a key whose block is gone: odd ones have gone too, even ones hold number + 1000. */
+/* What the index returns for a key whose block was reused: odd keys are absent, even ones have the value of key + 1000.
+ */
 static int again(void *arg, uint64_t key, void *value) {
     (*(unsigned *)arg)++;
     value_fill(key + 1000, value);
@@ -197,7 +198,7 @@ static void scan_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct t
     struct ix_found found = ix_found_begin(indirect, VALUE_BYTES, PAIRS, keys, values);
     for (unsigned i = 0; i < PAIRS; i++) {
         ix_found_add(&found, i, &words[i]);
-        if (i == PAIRS / 4) { /* some at once, the others later */
+        if (i == PAIRS / 4) { /* a part at once, the others later */
             CHECK(test, !ix_found_full(&found, PAIRS - i - 1) && ix_found_full(&found, PAIRS - i));
             CHECK(test, ix_found_complete(&found, again, &asked) == 0 && !ix_found_full(&found, PAIRS));
         }
@@ -214,7 +215,7 @@ static void scan_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct t
     }
 }
 
-static void a_scan_asks_again_for_what_is_gone_and_leaves_out_what_is_absent(void **state) {
+static void a_scan_reads_the_index_for_reused_blocks_and_omits_absent_keys(void **state) {
     (void)state;
     run(scan_body, IX_VALUES_INDIRECT);
 }
@@ -249,12 +250,12 @@ static void inline_values_need_no_blocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_come_back_by_their_word_and_key),
-        cmocka_unit_test(a_block_used_again_for_its_own_key_is_recognised),
-        cmocka_unit_test(without_validation_another_keys_value_is_taken),
-        cmocka_unit_test(a_stamp_comes_back_only_after_all_others),
+        cmocka_unit_test(values_are_read_by_their_word_and_key),
+        cmocka_unit_test(a_block_reused_for_its_own_key_is_detected),
+        cmocka_unit_test(without_validation_another_value_is_read),
+        cmocka_unit_test(a_stamp_repeats_only_after_all_others),
         cmocka_unit_test(any_number_of_blocks_is_kept),
-        cmocka_unit_test(a_scan_asks_again_for_what_is_gone_and_leaves_out_what_is_absent),
+        cmocka_unit_test(a_scan_reads_the_index_for_reused_blocks_and_omits_absent_keys),
         cmocka_unit_test(inline_values_need_no_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
