@@ -256,8 +256,8 @@ uint64_t ix_rdwc_bytes(const struct ix_rdwc *rdwc) {
         return 0;
     }
     const struct ix_rdwc_config *config = &rdwc->config;
-    uint64_t clients = config->clients * (sizeof(struct rdwc_client) + config->value_bytes);
-    return sizeof(*rdwc) + config->places * (sizeof(struct place) + 2 * (uint64_t)config->value_bytes) + clients;
+    return config->places * (sizeof(struct place) + 2 * (uint64_t)config->value_bytes) +
+           config->clients * (uint64_t)config->value_bytes;
 }
 
 int ix_rdwc_wrap(struct ix_rdwc *rdwc, struct dm_ctx *ctx, struct ix_client *client) {

@@ -39,8 +39,11 @@ struct ix_rdwc; /* of one compute node */
 
 /* NULL when out of memory. Closed after every client has been unwrapped. */
 struct ix_rdwc *ix_rdwc_open(const struct ix_ops *index, const struct ix_rdwc_config *config);
-void ix_rdwc_close(struct ix_rdwc *rdwc);           /* accepts NULL */
-uint64_t ix_rdwc_bytes(const struct ix_rdwc *rdwc); /* of local memory, all of it; 0 for NULL */
+void ix_rdwc_close(struct ix_rdwc *rdwc); /* accepts NULL */
+
+/* Bytes of local memory that the table and the clients' values take, 0 for NULL. Handles are not counted, as those of
+ * the index are not. */
+uint64_t ix_rdwc_bytes(const struct ix_rdwc *rdwc);
 
 /* What a client's operations came to. Shared: answered by another client's operation, without any of the network's. */
 struct ix_rdwc_counts {
