@@ -235,11 +235,9 @@ static int op_do(struct actor *actor, struct ck_op *op) {
 
 static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
     struct run *run = actor->run;
-    const struct ix_ops *index = run->world->index;
     struct dm_err err = {0};
     atomic_store(&actor->ctx, dm_ctx_id(ctx));
-    actor->index = (struct ix_client){.ops = index, .value_bytes = run->shape.value_bytes};
-    int rc = index->attach(run->cns[actor->cn], ctx, &actor->index.handle, &err);
+    int rc = ix_attach(run->world->index, run->cns[actor->cn], ctx, &run->shape, &actor->index, &err);
     if (rc < 0) {
         /* One that a fault stops for good while it attaches is no failure. */
         if (rc != DM_ERR_STOPPED && !atomic_flag_test_and_set(&run->failed)) {
@@ -269,10 +267,9 @@ static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
 }
 
 static void counters_note(struct actor *actor) {
-    const struct ix_ops *index = actor->run->world->index;
-    const uint64_t *counts =
-        index->counters && actor->index.handle ? actor->index.ops->count(actor->index.handle) : NULL;
-    for (size_t i = 0; counts && index->counters[i] && i < CK_COUNTERS_MAX; i++) {
+    const uint64_t *counts = ix_counts(&actor->index);
+    size_t count = ix_counter_count(actor->run->world->index);
+    for (size_t i = 0; counts && i < count && i < CK_COUNTERS_MAX; i++) {
         actor->counters[i] = counts[i];
     }
     if (actor->run->rdwcs[actor->cn] && actor->index.handle) {
@@ -282,8 +279,7 @@ static void counters_note(struct actor *actor) {
 
 static void detach(struct actor *actor) {
     ix_rdwc_unwrap(&actor->index);
-    actor->run->world->index->detach(actor->index.handle);
-    actor->index.handle = NULL;
+    ix_detach(&actor->index);
 }
 
 static void client_main(struct dm_ctx *ctx, void *arg) {
@@ -313,12 +309,12 @@ static void watch_main(struct dm_ctx *ctx, void *arg) {
 
 static int format_entry(struct dm_ctx *ctx, void *arg) {
     struct run *run = arg;
-    return run->world->index->format(ctx, run->world->params, &run->shape, &run->setup);
+    return ix_format(run->world->index, ctx, run->world->params, &run->shape, &run->setup);
 }
 
 static int open_entry(struct dm_ctx *ctx, void *arg) {
     struct run *run = arg;
-    return run->world->index->open(ctx, run->world->params, &run->shape, &run->cns[run->set_up_cn], &run->setup);
+    return ix_open(run->world->index, ctx, run->world->params, &run->shape, &run->cns[run->set_up_cn], &run->setup);
 }
 
 static uint64_t pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
@@ -345,12 +341,12 @@ static int load_entry(struct dm_ctx *ctx, void *arg) {
     struct run *run = arg;
     struct ix_pairs pairs = {
         .count = run->result->history.initial_count, .keys = pairs_keys, .value = pairs_value, .arg = run};
-    return run->world->index->load(run->cns[0], ctx, &pairs, &run->setup);
+    return ix_load(run->world->index, run->cns[0], ctx, &pairs, &run->setup);
 }
 
 static int verify_entry(struct dm_ctx *ctx, void *arg) {
     struct run *run = arg;
-    return run->world->index->verify(run->cns[0], ctx, &run->report, &run->setup);
+    return ix_verify(run->world->index, run->cns[0], ctx, &run->report, &run->setup);
 }
 
 static int final_entry(struct dm_ctx *ctx, void *arg) {
@@ -434,13 +430,13 @@ static int fabric_open(struct run *run, struct dm_err *err) {
     if (world->logs_verbs) {
         dm_fabric_trace(run->fabric, verb_keep, run);
     }
-    return world->index->check(world->params, &run->shape, err);
+    return ix_check(world->index, world->params, &run->shape, err);
 }
 
 static int index_open(struct run *run, struct dm_err *err) {
     const struct ck_world *world = run->world;
-    for (unsigned node = 0; world->index->serve && node < dm_first_cn(run->shape.topology); node++) {
-        DM_TRY(world->index->serve(run->fabric, node, world->params, &run->shape, &run->servers[node], err));
+    for (unsigned node = 0; node < dm_first_cn(run->shape.topology); node++) {
+        DM_TRY(ix_serve(world->index, run->fabric, node, world->params, &run->shape, &run->servers[node], err));
     }
     DM_TRY(set_up(run, 0, format_entry, run, "formatting", err));
     for (unsigned cn = 0; cn < world->topology.cns; cn++) {
@@ -462,13 +458,11 @@ static int index_open(struct run *run, struct dm_err *err) {
 static void run_close(struct run *run) {
     const struct ix_ops *index = run->world->index;
     for (unsigned cn = 0; cn < CK_CNS_MAX; cn++) {
-        index->close(run->cns[cn]);
+        ix_close(index, run->cns[cn]);
         ix_rdwc_close(run->rdwcs[cn]);
     }
     for (unsigned node = 0; node < NODES_MAX; node++) {
-        if (run->servers[node]) {
-            index->unserve(run->servers[node]);
-        }
+        ix_unserve(index, run->servers[node]);
     }
     dm_fabric_close(run->fabric);
     for (unsigned i = 0; i < DM_ARRAY_LEN(run->actors); i++) {

@@ -67,7 +67,7 @@ static bool is_wrong(const struct ck_world *world, const char *param, const char
 }
 
 static bool params_work(const struct ck_world *world) {
-    return world->index->check(world->params, &world->shape, NULL) >= 0;
+    return ix_check(world->index, world->params, &world->shape, NULL) >= 0;
 }
 
 static void param_set(struct ck_world *world, const char *name, const char *value) {
@@ -184,7 +184,7 @@ static int params_draw(const struct ck_request *request, struct ck_world *world,
     if (!params_work(world)) {
         world->topology.chip_bytes = 65536;
     }
-    DM_TRY(index->check(world->params, &world->shape, err));
+    DM_TRY(ix_check(index, world->params, &world->shape, err));
     for (const struct dm_opt *row = index->params; row->name; row++) {
         if (!is_asked(request, row->name)) {
             param_try(world, row);

@@ -6,8 +6,13 @@
  *
  * Who owns what: remote memory is the index; `format` writes an empty one. A memory node or index server that runs code
  * for it gets a `server` object. Every compute node opens its own part (`cn`: cache, local locks), and every client
- * context attaches one handle (`client`). Only the client operations are on the measured path. They allocate no local
- * memory.
+ * context attaches one handle (`client`). The table states the sizes of these three objects; the registry allocates
+ * them zeroed and frees them, the hooks only fill them and free what they point to. Only the client operations are on
+ * the measured path. They allocate no local memory.
+ *
+ * Nobody calls the hooks of a table but the functions at the end of this header. They put "index <name>: " before an
+ * error once, so the messages of hooks do not name their index, and they word an error for a hook that failed without a
+ * message of its own.
  */
 #ifndef DM_INDEXES_INDEX_H
 #define DM_INDEXES_INDEX_H
@@ -59,6 +64,23 @@ struct ix_wrong {
     const char *why; /* what goes wrong, in a few words */
 };
 
+/* A parameter value by name, as text; lists end with a NULL param. */
+struct ix_setting {
+    const char *param, *value;
+};
+
+/* A counter of events: one number a client. */
+struct ix_counter {
+    const char *name;
+    bool rare; /* `dmbench check` must see it happen */
+};
+
+/* An index lists its counters once, as rows X(constant, "name", rare) of a macro. IX_COUNTER turns the list into the
+ * rows of an array of struct ix_counter, which IX_COUNTERS_END ends; the index makes an enum of the constants. */
+#define IX_COUNTER(constant, text, is_rare) {.name = (text), .rare = (is_rare)},
+#define IX_COUNTERS_END                                                                                                \
+    { .name = NULL }
+
 /* What verify found; `broken` is 0 when the structure is whole. `interrupted` is set by the caller: a client has
  * stopped for good inside an operation, so what one unfinished operation leaves behind (a held lock, a node without its
  * parent's pointer) is no breakage. verify keeps it and sets everything else. */
@@ -82,37 +104,46 @@ struct ix_ops {
 
     const struct dm_opt *params; /* rows over params_bytes of values; shown, validated, swept, stored in results */
     size_t params_bytes;
-    const char *const *counters;  /* names of the index's own counters, NULL-terminated; see ix_count */
-    unsigned rare_events;         /* bit i: counter i is an event that `check` must see happen */
-    const struct ix_wrong *wrong; /* ends with a NULL param; NULL if there are none */
+    const struct ix_counter *counters; /* the index's own counters, ended by a NULL name; NULL if there are none */
+    size_t counts_offset;              /* of the uint64_t array in the client object, one element a counter */
+    const struct ix_wrong *wrong;      /* ended by a NULL param; NULL if there are none */
+    const struct ix_setting *tiny;     /* make the structure grow high with few keys of 8-byte values; NULL: none */
+    const struct ix_setting *patient;  /* give time to an index whose addresses expire, on slow devices; NULL: none */
 
-    /* Refuses parameters and shapes that cannot work, naming the limit. Required. */
+    /* Sizes of the three objects; server_bytes is 0 without `serve`. */
+    size_t cn_bytes, client_bytes, server_bytes;
+
+    /* Refuses parameters and shapes that cannot work, naming the limit. The number of memory nodes has been checked.
+     * Required. */
     int (*check)(const void *params, const struct ix_shape *shape, struct dm_err *err);
 
-    /* DRAM bytes a memory node needs for `keys` keys (with room for what operations leave behind). Also asked of shapes
-     * that check refuses: any number will do then. Required. */
+    /* DRAM bytes a memory node needs for `keys` keys (including space for what operations leave behind). Also called
+     * with shapes that check refuses: any number will do then. Required. */
     uint64_t (*memory_needed)(const void *params, const struct ix_shape *shape, uint64_t keys);
 
-    /* Code that runs on a memory node or index server: registers handlers, starts background contexts. Optional, with
-     * stop. */
-    int (*serve)(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape,
-                 void **server, struct dm_err *err);
+    /* Code that runs on a memory node or index server: registers handlers, starts background contexts. Called for every
+     * such node; one that has nothing to do there returns 0. Optional. `unserve` frees what the object points to, also
+     * after a `serve` that failed half-way or did nothing. Optional. */
+    int (*serve)(void *server, struct dm_fabric *fabric, unsigned node, const void *params,
+                 const struct ix_shape *shape, struct dm_err *err);
     void (*unserve)(void *server);
 
     /* Writes an empty index into remote memory; called once, before any open. [waits] Required. */
     int (*format)(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err);
 
-    /* Makes a compute node's part; ctx is on that node. params and shape outlive it. [waits] Required, with close. */
-    int (*open)(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, void **cn, struct dm_err *err);
-    void (*close)(void *cn); /* accepts NULL; every client has detached */
+    /* Fills a compute node's part; ctx is on that node. params and shape outlive it. [waits] Required. `close` frees
+     * what the part points to, after every client has detached, also after an `open` that failed half-way. Optional. */
+    int (*open)(void *cn, struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err);
+    void (*close)(void *cn);
 
     /* Fills an empty index. Not measured. [waits] Required. */
     int (*load)(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
 
-    /* A client handle for this context; all local memory an operation needs is allocated here. [waits] Required, with
-     * detach. */
-    int (*attach)(void *cn, struct dm_ctx *ctx, void **client, struct dm_err *err);
-    void (*detach)(void *client); /* accepts NULL */
+    /* Fills the client handle of this context; all local memory an operation needs is allocated here. [waits] Required.
+     * `detach` frees what the handle points to, also after an `attach` that failed half-way, or in which a fault
+     * stopped the context for good. Optional. */
+    int (*attach)(void *client, void *cn, struct dm_ctx *ctx, struct dm_err *err);
+    void (*detach)(void *client);
 
     /* The operations. [waits] get is required, the others as caps say. */
     int (*get)(void *client, uint64_t key, void *value);          /* DM_NOT_FOUND: absent */
@@ -124,9 +155,6 @@ struct ix_ops {
      * snapshot: every pair was there at some moment of the scan, and no key that was there throughout is missing. */
     int (*scan)(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
 
-    /* The client's own counters, one a name in `counters`. Required if there are names. */
-    const uint64_t *(*count)(const void *client);
-
     /* Bytes of index cache in use on this compute node, everything counted. Required. */
     uint64_t (*cache_bytes)(const void *cn);
 
@@ -135,17 +163,69 @@ struct ix_ops {
     int (*verify)(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
 };
 
-/* The tables of indexes.def, in its order; NULL-terminated. */
+/* ---- the registry ------------------------------------------------------------------------------------------------ */
+
+/* The tables of indexes.def, in its order; NULL-terminated. The first call checks every table by ix_table_check and
+ * ends the program with one line if one is refused. */
 const struct ix_ops *const *ix_all(void);
 const struct ix_ops *ix_find(const char *name);
 
-/* The only callers of the operations. */
+/* Refuses a table in which a required hook or size is missing, hooks and capabilities disagree, or a counter or setting
+ * is not what it must be; the message names index and member. */
+int ix_table_check(const struct ix_ops *ops, struct dm_err *err);
+
+size_t ix_counter_count(const struct ix_ops *ops);
+
+/* Sets the parameters of a list (NULL: none). */
+int ix_settings_set(const struct ix_ops *ops, const struct ix_setting *settings, void *params, struct dm_err *err);
+
+/* ---- the callers of the hooks ------------------------------------------------------------------------------------ */
+
+/* One attached client. */
 struct ix_client {
     const struct ix_ops *ops;
-    void *handle;
+    void *handle;           /* NULL: not attached */
+    const uint64_t *counts; /* the client's counters, one a row of ops->counters */
     uint32_t value_bytes;
 };
 
+/* The number of memory nodes, then the index's own check. */
+int ix_check(const struct ix_ops *ops, const void *params, const struct ix_shape *shape, struct dm_err *err);
+uint64_t ix_memory_needed(const struct ix_ops *ops, const void *params, const struct ix_shape *shape, uint64_t keys);
+
+/* *server is NULL for an index without `serve`. */
+int ix_serve(const struct ix_ops *ops, struct dm_fabric *fabric, unsigned node, const void *params,
+             const struct ix_shape *shape, void **server, struct dm_err *err);
+void ix_unserve(const struct ix_ops *ops, void *server); /* accepts NULL */
+
+int ix_format(const struct ix_ops *ops, struct dm_ctx *ctx, const void *params, const struct ix_shape *shape,
+              struct dm_err *err); /* [waits] */
+
+/* *cn is set before the hook waits, and NULL after a failure. [waits] */
+int ix_open(const struct ix_ops *ops, struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, void **cn,
+            struct dm_err *err);
+void ix_close(const struct ix_ops *ops, void *cn); /* accepts NULL */
+
+int ix_load(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs,
+            struct dm_err *err); /* [waits] */
+
+/* Sets all of *client before the hook waits: if a fault stops this context for good, the client can still be detached.
+ * After a failure client->handle is NULL. [waits] */
+int ix_attach(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, const struct ix_shape *shape,
+              struct ix_client *client, struct dm_err *err);
+void ix_detach(struct ix_client *client); /* does nothing to a client that is not attached */
+
+static inline const uint64_t *ix_counts(const struct ix_client *client) {
+    return client->counts;
+}
+
+/* Bytes of index cache in use on this compute node. */
+uint64_t ix_cache_bytes(const struct ix_ops *ops, const void *cn);
+
+int ix_verify(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, struct ix_report *report,
+              struct dm_err *err); /* [waits] */
+
+/* The operations; see the hooks of the same names. [waits] */
 static inline int ix_get(struct ix_client *client, uint64_t key, void *value) {
     assert(key <= IX_KEY_MAX);
     return client->ops->get(client->handle, key, value);

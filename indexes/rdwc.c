@@ -201,11 +201,6 @@ static int rdwc_scan(void *handle, uint64_t first, uint32_t count, uint64_t *key
     return ix_scan(&((struct rdwc_client *)handle)->index, first, count, keys, values, found);
 }
 
-static const uint64_t *rdwc_count(const void *handle) {
-    const struct rdwc_client *client = handle;
-    return client->index.ops->count(client->index.handle);
-}
-
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 struct ix_rdwc *ix_rdwc_open(const struct ix_ops *index, const struct ix_rdwc_config *config) {
@@ -239,7 +234,6 @@ struct ix_rdwc *ix_rdwc_open(const struct ix_ops *index, const struct ix_rdwc_co
     rdwc->ops.update = rdwc_update;
     rdwc->ops.remove = rdwc_remove;
     rdwc->ops.scan = rdwc_scan;
-    rdwc->ops.count = rdwc_count;
     return rdwc;
 }
 

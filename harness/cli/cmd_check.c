@@ -316,8 +316,8 @@ static void counters_tell(struct check *check, const struct ix_ops *index, const
     json_t *counters = json_object(), *missing = json_array();
     const struct telling telling = {into, counters, missing};
     bool is_checked = wants_coverage(check, summary) && !summary->has_failed;
-    for (size_t i = 0; index->counters && index->counters[i] && i < CK_COUNTERS_MAX; i++) {
-        counter_tell(&telling, index->counters[i], summary->counters[i], i < 32 && (index->rare_events >> i & 1));
+    for (size_t i = 0; i < ix_counter_count(index) && i < CK_COUNTERS_MAX; i++) {
+        counter_tell(&telling, index->counters[i].name, summary->counters[i], index->counters[i].rare);
     }
     if (check->options.rdwc != CK_RDWC_OFF) {
         counter_tell(&telling, "shared_get", summary->shared.shared_gets, true);

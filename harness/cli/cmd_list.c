@@ -23,11 +23,11 @@ enum { NAMES_MAX = 128, PATH_BYTES = 1024 };
 struct item {
     char name[64];
     char summary[400];
-    const char *paper;            /* NULL where there is none */
-    const struct dm_opt *params;  /* NULL where there are none */
-    const char *const *counters;  /* NULL where there are none */
-    const struct ix_wrong *wrong; /* likewise */
-    const struct ix_ops *index;   /* likewise */
+    const char *paper;                 /* NULL where there is none */
+    const struct dm_opt *params;       /* NULL where there are none */
+    const struct ix_counter *counters; /* NULL where there are none */
+    const struct ix_wrong *wrong;      /* likewise */
+    const struct ix_ops *index;        /* likewise */
 };
 
 struct items {
@@ -169,8 +169,8 @@ static json_t *item_to_json(const struct item *item) {
     }
     if (item->counters) {
         json_t *counters = json_array();
-        for (const char *const *name = item->counters; *name; name++) {
-            json_array_append_new(counters, json_string(*name));
+        for (const struct ix_counter *counter = item->counters; counter->name; counter++) {
+            json_array_append_new(counters, json_string(counter->name));
         }
         json_object_set_new(object, "counters", counters);
     }
@@ -214,8 +214,8 @@ static void item_print(const struct kind *kind, const struct item *item) {
     }
     if (item->counters) {
         printf("Counters:");
-        for (const char *const *name = item->counters; *name; name++) {
-            printf(" %s", *name);
+        for (const struct ix_counter *counter = item->counters; counter->name; counter++) {
+            printf(" %s", counter->name);
         }
         printf("\n");
     }

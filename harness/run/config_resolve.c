@@ -336,9 +336,9 @@ static int resolve_memory(struct hx_config *config, struct dm_err *err) {
         threads += hx_cn_threads(&config->topology, cn);
     }
     const struct ix_ops *index = config->index;
-    uint64_t least = index->memory_needed(config->index_params, &config->shape, keys) + DM_RESERVED_BYTES;
+    uint64_t least = ix_memory_needed(index, config->index_params, &config->shape, keys) + DM_RESERVED_BYTES;
     if (run->mn_bytes == 0) {
-        uint64_t wanted = index->memory_needed(config->index_params, &config->shape, config->shape.expected_keys);
+        uint64_t wanted = ix_memory_needed(index, config->index_params, &config->shape, config->shape.expected_keys);
         run->mn_bytes = round_up(wanted + DM_RESERVED_BYTES + threads * run->chunk_bytes, MEMORY_GRAIN);
     } else if (run->mn_bytes < least) {
         char need[32];
@@ -365,9 +365,5 @@ int hx_config_resolve(struct hx_config *config, struct dm_err *err) {
     DM_TRY(resolve_chip(config, err));
     DM_TRY(resolve_workload(config, err));
     DM_TRY(resolve_memory(config, err));
-    int rc = config->index->check(config->index_params, &config->shape, err);
-    if (rc < 0) {
-        return dm_fail_in(err, rc, "index %s", config->index->name);
-    }
-    return 0;
+    return ix_check(config->index, config->index_params, &config->shape, err);
 }

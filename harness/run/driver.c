@@ -120,15 +120,12 @@ static int fabric_open(struct point *point, struct dm_err *err) {
 }
 
 static int servers_open(struct point *point, struct dm_err *err) {
-    for (unsigned node = 0; point->index->serve && node < dm_first_cn(point->shape.topology); node++) {
+    for (unsigned node = 0; node < dm_first_cn(point->shape.topology); node++) {
         if (!hx_team_has(point->config->team, node)) {
             continue;
         }
-        int rc = point->index->serve(point->fabric, node, point->config->index_params, &point->shape,
-                                     &point->servers[node], err);
-        if (rc < 0) {
-            return dm_fail_in(err, rc, "serving on node %u", node);
-        }
+        DM_TRY(ix_serve(point->index, point->fabric, node, point->config->index_params, &point->shape,
+                        &point->servers[node], err));
     }
     return 0;
 }
@@ -136,13 +133,13 @@ static int servers_open(struct point *point, struct dm_err *err) {
 static int format_entry(struct dm_ctx *ctx, void *arg) {
     struct setup_step *step = arg;
     struct point *point = step->point;
-    return point->index->format(ctx, point->config->index_params, &point->shape, &step->err);
+    return ix_format(point->index, ctx, point->config->index_params, &point->shape, &step->err);
 }
 
 static int open_entry(struct dm_ctx *ctx, void *arg) {
     struct setup_step *step = arg;
     struct point *point = step->point;
-    return point->index->open(ctx, point->config->index_params, &point->shape, &point->cns[step->cn], &step->err);
+    return ix_open(point->index, ctx, point->config->index_params, &point->shape, &point->cns[step->cn], &step->err);
 }
 
 static uint64_t pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
@@ -164,7 +161,7 @@ static int load_entry(struct dm_ctx *ctx, void *arg) {
     struct point *point = step->point;
     struct ix_pairs pairs = {
         .count = point->measured->loaded_keys, .keys = pairs_keys, .value = pairs_value, .arg = point};
-    return point->index->load(point->cns[0], ctx, &pairs, &step->err);
+    return ix_load(point->index, point->cns[0], ctx, &pairs, &step->err);
 }
 
 static int cns_open(struct point *point, struct dm_err *err) {
@@ -207,14 +204,6 @@ static int index_load(struct point *point, struct dm_err *err) {
 }
 
 /* ---- measurement ------------------------------------------------------------------------------------------------ */
-
-static size_t count_names(const char *const *names) {
-    size_t count = 0;
-    while (names && names[count]) {
-        count++;
-    }
-    return count;
-}
 
 static int tallies_open(struct point *point, struct dm_err *err) {
     const struct dm_topology *topology = point->shape.topology;
@@ -312,7 +301,7 @@ static int run_init(struct point *point, struct dm_err *err) {
         .wl = point->wl,
         .progress = &point->progress,
         .tracer = point->tracer,
-        .counter_count = count_names(point->index->counters),
+        .counter_count = ix_counter_count(point->index),
         .is_virtual = point->measured->is_virtual,
         .is_replay = point->config->workload.replay[0] != '\0',
         .block = draw_block(point),
@@ -438,7 +427,7 @@ static int collect(struct point *point, struct dm_err *err) {
         if (!point->cns[cn]) {
             continue; /* another process has it */
         }
-        uint64_t bytes = point->index->cache_bytes(point->cns[cn]);
+        uint64_t bytes = ix_cache_bytes(point->index, point->cns[cn]);
         measured->cache_bytes = bytes > measured->cache_bytes ? bytes : measured->cache_bytes;
         bytes = ix_rdwc_bytes(point->rdwcs[cn]);
         measured->rdwc_bytes = bytes > measured->rdwc_bytes ? bytes : measured->rdwc_bytes;
@@ -451,7 +440,7 @@ static int collect(struct point *point, struct dm_err *err) {
 static int verify_entry(struct dm_ctx *ctx, void *arg) {
     struct setup_step *step = arg;
     struct point *point = step->point;
-    return point->index->verify(point->cns[0], ctx, &point->measured->report, &step->err);
+    return ix_verify(point->index, point->cns[0], ctx, &point->measured->report, &step->err);
 }
 
 static int index_verify(struct point *point, struct dm_err *err) {
@@ -471,15 +460,13 @@ static void point_close(struct point *point) {
         hx_worker_fini(&point->workers[client]);
     }
     for (unsigned cn = 0; point->cns && cn < topology->cns; cn++) {
-        point->index->close(point->cns[cn]);
+        ix_close(point->index, point->cns[cn]);
     }
     for (unsigned cn = 0; point->rdwcs && cn < topology->cns; cn++) {
         ix_rdwc_close(point->rdwcs[cn]);
     }
     for (unsigned node = 0; point->servers && node < dm_first_cn(topology); node++) {
-        if (point->servers[node]) {
-            point->index->unserve(point->servers[node]);
-        }
+        ix_unserve(point->index, point->servers[node]);
     }
     hx_interrupt_watch(NULL);
     free(point->run.resources);

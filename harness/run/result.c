@@ -206,8 +206,8 @@ static json_t *memory_object(const struct dm_memory_use *use) {
 
 static json_t *counters_object(const struct ix_ops *index, const struct hx_measured *measured) {
     json_t *object = json_object();
-    for (size_t i = 0; index->counters && index->counters[i]; i++) {
-        put(object, index->counters[i], whole(measured->counters[i]));
+    for (size_t i = 0; i < ix_counter_count(index); i++) {
+        put(object, index->counters[i].name, whole(measured->counters[i]));
     }
     return object;
 }

@@ -120,7 +120,6 @@ int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client
         .rdwc = rdwc,
         .client = client,
         .tally = tally,
-        .index = {.ops = run->config->index, .value_bytes = value_bytes},
         .version = ((uint64_t)client + 1) << VERSION_SHIFT,
         .scan_capacity = scan_max,
         .stream = wl_stream_open(run->wl, client),
@@ -252,8 +251,7 @@ static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64
     atomic_min(&run->start_ns, dm_now(ctx));
     worker->bypassed_before = worker->rdwc ? ix_rdwc_counts(&worker->index)->bypassed : 0;
     if (run->counter_count > 0) {
-        memcpy(worker->counters_before, worker->index.ops->count(worker->index.handle),
-               run->counter_count * sizeof(uint64_t));
+        memcpy(worker->counters_before, ix_counts(&worker->index), run->counter_count * sizeof(uint64_t));
     }
 }
 
@@ -401,14 +399,13 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
 /* Attaches to the index, and puts read delegation around it. */
 static int attach(struct hx_worker *worker, struct dm_ctx *ctx, struct dm_err *err) {
     struct ix_client *index = &worker->index;
-    DM_TRY(index->ops->attach(worker->cn, ctx, &index->handle, err));
+    DM_TRY(ix_attach(worker->run->config->index, worker->cn, ctx, &worker->run->config->shape, index, err));
     return worker->rdwc ? ix_rdwc_wrap(worker->rdwc, ctx, index) : 0;
 }
 
 static void detach(struct hx_worker *worker) {
     ix_rdwc_unwrap(&worker->index);
-    worker->index.ops->detach(worker->index.handle);
-    worker->index.handle = NULL;
+    ix_detach(&worker->index);
 }
 
 /* What was counted elsewhere since this client's first measured operation. */
@@ -417,7 +414,7 @@ static void counters_take(struct hx_worker *worker) {
     if (!worker->is_measuring) {
         return;
     }
-    const uint64_t *now = run->counter_count > 0 ? worker->index.ops->count(worker->index.handle) : NULL;
+    const uint64_t *now = run->counter_count > 0 ? ix_counts(&worker->index) : NULL;
     for (size_t i = 0; i < run->counter_count; i++) {
         worker->tally->counters[i] += now[i] - worker->counters_before[i];
     }

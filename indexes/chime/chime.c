@@ -51,19 +51,7 @@ static const struct dm_opt params_table[] = {
     DM_OPT_END,
 };
 
-static const char *const counter_names[] = {
-#define X(name, text, rare) text,
-    CHIME_COUNTERS(X)
-#undef X
-        NULL,
-};
-
-enum {
-    RARE_EVENTS = 0
-#define X(name, text, rare) | (rare) << CHIME_##name
-    CHIME_COUNTERS(X)
-#undef X
-};
+static const struct ix_counter counters[] = {CHIME_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 /* Of leaves as they are for these values. */
 static struct chime_layout layout_for(const struct chime_params *params, const struct ix_shape *shape) {
@@ -95,26 +83,21 @@ static uint64_t hotspot_bytes(const struct chime_params *params, const struct ix
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct chime_params *params = values;
     if (params->neighbourhood > params->span) {
-        return dm_fail(err, DM_ERR_INVALID, "chime: a neighbourhood of %llu does not fit span %llu",
+        return dm_fail(err, DM_ERR_INVALID, "a neighbourhood of %llu does not fit span %llu",
                        (unsigned long long)params->neighbourhood, (unsigned long long)params->span);
     }
-    DM_TRY(ix_values_check("chime", params->values, shape->value_bytes, err));
+    DM_TRY(ix_values_check(params->values, shape->value_bytes, err));
     struct chime_layout layout = layout_for(params, shape);
     if (layout.wire_bytes > LEAF_BYTES_MAX) {
         uint32_t room = ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes;
-        return dm_fail(
-            err, DM_ERR_INVALID,
-            "chime: a leaf would have %u bytes, %d are possible: with span %u values may have up to %u bytes",
-            layout.wire_bytes, LEAF_BYTES_MAX, layout.span,
-            room / layout.span - (layout.entry_bytes - layout.value_bytes));
+        return dm_fail(err, DM_ERR_INVALID,
+                       "a leaf would have %u bytes, more than %d: with span %u values may have up to %u bytes",
+                       layout.wire_bytes, LEAF_BYTES_MAX, layout.span,
+                       room / layout.span - (layout.entry_bytes - layout.value_bytes));
     }
     if (params->speculative && params->hotspot_bytes > shape->cache_bytes) {
-        return dm_fail(err, DM_ERR_INVALID, "chime: hotspot_bytes %llu is more than the whole cache of %llu bytes",
+        return dm_fail(err, DM_ERR_INVALID, "hotspot_bytes %llu is more than the whole cache of %llu bytes",
                        (unsigned long long)params->hotspot_bytes, (unsigned long long)shape->cache_bytes);
-    }
-    if (shape->topology->mns < 1 || shape->topology->mns > IX_INDIRECT_MNS_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "chime: %u memory nodes: 1 to %d are possible", shape->topology->mns,
-                       IX_INDIRECT_MNS_MAX);
     }
     return 0;
 }
@@ -144,13 +127,13 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     char *wire = dm_local_alloc(ctx, layout.wire_bytes);
     if (!image || !wire) {
         free(image);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "chime: out of memory while formatting");
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory while formatting");
     }
     chime_leaf_init(&layout, image, &(struct chime_meta){.valid = true, .high = UINT64_MAX});
     /* The lock word, behind what is used, is zero: empty and free. */
     ix_lines_encode(image, layout.wire_bytes, 0, wire);
     struct ix_tree_leaf leaf = {wire, layout.used_bytes, layout.alloc_bytes};
-    int rc = ix_tree_format(ctx, "chime", &leaf, err);
+    int rc = ix_tree_format(ctx, &leaf, err);
     free(image);
     return rc;
 }
@@ -159,16 +142,16 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 
 static void close_cn(void *handle) {
     struct chime_cn *cn = handle;
-    if (cn) {
-        ix_tree_close(&cn->tree);
-        chime_hotspot_close(cn->hotspot);
-        free(cn->gates);
-        free(cn);
-    }
+    ix_tree_close(&cn->tree);
+    chime_hotspot_close(cn->hotspot);
+    free(cn->gates);
 }
 
-static int cn_open(struct chime_cn *cn, struct dm_ctx *ctx, const struct chime_params *params,
-                   const struct ix_shape *shape) {
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
+                   struct dm_err *err) {
+    struct chime_cn *cn = handle;
+    const struct chime_params *params = values;
+    (void)err;
     cn->params = params;
     cn->shape = shape;
     cn->layout = layout_for(params, shape);
@@ -188,19 +171,6 @@ static int cn_open(struct chime_cn *cn, struct dm_ctx *ctx, const struct chime_p
     return ix_tree_open(&cn->tree, ctx, shape->cache_bytes - chime_hotspot_bytes(cn->hotspot));
 }
 
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
-                   struct dm_err *err) {
-    struct chime_cn *cn = calloc(1, sizeof(*cn));
-    int rc = cn ? cn_open(cn, ctx, values, shape) : DM_ERR_NO_MEMORY;
-    if (rc < 0) {
-        close_cn(cn);
-        cn = NULL;
-        dm_fail(err, rc, "chime: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
-    }
-    *out = cn;
-    return rc;
-}
-
 static uint64_t cache_bytes(const void *handle) {
     const struct chime_cn *cn = handle;
     return ix_cache_used(cn->tree.cache) + chime_hotspot_bytes(cn->hotspot);
@@ -210,12 +180,9 @@ static uint64_t cache_bytes(const void *handle) {
 
 static void detach(void *handle) {
     struct chime_client *client = handle;
-    if (client) {
-        ix_tree_detach(&client->tree);
-        ix_indirect_close(client->indirect);
-        free(client->leaf.image);
-        free(client);
-    }
+    ix_tree_detach(&client->tree);
+    ix_indirect_close(client->indirect);
+    free(client->leaf.image);
 }
 
 /* The leaf in hand and the right one. */
@@ -231,7 +198,10 @@ static int leaves_open(struct chime_client *client) {
     return 0;
 }
 
-static int client_open(struct chime_client *client, struct chime_cn *cn, struct dm_ctx *ctx) {
+static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
+    struct chime_client *client = handle;
+    struct chime_cn *cn = cn_handle;
+    (void)err;
     client->cn = cn;
     client->ctx = ctx;
     DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, client, client->counts, client->counts + CHIME_CACHE_HIT));
@@ -245,23 +215,6 @@ static int client_open(struct chime_client *client, struct chime_cn *cn, struct 
     return ix_indirect_open(ctx, &values, &client->indirect);
 }
 
-static int attach(void *cn, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct chime_client *client = calloc(1, sizeof(*client));
-    int rc = client ? client_open(client, cn, ctx) : DM_ERR_NO_MEMORY;
-    if (rc < 0) {
-        detach(client);
-        client = NULL;
-        dm_fail(err, rc, "chime: out of memory for a client of compute node %u", dm_node(ctx));
-    }
-    *out = client;
-    return rc;
-}
-
-static const uint64_t *count(const void *handle) {
-    const struct chime_client *client = handle;
-    return client->counts;
-}
-
 static const struct ix_wrong wrong_values[] = {
     {"bitmap_check", "off", 4000, "a reader that sees half of a hop misses the key that moved"},
     {"unlock", "before", 200, "the next writer reads entries that are still being written, and writes them back"},
@@ -269,6 +222,8 @@ static const struct ix_wrong wrong_values[] = {
     {"values", "unchecked", 400, "a block that has been used again is taken for what it was"},
     {.param = NULL},
 };
+
+static const struct ix_setting tiny[] = {{"span", "8"}, {"neighbourhood", "4"}, {.param = NULL}};
 
 const struct ix_ops ix_ops_chime = {
     .name = "chime",
@@ -279,9 +234,12 @@ const struct ix_ops ix_ops_chime = {
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
     .params = params_table,
     .params_bytes = sizeof(struct chime_params),
-    .counters = counter_names,
-    .rare_events = RARE_EVENTS,
+    .counters = counters,
+    .counts_offset = offsetof(struct chime_client, counts),
     .wrong = wrong_values,
+    .tiny = tiny,
+    .cn_bytes = sizeof(struct chime_cn),
+    .client_bytes = sizeof(struct chime_client),
     .check = check,
     .memory_needed = memory_needed,
     .format = format,
@@ -295,7 +253,6 @@ const struct ix_ops ix_ops_chime = {
     .update = chime_update,
     .remove = chime_remove,
     .scan = chime_scan,
-    .count = count,
     .cache_bytes = cache_bytes,
     .verify = chime_verify,
 };

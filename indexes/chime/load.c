@@ -142,7 +142,7 @@ int chime_bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pai
     free(loader.leaves.items);
     free(loader.value);
     ix_indirect_close(loader.indirect);
-    return rc < 0 ? dm_fail(err, rc, "chime: loading %llu keys: %s", (unsigned long long)pairs->count,
+    return rc < 0 ? dm_fail(err, rc, "loading %llu keys: %s", (unsigned long long)pairs->count,
                             rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
                   : 0;
 }

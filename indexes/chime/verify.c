@@ -159,5 +159,5 @@ int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     ix_indirect_close(audit.indirect);
     free(audit.image);
     free(audit.order);
-    return rc < 0 ? dm_fail(err, rc, "chime: walking the tree: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "walking the tree: %s", dm_code_text(rc)) : 0;
 }

@@ -10,13 +10,13 @@
 enum {
     SCAN_BATCH_BYTES = 65536, /* a client's room for the leaves of one doorbell */
     VALUE_MAX = 1024,
-    LOCKS_OF_MN = DOLPHIN_MNS_MAX,
+    LOCKS_OF_MN = DM_MNS_MAX,
 };
 
 static const char *const lock_places[] = {"leaf", "chip", NULL};
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct dolphin_params, member), __VA_ARGS__ }
+#define ROW(member, ...) DM_OPT_ROW(struct dolphin_params, member, __VA_ARGS__)
+
 static const struct dm_opt params_table[] = {
     ROW(leaf_bytes, DM_OPT_BYTES, .initial = "1024", .min = 128, .max = 65536,
         .help = "Size of a leaf in remote memory, a multiple of 64."),
@@ -58,19 +58,7 @@ static const struct ix_wrong wrong_values[] = {
     {.param = NULL},
 };
 
-static const char *const counter_names[] = {
-#define X(name, text, rare) text,
-    DOLPHIN_COUNTERS(X)
-#undef X
-        NULL,
-};
-
-enum {
-    RARE_EVENTS = 0
-#define X(name, text, rare) | (rare) << DOLPHIN_##name
-    DOLPHIN_COUNTERS(X)
-#undef X
-};
+static const struct ix_counter counters[] = {DOLPHIN_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static struct dolphin_layout layout_of(const struct dolphin_params *params, const struct ix_shape *shape) {
     return dolphin_layout_make((uint32_t)params->leaf_bytes, shape->value_bytes, params->strict,
@@ -85,26 +73,21 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     const struct dolphin_params *params = values;
     const struct dm_topology *topology = shape->topology;
     if (params->leaf_bytes % DM_LINE != 0) {
-        return dm_fail(err, DM_ERR_INVALID, "dolphin: leaf_bytes %llu is not a multiple of %d",
+        return dm_fail(err, DM_ERR_INVALID, "leaf_bytes %llu is not a multiple of %d",
                        (unsigned long long)params->leaf_bytes, DM_LINE);
     }
     if (shape->value_bytes < 1 || shape->value_bytes > VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "dolphin: values of %u bytes: 1 to %d are possible", shape->value_bytes,
-                       VALUE_MAX);
+        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %d", shape->value_bytes, VALUE_MAX);
     }
     if (layout_of(params, shape).cap < DOLPHIN_CAP_MIN) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "dolphin: a leaf must hold %d entries: leaf_bytes %llu is too little for values of %u bytes",
+                       "a leaf must hold %d entries: leaf_bytes %llu is too little for values of %u bytes",
                        DOLPHIN_CAP_MIN, (unsigned long long)params->leaf_bytes, shape->value_bytes);
-    }
-    if (topology->mns < 1 || topology->mns > DOLPHIN_MNS_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "dolphin: %u memory nodes: 1 to %d are possible", topology->mns,
-                       DOLPHIN_MNS_MAX);
     }
     uint64_t chip = (uint64_t)lock_count(params, topology) * sizeof(uint64_t);
     if (params->locks == DOLPHIN_LOCKS_CHIP && (chip == 0 || chip > topology->chip_bytes)) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "dolphin: %u locks of 8 bytes do not fit %u bytes of on-chip memory; lower lock_count or set "
+                       "%u locks of 8 bytes do not fit %u bytes of on-chip memory; lower lock_count or set "
                        "locks=leaf",
                        lock_count(params, topology), topology->chip_bytes);
     }
@@ -128,14 +111,14 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     struct dolphin_node *root = dm_local_alloc(ctx, sizeof(*root));
     uint64_t *words = dm_local_alloc(ctx, sizeof(*words) * (LOCKS_OF_MN + 1));
     if (!root || !words) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of local memory while formatting");
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
     }
     for (unsigned mn = 0; mn < shape->topology->mns && params->locks == DOLPHIN_LOCKS_CHIP; mn++) {
         dm_addr base;
         uint32_t count = lock_count(params, shape->topology);
         int rc = ix_locks_format(ctx, mn, IX_LOCK_CHIP, count, &base);
         if (rc < 0) {
-            dm_fail(err, rc, "dolphin: no room for %u locks on memory node %u", count, mn);
+            dm_fail(err, rc, "no room for %u locks on memory node %u", count, mn);
             return rc;
         }
         words[mn] = base.bits;
@@ -143,7 +126,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     dm_addr addr;
     int rc = dm_alloc(ctx, 0, dolphin_node_bytes(DOLPHIN_N256), DM_LINE, DM_MEM_INNER, &addr);
     if (rc < 0) {
-        dm_fail(err, rc, "dolphin: no room for the root on memory node 0");
+        dm_fail(err, rc, "no room for the root on memory node 0");
         return rc;
     }
     dolphin_node_init(root, DOLPHIN_N256, 0, 0, 0);
@@ -153,7 +136,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     dm_post_write(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), words + LOCKS_OF_MN, sizeof(*words));
     rc = dm_commit(ctx);
     if (rc < 0) {
-        dm_fail(err, rc, "dolphin: cannot write the empty tree: %s", dm_code_text(rc));
+        dm_fail(err, rc, "cannot write the empty tree: %s", dm_code_text(rc));
     }
     return rc;
 }
@@ -162,11 +145,8 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 
 static void close_cn(void *handle) {
     struct dolphin_cn *cn = handle;
-    if (cn) {
-        ix_cache_close(cn->cache);
-        ix_locks_close(cn->locks);
-        free(cn);
-    }
+    ix_cache_close(cn->cache);
+    ix_locks_close(cn->locks);
 }
 
 static int cn_open_parts(struct dm_ctx *ctx, struct dolphin_cn *cn) {
@@ -177,7 +157,7 @@ static int cn_open_parts(struct dm_ctx *ctx, struct dolphin_cn *cn) {
     }
     DM_TRY(dm_read(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), page + DOLPHIN_ROOT_OFFSET,
                    DM_RESERVED_BYTES - DOLPHIN_ROOT_OFFSET));
-    dm_addr bases[DOLPHIN_MNS_MAX];
+    dm_addr bases[DM_MNS_MAX];
     memcpy(&cn->root, page + DOLPHIN_ROOT_OFFSET, sizeof(cn->root));
     memcpy(bases, page + DOLPHIN_LOCKS_OFFSET, sizeof(bases));
     if (params->locks == DOLPHIN_LOCKS_CHIP) {
@@ -195,14 +175,11 @@ static int cn_open_parts(struct dm_ctx *ctx, struct dolphin_cn *cn) {
     return ix_cache_open(&cache, &cn->cache);
 }
 
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
+    struct dolphin_cn *cn = handle;
     const struct dolphin_params *params = values;
-    *out = NULL;
-    struct dolphin_cn *cn = calloc(1, sizeof(*cn));
-    if (!cn) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of memory on compute node %u", dm_node(ctx));
-    }
+    (void)err;
     cn->params = params;
     cn->shape = shape;
     cn->layout = layout_of(params, shape);
@@ -215,13 +192,7 @@ static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape
     cn->check_scan = params->strict && params->check_scan;
     uint32_t batch = SCAN_BATCH_BYTES / cn->layout.leaf_bytes;
     cn->scan_batch = batch < 2 ? 2 : batch > DOLPHIN_SCAN_BATCH_MAX ? DOLPHIN_SCAN_BATCH_MAX : batch;
-    int rc = cn_open_parts(ctx, cn);
-    if (rc < 0) {
-        close_cn(cn);
-        return dm_fail(err, rc, "dolphin: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
-    }
-    *out = cn;
-    return 0;
+    return cn_open_parts(ctx, cn);
 }
 
 static uint64_t cache_bytes(const void *handle) {
@@ -233,24 +204,18 @@ static uint64_t cache_bytes(const void *handle) {
 
 static void detach(void *handle) {
     struct dolphin_client *client = handle;
-    if (client) {
-        if (!dm_addr_is_null(client->spare_leaf)) {
-            dm_free(client->ctx, client->spare_leaf, client->cn->layout.leaf_bytes, DM_MEM_LEAF);
-        }
-        free(client->scratch);
-        free(client->order);
-        free(client->pieces);
-        free(client);
+    if (!dm_addr_is_null(client->spare_leaf)) {
+        dm_free(client->ctx, client->spare_leaf, client->cn->layout.leaf_bytes, DM_MEM_LEAF);
     }
+    free(client->scratch);
+    free(client->order);
+    free(client->pieces);
 }
 
-static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct dolphin_cn *cn = handle;
-    *out = NULL;
-    struct dolphin_client *client = calloc(1, sizeof(*client));
-    if (!client) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of memory for a client of compute node %u", dm_node(ctx));
-    }
+static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
+    struct dolphin_client *client = handle;
+    struct dolphin_cn *cn = cn_handle;
+    (void)err;
     client->cn = cn;
     client->ctx = ctx;
     client->thread = dm_thread(ctx);
@@ -266,8 +231,7 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
     client->density[0] = (int64_t)(cn->params->fill * cn->layout.cap * DOLPHIN_DENSITY_ONE);
     client->density[1] = client->density[0];
     if (!device || !client->node || !client->scan_nodes || !client->scratch || !client->order || !client->pieces) {
-        detach(client);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "dolphin: out of memory for a client of compute node %u", dm_node(ctx));
+        return DM_ERR_NO_MEMORY;
     }
     client->olds = (uint64_t *)(void *)device;
     client->outs = client->olds + DOLPHIN_OLDS;
@@ -277,14 +241,10 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
     client->batch = client->right + leaf_bytes;
     client->upper = client->node + 1;
     client->fresh = client->node + 2;
-    *out = client;
     return 0;
 }
 
-static const uint64_t *count(const void *handle) {
-    const struct dolphin_client *client = handle;
-    return client->counts;
-}
+static const struct ix_setting tiny[] = {{"leaf_bytes", "128"}, {.param = NULL}};
 
 const struct ix_ops ix_ops_dolphin = {
     .name = "dolphin",
@@ -294,9 +254,12 @@ const struct ix_ops ix_ops_dolphin = {
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
     .params = params_table,
     .params_bytes = sizeof(struct dolphin_params),
-    .counters = counter_names,
-    .rare_events = RARE_EVENTS,
+    .counters = counters,
+    .counts_offset = offsetof(struct dolphin_client, counts),
     .wrong = wrong_values,
+    .tiny = tiny,
+    .cn_bytes = sizeof(struct dolphin_cn),
+    .client_bytes = sizeof(struct dolphin_client),
     .check = check,
     .memory_needed = memory_needed,
     .format = format,
@@ -310,7 +273,6 @@ const struct ix_ops ix_ops_dolphin = {
     .update = dolphin_update,
     .remove = dolphin_remove,
     .scan = dolphin_scan,
-    .count = count,
     .cache_bytes = cache_bytes,
     .verify = dolphin_verify,
 };

@@ -160,7 +160,7 @@ int dolphin_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs,
         free(loader->value);
         free(loader);
     }
-    return rc < 0 ? dm_fail(err, rc, "dolphin: loading %llu keys: %s", (unsigned long long)pairs->count,
+    return rc < 0 ? dm_fail(err, rc, "loading %llu keys: %s", (unsigned long long)pairs->count,
                             rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
                   : 0;
 }

@@ -29,8 +29,7 @@ enum dolphin_type { DOLPHIN_NONE, DOLPHIN_LEAF, DOLPHIN_N4, DOLPHIN_N16, DOLPHIN
 
 enum {
     DOLPHIN_KEY_BYTES = 8,
-    DOLPHIN_SPECIAL = 7,  /* depth of the nodes that lead to leaves by range: length(key) in the paper's counting */
-    DOLPHIN_MNS_MAX = 64, /* that a word can address */
+    DOLPHIN_SPECIAL = 7, /* depth of the nodes that lead to leaves by range: length(key) in the paper's counting */
     DOLPHIN_NODE_ALIGN = 32,
     DOLPHIN_CHILDREN_MAX = 256,
     DOLPHIN_NODE_MAGIC = 0x4e504c44,

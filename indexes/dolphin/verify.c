@@ -237,7 +237,7 @@ int dolphin_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, s
         rc = node_check(&verifier, cn->root, 0, 0);
     }
     if (rc < 0) {
-        return dm_fail(err, rc, "dolphin: cannot walk the tree: %s", dm_code_text(rc));
+        return dm_fail(err, rc, "cannot walk the tree: %s", dm_code_text(rc));
     }
     double entries = (double)report->leaves * cn->layout.cap;
     report->leaf_fill = entries > 0 ? (double)verifier.entries / entries : 0;

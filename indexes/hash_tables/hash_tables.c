@@ -46,7 +46,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     (void)shape;
     if (hash_table_bucket(&table) == 0) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "hash_tables: %s cannot read %u of %u entries: it takes a multiple of %d, and no more than fit",
+                       "%s cannot read %u of %u entries: it takes a multiple of %d, and no more than fit",
                        schemes[params->scheme], table.reach, table.entries,
                        table.scheme == HASH_TABLE_RACE   ? 4
                        : table.scheme == HASH_TABLE_FARM ? 2
@@ -70,21 +70,14 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     return 0;
 }
 
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
-    struct cn *cn = calloc(1, sizeof(*cn));
+    struct cn *cn = handle;
     (void)ctx;
     (void)shape;
-    *out = cn;
-    if (!cn) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "hash_tables: out of memory");
-    }
+    (void)err;
     cn->params = values;
     return 0;
-}
-
-static void close_cn(void *cn) {
-    free(cn);
 }
 
 /* A table counts when a key has found no place in it; the one that the keys end in does not. */
@@ -94,10 +87,11 @@ static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     struct hash_table *table = malloc(sizeof(*table));
     uint64_t *keys = calloc(KEYS_BLOCK, sizeof(*keys));
     (void)ctx;
+    (void)err;
     if (!table || !keys) {
         free(table);
         free(keys);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "hash_tables: out of memory");
+        return DM_ERR_NO_MEMORY;
     }
     hash_table_init(table, &shape);
     for (uint64_t done = 0; done < pairs->count;) {
@@ -117,15 +111,12 @@ static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     return 0;
 }
 
-static int attach(void *cn, struct dm_ctx *ctx, void **client, struct dm_err *err) {
+static int attach(void *client, void *cn, struct dm_ctx *ctx, struct dm_err *err) {
+    (void)client;
+    (void)cn;
     (void)ctx;
     (void)err;
-    *client = cn;
     return 0;
-}
-
-static void detach(void *client) {
-    (void)client;
 }
 
 static int get(void *handle, uint64_t key, void *value) {
@@ -185,14 +176,14 @@ const struct ix_ops ix_ops_hash_tables = {
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_NO_DATA,
     .params = params_table,
     .params_bytes = sizeof(struct params),
+    .cn_bytes = sizeof(struct cn),
+    .client_bytes = 1, /* operations do nothing */
     .check = check,
     .memory_needed = memory_needed,
     .format = format,
     .open = open_cn,
-    .close = close_cn,
     .load = load,
     .attach = attach,
-    .detach = detach,
     .get = get,
     .insert = put,
     .update = put,

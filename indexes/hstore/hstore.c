@@ -7,14 +7,15 @@
 #include <stdlib.h>
 
 #include "list.h"
+#include "server.h"
 #include "table.h"
 
 static const char *const fetch_modes[] = {"serial", "batch", NULL};
 static const char *const lookup_modes[] = {"hash", "list", NULL};
 static const char *const ack_modes[] = {"logged", "early", NULL};
 
-#define ROW(member, opt_type, ...)                                                                                     \
-    { .name = #member, .type = opt_type, .offset = offsetof(struct hstore_params, member), __VA_ARGS__ }
+#define ROW(member, ...) DM_OPT_ROW(struct hstore_params, member, __VA_ARGS__)
+
 static const struct dm_opt params_table[] = {
     ROW(key_bytes, DM_OPT_COUNT, .initial = "8", .min = 8, .max = HSTORE_KEY_MAX, .unit = "bytes",
         .help = "Size of a key as it is stored and sent: the number, and bytes that follow from it."),
@@ -56,19 +57,7 @@ static const struct dm_opt params_table[] = {
     DM_OPT_END,
 };
 
-static const char *const counter_names[] = {
-#define X(name, text, rare) text,
-    HSTORE_COUNTERS(X)
-#undef X
-        NULL,
-};
-
-enum {
-    RARE_EVENTS = 0
-#define X(name, text, rare) | (rare) << HSTORE_##name
-    HSTORE_COUNTERS(X)
-#undef X
-};
+static const struct ix_counter counters[] = {HSTORE_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static const struct ix_wrong wrongs[] = {
     {"strict", "off", 0, "a scan tells of a write that a get does not see after it"},
@@ -82,22 +71,22 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     const struct hstore_params *params = values;
     const struct dm_topology *topology = shape->topology;
     if (shape->value_bytes < 1 || shape->value_bytes > HSTORE_VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "hstore: values of %u bytes: 1 to %d are possible", shape->value_bytes,
+        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %d", shape->value_bytes,
                        HSTORE_VALUE_MAX);
     }
     if (topology->servers < 2 || topology->servers % 2 != 0 || topology->servers > 2 * HSTORE_SHARDS_MAX) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "hstore: %u index servers: a shard needs 2, one for the hash table and one for the skip list; "
-                       "2, 4, ... %d are possible",
+                       "%u index servers: a shard needs 2, one for the hash table and one for the skip list; "
+                       "must be 2, 4, ... %d",
                        topology->servers, 2 * HSTORE_SHARDS_MAX);
     }
     if (params->log_entries < params->batch) {
-        return dm_fail(err, DM_ERR_INVALID, "hstore: a log of %llu entries has no room for a batch of %llu",
+        return dm_fail(err, DM_ERR_INVALID, "a log of %llu entries has no room for a batch of %llu",
                        (unsigned long long)params->log_entries, (unsigned long long)params->batch);
     }
     struct hs_geometry geometry = hs_geometry_of(params, shape);
     if (geometry.buckets > BUCKETS_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "hstore: %llu buckets a shard, more than %d: take more shards (--servers)",
+        return dm_fail(err, DM_ERR_INVALID, "%llu buckets a shard, more than %d: take more shards (--servers)",
                        (unsigned long long)geometry.buckets, BUCKETS_MAX);
     }
     return 0;
@@ -131,7 +120,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     (void)values;
     uint64_t *tags = dm_local_alloc(ctx, HSTORE_SHARDS_MAX * sizeof(*tags));
     if (!tags) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of local memory while formatting");
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
     }
     for (unsigned shard = 0; shard < HSTORE_SHARDS_MAX; shard++) {
         tags[shard] = 1;
@@ -141,38 +130,28 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
         rc = dm_call(ctx, hs_hts_node(shape->topology, shard), HS_METHOD_FORMAT, NULL, 0, NULL, NULL);
         rc = rc == 0 ? dm_call(ctx, hs_sls_node(shape->topology, shard), HS_METHOD_FORMAT, NULL, 0, NULL, NULL) : rc;
     }
-    return rc < 0 ? dm_fail(err, rc, "hstore: cannot make the empty indexes: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "cannot make the empty indexes: %s", dm_code_text(rc)) : 0;
 }
 
 /* ---- compute nodes ---------------------------------------------------------------------------------------------- */
 
-static void close_cn(void *handle) {
-    free(handle);
-}
-
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
-    *out = NULL;
-    struct hstore_cn *cn = calloc(1, sizeof(*cn));
+    struct hstore_cn *cn = handle;
     uint64_t *table = dm_local_alloc(ctx, sizeof(*table));
-    if (!cn || !table) {
-        free(cn);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of memory on compute node %u", dm_node(ctx));
+    (void)err;
+    if (!table) {
+        return DM_ERR_NO_MEMORY;
     }
     cn->params = values;
     cn->shape = shape;
     cn->geometry = hs_geometry_of(values, shape);
     for (unsigned shard = 0; shard < cn->geometry.shards; shard++) {
-        dm_addr place = dm_addr_make(hs_hts_node(shape->topology, shard), DM_DRAM, HS_TABLE_OFFSET);
-        int rc = dm_read(ctx, place, table, sizeof(*table));
-        if (rc < 0) {
-            free(cn);
-            return dm_fail(err, rc, "hstore: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
-        }
+        dm_addr addr = dm_addr_make(hs_hts_node(shape->topology, shard), DM_DRAM, HS_TABLE_OFFSET);
+        DM_TRY(dm_read(ctx, addr, table, sizeof(*table)));
         atomic_init(&cn->views[shard].table, *table);
         atomic_init(&cn->views[shard].down_until_ns, 0);
     }
-    *out = cn;
     return 0;
 }
 
@@ -186,12 +165,9 @@ static uint64_t cache_bytes(const void *handle) {
 
 static void detach(void *handle) {
     struct hstore_client *client = handle;
-    if (client) {
-        free(client->message);
-        free(client->pairs);
-        free(client->runs);
-        free(client);
-    }
+    free(client->message);
+    free(client->pairs);
+    free(client->runs);
 }
 
 static bool buffers_get(struct hstore_client *client, struct dm_ctx *ctx) {
@@ -207,25 +183,18 @@ static bool buffers_get(struct hstore_client *client, struct dm_ctx *ctx) {
     return client->words && client->item && client->items && client->message && client->pairs && client->runs;
 }
 
-static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct hstore_cn *cn = handle;
-    *out = NULL;
-    struct hstore_client *client = calloc(1, sizeof(*client));
-    if (client) {
-        client->cn = cn;
-        client->ctx = ctx;
-    }
-    if (!client || !buffers_get(client, ctx)) {
-        detach(client);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of memory for a client of compute node %u", dm_node(ctx));
+static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
+    struct hstore_client *client = handle;
+    struct hstore_cn *cn = cn_handle;
+    client->cn = cn;
+    client->ctx = ctx;
+    if (!buffers_get(client, ctx)) {
+        return DM_ERR_NO_MEMORY;
     }
     client->bucket = (struct hs_bucket *)(void *)(client->words + DM_LINE / sizeof(uint64_t));
-    *out = client; /* at once: a client may be stopped for good while it waits here, and is detached all the same */
     int rc = dm_faa(ctx, dm_addr_make(0, DM_DRAM, HS_IDS_OFFSET), 1, client->words);
     if (rc < 0) {
-        *out = NULL;
-        detach(client);
-        return dm_fail(err, rc, "hstore: no number for a client: %s", dm_code_text(rc));
+        return dm_fail(err, rc, "no number for a client: %s", dm_code_text(rc));
     }
     client->id = (uint32_t)client->words[0] + 1;
     client->supply.list = client->id;
@@ -237,10 +206,8 @@ static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *e
     return 0;
 }
 
-static const uint64_t *count(const void *handle) {
-    const struct hstore_client *client = handle;
-    return client->counts;
-}
+static const struct ix_setting tiny[] = {{"buckets", "16"}, {.param = NULL}};
+static const struct ix_setting patient[] = {{"grace_us", "1000000"}, {.param = NULL}};
 
 const struct ix_ops ix_ops_hstore = {
     .name = "hstore",
@@ -251,15 +218,19 @@ const struct ix_ops ix_ops_hstore = {
     .params = params_table,
     .params_bytes = sizeof(struct hstore_params),
     .wrong = wrongs,
-    .counters = counter_names,
-    .rare_events = RARE_EVENTS,
+    .tiny = tiny,
+    .patient = patient,
+    .counters = counters,
+    .counts_offset = offsetof(struct hstore_client, counts),
+    .cn_bytes = sizeof(struct hstore_cn),
+    .server_bytes = sizeof(struct hs_server),
+    .client_bytes = sizeof(struct hstore_client),
     .check = check,
     .memory_needed = memory_needed,
     .serve = hstore_serve,
     .unserve = hstore_unserve,
     .format = format,
     .open = open_cn,
-    .close = close_cn,
     .load = hstore_load,
     .attach = attach,
     .detach = detach,
@@ -268,7 +239,6 @@ const struct ix_ops ix_ops_hstore = {
     .update = hstore_update,
     .remove = hstore_remove,
     .scan = hstore_scan,
-    .count = count,
     .cache_bytes = cache_bytes,
     .verify = hstore_verify,
 };

@@ -157,8 +157,8 @@ int hstore_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct
 
 /* ---- server.c: the hooks of index.h ------------------------------------------------------------------------------ */
 
-int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape,
-                 void **server, struct dm_err *err);
+int hstore_serve(void *server, struct dm_fabric *fabric, unsigned node, const void *params,
+                 const struct ix_shape *shape, struct dm_err *err);
 void hstore_unserve(void *server);
 
 #endif

@@ -87,7 +87,7 @@ int hstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     struct hstore_cn *cn = handle;
     struct load *load = calloc(1, sizeof(*load));
     if (!load) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of local memory while loading");
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while loading");
     }
     load->cn = cn;
     load->ctx = ctx;
@@ -102,7 +102,6 @@ int hstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     int rc = load->items && load->words && load->shard_pairs ? load_all(load) : DM_ERR_NO_MEMORY;
     free(load->shard_pairs);
     free(load);
-    return rc < 0 ? dm_fail(err, rc, "hstore: cannot load %llu pairs: %s", (unsigned long long)pairs->count,
-                            dm_code_text(rc))
+    return rc < 0 ? dm_fail(err, rc, "cannot load %llu pairs: %s", (unsigned long long)pairs->count, dm_code_text(rc))
                   : 0;
 }

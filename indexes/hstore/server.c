@@ -115,28 +115,21 @@ static int handlers_register(struct hs_server *server) {
 
 void hstore_unserve(void *handle) {
     struct hs_server *server = handle;
-    if (!server) {
-        return;
-    }
     for (unsigned i = 0; i < HS_LOGS_MAX; i++) {
         free(server->hts[i].ring);
         free(server->hts[i].message);
         free(server->sls[i].ring);
     }
-    free(server);
 }
 
-int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape, void **out,
-                 struct dm_err *err) {
+int hstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *params,
+                 const struct ix_shape *shape, struct dm_err *err) {
+    struct hs_server *server = handle;
     const struct hstore_params *values = params;
     unsigned first = dm_first_server(shape->topology);
-    *out = NULL;
+    (void)err;
     if (node < first) {
         return 0; /* memory nodes run no code of this index */
-    }
-    struct hs_server *server = calloc(1, sizeof(*server));
-    if (!server) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "hstore: out of memory for server %u", node);
     }
     server->fabric = fabric;
     server->params = values;
@@ -154,10 +147,5 @@ int hstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, co
     rc = rc < 0 ? rc : handlers_register(server);
     rc = rc < 0 ? rc : workers_start(server);
     rc = rc < 0 ? rc : dm_on_restart(fabric, node, hs_restart, server);
-    if (rc != 0) {
-        hstore_unserve(server);
-        return dm_fail(err, rc < 0 ? rc : DM_ERR_INVALID, "hstore: server %u cannot start: %s", node, dm_code_text(rc));
-    }
-    *out = server;
-    return 0;
+    return rc > 0 ? DM_ERR_INVALID : rc;
 }

@@ -188,5 +188,5 @@ int hstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
     free(walk.message);
     free(walk.listed);
     free(walk.tabled);
-    return rc < 0 ? dm_fail(err, rc, "hstore: cannot walk the indexes: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "cannot walk the indexes: %s", dm_code_text(rc)) : 0;
 }

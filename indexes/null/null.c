@@ -4,7 +4,6 @@
  * skeleton of an index: copy the folder, rename it, add one line to indexes/indexes.def, and fill in the hooks from top
  * to bottom. Each says what it is for and whether it is required; indexes/index.h is the contract.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "indexes/index.h"
@@ -25,15 +24,19 @@ static const struct dm_opt params_table[] = {
     DM_OPT_END,
 };
 
-/* ---- counters: events of interest, one number a client ------------------------------------------------------------
+/* ---- counters: events of interest, one number a client -------------------------------------------------------------
  */
 
-enum { COUNT_OPERATIONS, COUNT_ALL };
-
-static const char *const counter_names[] = {
-    [COUNT_OPERATIONS] = "operations",
-    [COUNT_ALL] = NULL,
+/* X(constant, name in results, whether `dmbench check` must see it happen) */
+#define NULL_COUNTERS(X) X(OPERATIONS, "operations", 0)
+enum {
+#define X(constant, text, rare) COUNT_##constant,
+    NULL_COUNTERS(X)
+#undef X
+        COUNT_ALL,
 };
+
+static const struct ix_counter counters[] = {NULL_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 /* ---- state: a compute node's part, and a client's --------------------------------------------------------------- */
 
@@ -54,7 +57,7 @@ struct null_client {
 static int check(const void *params, const struct ix_shape *shape, struct dm_err *err) {
     (void)params;
     if (shape->value_bytes < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "null: values need at least 1 byte");
+        return dm_fail(err, DM_ERR_INVALID, "values need at least 1 byte");
     }
     return 0;
 }
@@ -80,25 +83,19 @@ static int format(struct dm_ctx *ctx, const void *params, const struct ix_shape 
     return 0;
 }
 
-/* Makes the part of the compute node that ctx is on. params and shape outlive it, so pointers to them may be kept.
- * Required. */
-static int open_cn(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, void **cn,
+/* Fills the part of the compute node that ctx is on, which is zeroed. params and shape outlive it, so pointers to them
+ * may be kept. Required. */
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *params, const struct ix_shape *shape,
                    struct dm_err *err) {
+    struct null_cn *cn = handle;
     (void)ctx;
-    struct null_cn *made = calloc(1, sizeof(*made));
-    *cn = made;
-    if (!made) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "null: out of memory");
-    }
-    made->params = params;
-    made->shape = shape;
+    (void)err;
+    cn->params = params;
+    cn->shape = shape;
     return 0;
 }
 
-/* Releases what open made; accepts NULL. Required. */
-static void close_cn(void *cn) {
-    free(cn);
-}
+/* `close` would come here: frees what the part points to, also after an open that failed half-way. Optional. */
 
 /* Bulk load into the empty index: pairs are sorted and distinct and come in blocks. Not measured. Required. */
 static int load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
@@ -109,23 +106,17 @@ static int load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, stru
     return 0;
 }
 
-/* A client handle for one context. Everything that an operation needs is allocated here: operations allocate no local
- * memory. Required. */
-static int attach(void *cn, struct dm_ctx *ctx, void **client, struct dm_err *err) {
-    struct null_client *made = calloc(1, sizeof(*made));
-    *client = made;
-    if (!made) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "null: out of memory");
-    }
-    made->cn = cn;
-    made->ctx = ctx;
+/* Fills the handle of one context, which is zeroed. Everything that an operation needs is allocated here: operations
+ * allocate no local memory. Required. */
+static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err) {
+    struct null_client *client = handle;
+    (void)err;
+    client->cn = cn;
+    client->ctx = ctx;
     return 0;
 }
 
-/* Releases a handle; accepts NULL. Required. */
-static void detach(void *client) {
-    free(client);
-}
+/* `detach` would come here: frees what the handle points to, also after an attach that failed half-way. Optional. */
 
 /* What every operation here does. A real one ends each loop on remote state by dm_retry, charges its CPU work with
  * dm_charge, and counts nothing that the transport counts (round trips, verbs, bytes). */
@@ -179,12 +170,6 @@ static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, vo
     return 0;
 }
 
-/* The client's counters, in the order of counter_names. Required if there are names. */
-static const uint64_t *count(const void *handle) {
-    const struct null_client *client = handle;
-    return client->counts;
-}
-
 /* Bytes of index cache in use on this compute node, every byte of it counted. Required. */
 static uint64_t cache_bytes(const void *cn) {
     (void)cn;
@@ -208,22 +193,21 @@ const struct ix_ops ix_ops_null = {
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_NO_DATA,
     .params = params_table,
     .params_bytes = sizeof(struct null_params),
-    .counters = counter_names,
-    .rare_events = 0,
+    .counters = counters,
+    .counts_offset = offsetof(struct null_client, counts),
+    .cn_bytes = sizeof(struct null_cn),
+    .client_bytes = sizeof(struct null_client),
     .check = check,
     .memory_needed = memory_needed,
     .format = format,
     .open = open_cn,
-    .close = close_cn,
     .load = load,
     .attach = attach,
-    .detach = detach,
     .get = get,
     .insert = insert,
     .update = update,
     .remove = remove_key,
     .scan = scan,
-    .count = count,
     .cache_bytes = cache_bytes,
     .verify = verify,
 };

@@ -14,24 +14,12 @@
 
 enum { POLL_NS = 20000, UNWRITTEN_POLLS = 64, PAUSE_POLLS = 100000 };
 
-struct server;
-
-struct worker {
-    struct server *server;
+struct rolex_worker {
+    struct rolex_server *server;
     struct rolex_env env;
     struct rolex_work *work;
     char *wire, *image;
     uint64_t counts[ROLEX_COUNTER_COUNT];
-};
-
-struct server {
-    const struct rolex_params *params;
-    const struct ix_shape *shape;
-    unsigned node, workers;
-    struct dm_mutex taking;
-    uint64_t heads[2];  /* words taken from each queue */
-    unsigned unwritten; /* polls that found the next word missing */
-    struct worker worker[];
 };
 
 /* ---- training --------------------------------------------------------------------------------------------------- */
@@ -43,7 +31,7 @@ static int by_low(const void *a, const void *b) {
 }
 
 /* Adds the leaf to those that training goes over, if it looks like one of this model. */
-static void member_see(struct worker *worker, const struct rolex_head *head, uint64_t entry) {
+static void member_see(struct rolex_worker *worker, const struct rolex_head *head, uint64_t entry) {
     struct rolex_work *work = worker->work;
     dm_addr addr;
     char line[DM_LINE];
@@ -62,7 +50,7 @@ static void member_see(struct worker *worker, const struct rolex_head *head, uin
 }
 
 /* Lists the leaves in order of their bounds; false if they cannot be those of a model. */
-static bool members_see(struct worker *worker, dm_addr model, const struct rolex_head *head) {
+static bool members_see(struct rolex_worker *worker, dm_addr model, const struct rolex_head *head) {
     struct rolex_work *work = worker->work;
     uint64_t *slots = work->words;
     uint64_t *table = slots + 1 + head->synonyms;
@@ -87,7 +75,7 @@ static bool members_see(struct worker *worker, dm_addr model, const struct rolex
 }
 
 /* The point of a leaf's bound; if it does not fit it closes a piece and begins the next. */
-static int bound_add(struct worker *worker, uint64_t low, uint64_t label, uint32_t place, uint32_t *first) {
+static int bound_add(struct rolex_worker *worker, uint64_t low, uint64_t label, uint32_t place, uint32_t *first) {
     struct ix_plr_segment segment;
     int rc = ix_plr_add(worker->work->plr, low, label, &segment);
     if (rc == 1) {
@@ -99,7 +87,7 @@ static int bound_add(struct worker *worker, uint64_t low, uint64_t label, uint32
 
 /* The points of one leaf: its bound, and its keys spread over its labels. 1: a piece has been closed, and the leaf is
  * to be begun again in a new one. */
-static int leaf_train(struct worker *worker, uint32_t place, uint32_t *first) {
+static int leaf_train(struct rolex_worker *worker, uint32_t place, uint32_t *first) {
     const struct rolex_env *env = &worker->env;
     const struct rolex_member *member = &worker->work->trained[place];
     uint64_t label = (uint64_t)place * env->per_leaf;
@@ -137,13 +125,13 @@ static int leaf_train(struct worker *worker, uint32_t place, uint32_t *first) {
 }
 
 /* A leaf whose own keys need two lines: one over its bound alone, from which every key of it is found all the same. */
-static int leaf_train_bound(struct worker *worker, uint32_t place) {
+static int leaf_train_bound(struct rolex_worker *worker, uint32_t place) {
     struct ix_plr_segment segment;
     uint64_t label = (uint64_t)place * worker->env.per_leaf;
     return ix_plr_add(worker->work->plr, worker->work->trained[place].low, label, &segment);
 }
 
-static int members_train(struct worker *worker) {
+static int members_train(struct rolex_worker *worker) {
     struct rolex_work *work = worker->work;
     struct ix_plr_segment segment;
     uint32_t first = 0;
@@ -164,7 +152,7 @@ static int members_train(struct worker *worker) {
 }
 
 /* Trains a model and replaces it. What goes wrong concerns nobody: clients do without, or ask again. */
-static int model_retrain(struct worker *worker, dm_addr model) {
+static int model_retrain(struct rolex_worker *worker, dm_addr model) {
     struct rolex_head head;
     struct dm_ctx *ctx = worker->env.ctx;
     if (dm_addr_node(model) != worker->server->node || !dm_addr_valid(ctx, model, sizeof(head))) {
@@ -183,7 +171,7 @@ static int model_retrain(struct worker *worker, dm_addr model) {
 /* ---- workers ---------------------------------------------------------------------------------------------------- */
 
 /* The next model of a queue: true and *model. */
-static bool queue_take(struct server *server, struct dm_ctx *ctx, unsigned queue, dm_addr *model) {
+static bool queue_take(struct rolex_server *server, struct dm_ctx *ctx, unsigned queue, dm_addr *model) {
     uint64_t put;
     uint64_t *head = &server->heads[queue];
     dm_cpu_read(ctx, rolex_reserved(server->node, ROLEX_AT_QUEUES + 8 * queue), &put, sizeof(put));
@@ -210,8 +198,8 @@ static bool queue_take(struct server *server, struct dm_ctx *ctx, unsigned queue
     return model->bits != 0;
 }
 
-static int job_take(struct worker *worker, struct dm_ctx *ctx, dm_addr *model) {
-    struct server *server = worker->server;
+static int job_take(struct rolex_worker *worker, struct dm_ctx *ctx, dm_addr *model) {
+    struct rolex_server *server = worker->server;
     DM_TRY(dm_mutex_lock(ctx, &server->taking));
     bool there = queue_take(server, ctx, 0, model) || queue_take(server, ctx, 1, model);
     dm_mutex_unlock(ctx, &server->taking);
@@ -219,7 +207,7 @@ static int job_take(struct worker *worker, struct dm_ctx *ctx, dm_addr *model) {
 }
 
 /* Does one job unless verify has asked for quiet. */
-static int job_do(struct worker *worker, dm_addr model) {
+static int job_do(struct rolex_worker *worker, dm_addr model) {
     struct dm_ctx *ctx = worker->env.ctx;
     dm_addr busy = rolex_reserved(worker->server->node, ROLEX_AT_BUSY);
     dm_addr pause = rolex_reserved(worker->server->node, ROLEX_AT_PAUSE);
@@ -234,8 +222,8 @@ static int job_do(struct worker *worker, dm_addr model) {
 }
 
 static void worker_entry(struct dm_ctx *ctx, void *arg) {
-    struct worker *worker = arg;
-    struct server *server = worker->server;
+    struct rolex_worker *worker = arg;
+    struct rolex_server *server = worker->server;
     if (rolex_env_init(&worker->env, ctx, server->params, server->shape, worker->counts) < 0) {
         return;
     }
@@ -256,47 +244,44 @@ static void worker_entry(struct dm_ctx *ctx, void *arg) {
 }
 
 void rolex_unserve(void *handle) {
-    struct server *server = handle;
-    for (unsigned i = 0; server && i < server->workers; i++) {
+    struct rolex_server *server = handle;
+    for (unsigned i = 0; i < server->workers; i++) {
         rolex_work_close(server->worker[i].work);
         free(server->worker[i].wire);
         free(server->worker[i].image);
     }
-    free(server);
+    free(server->worker);
 }
 
-int rolex_serve(struct dm_fabric *fabric, unsigned node, const void *values, const struct ix_shape *shape, void **out,
+int rolex_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *values, const struct ix_shape *shape,
                 struct dm_err *err) {
+    struct rolex_server *server = handle;
     const struct rolex_params *params = values;
     unsigned workers = shape->topology->mn_cores;
-    *out = NULL;
+    (void)err;
     if (!params->retrain || workers == 0 || node >= shape->topology->mns) {
         return 0;
     }
-    struct server *server = calloc(1, sizeof(*server) + workers * sizeof(server->worker[0]));
-    if (!server) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "rolex: out of memory on memory node %u", node);
+    server->worker = calloc(workers, sizeof(*server->worker));
+    if (!server->worker) {
+        return DM_ERR_NO_MEMORY;
     }
     server->params = params;
     server->shape = shape;
     server->node = node;
     server->workers = workers;
-    int rc = 0;
     uint32_t wire_bytes = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
-    for (unsigned i = 0; i < workers && rc == 0; i++) {
-        struct worker *worker = &server->worker[i];
+    for (unsigned i = 0; i < workers; i++) {
+        struct rolex_worker *worker = &server->worker[i];
         worker->server = server;
         worker->work = rolex_work_open(params);
         worker->wire = calloc(1, wire_bytes);
         worker->image = calloc(1, wire_bytes);
-        rc = worker->work && worker->wire && worker->image ? 0 : DM_ERR_NO_MEMORY;
-        rc = rc < 0 ? rc : dm_spawn_background(fabric, node, worker_entry, worker);
+        if (!worker->work || !worker->wire || !worker->image) {
+            return DM_ERR_NO_MEMORY;
+        }
+        DM_TRY(dm_spawn_background(fabric, node, worker_entry, worker));
     }
-    if (rc < 0) {
-        rolex_unserve(server);
-        return dm_fail(err, rc, "rolex: cannot start retraining on memory node %u: %s", node, dm_code_text(rc));
-    }
-    *out = server;
     return 0;
 }
 

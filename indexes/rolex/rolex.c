@@ -45,41 +45,25 @@ static const struct dm_opt params_table[] = {
     DM_OPT_END,
 };
 
-static const char *const counter_names[] = {
-#define X(name, text, rare) text,
-    ROLEX_COUNTERS(X)
-#undef X
-        NULL,
-};
-
-enum {
-    RARE_EVENTS = 0
-#define X(name, text, rare) | (rare) << ROLEX_##name
-    ROLEX_COUNTERS(X)
-#undef X
-};
+static const struct ix_counter counters[] = {ROLEX_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct rolex_params *params = values;
     uint32_t window = rolex_window_max(params, rolex_per_leaf(params));
     if (shape->value_bytes < 1 || shape->value_bytes > ROLEX_VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "rolex: values have 1 to %d bytes, not %u", ROLEX_VALUE_MAX,
-                       shape->value_bytes);
+        return dm_fail(err, DM_ERR_INVALID, "values have 1 to %d bytes, not %u", ROLEX_VALUE_MAX, shape->value_bytes);
     }
     uint32_t bytes = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
     if (bytes > LEAF_BYTES_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "rolex: a leaf of delta %llu has %u bytes, at most %d: lower delta",
+        return dm_fail(err, DM_ERR_INVALID, "a leaf of delta %llu has %u bytes, at most %d: lower delta",
                        (unsigned long long)params->delta, bytes, LEAF_BYTES_MAX);
     }
     if (window + params->synonyms > BATCH_LEAVES_MAX) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "rolex: epsilon %llu spans %u leaves, with %llu synonyms more than the %d that a read can have: "
+                       "epsilon %llu spans %u leaves, with %llu synonyms more than the %d that a read can have: "
                        "lower epsilon or synonyms, or raise delta",
                        (unsigned long long)params->epsilon, window, (unsigned long long)params->synonyms,
                        BATCH_LEAVES_MAX);
-    }
-    if (shape->topology->mns > 64) {
-        return dm_fail(err, DM_ERR_INVALID, "rolex: at most 64 memory nodes, not %u", shape->topology->mns);
     }
     return 0;
 }
@@ -99,38 +83,29 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     int rc = rolex_load_pairs(ctx, values, shape, NULL);
-    return rc < 0 ? dm_fail(err, rc, "rolex: cannot write the empty index: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "cannot write the empty index: %s", dm_code_text(rc)) : 0;
 }
 
 /* ---- compute nodes ---------------------------------------------------------------------------------------------- */
 
 static void close_cn(void *handle) {
     struct rolex_cn *cn = handle;
-    if (cn) {
-        rolex_directory_close(cn->directory);
-        rolex_directory_close(cn->coming);
-        rolex_work_close(cn->work);
-        free(cn->gates);
-        free(cn);
-    }
+    rolex_directory_close(cn->directory);
+    rolex_directory_close(cn->coming);
+    rolex_work_close(cn->work);
+    free(cn->gates);
 }
 
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
-    *out = NULL;
-    struct rolex_cn *cn = calloc(1, sizeof(*cn));
-    if (cn) {
-        cn->params = values;
-        cn->shape = shape;
-        cn->work = rolex_work_open(values);
-        cn->gates = cn->params->local_locks ? calloc(ROLEX_GATES, sizeof(*cn->gates)) : NULL;
-    }
-    if (!cn || !cn->work || (cn->params->local_locks && !cn->gates)) {
-        close_cn(cn);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "rolex: out of memory on compute node %u", dm_node(ctx));
-    }
-    *out = cn;
-    return 0;
+    struct rolex_cn *cn = handle;
+    (void)ctx;
+    (void)err;
+    cn->params = values;
+    cn->shape = shape;
+    cn->work = rolex_work_open(values);
+    cn->gates = cn->params->local_locks ? calloc(ROLEX_GATES, sizeof(*cn->gates)) : NULL;
+    return cn->work && (cn->gates || !cn->params->local_locks) ? 0 : DM_ERR_NO_MEMORY;
 }
 
 static uint64_t cache_bytes(const void *handle) {
@@ -144,7 +119,7 @@ static int bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pa
         return 0;
     }
     int rc = rolex_load_pairs(ctx, cn->params, cn->shape, pairs);
-    return rc < 0 ? dm_fail(err, rc, "rolex: loading %llu keys: %s", (unsigned long long)pairs->count,
+    return rc < 0 ? dm_fail(err, rc, "loading %llu keys: %s", (unsigned long long)pairs->count,
                             rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
                   : 0;
 }
@@ -169,21 +144,17 @@ static int directory_refresh(struct rolex_cn *cn, struct rolex_env *env) {
     return rc;
 }
 
-static void client_free(struct rolex_client *client) {
-    free(client->items);
-    free(client->image);
-    free(client);
-}
-
 static void detach(void *handle) {
     struct rolex_client *client = handle;
-    if (client) {
-        client->cn->clients -= client->is_attached;
-        client_free(client);
-    }
+    client->cn->clients -= client->is_attached;
+    free(client->items);
+    free(client->image);
 }
 
-static int client_open(struct rolex_client *client, struct dm_ctx *ctx) {
+static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err) {
+    struct rolex_client *client = handle;
+    (void)err;
+    client->cn = cn;
     const struct rolex_params *params = client->cn->params;
     DM_TRY(rolex_env_init(&client->env, ctx, params, client->cn->shape, client->counts));
     const struct rolex_layout *layout = &client->env.layout;
@@ -207,33 +178,14 @@ static int client_open(struct rolex_client *client, struct dm_ctx *ctx) {
     return 0;
 }
 
-static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct rolex_client *client = calloc(1, sizeof(*client));
-    int rc = DM_ERR_NO_MEMORY;
-    *out = client; /* at once: a client may be stopped for good while it waits here, and is detached all the same */
-    if (client) {
-        client->cn = handle;
-        rc = client_open(client, ctx);
-    }
-    if (rc < 0) {
-        detach(client);
-        *out = NULL;
-        return dm_fail(err, rc, "rolex: a client of compute node %u: %s", dm_node(ctx), dm_code_text(rc));
-    }
-    return 0;
-}
-
-static const uint64_t *count(const void *handle) {
-    const struct rolex_client *client = handle;
-    return client->counts;
-}
-
 static const struct ix_wrong wrong_values[] = {
     {"detect", "slots", 4000, "the counter may be read before a leaf is divided and the leaf after it"},
     {"detect", "none", 100, "a reader with old tables misses keys that have moved to a synonym leaf"},
     {"carry", "off", 4000, "leaves made during a retraining are lost with the model it replaces"},
     {.param = NULL},
 };
+
+static const struct ix_setting tiny[] = {{"delta", "4"}, {"synonyms", "4"}, {"model_leaves", "8"}, {.param = NULL}};
 
 const struct ix_ops ix_ops_rolex = {
     .name = "rolex",
@@ -243,9 +195,13 @@ const struct ix_ops ix_ops_rolex = {
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
     .params = params_table,
     .params_bytes = sizeof(struct rolex_params),
-    .counters = counter_names,
-    .rare_events = RARE_EVENTS,
+    .counters = counters,
+    .counts_offset = offsetof(struct rolex_client, counts),
     .wrong = wrong_values,
+    .tiny = tiny,
+    .cn_bytes = sizeof(struct rolex_cn),
+    .server_bytes = sizeof(struct rolex_server),
+    .client_bytes = sizeof(struct rolex_client),
     .check = check,
     .memory_needed = memory_needed,
     .serve = rolex_serve,
@@ -261,7 +217,6 @@ const struct ix_ops ix_ops_rolex = {
     .update = rolex_update,
     .remove = rolex_remove,
     .scan = rolex_scan,
-    .count = count,
     .cache_bytes = cache_bytes,
     .verify = rolex_verify,
 };

@@ -201,5 +201,5 @@ int rolex_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     free(audit.seen);
     free(audit.wire);
     free(audit.image);
-    return rc < 0 ? dm_fail(err, rc, "rolex: walking the index: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "walking the index: %s", dm_code_text(rc)) : 0;
 }

@@ -38,7 +38,7 @@ struct ix_indirect {
     uint64_t *gone;
     uint64_t *found; /* words of the pairs that a scan has found */
     uint32_t found_max;
-    struct pool pools[IX_INDIRECT_MNS_MAX];
+    struct pool pools[DM_MNS_MAX];
     char *wires; /* device memory: `batch` blocks, and after them the one made last */
     uint64_t made;
     uint64_t *waiting; /* words of blocks in ->wires that bulk load has not written yet */
@@ -49,13 +49,13 @@ struct ix_indirect {
 
 const char *const ix_values_choices[] = {"inline", "indirect", "unchecked", NULL};
 
-int ix_values_check(const char *index, enum ix_values values, uint32_t value_bytes, struct dm_err *err) {
+int ix_values_check(enum ix_values values, uint32_t value_bytes, struct dm_err *err) {
     bool is_inline = values == IX_VALUES_INLINE;
     uint32_t most = is_inline ? INLINE_MAX : IX_INDIRECT_VALUE_MAX;
     return value_bytes >= 1 && value_bytes <= most
                ? 0
-               : dm_fail(err, DM_ERR_INVALID, "%s: values of %u bytes: 1 to %u are possible%s", index, value_bytes,
-                         most, is_inline ? ", larger ones with values=indirect" : "");
+               : dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %u%s", value_bytes, most,
+                         is_inline ? ", larger ones with values=indirect" : "");
 }
 
 /* ---- words and blocks -------------------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static uint64_t word_of(dm_addr addr, uint32_t stamp) {
 
 static dm_addr word_addr(uint64_t word) {
     uint64_t line = word & ((UINT64_C(1) << LINE_BITS) - 1);
-    return dm_addr_make((unsigned)(word >> LINE_BITS & (IX_INDIRECT_MNS_MAX - 1)), DM_DRAM, line * DM_LINE);
+    return dm_addr_make((unsigned)(word >> LINE_BITS & (DM_MNS_MAX - 1)), DM_DRAM, line * DM_LINE);
 }
 
 static uint32_t word_stamp(uint64_t word) {
@@ -177,7 +177,7 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
     indirect->wires = dm_local_alloc(ctx, (indirect->batch + 1) * indirect->block_bytes);
     indirect->waiting = calloc(indirect->batch, sizeof(*indirect->waiting));
     bool has_all = indirect->wires && indirect->waiting && indirect->found;
-    for (unsigned node = 0; node < dm_topology(ctx)->mns && node < IX_INDIRECT_MNS_MAX; node++) {
+    for (unsigned node = 0; node < dm_topology(ctx)->mns && node < DM_MNS_MAX; node++) {
         struct pool *pool = &indirect->pools[node];
         pool->words = calloc(POOL_FIRST, sizeof(*pool->words));
         pool->capacity = POOL_FIRST;
@@ -193,7 +193,7 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
 
 void ix_indirect_close(struct ix_indirect *indirect) {
     if (indirect) {
-        for (unsigned node = 0; node < IX_INDIRECT_MNS_MAX; node++) {
+        for (unsigned node = 0; node < DM_MNS_MAX; node++) {
             free(indirect->pools[node].words);
         }
         free(indirect->waiting);

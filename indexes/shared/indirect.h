@@ -32,8 +32,7 @@
 
 enum {
     IX_INDIRECT_VALUE_MAX = 16384, /* of a value */
-    IX_INDIRECT_MNS_MAX = 64,
-    IX_INDIRECT_GONE = 1100, /* outcome of a read: the block has been reused; read the index again */
+    IX_INDIRECT_GONE = 1100,       /* outcome of a read: the block has been reused; read the index again */
 };
 
 /* ---- the parameter `values` of an index that has both ------------------------------------------------------------ */
@@ -44,8 +43,8 @@ extern const char *const ix_values_choices[];
     "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not check "  \
     "whether the block is still the one."
 
-/* Refuses values of a size that cannot be; `index` is for the message. */
-int ix_values_check(const char *index, enum ix_values values, uint32_t value_bytes, struct dm_err *err);
+/* Refuses values of a size that cannot be stored. */
+int ix_values_check(enum ix_values values, uint32_t value_bytes, struct dm_err *err);
 
 /* Bytes that an entry stores for a value: the value, or a word. */
 static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_bytes) {

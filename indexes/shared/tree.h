@@ -176,7 +176,7 @@ struct ix_tree_leaf {
 };
 
 /* Writes a tree of this leaf alone. [waits] */
-int ix_tree_format(struct dm_ctx *ctx, const char *index, const struct ix_tree_leaf *leaf, struct dm_err *err);
+int ix_tree_format(struct dm_ctx *ctx, const struct ix_tree_leaf *leaf, struct dm_err *err);
 
 /* Opens a compute node's part whose parameters are set: the root word and the cache, of cache_bytes unless no level may
  * be cached. After a failure too, the caller closes. [waits] */

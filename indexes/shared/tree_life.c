@@ -10,20 +10,20 @@ enum {
     SCAN_BATCH_BYTES = 16384, /* a client's buffer for the leaves of one doorbell */
 };
 
-int ix_tree_format(struct dm_ctx *ctx, const char *index, const struct ix_tree_leaf *leaf, struct dm_err *err) {
+int ix_tree_format(struct dm_ctx *ctx, const struct ix_tree_leaf *leaf, struct dm_err *err) {
     uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
     if (!word) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "%s: out of local memory while formatting", index);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
     }
     dm_addr root;
     int rc = dm_alloc(ctx, 0, leaf->alloc_bytes, DM_LINE, DM_MEM_LEAF, &root);
     if (rc < 0) {
-        return dm_fail(err, rc, "%s: no memory for the first leaf on memory node 0", index);
+        return dm_fail(err, rc, "no memory for the first leaf on memory node 0");
     }
     *word = ix_tree_root_word(root, 0);
     rc = dm_write(ctx, root, leaf->wire, leaf->wire_bytes);
     rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_word_addr(), word, sizeof(*word));
-    return rc < 0 ? dm_fail(err, rc, "%s: cannot write the empty tree: %s", index, dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "cannot write the empty tree: %s", dm_code_text(rc)) : 0;
 }
 
 int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes) {

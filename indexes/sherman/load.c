@@ -98,7 +98,7 @@ int sherman_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs,
     free(loader.leaves.items);
     free(loader.value);
     ix_indirect_close(loader.indirect);
-    return rc < 0 ? dm_fail(err, rc, "sherman: loading %llu keys: %s", (unsigned long long)pairs->count,
+    return rc < 0 ? dm_fail(err, rc, "loading %llu keys: %s", (unsigned long long)pairs->count,
                             rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
                   : 0;
 }

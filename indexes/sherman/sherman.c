@@ -44,19 +44,7 @@ static const struct dm_opt params_table[] = {
     DM_OPT_END,
 };
 
-static const char *const counter_names[] = {
-#define X(name, text, rare) text,
-    SHERMAN_COUNTERS(X)
-#undef X
-        NULL,
-};
-
-enum {
-    RARE_EVENTS = 0
-#define X(name, text, rare) | (rare) << SHERMAN_##name
-    SHERMAN_COUNTERS(X)
-#undef X
-};
+static const struct ix_counter counters[] = {SHERMAN_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static enum ix_lock_place lock_place(const struct sherman_params *params, const struct dm_topology *topology) {
     bool chip =
@@ -90,37 +78,32 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     const struct sherman_params *params = values;
     const struct dm_topology *topology = shape->topology;
     if (params->node_bytes % DM_LINE != 0) {
-        return dm_fail(err, DM_ERR_INVALID, "sherman: node_bytes %llu is not a multiple of %d",
+        return dm_fail(err, DM_ERR_INVALID, "node_bytes %llu is not a multiple of %d",
                        (unsigned long long)params->node_bytes, DM_LINE);
     }
-    DM_TRY(ix_values_check("sherman", params->values, shape->value_bytes, err));
+    DM_TRY(ix_values_check(params->values, shape->value_bytes, err));
     if (node_bytes(params, shape) > NODE_BYTES_MAX) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "sherman: span %llu with values of %u bytes needs nodes of %llu bytes, %d are possible",
+        return dm_fail(err, DM_ERR_INVALID, "span %llu with values of %u bytes needs nodes of %llu bytes, more than %d",
                        (unsigned long long)params->span, shape->value_bytes,
                        (unsigned long long)node_bytes(params, shape), NODE_BYTES_MAX);
     }
     if (params->span > 0 && params->span < NODE_CAP_MIN) {
-        return dm_fail(err, DM_ERR_INVALID, "sherman: span %llu: a leaf must hold %d entries",
-                       (unsigned long long)params->span, NODE_CAP_MIN);
+        return dm_fail(err, DM_ERR_INVALID, "span %llu: a leaf must hold %d entries", (unsigned long long)params->span,
+                       NODE_CAP_MIN);
     }
     if (node_bytes_min(stored_bytes(params, shape)) > node_bytes(params, shape)) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "sherman: a leaf must hold %d entries: with node_bytes %llu values may have up to %u bytes, and "
+                       "a leaf must hold %d entries: with node_bytes %llu values may have up to %u bytes, and "
                        "values of %u bytes need node_bytes %u",
                        NODE_CAP_MIN, (unsigned long long)params->node_bytes,
                        node_value_max((uint32_t)params->node_bytes), shape->value_bytes,
                        node_bytes_min(shape->value_bytes));
     }
-    if (topology->mns < 1 || topology->mns > SHERMAN_MNS_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "sherman: %u memory nodes: 1 to %d are possible", topology->mns,
-                       SHERMAN_MNS_MAX);
-    }
     if (lock_place(params, topology) == IX_LOCK_CHIP &&
         (lock_count(params, topology) == 0 ||
          (uint64_t)lock_count(params, topology) * sizeof(uint64_t) > topology->chip_bytes)) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "sherman: %u locks of 8 bytes do not fit %u bytes of on-chip memory; lower lock_count or set "
+                       "%u locks of 8 bytes do not fit %u bytes of on-chip memory; lower lock_count or set "
                        "locks=dram",
                        lock_count(params, topology), topology->chip_bytes);
     }
@@ -151,19 +134,18 @@ static dm_addr locks_place(void) {
 /* Makes the lock tables and writes down where they are. */
 static int locks_format(struct dm_ctx *ctx, const struct sherman_params *params, const struct dm_topology *topology,
                         struct dm_err *err) {
-    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * SHERMAN_MNS_MAX);
+    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * DM_MNS_MAX);
     if (!bases) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "sherman: out of local memory while formatting");
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
     }
     for (unsigned mn = 0; mn < topology->mns; mn++) {
         int rc = ix_locks_format(ctx, mn, lock_place(params, topology), lock_count(params, topology), &bases[mn]);
         if (rc < 0) {
-            return dm_fail(err, rc, "sherman: no room for %u locks on memory node %u", lock_count(params, topology),
-                           mn);
+            return dm_fail(err, rc, "no room for %u locks on memory node %u", lock_count(params, topology), mn);
         }
     }
-    int rc = dm_write(ctx, locks_place(), bases, sizeof(*bases) * SHERMAN_MNS_MAX);
-    return rc < 0 ? dm_fail(err, rc, "sherman: cannot write where the locks are: %s", dm_code_text(rc)) : 0;
+    int rc = dm_write(ctx, locks_place(), bases, sizeof(*bases) * DM_MNS_MAX);
+    return rc < 0 ? dm_fail(err, rc, "cannot write where the locks are: %s", dm_code_text(rc)) : 0;
 }
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
@@ -172,14 +154,14 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     char *wire = dm_local_alloc(ctx, layout.node_bytes);
     if (!image || !wire) {
         free(image);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "sherman: out of memory while formatting");
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory while formatting");
     }
     leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
     leaf_refresh(&layout, image, 0);
     ix_lines_encode(image, layout.node_bytes, 0, wire);
     struct ix_tree_leaf leaf = {wire, layout.node_bytes, layout.node_bytes};
     int rc = locks_format(ctx, values, shape->topology, err);
-    rc = rc < 0 ? rc : ix_tree_format(ctx, "sherman", &leaf, err);
+    rc = rc < 0 ? rc : ix_tree_format(ctx, &leaf, err);
     free(image);
     return rc;
 }
@@ -188,22 +170,19 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 
 static void close_cn(void *handle) {
     struct sherman_cn *cn = handle;
-    if (cn) {
-        ix_tree_close(&cn->tree);
-        ix_locks_close(cn->locks);
-        free(cn);
-    }
+    ix_tree_close(&cn->tree);
+    ix_locks_close(cn->locks);
 }
 
 /* Reads where the lock tables are and opens this node's side of them. */
 static int locks_open(struct sherman_cn *cn, struct dm_ctx *ctx) {
     const struct sherman_params *params = cn->params;
     const struct dm_topology *topology = cn->shape->topology;
-    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * SHERMAN_MNS_MAX);
+    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * DM_MNS_MAX);
     if (!bases) {
         return DM_ERR_NO_MEMORY;
     }
-    DM_TRY(dm_read(ctx, locks_place(), bases, sizeof(*bases) * SHERMAN_MNS_MAX));
+    DM_TRY(dm_read(ctx, locks_place(), bases, sizeof(*bases) * DM_MNS_MAX));
     struct ix_lock_config locks = {
         .count = lock_count(params, topology),
         .local = params->local_locks,
@@ -214,8 +193,11 @@ static int locks_open(struct sherman_cn *cn, struct dm_ctx *ctx) {
     return cn->locks ? 0 : DM_ERR_NO_MEMORY;
 }
 
-static int cn_open(struct sherman_cn *cn, struct dm_ctx *ctx, const struct sherman_params *params,
-                   const struct ix_shape *shape) {
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
+                   struct dm_err *err) {
+    struct sherman_cn *cn = handle;
+    const struct sherman_params *params = values;
+    (void)err;
     cn->params = params;
     cn->shape = shape;
     cn->layout = layout_for(params, shape, (enum ix_versions)params->versions);
@@ -232,19 +214,6 @@ static int cn_open(struct sherman_cn *cn, struct dm_ctx *ctx, const struct sherm
     return ix_tree_open(&cn->tree, ctx, shape->cache_bytes);
 }
 
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
-                   struct dm_err *err) {
-    struct sherman_cn *cn = calloc(1, sizeof(*cn));
-    int rc = cn ? cn_open(cn, ctx, values, shape) : DM_ERR_NO_MEMORY;
-    if (rc < 0) {
-        close_cn(cn);
-        cn = NULL;
-        dm_fail(err, rc, "sherman: cannot open on compute node %u: %s", dm_node(ctx), dm_code_text(rc));
-    }
-    *out = cn;
-    return rc;
-}
-
 static uint64_t cache_bytes(const void *handle) {
     const struct sherman_cn *cn = handle;
     return ix_cache_used(cn->tree.cache);
@@ -254,15 +223,15 @@ static uint64_t cache_bytes(const void *handle) {
 
 static void detach(void *handle) {
     struct sherman_client *client = handle;
-    if (client) {
-        ix_tree_detach(&client->tree);
-        ix_indirect_close(client->indirect);
-        free(client->scratch);
-        free(client);
-    }
+    ix_tree_detach(&client->tree);
+    ix_indirect_close(client->indirect);
+    free(client->scratch);
 }
 
-static int client_open(struct sherman_client *client, struct sherman_cn *cn, struct dm_ctx *ctx) {
+static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
+    struct sherman_client *client = handle;
+    struct sherman_cn *cn = cn_handle;
+    (void)err;
     client->cn = cn;
     client->ctx = ctx;
     DM_TRY(ix_tree_attach(&client->tree, &cn->tree, ctx, client, client->counts, client->counts + SHERMAN_CACHE_HIT));
@@ -280,23 +249,6 @@ static int client_open(struct sherman_client *client, struct sherman_cn *cn, str
     return ix_indirect_open(ctx, &values, &client->indirect);
 }
 
-static int attach(void *cn, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct sherman_client *client = calloc(1, sizeof(*client));
-    int rc = client ? client_open(client, cn, ctx) : DM_ERR_NO_MEMORY;
-    if (rc < 0) {
-        detach(client);
-        client = NULL;
-        dm_fail(err, rc, "sherman: out of memory for a client of compute node %u", dm_node(ctx));
-    }
-    *out = client;
-    return rc;
-}
-
-static const uint64_t *count(const void *handle) {
-    const struct sherman_client *client = handle;
-    return client->counts;
-}
-
 static const struct ix_wrong wrong_values[] = {
     {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},
     {"versions", "none", 20, "a read mixes two writes of one node"},
@@ -304,6 +256,8 @@ static const struct ix_wrong wrong_values[] = {
     {"values", "unchecked", 400, "a block that has been used again is taken for what it was"},
     {.param = NULL},
 };
+
+static const struct ix_setting tiny[] = {{"node_bytes", "128"}, {.param = NULL}};
 
 const struct ix_ops ix_ops_sherman = {
     .name = "sherman",
@@ -313,9 +267,12 @@ const struct ix_ops ix_ops_sherman = {
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
     .params = params_table,
     .params_bytes = sizeof(struct sherman_params),
-    .counters = counter_names,
-    .rare_events = RARE_EVENTS,
+    .counters = counters,
+    .counts_offset = offsetof(struct sherman_client, counts),
     .wrong = wrong_values,
+    .tiny = tiny,
+    .cn_bytes = sizeof(struct sherman_cn),
+    .client_bytes = sizeof(struct sherman_client),
     .check = check,
     .memory_needed = memory_needed,
     .format = format,
@@ -329,7 +286,6 @@ const struct ix_ops ix_ops_sherman = {
     .update = sherman_update,
     .remove = sherman_remove,
     .scan = sherman_scan,
-    .count = count,
     .cache_bytes = cache_bytes,
     .verify = sherman_verify,
 };

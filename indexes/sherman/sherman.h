@@ -56,7 +56,6 @@ enum sherman_counter {
 /* In the reserved page of memory node 0: the root word, and the addresses of the lock tables of all memory nodes. */
 enum {
     SHERMAN_LOCKS_OFFSET = 512,
-    SHERMAN_MNS_MAX = 64,
 };
 
 /* ---- a compute node and a client ------------------------------------------------------------------------------- */

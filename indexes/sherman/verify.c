@@ -69,5 +69,5 @@ int sherman_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, s
     ix_walk_close(&walk);
     ix_indirect_close(audit.indirect);
     free(audit.order);
-    return rc < 0 ? dm_fail(err, rc, "sherman: walking the tree: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "walking the tree: %s", dm_code_text(rc)) : 0;
 }

@@ -16,8 +16,8 @@ struct xstore_cn {
     const struct ix_shape *shape;
     struct xstore_layout layout;
     struct xstore_cache records, lines;
-    _Atomic uint64_t sets[XSTORE_NODES_MAX][XSTORE_SET_WORDS]; /* the last set of models read from each memory node */
-    atomic_bool is_filled;                                     /* a client has begun the prefill */
+    _Atomic uint64_t sets[DM_MNS_MAX][XSTORE_SET_WORDS]; /* the last set of models read from each memory node */
+    atomic_bool is_filled;                               /* a client has begun the prefill */
 };
 
 /* Where the models predict a key. */
@@ -34,11 +34,11 @@ struct xstore_where {
 struct xstore_client {
     struct xstore_cn *cn;
     struct dm_ctx *ctx;
-    uint64_t borders[XSTORE_NODES_MAX]; /* the first key of every memory node */
-    char *leaves;                       /* device memory: the leaves of a look-up or a batch */
-    uint64_t *words;                    /* device memory: a set, a record, a value, lines */
-    char *request, *reply;              /* device memory: DM_CALL_MAX bytes each */
-    unsigned scan_batch;                /* leaves at most that a scan reads with one doorbell */
+    uint64_t borders[DM_MNS_MAX]; /* the first key of every memory node */
+    char *leaves;                 /* device memory: the leaves of a look-up or a batch */
+    uint64_t *words;              /* device memory: a set, a record, a value, lines */
+    char *request, *reply;        /* device memory: DM_CALL_MAX bytes each */
+    unsigned scan_batch;          /* leaves at most that a scan reads with one doorbell */
     struct xstore_where where;
     uint64_t counts[XSTORE_COUNTER_COUNT];
 };

@@ -43,7 +43,6 @@ enum {
     XSTORE_INNER_BYTES = 320,
     XSTORE_MODEL_BYTES = 32,
     XSTORE_HEAD_WORDS = 2,
-    XSTORE_NODES_MAX = 64,
 };
 
 /* The reserved page of a memory node. */

@@ -166,19 +166,19 @@ int xstore_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req
 
 /* ---- on a compute node ------------------------------------------------------------------------------------------ */
 
-static int borders_write(struct dm_ctx *ctx, const uint64_t borders[XSTORE_NODES_MAX]) {
-    uint64_t *words = dm_local_alloc(ctx, (XSTORE_NODES_MAX + 1) * 8);
+static int borders_write(struct dm_ctx *ctx, const uint64_t borders[DM_MNS_MAX]) {
+    uint64_t *words = dm_local_alloc(ctx, (DM_MNS_MAX + 1) * 8);
     if (!words) {
         return DM_ERR_NO_MEMORY;
     }
-    memcpy(words, borders, XSTORE_NODES_MAX * 8);
-    words[XSTORE_NODES_MAX] = xstore_check(0, words, XSTORE_NODES_MAX);
-    return dm_write(ctx, dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET), words, (XSTORE_NODES_MAX + 1) * 8);
+    memcpy(words, borders, DM_MNS_MAX * 8);
+    words[DM_MNS_MAX] = xstore_check(0, words, DM_MNS_MAX);
+    return dm_write(ctx, dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET), words, (DM_MNS_MAX + 1) * 8);
 }
 
 /* The first key of every memory node; UINT64_MAX after the last memory node. */
-static void borders_make(const struct ix_pairs *pairs, unsigned nodes, uint64_t borders[XSTORE_NODES_MAX]) {
-    for (unsigned i = 0; i < XSTORE_NODES_MAX; i++) {
+static void borders_make(const struct ix_pairs *pairs, unsigned nodes, uint64_t borders[DM_MNS_MAX]) {
+    for (unsigned i = 0; i < DM_MNS_MAX; i++) {
         borders[i] = i < nodes ? UINT64_MAX / nodes * i : UINT64_MAX;
         if (i > 0 && i < nodes && pairs && pairs->count >= nodes) {
             pairs->keys(pairs, pairs->count / nodes * i, 1, &borders[i]);
@@ -187,14 +187,14 @@ static void borders_make(const struct ix_pairs *pairs, unsigned nodes, uint64_t 
 }
 
 int xstore_format(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err) {
-    uint64_t borders[XSTORE_NODES_MAX];
+    uint64_t borders[DM_MNS_MAX];
     (void)params;
     borders_make(NULL, shape->topology->mns, borders);
     int rc = borders_write(ctx, borders);
     for (unsigned node = 0; node < shape->topology->mns && rc >= 0; node++) {
         rc = dm_call(ctx, node, XSTORE_FORMAT, borders, 8, NULL, NULL);
     }
-    return rc < 0 ? dm_fail(err, rc, "xstore_d: cannot make an empty tree: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "cannot make an empty tree: %s", dm_code_text(rc)) : 0;
 }
 
 /* The number of pairs with a key below `key`, which is at least `low`. */
@@ -245,7 +245,7 @@ static int pairs_send(const struct sender *sender, const struct ix_pairs *pairs,
 int xstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     const struct xstore_cn *cn = handle;
     unsigned nodes = cn->shape->topology->mns;
-    uint64_t borders[XSTORE_NODES_MAX];
+    uint64_t borders[DM_MNS_MAX];
     uint32_t value_bytes = cn->shape->value_bytes;
     uint32_t capacity = (DM_CALL_MAX - (uint32_t)sizeof(struct load_request)) / (8 + value_bytes);
     struct sender sender = {.ctx = ctx, .value_bytes = value_bytes, .capacity = capacity};
@@ -262,5 +262,5 @@ int xstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     }
     free(sender.request);
     free(sender.keys);
-    return rc < 0 ? dm_fail(err, rc, "xstore_d: cannot load: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "cannot load: %s", dm_code_text(rc)) : 0;
 }

@@ -293,15 +293,12 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
 
 void xstore_unserve(void *handle) {
     struct xstore_server *server = handle;
-    if (server) {
-        xstore_queue_free(&server->queue);
-        for (unsigned i = 0; i < XSTORE_TRAINERS_MAX; i++) {
-            xstore_trainer_fini(&server->trainers[i]);
-        }
-        xstore_trainer_fini(&server->load_trainer);
-        xstore_loader_free(server->loader);
-        free(server);
+    xstore_queue_free(&server->queue);
+    for (unsigned i = 0; i < XSTORE_TRAINERS_MAX; i++) {
+        xstore_trainer_fini(&server->trainers[i]);
     }
+    xstore_trainer_fini(&server->load_trainer);
+    xstore_loader_free(server->loader);
 }
 
 static int handlers_register(struct xstore_server *server) {
@@ -326,15 +323,12 @@ static int handlers_register(struct xstore_server *server) {
     return server->params->logging ? dm_spawn_background(server->fabric, server->node, xstore_logger_main, server) : 0;
 }
 
-int xstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape, void **out,
-                 struct dm_err *err) {
-    *out = NULL;
+int xstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *params,
+                 const struct ix_shape *shape, struct dm_err *err) {
+    struct xstore_server *server = handle;
+    (void)err;
     if (node >= shape->topology->mns) {
         return 0; /* index servers have no part in this index */
-    }
-    struct xstore_server *server = calloc(1, sizeof(*server));
-    if (!server) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "xstore_d: out of memory for memory node %u", node);
     }
     server->params = params;
     server->shape = shape;
@@ -342,11 +336,5 @@ int xstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, co
     server->fabric = fabric;
     server->node = node;
     xstore_trainer_init(&server->load_trainer, server);
-    int rc = handlers_register(server);
-    if (rc < 0) {
-        xstore_unserve(server);
-        return dm_fail(err, rc, "xstore_d: cannot serve on memory node %u: %s", node, dm_code_text(rc));
-    }
-    *out = server;
-    return 0;
+    return handlers_register(server);
 }

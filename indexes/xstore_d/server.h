@@ -7,8 +7,8 @@
 
 #include "indexes/index.h"
 
-int xstore_serve(struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape,
-                 void **server, struct dm_err *err);
+int xstore_serve(void *server, struct dm_fabric *fabric, unsigned node, const void *params,
+                 const struct ix_shape *shape, struct dm_err *err);
 void xstore_unserve(void *server);
 
 #endif

@@ -324,5 +324,5 @@ int xstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
     }
     free(audit.seen);
     report->leaf_fill = report->leaves > 0 ? report->leaf_fill / (double)(report->leaves * cn->layout.slots) : 0;
-    return rc < 0 ? dm_fail(err, rc, "xstore_d: cannot walk memory node %u: %s", audit.node, dm_code_text(rc)) : 0;
+    return rc < 0 ? dm_fail(err, rc, "cannot walk memory node %u: %s", audit.node, dm_code_text(rc)) : 0;
 }

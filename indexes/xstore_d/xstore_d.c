@@ -2,10 +2,9 @@
  *
  * XStore-D's table: parameters, checks, and the life of compute nodes and clients.
  */
-#include <stdlib.h>
-
 #include "load.h"
 #include "locate.h"
+#include "mn.h"
 #include "server.h"
 
 enum {
@@ -56,36 +55,19 @@ static const struct dm_opt params_table[] = {
     DM_OPT_END,
 };
 
-static const char *const counter_names[] = {
-#define X(name, text, rare) text,
-    XSTORE_COUNTERS(X)
-#undef X
-        NULL,
-};
-
-enum {
-    RARE_EVENTS = 0
-#define X(name, text, rare) | (rare) << XSTORE_##name##_COUNT
-    XSTORE_COUNTERS(X)
-#undef X
-};
+static const struct ix_counter counters[] = {XSTORE_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)values;
     if (shape->value_bytes < 1 || shape->value_bytes > XSTORE_VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "xstore_d: values of %u bytes: 1 to %d are possible", shape->value_bytes,
+        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %d", shape->value_bytes,
                        XSTORE_VALUE_MAX);
     }
-    if (shape->topology->mns < 1 || shape->topology->mns > XSTORE_NODES_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "xstore_d: %u memory nodes: 1 to %d are possible", shape->topology->mns,
-                       XSTORE_NODES_MAX);
-    }
     if (shape->topology->mn_cores < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "xstore_d: memory nodes need at least 1 core");
+        return dm_fail(err, DM_ERR_INVALID, "memory nodes need at least 1 core");
     }
     if (shape->topology->mn_bytes >> MN_BYTES_LOG) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "xstore_d: memory nodes of more than 128 GiB are out of a leaf link's reach");
+        return dm_fail(err, DM_ERR_INVALID, "memory nodes of more than 128 GiB are out of a leaf link's reach");
     }
     return 0;
 }
@@ -112,11 +94,8 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 
 static void close_cn(void *handle) {
     struct xstore_cn *cn = handle;
-    if (cn) {
-        xstore_cache_close(&cn->records);
-        xstore_cache_close(&cn->lines);
-        free(cn);
-    }
+    xstore_cache_close(&cn->records);
+    xstore_cache_close(&cn->lines);
 }
 
 /* The budget goes to sub-models first, twice as many as are expected, and what is left to tables. */
@@ -134,23 +113,15 @@ static int caches_open(struct xstore_cn *cn) {
     return xstore_cache_open(&cn->lines, lines, XSTORE_LINE_ENTRIES + 1);
 }
 
-static int open_cn(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, void **out,
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
-    *out = NULL;
-    struct xstore_cn *cn = calloc(1, sizeof(*cn));
-    if (!cn) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "xstore_d: out of memory on compute node %u", dm_node(ctx));
-    }
+    struct xstore_cn *cn = handle;
+    (void)ctx;
+    (void)err;
     cn->params = values;
     cn->shape = shape;
     cn->layout = xstore_layout_make((uint32_t)cn->params->slots, shape->value_bytes);
-    int rc = caches_open(cn);
-    if (rc < 0) {
-        close_cn(cn);
-        return dm_fail(err, rc, "xstore_d: no memory for the cache of compute node %u", dm_node(ctx));
-    }
-    *out = cn;
-    return 0;
+    return caches_open(cn);
 }
 
 static uint64_t cache_bytes(const void *handle) {
@@ -160,16 +131,12 @@ static uint64_t cache_bytes(const void *handle) {
 
 /* ---- clients ---------------------------------------------------------------------------------------------------- */
 
-static void detach(void *client) {
-    free(client);
-}
-
 static int borders_read(struct xstore_client *client) {
-    enum { BYTES = (XSTORE_NODES_MAX + 1) * 8 };
+    enum { BYTES = (DM_MNS_MAX + 1) * 8 };
     dm_addr addr = dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET);
     DM_TRY(dm_read(client->ctx, addr, client->words, BYTES));
     memcpy(client->borders, client->words, sizeof(client->borders));
-    bool is_consistent = client->words[XSTORE_NODES_MAX] == xstore_check(0, client->words, XSTORE_NODES_MAX);
+    bool is_consistent = client->words[DM_MNS_MAX] == xstore_check(0, client->words, DM_MNS_MAX);
     return is_consistent ? 0 : DM_ERR_CORRUPT;
 }
 
@@ -184,30 +151,14 @@ static int buffers_make(struct xstore_client *client) {
     return client->leaves && client->words && client->request && client->reply ? 0 : DM_ERR_NO_MEMORY;
 }
 
-static int attach(void *handle, struct dm_ctx *ctx, void **out, struct dm_err *err) {
-    struct xstore_cn *cn = handle;
-    *out = NULL;
-    struct xstore_client *client = calloc(1, sizeof(*client));
-    if (!client) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "xstore_d: out of memory for a client");
-    }
+static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err) {
+    struct xstore_client *client = handle;
+    (void)err;
     client->cn = cn;
     client->ctx = ctx;
-    *out = client; /* from here on the caller's, who may have to release it if the context never comes back */
-    int rc = buffers_make(client);
-    rc = rc < 0 ? rc : borders_read(client);
-    rc = rc < 0 || !cn->params->prefill ? rc : xstore_prefill(client);
-    if (rc < 0) {
-        *out = NULL;
-        detach(client);
-        return dm_fail(err, rc, "xstore_d: cannot attach a client: %s", dm_code_text(rc));
-    }
-    return 0;
-}
-
-static const uint64_t *count(const void *handle) {
-    const struct xstore_client *client = handle;
-    return client->counts;
+    DM_TRY(buffers_make(client));
+    DM_TRY(borders_read(client));
+    return client->cn->params->prefill ? xstore_prefill(client) : 0;
 }
 
 static const struct ix_wrong wrong_values[] = {
@@ -218,6 +169,8 @@ static const struct ix_wrong wrong_values[] = {
     {.param = NULL},
 };
 
+static const struct ix_setting tiny[] = {{"slots", "4"}, {"fanout", "4"}, {.param = NULL}};
+
 const struct ix_ops ix_ops_xstore_d = {
     .name = "xstore_d",
     .summary = "B+ tree on the memory nodes' cores; clients read leaves one-sided, found by cached learned models",
@@ -227,9 +180,13 @@ const struct ix_ops ix_ops_xstore_d = {
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_CLIENT_STOP,
     .params = params_table,
     .params_bytes = sizeof(struct xstore_params),
-    .counters = counter_names,
-    .rare_events = RARE_EVENTS,
+    .counters = counters,
+    .counts_offset = offsetof(struct xstore_client, counts),
     .wrong = wrong_values,
+    .tiny = tiny,
+    .cn_bytes = sizeof(struct xstore_cn),
+    .server_bytes = sizeof(struct xstore_server),
+    .client_bytes = sizeof(struct xstore_client),
     .check = check,
     .memory_needed = memory_needed,
     .serve = xstore_serve,
@@ -239,13 +196,11 @@ const struct ix_ops ix_ops_xstore_d = {
     .close = close_cn,
     .load = xstore_load,
     .attach = attach,
-    .detach = detach,
     .get = xstore_get,
     .insert = xstore_insert,
     .update = xstore_update,
     .remove = xstore_remove,
     .scan = xstore_scan,
-    .count = count,
     .cache_bytes = cache_bytes,
     .verify = xstore_verify,
 };

@@ -55,7 +55,7 @@ refused 2 "--transport-set: unknown transport option 'nothing'" run --transport-
 refused 2 "--mn-memory: too small for 1000000 keys" run --mn-memory 2MiB
 refused 2 "1 index servers: a shard needs 2" run --index hstore --servers 1
 refused 2 "3 index servers: a shard needs 2" run --index hstore --servers 3
-refused 2 "values of 4104 bytes: 1 to 4096 are possible" run --index hstore --value-size 4104
+refused 2 "values of 4104 bytes: must be 1 to 4096" run --index hstore --value-size 4104
 refused 2 "--set key_bytes: 65 is out of range (8 to 64 bytes)" run --index hstore --set key_bytes=65
 refused 2 "a log of 8 entries has no room for a batch of 16" run --index hstore --set log_entries=8
 expect 2 run --clients

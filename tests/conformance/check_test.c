@@ -46,18 +46,18 @@ static struct ck_summary run(const struct ix_ops *index, const struct dm_setting
 
 /* The first of the index's rare events that has not happened; NULL if all have. */
 static const char *event_unseen(const struct ix_ops *index, const uint64_t *seen) {
-    for (size_t i = 0; index->counters && index->counters[i] && i < 32; i++) {
-        if ((index->rare_events >> i & 1) && seen[i] == 0) {
-            return index->counters[i];
+    for (size_t i = 0; i < ix_counter_count(index) && i < CK_COUNTERS_MAX; i++) {
+        if (index->counters[i].rare && seen[i] == 0) {
+            return index->counters[i].name;
         }
     }
     return NULL;
 }
 
 static void index_passes_and_its_rare_events_happen(const struct ix_ops *index) {
-    uint64_t seen[32] = {0};
+    uint64_t seen[CK_COUNTERS_MAX] = {0};
     uint64_t first = 1;
-    uint64_t block = index->rare_events ? BLOCK_SEEDS : SEEDS;
+    uint64_t block = event_unseen(index, seen) ? BLOCK_SEEDS : SEEDS;
     do {
         struct ck_summary summary = run_from(index, NULL, CK_RDWC_DRAWN, first, block);
         if (summary.has_failed) {
@@ -65,7 +65,7 @@ static void index_passes_and_its_rare_events_happen(const struct ix_ops *index) 
                      (unsigned long long)summary.failed_seed, summary.verdict.text, index->name,
                      (unsigned long long)summary.failed_seed);
         }
-        for (size_t i = 0; i < 32; i++) {
+        for (size_t i = 0; i < CK_COUNTERS_MAX; i++) {
             seen[i] += summary.counters[i];
         }
         first += block;

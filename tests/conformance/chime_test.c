@@ -39,18 +39,18 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->hot_get, &client, GET, present, &value), 0);
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->hot_update, &client, UPDATE, present, &value), 0);
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, absent, &value), DM_NOT_FOUND);
-        uint64_t splits = client.ops->count(client.handle)[CHIME_LEAF_SPLIT];
+        uint64_t splits = ix_counts(&client)[CHIME_LEAF_SPLIT];
         struct kind insert = quiet->insert;
         WORLD_CHECK_EQ(kind_run(ctx, &insert, &client, INSERT, absent, &value), 0);
-        if (client.ops->count(client.handle)[CHIME_LEAF_SPLIT] == splits) {
+        if (ix_counts(&client)[CHIME_LEAF_SPLIT] == splits) {
             quiet->insert = insert;
         }
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
     }
     kind_scan(ctx, &quiet->scan, &client, world_key(5000, QUIET_KEYS), 20);
-    quiet->wrong = client.ops->count(client.handle)[CHIME_HOTSPOT_WRONG];
-    quiet->largest_read = client.ops->count(client.handle)[CHIME_LARGEST_READ];
-    client.ops->detach(client.handle);
+    quiet->wrong = ix_counts(&client)[CHIME_HOTSPOT_WRONG];
+    quiet->largest_read = ix_counts(&client)[CHIME_LARGEST_READ];
+    ix_detach(&client);
     return 0;
 }
 
@@ -108,8 +108,8 @@ static int moved_entry(struct dm_ctx *ctx, void *arg) {
     dm_account_use(ctx, &moved->account);
     WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
     dm_account_use(ctx, NULL);
-    WORLD_CHECK_EQ(client.ops->count(client.handle)[CHIME_HOTSPOT_WRONG], 1);
-    client.ops->detach(client.handle);
+    WORLD_CHECK_EQ(ix_counts(&client)[CHIME_HOTSPOT_WRONG], 1);
+    ix_detach(&client);
     return 0;
 }
 
@@ -203,8 +203,8 @@ static int emptying_entry(struct dm_ctx *ctx, void *arg) {
     for (unsigned i = 0; i < 4; i++) {
         WORLD_CHECK_EQ(keys[i], world_key(1000 * i, QUIET_KEYS));
     }
-    WORLD_CHECK(client.ops->count(client.handle)[CHIME_LEAF_MERGE] > 100);
-    client.ops->detach(client.handle);
+    WORLD_CHECK(ix_counts(&client)[CHIME_LEAF_MERGE] > 100);
+    ix_detach(&client);
     return 0;
 }
 
@@ -244,8 +244,8 @@ static int dense_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(found, at);
     }
     dm_account_use(ctx, NULL);
-    dense->parts = client.ops->count(client.handle)[CHIME_SCAN_PART];
-    client.ops->detach(client.handle);
+    dense->parts = ix_counts(&client)[CHIME_SCAN_PART];
+    ix_detach(&client);
     return 0;
 }
 

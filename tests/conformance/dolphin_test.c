@@ -39,7 +39,7 @@ struct quiet {
 /* Runs an insert and counts it as what it turned out to be. */
 static void insert_run(struct dm_ctx *ctx, struct quiet *quiet, struct ix_client *client, uint64_t key) {
     uint64_t before[DOLPHIN_COUNTER_COUNT];
-    const uint64_t *counts = client->ops->count(client->handle);
+    const uint64_t *counts = ix_counts(client);
     memcpy(before, counts, sizeof(before));
     struct kind kind = {.count = 0};
     WORLD_CHECK_EQ(kind_run(ctx, &kind, client, INSERT, key, &key), 0);
@@ -80,7 +80,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
             insert_run(ctx, quiet, &client, key);
         }
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -196,8 +196,8 @@ static int spread_entry(struct dm_ctx *ctx, void *arg) {
     dm_account_use(ctx, NULL);
     WORLD_CHECK_EQ(ix_scan(&client, (SPREAD_KEYS - 10) * SPREAD_STEP, SPREAD_SCAN, keys, values, &found), 0);
     WORLD_CHECK_EQ(found, 10);
-    spread->gaps = client.ops->count(client.handle)[DOLPHIN_SCAN_GAP];
-    client.ops->detach(client.handle);
+    spread->gaps = ix_counts(&client)[DOLPHIN_SCAN_GAP];
+    ix_detach(&client);
     return 0;
 }
 
@@ -267,7 +267,7 @@ static int long_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(ix_get(&client, i, value), 0);
         WORLD_CHECK_EQ(world_write_of(i, value, 200), 2);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -334,9 +334,9 @@ static int shape_entry(struct dm_ctx *ctx, void *arg) {
     WORLD_CHECK_EQ(ix_scan(&client, 0, SHAPE_KEYS, keys, values, &found), 0);
     WORLD_CHECK_EQ(found, shape->count - shape->count / 2);
     for (unsigned i = 0; i < DOLPHIN_COUNTER_COUNT; i++) {
-        shape->counts[i] = client.ops->count(client.handle)[i];
+        shape->counts[i] = ix_counts(&client)[i];
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -445,7 +445,7 @@ static int listed_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(value, shape->keys[i]);
         WORLD_CHECK_EQ(ix_get(&client, shape->keys[i] ^ 1, &value), DM_NOT_FOUND);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -491,9 +491,9 @@ static int emptying_entry(struct dm_ctx *ctx, void *arg) {
     for (unsigned i = 0; i < found; i++) {
         WORLD_CHECK_EQ(keys[i], 1000 * i);
     }
-    WORLD_CHECK(client.ops->count(client.handle)[DOLPHIN_LEAF_MERGE] > 100);
-    WORLD_CHECK(client.ops->count(client.handle)[DOLPHIN_MERGE_RANGE] > 10);
-    client.ops->detach(client.handle);
+    WORLD_CHECK(ix_counts(&client)[DOLPHIN_LEAF_MERGE] > 100);
+    WORLD_CHECK(ix_counts(&client)[DOLPHIN_MERGE_RANGE] > 10);
+    ix_detach(&client);
     return 0;
 }
 
@@ -529,7 +529,7 @@ static int full_entry(struct dm_ctx *ctx, void *arg) {
         full->inserted += rc == 0;
         full->refused += rc == DM_ERR_NO_MEMORY;
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 

@@ -42,9 +42,9 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         dm_account_use(ctx, &quiet->get);
         WORLD_CHECK_EQ(ix_get(&client, present, value), 0);
         dm_account_use(ctx, &quiet->absent);
-        uint64_t misses = client.ops->count(client.handle)[HSTORE_ITEM_MISS];
+        uint64_t misses = ix_counts(&client)[HSTORE_ITEM_MISS];
         WORLD_CHECK_EQ(ix_get(&client, absent, value), DM_NOT_FOUND);
-        quiet->absent.round_trips -= client.ops->count(client.handle)[HSTORE_ITEM_MISS] - misses;
+        quiet->absent.round_trips -= ix_counts(&client)[HSTORE_ITEM_MISS] - misses;
         dm_account_use(ctx, &quiet->update);
         WORLD_CHECK_EQ(ix_update(&client, present, value), 0);
         dm_account_use(ctx, &quiet->insert);
@@ -56,11 +56,11 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     WORLD_CHECK_EQ(ix_scan(&client, world_key(100, QUIET_KEYS), QUIET_SCAN, keys, values, &found), 0);
     WORLD_CHECK_EQ(found, QUIET_SCAN);
     dm_account_use(ctx, NULL);
-    const uint64_t *counts = client.ops->count(client.handle);
+    const uint64_t *counts = ix_counts(&client);
     quiet->chain_reads = counts[HSTORE_CHAIN_READ];
     quiet->bucket_reads = counts[HSTORE_BUCKET_READ];
     quiet->item_misses = counts[HSTORE_ITEM_MISS];
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -136,7 +136,7 @@ static int phases_entry(struct dm_ctx *ctx, void *arg) {
     WORLD_CHECK_EQ(ix_get(&client, world_key(2, QUIET_KEYS), value), 0);
     dm_phase(ctx, DM_PHASE_OTHER);
     dm_account_use(ctx, NULL);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -226,7 +226,7 @@ static int leave_entry(struct dm_ctx *ctx, void *arg) {
         world_value(2 * i, 1, value, 32);
         WORLD_CHECK_EQ(ix_update(&client, world_key(2 * i, QUIET_KEYS), value), 0);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -242,8 +242,8 @@ static int reuse_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(ix_get(&client, world_key(number, QUIET_KEYS), value), 0);
         WORLD_CHECK_EQ(world_write_of(number, value, 32), 1);
     }
-    quiet->orphans = client.ops->count(client.handle)[HSTORE_ORPHAN_RECLAIMED];
-    client.ops->detach(client.handle);
+    quiet->orphans = ix_counts(&client)[HSTORE_ORPHAN_RECLAIMED];
+    ix_detach(&client);
     return 0;
 }
 
@@ -286,7 +286,7 @@ static void crowd_writer(struct dm_ctx *ctx, void *arg) {
         world_value(crowd->number, write, value, 32);
         WORLD_CHECK_EQ(ix_update(&client, world_key(crowd->number, QUIET_KEYS), value), 0);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     crowd->is_over = true;
 }
 
@@ -303,7 +303,7 @@ static void crowd_reader(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(ix_get(&client, 0, value), 0);
         crowd->backwards += world_write_of(0, value, 32) < scanned;
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
 }
 
 static void under_load_marks_keep_up_and_a_get_is_not_behind_a_scan(void **state) {
@@ -349,7 +349,7 @@ static void queued_scans(struct dm_ctx *ctx, void *arg) {
         queued->rc = queued->rc == 0 ? ix_get(&client, keys[0], values) : queued->rc;
         WORLD_CHECK(queued->rc < 0 || found == QUEUE_KEYS);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
 }
 
 static void queue_run(const struct world_config *config, void (*entry)(struct dm_ctx *, void *),
@@ -395,7 +395,7 @@ static void queued_first_write(struct dm_ctx *ctx, void *arg) {
     world_value(7, 1, value, 32);
     queued->rc = ix_update(&client, world_key(7, QUIET_KEYS), value);
     dm_account_use(ctx, NULL);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
 }
 
 static void clients_that_start_to_write_together_do_not_delay_each_other(void **state) {
@@ -431,10 +431,10 @@ static void late_reader(struct dm_ctx *ctx, void *arg) {
         uint64_t write = world_write_of(0, value, 32);
         WORLD_CHECK(found == 1 && write >= before && write <= LATE_WRITES);
     }
-    const uint64_t *counts = client.ops->count(client.handle);
+    const uint64_t *counts = ix_counts(&client);
     late->expired = counts[HSTORE_LEASE_EXPIRED];
     late->replaced = counts[HSTORE_ITEM_REPLACED];
-    client.ops->detach(client.handle);
+    ix_detach(&client);
 }
 
 /* Updates one key repeatedly: in virtual time for so long that the space of replaced items is reused, in real time with
@@ -452,7 +452,7 @@ static void late_writer(struct dm_ctx *ctx, void *arg) {
         }
     }
     atomic_store(&late->is_over, true);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
 }
 
 static struct late late_run(struct world_config config, bool scans) {
@@ -531,8 +531,8 @@ static void writer_entry(struct dm_ctx *ctx, void *arg) {
             WORLD_CHECK_EQ(dm_sleep(ctx, dm_prng_below(dm_random(ctx), 20000)), 0);
         }
     }
-    memcpy(writer->counts, client.ops->count(client.handle), sizeof(writer->counts));
-    client.ops->detach(client.handle);
+    memcpy(writer->counts, ix_counts(&client), sizeof(writer->counts));
+    ix_detach(&client);
 }
 
 static int read_back_entry(struct dm_ctx *ctx, void *arg) {
@@ -546,7 +546,7 @@ static int read_back_entry(struct dm_ctx *ctx, void *arg) {
         uint64_t write = world_write_of(number, value, 32);
         WORLD_CHECK(write == writer->acknowledged[number] || write == writer->tried[number]);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -664,7 +664,7 @@ static int lost_entry(struct dm_ctx *ctx, void *arg) {
     WORLD_CHECK_EQ(ix_update(&client, world_key(1, QUIET_KEYS), value), DM_ERR_RETRY_LIMIT);
     WORLD_CHECK_EQ(ix_get(&client, world_key(1, QUIET_KEYS), value), 0);
     WORLD_CHECK_EQ(world_write_of(1, value, 32), 0);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -719,9 +719,9 @@ static void recovering_entry(struct dm_ctx *ctx, void *arg) {
         world_value(i, 1, value, 32);
         WORLD_CHECK_EQ(ix_update(&client, world_key(i, recovering->keys), value), 0);
     }
-    recovering->hts_ns = client.ops->count(client.handle)[HSTORE_HTS_RECOVERY_NS];
-    recovering->sls_ns = client.ops->count(client.handle)[HSTORE_SLS_RECOVERY_NS];
-    client.ops->detach(client.handle);
+    recovering->hts_ns = ix_counts(&client)[HSTORE_HTS_RECOVERY_NS];
+    recovering->sls_ns = ix_counts(&client)[HSTORE_SLS_RECOVERY_NS];
+    ix_detach(&client);
 }
 
 static struct recovering recovery_of(uint64_t keys, const char *faults) {

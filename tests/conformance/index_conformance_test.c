@@ -107,7 +107,7 @@ static int map_entry(struct dm_ctx *ctx, void *arg) {
     for (unsigned i = 0; i < map->operations; i++) {
         operation_check(map, &client, &prng);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     dm_account_use(ctx, NULL);
     return 0;
 }
@@ -137,7 +137,7 @@ static struct ix_report map_run(const struct world_config *config, uint64_t load
             keys += map.write_of[i] != UINT64_MAX;
         }
         assert_int_equal(report.keys, keys);
-        assert_true(config->ops->cache_bytes(world.cns[map.cn]) <= config->cache_bytes);
+        assert_true(ix_cache_bytes(config->ops, world.cns[map.cn]) <= config->cache_bytes);
     }
     world_close(&world);
     return report;
@@ -195,7 +195,7 @@ static int loaded_entry(struct dm_ctx *ctx, void *arg) {
             WORLD_CHECK_EQ(world_write_of(i, value, client.value_bytes), 0);
         }
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -295,7 +295,7 @@ static void crowd_entry(struct dm_ctx *ctx, void *arg) {
     for (unsigned i = 0; i < own->operations; i++) {
         crowd_operation(own, &client, &prng);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     dm_account_use(ctx, NULL);
 }
 
@@ -423,7 +423,7 @@ static int full_entry(struct dm_ctx *ctx, void *arg) {
         full->inserted += rc == 0;
         full->refused += rc == DM_ERR_NO_MEMORY;
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 

@@ -102,10 +102,10 @@ static inline void steady_entry(struct dm_ctx *ctx, void *arg) {
     for (unsigned i = 0; i < own->operations && own->failed == 0; i++) {
         steady_operation(own, &client, &prng);
     }
-    for (unsigned i = 0; client.ops->counters && client.ops->counters[i] && i < STEADY_COUNTERS; i++) {
-        own->counts[i] = client.ops->count(client.handle)[i];
+    for (unsigned i = 0; i < ix_counter_count(client.ops) && i < STEADY_COUNTERS; i++) {
+        own->counts[i] = ix_counts(&client)[i];
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     dm_account_use(ctx, NULL);
 }
 
@@ -193,9 +193,9 @@ static inline void steady_count(struct world_config config, uint64_t *counts) {
 
 /* Every event that the index calls rare was counted, but for those in the bits of `except`. */
 static inline void steady_events_seen(const struct ix_ops *ops, const uint64_t *counts, unsigned except) {
-    for (unsigned c = 0; c < STEADY_COUNTERS; c++) {
-        if ((ops->rare_events & ~except) >> c & 1 && counts[c] == 0) {
-            fail_msg("event %s never happened", ops->counters[c]);
+    for (unsigned c = 0; c < ix_counter_count(ops) && c < STEADY_COUNTERS; c++) {
+        if (ops->counters[c].rare && !(except >> c & 1) && counts[c] == 0) {
+            fail_msg("event %s never happened", ops->counters[c].name);
         }
     }
 }

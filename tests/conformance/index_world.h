@@ -68,24 +68,6 @@ struct world {
     struct dm_err err;
 };
 
-/* What makes each index's nodes small. An index that is not named here is tested at its own size only. */
-static const struct {
-    const char *index, *name, *value;
-} world_tiny[] = {
-    {"sherman", "node_bytes", "128"}, {"chime", "span", "8"},      {"chime", "neighbourhood", "4"},
-    {"xstore_d", "slots", "4"},       {"hstore", "buckets", "16"}, {"xstore_d", "fanout", "4"},
-    {"rolex", "delta", "4"},          {"rolex", "synonyms", "4"},  {"rolex", "model_leaves", "8"},
-    {"dolphin", "leaf_bytes", "128"},
-};
-
-/* What gives time to an index whose addresses expire, where verbs may take long: on a device, perhaps one of software.
- */
-static const struct {
-    const char *index, *name, *value;
-} world_patient[] = {
-    {"hstore", "grace_us", "1000000"},
-};
-
 static inline uint64_t world_key(uint64_t number, uint64_t count) {
     return number + 1 == count ? IX_KEY_MAX : number * (UINT64_MAX / count);
 }
@@ -121,22 +103,12 @@ static inline void world_params(struct world *world) {
     const struct world_config *config = &world->config;
     world->params = calloc(1, config->ops->params_bytes + 1);
     dm_opt_defaults(config->ops->params, world->params);
-    for (size_t i = 0; config->tiny && i < sizeof(world_tiny) / sizeof(world_tiny[0]); i++) {
-        uint64_t small = config->value_bytes <= 8;
-        if (small && strcmp(world_tiny[i].index, config->ops->name) == 0) {
-            WORLD_MUST(
-                dm_opt_set(config->ops->params, world->params, world_tiny[i].name, world_tiny[i].value, &world->err),
-                &world->err);
-        }
-    }
+    bool is_tiny = config->tiny && config->value_bytes <= 8;
     bool is_device = dm_transport_find(config->transport)->caps & DM_CAP_DEVICE;
-    for (size_t i = 0; is_device && i < sizeof(world_patient) / sizeof(world_patient[0]); i++) {
-        if (strcmp(world_patient[i].index, config->ops->name) == 0) {
-            WORLD_MUST(dm_opt_set(config->ops->params, world->params, world_patient[i].name, world_patient[i].value,
-                                  &world->err),
-                       &world->err);
-        }
-    }
+    WORLD_MUST(ix_settings_set(config->ops, is_tiny ? config->ops->tiny : NULL, world->params, &world->err),
+               &world->err);
+    WORLD_MUST(ix_settings_set(config->ops, is_device ? config->ops->patient : NULL, world->params, &world->err),
+               &world->err);
     for (size_t i = 0; i < WORLD_SETTINGS && config->params[i].name; i++) {
         WORLD_MUST(dm_opt_set(config->ops->params, world->params, config->params[i].name, config->params[i].value,
                               &world->err),
@@ -151,7 +123,7 @@ static inline int world_check(const struct ix_ops *ops, const struct dm_topology
     void *params = calloc(1, ops->params_bytes);
     dm_opt_defaults(ops->params, params);
     int rc = setting.name ? dm_opt_set(ops->params, params, setting.name, setting.value, err) : 0;
-    rc = rc < 0 ? rc : ops->check(params, &shape, err);
+    rc = rc < 0 ? rc : ix_check(ops, params, &shape, err);
     dm_opt_free(ops->params, params);
     free(params);
     return rc;
@@ -192,25 +164,25 @@ struct world_step {
 
 static inline int world_format_entry(struct dm_ctx *ctx, void *arg) {
     struct world *world = arg;
-    return world->config.ops->format(ctx, world->params, &world->shape, &world->err);
+    return ix_format(world->config.ops, ctx, world->params, &world->shape, &world->err);
 }
 
 static inline int world_open_entry(struct dm_ctx *ctx, void *arg) {
     struct world_step *step = arg;
     struct world *world = step->world;
-    return world->config.ops->open(ctx, world->params, &world->shape, &world->cns[step->cn], &world->err);
+    return ix_open(world->config.ops, ctx, world->params, &world->shape, &world->cns[step->cn], &world->err);
 }
 
 static inline int world_load_entry(struct dm_ctx *ctx, void *arg) {
     struct world_step *step = arg;
     struct world *world = step->world;
-    return world->config.ops->load(world->cns[step->cn], ctx, step->pairs, &world->err);
+    return ix_load(world->config.ops, world->cns[step->cn], ctx, step->pairs, &world->err);
 }
 
 static inline int world_verify_entry(struct dm_ctx *ctx, void *arg) {
     struct world_step *step = arg;
     struct world *world = step->world;
-    return world->config.ops->verify(world->cns[step->cn], ctx, &step->report, &world->err);
+    return ix_verify(world->config.ops, world->cns[step->cn], ctx, &step->report, &world->err);
 }
 
 static inline void world_do(struct world *world, unsigned cn, int (*entry)(struct dm_ctx *, void *), void *arg) {
@@ -250,7 +222,7 @@ static inline void world_open(struct world *world, const struct world_config *co
         .topology = &world->topology,
     };
     world_params(world);
-    WORLD_MUST(config->ops->check(world->params, &world->shape, &world->err), &world->err);
+    WORLD_MUST(ix_check(config->ops, world->params, &world->shape, &world->err), &world->err);
     struct dm_fabric_config fabric = {
         .transport = config->transport,
         .profile = dm_transport_find(config->transport)->caps & DM_CAP_PROFILE ? "cx6-100g" : NULL,
@@ -264,9 +236,10 @@ static inline void world_open(struct world *world, const struct world_config *co
         fabric.setting_count++;
     }
     WORLD_MUST(dm_fabric_open(&fabric, &world->fabric, &world->err), &world->err);
-    for (unsigned i = 0; i < config->mns + world->topology.servers && config->ops->serve; i++) {
-        WORLD_MUST(config->ops->serve(world->fabric, i, world->params, &world->shape, &world->servers[i], &world->err),
-                   &world->err);
+    for (unsigned i = 0; i < config->mns + world->topology.servers; i++) {
+        WORLD_MUST(
+            ix_serve(config->ops, world->fabric, i, world->params, &world->shape, &world->servers[i], &world->err),
+            &world->err);
     }
     world_do(world, 0, world_format_entry, world);
     for (unsigned cn = 0; cn < config->cns; cn++) {
@@ -297,12 +270,10 @@ static inline struct ix_report world_verify(struct world *world) {
 
 static inline void world_close(struct world *world) {
     for (unsigned cn = 0; cn < world->config.cns; cn++) {
-        world->config.ops->close(world->cns[cn]);
+        ix_close(world->config.ops, world->cns[cn]);
     }
-    for (unsigned i = 0; i < WORLD_SERVERS && world->config.ops->unserve; i++) {
-        if (world->servers[i]) {
-            world->config.ops->unserve(world->servers[i]);
-        }
+    for (unsigned i = 0; i < WORLD_SERVERS; i++) {
+        ix_unserve(world->config.ops, world->servers[i]);
     }
     dm_fabric_close(world->fabric);
     dm_opt_free(world->config.ops->params, world->params);
@@ -312,9 +283,9 @@ static inline void world_close(struct world *world) {
 /* A client of compute node `cn` for this context, counting into `account`. */
 static inline struct ix_client world_attach(struct world *world, unsigned cn, struct dm_ctx *ctx,
                                             struct dm_account *account) {
-    struct ix_client client = {.ops = world->config.ops, .value_bytes = world->config.value_bytes};
+    struct ix_client client;
     struct dm_err err = {0};
-    WORLD_CHECK_EQ(client.ops->attach(world->cns[cn], ctx, &client.handle, &err), 0);
+    WORLD_CHECK_EQ(ix_attach(world->config.ops, world->cns[cn], ctx, &world->shape, &client, &err), 0);
     dm_account_use(ctx, account);
     return client;
 }

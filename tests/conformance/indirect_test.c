@@ -69,7 +69,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     WORLD_CHECK_EQ(ix_scan(&client, world_key(500, KEYS), SCANNED, keys, values, &found), 0);
     WORLD_CHECK_EQ(found, SCANNED);
     dm_account_use(ctx, NULL);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -119,8 +119,8 @@ static void clients_check(const struct ix_ops *ops) {
         config.tiny = i % 2 == 0;
         struct steady_result result = steady_run(config, 300);
         assert_int_equal(result.violations, 0);
-        for (unsigned c = 0; ops->counters[c]; c++) {
-            gone += strcmp(ops->counters[c], "block_gone") == 0 ? result.counts[c] : 0;
+        for (unsigned c = 0; ops->counters[c].name; c++) {
+            gone += strcmp(ops->counters[c].name, "block_gone") == 0 ? result.counts[c] : 0;
         }
     }
     print_message("%s: %llu blocks were reused\n", ops->name, (unsigned long long)gone);
@@ -149,7 +149,7 @@ static int churn_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(ix_insert(&client, world_key(number + 1, KEYS), value), 0);
         WORLD_CHECK_EQ(ix_remove(&client, world_key(number + 1, KEYS)), 0);
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -188,7 +188,7 @@ static int full_entry(struct dm_ctx *ctx, void *arg) {
     WORLD_CHECK_EQ(ix_get(&client, world_key(number - 1, KEYS), value), DM_NOT_FOUND);
     WORLD_CHECK_EQ(ix_get(&client, world_key(number - 2, KEYS), value), 0);
     WORLD_CHECK_EQ(world_write_of(number - 2, value, client.value_bytes), 0);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 

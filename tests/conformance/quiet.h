@@ -70,7 +70,7 @@ static inline struct quiet_end quiet_world(struct world *world, const struct wor
     world_load(world, pairs);
     dm_fabric_measure(world->fabric);
     world_do(world, 0, entry, arg);
-    end.cached = config->ops->cache_bytes(world->cns[0]);
+    end.cached = ix_cache_bytes(config->ops, world->cns[0]);
     end.report = world_verify(world);
     world_close(world);
     return end;

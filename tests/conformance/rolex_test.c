@@ -102,14 +102,14 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     /* Inserts into one gap between keys until leaves split. */
     uint64_t base = quiet->keys[100];
     for (uint64_t n = 0; n < 64 && quiet->keys[101] - base > 64; n++) {
-        uint64_t before = client.ops->count(client.handle)[ROLEX_SYNONYM];
+        uint64_t before = ix_counts(&client)[ROLEX_SYNONYM];
         struct kind insert = {0};
         WORLD_CHECK_EQ(kind_run(ctx, &insert, &client, INSERT, base + 1 + n, &value), 0);
-        if (client.ops->count(client.handle)[ROLEX_SYNONYM] > before) {
+        if (ix_counts(&client)[ROLEX_SYNONYM] > before) {
             kind_count(&quiet->synonym, &insert.account);
         }
     }
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -222,8 +222,8 @@ static void grower_entry(struct dm_ctx *ctx, void *arg) {
             WORLD_CHECK_EQ(ix_insert(&client, key, &value), 0);
         }
     }
-    memcpy(own->counts, client.ops->count(client.handle), sizeof(own->counts));
-    client.ops->detach(client.handle);
+    memcpy(own->counts, ix_counts(&client), sizeof(own->counts));
+    ix_detach(&client);
 }
 
 static void growers_run(struct world *world, struct grower *growers, bool reading, uint64_t *counts) {
@@ -310,10 +310,10 @@ static int emptying_entry(struct dm_ctx *ctx, void *arg) {
             WORLD_CHECK_EQ(ix_get(&client, base + i, &value), DM_NOT_FOUND);
         }
     }
-    const uint64_t *counts = client.ops->count(client.handle);
+    const uint64_t *counts = ix_counts(&client);
     WORLD_CHECK(counts[ROLEX_UNLINKED] > 50);
     WORLD_CHECK(counts[ROLEX_REUSED] * 10 > counts[ROLEX_UNLINKED] * 8);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 

@@ -35,7 +35,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, absent, &value), 0);
     WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
     kind_scan(ctx, &quiet->scan, &client, present, 20);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -129,15 +129,15 @@ static int split_entry(struct dm_ctx *ctx, void *arg) {
     for (uint64_t i = 0; i < QUIET_KEYS; i += 4) {
         WORLD_CHECK_EQ(ix_get(&client, world_key(i, QUIET_KEYS), &value), 0);
     }
-    for (uint64_t i = 5001; client.ops->count(client.handle)[SHERMAN_LEAF_SPLIT] < 2; i += 2) {
+    for (uint64_t i = 5001; ix_counts(&client)[SHERMAN_LEAF_SPLIT] < 2; i += 2) {
         /* The second split: the first also fetches a chunk and spare nodes. */
         split->account = (struct dm_account){0};
         dm_account_use(ctx, &split->account);
         WORLD_CHECK_EQ(ix_insert(&client, world_key(i, QUIET_KEYS), &value), 0);
     }
-    WORLD_CHECK_EQ(client.ops->count(client.handle)[SHERMAN_INNER_SPLIT], 0);
+    WORLD_CHECK_EQ(ix_counts(&client)[SHERMAN_INNER_SPLIT], 0);
     dm_account_use(ctx, NULL);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 
@@ -173,8 +173,8 @@ static void rival_entry(struct dm_ctx *ctx, void *arg) {
     for (unsigned i = 0; i < PAIR_UPDATES; i++) {
         WORLD_CHECK_EQ(ix_update(&client, world_key(0, QUIET_KEYS), &value), 0);
     }
-    rival->handed = client.ops->count(client.handle)[SHERMAN_HAND_OVER];
-    client.ops->detach(client.handle);
+    rival->handed = ix_counts(&client)[SHERMAN_HAND_OVER];
+    ix_detach(&client);
     dm_account_use(ctx, NULL);
 }
 

@@ -37,8 +37,8 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &number), 0);
         kind_scan(ctx, &quiet->scan, &client, present, SCAN_PAIRS);
     }
-    memcpy(quiet->counts, client.ops->count(client.handle), sizeof(quiet->counts));
-    client.ops->detach(client.handle);
+    memcpy(quiet->counts, ix_counts(&client), sizeof(quiet->counts));
+    ix_detach(&client);
     return 0;
 }
 
@@ -141,16 +141,16 @@ static int grown_entry(struct dm_ctx *ctx, void *arg) {
         }
         WORLD_CHECK_EQ(dm_sleep(ctx, 20000000), 0);
     }
-    memcpy(grown->counts, client.ops->count(client.handle), sizeof(grown->counts));
+    memcpy(grown->counts, ix_counts(&client), sizeof(grown->counts));
     uint64_t before = grown->counts[XSTORE_FALLBACK_COUNT];
     for (uint64_t i = 0; i < GROWN_KEYS; i++) {
         WORLD_CHECK_EQ(ix_get(&client, grown->from + i * grown->step, &value), 0);
     }
     /* Training has caught up: hardly any get is a call any more. */
-    uint64_t late = client.ops->count(client.handle)[XSTORE_FALLBACK_COUNT] - before;
-    uint64_t wide = client.ops->count(client.handle)[XSTORE_UNSAFE_COUNT] - grown->counts[XSTORE_UNSAFE_COUNT];
+    uint64_t late = ix_counts(&client)[XSTORE_FALLBACK_COUNT] - before;
+    uint64_t wide = ix_counts(&client)[XSTORE_UNSAFE_COUNT] - grown->counts[XSTORE_UNSAFE_COUNT];
     WORLD_CHECK(late - wide < GROWN_KEYS / 50);
-    client.ops->detach(client.handle);
+    ix_detach(&client);
     return 0;
 }
 

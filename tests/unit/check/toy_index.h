@@ -6,7 +6,6 @@
 #ifndef DM_TESTS_TOY_INDEX_H
 #define DM_TESTS_TOY_INDEX_H
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "indexes/index.h"
@@ -62,7 +61,7 @@ struct toy_entry {
 static struct toy_entry toy_memory[TOY_KEYS_MAX];
 
 enum { TOY_COUNT_UPDATES, TOY_COUNT_NEVER, TOY_COUNT_ALL };
-static const char *const toy_counters[] = {"updates", "never", NULL};
+static const struct ix_counter toy_counters[] = {{"updates", true}, {"never", true}, IX_COUNTERS_END};
 
 struct toy_client {
     struct dm_ctx *ctx;
@@ -79,7 +78,7 @@ struct toy_cn {
 
 static int toy_check(const void *params, const struct ix_shape *shape, struct dm_err *err) {
     (void)params;
-    return shape->value_bytes <= TOY_VALUE_MAX ? 0 : dm_fail(err, DM_ERR_INVALID, "toy: values are too long");
+    return shape->value_bytes <= TOY_VALUE_MAX ? 0 : dm_fail(err, DM_ERR_INVALID, "values are too long");
 }
 
 static uint64_t toy_memory_needed(const void *params, const struct ix_shape *shape, uint64_t keys) {
@@ -98,21 +97,14 @@ static int toy_format(struct dm_ctx *ctx, const void *params, const struct ix_sh
     return 0;
 }
 
-static int toy_open(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, void **cn,
+static int toy_open(void *handle, struct dm_ctx *ctx, const void *params, const struct ix_shape *shape,
                     struct dm_err *err) {
+    struct toy_cn *cn = handle;
     (void)ctx;
-    struct toy_cn *made = calloc(1, sizeof(*made));
-    *cn = made;
-    if (!made) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "toy: out of memory");
-    }
-    made->params = params;
-    made->shape = shape;
+    (void)err;
+    cn->params = params;
+    cn->shape = shape;
     return 0;
-}
-
-static void toy_close(void *cn) {
-    free(cn);
 }
 
 /* The entry of key, or a free one, or NULL. */
@@ -142,22 +134,15 @@ static int toy_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pai
     return 0;
 }
 
-static int toy_attach(void *handle, struct dm_ctx *ctx, void **client, struct dm_err *err) {
-    const struct toy_cn *cn = handle;
-    struct toy_client *made = calloc(1, sizeof(*made));
-    *client = made;
-    if (!made) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "toy: out of memory");
-    }
-    made->ctx = ctx;
-    made->params = cn->params;
-    made->value_bytes = cn->shape->value_bytes;
-    memcpy(made->seen, toy_memory, sizeof(toy_memory));
+static int toy_attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
+    struct toy_client *client = handle;
+    const struct toy_cn *cn = cn_handle;
+    (void)err;
+    client->ctx = ctx;
+    client->params = cn->params;
+    client->value_bytes = cn->shape->value_bytes;
+    memcpy(client->seen, toy_memory, sizeof(toy_memory));
     return 0;
-}
-
-static void toy_detach(void *client) {
-    free(client);
 }
 
 static int toy_wait(struct toy_client *client) {
@@ -278,10 +263,6 @@ static int toy_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys
     return 0;
 }
 
-static const uint64_t *toy_count(const void *client) {
-    return ((const struct toy_client *)client)->counts;
-}
-
 static uint64_t toy_cache_bytes(const void *cn) {
     (void)cn;
     return 0;
@@ -307,21 +288,20 @@ static const struct ix_ops toy_index = {
     .params = toy_params,
     .params_bytes = sizeof(struct toy_params),
     .counters = toy_counters,
-    .rare_events = 1u << TOY_COUNT_UPDATES | 1u << TOY_COUNT_NEVER,
+    .counts_offset = offsetof(struct toy_client, counts),
+    .cn_bytes = sizeof(struct toy_cn),
+    .client_bytes = sizeof(struct toy_client),
     .check = toy_check,
     .memory_needed = toy_memory_needed,
     .format = toy_format,
     .open = toy_open,
-    .close = toy_close,
     .load = toy_load,
     .attach = toy_attach,
-    .detach = toy_detach,
     .get = toy_get,
     .insert = toy_insert,
     .update = toy_update,
     .remove = toy_remove,
     .scan = toy_scan,
-    .count = toy_count,
     .cache_bytes = toy_cache_bytes,
     .verify = toy_verify,
 };

@@ -22,7 +22,7 @@ static void a_word_keeps_everything_it_is_made_of(void **state) {
     (void)state;
     static const uint64_t offsets[] = {32, 4096, (UINT64_C(1) << 48) - 32};
     for (unsigned i = 0; i < 3; i++) {
-        for (unsigned mn = 0; mn < DOLPHIN_MNS_MAX; mn += 9) {
+        for (unsigned mn = 0; mn < DM_MNS_MAX; mn += 9) {
             dm_addr addr = dm_addr_make(mn, DM_DRAM, offsets[i]);
             uint64_t word = dolphin_word(255 - mn, mn % 8, DOLPHIN_N48, addr);
             assert_int_equal(dolphin_word_byte(word), 255 - mn);

@@ -36,11 +36,7 @@ static struct hx_config *null_config(void) {
 static struct hx_measured *new_measured(const struct hx_config *config) {
     struct hx_measured *measured = calloc(1, sizeof(*measured));
     assert_non_null(measured);
-    size_t counters = 0;
-    while (config->index->counters && config->index->counters[counters]) {
-        counters++;
-    }
-    measured->counters = calloc(counters + 1, sizeof(uint64_t));
+    measured->counters = calloc(ix_counter_count(config->index) + 1, sizeof(uint64_t));
     assert_non_null(measured->counters);
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
         dm_hist_clear(&measured->ops[kind].latency_ns);
