@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The seeds of a campaign over processes. Children take the next seed from shared memory and write one record a seed
- * into one pipe; a record is short enough to be written at once. Seeds below one that failed are still finished, so
- * that the seed told is the same however many processes there were.
+ * Distributes the seeds of a campaign over processes. Children take the next seed from shared memory and write one
+ * record per seed to a shared pipe; a record is short enough to be written atomically. Seeds below one that failed are
+ * still run, so that the reported seed does not depend on the number of processes.
  */
 #include "check/campaign.h"
 
@@ -21,22 +21,22 @@
 
 enum { JOBS_MAX = 256 };
 
-/* What all processes see. */
+/* Memory shared by all processes. */
 struct shared {
-    _Atomic uint64_t taken; /* seeds given out */
-    _Atomic uint64_t limit; /* seeds from here on are not begun: the lowest that failed, or UINT64_MAX */
+    _Atomic uint64_t taken; /* how many seeds have been taken */
+    _Atomic uint64_t limit; /* the lowest seed that failed, or UINT64_MAX; seeds from it on are not begun */
 };
 
 struct record {
     uint64_t seed;
-    int rc; /* < 0: the world could not be run, text says why */
+    int rc; /* < 0: the world could not be run, and `text` is the reason */
     enum ck_fault fault;
     uint64_t operations;
     uint64_t counters[CK_COUNTERS_MAX];
     struct ix_rdwc_counts shared;
     char text[400];
 };
-static_assert(sizeof(struct record) <= PIPE_BUF, "a record must be written at once");
+static_assert(sizeof(struct record) <= PIPE_BUF, "a record must be written atomically");
 
 struct worker {
     const struct ck_campaign *campaign;
@@ -52,7 +52,7 @@ static uint64_t host_ns(void) {
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* The next seed to run; false when there is none. */
+/* Takes the next seed to run; false when there is none. */
 static bool seed_take(const struct worker *worker, uint64_t *seed) {
     const struct ck_campaign *campaign = worker->campaign;
     if (campaign->time_ns > 0 && host_ns() - worker->begin_ns >= campaign->time_ns) {
@@ -77,7 +77,7 @@ static void seed_run(struct worker *worker, uint64_t seed, struct record *record
     record->rc = ck_world_draw(&worker->campaign->request, seed, worker->world, &err);
     if (record->rc == 0) {
         ck_part_all(worker->world, &part);
-        worker->world->logs_verbs = worker->kept != NULL; /* it cannot be run again for them */
+        worker->world->logs_verbs = worker->kept != NULL; /* a run in real time cannot be repeated to log them */
         record->rc = ck_run(worker->world, &part, &result, &err);
     }
     if (record->rc < 0) {
@@ -100,12 +100,12 @@ static void seed_run(struct worker *worker, uint64_t seed, struct record *record
     ck_world_fini(worker->world);
 }
 
-/* ---- summing up ------------------------------------------------------------------------------------------------- */
+/* ---- the summary ------------------------------------------------------------------------------------------------ */
 
 struct totals {
     const struct ck_campaign *campaign;
     struct ck_summary *summary;
-    uint64_t unrun_seed; /* the lowest whose world could not be run */
+    uint64_t unrun_seed; /* the lowest seed whose world could not be run */
     int unrun_rc;
     char unrun_text[400];
 };
@@ -167,7 +167,7 @@ static int children_start(struct worker *worker, unsigned jobs, int out, pid_t *
     for (unsigned i = 0; i < jobs; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
-            (void)signal(SIGINT, SIG_IGN); /* the parent's matter, and children go with it */
+            (void)signal(SIGINT, SIG_IGN); /* the parent handles it; its end kills the children */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent) {
                 _exit(1);
@@ -181,7 +181,7 @@ static int children_start(struct worker *worker, unsigned jobs, int out, pid_t *
     return (int)jobs;
 }
 
-/* A whole record; 0 at the end, 1 for one, < 0 when the pipe broke. */
+/* Reads one complete record: 1, 0 at the end, < 0 if the pipe broke. */
 static int record_read(int in, struct record *record) {
     size_t have = 0;
     while (have < sizeof(*record)) {
@@ -203,7 +203,7 @@ static int run_in_children(struct worker *worker, unsigned jobs, struct totals *
     if (pipe(ends) != 0) {
         return dm_fail(err, DM_ERR_IO, "cannot make a pipe: %s", strerror(errno));
     }
-    (void)fflush(NULL); /* what is buffered must not be written by every child */
+    (void)fflush(NULL); /* otherwise every child would write what is buffered */
     int started = children_start(worker, jobs, ends[1], pids);
     close(ends[1]);
     struct record record;
@@ -211,14 +211,15 @@ static int run_in_children(struct worker *worker, unsigned jobs, struct totals *
         record_add(totals, &record);
     }
     close(ends[0]);
-    bool is_whole = started == (int)jobs;
+    bool is_complete = started == (int)jobs;
     for (int i = 0; i < started; i++) {
         int status = 0;
         while (waitpid(pids[i], &status, 0) < 0 && errno == EINTR) {
         }
-        is_whole = is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        is_complete = is_complete && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
-    return is_whole ? 0 : dm_fail(err, DM_ERR_IO, "a process of the check could not start or died: try --jobs 1");
+    return is_complete ? 0
+                       : dm_fail(err, DM_ERR_IO, "a process of the check could not be started or died: try --jobs 1");
 }
 
 static int run_here(struct worker *worker, struct totals *totals) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of histories, as bytes and as numbers. The first word of a value is its number, mixed by a bijection so that a
- * word put together from two values is almost surely neither; the further words follow from number and key.
+ * Values of histories, as bytes and as numbers. The first word of a value is its number, mixed by a bijection, so that
+ * a word made of parts of two values is almost surely neither. The other words are derived from number and key.
  */
 #include "check/history.h"
 
@@ -10,7 +10,7 @@
 
 #include "common/prng.h"
 
-/* Numbers are far below this; mixed garbage is not. */
+/* Numbers are far below this limit; garbage, once unmixed, is not. */
 #define VALUE_LIMIT (UINT64_C(1) << 40)
 
 /* The inverses modulo 2^64 of the multipliers of dm_mix64. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Histories as JSON files. The writer puts one operation on a line; the reader trusts nothing and names the line of
- * whatever it refuses.
+ * Histories as JSON files. The writer writes one operation per line. The reader checks everything and names the line
+ * that it refuses.
  *
  *   {"kind": "dmbench history", "schema_version": 1, "index": "sherman", "seed": 7,
  *    "initial": [[KEY, VALUE], ...],
@@ -9,8 +9,8 @@
  *     {"client": 0, "op": "update", "key": 3, "value": 41, "invoke": 5, "response": 9, "outcome": "ok"},
  *     {"client": 1, "op": "scan", "key": 0, "count": 2, "pairs": [[1, 7], [3, 41]], ...}]}
  *
- * "may_starve" is there when a client stopped for good inside an operation, which others need not get past. An
- * operation without a response has neither "response" nor "outcome". A value that nobody wrote is 0. Numbers above
+ * "may_starve" is present if a client stopped for good inside an operation, so that others may be unable to proceed. An
+ * operation without a response has neither "response" nor "outcome". A value that no write wrote is 0. Numbers above
  * 2^63 - 1 are strings.
  */
 #include <errno.h>
@@ -104,9 +104,9 @@ int ck_history_store(const struct ck_history *history, const char *path, struct 
         goto out;
     }
     history_print(out, history);
-    bool is_whole = fflush(out) == 0 && !ferror(out) && fsync(fileno(out)) == 0;
-    is_whole = fclose(out) == 0 && is_whole;
-    if (!is_whole || rename(temporary, path) != 0) {
+    bool is_complete = fflush(out) == 0 && !ferror(out) && fsync(fileno(out)) == 0;
+    is_complete = fclose(out) == 0 && is_complete;
+    if (!is_complete || rename(temporary, path) != 0) {
         rc = dm_fail(err, DM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
         unlink(temporary);
     }
@@ -115,19 +115,19 @@ out:
     return rc;
 }
 
-/* ---- where an element is in the file ---------------------------------------------------------------------------- */
+/* ---- lines of elements in the file ------------------------------------------------------------------------------ */
 
 struct reader {
     const char *path;
     json_t *top;
     struct ck_history *history;
-    size_t *places; /* of each operation, its number in the file */
+    size_t *positions; /* of each operation in the file, counted from 0 */
     size_t pool_used;
     struct dm_err *err;
 };
 
-/* The line of element `index` of the top's array `member`, in a file that is valid JSON. 0 if the file cannot be read
- * again. */
+/* The line of element `index` of the array `member` of the top object, in a file that is valid JSON. 0 if the file
+ * cannot be read again. */
 static unsigned element_line(const char *path, const char *member, size_t index) {
     FILE *file = fopen(path, "re");
     if (!file) {
@@ -245,7 +245,7 @@ static int scan_read(struct reader *reader, const json_t *object, size_t index, 
     reader->pool_used += op->found;
     for (uint32_t i = 0; i < op->found; i++) {
         if (!pair_read(json_array_get(pairs, i), &op->pairs[i])) {
-            return refuse(reader, "operations", index, "\"pairs\" are arrays of key and value, both numbers");
+            return refuse(reader, "operations", index, "\"pairs\" must be arrays of key and value, both numbers");
         }
     }
     return 0;
@@ -256,16 +256,16 @@ static int response_read(struct reader *reader, const json_t *object, size_t ind
     const json_t *outcome = json_object_get(object, "outcome");
     op->finished = response != NULL;
     if (!response != !outcome) {
-        return refuse(reader, "operations", index, "\"response\" and \"outcome\" go together");
+        return refuse(reader, "operations", index, "\"response\" and \"outcome\" must both be present or both absent");
     }
     if (!response) {
         return 0;
     }
     if (!number_read(response, UINT64_MAX - 1, &op->response)) {
-        return refuse(reader, "operations", index, "\"response\" is not a number from 0 on");
+        return refuse(reader, "operations", index, "\"response\" must be a number from 0 up");
     }
     if (!outcome_read(json_string_value(outcome), &op->outcome)) {
-        return refuse(reader, "operations", index, "\"outcome\" is not the name of an outcome (ok, not_found, ...)");
+        return refuse(reader, "operations", index, "\"outcome\" must be the name of an outcome (ok, not_found, ...)");
     }
     if (op->response < op->invoke) {
         return refuse(reader, "operations", index, "its response is before its invocation");
@@ -273,7 +273,7 @@ static int response_read(struct reader *reader, const json_t *object, size_t ind
     const json_t *ns = json_object_get(object, "response_ns");
     return !ns || number_read(ns, UINT64_MAX, &op->response_ns)
                ? 0
-               : refuse(reader, "operations", index, "\"response_ns\" is not a number from 0 on");
+               : refuse(reader, "operations", index, "\"response_ns\" must be a number from 0 up");
 }
 
 static int value_read(struct reader *reader, const json_t *object, size_t index, struct ck_op *op) {
@@ -281,11 +281,11 @@ static int value_read(struct reader *reader, const json_t *object, size_t index,
     bool is_put = op->kind == WL_INSERT || op->kind == WL_UPDATE;
     bool is_wanted = is_put || (op->kind == WL_GET && op->finished && op->outcome == 0);
     if (is_wanted != (value != NULL)) {
-        return refuse(reader, "operations", index,
-                      is_wanted ? "needs a \"value\"" : "a \"value\" where none is written or read");
+        return refuse(reader, "operations", index, is_wanted ? "needs a \"value\"" : "must not have a \"value\"");
     }
     if (value && (!number_read(value, UINT64_MAX, &op->value) || (is_put && op->value == CK_VALUE_STRANGE))) {
-        return refuse(reader, "operations", index, "\"value\" is not a number from 1 on (0: read, but never written)");
+        return refuse(reader, "operations", index,
+                      "\"value\" must be a number from 1 up (0 only where a value is read that no write wrote)");
     }
     return 0;
 }
@@ -308,17 +308,17 @@ static int op_read(struct reader *reader, const json_t *object, size_t index, st
     uint64_t client;
     const json_t *ns = json_object_get(object, "invoke_ns");
     if (!number_read(json_object_get(object, "client"), UINT32_MAX, &client)) {
-        return refuse(reader, "operations", index, "\"client\" is absent or not a number");
+        return refuse(reader, "operations", index, "\"client\" must be a number");
     }
     if (!kind_read(json_string_value(json_object_get(object, "op")), &op->kind)) {
-        return refuse(reader, "operations", index, "\"op\" is none of get, update, insert, scan, delete");
+        return refuse(reader, "operations", index, "\"op\" must be get, update, insert, scan or delete");
     }
     if (!number_read(json_object_get(object, "key"), UINT64_MAX - 1, &op->key)) {
-        return refuse(reader, "operations", index, "\"key\" is absent or not a key");
+        return refuse(reader, "operations", index, "\"key\" must be a number from 0 to 2^64 - 2");
     }
     if (!number_read(json_object_get(object, "invoke"), UINT64_MAX - 1, &op->invoke) ||
         (ns && !number_read(ns, UINT64_MAX, &op->invoke_ns))) {
-        return refuse(reader, "operations", index, "\"invoke\" is absent, or a time is not a number from 0 on");
+        return refuse(reader, "operations", index, "\"invoke\" and \"invoke_ns\" must be numbers from 0 up");
     }
     op->client = (unsigned)client;
     DM_TRY(response_read(reader, object, index, op));
@@ -327,7 +327,7 @@ static int op_read(struct reader *reader, const json_t *object, size_t index, st
     if (op->kind == WL_SCAN) {
         return scan_read(reader, object, index, op);
     }
-    return has_scan ? refuse(reader, "operations", index, "\"count\" and \"pairs\" belong to scans") : 0;
+    return has_scan ? refuse(reader, "operations", index, "only scans have \"count\" and \"pairs\"") : 0;
 }
 
 static size_t pairs_in(const json_t *operations) {
@@ -358,12 +358,12 @@ static int head_read(struct reader *reader) {
     }
     const char *index = json_string_value(json_object_get(reader->top, "index"));
     if (!index || !number_read(json_object_get(reader->top, "seed"), UINT64_MAX, &reader->history->seed)) {
-        return dm_fail(reader->err, DM_ERR_INVALID, "%s: \"index\" or \"seed\" is absent or not what it should be",
+        return dm_fail(reader->err, DM_ERR_INVALID, "%s: \"index\" must be a string and \"seed\" a number",
                        reader->path);
     }
     const json_t *may_starve = json_object_get(reader->top, "may_starve");
     if (may_starve && !json_is_boolean(may_starve)) {
-        return dm_fail(reader->err, DM_ERR_INVALID, "%s: \"may_starve\" is true or false", reader->path);
+        return dm_fail(reader->err, DM_ERR_INVALID, "%s: \"may_starve\" must be true or false", reader->path);
     }
     reader->history->may_starve = json_is_true(may_starve);
     snprintf(reader->history->index, sizeof(reader->history->index), "%s", index);
@@ -381,15 +381,15 @@ static int body_read(struct reader *reader) {
     history->initial = calloc(json_array_size(initial) + 1, sizeof(*history->initial));
     history->ops = calloc(json_array_size(operations) + 1, sizeof(*history->ops));
     history->pool = calloc(pairs_in(operations) + 1, sizeof(*history->pool));
-    reader->places = calloc(json_array_size(operations) + 1, sizeof(*reader->places));
-    if (!history->initial || !history->ops || !history->pool || !reader->places) {
+    reader->positions = calloc(json_array_size(operations) + 1, sizeof(*reader->positions));
+    if (!history->initial || !history->ops || !history->pool || !reader->positions) {
         return dm_fail(reader->err, DM_ERR_NO_MEMORY, "out of memory");
     }
     for (size_t i = 0; i < json_array_size(initial); i++) {
         struct ck_pair *pair = &history->initial[i];
         if (!pair_read(json_array_get(initial, i), pair) || pair->value == CK_VALUE_STRANGE ||
             (i > 0 && pair->key <= pair[-1].key)) {
-            return refuse(reader, "initial", i, "must be [key, value], keys ascending, values from 1 on");
+            return refuse(reader, "initial", i, "must be [key, value], with ascending keys and values from 1 up");
         }
         history->initial_count++;
     }
@@ -400,7 +400,7 @@ static int body_read(struct reader *reader) {
     return 0;
 }
 
-/* ---- what all operations together must be ----------------------------------------------------------------------- */
+/* ---- checks across operations ---------------------------------------------------------------------------------- */
 
 static int client_compare(const void *a, const void *b, void *ops) {
     size_t i = *(const size_t *)a, k = *(const size_t *)b;
@@ -414,7 +414,7 @@ static int client_compare(const void *a, const void *b, void *ops) {
     return i < k ? -1 : i > k;
 }
 
-/* Groups operations by client and sees that no client does two at once. */
+/* Groups operations by client, and checks that the operations of a client do not overlap. */
 static int clients_sort(struct reader *reader) {
     struct ck_history *history = reader->history;
     struct ck_op *sorted = calloc(history->op_count + 1, sizeof(*sorted));
@@ -422,19 +422,19 @@ static int clients_sort(struct reader *reader) {
         return dm_fail(reader->err, DM_ERR_NO_MEMORY, "out of memory");
     }
     for (size_t i = 0; i < history->op_count; i++) {
-        reader->places[i] = i;
+        reader->positions[i] = i;
     }
-    qsort_r(reader->places, history->op_count, sizeof(*reader->places), client_compare, history->ops);
+    qsort_r(reader->positions, history->op_count, sizeof(*reader->positions), client_compare, history->ops);
     for (size_t i = 0; i < history->op_count; i++) {
-        sorted[i] = history->ops[reader->places[i]];
+        sorted[i] = history->ops[reader->positions[i]];
     }
     free(history->ops);
     history->ops = sorted;
     for (size_t i = 1; i < history->op_count; i++) {
         const struct ck_op *op = &history->ops[i], *before = op - 1;
         if (op->client == before->client && (!before->finished || op->invoke < before->response)) {
-            return refuse(reader, "operations", reader->places[i],
-                          "begins before the operation before it of the same client has ended");
+            return refuse(reader, "operations", reader->positions[i],
+                          "begins before the previous operation of the same client has ended");
         }
     }
     return 0;
@@ -442,7 +442,7 @@ static int clients_sort(struct reader *reader) {
 
 struct written {
     uint64_t value;
-    size_t place;
+    size_t position; /* of the operation that writes it, counted from 1; 0 for an initial pair */
 };
 
 static int written_compare(const void *a, const void *b) {
@@ -450,7 +450,7 @@ static int written_compare(const void *a, const void *b) {
     if (x->value != y->value) {
         return x->value < y->value ? -1 : 1;
     }
-    return x->place < y->place ? -1 : x->place > y->place;
+    return x->position < y->position ? -1 : x->position > y->position;
 }
 
 static int values_unique(struct reader *reader) {
@@ -465,16 +465,16 @@ static int values_unique(struct reader *reader) {
     }
     for (size_t i = 0; i < history->op_count; i++) {
         if (history->ops[i].kind == WL_INSERT || history->ops[i].kind == WL_UPDATE) {
-            written[n++] = (struct written){history->ops[i].value, reader->places[i] + 1};
+            written[n++] = (struct written){history->ops[i].value, reader->positions[i] + 1};
         }
     }
     qsort(written, n, sizeof(*written), written_compare);
     int rc = 0;
     for (size_t i = 1; i < n && rc == 0; i++) {
         if (written[i].value == written[i - 1].value) {
-            size_t place = written[i].place;
-            rc = refuse(reader, place > 0 ? "operations" : "initial", place > 0 ? place - 1 : 0,
-                        "writes a value that another write has");
+            size_t position = written[i].position;
+            rc = refuse(reader, position > 0 ? "operations" : "initial", position > 0 ? position - 1 : 0,
+                        "writes the same value as another write");
         }
     }
     free(written);
@@ -494,6 +494,6 @@ int ck_history_load(const char *path, struct ck_history *history, struct dm_err 
     rc = rc < 0 ? rc : clients_sort(&reader);
     rc = rc < 0 ? rc : values_unique(&reader);
     json_decref(reader.top);
-    free(reader.places);
+    free(reader.positions);
     return rc;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a history to a verdict. Each operation is first looked at alone; then it is taken apart into accesses of single
- * keys, each key is judged by linear.h, and of the keys that fail the one that fails first is told.
+ * From a history to a verdict. First each operation is judged alone. Then operations are divided into accesses of
+ * single keys, and each key is judged by linearizability.h. Of the keys that fail, the one that fails first is
+ * reported.
  *
- * A scan is an access of every key that it covers: a key it returned had that value at some moment of the scan, a key
- * it passed over was absent at some moment. That is exactly what the contract says of scans (not a snapshot; every pair
- * was there at some moment; no key that was there throughout is missing), and judged together with the other accesses.
+ * A scan accesses every key in its range: a key that it returned had that value at some time during the scan, a key
+ * that it did not return was absent at some time. This is exactly the contract of scans (they are not snapshots; every
+ * pair was present at some time; no key that was present throughout is missing), and it is judged together with the
+ * other accesses of the key.
  */
 #include "check/judge.h"
 
@@ -38,7 +40,7 @@ static const char *op_text(const struct ck_op *op, char *text, size_t capacity) 
     if (!op->finished) {
         snprintf(result, sizeof(result), "no response");
     } else if (op->outcome == 0 && op->kind == WL_GET) {
-        snprintf(result, sizeof(result), op->value == CK_VALUE_STRANGE ? "a value that nobody wrote" : "#%llu",
+        snprintf(result, sizeof(result), op->value == CK_VALUE_STRANGE ? "a value that was never written" : "#%llu",
                  (unsigned long long)op->value);
     } else if (op->outcome == 0 && op->kind == WL_SCAN) {
         snprintf(result, sizeof(result), "%u pairs", op->found);
@@ -80,22 +82,22 @@ static bool outcome_allowed(const struct ck_op *op) {
     }
 }
 
-static void look_at_scan(const struct ck_history *history, size_t at, struct ck_verdict *verdict) {
+static void scan_judge(const struct ck_history *history, size_t at, struct ck_verdict *verdict) {
     const struct ck_op *op = &history->ops[at];
     if (op->found > op->wanted) {
-        verdict_set(verdict, CK_WRONG_SCAN, history, at, op->key, "more pairs than were asked for");
+        verdict_set(verdict, CK_WRONG_SCAN, history, at, op->key, "more pairs than requested");
         return;
     }
     for (uint32_t i = 0; i < op->found; i++) {
         uint64_t key = op->pairs[i].key;
         if (key < op->key) {
-            verdict_set(verdict, CK_WRONG_SCAN, history, at, key, "a key below the first");
+            verdict_set(verdict, CK_WRONG_SCAN, history, at, key, "a key below the lower bound");
         } else if (i > 0 && key == op->pairs[i - 1].key) {
             verdict_set(verdict, CK_WRONG_SCAN, history, at, key, "the same key twice");
         } else if (i > 0 && key < op->pairs[i - 1].key) {
             verdict_set(verdict, CK_WRONG_SCAN, history, at, key, "keys are not ascending");
         } else if (op->pairs[i].value == CK_VALUE_STRANGE) {
-            verdict_set(verdict, CK_STRANGE_VALUE, history, at, key, "a pair with a value that nobody wrote");
+            verdict_set(verdict, CK_STRANGE_VALUE, history, at, key, "a pair with a value that was never written");
         } else {
             continue;
         }
@@ -103,7 +105,7 @@ static void look_at_scan(const struct ck_history *history, size_t at, struct ck_
     }
 }
 
-/* Operations of other clients that were done while this one tried. */
+/* The number of operations of other clients that finished while this one was trying. */
 static size_t progress_beside(const struct ck_history *history, const struct ck_op *op) {
     size_t count = 0;
     for (size_t i = 0; i < history->op_count; i++) {
@@ -114,22 +116,24 @@ static size_t progress_beside(const struct ck_history *history, const struct ck_
     return count;
 }
 
-static void look_at(const struct ck_history *history, size_t at, struct ck_verdict *verdict) {
+static void op_judge(const struct ck_history *history, size_t at, struct ck_verdict *verdict) {
     const struct ck_op *op = &history->ops[at];
     if (!op->finished) {
         return;
     }
     if (!outcome_allowed(op)) {
-        verdict_set(verdict, CK_STRANGE_OUTCOME, history, at, op->key, "an outcome that this operation cannot have");
+        verdict_set(verdict, CK_STRANGE_OUTCOME, history, at, op->key,
+                    "an outcome that the contract does not allow for this operation");
     } else if (op->outcome == DM_ERR_RETRY_LIMIT && !history->may_starve) {
         char what[96];
-        snprintf(what, sizeof(what), "gave up; %zu operations of others were done meanwhile",
+        snprintf(what, sizeof(what),
+                 "gave up after the limit of retries; meanwhile other clients finished %zu operations",
                  progress_beside(history, op));
         verdict_set(verdict, CK_NO_PROGRESS, history, at, op->key, what);
     } else if (op->outcome == 0 && op->kind == WL_GET && op->value == CK_VALUE_STRANGE) {
-        verdict_set(verdict, CK_STRANGE_VALUE, history, at, op->key, "bytes that no write made");
+        verdict_set(verdict, CK_STRANGE_VALUE, history, at, op->key, "bytes that were never written");
     } else if (op->outcome == 0 && op->kind == WL_SCAN) {
-        look_at_scan(history, at, verdict);
+        scan_judge(history, at, verdict);
     }
 }
 
@@ -137,11 +141,11 @@ static void look_at(const struct ck_history *history, size_t at, struct ck_verdi
 
 struct judge {
     const struct ck_history *history;
-    uint64_t *keys; /* all that the history knows, ascending */
+    uint64_t *keys; /* all keys of the history, ascending */
     size_t key_count;
-    size_t *ends; /* accesses of key i end there and begin where those of key i - 1 end */
+    size_t *ends; /* the accesses of key i end at ends[i] and begin at the end of those of key i - 1 */
     struct ck_access *accesses;
-    bool counting; /* first pass: only count */
+    bool counting; /* in the first pass accesses are only counted */
     struct ck_verdict *verdict;
 };
 
@@ -174,8 +178,8 @@ static int keys_collect(struct judge *judge) {
     return 0;
 }
 
-/* Place of the first key that is not below `key`. */
-static size_t key_place(const struct judge *judge, uint64_t key) {
+/* The index of the first key that is not below `key`. */
+static size_t key_index(const struct judge *judge, uint64_t key) {
     size_t low = 0, high = judge->key_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -195,7 +199,7 @@ static void access_add(struct judge *judge, size_t key, struct ck_access access)
     judge->ends[key]++;
 }
 
-/* What a put or delete says of its key, and whether it says anything. */
+/* The access that a write makes; false if it makes none. */
 static bool write_access(const struct ck_op *op, struct ck_access *access) {
     bool is_open = !op->finished || (op->outcome < 0 && op->outcome != DM_ERR_NO_MEMORY);
     if (op->finished && op->outcome == DM_ERR_NO_MEMORY) {
@@ -215,7 +219,7 @@ static bool write_access(const struct ck_op *op, struct ck_access *access) {
 }
 
 static void scan_accesses(struct judge *judge, const struct ck_op *op, struct ck_access access) {
-    size_t key = key_place(judge, op->key);
+    size_t key = key_index(judge, op->key);
     bool reached_end = op->found < op->wanted;
     for (uint32_t i = 0; key < judge->key_count && (i < op->found || reached_end); key++) {
         bool is_returned = i < op->found && op->pairs[i].key == judge->keys[key];
@@ -238,10 +242,10 @@ static void op_accesses(struct judge *judge, size_t at) {
         if (is_answered) {
             access.kind = op->outcome == 0 ? CK_READ_VALUE : CK_READ_ABSENT;
             access.value = op->value;
-            access_add(judge, key_place(judge, op->key), access);
+            access_add(judge, key_index(judge, op->key), access);
         }
     } else if (write_access(op, &access)) {
-        access_add(judge, key_place(judge, op->key), access);
+        access_add(judge, key_index(judge, op->key), access);
     }
 }
 
@@ -249,10 +253,10 @@ static void op_accesses(struct judge *judge, size_t at) {
 static void unknown_keys(struct judge *judge, size_t at) {
     const struct ck_op *op = &judge->history->ops[at];
     for (uint32_t i = 0; op->kind == WL_SCAN && op->finished && op->outcome == 0 && i < op->found; i++) {
-        size_t key = key_place(judge, op->pairs[i].key);
+        size_t key = key_index(judge, op->pairs[i].key);
         if (key == judge->key_count || judge->keys[key] != op->pairs[i].key) {
             verdict_set(judge->verdict, CK_WRONG_SCAN, judge->history, at, op->pairs[i].key,
-                        "a key that nobody inserted");
+                        "a key that was never inserted");
             return;
         }
     }
@@ -301,8 +305,8 @@ static void key_wrong(struct judge *judge, size_t key, size_t op, int rc) {
     }
     char what[120], text[24];
     snprintf(what, sizeof(what),
-             rc == 1 ? "no order of the accesses of key %s explains it"
-                     : "the accesses of key %s have too many possible orders to be judged",
+             rc == 1 ? "no order of the accesses of key %s explains this result"
+                     : "the accesses of key %s have too many possible orders to judge",
              key_text(judge->keys[key], text));
     verdict_set(verdict, rc == 1 ? CK_NOT_LINEARIZABLE : CK_UNDECIDED, history, op, judge->keys[key], what);
 }
@@ -331,7 +335,7 @@ static int keys_judge(struct judge *judge) {
 int ck_judge(const struct ck_history *history, struct ck_verdict *verdict) {
     *verdict = (struct ck_verdict){.fault = CK_RIGHT, .op = CK_NO_OP};
     for (size_t i = 0; i < history->op_count && verdict->fault == CK_RIGHT; i++) {
-        look_at(history, i, verdict);
+        op_judge(history, i, verdict);
     }
     if (verdict->fault != CK_RIGHT) {
         return 0;

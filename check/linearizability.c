@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The judge of one key. It goes through invocations and responses in their order and keeps every configuration that the
- * key may be in: its state, and which of the open accesses have already had their moment. At a response all
- * configurations are dropped in which that access cannot have had its moment by now; none left is the verdict. An
- * access gets its moment as late as it can, when its own response or that of an access that needs it comes. This is the
- * exhaustive search, with memoisation on (state, accesses done); at quiet moments nothing but states is left.
+ * Judges one key. The search processes invocations and responses in their order, and keeps every configuration that the
+ * key may be in: its state, and which of the open accesses have already taken effect. At a response it drops all
+ * configurations in which that access cannot have taken effect by now; if none remains, the accesses are not
+ * linearizable. An access takes effect as late as possible: at its own response, or at that of an access that needs it.
+ * This is the exhaustive search, with memoisation on (state, accesses done). When no access is open, a configuration
+ * is only a state.
  *
- * What makes it nearly linear, without losing exactness, is that values are unique and the future is known. A state is
- * absent; present and *pinned*, when the value is still to be read by an access that has not been invoked: nothing may
- * overwrite it yet; or present and *free*, when it will never be read again: then which value it is does not matter.
- * The following take their moment at once, because any order that has it later stays one with it now:
- *   - reads that the state agrees with (they change nothing);
- *   - in a free state, a put over the value whose own reads have all been invoked, together with those reads: it leads
- *     from free to free, and taking such a block out of a later place leaves present what was present there.
- * Of removals, and of puts into absence whose reads have all been invoked, only the one that must be done first is
- * tried: all lead to the same state, so two that an order has the other way round can change places.
+ * The search is nearly linear, and still exact, because values are unique and the future is known. A state is absent;
+ * present and *pinned*, when an access that is not invoked yet will read the value, so nothing may overwrite it yet; or
+ * present and *free*, when the value will not be read again, so that it does not matter which value it is.
+ * The following accesses take effect at once, because an order in which they take effect later stays valid if they
+ * are moved to the current moment:
+ *   - reads that agree with the state (they change nothing);
+ *   - in a free state, a put over the value whose own reads have all been invoked, together with those reads. It leads
+ *     from a free state to a free state. Removing such a block from a later position keeps the key present there.
+ * Of removals, and of puts into absence whose reads have all been invoked, only the one with the earliest deadline is
+ * tried. All of them lead to the same state, so an order that has two of them reversed can exchange them.
  */
 #include "check/linearizability.h"
 
@@ -24,28 +26,28 @@
 #include "common/err.h"
 #include "common/prng.h"
 
-enum { STATE_ABSENT, STATE_FREE, STATE_PINNED }; /* STATE_PINNED + i: the value of values[i] */
+enum { STATE_ABSENT, STATE_FREE, STATE_PINNED }; /* STATE_PINNED + i is the value of values[i] */
 enum { NONE = UINT32_MAX, SCANNED_MAX = 12, CONFIGS_FIRST = 64 };
 
-/* A value of this key. */
+/* A value of the key. */
 struct value_info {
     uint64_t value;
-    uint32_t unseen;   /* reads of it that have not been invoked yet */
-    uint64_t deadline; /* of the put and its reads, the first response */
+    uint32_t unseen;   /* number of its reads that have not been invoked yet */
+    uint64_t deadline; /* the first response among the put and its reads */
     bool is_written;
 };
 
 struct event {
     uint64_t tick;
     uint32_t access;
-    uint32_t is_response; /* at one tick invocations come first: they overlap */
+    uint32_t is_response; /* invocations precede responses of the same tick, because these accesses overlap */
 };
 
-/* Configurations, each `stride` words: the state, then a bit for each slot. */
+/* A set of configurations. Each has `stride` words: the state, then one bit for each slot of an open access. */
 struct set {
     uint64_t *words;
     uint32_t count, capacity;
-    uint32_t *table; /* places of configurations + 1, by hash; used from SCANNED_MAX configurations on */
+    uint32_t *table; /* indexes of configurations + 1, by hash; used above SCANNED_MAX configurations */
     uint32_t table_size;
 };
 
@@ -56,7 +58,7 @@ struct open_access {
 struct ck_linear {
     const struct ck_access *accesses;
     struct value_info *values;
-    uint32_t *value_of; /* of each access; NONE where it names none */
+    uint32_t *value_of; /* of each access, its index in values; NONE if it has no value */
     uint32_t value_count;
     uint32_t *value_table;
     uint32_t value_table_size;
@@ -64,7 +66,7 @@ struct ck_linear {
     uint32_t *slot_of;
     uint32_t *free_slots;
     struct open_access *open;
-    size_t room; /* accesses that the arrays above have room for */
+    size_t capacity; /* number of accesses that fit the arrays above */
     uint32_t open_count, free_count, stride;
     struct set now, next, seen;
     uint64_t *scratch; /* one configuration */
@@ -109,15 +111,15 @@ static uint64_t config_hash(const uint64_t *config, uint32_t stride) {
 
 static void table_put(struct set *set, uint32_t at, uint32_t stride) {
     uint32_t mask = set->table_size - 1;
-    uint32_t place = (uint32_t)config_hash(set->words + (size_t)at * stride, stride) & mask;
-    while (set->table[place] != 0) {
-        place = (place + 1) & mask;
+    uint32_t slot = (uint32_t)config_hash(set->words + (size_t)at * stride, stride) & mask;
+    while (set->table[slot] != 0) {
+        slot = (slot + 1) & mask;
     }
-    set->table[place] = at + 1;
+    set->table[slot] = at + 1;
 }
 
-/* A table with room for the double of what is there. */
-static int table_renew(struct set *set, uint32_t stride) {
+/* Rebuilds the table with capacity for twice as many configurations. */
+static int table_rebuild(struct set *set, uint32_t stride) {
     uint32_t size = 64;
     while (size < set->count * 4) {
         size *= 2;
@@ -156,8 +158,8 @@ static bool set_has(const struct set *set, const uint64_t *config, uint32_t stri
     return false;
 }
 
-/* Adds a configuration unless it is there. 0, 2 when there are too many, or DM_ERR_NO_MEMORY. `config` may not lie in
- * the set. */
+/* Adds a configuration unless the set has it. Returns 0, 2 when there are too many, or DM_ERR_NO_MEMORY. `config` must
+ * not point into the set. */
 static int set_add(struct set *set, const uint64_t *config, uint32_t stride) {
     if (set_has(set, config, stride)) {
         return 0;
@@ -178,7 +180,7 @@ static int set_add(struct set *set, const uint64_t *config, uint32_t stride) {
     memcpy(set->words + (size_t)set->count * stride, config, stride * sizeof(*config));
     set->count++;
     if (set->count == SCANNED_MAX + 1 || (set->count > SCANNED_MAX && set->count * 2 > set->table_size)) {
-        return table_renew(set, stride);
+        return table_rebuild(set, stride);
     }
     if (set->count > SCANNED_MAX) {
         table_put(set, set->count - 1, stride);
@@ -208,8 +210,8 @@ static int grow(void *pointer, size_t count, size_t size) {
     return made ? 0 : DM_ERR_NO_MEMORY;
 }
 
-static int make_room(struct ck_linear *linear, size_t count) {
-    if (linear->room > 0 && count <= linear->room) {
+static int reserve(struct ck_linear *linear, size_t count) {
+    if (linear->capacity > 0 && count <= linear->capacity) {
         return 0;
     }
     count += count / 2 + 16;
@@ -225,12 +227,12 @@ static int make_room(struct ck_linear *linear, size_t count) {
     }
     DM_TRY(grow(&linear->value_table, size, sizeof(*linear->value_table)));
     linear->value_table_size = size;
-    linear->room = count;
+    linear->capacity = count;
     return 0;
 }
 
-/* The place of a value, which is made if it is new. */
-static uint32_t value_place(struct ck_linear *linear, uint64_t value) {
+/* The index of a value in `values`; a new value is added. */
+static uint32_t value_index(struct ck_linear *linear, uint64_t value) {
     uint32_t mask = linear->value_table_size - 1;
     uint32_t at = (uint32_t)dm_mix64(value) & mask;
     while (linear->value_table[at] != 0) {
@@ -245,7 +247,7 @@ static uint32_t value_place(struct ck_linear *linear, uint64_t value) {
 }
 
 static void values_collect(struct ck_linear *linear, size_t count, uint64_t initial) {
-    /* The table is as large as the largest key needed; clear only what this one can fill. */
+    /* The table is as large as the largest key needed. Only the part that this key can fill is cleared. */
     uint32_t size = 64;
     while (size < 2 * (count + 1)) {
         size *= 2;
@@ -254,7 +256,7 @@ static void values_collect(struct ck_linear *linear, size_t count, uint64_t init
     memset(linear->value_table, 0, size * sizeof(*linear->value_table));
     linear->value_count = 0;
     if (initial != 0) {
-        linear->values[value_place(linear, initial)].is_written = true;
+        linear->values[value_index(linear, initial)].is_written = true;
     }
     for (size_t i = 0; i < count; i++) {
         const struct ck_access *access = &linear->accesses[i];
@@ -263,7 +265,7 @@ static void values_collect(struct ck_linear *linear, size_t count, uint64_t init
             linear->value_of[i] = NONE;
             continue;
         }
-        linear->value_of[i] = value_place(linear, access->value);
+        linear->value_of[i] = value_index(linear, access->value);
         struct value_info *info = &linear->values[linear->value_of[i]];
         info->is_written = info->is_written || is_put;
         info->unseen += !is_put;
@@ -282,18 +284,18 @@ static int event_compare(const void *a, const void *b) {
     return x->access < y->access ? -1 : x->access > y->access;
 }
 
-/* An access that need not have happened and that nobody saw. A removal or a first put may still be what made another
- * outcome possible; a put over a value cannot. */
-static bool is_void(const struct ck_linear *linear, size_t i) {
+/* Whether an access can be ignored: it need not have taken effect, and its value was never read. Only a put over a
+ * value can be; a removal or a first put may explain the outcome of another access. */
+static bool is_ignored(const struct ck_linear *linear, size_t i) {
     const struct ck_access *access = &linear->accesses[i];
     return access->optional && access->kind == CK_PUT_OVER && linear->values[linear->value_of[i]].unseen == 0;
 }
 
-/* Fills events; returns how many, and the most accesses open at once. */
+/* Fills `events` and returns their number. Sets *open_max to the greatest number of accesses open at once. */
 static size_t events_collect(struct ck_linear *linear, size_t count, uint32_t *open_max) {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        if (is_void(linear, i)) {
+        if (is_ignored(linear, i)) {
             continue;
         }
         const struct ck_access *access = &linear->accesses[i];
@@ -340,7 +342,7 @@ static void reads_done(const struct ck_linear *linear, uint64_t *config, uint32_
     }
 }
 
-/* Gives every open access its moment that can have it at once without a loss. */
+/* Lets every open access take effect that may do so at once without losing exactness. */
 static void settle(const struct ck_linear *linear, uint64_t *config) {
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < linear->open_count; i++) {
@@ -359,7 +361,7 @@ static void settle(const struct ck_linear *linear, uint64_t *config) {
     }
 }
 
-/* The configuration after the moment of a write that its state allows, in linear->scratch. */
+/* Makes, in linear->scratch, the configuration after a write that the state of `config` allows. */
 static uint64_t *after_write(struct ck_linear *linear, const uint64_t *config, const struct open_access *open) {
     uint64_t *made = linear->scratch;
     memcpy(made, config, linear->stride * sizeof(*made));
@@ -370,8 +372,8 @@ static uint64_t *after_write(struct ck_linear *linear, const uint64_t *config, c
     return made;
 }
 
-/* Puts what follows from a configuration by one write into `next` if the access in `slot` is done then, otherwise into
- * `seen`. */
+/* Adds the configuration after one write to `next` if the access in `slot` has then taken effect, otherwise to `seen`.
+ */
 static int follow(struct ck_linear *linear, const uint64_t *config, const struct open_access *open, uint32_t slot) {
     uint64_t *made = after_write(linear, config, open);
     if (bit_get(made, slot)) {
@@ -381,14 +383,15 @@ static int follow(struct ck_linear *linear, const uint64_t *config, const struct
     return set_add(&linear->seen, made, linear->stride);
 }
 
-/* All writes that the state of seen configuration `at` allows and that need a try. */
+/* Tries the writes that the state of the configuration seen[at] allows and that must be tried. */
 static int expand(struct ck_linear *linear, uint32_t at, uint32_t slot) {
     enum ck_access_kind wanted =
         linear->seen.words[(size_t)at * linear->stride] == STATE_FREE ? CK_PUT_OVER : CK_PUT_NEW;
-    const struct open_access *first = NULL; /* of those that are all the same, the most urgent */
+    const struct open_access *first = NULL; /* of the equivalent writes, the one with the earliest deadline */
     uint64_t first_deadline = 0;
     for (uint32_t i = 0; i < linear->open_count; i++) {
-        const uint64_t *config = linear->seen.words + (size_t)at * linear->stride; /* moves when the set grows */
+        const uint64_t *config =
+            linear->seen.words + (size_t)at * linear->stride; /* the memory moves when the set grows */
         if (config[0] >= STATE_PINNED) {
             return 0;
         }
@@ -474,7 +477,7 @@ static int begin(struct ck_linear *linear, uint64_t initial, uint32_t open_max) 
     }
     memset(linear->scratch, 0, linear->stride * sizeof(*linear->scratch));
     if (initial != 0) {
-        uint32_t value = value_place(linear, initial);
+        uint32_t value = value_index(linear, initial);
         linear->scratch[0] = linear->values[value].unseen > 0 ? STATE_PINNED + value : STATE_FREE;
     }
     linear->now.count = 0;
@@ -484,7 +487,7 @@ static int begin(struct ck_linear *linear, uint64_t initial, uint32_t open_max) 
 int ck_linear_judge(struct ck_linear *linear, const struct ck_access *accesses, size_t count, uint64_t initial,
                     size_t *culprit) {
     *culprit = 0;
-    DM_TRY(make_room(linear, count));
+    DM_TRY(reserve(linear, count));
     linear->accesses = accesses;
     values_collect(linear, count, initial);
     for (size_t i = 0; i < count; i++) {

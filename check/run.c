@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a world to a judged history. Clients put down what they ask and get in places made beforehand, with ticks of one
- * counter: whatever is done before another operation begins has the lower tick, in virtual and in real time.
+ * From a world to a judged history. The operations of all clients are allocated before the run; a client records the
+ * result of each in it. Invocations and responses get ticks of one counter, so that an operation that ends before
+ * another one begins has lower ticks, in virtual and in real time.
  */
 #include "check/run.h"
 
@@ -21,18 +22,17 @@ enum {
     NODES_MAX = 8,
     SCAN_SLACK = 8,
     VALUE_MAX = 64,
-    STARVING_RETRIES =
-        1000, /* behind a client that stopped for good: to give up is allowed, and should not take long */
+    STARVING_RETRIES = 1000, /* if a client stopped for good: others may give up, and should not take long to do so */
     RULES_BYTES = 512,
 };
 
 static const char profile[] = "cx6-100g";
 
-/* A client: the world's, or the one of a compute node that reads everything at the end. */
+/* A client: one of the world, or the one of a compute node that reads everything at the end. */
 struct actor {
     struct run *run;
     unsigned cn;
-    struct ck_op *ops; /* its part of the history */
+    struct ck_op *ops; /* its operations in the history */
     size_t op_count;
     const uint64_t *pauses_ns; /* before each operation; NULL for final reads */
     uint64_t *scan_keys;
@@ -40,7 +40,7 @@ struct actor {
     struct ix_client index;
     uint64_t counters[CK_COUNTERS_MAX];
     struct ix_rdwc_counts shared;
-    _Atomic unsigned ctx; /* the id of its context; 0: not begun */
+    _Atomic unsigned ctx; /* the id of its context; 0 before it begins */
 };
 
 struct run {
@@ -50,30 +50,31 @@ struct run {
     struct dm_fabric *fabric;
     void *servers[NODES_MAX];
     void *cns[CK_CNS_MAX];
-    struct ix_rdwc *rdwcs[CK_CNS_MAX]; /* NULL without */
+    struct ix_rdwc *rdwcs[CK_CNS_MAX]; /* NULL if the world has none */
     struct ck_result *result;
     struct actor actors[CK_CLIENTS_MAX + CK_CNS_MAX];
-    unsigned actor_count; /* clients of the world that do anything */
+    unsigned actor_count; /* clients of the world that have operations */
     uint64_t *pauses_ns;  /* before each operation of the history */
     struct ck_pair *loaded;
     _Atomic uint64_t tick;
     _Atomic unsigned running;
     atomic_flag failed;
-    unsigned set_up_cn;  /* what the set-up context works on */
-    struct dm_err setup; /* of a set-up context, or of the first client that could not attach */
+    unsigned set_up_cn;  /* the compute node that the set-up context works on */
+    struct dm_err setup; /* the error of a set-up context, or of the first client that could not attach */
     struct ix_report report;
     char rules[RULES_BYTES]; /* the fabric's faults */
 };
 
-/* ---- the history's places --------------------------------------------------------------------------------------- */
+/* ---- the operations --------------------------------------------------------------------------------------------- */
 
-/* Steps of a client that are to be done: those in the part, up to where a fault stops it. */
-static bool step_is_done(const struct run *run, size_t at, size_t place) {
+/* Whether a client runs the step `at`, which is the nth of its steps: the step must be in the part, and no fault may
+ * have ended the client before. */
+static bool step_is_run(const struct run *run, size_t at, size_t nth) {
     const struct ck_world *world = run->world;
     for (size_t i = 0; i < world->fault_count; i++) {
         const struct ck_world_fault *fault = &world->faults[i];
         if (run->part->faults[i] && fault->kind == CK_CLIENT_ENDS && fault->client == world->steps[at].client &&
-            place >= fault->after) {
+            nth >= fault->after) {
             return false;
         }
     }
@@ -97,14 +98,14 @@ static void client_prepare(struct run *run, unsigned client) {
                             .cn = client % world->topology.cns,
                             .ops = history->ops + history->op_count,
                             .pauses_ns = run->pauses_ns + history->op_count};
-    size_t place = 0;
+    size_t nth = 0;
     uint64_t rest_ns = 0;
     for (size_t at = 0; at < world->step_count; at++) {
         if (world->steps[at].client != client) {
             continue;
         }
         rest_ns += world->steps[at].pause_ns;
-        if (!step_is_done(run, at, place++)) {
+        if (!step_is_run(run, at, nth++)) {
             rest_ns = run->part->idle_ns > 0 ? rest_ns + run->part->idle_ns : 0;
         } else {
             run->pauses_ns[history->op_count] = rest_ns;
@@ -116,7 +117,7 @@ static void client_prepare(struct run *run, unsigned client) {
     run->actor_count += actor->op_count > 0;
 }
 
-/* Every compute node reads every key and scans: an old cache must not lead it astray either. */
+/* Every compute node reads every key and scans, to find errors due to a stale cache too. */
 static void final_prepare(struct run *run, unsigned cn) {
     const struct ck_world *world = run->world;
     struct ck_history *history = &run->result->history;
@@ -134,9 +135,9 @@ static void final_prepare(struct run *run, unsigned cn) {
 }
 
 static bool actor_open(struct actor *actor) {
-    size_t room = CK_KEYS_MAX + 2 * SCAN_SLACK;
-    actor->scan_keys = calloc(room, sizeof(*actor->scan_keys));
-    actor->scan_values = calloc(room, actor->run->shape.value_bytes);
+    size_t capacity = CK_KEYS_MAX + 2 * SCAN_SLACK;
+    actor->scan_keys = calloc(capacity, sizeof(*actor->scan_keys));
+    actor->scan_values = calloc(capacity, actor->run->shape.value_bytes);
     return actor->scan_keys && actor->scan_values;
 }
 
@@ -183,7 +184,7 @@ static bool history_prepare(struct run *run) {
     return history->pool != NULL;
 }
 
-/* Operations that were never begun are no part of what happened. */
+/* Removes the operations that were never begun from the history. */
 static void history_close(struct ck_history *history) {
     size_t kept = 0;
     for (size_t i = 0; i < history->op_count; i++) {
@@ -194,7 +195,7 @@ static void history_close(struct ck_history *history) {
     history->op_count = kept;
 }
 
-/* ---- what a client does ----------------------------------------------------------------------------------------- */
+/* ---- clients ---------------------------------------------------------------------------------------------------- */
 
 static int scan_do(struct actor *actor, struct ck_op *op) {
     uint32_t value_bytes = actor->run->shape.value_bytes;
@@ -239,13 +240,13 @@ static int actor_main(struct dm_ctx *ctx, struct actor *actor) {
     atomic_store(&actor->ctx, dm_ctx_id(ctx));
     int rc = ix_attach(run->world->index, run->cns[actor->cn], ctx, &run->shape, &actor->index, &err);
     if (rc < 0) {
-        /* One that a fault stops for good while it attaches is no failure. */
+        /* A client that a fault stops for good while it attaches is not a failure. */
         if (rc != DM_ERR_STOPPED && !atomic_flag_test_and_set(&run->failed)) {
             dm_fail(&run->setup, rc, "a client cannot attach: %s", err.text);
         }
         return rc;
     }
-    /* Final reads go by themselves: a client that was stopped may have left a round open. */
+    /* Final reads are not wrapped: a client that stopped may have left a round of the delegation open. */
     bool is_final = actor >= run->actors + CK_CLIENTS_MAX;
     if (run->rdwcs[actor->cn] && !is_final) {
         rc = ix_rdwc_wrap(run->rdwcs[actor->cn], ctx, &actor->index);
@@ -284,13 +285,13 @@ static void detach(struct actor *actor) {
 
 static void client_main(struct dm_ctx *ctx, void *arg) {
     struct actor *actor = arg;
-    (void)actor_main(ctx, actor); /* what it failed with is in the run */
+    (void)actor_main(ctx, actor); /* the run has its error */
     counters_note(actor);
     detach(actor);
     atomic_fetch_sub(&actor->run->running, 1);
 }
 
-/* Ends a run that does not end by itself. */
+/* Stops a run that does not end in time. */
 static void watch_main(struct dm_ctx *ctx, void *arg) {
     struct run *run = arg;
     uint64_t patience = run->result->is_virtual ? PATIENCE_VIRTUAL_NS : PATIENCE_REAL_NS;
@@ -356,7 +357,7 @@ static int final_entry(struct dm_ctx *ctx, void *arg) {
     return rc;
 }
 
-/* One context on a compute node; what it fails with goes to err. */
+/* Runs a function in a context on a compute node; `err` gets its error. */
 static int set_up(struct run *run, unsigned cn, int (*entry)(struct dm_ctx *, void *), void *arg, const char *what,
                   struct dm_err *err) {
     int rc = 0;
@@ -378,7 +379,7 @@ static unsigned actor_number(const struct run *run, unsigned client) {
     return i;
 }
 
-/* The fabric's rules for the faults of the part; one for a client that does nothing is left out. */
+/* Writes the rules of the fabric for the faults of the part, except those of clients without operations. */
 static void faults_prepare(struct run *run) {
     const struct ck_world *world = run->world;
     size_t at = 0;
@@ -388,7 +389,7 @@ static void faults_prepare(struct run *run) {
         bool is_clients = fault->kind != CK_VERBS_LATE && fault->kind != CK_SERVER_FAILS;
         if (run->part->faults[i] && (number < run->actor_count || !is_clients)) {
             at += ck_fault_rule(world, fault, number, run->rules + at, sizeof(run->rules) - at);
-            /* With read delegation others wait for it on its node, whatever the index claims. */
+            /* With read delegation, other clients of its compute node wait for it, whatever the index claims. */
             bool stops = fault->kind == CK_CLIENT_STOPS &&
                          (!(world->index->caps & IX_CAP_CLIENT_STOP) || world->rdwc != IX_RDWC_OFF);
             run->result->history.may_starve = run->result->history.may_starve || stops;
@@ -396,8 +397,8 @@ static void faults_prepare(struct run *run) {
     }
 }
 
-/* A verb of a client, or of a handler or background context. */
-static void verb_keep(void *arg, const struct dm_trace_event *event) {
+/* Logs a verb of a client, or of a handler or background context. */
+static void verb_log(void *arg, const struct dm_trace_event *event) {
     struct run *run = arg;
     unsigned client = CK_NO_CLIENT;
     for (unsigned i = 0; i < run->actor_count && client == CK_NO_CLIENT; i++) {
@@ -410,7 +411,7 @@ static int fabric_open(struct run *run, struct dm_err *err) {
     const struct ck_world *world = run->world;
     const struct dm_transport_info *transport = dm_transport_find(world->transport);
     struct dm_setting settings[CK_SETTINGS_MAX + 1] = {{"faults", run->rules}};
-    size_t own = run->rules[0] ? 1 : 0; /* what was asked for goes over it */
+    size_t own = run->rules[0] ? 1 : 0; /* the settings of the request override it */
     memcpy(settings + own, world->settings, world->setting_count * sizeof(*settings));
     struct dm_fabric_config config = {
         .transport = world->transport,
@@ -428,7 +429,7 @@ static int fabric_open(struct run *run, struct dm_err *err) {
     run->shape.topology = dm_fabric_topology(run->fabric);
     run->result->topology = world->topology;
     if (world->logs_verbs) {
-        dm_fabric_trace(run->fabric, verb_keep, run);
+        dm_fabric_trace(run->fabric, verb_log, run);
     }
     return ix_check(world->index, world->params, &run->shape, err);
 }
@@ -445,7 +446,7 @@ static int index_open(struct run *run, struct dm_err *err) {
     for (unsigned cn = 0; world->rdwc != IX_RDWC_OFF && cn < world->topology.cns; cn++) {
         const struct ix_rdwc_config config = {.mode = world->rdwc,
                                               .clients = world->topology.clients,
-                                              .places = world->rdwc_places,
+                                              .places = world->rdwc_slots,
                                               .value_bytes = run->shape.value_bytes};
         run->rdwcs[cn] = ix_rdwc_open(world->index, &config);
         if (!run->rdwcs[cn]) {
@@ -485,7 +486,8 @@ static int clients_start(struct run *run, struct dm_err *err) {
             return dm_fail(err, rc, "cannot start a client");
         }
     }
-    /* A client that stops for good never ends: there the run must not wait for the one who waits for all. */
+    /* A client that stops for good never ends. Then the run must not wait for watch_main, which waits for all clients,
+     * so it runs in the background. */
     bool may_stop = dm_fabric_transport(run->fabric)->caps & DM_CAP_FAULTS;
     return may_stop ? dm_spawn_background(run->fabric, 0, watch_main, run)
                     : dm_spawn(run->fabric, 0, 0, watch_main, run);
@@ -504,12 +506,12 @@ static void stuck(struct run *run, const char *why) {
             verdict->key = history->ops[i].key;
         }
     }
-    snprintf(verdict->text, sizeof(verdict->text), "the run does not end: %zu operations have not returned (%.160s)",
+    snprintf(verdict->text, sizeof(verdict->text), "the run did not end: %zu operations have not returned (%.160s)",
              open, why);
 }
 
-/* Keys that the first compute node found in the end. False if some read had no answer: behind a client that has stopped
- * for good it may have run into its bound of retries. */
+/* Counts the keys that the final reads of the first compute node found. Returns false if a read failed: if a client has
+ * stopped for good, a read may have reached the limit of retries. */
 static bool keys_found(const struct run *run, uint64_t *found) {
     const struct actor *actor = &run->actors[CK_CLIENTS_MAX];
     bool is_answered = true;
@@ -523,7 +525,7 @@ static bool keys_found(const struct run *run, uint64_t *found) {
     return is_answered;
 }
 
-/* What verify says, as a verdict. */
+/* The verdict on the structure, from verify. */
 static struct ck_verdict structure_judge(struct run *run) {
     struct ck_verdict verdict = {.fault = CK_RIGHT, .op = CK_NO_OP};
     struct dm_err walk = {0};
@@ -536,17 +538,17 @@ static struct ck_verdict structure_judge(struct run *run) {
         snprintf(verdict.text, sizeof(verdict.text), "%.280s", walk.text);
     } else if (run->report.broken > 0) {
         verdict.fault = CK_BROKEN;
-        snprintf(verdict.text, sizeof(verdict.text), "verify: %llu problems, the first: %.200s",
+        snprintf(verdict.text, sizeof(verdict.text), "verify found %llu problems; the first: %.200s",
                  (unsigned long long)run->report.broken, run->report.first_problem);
     } else if (is_answered && run->report.keys != found) {
         verdict.fault = CK_BROKEN;
-        snprintf(verdict.text, sizeof(verdict.text), "verify counts %llu keys, but reading every key finds %llu",
+        snprintf(verdict.text, sizeof(verdict.text), "verify counts %llu keys, but the final reads find %llu",
                  (unsigned long long)run->report.keys, (unsigned long long)found);
     }
     return verdict;
 }
 
-/* The history first: a wrong answer says more than a broken structure. */
+/* The history is judged first, because a wrong result is a better finding than a broken structure. */
 static int judge(struct run *run, const struct ck_verdict *structure, struct dm_err *err) {
     history_close(&run->result->history);
     int rc = ck_judge(&run->result->history, &run->result->verdict);
@@ -559,8 +561,8 @@ static int judge(struct run *run, const struct ck_verdict *structure, struct dm_
     return 0;
 }
 
-/* Behind a client that has stopped for good inside an operation: what the others were told, and what can still be read.
- * Where everything can, the structure too. */
+/* Judges a run in which a client stopped for good inside an operation: the history with as many final reads as succeed
+ * and, if all of them do, the structure. */
 static int judge_starving(struct run *run, bool is_readable, struct dm_err *err) {
     struct ck_verdict structure = {.fault = CK_RIGHT, .op = CK_NO_OP};
     dm_fabric_setup(run->fabric);
@@ -573,7 +575,7 @@ static int judge_starving(struct run *run, bool is_readable, struct dm_err *err)
     return judge(run, &structure, err);
 }
 
-static int look_after(struct run *run, struct dm_err *err) {
+static int judge_all(struct run *run, struct dm_err *err) {
     dm_fabric_setup(run->fabric);
     for (unsigned cn = 0; cn < run->world->topology.cns; cn++) {
         DM_TRY(set_up(run, cn, final_entry, &run->actors[CK_CLIENTS_MAX + cn], "reading everything", err));
@@ -596,7 +598,7 @@ static int clients_run(struct run *run, struct dm_err *err) {
         run->result->shared.shared_updates += actor->shared.shared_updates;
         run->result->shared.bypassed += actor->shared.bypassed;
         if (actor->index.handle) {
-            detach(actor); /* of a client that never came back */
+            detach(actor); /* its client stopped for good */
         }
     }
     if (run->setup.code < 0) {
@@ -630,7 +632,7 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
     rc = rc < 0 ? rc : fabric_open(run, err);
     rc = rc < 0 ? rc : index_open(run, err);
     rc = rc < 0 ? rc : clients_run(run, err);
-    rc = rc == 1 ? look_after(run, err) : rc;
+    rc = rc == 1 ? judge_all(run, err) : rc;
     run_close(run);
     free(run);
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a world, or a part of one, on a fabric, and judging what happened.
+ * Runs a world, or a part of one, on a fabric, and judges the history.
  */
 #ifndef DM_CHECK_RUN_H
 #define DM_CHECK_RUN_H
@@ -14,17 +14,18 @@ enum { CK_COUNTERS_MAX = 64 };
 struct ck_result {
     struct ck_history history;
     struct ck_verdict verdict;
-    bool is_virtual;                    /* the transport's time: the same world gives the same result */
-    uint64_t counters[CK_COUNTERS_MAX]; /* the index's own, summed over clients */
+    bool is_virtual;                    /* the transport has virtual time: the same world gives the same result */
+    uint64_t counters[CK_COUNTERS_MAX]; /* those of the index, summed over clients */
     struct ix_rdwc_counts shared;
-    struct ck_verb_log verbs;    /* if the world keeps them */
+    struct ck_verb_log verbs;    /* if the world logs them */
     struct dm_topology topology; /* of the fabric */
 };
 
-/* Runs the part: load, clients with their scripts, a final read of every key and a scan from every compute node, the
- * index's own verify; and judges. Behind a client that has stopped for good inside an operation, an index that does not
- * claim to survive that is judged by its history alone. 0 with the verdict in *result; DM_ERR_INVALID and others when
- * the world could not be run at all. The caller calls ck_result_fini, also after a failure. */
+/* Runs the part: loads the index, runs the scripts of the clients, reads every key and scans from every compute node,
+ * and calls the index's verify. Then judges. If a client stopped for good inside an operation and the index does not
+ * claim to survive that, other clients may give up, and the structure is judged only if all final reads succeed.
+ * Returns 0 with the verdict in *result, or an error (DM_ERR_INVALID and others) if the world could not be run. The
+ * caller calls ck_result_fini, also after a failure. */
 int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_result *result, struct dm_err *err);
 void ck_result_fini(struct ck_result *result);
 

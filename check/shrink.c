@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Greedy shrinking. A candidate leaves something out and is run again; it is kept if it fails in the same way. Leaving
- * out an operation shifts all that come after it, so a candidate gets a few schedules to fail in, with clients that
- * rest for about the time of what was left out, or do not.
+ * Greedy shrinking. A candidate lacks something that the current part has. It is run, and becomes the current part if
+ * it fails in the same way. Removing an operation shifts all later ones, so each candidate is run under several
+ * schedules, in which clients are idle for about the time of the removed operation, or not at all.
  */
 #include "check/shrink.h"
 
@@ -19,7 +19,8 @@ struct shrink {
     struct dm_err *err;
 };
 
-/* Runs the candidate under a few schedules. 1: it fails likewise and is the new part; 0: it does not; a failure. */
+/* Runs the candidate under several schedules. Returns 1 if it fails in the same way and has become the current part, 0
+ * if not, or a failure. */
 static int candidate_try(struct shrink *shrink, struct ck_part *candidate) {
     uint64_t idle = shrink->part->idle_ns / IDLE_STEP_NS;
     for (uint64_t i = 0; i < SCHEDULES * IDLES && shrink->runs < shrink->runs_max; i++) {
@@ -45,43 +46,43 @@ static bool part_equal(const struct ck_part *a, const struct ck_part *b) {
            memcmp(a->loaded, b->loaded, sizeof(a->loaded)) == 0;
 }
 
-/* Tries the candidate if it leaves anything out. */
+/* Tries the candidate if it differs from the current part. */
 static int try_smaller(struct shrink *shrink, struct ck_part *candidate) {
     return part_equal(candidate, shrink->part) ? 0 : candidate_try(shrink, candidate);
 }
 
-/* What can be left out of a part, by number. */
-typedef void leave_out(const struct ck_world *world, size_t number, struct ck_part *part);
+/* Removes the item with this number from a part. */
+typedef void remove_item(const struct ck_world *world, size_t number, struct ck_part *part);
 
-static void leave_client(const struct ck_world *world, size_t number, struct ck_part *part) {
+static void remove_client(const struct ck_world *world, size_t number, struct ck_part *part) {
     for (size_t i = 0; i < world->step_count; i++) {
         part->steps[i] = part->steps[i] && world->steps[i].client != number;
     }
 }
 
-static void leave_key(const struct ck_world *world, size_t number, struct ck_part *part) {
+static void remove_key(const struct ck_world *world, size_t number, struct ck_part *part) {
     part->loaded[number] = false;
     for (size_t i = 0; i < world->step_count; i++) {
         part->steps[i] = part->steps[i] && world->steps[i].key != number;
     }
 }
 
-static void leave_fault(const struct ck_world *world, size_t number, struct ck_part *part) {
+static void remove_fault(const struct ck_world *world, size_t number, struct ck_part *part) {
     (void)world;
     part->faults[number] = false;
 }
 
-static void leave_loaded(const struct ck_world *world, size_t number, struct ck_part *part) {
+static void remove_loaded(const struct ck_world *world, size_t number, struct ck_part *part) {
     (void)world;
     part->loaded[number] = false;
 }
 
-/* Tries to leave out each of `count` things; how many went, or a failure. */
-static int drop_each(struct shrink *shrink, leave_out *leave, size_t count) {
+/* Tries to remove each of `count` items. Returns how many were removed, or a failure. */
+static int drop_each(struct shrink *shrink, remove_item *remove_one, size_t count) {
     int dropped = 0;
     for (size_t i = 0; i < count; i++) {
         struct ck_part candidate = *shrink->part;
-        leave(shrink->world, i, &candidate);
+        remove_one(shrink->world, i, &candidate);
         int rc = try_smaller(shrink, &candidate);
         DM_TRY(rc);
         dropped += rc;
@@ -97,7 +98,7 @@ static size_t steps_left(const struct ck_part *part) {
     return count;
 }
 
-/* Leaves out the steps from the first-th to before the (first + n)-th of those that are left. */
+/* Tries to remove n of the remaining steps, from the one with index `first` on. */
 static int drop_steps_at(struct shrink *shrink, size_t first, size_t n) {
     struct ck_part candidate = *shrink->part;
     size_t seen = 0;
@@ -110,7 +111,7 @@ static int drop_steps_at(struct shrink *shrink, size_t first, size_t n) {
     return try_smaller(shrink, &candidate);
 }
 
-/* Halves, quarters and so on down to single steps. */
+/* Tries to remove halves, quarters and so on, down to single steps. */
 static int drop_steps(struct shrink *shrink) {
     int dropped = 0;
     for (size_t n = steps_left(shrink->part) / 2; n > 0; n /= 2) {
@@ -125,15 +126,15 @@ static int drop_steps(struct shrink *shrink) {
 }
 
 static int shrink_once(struct shrink *shrink) {
-    int clients = drop_each(shrink, leave_client, shrink->world->topology.clients);
+    int clients = drop_each(shrink, remove_client, shrink->world->topology.clients);
     DM_TRY(clients);
     int steps = drop_steps(shrink);
     DM_TRY(steps);
-    int keys = drop_each(shrink, leave_key, shrink->world->key_count);
+    int keys = drop_each(shrink, remove_key, shrink->world->key_count);
     DM_TRY(keys);
-    int faults = drop_each(shrink, leave_fault, CK_FAULTS_MAX);
+    int faults = drop_each(shrink, remove_fault, CK_FAULTS_MAX);
     DM_TRY(faults);
-    int loaded = drop_each(shrink, leave_loaded, CK_KEYS_MAX);
+    int loaded = drop_each(shrink, remove_loaded, CK_KEYS_MAX);
     DM_TRY(loaded);
     return clients + steps + keys + faults + loaded;
 }

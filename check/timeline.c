@@ -8,7 +8,7 @@
  *     4.001 | -> ok             | :
  *     4.377 |                   | -> #3             <== cannot be explained
  *
- * and between them the verbs that those operations posted, where they were kept:
+ * If verbs were logged, those that these operations posted are printed between the lines:
  *
  *     1.204 | . write 64        | :                     write 64 at 0:001a40, lands 2.310 to 2.340, done 3.800
  */
@@ -32,7 +32,7 @@ static bool scan_covers(const struct ck_op *op, uint64_t key) {
     return op->found < op->wanted || (op->found > 0 && key <= op->pairs[op->found - 1].key);
 }
 
-/* Of those who only read in the end one get is enough. */
+/* Whether the operation concerns the key. Of the clients that only read at the end, one get is enough. */
 static bool is_of_interest(const struct ck_history *history, const struct ck_op *op, uint64_t key) {
     bool is_reader = history->first_reader > 0 && op->client >= history->first_reader;
     if (is_reader && (op->client > history->first_reader || op->kind == WL_SCAN)) {
@@ -66,7 +66,8 @@ static size_t moments_collect(const struct ck_history *history, const struct ck_
     return n;
 }
 
-/* Clients of the moments, in the order in which they appear; more than LANES_MAX share the last column. */
+/* Collects the clients of the moments in the order in which they appear. If there are more than LANES_MAX, the others
+ * share the last column. */
 static unsigned lanes_find(const struct ck_history *history, const struct moment *moments, size_t count,
                            unsigned lanes[LANES_MAX]) {
     unsigned n = 0;
@@ -101,7 +102,7 @@ static void begin_text(const struct ck_op *op, char *text, size_t capacity) {
     }
 }
 
-/* What the operation says of the key. */
+/* The result of the operation for the key. */
 static void end_text(const struct ck_op *op, uint64_t key, char *text, size_t capacity) {
     bool is_read = op->outcome == 0 && (op->kind == WL_GET || op->kind == WL_SCAN);
     if (!is_read) {
@@ -117,9 +118,9 @@ static void end_text(const struct ck_op *op, uint64_t key, char *text, size_t ca
         }
     }
     if (!is_there) {
-        snprintf(text, capacity, "-> without it");
+        snprintf(text, capacity, "-> key not in it");
     } else if (value == CK_VALUE_STRANGE) {
-        snprintf(text, capacity, "-> strange bytes");
+        snprintf(text, capacity, "-> unwritten bytes");
     } else {
         snprintf(text, capacity, "-> #%" PRIu64, value);
     }
@@ -176,16 +177,16 @@ static const char *verb_text(const struct dm_trace_event *event, char *text, siz
     return text;
 }
 
-/* A verb that is to be shown: it belongs to the operation `op`. */
+/* A verb to show; operation `op` posted it. */
 struct shown {
     const struct dm_trace_event *event;
     size_t op;
-    bool is_open, is_printed; /* its operation's beginning was printed; so was it */
+    bool is_open, is_printed; /* the invocation of its operation was printed; the verb was printed */
 };
 
 struct shown_list {
     struct shown *items;
-    size_t count, left_out;
+    size_t count, hidden;
 };
 
 static int shown_compare(const void *a, const void *b) {
@@ -204,7 +205,7 @@ static bool is_posted_by(const struct ck_op *op, const struct ck_verb *verb) {
            (!op->finished || verb->event.posted_ns <= op->response_ns);
 }
 
-/* The last VERBS_MAX verbs of the operations of the moments. */
+/* Collects the verbs of the operations of the moments; only the last VERBS_MAX will be shown. */
 static void shown_collect(const struct ck_history *history, const struct ck_verb_log *verbs,
                           const struct moment *moments, size_t count, struct shown_list *list) {
     list->items = verbs ? calloc(verbs->count + 1, sizeof(*list->items)) : NULL;
@@ -219,7 +220,7 @@ static void shown_collect(const struct ck_history *history, const struct ck_verb
     if (list->count > 0) {
         qsort(list->items, list->count, sizeof(*list->items), shown_compare);
     }
-    list->left_out = list->count > VERBS_MAX ? list->count - VERBS_MAX : 0;
+    list->hidden = list->count > VERBS_MAX ? list->count - VERBS_MAX : 0;
 }
 
 static void shown_print(const struct shown *shown, unsigned own, unsigned lane_count, const unsigned *open, FILE *out) {
@@ -243,10 +244,11 @@ static void shown_print(const struct shown *shown, unsigned own, unsigned lane_c
     fprintf(out, ", done %.3f\n", (double)event->done_ns / 1000);
 }
 
-/* Verbs that come before the moment: those of operations that have begun, posted earlier, and all of one that ends. */
+/* Prints the verbs that precede the moment: those posted earlier by operations that have begun, and at a response all
+ * verbs of its operation. */
 static void shown_print_before(struct shown_list *list, const struct ck_history *history, const struct moment *moment,
                                const unsigned *lanes, unsigned lane_count, const unsigned *open, FILE *out) {
-    for (size_t i = list->left_out; i < list->count; i++) {
+    for (size_t i = list->hidden; i < list->count; i++) {
         struct shown *shown = &list->items[i];
         bool is_due = shown->event->posted_ns < moment->ns || (moment->is_response && shown->op == moment->op);
         if (shown->is_open && !shown->is_printed && is_due) {
@@ -259,7 +261,7 @@ static void shown_print_before(struct shown_list *list, const struct ck_history 
     }
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- the timeline ----------------------------------------------------------------------------------------------- */
 
 static void initial_print(const struct ck_history *history, uint64_t key, FILE *out) {
     for (size_t i = 0; i < history->initial_count; i++) {
@@ -278,7 +280,7 @@ static void head_print(const struct ck_history *history, uint64_t key, const uns
     for (unsigned lane = 0; lane < lane_count; lane++) {
         char name[32];
         bool is_reader = history->first_reader > 0 && lanes[lane] >= history->first_reader;
-        snprintf(name, sizeof(name), is_reader ? "in the end, CN %u" : "client %u",
+        snprintf(name, sizeof(name), is_reader ? "final read, CN %u" : "client %u",
                  lanes[lane] - (is_reader ? history->first_reader : 0));
         fprintf(out, " | %-*s", CELL, name);
     }
@@ -303,9 +305,9 @@ void ck_timeline_print(const struct ck_history *history, const struct ck_verdict
     struct shown_list list = {.count = 0};
     shown_collect(history, verbs, moments + begin, stop - begin, &list);
     head_print(history, verdict->key, lanes, lane_count, out);
-    fputs(begin > 0 ? "  ... earlier events are left out\n" : "", out);
-    if (list.left_out > 0) {
-        fprintf(out, "  ... the first %zu verbs are left out; --trace FILE has all\n", list.left_out);
+    fputs(begin > 0 ? "  ... earlier events are not shown\n" : "", out);
+    if (list.hidden > 0) {
+        fprintf(out, "  ... the first %zu verbs are not shown; --trace FILE writes all\n", list.hidden);
     }
     for (size_t i = 0; i < begin; i++) {
         unsigned lane = lane_of(lanes, lane_count, history->ops[moments[i].op].client);
@@ -318,7 +320,7 @@ void ck_timeline_print(const struct ck_history *history, const struct ck_verdict
         row_print(history, verdict, &moments[i], lanes, lane_count, open, out);
     }
     if (stop < count) {
-        fprintf(out, "  ... %zu later events are left out\n", count - stop);
+        fprintf(out, "  ... %zu later events are not shown\n", count - stop);
     }
     free(list.items);
     free(moments);

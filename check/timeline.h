@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Findings for people: the life of one key, client beside client, from a history.
+ * Prints the timeline of one key from a history, with one column for each client.
  */
 #ifndef DM_CHECK_TIMELINE_H
 #define DM_CHECK_TIMELINE_H
@@ -10,9 +10,9 @@
 #include "check/judge.h"
 #include "check/verb_log.h"
 
-/* Prints what happened to the verdict's key, one line an invocation or response, one column a client, the operation
- * that cannot be explained marked; between them, where `verbs` is not NULL, the verbs of these operations. Prints
- * nothing if the verdict has no key. */
+/* Prints the timeline of the verdict's key: one line for each invocation and response, one column for each client, and
+ * a mark at the operation that cannot be explained. Unless `verbs` is NULL, the verbs of these operations are printed
+ * between the lines. Prints nothing if the verdict has no key. */
 void ck_timeline_print(const struct ck_history *history, const struct ck_verdict *verdict,
                        const struct ck_verb_log *verbs, FILE *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verbs of a run, kept for people: the timeline of a finding and trace files.
+ * A log of the verbs of a run, for the timeline of a finding and for trace files.
  */
 #ifndef DM_CHECK_VERB_LOG_H
 #define DM_CHECK_VERB_LOG_H
@@ -10,7 +10,7 @@
 
 #include "transport/fabric.h"
 
-enum { CK_NO_CLIENT = 0x7fffffff }; /* of a handler or background context */
+enum { CK_NO_CLIENT = 0x7fffffff }; /* the verb belongs to a handler or a background context */
 
 struct ck_verb {
     struct dm_trace_event event;
@@ -20,13 +20,13 @@ struct ck_verb {
 /* Zero-initialise. */
 struct ck_verb_log {
     struct ck_verb *items; /* in the order in which they ended */
-    uint64_t count, room;
-    size_t lost; /* for want of memory */
-    atomic_flag guard;
+    uint64_t count, capacity;
+    size_t lost; /* verbs not logged because memory ran out */
+    atomic_flag lock;
 };
 
-/* Keeps one more; several threads may. */
+/* Appends a verb. Several threads may call it at once. */
 void ck_verb_log_add(struct ck_verb_log *verbs, const struct dm_trace_event *event, unsigned client);
-void ck_verb_log_fini(struct ck_verb_log *verbs); /* harmless on a zeroed one */
+void ck_verb_log_fini(struct ck_verb_log *verbs); /* accepts a zeroed log */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drawing worlds. Each part draws from a stream of its own, so that a change in one leaves the others as they are for a
- * seed. What an index can be set to is known from its table of parameters alone.
+ * Draws worlds. Each aspect of a world is drawn from its own random stream, so that a change to one does not change the
+ * others for a seed. The parameters of an index are drawn from its table of parameters alone.
  */
 #include "check/world.h"
 
@@ -14,7 +14,7 @@ enum {
     RETRY_LIMIT = 20000,
     COUNT_SMALL = 16,  /* counts are drawn up to this many times their minimum */
     BYTES_STEPS = 64,  /* sizes are tried from the minimum up in steps of this many bytes */
-    BYTES_TRIES = 512, /* and not further than that many */
+    BYTES_TRIES = 512, /* at most this many sizes are tried */
 };
 
 static struct dm_prng stream(const struct ck_world *world, const char *name) {
@@ -71,7 +71,7 @@ static bool params_work(const struct ck_world *world) {
 }
 
 static void param_set(struct ck_world *world, const char *name, const char *value) {
-    (void)dm_opt_set(world->index->params, world->params, name, value, NULL); /* refused: stays as it was */
+    (void)dm_opt_set(world->index->params, world->params, name, value, NULL); /* a refused value changes nothing */
 }
 
 static void param_number(struct ck_world *world, const struct dm_opt *row, uint64_t number) {
@@ -80,7 +80,7 @@ static void param_number(struct ck_world *world, const struct dm_opt *row, uint6
     param_set(world, row->name, text);
 }
 
-/* The least size that works, or a few steps above it. */
+/* Draws the smallest size that works, or one a few steps above it. */
 static void bytes_draw(struct ck_world *world, const struct dm_opt *row, struct dm_prng *prng) {
     unsigned above = (unsigned)ONE_OF(prng, 0, 1, 2, 3);
     uint64_t bytes = row->min > 0 ? (uint64_t)row->min : BYTES_STEPS;
@@ -147,7 +147,7 @@ static void param_draw(struct ck_world *world, const struct dm_opt *row, struct 
     }
 }
 
-static bool is_asked(const struct ck_request *request, const char *name) {
+static bool is_fixed(const struct ck_request *request, const char *name) {
     for (size_t i = 0; i < request->param_count; i++) {
         if (strcmp(request->params[i].name, name) == 0) {
             return true;
@@ -156,7 +156,7 @@ static bool is_asked(const struct ck_request *request, const char *name) {
     return false;
 }
 
-/* Draws one parameter, and puts it back if the index cannot work with it. */
+/* Draws one parameter, and restores it if the index cannot work with the drawn value. */
 static void param_try(struct ck_world *world, const struct dm_opt *row) {
     struct dm_prng prng = dm_prng_stream(world->seed, row->name, 1);
     char before[256];
@@ -178,7 +178,7 @@ static int params_draw(const struct ck_request *request, struct ck_world *world,
         DM_TRY(dm_opt_set(index->params, world->params, request->params[i].name, request->params[i].value, err));
     }
     if (!params_work(world)) {
-        world->shape.value_bytes = 8; /* what fits the smallest nodes */
+        world->shape.value_bytes = 8; /* fits the smallest nodes */
     }
     /* Lock tables and the like may need more on-chip memory than was drawn. */
     if (!params_work(world)) {
@@ -186,7 +186,7 @@ static int params_draw(const struct ck_request *request, struct ck_world *world,
     }
     DM_TRY(ix_check(index, world->params, &world->shape, err));
     for (const struct dm_opt *row = index->params; row->name; row++) {
-        if (!is_asked(request, row->name)) {
+        if (!is_fixed(request, row->name)) {
             param_try(world, row);
         }
     }
@@ -218,7 +218,7 @@ static int fabric_draw(const struct ck_request *request, struct ck_world *world,
                  (unsigned long long)ONE_OF(&prng, 0, 200, 1000, 2000, 2000));
         setting_add(world, windows[i], world->window_text[i]);
     }
-    for (size_t i = 0; i < request->setting_count; i++) { /* later ones go over earlier ones */
+    for (size_t i = 0; i < request->setting_count; i++) { /* later settings override earlier ones */
         if (world->setting_count == CK_SETTINGS_MAX) {
             return dm_fail(err, DM_ERR_INVALID, "more than %d options of the transport", CK_SETTINGS_MAX - 4);
         }
@@ -227,14 +227,14 @@ static int fabric_draw(const struct ck_request *request, struct ck_world *world,
     return 0;
 }
 
-/* Few places, so that keys meet in them. */
+/* Draws few slots, so that keys collide in them. */
 static void rdwc_draw(const struct ck_request *request, struct ck_world *world) {
-    static const enum ix_rdwc_mode asked[] = {
+    static const enum ix_rdwc_mode fixed[] = {
         [CK_RDWC_OFF] = IX_RDWC_OFF, [CK_RDWC_ON] = IX_RDWC_ON, [CK_RDWC_STALE] = IX_RDWC_STALE};
     struct dm_prng prng = stream(world, "check rdwc");
     enum ix_rdwc_mode drawn = chance(&prng, 30) ? IX_RDWC_ON : IX_RDWC_OFF;
-    world->rdwc_places = (uint32_t)ONE_OF(&prng, 2, 4, 16, 256);
-    world->rdwc = request->rdwc == CK_RDWC_DRAWN ? drawn : asked[request->rdwc];
+    world->rdwc_slots = (uint32_t)ONE_OF(&prng, 2, 4, 16, 256);
+    world->rdwc = request->rdwc == CK_RDWC_DRAWN ? drawn : fixed[request->rdwc];
 }
 
 /* ---- keys and scripts ------------------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void keys_draw(struct ck_world *world) {
     world->shape.expected_keys = count;
 }
 
-/* Shares of the kinds of operations; at least one kind writes if the index can. */
+/* Draws the shares of the kinds of operations. At least one kind writes if the index supports writes. */
 static void mix_draw(const struct ck_world *world, struct dm_prng *prng, unsigned weights[WL_OP_KIND_COUNT]) {
     memset(weights, 0, sizeof(unsigned) * WL_OP_KIND_COUNT);
     weights[WL_GET] = (unsigned)(1 + dm_prng_below(prng, 10));
@@ -284,7 +284,7 @@ static enum wl_op_kind kind_draw(struct dm_prng *prng, const unsigned weights[WL
     return (enum wl_op_kind)kind;
 }
 
-/* A power of a uniform number: the higher it is, the more of the keys are the first ones. */
+/* Draws a key by a power of a uniform number. The higher the power, the more draws are among the first keys. */
 static unsigned key_draw(struct dm_prng *prng, unsigned key_count, unsigned skew) {
     double at = 1;
     for (unsigned i = 0; i <= skew; i++) {
@@ -301,7 +301,7 @@ static void steps_draw(struct ck_world *world) {
     unsigned skew = (unsigned)ONE_OF(&prng, 0, 0, 1, 2, 3);
     unsigned pause_percent = (unsigned)ONE_OF(&prng, 0, 10, 50, 90);
     uint64_t pause_max = ONE_OF(&prng, 1000, 3000, 10000);
-    /* Which key is hot is a matter of the seed: the first, the last, or any. */
+    /* The seed decides which key is hot: the first, the last or any other. */
     unsigned turn = (unsigned)dm_prng_below(&prng, world->key_count);
     for (unsigned client = 0; client < world->topology.clients; client++) {
         for (size_t i = 0; i < each; i++) {
@@ -317,7 +317,7 @@ static void steps_draw(struct ck_world *world) {
     }
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- the world -------------------------------------------------------------------------------------------------- */
 
 int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_world *world, struct dm_err *err) {
     memset(world, 0, sizeof(*world));
@@ -346,13 +346,13 @@ void ck_world_fini(struct ck_world *world) {
 const char *ck_world_text(const struct ck_world *world, char *text, size_t capacity) {
     const struct dm_topology *topology = &world->topology;
     int at = snprintf(text, capacity,
-                      "%u clients on %u CNs (%u a thread), %u MNs, %u keys, values of %u bytes, cache %llu bytes, "
-                      "%u bytes on chip;",
+                      "%u clients on %u CNs (%u per thread), %u MNs, %u keys, values of %u bytes, cache of %llu bytes, "
+                      "%u bytes of on-chip memory;",
                       topology->clients, topology->cns, topology->clients_per_thread, topology->mns, world->key_count,
                       world->shape.value_bytes, (unsigned long long)world->shape.cache_bytes, topology->chip_bytes);
     if (world->rdwc != IX_RDWC_OFF && at < (int)capacity) {
-        at += snprintf(text + at, capacity - (size_t)at, " rdwc=%s with %u places;",
-                       world->rdwc == IX_RDWC_STALE ? "stale" : "on", world->rdwc_places);
+        at += snprintf(text + at, capacity - (size_t)at, " rdwc=%s with %u slots;",
+                       world->rdwc == IX_RDWC_STALE ? "stale" : "on", world->rdwc_slots);
     }
     for (const struct dm_opt *row = world->index->params; row && row->name && at < (int)capacity; row++) {
         char value[64];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A world: everything that one run of the checker does, drawn from one seed. An index with tiny nodes and caches, a few
- * nodes and clients, some keys, a fabric whose lines land in any order over some time, and a script for each client.
- * The same seed gives the same world on every machine; a subset of its steps is a smaller world that behaves as far as
- * possible alike, which is what shrinking needs.
+ * A world is everything that one run of the checker does, drawn from one seed: an index with tiny nodes and caches, a
+ * few nodes and clients, some keys, a fabric on which the cache lines of a verb land in any order within some time, and
+ * a script for each client. The same seed gives the same world on every machine. A subset of its steps is a smaller
+ * world that behaves as similarly as possible, which shrinking needs.
  */
 #ifndef DM_CHECK_WORLD_H
 #define DM_CHECK_WORLD_H
@@ -26,7 +26,7 @@ enum {
 /* Read delegation and write combining around the index. */
 enum ck_rdwc { CK_RDWC_DRAWN, CK_RDWC_OFF, CK_RDWC_ON, CK_RDWC_STALE };
 
-/* What is the same for all seeds: the index, and what the user wants otherwise than drawn. */
+/* The index, and the settings that the user fixes for all seeds instead of having them drawn. */
 struct ck_request {
     const struct ix_ops *index;
     const char *transport;
@@ -37,22 +37,22 @@ struct ck_request {
     enum ck_rdwc rdwc;
 };
 
-/* One operation of a client. The value that it writes is numbered by its place: see ck_step_value. */
+/* One operation of a client. Its index in the script determines the value that it writes: see ck_step_value. */
 struct ck_step {
     unsigned client;
     enum wl_op_kind kind;
-    unsigned key;    /* place in keys */
-    uint32_t wanted; /* by a scan */
+    unsigned key;    /* index in keys */
+    uint32_t wanted; /* pairs that a scan asks for */
     uint32_t pause_ns;
 };
 
-/* What goes wrong on purpose, beside the fabric's own disorder. */
+/* Faults that a world injects, besides the disorder of its fabric. */
 enum ck_fault_kind {
-    CK_CLIENT_ENDS,   /* the client does no more after `after` of its steps */
-    CK_CLIENT_STOPS,  /* it stops for good before its verb number `after`: most often inside an operation */
-    CK_CLIENT_STALLS, /* it stands still there for `ns` */
-    CK_VERBS_LATE,    /* `percent` of all verbs come `ns` later than they should */
-    CK_SERVER_FAILS,  /* index server `server` fails `after` ns from the start, and is away for `ns` */
+    CK_CLIENT_ENDS,   /* the client ends after `after` of its steps */
+    CK_CLIENT_STOPS,  /* it stops for good before its verb number `after`, mostly inside an operation */
+    CK_CLIENT_STALLS, /* it stalls there for `ns` */
+    CK_VERBS_LATE,    /* `percent` of all verbs are delayed by `ns` */
+    CK_SERVER_FAILS,  /* index server `server` fails `after` ns after the start, and is down for `ns` */
 };
 struct ck_world_fault {
     enum ck_fault_kind kind;
@@ -68,10 +68,10 @@ struct ck_world {
     void *params;
     const char *transport;
     struct dm_topology topology;
-    struct ix_shape shape; /* its topology is the fabric's; set by the run */
+    struct ix_shape shape; /* the run replaces its topology by that of the fabric */
     uint32_t retry_limit;
     enum ix_rdwc_mode rdwc;
-    uint32_t rdwc_places; /* of its table */
+    uint32_t rdwc_slots; /* of the table of read delegation */
     struct dm_setting settings[CK_SETTINGS_MAX];
     size_t setting_count;
     char window_text[2][24];
@@ -84,41 +84,43 @@ struct ck_world {
     size_t step_count;
     struct ck_world_fault faults[CK_FAULTS_MAX];
     size_t fault_count;
-    bool logs_verbs; /* set by the caller: runs keep their verbs, for people */
+    bool logs_verbs; /* set by the caller: runs log their verbs */
 };
 
-/* A selection of a world: what shrinking has left. */
+/* A part of a world, as shrinking makes it. */
 struct ck_part {
     bool steps[CK_STEPS_MAX];
     bool faults[CK_FAULTS_MAX];
-    bool loaded[CK_KEYS_MAX]; /* of those that the world loads */
-    uint64_t schedule;        /* the fabric's own seed is that of the world plus this */
-    uint64_t idle_ns;         /* a client rests this long, and its pause, in place of a step that is left out */
+    bool loaded[CK_KEYS_MAX]; /* of the keys that the world loads */
+    uint64_t schedule;        /* added to the seed of the world to get that of the fabric */
+    uint64_t idle_ns;         /* instead of a removed step a client is idle for its pause and this time */
 };
 
-/* Draws a world. The caller calls ck_world_fini, also after a failure: DM_ERR_INVALID for parameters that do not exist
- * or cannot work in any world, DM_ERR_NO_MEMORY. */
+/* Draws a world. Fails with DM_ERR_INVALID for parameters that do not exist or cannot work in any world, or with
+ * DM_ERR_NO_MEMORY. The caller calls ck_world_fini, also after a failure. */
 int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_world *world, struct dm_err *err);
-void ck_world_fini(struct ck_world *world); /* harmless on a zeroed one */
+void ck_world_fini(struct ck_world *world); /* accepts a zeroed world */
 
-/* All of it. */
+/* The part that is the complete world. */
 void ck_part_all(const struct ck_world *world, struct ck_part *part);
 
-/* As text for a command line, and back: 0 or DM_ERR_INVALID. ck_part_text returns text. */
+/* A part as text for a command line, and back. ck_part_text returns `text`; ck_part_parse returns 0 or DM_ERR_INVALID.
+ */
 enum { CK_PART_TEXT_BYTES = 4096 };
 const char *ck_part_text(const struct ck_part *part, char *text, size_t capacity);
 int ck_part_parse(const char *text, struct ck_part *part, struct dm_err *err);
 
-/* Draws what goes wrong; part of ck_world_draw. */
+/* Draws the faults; ck_world_draw calls it. */
 void ck_faults_draw(struct ck_world *world);
 
-/* The fault as a rule of the fabric's, for the client that has this number there: "stop:client=3,verb=17;". Returns its
- * length, 0 if it is none of the fabric's. */
+/* Writes the fault as a rule of the fabric, for the client with this number in the fabric: "stop:client=3,verb=17;".
+ * Returns its length, or 0 if the fabric does not inject this fault. */
 size_t ck_fault_rule(const struct ck_world *world, const struct ck_world_fault *fault, unsigned client, char *text,
                      size_t capacity);
-const char *ck_fault_text(const struct ck_world_fault *fault, char *text, size_t capacity); /* for people; text */
+const char *ck_fault_text(const struct ck_world_fault *fault, char *text,
+                          size_t capacity); /* a description; returns `text` */
 
-/* The number of the value that step i writes, and of the value that key i is loaded with. */
+/* The number of the value that step `step` writes, and of the value with which key `key` is loaded. */
 static inline uint64_t ck_step_value(size_t step) {
     return CK_KEYS_MAX + 1 + step;
 }
@@ -126,7 +128,8 @@ static inline uint64_t ck_loaded_value(size_t key) {
     return key + 1;
 }
 
-/* One line for people: "3 clients on 2 CNs, 1 MN, 12 keys, values of 8 bytes, node_bytes=192 ...". Returns text. */
+/* Describes the world in one line: "3 clients on 2 CNs (1 per thread), 1 MNs, 12 keys, values of 8 bytes, ...". Returns
+ * `text`. */
 const char *ck_world_text(const struct ck_world *world, char *text, size_t capacity);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of worlds as text, so that a minimum can be run again from one command line:
- * "steps:3+17+40-42,loaded:0+5,faults:1,schedule:2,idle:2500". What is not named is not in the part.
+ * Parts of worlds as text, so that a command line can run a shrunk world again:
+ * "steps:3+17+40-42,loaded:0+5,faults:1,schedule:2,idle:2500". Steps, keys and faults that are not named are not in the
+ * part.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ const char *ck_part_text(const struct ck_part *part, char *text, size_t capacity
     return text;
 }
 
-/* "3+17+40-42" up to a comma or the end. Returns where it ended, or NULL. */
+/* Reads "3+17+40-42" up to a comma or the end. Returns its end, or NULL if it is malformed. */
 static const char *read_list(const char *text, bool *members, size_t count) {
     for (;;) {
         char *end;
@@ -130,9 +131,10 @@ int ck_part_parse(const char *text, struct ck_part *part, struct dm_err *err) {
     for (;;) {
         const char *end = read_group(at, part);
         if (!end || (*end != ',' && *end != '\0')) {
-            return dm_fail(err, DM_ERR_INVALID,
-                           "part '%.80s': at '%.20s': not like steps:3+17+40-42,loaded:0+5,faults:1,schedule:2", text,
-                           at);
+            return dm_fail(
+                err, DM_ERR_INVALID,
+                "part '%.80s': malformed at '%.20s'; a part is like steps:3+17+40-42,loaded:0+5,faults:1,schedule:2",
+                text, at);
         }
         if (*end == '\0') {
             return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every index passes a fixed set of seeds and every rare event of it happens; and every parameter value that is known
- * to be wrong is found within its stated number of seeds. A checker that cannot fail proves nothing.
+ * Every index passes a fixed set of seeds, in which each of its rare events happens; and every parameter value that is
+ * known to be wrong is found within its stated number of seeds. A checker that cannot fail proves nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "check/campaign.h"
 
-/* Seeds are run in blocks until every rare event has happened: the rarest is seen once in some hundred seeds. */
+/* Seeds are run in blocks until every rare event has happened. The rarest one happens once in several hundred seeds. */
 enum { SEEDS = 200, BLOCK_SEEDS = 500, COVERAGE_SEEDS = 6000 };
 
 static struct ck_summary run_from(const struct ix_ops *index, const struct dm_setting *setting, enum ck_rdwc rdwc,
@@ -91,13 +91,13 @@ static void every_value_known_to_be_wrong_is_found_within_its_seeds(void **state
         const char *name = (*ops)->name;
         for (const struct ix_wrong *wrong = (*ops)->wrong; wrong && wrong->param; wrong++) {
             if (wrong->seeds == 0) {
-                print_message("%s %s=%s: too rare to be asserted\n", name, wrong->param, wrong->value);
+                print_message("%s %s=%s: too rare to assert\n", name, wrong->param, wrong->value);
                 continue;
             }
             const struct dm_setting setting = {wrong->param, wrong->value};
             struct ck_summary summary = run(*ops, &setting, wrong->seeds);
             if (!summary.has_failed) {
-                fail_msg("%s with %s=%s: nothing found in %u seeds, though %s", name, wrong->param, wrong->value,
+                fail_msg("%s with %s=%s: not found in %u seeds, although %s", name, wrong->param, wrong->value,
                          wrong->seeds, wrong->why);
             }
             print_message("%s %s=%s: seed %llu: %s\n", name, wrong->param, wrong->value,
@@ -122,10 +122,10 @@ static void every_index_passes_with_read_delegation_and_write_combining(void **s
     }
 }
 
-/* Worlds in which something was once found that fixed blocks of seeds do not reach. A world that its index no longer
- * draws the same way is only one more seed; the second is still the one in which verify has to follow a growth that a
- * stopped client has left half done, and to follow it once. */
-static void seeds_that_found_something_pass(void **state) {
+/* Worlds in which a fault was once found, outside the fixed blocks of seeds. A change of what an index draws turns such
+ * a world into just another seed. The second one is still the world in which verify has to follow a growth that a
+ * stopped client left half done, and must follow it only once. */
+static void seeds_that_once_found_a_fault_pass(void **state) {
     (void)state;
     static const struct {
         const char *index;
@@ -139,7 +139,7 @@ static void seeds_that_found_something_pass(void **state) {
     }
 }
 
-/* A get that joins another one which has begun already may be told what was so before it began. */
+/* A get that joins another get that has already begun may return a value that was overwritten before it began. */
 static void stale_read_delegation_is_found(void **state) {
     (void)state;
     static const struct {
@@ -158,7 +158,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_passes_and_its_rare_events_happen),
         cmocka_unit_test(every_index_passes_with_read_delegation_and_write_combining),
-        cmocka_unit_test(seeds_that_found_something_pass),
+        cmocka_unit_test(seeds_that_once_found_a_fault_pass),
         cmocka_unit_test(stale_read_delegation_is_found),
         cmocka_unit_test(every_value_known_to_be_wrong_is_found_within_its_seeds),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The whole checker on a toy index: the right one passes, and each wrong one is found for what it is, the same in any
- * number of processes, and shrunk to a few operations.
+ * The complete checker on a toy index. The correct index passes. Each wrong variant is found with the right fault,
+ * whatever the number of processes, and its world is shrunk to a few operations.
  */
 #include "check/campaign.h"
 
@@ -33,7 +33,7 @@ static struct ck_summary run(enum toy_fault fault, uint64_t seeds, unsigned jobs
     return summary;
 }
 
-static void a_right_index_passes(void **state) {
+static void a_correct_index_passes(void **state) {
     (void)state;
     struct ck_summary summary = run(TOY_NONE, 300, 1);
     if (summary.has_failed) {
@@ -45,7 +45,7 @@ static void a_right_index_passes(void **state) {
     assert_int_equal(summary.counters[TOY_COUNT_NEVER], 0);
 }
 
-static void each_wrong_index_is_found_for_what_it_is(void **state) {
+static void each_wrong_variant_is_found_with_the_right_fault(void **state) {
     (void)state;
     static const struct {
         enum toy_fault fault;
@@ -68,13 +68,13 @@ static void each_wrong_index_is_found_for_what_it_is(void **state) {
             fail_msg("%s is not found in 20 seeds", toy_fault_names[cases[i].fault]);
         }
         if (summary.verdict.fault != cases[i].found[0] && summary.verdict.fault != cases[i].found[1]) {
-            fail_msg("%s is taken for %s: %s", toy_fault_names[cases[i].fault], ck_fault_names[summary.verdict.fault],
+            fail_msg("%s is reported as %s: %s", toy_fault_names[cases[i].fault], ck_fault_names[summary.verdict.fault],
                      summary.verdict.text);
         }
     }
 }
 
-static void the_seed_that_is_told_does_not_depend_on_the_number_of_processes(void **state) {
+static void the_reported_seed_does_not_depend_on_the_number_of_processes(void **state) {
     (void)state;
     struct ck_summary alone = run(TOY_LOST_UPDATE, 100, 1), shared = run(TOY_LOST_UPDATE, 100, 3);
     assert_true(alone.has_failed && shared.has_failed);
@@ -124,7 +124,7 @@ static bool has_stop(const struct ck_world *world) {
     return false;
 }
 
-/* A world with that fault of the toy, the first from `seed` on in which a client stops for good. */
+/* Draws the first world, from `seed` on, in which a client stops for good; its index has the fault. */
 static void stopped_world_draw(enum toy_fault fault, uint64_t seed, struct ck_world *world) {
     const struct dm_setting setting = {"fault", toy_fault_names[fault]};
     const struct ck_request request = {.index = &toy_index, .transport = "sim", .params = &setting, .param_count = 1};
@@ -135,7 +135,7 @@ static void stopped_world_draw(enum toy_fault fault, uint64_t seed, struct ck_wo
     }
 }
 
-static void the_structure_is_judged_behind_a_client_that_stopped_too(void **state) {
+static void the_structure_is_judged_after_a_client_stopped_for_good_too(void **state) {
     (void)state;
     static const enum toy_fault faults[] = {TOY_NONE, TOY_BROKEN, TOY_MISCOUNTS};
     static struct ck_world world;
@@ -154,11 +154,11 @@ static void the_structure_is_judged_behind_a_client_that_stopped_too(void **stat
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_right_index_passes),
-        cmocka_unit_test(each_wrong_index_is_found_for_what_it_is),
-        cmocka_unit_test(the_seed_that_is_told_does_not_depend_on_the_number_of_processes),
+        cmocka_unit_test(a_correct_index_passes),
+        cmocka_unit_test(each_wrong_variant_is_found_with_the_right_fault),
+        cmocka_unit_test(the_reported_seed_does_not_depend_on_the_number_of_processes),
         cmocka_unit_test(a_lost_update_is_shrunk_to_a_few_operations_that_replay),
-        cmocka_unit_test(the_structure_is_judged_behind_a_client_that_stopped_too),
+        cmocka_unit_test(the_structure_is_judged_after_a_client_stopped_for_good_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

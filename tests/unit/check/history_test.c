@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values as bytes, and history files: what is written is read back, and what is wrong is refused with its line.
+ * Values as bytes; history files are read back as written, and malformed ones are refused with the line.
  */
 #include "check/history.h"
 
@@ -34,7 +34,7 @@ static void file_put(const char *text) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void values_are_known_by_their_bytes_and_damage_shows(void **state) {
+static void values_are_identified_by_their_bytes_and_damage_is_detected(void **state) {
     (void)state;
     for (uint64_t value = 1; value < 2000; value += 7) {
         for (uint32_t bytes = 8; bytes <= 64; bytes += 5) {
@@ -47,7 +47,7 @@ static void values_are_known_by_their_bytes_and_damage_shows(void **state) {
     }
 }
 
-static void two_values_mixed_are_neither(void **state) {
+static void a_mixture_of_two_values_is_neither(void **state) {
     (void)state;
     unsigned char one[32], two[32];
     ck_value_write(3, 10, one, sizeof(one));
@@ -60,7 +60,7 @@ static void two_values_mixed_are_neither(void **state) {
     }
 }
 
-static void a_history_survives_its_file(void **state) {
+static void a_history_is_read_back_as_written(void **state) {
     (void)state;
     struct ck_pair initial[] = {{3, 1}, {UINT64_MAX - 1, 2}}, pairs[] = {{3, 1}, {9, 0}};
     struct ck_op ops[] = {
@@ -119,10 +119,10 @@ static void a_history_survives_its_file(void **state) {
 
 #define HEAD "{\"kind\": \"dmbench history\", \"schema_version\": 1, \"index\": \"x\", \"seed\": 1,\n"
 
-static void what_is_wrong_is_refused_with_its_line(void **state) {
+static void malformed_files_are_refused_with_the_line(void **state) {
     (void)state;
     static const struct {
-        const char *text, *line, *says;
+        const char *text, *line, *message;
     } cases[] = {
         {"", ":1:", ""},
         {"[1]", ":1:1", "not an object"},
@@ -131,7 +131,7 @@ static void what_is_wrong_is_refused_with_its_line(void **state) {
         {"{\"kind\": \"dmbench history\", \"schema_version\": 2}", "", "schema_version"},
         {HEAD "\"initial\": [], \"operations\": [], \"more\": 1}", "", "unknown member \"more\""},
         {HEAD "\"initial\": [[1, 5],\n[1, 6]], \"operations\": []}", ":3: pair 1", "ascending"},
-        {HEAD "\"initial\": [[1, 0]], \"operations\": []}", ":2: pair 0", "from 1 on"},
+        {HEAD "\"initial\": [[1, 0]], \"operations\": []}", ":2: pair 0", "from 1 up"},
         {HEAD
          "\"initial\": [], \"operations\": [\n"
          "{\"client\": 0, \"op\": \"get\", \"key\": 1, \"invoke\": 1, \"response\": 2, \"outcome\": \"not_found\"},\n"
@@ -141,9 +141,9 @@ static void what_is_wrong_is_refused_with_its_line(void **state) {
          "\"initial\": [[1, 5], [2, 6]], \"operations\": [\n"
          "{\"client\": 0, \"op\": \"delete\", \"key\": 1, \"invoke\": 1, \"response\": 9, \"outcome\": \"ok\"},\n\n"
          "{\"client\": 0, \"op\": \"delete\", \"key\": 1, \"invoke\": 5, \"response\": 12, \"outcome\": \"ok\"}]}",
-         ":5: operation 1", "begins before the operation before it"},
+         ":5: operation 1", "begins before the previous operation"},
         {HEAD "\"initial\": [], \"operations\": [{\"client\": 0, \"op\": \"read\", \"key\": 1, \"invoke\": 1}]}",
-         ":2: operation 0", "\"op\" is none of"},
+         ":2: operation 0", "\"op\" must be"},
         {HEAD "\"initial\": [], \"operations\": [{\"client\": 0, \"op\": \"get\", \"key\": -1, \"invoke\": 1}]}",
          ":2: operation 0", "\"key\""},
         {HEAD
@@ -152,12 +152,12 @@ static void what_is_wrong_is_refused_with_its_line(void **state) {
         {HEAD
          "\"initial\": [], \"operations\": [{\"client\": 0, \"op\": \"get\", \"key\": 1, \"invoke\": 1, \"response\": "
          "2}]}",
-         ":2: operation 0", "go together"},
+         ":2: operation 0", "both be present"},
         {HEAD "\"initial\": [], \"operations\": [{\"client\": 0, \"op\": \"update\", \"key\": 1, \"invoke\": 1}]}",
          ":2: operation 0", "needs a \"value\""},
         {HEAD "\"initial\": [[1, 5]], \"operations\": [\n{\"client\": 0, \"op\": \"update\", \"key\": 1, \"value\": 5, "
               "\"invoke\": 1}]}",
-         ":3: operation 0", "another write has"},
+         ":3: operation 0", "same value as another write"},
         {HEAD "\"initial\": [], \"operations\": [{\"client\": 0, \"op\": \"scan\", \"key\": 1, \"invoke\": 1}]}",
          ":2: operation 0", "needs a \"count\""},
         {HEAD
@@ -172,18 +172,18 @@ static void what_is_wrong_is_refused_with_its_line(void **state) {
         file_put(cases[i].text);
         assert_true(ck_history_load(path, &history, &err) < 0);
         ck_history_fini(&history);
-        if (!strstr(err.text, cases[i].line) || !strstr(err.text, cases[i].says)) {
-            fail_msg("case %zu says '%s', not '%s' and '%s'", i, err.text, cases[i].line, cases[i].says);
+        if (!strstr(err.text, cases[i].line) || !strstr(err.text, cases[i].message)) {
+            fail_msg("case %zu: '%s' should contain '%s' and '%s'", i, err.text, cases[i].line, cases[i].message);
         }
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_known_by_their_bytes_and_damage_shows),
-        cmocka_unit_test(two_values_mixed_are_neither),
-        cmocka_unit_test(a_history_survives_its_file),
-        cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
+        cmocka_unit_test(values_are_identified_by_their_bytes_and_damage_is_detected),
+        cmocka_unit_test(a_mixture_of_two_values_is_neither),
+        cmocka_unit_test(a_history_is_read_back_as_written),
+        cmocka_unit_test(malformed_files_are_refused_with_the_line),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

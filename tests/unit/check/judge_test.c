@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole histories: scans, outcomes and many keys, right ones and ones with a single flaw.
+ * Complete histories: scans, outcomes and many keys; correct histories, and histories with a single flaw.
  */
 #include "check/judge.h"
 
@@ -23,7 +23,7 @@ static struct ck_verdict judge(struct ck_op *ops, size_t count, struct ck_pair *
 #define OP(...)                                                                                                        \
     { .finished = true, __VA_ARGS__ }
 
-static void a_scan_may_not_pass_over_a_key_that_was_there_throughout(void **state) {
+static void a_scan_may_not_miss_a_key_that_was_present_throughout(void **state) {
     (void)state;
     struct ck_pair initial[] = {{1, 11}, {2, 12}, {3, 13}};
     struct ck_pair pairs[] = {{1, 11}, {3, 13}};
@@ -36,11 +36,11 @@ static void a_scan_may_not_pass_over_a_key_that_was_there_throughout(void **stat
     assert_int_equal(verdict.fault, CK_NOT_LINEARIZABLE);
     assert_int_equal(verdict.key, 2);
     assert_int_equal(verdict.op, 0);
-    ops[1].invoke = 9; /* within the scan: then it may have been gone */
+    ops[1].invoke = 9; /* during the scan: the key may have been deleted before the scan read it */
     assert_int_equal(judge(ops, 2, initial, 3).fault, CK_RIGHT);
 }
 
-static void completeness_is_asked_up_to_the_last_key_returned_and_to_the_end_when_fewer_came(void **state) {
+static void a_scan_must_be_complete_up_to_its_last_key_or_to_the_end_if_it_returned_fewer(void **state) {
     (void)state;
     struct ck_pair initial[] = {{1, 11}, {2, 12}, {3, 13}};
     struct ck_pair pairs[] = {{1, 11}, {2, 12}};
@@ -53,7 +53,7 @@ static void completeness_is_asked_up_to_the_last_key_returned_and_to_the_end_whe
     assert_int_equal(judge(&scan, 1, initial, 3).fault, CK_WRONG_SCAN);
 }
 
-static void a_scan_must_be_sorted_without_duplicates_and_of_known_pairs(void **state) {
+static void a_scan_must_be_sorted_without_duplicates_and_have_only_written_pairs(void **state) {
     (void)state;
     struct ck_pair initial[] = {{1, 11}, {2, 12}};
     static const struct {
@@ -66,8 +66,8 @@ static void a_scan_must_be_sorted_without_duplicates_and_of_known_pairs(void **s
         {{{1, 11}, {1, 11}}, 2, CK_WRONG_SCAN},
         {{{1, 11}, {2, CK_VALUE_STRANGE}}, 2, CK_STRANGE_VALUE},
         {{{1, 11}, {2, 11}}, 2, CK_NOT_LINEARIZABLE}, /* the value of another key */
-        {{{1, 11}, {7, 12}}, 2, CK_WRONG_SCAN},       /* a key that nobody has ever named */
-        {{{1, 11}, {2, 12}}, 5, CK_WRONG_SCAN},       /* more than asked for */
+        {{{1, 11}, {7, 12}}, 2, CK_WRONG_SCAN},       /* a key that no operation inserted */
+        {{{1, 11}, {2, 12}}, 5, CK_WRONG_SCAN},       /* more pairs than requested */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ck_pair pairs[2] = {cases[i].pairs[0], cases[i].pairs[1]};
@@ -102,7 +102,7 @@ static void outcomes_are_those_of_the_contract(void **state) {
     }
 }
 
-static void no_memory_means_that_nothing_happened_but_an_unfinished_write_may_have(void **state) {
+static void out_of_memory_means_no_effect_but_an_unfinished_write_may_have_taken_effect(void **state) {
     (void)state;
     struct ck_op ops[] = {
         OP(.client = 0, .kind = WL_INSERT, .key = 1, .value = 5, .outcome = DM_ERR_NO_MEMORY, .invoke = 1,
@@ -116,8 +116,8 @@ static void no_memory_means_that_nothing_happened_but_an_unfinished_write_may_ha
     assert_int_equal(judge(ops, 2, NULL, 0).fault, CK_RIGHT);
 }
 
-/* A register a key, many clients, moments in order; then one answer is falsified. */
-static void a_single_false_answer_among_many_operations_is_found(void **state) {
+/* Each key is a register with many clients and linearization points in order. Then one result is falsified. */
+static void a_single_wrong_result_among_many_operations_is_found(void **state) {
     (void)state;
     enum { OPS = 20000, KEYS = 200, CLIENTS = 16 };
     struct ck_op *ops = calloc(OPS, sizeof(*ops));
@@ -147,7 +147,8 @@ static void a_single_false_answer_among_many_operations_is_found(void **state) {
     for (size_t i = OPS / 2; i < OPS; i++) {
         if (ops[i].kind == WL_GET && ops[i].outcome == 0) {
             ops[i].outcome = DM_NOT_FOUND;
-            ops[i].invoke = ops[i].response = 100 * i + 100; /* at the very moment: no way round it */
+            ops[i].invoke = ops[i].response =
+                100 * i + 100; /* exactly at its linearization point, so no order can explain it */
             break;
         }
     }
@@ -159,12 +160,12 @@ static void a_single_false_answer_among_many_operations_is_found(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_scan_may_not_pass_over_a_key_that_was_there_throughout),
-        cmocka_unit_test(completeness_is_asked_up_to_the_last_key_returned_and_to_the_end_when_fewer_came),
-        cmocka_unit_test(a_scan_must_be_sorted_without_duplicates_and_of_known_pairs),
+        cmocka_unit_test(a_scan_may_not_miss_a_key_that_was_present_throughout),
+        cmocka_unit_test(a_scan_must_be_complete_up_to_its_last_key_or_to_the_end_if_it_returned_fewer),
+        cmocka_unit_test(a_scan_must_be_sorted_without_duplicates_and_have_only_written_pairs),
         cmocka_unit_test(outcomes_are_those_of_the_contract),
-        cmocka_unit_test(no_memory_means_that_nothing_happened_but_an_unfinished_write_may_have),
-        cmocka_unit_test(a_single_false_answer_among_many_operations_is_found),
+        cmocka_unit_test(out_of_memory_means_no_effect_but_an_unfinished_write_may_have_taken_effect),
+        cmocka_unit_test(a_single_wrong_result_among_many_operations_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The judge of one key against brute force, on thousands of small random histories of every kind: some made by a
- * register that is right, some of those spoilt in one place, some made up.
+ * Compares the judge of one key with brute force, on thousands of small random histories: histories of a correct
+ * register, the same with one change, and entirely random ones.
  */
 #include "check/linearizability.h"
 
@@ -22,7 +22,7 @@ struct history {
     uint64_t initial;
 };
 
-/* ---- brute force: every order ----------------------------------------------------------------------------------- */
+/* ---- brute force: all orders ------------------------------------------------------------------------------------ */
 
 static bool step(const struct ck_access *access, uint64_t state, uint64_t *after) {
     *after = state;
@@ -71,7 +71,7 @@ static bool orders_exist(const struct history *history, unsigned done, uint64_t 
 
 /* ---- histories -------------------------------------------------------------------------------------------------- */
 
-/* What an operation of a random kind meets in a register with this state. */
+/* An access of a random kind to a register with this state. */
 static struct ck_access access_of(struct dm_prng *prng, uint64_t state, uint64_t fresh) {
     struct ck_access access = {.value = fresh};
     switch (dm_prng_below(prng, 5)) {
@@ -92,7 +92,7 @@ static struct ck_access access_of(struct dm_prng *prng, uint64_t state, uint64_t
     return access;
 }
 
-/* A history that a register made: moments in order, invocations and responses around them. */
+/* A history of a register: linearization points in order, with invocations and responses around them. */
 static void history_right(struct dm_prng *prng, struct history *history) {
     uint64_t state = dm_prng_below(prng, 2) ? 100 : 0;
     uint64_t span = 1 + dm_prng_below(prng, 40);
@@ -118,7 +118,7 @@ static void history_right(struct dm_prng *prng, struct history *history) {
     }
 }
 
-/* One change that may or may not make it wrong. */
+/* Makes one change, which may or may not make the history wrong. */
 static void history_spoil(struct dm_prng *prng, struct history *history) {
     struct ck_access *access = &history->accesses[dm_prng_below(prng, history->count)];
     switch (dm_prng_below(prng, 4)) {
@@ -165,7 +165,7 @@ static void compare(struct ck_linear *linear, const struct history *history, uns
             printf("%zu: kind %d optional %d value %llu [%llu, %lld]\n", i, (int)a->kind, a->optional,
                    (unsigned long long)a->value, (unsigned long long)a->invoke, (long long)a->response);
         }
-        fail_msg("brute force says %d, the judge %d (initial %llu)", !is_right, rc,
+        fail_msg("brute force returns %d, the judge %d (initial %llu)", !is_right, rc,
                  (unsigned long long)history->initial);
     }
     assert_true(rc == 0 || culprit < history->count);
@@ -194,7 +194,7 @@ static void the_judge_agrees_with_brute_force_on_small_histories(void **state) {
     }
 }
 
-/* ---- cases by hand ---------------------------------------------------------------------------------------------- */
+/* ---- single cases ----------------------------------------------------------------------------------------------- */
 
 static int judge(const struct ck_access *accesses, size_t count, uint64_t initial, size_t *culprit) {
     struct ck_linear *linear = ck_linear_new();
@@ -212,12 +212,12 @@ static void a_lost_update_is_found_at_the_read_that_misses_it(void **state) {
     };
     size_t culprit;
     assert_int_equal(judge(accesses, 3, 9, &culprit), 1);
-    /* The value 9 is to be read after the update, so the update could not have happened. */
+    /* The value 9 is read after the update, so the update cannot have taken effect. */
     assert_int_equal(culprit, 0);
     assert_int_equal(judge(accesses + 1, 1, 9, &culprit), 0);
 }
 
-static void a_value_read_and_then_the_older_one_is_wrong(void **state) {
+static void reading_a_value_and_then_the_older_one_is_wrong(void **state) {
     (void)state;
     const struct ck_access accesses[] = {
         {.kind = CK_PUT_OVER, .value = 1, .invoke = 1, .response = 20},
@@ -246,7 +246,7 @@ static void an_unfinished_write_may_take_effect_at_any_later_moment_or_never(voi
     assert_int_equal(judge(accesses, 3, 9, &culprit), 1);
 }
 
-/* More accesses open at once than fit one word of a configuration. */
+/* More accesses are open at once than one word of a configuration has bits. */
 static void many_open_accesses_of_one_key_are_judged(void **state) {
     (void)state;
     enum { COUNT = 400 };
@@ -267,7 +267,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_judge_agrees_with_brute_force_on_small_histories),
         cmocka_unit_test(a_lost_update_is_found_at_the_read_that_misses_it),
-        cmocka_unit_test(a_value_read_and_then_the_older_one_is_wrong),
+        cmocka_unit_test(reading_a_value_and_then_the_older_one_is_wrong),
         cmocka_unit_test(an_unfinished_write_may_take_effect_at_any_later_moment_or_never),
         cmocka_unit_test(many_open_accesses_of_one_key_are_judged),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An index of a few lines over local arrays, right or deliberately wrong in one way, to prove that the checker finds
- * each way. It sleeps where a real one waits for the network.
+ * A small index over local arrays. It is correct, or has one deliberate fault, to prove that the checker finds each
+ * fault. It sleeps where a real index waits for the network.
  */
 #ifndef DM_TESTS_TOY_INDEX_H
 #define DM_TESTS_TOY_INDEX_H
@@ -12,19 +12,19 @@
 
 enum { TOY_KEYS_MAX = 64, TOY_VALUE_MAX = 64 };
 
-/* X(constant, name, what is wrong) */
+/* X(constant, name) and the fault */
 #define TOY_FAULTS(X)                                                                                                  \
     X(TOY_NONE, "none")                                                                                                \
-    X(TOY_LOST_UPDATE, "lost_update")   /* a write puts back all the entries that it read before */                    \
-    X(TOY_STALE_READ, "stale_read")     /* a get answers from what its client saw before */                            \
-    X(TOY_TORN_VALUE, "torn_value")     /* a write changes the two halves of a value one after the other */            \
-    X(TOY_LYING_INSERT, "lying_insert") /* an insert over a present key says ok */                                     \
-    X(TOY_SCAN_GAP, "scan_gap")         /* a scan passes over a key now and then */                                    \
-    X(TOY_SCAN_ORDER, "scan_order")     /* a scan gives two pairs in the wrong order */                                \
-    X(TOY_GIVES_UP, "gives_up")         /* an update runs into the bound of retries */                                 \
+    X(TOY_LOST_UPDATE, "lost_update")   /* a write writes back all entries as it read them earlier */                  \
+    X(TOY_STALE_READ, "stale_read")     /* a get reads what its client saw earlier */                                  \
+    X(TOY_TORN_VALUE, "torn_value")     /* a write changes the two halves of a value at different times */             \
+    X(TOY_LYING_INSERT, "lying_insert") /* an insert of a present key returns ok */                                    \
+    X(TOY_SCAN_GAP, "scan_gap")         /* a scan sometimes misses a key */                                            \
+    X(TOY_SCAN_ORDER, "scan_order")     /* a scan returns two keys in the wrong order */                               \
+    X(TOY_GIVES_UP, "gives_up")         /* an update reaches the limit of retries */                                   \
     X(TOY_HANGS, "hangs")               /* an update never returns */                                                  \
-    X(TOY_MISCOUNTS, "miscounts")       /* verify counts what is not there */                                          \
-    X(TOY_BROKEN, "broken")             /* verify says so */
+    X(TOY_MISCOUNTS, "miscounts")       /* verify counts a key too many */                                             \
+    X(TOY_BROKEN, "broken")             /* verify reports a problem */
 enum toy_fault {
 #define X(constant, name) constant,
     TOY_FAULTS(X)
@@ -47,7 +47,7 @@ static const struct dm_opt toy_params[] = {
      .offset = offsetof(struct toy_params, fault),
      .initial = "none",
      .choices = toy_fault_names,
-     .help = "What is wrong."},
+     .help = "The deliberate fault."},
     DM_OPT_END,
 };
 
@@ -57,7 +57,7 @@ struct toy_entry {
     unsigned char value[TOY_VALUE_MAX];
 };
 
-/* One run at a time: the "remote memory". */
+/* The "remote memory". There is only one run at a time. */
 static struct toy_entry toy_memory[TOY_KEYS_MAX];
 
 enum { TOY_COUNT_UPDATES, TOY_COUNT_NEVER, TOY_COUNT_ALL };
@@ -107,7 +107,7 @@ static int toy_open(void *handle, struct dm_ctx *ctx, const void *params, const 
     return 0;
 }
 
-/* The entry of key, or a free one, or NULL. */
+/* The entry of the key; else a free entry if wanted; else NULL. */
 static struct toy_entry *toy_find(struct toy_entry *entries, uint64_t key, bool wants_free) {
     struct toy_entry *unused = NULL;
     for (int i = 0; i < TOY_KEYS_MAX; i++) {
@@ -162,14 +162,14 @@ static int toy_get(void *handle, uint64_t key, void *value) {
     return rc < 0 ? rc : toy_wait(client) < 0 ? DM_ERR_STOPPED : rc;
 }
 
-/* Puts a value, in halves with a wait between if that is the fault. */
+/* Writes a value. With the fault torn_value it waits between the two halves. */
 static int toy_store(struct toy_client *client, struct toy_entry *entry, uint64_t key, const void *value) {
     uint32_t half = client->value_bytes / 2;
     memcpy(entry->value, value, half);
     if (client->params->fault == TOY_TORN_VALUE && entry->used) {
         DM_TRY(toy_wait(client));
         if (!entry->used || entry->key != key) {
-            return 0; /* deleted meanwhile: that came after */
+            return 0; /* the key was deleted meanwhile: the delete takes effect after this write */
         }
     }
     memcpy(entry->value + half, (const char *)value + half, client->value_bytes - half);
@@ -178,7 +178,7 @@ static int toy_store(struct toy_client *client, struct toy_entry *entry, uint64_
     return 0;
 }
 
-/* What an insert, update or delete does at its moment. */
+/* The effect of an insert, update or delete at its linearization point. */
 static int toy_change(struct toy_client *client, struct toy_entry *entries, uint64_t key, const void *value,
                       bool is_insert) {
     struct toy_entry *entry = toy_find(entries, key, is_insert);
@@ -272,7 +272,7 @@ static int toy_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report
     const struct toy_cn *cn = handle;
     (void)ctx;
     (void)err;
-    *report = (struct ix_report){.broken = cn->params->fault == TOY_BROKEN, .first_problem = "it was made so"};
+    *report = (struct ix_report){.broken = cn->params->fault == TOY_BROKEN, .first_problem = "the fault of the toy"};
     for (int i = 0; i < TOY_KEYS_MAX; i++) {
         report->keys += toy_memory[i].used;
     }

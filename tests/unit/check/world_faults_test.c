@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults in worlds: every kind is drawn, reaches the fabric, and is judged as it should be.
+ * Faults in worlds: every kind is drawn, reaches the fabric, and is judged correctly.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static bool has_fault(enum ck_fault_kind kind) {
     return false;
 }
 
-static void every_kind_of_fault_is_drawn_where_the_fabric_can_do_it(void **state) {
+static void every_kind_of_fault_is_drawn_if_the_fabric_can_inject_it(void **state) {
     (void)state;
     unsigned sim[4] = {0}, local[4] = {0};
     for (uint64_t seed = 1; seed <= 400; seed++) {
@@ -56,23 +56,23 @@ static void a_fault_names_the_client_by_its_number_in_the_fabric(void **state) {
     (void)state;
     char text[80];
     static const struct ck_world three = {.topology = {.mns = 3, .servers = 2}};
-    const struct ck_world_fault away = {.kind = CK_SERVER_FAILS, .server = 1, .after = 7000, .ns = 400};
+    const struct ck_world_fault down = {.kind = CK_SERVER_FAILS, .server = 1, .after = 7000, .ns = 400};
     const struct ck_world_fault stop = {.kind = CK_CLIENT_STOPS, .client = 5, .after = 17};
-    const struct ck_world_fault stand = {.kind = CK_CLIENT_STALLS, .client = 5, .after = 3, .ns = 400};
+    const struct ck_world_fault stall = {.kind = CK_CLIENT_STALLS, .client = 5, .after = 3, .ns = 400};
     const struct ck_world_fault late = {.kind = CK_VERBS_LATE, .percent = 5, .ns = 900};
     const struct ck_world_fault end = {.kind = CK_CLIENT_ENDS, .client = 5, .after = 17};
     assert_true(ck_fault_rule(&three, &stop, 2, text, sizeof(text)) > 0);
     assert_string_equal(text, "stop:client=2,verb=17;");
-    assert_true(ck_fault_rule(&three, &stand, 2, text, sizeof(text)) > 0);
+    assert_true(ck_fault_rule(&three, &stall, 2, text, sizeof(text)) > 0);
     assert_string_equal(text, "stop:client=2,verb=3,for=400ns;");
     assert_true(ck_fault_rule(&three, &late, 2, text, sizeof(text)) > 0);
     assert_string_equal(text, "delay:p=0.05,by=900ns;");
     assert_int_equal(ck_fault_rule(&three, &end, 2, text, sizeof(text)), 0);
-    assert_true(ck_fault_rule(&three, &away, 2, text, sizeof(text)) > 0);
+    assert_true(ck_fault_rule(&three, &down, 2, text, sizeof(text)) > 0);
     assert_string_equal(text, "fail:node=4,at=7000ns,for=400ns;");
 }
 
-static void only_an_index_that_survives_it_meets_a_failed_server_and_all_of_it_is_drawn(void **state) {
+static void server_failures_are_drawn_only_for_indexes_that_survive_them(void **state) {
     (void)state;
     unsigned failed = 0, again = 0;
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -94,7 +94,7 @@ static void only_an_index_that_survives_it_meets_a_failed_server_and_all_of_it_i
     assert_true(again > 20);
 }
 
-static unsigned stops_told(const struct ck_verb_log *verbs, bool for_good) {
+static unsigned stops_traced(const struct ck_verb_log *verbs, bool for_good) {
     unsigned count = 0;
     for (size_t i = 0; i < verbs->count; i++) {
         const struct dm_trace_event *event = &verbs->items[i].event;
@@ -111,10 +111,10 @@ static unsigned open_operations(const struct ck_history *history) {
     return count;
 }
 
-/* The drawn client may end before it comes to that verb, so not every fault happens. */
-static void clients_stop_inside_operations_and_what_they_leave_open_is_nobodys_fault(void **state) {
+/* A client may end before the verb at which it should stop, so not every fault happens. */
+static void clients_that_stop_leave_operations_open_and_no_index_is_blamed_for_it(void **state) {
     (void)state;
-    unsigned stopped = 0, open = 0, stood = 0;
+    unsigned stopped = 0, open = 0, stalled = 0;
     for (uint64_t seed = 1; seed <= 400; seed++) {
         struct ck_part part;
         struct ck_result result;
@@ -128,14 +128,14 @@ static void clients_stop_inside_operations_and_what_they_leave_open_is_nobodys_f
                 fail_msg("seed %llu: %s", (unsigned long long)seed, result.verdict.text);
             }
             assert_int_equal(result.history.may_starve, stops);
-            stopped += stops_told(&result.verbs, true);
-            stood += stops_told(&result.verbs, false);
+            stopped += stops_traced(&result.verbs, true);
+            stalled += stops_traced(&result.verbs, false);
             open += stops ? open_operations(&result.history) : 0;
             ck_result_fini(&result);
         }
         ck_world_fini(&world);
     }
-    assert_true(stopped > 10 && stood > 10 && open > 10);
+    assert_true(stopped > 10 && stalled > 10 && open > 10);
 }
 
 static struct ck_verdict judge_one_that_gave_up(bool may_starve) {
@@ -152,13 +152,13 @@ static struct ck_verdict judge_one_that_gave_up(bool may_starve) {
     return verdict;
 }
 
-static void giving_up_is_right_only_behind_a_client_that_stopped_for_good(void **state) {
+static void giving_up_is_right_only_if_a_client_stopped_for_good(void **state) {
     (void)state;
     assert_int_equal(judge_one_that_gave_up(false).fault, CK_NO_PROGRESS);
     assert_int_equal(judge_one_that_gave_up(true).fault, CK_RIGHT);
 }
 
-static void a_history_keeps_that_others_may_starve(void **state) {
+static void a_history_file_keeps_that_clients_may_starve(void **state) {
     (void)state;
     char path[] = "/tmp/dmbench_history.XXXXXX";
     int fd = mkstemp(path);
@@ -225,12 +225,12 @@ static void the_timeline_shows_the_verbs_of_the_operations_of_its_key(void **sta
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_fault_is_drawn_where_the_fabric_can_do_it),
+        cmocka_unit_test(every_kind_of_fault_is_drawn_if_the_fabric_can_inject_it),
         cmocka_unit_test(a_fault_names_the_client_by_its_number_in_the_fabric),
-        cmocka_unit_test(only_an_index_that_survives_it_meets_a_failed_server_and_all_of_it_is_drawn),
-        cmocka_unit_test(clients_stop_inside_operations_and_what_they_leave_open_is_nobodys_fault),
-        cmocka_unit_test(giving_up_is_right_only_behind_a_client_that_stopped_for_good),
-        cmocka_unit_test(a_history_keeps_that_others_may_starve),
+        cmocka_unit_test(server_failures_are_drawn_only_for_indexes_that_survive_them),
+        cmocka_unit_test(clients_that_stop_leave_operations_open_and_no_index_is_blamed_for_it),
+        cmocka_unit_test(giving_up_is_right_only_if_a_client_stopped_for_good),
+        cmocka_unit_test(a_history_file_keeps_that_clients_may_starve),
         cmocka_unit_test(the_timeline_shows_the_verbs_of_the_operations_of_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

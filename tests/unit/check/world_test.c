@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Worlds: the same from the same seed, within their bounds, never a value that is known to be wrong unless it is asked
- * for; and parts of them as text.
+ * Worlds: the same seed gives the same world, worlds stay within their bounds, and values that are known to be wrong
+ * are drawn only if requested. Parts of worlds as text.
  */
 #include "check/world.h"
 
@@ -21,7 +21,7 @@ static void draw(const struct ck_request *request, uint64_t seed, struct ck_worl
     }
 }
 
-static void a_seed_always_gives_the_same_world_and_another_seed_another(void **state) {
+static void a_seed_always_gives_the_same_world_and_another_seed_another_world(void **state) {
     (void)state;
     const struct ck_request request = {.index = ix_find("sherman"), .transport = "sim"};
     unsigned different = 0;
@@ -46,13 +46,13 @@ static bool has_value(const struct ck_world *in, const char *param, const char *
     char text[64];
     const struct dm_opt *row = dm_opt_find(in->index->params, param);
     dm_opt_format(row, in->params, text, sizeof(text));
-    if (row->type == DM_OPT_BOOL) { /* tables of wrong values say on and off */
+    if (row->type == DM_OPT_BOOL) { /* tables of wrong values have "on" and "off" */
         value = strcmp(value, "on") == 0 ? "true" : "false";
     }
     return strcmp(text, value) == 0;
 }
 
-static void value_is_drawn_only_when_asked_for(const struct ix_ops *index, const struct ix_wrong *wrong) {
+static void value_is_drawn_only_if_requested(const struct ix_ops *index, const struct ix_wrong *wrong) {
     struct ck_request request = {.index = index, .transport = "sim"};
     const struct dm_setting asked = {wrong->param, wrong->value};
     assert_non_null(dm_opt_find(index->params, wrong->param));
@@ -68,11 +68,11 @@ static void value_is_drawn_only_when_asked_for(const struct ix_ops *index, const
     ck_world_fini(&world);
 }
 
-static void values_known_to_be_wrong_are_drawn_only_when_asked_for(void **state) {
+static void values_known_to_be_wrong_are_drawn_only_if_requested(void **state) {
     (void)state;
     for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
         for (const struct ix_wrong *wrong = (*ops)->wrong; wrong && wrong->param; wrong++) {
-            value_is_drawn_only_when_asked_for(*ops, wrong);
+            value_is_drawn_only_if_requested(*ops, wrong);
         }
     }
 }
@@ -103,7 +103,7 @@ static void worlds_stay_within_their_bounds(void **state) {
     assert_true(many_cns > 100 && stops > 30 && scans > 1000 && chipless > 30);
 }
 
-static void parameters_that_cannot_be_are_refused(void **state) {
+static void impossible_parameters_are_refused(void **state) {
     (void)state;
     struct dm_err err;
     struct dm_setting setting = {"nonsense", "1"};
@@ -116,7 +116,7 @@ static void parameters_that_cannot_be_are_refused(void **state) {
     ck_world_fini(&world);
 }
 
-static void parts_survive_text_and_nonsense_is_refused(void **state) {
+static void parts_are_read_back_from_their_text_and_nonsense_is_refused(void **state) {
     (void)state;
     struct ck_part part = {.schedule = 3, .idle_ns = 2500}, again;
     part.steps[0] = part.steps[3] = part.steps[4] = part.steps[5] = part.steps[CK_STEPS_MAX - 1] = true;
@@ -137,11 +137,11 @@ static void parts_survive_text_and_nonsense_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seed_always_gives_the_same_world_and_another_seed_another),
-        cmocka_unit_test(values_known_to_be_wrong_are_drawn_only_when_asked_for),
+        cmocka_unit_test(a_seed_always_gives_the_same_world_and_another_seed_another_world),
+        cmocka_unit_test(values_known_to_be_wrong_are_drawn_only_if_requested),
         cmocka_unit_test(worlds_stay_within_their_bounds),
-        cmocka_unit_test(parameters_that_cannot_be_are_refused),
-        cmocka_unit_test(parts_survive_text_and_nonsense_is_refused),
+        cmocka_unit_test(impossible_parameters_are_refused),
+        cmocka_unit_test(parts_are_read_back_from_their_text_and_nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
