@@ -15,6 +15,7 @@
 #include "harness/base/errors.h"
 #include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
+#include "harness/run/driver.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/provenance.h"
 #include "harness/run/result.h"

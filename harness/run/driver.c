@@ -16,9 +16,9 @@
 
 #include "harness/base/errors.h"
 #include "harness/base/progress.h"
+#include "harness/run/settings.h"
 #include "harness/run/fabric_settings.h"
 #include "harness/run/interrupt.h"
-#include "harness/run/settings.h"
 #include "harness/run/team.h"
 #include "harness/run/worker.h"
 
@@ -171,13 +171,13 @@ static int cns_open(struct point *point, struct dm_err *err) {
     if (hx_team_is_first(team)) {
         DM_TRY(setup_do(point, first_cn, format_entry, &step, "formatting", err));
     }
-    hx_team_meet(team);
+    hx_team_barrier(team);
     for (step.cn = 0; step.cn < point->shape.topology->cns; step.cn++) {
         if (hx_team_has(team, first_cn + step.cn)) {
             DM_TRY(setup_do(point, first_cn + step.cn, open_entry, &step, "opening a compute node", err));
         }
     }
-    hx_team_meet(team);
+    hx_team_barrier(team);
     return 0;
 }
 
@@ -196,7 +196,7 @@ static int index_load(struct point *point, struct dm_err *err) {
                           (double)point->shape.topology->mn_bytes / (1024 * 1024));
     }
     DM_TRY(rc);
-    hx_team_meet(team);
+    hx_team_barrier(team);
     wl_keys_release(point->wl);
     point->keys = NULL;
     point->measured->host.load_s = seconds_since(begin);
@@ -361,7 +361,7 @@ static int clients_run(struct point *point, struct dm_err *err) {
     hx_progress_phase(&point->progress, "running", point->config->run.ops + point->config->run.warmup);
     int rc = dm_fabric_run(point->fabric, err);
     point->measured->host.run_s = seconds_since(begin);
-    point->measured->verbs = dm_verb_total(point->fabric) - verbs_before;
+    point->measured->totals.verbs = dm_verb_total(point->fabric) - verbs_before;
     if (point->run.err.code < 0 && (rc == 0 || rc == DM_ERR_STOPPED)) {
         if (err) {
             *err = point->run.err;
@@ -409,30 +409,27 @@ static int collect(struct point *point, struct dm_err *err) {
     if (!measured->counters || resources_take(point) < 0) {
         return fail_no_memory(err);
     }
-    uint64_t end_ns = 0;
-    measured->punctuality.due_first_ns = UINT64_MAX;
+    struct hx_totals *totals = &measured->totals;
     for (size_t i = 0; i < point->tally_count; i++) {
-        hx_tally_merge(measured, point->tallies[i], run->counter_count);
-        end_ns = point->tallies[i]->end_ns > end_ns ? point->tallies[i]->end_ns : end_ns;
+        hx_measured_add(measured, point->tallies[i], run->counter_count);
     }
-    if (measured->operations == 0) {
+    if (totals->operations == 0) {
         return dm_fail(err, DM_ERR_INVALID,
                        "no operation was measured: the workload ended within the warm-up; lower --warmup");
     }
-    measured->start_ns = run->start_ns;
-    measured->warmup_ns = run->start_ns - run->begin_ns;
-    measured->duration_ns = end_ns - run->start_ns;
-    measured->drawn = measured->operations + run->warmup;
+    totals->start_ns = run->start_ns;
+    totals->warmup_ns = run->start_ns - run->begin_ns;
+    totals->drawn = totals->operations + run->warmup;
     for (unsigned cn = 0; cn < point->shape.topology->cns; cn++) {
         if (!point->cns[cn]) {
             continue; /* another process has it */
         }
         uint64_t bytes = ix_cache_bytes(point->index, point->cns[cn]);
-        measured->cache_bytes = bytes > measured->cache_bytes ? bytes : measured->cache_bytes;
+        totals->cache_bytes = bytes > totals->cache_bytes ? bytes : totals->cache_bytes;
         bytes = ix_rdwc_bytes(point->rdwcs[cn]);
-        measured->rdwc_bytes = bytes > measured->rdwc_bytes ? bytes : measured->rdwc_bytes;
+        totals->rdwc_bytes = bytes > totals->rdwc_bytes ? bytes : totals->rdwc_bytes;
     }
-    dm_memory_use(point->fabric, &measured->memory);
+    dm_memory_use(point->fabric, &totals->memory);
     notes_take(point);
     return hx_team_gather(point->config->team, measured, run->counter_count, err);
 }
@@ -526,7 +523,7 @@ static int point_serve(struct point *point, struct dm_err *err) {
 }
 
 int hx_serve(struct hx_config *config, struct dm_err *err) {
-    struct point point = {.config = config, .index = config->index, .measured = calloc(1, sizeof(struct hx_measured))};
+    struct point point = {.config = config, .index = config->index, .measured = hx_measured_new()};
     hx_progress_init(&point.progress);
     int rc = point.measured ? point_serve(&point, err) : fail_no_memory(err);
     point_close(&point);
@@ -536,15 +533,10 @@ int hx_serve(struct hx_config *config, struct dm_err *err) {
 
 /* Makes a point and loads it. The caller closes it and frees what was measured in any case. */
 static int point_open(struct point *point, struct hx_config *config, struct hx_tracer *tracer, struct dm_err *err) {
-    *point = (struct point){
-        .config = config, .tracer = tracer, .index = config->index, .measured = calloc(1, sizeof(*point->measured))};
+    *point = (struct point){.config = config, .tracer = tracer, .index = config->index, .measured = hx_measured_new()};
     hx_progress_init(&point->progress);
     if (!point->measured) {
         return fail_no_memory(err);
-    }
-    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        dm_hist_clear(&point->measured->ops[kind].latency_ns);
-        dm_hist_clear(&point->measured->ops[kind].service_ns);
     }
     return point_load(point, err);
 }
@@ -612,26 +604,4 @@ int hx_measure_each(struct hx_config *const *configs, size_t count, const struct
     point_close(&point);
     hx_measured_free(point.measured);
     return rc < 0 ? rc : worst;
-}
-
-void hx_measured_free(struct hx_measured *measured) {
-    if (!measured) {
-        return;
-    }
-    for (size_t i = 0; i < measured->resource_count; i++) {
-        free((char *)(uintptr_t)measured->resources[i].name);
-    }
-    free(measured->resources);
-    free(measured->counters);
-    free(measured);
-}
-
-const struct dm_resource *hx_bottleneck(const struct hx_measured *measured) {
-    const struct dm_resource *busiest = NULL;
-    for (size_t i = 0; i < measured->resource_count; i++) {
-        if (!busiest || measured->resources[i].busy > busiest->busy) {
-            busiest = &measured->resources[i];
-        }
-    }
-    return busiest;
 }

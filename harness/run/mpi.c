@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one place that knows MPI. All of it happens on the program's first thread, and nothing of it while a measurement
- * runs.
+ * The only file that calls MPI. Every call is made on the main thread, and none while a measurement runs.
  */
 #include "harness/run/mpi.h"
 
@@ -14,8 +13,9 @@
 
 static MPI_Comm group = MPI_COMM_NULL;
 
-/* Set by the launchers of Open MPI, MPICH and Slurm; asked before MPI is started, which a single process never is. */
-bool hx_ranks_are_there(void) {
+/* The variables are set by the launchers of Open MPI, MPICH and Slurm. They are read before MPI starts; in a single
+ * process it never does. */
+bool hx_mpi_is_launched(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *value = getenv(names[i]);
@@ -27,7 +27,7 @@ bool hx_ranks_are_there(void) {
     return tasks && getenv("PMIX_RANK") && strtol(tasks, NULL, 10) > 1;
 }
 
-int hx_ranks_open(unsigned *rank, unsigned *count, struct dm_err *err) {
+int hx_mpi_open(unsigned *rank, unsigned *count, struct dm_err *err) {
     int provided = 0, own = 0, all = 1;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
         MPI_Comm_rank(MPI_COMM_WORLD, &own) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &all) != MPI_SUCCESS) {
@@ -38,7 +38,7 @@ int hx_ranks_open(unsigned *rank, unsigned *count, struct dm_err *err) {
     return 0;
 }
 
-void hx_ranks_close(bool has_failed) {
+void hx_mpi_close(bool has_failed) {
     if (has_failed) {
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -48,7 +48,7 @@ void hx_ranks_close(bool has_failed) {
     MPI_Finalize();
 }
 
-int hx_ranks_group(unsigned members, struct dm_err *err) {
+int hx_mpi_group(unsigned members, struct dm_err *err) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     int color = (unsigned)rank < members ? 0 : MPI_UNDEFINED;
@@ -56,61 +56,61 @@ int hx_ranks_group(unsigned members, struct dm_err *err) {
                                                                               : dm_fail(err, DM_ERR_IO, "MPI failed");
 }
 
-void hx_ranks_meet(void) {
+void hx_mpi_barrier(void) {
     MPI_Barrier(group);
 }
 
-int hx_ranks_gather(const void *mine, size_t bytes, void *all) {
+int hx_mpi_gather(const void *mine, size_t bytes, void *all) {
     int rc = MPI_Gather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, 0, group);
     return rc == MPI_SUCCESS ? 0 : DM_ERR_IO;
 }
 
-int hx_ranks_share(const void *mine, size_t bytes, void *all) {
+int hx_mpi_all_gather(const void *mine, size_t bytes, void *all) {
     int rc = MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
     return rc == MPI_SUCCESS ? 0 : DM_ERR_IO;
 }
 
-int hx_ranks_tell(void *bytes, size_t count) {
+int hx_mpi_broadcast(void *bytes, size_t count) {
     return MPI_Bcast(bytes, (int)count, MPI_BYTE, 0, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : DM_ERR_IO;
 }
 
 #else
 
-bool hx_ranks_are_there(void) {
+bool hx_mpi_is_launched(void) {
     return false;
 }
 
-int hx_ranks_open(unsigned *rank, unsigned *count, struct dm_err *err) {
+int hx_mpi_open(unsigned *rank, unsigned *count, struct dm_err *err) {
     (void)rank;
     (void)count;
     return dm_fail(err, DM_ERR_UNSUPPORTED, "built without MPI (packages libopenmpi-dev, openmpi-bin)");
 }
 
-void hx_ranks_close(bool has_failed) {
+void hx_mpi_close(bool has_failed) {
     (void)has_failed;
 }
 
-int hx_ranks_group(unsigned members, struct dm_err *err) {
+int hx_mpi_group(unsigned members, struct dm_err *err) {
     (void)members;
     (void)err;
     return 0;
 }
 
-void hx_ranks_meet(void) {
+void hx_mpi_barrier(void) {
 }
 
-/* One rank: its bytes are all there are. */
-int hx_ranks_gather(const void *mine, size_t bytes, void *all) {
+/* The only rank gathers its own bytes. */
+int hx_mpi_gather(const void *mine, size_t bytes, void *all) {
     memcpy(all, mine, bytes);
     return 0;
 }
 
-int hx_ranks_share(const void *mine, size_t bytes, void *all) {
+int hx_mpi_all_gather(const void *mine, size_t bytes, void *all) {
     memcpy(all, mine, bytes);
     return 0;
 }
 
-int hx_ranks_tell(void *bytes, size_t count) {
+int hx_mpi_broadcast(void *bytes, size_t count) {
     (void)bytes;
     (void)count;
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is wanted of MPI: who am I, small exchanges, barriers. In a program built without it there is one rank.
+ * What the harness needs of MPI: ranks, small exchanges, barriers. A program built without MPI has one rank.
  */
 #ifndef DM_HARNESS_RUN_MPI_H
 #define DM_HARNESS_RUN_MPI_H
@@ -11,19 +11,20 @@
 #include "common/err.h"
 
 /* True if MPI started this process together with others. */
-bool hx_ranks_are_there(void);
+bool hx_mpi_is_launched(void);
 
-int hx_ranks_open(unsigned *rank, unsigned *count, struct dm_err *err);
-void hx_ranks_close(bool has_failed); /* after a failure all ranks are ended */
+int hx_mpi_open(unsigned *rank, unsigned *count, struct dm_err *err);
+void hx_mpi_close(bool has_failed); /* after a failure all ranks are ended */
 
-/* The first `members` ranks form the group of the two functions after it. Called by all. */
-int hx_ranks_group(unsigned members, struct dm_err *err);
-void hx_ranks_meet(void);
-/* `all` has room for every member's bytes at the first rank, and is NULL elsewhere. */
-int hx_ranks_gather(const void *mine, size_t bytes, void *all);
+/* The first `members` ranks form the group of the two functions that follow. Called by all ranks. */
+int hx_mpi_group(unsigned members, struct dm_err *err);
+void hx_mpi_barrier(void);
+/* At the first rank `all` receives the bytes of every member, in the order of the ranks; elsewhere it is NULL. */
+int hx_mpi_gather(const void *mine, size_t bytes, void *all);
 
-/* Of all ranks: everybody gets everybody's, in their order; everybody gets the first one's. */
-int hx_ranks_share(const void *mine, size_t bytes, void *all);
-int hx_ranks_tell(void *bytes, size_t count);
+/* Over all ranks: every rank receives the bytes of all ranks, in their order; every rank receives those of the first.
+ */
+int hx_mpi_all_gather(const void *mine, size_t bytes, void *all);
+int hx_mpi_broadcast(void *bytes, size_t count);
 
 #endif

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "harness/run/config.h"
-#include "harness/run/driver.h"
+#include "harness/run/measured.h"
 
 /* A new object for the result's `provenance`; argv is the command line as it was given. NULL when out of memory. */
 json_t *hx_provenance_new(const struct hx_config *config, const struct hx_measured *measured, int argc, char **argv);

@@ -141,7 +141,7 @@ static json_t *op_object(enum wl_op_kind kind, const struct hx_op_stats *stats, 
 static json_t *ops_object(const struct hx_measured *measured, bool has_rdwc) {
     json_t *object = json_object();
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        const struct hx_op_stats *stats = &measured->ops[kind];
+        const struct hx_op_stats *stats = &measured->totals.ops[kind];
         if (stats->count > 0 && !put(object, wl_op_names[kind], op_object((enum wl_op_kind)kind, stats, has_rdwc))) {
             json_decref(object);
             return NULL;
@@ -217,9 +217,9 @@ static json_t *phases_array(const struct hx_settings *run, const struct hx_measu
     double load_s = measured->is_virtual ? 0 : measured->host.load_s;
     return json_pack("[{s:s, s:o, s:I}, {s:s, s:o, s:I}, {s:s, s:o, s:I}]", "name", "load", "duration_s", real(load_s),
                      "operations", (json_int_t)measured->loaded_keys, "name", "warmup", "duration_s",
-                     real((double)measured->warmup_ns * NS_TO_S), "operations", (json_int_t)run->warmup, "name",
-                     "measure", "duration_s", real((double)measured->duration_ns * NS_TO_S), "operations",
-                     (json_int_t)measured->operations);
+                     real((double)measured->totals.warmup_ns * NS_TO_S), "operations", (json_int_t)run->warmup, "name",
+                     "measure", "duration_s", real((double)hx_measured_duration_ns(measured) * NS_TO_S), "operations",
+                     (json_int_t)measured->totals.operations);
 }
 
 static json_t *verify_object(const struct ix_report *report) {
@@ -230,7 +230,8 @@ static json_t *verify_object(const struct ix_report *report) {
 }
 
 static double throughput(const struct hx_measured *measured) {
-    return measured->duration_ns > 0 ? (double)measured->succeeded * 1e9 / (double)measured->duration_ns : 0;
+    uint64_t ns = hx_measured_duration_ns(measured);
+    return ns > 0 ? (double)measured->totals.succeeded * 1e9 / (double)ns : 0;
 }
 
 static double rate_over(uint64_t count, uint64_t ns, double otherwise) {
@@ -240,19 +241,19 @@ static double rate_over(uint64_t count, uint64_t ns, double otherwise) {
 /* Rates between the first and the last beginning: what the schedule asked for, and what came of it. */
 static json_t *load_object(const struct hx_settings *run, const struct hx_measured *measured) {
     static const double tolerance = 0.01;
-    const struct hx_punctuality *kept = &measured->punctuality;
-    uint64_t distances = measured->operations - 1;
-    double offered = rate_over(distances, kept->due_last_ns - kept->due_first_ns, (double)run->rate);
-    double achieved = rate_over(distances, kept->begun_last_ns - measured->start_ns, offered);
+    const struct hx_totals *totals = &measured->totals;
+    uint64_t distances = totals->operations - 1;
+    double offered = rate_over(distances, totals->due_last_ns - totals->due_first_ns, (double)run->rate);
+    double achieved = rate_over(distances, totals->begun_last_ns - totals->start_ns, offered);
     return json_pack("{s:I, s:o, s:o, s:b, s:I}", "target_ops_per_s", (json_int_t)run->rate, "offered_ops_per_s",
                      real(offered), "achieved_ops_per_s", real(achieved), "is_reached",
-                     achieved >= offered * (1 - tolerance), "start_delay_max_ns", (json_int_t)kept->delay_max_ns);
+                     achieved >= offered * (1 - tolerance), "start_delay_max_ns", (json_int_t)totals->delay_max_ns);
 }
 
 /* Read delegation and write combining; `shared` of the operations has the rest. */
 static json_t *rdwc_object(const struct hx_measured *measured) {
-    return json_pack("{s:I, s:I}", "bypassed", (json_int_t)measured->bypassed, "bytes_per_cn",
-                     (json_int_t)measured->rdwc_bytes);
+    return json_pack("{s:I, s:I}", "bypassed", (json_int_t)measured->totals.bypassed, "bytes_per_cn",
+                     (json_int_t)measured->totals.rdwc_bytes);
 }
 
 static json_t *notes_object(const struct hx_measured *measured) {
@@ -275,8 +276,8 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
                     put(result, "ops", ops_object(measured, has_rdwc)) &&
                     put(result, "nodes", nodes_array(&config->topology, measured)) &&
                     put(result, "bottleneck", bottleneck_object(&config->topology, measured)) &&
-                    put(result, "cache_bytes_per_cn", whole(measured->cache_bytes)) &&
-                    put(result, "memory_bytes", memory_object(&measured->memory)) &&
+                    put(result, "cache_bytes_per_cn", whole(measured->totals.cache_bytes)) &&
+                    put(result, "memory_bytes", memory_object(&measured->totals.memory)) &&
                     put(result, "counters", counters_object(config->index, measured)) &&
                     put(result, "phases", phases_array(&config->run, measured));
     if (is_whole && has_rdwc) {

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "harness/run/config.h"
-#include "harness/run/driver.h"
+#include "harness/run/measured.h"
 
 /* The result as a new object without `provenance`; the caller owns it. NULL when out of memory. */
 json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *measured);

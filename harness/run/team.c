@@ -14,7 +14,6 @@
 
 #include "harness/run/mpi.h"
 #include "harness/run/settings.h"
-#include "harness/run/worker.h"
 
 enum { TOKEN_BYTES = 32, ADDRESS_BYTES = 128, HOST_BYTES = 64 };
 
@@ -39,7 +38,7 @@ static int fail_no_memory(struct dm_err *err) {
 /* Ranks beyond those of memory nodes and index servers are compute nodes, unless told otherwise. */
 static int ranks_join(struct hx_team *team, struct hx_config *config, struct dm_err *err) {
     uint64_t servers = config->run.mns + config->run.servers;
-    DM_TRY(hx_ranks_open(&team->rank, &team->count, err));
+    DM_TRY(hx_mpi_open(&team->rank, &team->count, err));
     team->is_mpi = true;
     if (team->count <= servers) {
         return dm_fail(err, DM_ERR_INVALID,
@@ -59,7 +58,7 @@ static int ranks_join(struct hx_team *team, struct hx_config *config, struct dm_
 int hx_team_join(struct hx_config *config, bool is_server, const struct hx_team_options *options, struct hx_team **team,
                  struct dm_err *err) {
     *team = NULL;
-    bool is_mpi = hx_ranks_are_there() && strcmp(config->run.transport, "verbs") == 0;
+    bool is_mpi = hx_mpi_is_launched() && strcmp(config->run.transport, "verbs") == 0;
     if (is_mpi && (is_server || options->mn[0])) {
         return dm_fail(err, DM_ERR_INVALID, "MPI says itself which processes there are: neither serve nor --mn");
     }
@@ -84,7 +83,7 @@ void hx_team_leave(struct hx_team *team, bool has_failed) {
         return;
     }
     if (team->is_mpi) {
-        hx_ranks_close(has_failed);
+        hx_mpi_close(has_failed);
     }
     free(team->hosted);
     free(team->address_text);
@@ -126,7 +125,7 @@ static int token_make(struct hx_team *team, struct dm_err *err) {
     for (size_t i = 0; i < sizeof(bytes); i++) {
         snprintf(team->token + 2 * i, 3, "%02x", bytes[i]);
     }
-    return hx_ranks_tell(team->token, sizeof(team->token)) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "MPI failed");
+    return hx_mpi_broadcast(team->token, sizeof(team->token)) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "MPI failed");
 }
 
 /* "a:1,b:2" in the order of the nodes. */
@@ -157,7 +156,7 @@ static int own_address(const struct hx_team *team, const char *listen, char *add
     char own[HOST_BYTES] = {0};
     char(*all)[HOST_BYTES] = calloc(team->count, sizeof(*all));
     gethostname(own, sizeof(own) - 1);
-    if (!all || hx_ranks_share(own, sizeof(own), all) < 0) {
+    if (!all || hx_mpi_all_gather(own, sizeof(own), all) < 0) {
         free(all);
         return fail_no_memory(err);
     }
@@ -188,7 +187,7 @@ static int ranks_assign(struct hx_team *team, const char *listen, struct dm_err 
     if (rc == 0 && is_memory) {
         rc = dm_listen(address, &team->processes.listener, own, sizeof(own), err);
     }
-    if (rc == 0 && hx_ranks_share(own, sizeof(own), all) < 0) {
+    if (rc == 0 && hx_mpi_all_gather(own, sizeof(own), all) < 0) {
         rc = dm_fail(err, DM_ERR_IO, "MPI failed");
     }
     for (unsigned node = 0; rc == 0 && node < team->first_cn; node++) {
@@ -200,7 +199,7 @@ static int ranks_assign(struct hx_team *team, const char *listen, struct dm_err 
         team->hosted[node] = node < team->first_cn ? is_memory && node == team->rank - team->parts
                                                    : !is_memory && (node - team->first_cn) % team->parts == team->part;
     }
-    return rc < 0 ? rc : hx_ranks_group(team->parts, err);
+    return rc < 0 ? rc : hx_mpi_group(team->parts, err);
 }
 
 static int line_assign(struct hx_team *team, const struct hx_team_options *options, struct dm_err *err) {
@@ -274,17 +273,17 @@ unsigned hx_team_parts(const struct hx_team *team) {
     return team ? team->parts : 1;
 }
 
-void hx_team_meet(const struct hx_team *team) {
+void hx_team_barrier(const struct hx_team *team) {
     if (team && team->parts > 1) {
-        hx_ranks_meet();
+        hx_mpi_barrier();
     }
 }
 
 /* ---- results ---------------------------------------------------------------------------------------------------- */
 
-/* Everything of a measurement that has one size and no pointers; the counters follow. */
+/* What one process sends to the first. */
 struct parcel {
-    struct hx_measured measured;
+    struct hx_totals totals;
     uint64_t counters[];
 };
 
@@ -300,13 +299,13 @@ int hx_team_gather(const struct hx_team *team, struct hx_measured *measured, siz
     int rc = mine && (all || !is_first) ? 0 : fail_no_memory(err);
     if (rc == 0) {
         memset(mine, 0, bytes);
-        mine->measured = *measured;
+        mine->totals = measured->totals;
         memcpy(mine->counters, measured->counters, counter_count * sizeof(uint64_t));
-        rc = hx_ranks_gather(mine, bytes, all) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "MPI failed");
+        rc = hx_mpi_gather(mine, bytes, all) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "MPI failed");
     }
     for (unsigned part = 1; rc == 0 && is_first && part < team->parts; part++) {
         const struct parcel *other = (const struct parcel *)(const void *)(all + part * bytes);
-        hx_measured_merge(measured, &other->measured, other->counters, counter_count);
+        hx_measured_merge(measured, &other->totals, other->counters, counter_count);
     }
     free(mine);
     free(all);

@@ -7,7 +7,8 @@
 #ifndef DM_HARNESS_RUN_TEAM_H
 #define DM_HARNESS_RUN_TEAM_H
 
-#include "harness/run/driver.h"
+#include "harness/run/config.h"
+#include "harness/run/measured.h"
 
 struct hx_team;
 
@@ -39,13 +40,10 @@ bool hx_team_is_compute(const struct hx_team *team);
 unsigned hx_team_part(const struct hx_team *team); /* which of the compute processes this is */
 unsigned hx_team_parts(const struct hx_team *team);
 
-/* Waits for all compute processes. */
-void hx_team_meet(const struct hx_team *team);
+/* Returns once all compute processes have called it. */
+void hx_team_barrier(const struct hx_team *team);
 
 /* Adds what the other compute processes measured to the first one's. */
 int hx_team_gather(const struct hx_team *team, struct hx_measured *measured, size_t counter_count, struct dm_err *err);
-
-/* driver.c. Runs the nodes of this process until the compute processes have come and gone. */
-int hx_serve(struct hx_config *config, struct dm_err *err);
 
 #endif

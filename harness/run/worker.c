@@ -16,100 +16,6 @@ enum {
     OUTCOME_STRANGE = DM_ERR_IO /* what a code outside the table counts as */
 };
 
-struct hx_tally *hx_tally_new(size_t counter_count) {
-    struct hx_tally *tally = calloc(1, sizeof(*tally));
-    if (!tally) {
-        return NULL;
-    }
-    tally->counters = calloc(counter_count + 1, sizeof(*tally->counters));
-    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        dm_hist_clear(&tally->ops[kind].latency_ns);
-        dm_hist_clear(&tally->ops[kind].service_ns);
-    }
-    tally->punctuality.due_first_ns = UINT64_MAX;
-    if (!tally->counters) {
-        free(tally);
-        return NULL;
-    }
-    return tally;
-}
-
-void hx_tally_free(struct hx_tally *tally) {
-    if (tally) {
-        free(tally->counters);
-        free(tally);
-    }
-}
-
-static void op_stats_add(struct hx_op_stats *into, const struct hx_op_stats *from) {
-    into->count += from->count;
-    into->entries += from->entries;
-    into->shared += from->shared;
-    for (int i = 0; i < HX_OUTCOMES; i++) {
-        into->outcomes[i] += from->outcomes[i];
-    }
-    dm_account_add(&into->account, &from->account);
-    dm_hist_merge(&into->latency_ns, &from->latency_ns);
-    dm_hist_merge(&into->service_ns, &from->service_ns);
-}
-
-static uint64_t greater(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
-static void punctuality_add(struct hx_punctuality *into, const struct hx_punctuality *from) {
-    into->due_first_ns = from->due_first_ns < into->due_first_ns ? from->due_first_ns : into->due_first_ns;
-    into->due_last_ns = greater(into->due_last_ns, from->due_last_ns);
-    into->begun_last_ns = greater(into->begun_last_ns, from->begun_last_ns);
-    into->delay_max_ns = greater(into->delay_max_ns, from->delay_max_ns);
-}
-
-void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_t counter_count) {
-    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        op_stats_add(&into->ops[kind], &from->ops[kind]);
-    }
-    dm_account_add(&into->ops[WL_GET].account, &from->rmw_get);
-    dm_account_add(&into->ops[WL_UPDATE].account, &from->rmw_update);
-    dm_account_add(&into->ops[WL_RMW].account, &from->rmw_get);
-    dm_account_add(&into->ops[WL_RMW].account, &from->rmw_update);
-    into->operations += from->operations;
-    into->succeeded += from->succeeded;
-    into->bypassed += from->bypassed;
-    punctuality_add(&into->punctuality, &from->punctuality);
-    for (size_t i = 0; i < counter_count; i++) {
-        into->counters[i] += from->counters[i];
-    }
-}
-
-void hx_measured_merge(struct hx_measured *into, const struct hx_measured *from, const uint64_t *counters,
-                       size_t counter_count) {
-    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        op_stats_add(&into->ops[kind], &from->ops[kind]);
-    }
-    into->operations += from->operations;
-    into->succeeded += from->succeeded;
-    into->drawn += from->drawn;
-    into->verbs += from->verbs;
-    into->bypassed += from->bypassed;
-    punctuality_add(&into->punctuality, &from->punctuality);
-    for (size_t i = 0; i < counter_count; i++) {
-        into->counters[i] += counters[i];
-    }
-    /* All clocks begin when the processes have met. */
-    uint64_t end_ns = greater(into->start_ns + into->duration_ns, from->start_ns + from->duration_ns);
-    into->start_ns = from->start_ns < into->start_ns ? from->start_ns : into->start_ns;
-    into->duration_ns = end_ns - into->start_ns;
-    into->warmup_ns = greater(into->warmup_ns, from->warmup_ns);
-    into->cache_bytes = greater(into->cache_bytes, from->cache_bytes);
-    into->rdwc_bytes = greater(into->rdwc_bytes, from->rdwc_bytes);
-    for (unsigned kind = 0; kind < DM_MEM_KIND_COUNT; kind++) {
-        into->memory.bytes[kind] += from->memory.bytes[kind];
-    }
-    into->memory.freed += from->memory.freed;
-    into->memory.chunk_bytes += from->memory.chunk_bytes;
-    into->memory.chip_bytes = greater(into->memory.chip_bytes, from->memory.chip_bytes);
-}
-
 int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
                    struct hx_tally *tally) {
     uint32_t value_bytes = run->config->shape.value_bytes;
@@ -228,7 +134,7 @@ static int operation_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t
  * look replaces this one; what clients do behind the last measured operation is not in it. */
 static void resources_look(struct hx_worker *worker) {
     struct hx_run *run = worker->run;
-    uint64_t ended = worker->tally->operations;
+    uint64_t ended = worker->tally->totals.operations;
     if (run->resource_count > 0 && worker->tally->begun == ended && run->resources_at != ended) {
         run->resources_at = ended;
         dm_resources(run->fabric, run->resources, run->resource_count);
@@ -321,14 +227,14 @@ static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind 
  * the get has ended. */
 static int rmw_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op, struct hx_tally *tally) {
     uint64_t begin_ns = dm_now(ctx), due_ns = worker->due_ns;
-    int rc = op_run(worker, ctx, WL_GET, op, tally ? &tally->ops[WL_GET] : NULL, tally ? &tally->rmw_get : NULL);
+    int rc = op_run(worker, ctx, WL_GET, op, tally ? &tally->totals.ops[WL_GET] : NULL, tally ? &tally->rmw_get : NULL);
     if (rc >= 0) {
         worker->due_ns = dm_now(ctx);
-        rc = op_run(worker, ctx, WL_UPDATE, op, tally ? &tally->ops[WL_UPDATE] : NULL,
+        rc = op_run(worker, ctx, WL_UPDATE, op, tally ? &tally->totals.ops[WL_UPDATE] : NULL,
                     tally ? &tally->rmw_update : NULL);
     }
     if (tally && rc != DM_ERR_STOPPED) {
-        outcome_note(worker, ctx, &tally->ops[WL_RMW], due_ns, begin_ns, rc);
+        outcome_note(worker, ctx, &tally->totals.ops[WL_RMW], due_ns, begin_ns, rc);
     }
     return rc;
 }
@@ -338,14 +244,18 @@ static void begin_note(struct hx_worker *worker, struct dm_ctx *ctx, struct hx_t
     tally->begun++;
     if (worker->run->schedule.rate > 0) {
         uint64_t now = dm_now(ctx), due = worker->due_ns;
-        punctuality_add(&tally->punctuality, &(struct hx_punctuality){due, due, now, now - due});
+        struct hx_totals *totals = &tally->totals;
+        totals->due_first_ns = due < totals->due_first_ns ? due : totals->due_first_ns;
+        totals->due_last_ns = due > totals->due_last_ns ? due : totals->due_last_ns;
+        totals->begun_last_ns = now > totals->begun_last_ns ? now : totals->begun_last_ns;
+        totals->delay_max_ns = now - due > totals->delay_max_ns ? now - due : totals->delay_max_ns;
     }
 }
 
 /* Runs what the workload asked for, and counts it if it is measured. */
 static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op) {
     struct hx_tally *tally = worker->is_measuring ? worker->tally : NULL;
-    struct hx_op_stats *stats = tally ? &tally->ops[op->kind] : NULL;
+    struct hx_op_stats *stats = tally ? &tally->totals.ops[op->kind] : NULL;
     struct hx_tracer *tracer = tally ? worker->run->tracer : NULL;
     if (tally) {
         begin_note(worker, ctx, tally);
@@ -358,9 +268,9 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
     }
     if (tally && rc != DM_ERR_STOPPED) {
         uint64_t now = dm_now(ctx);
-        tally->operations++;
-        tally->succeeded += rc >= 0 ? 1 : 0;
-        tally->end_ns = now > tally->end_ns ? now : tally->end_ns;
+        tally->totals.operations++;
+        tally->totals.succeeded += rc >= 0 ? 1 : 0;
+        tally->totals.end_ns = now > tally->totals.end_ns ? now : tally->totals.end_ns;
         if (worker->run->is_drawn) {
             resources_look(worker);
         }
@@ -419,7 +329,7 @@ static void counters_take(struct hx_worker *worker) {
         worker->tally->counters[i] += now[i] - worker->counters_before[i];
     }
     if (worker->rdwc) {
-        worker->tally->bypassed += ix_rdwc_counts(&worker->index)->bypassed - worker->bypassed_before;
+        worker->tally->totals.bypassed += ix_rdwc_counts(&worker->index)->bypassed - worker->bypassed_before;
     }
 }
 

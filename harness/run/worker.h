@@ -9,27 +9,10 @@
 #include <stdatomic.h>
 
 #include "harness/base/progress.h"
-#include "harness/run/driver.h"
+#include "harness/run/measured.h"
 #include "harness/run/schedule.h"
 #include "harness/run/settings.h"
-
-/* Where clients put their measurements: one a thread in real time, one in all in virtual time, where everything runs
- * on one thread. */
-struct hx_tally {
-    struct hx_op_stats ops[WL_OP_KIND_COUNT]; /* accounts of get and update: without the parts of an RMW */
-    struct dm_account rmw_get, rmw_update;
-    uint64_t begun, operations, succeeded; /* operations are those that have ended */
-    uint64_t end_ns;
-    uint64_t bypassed; /* see hx_measured */
-    struct hx_punctuality punctuality;
-    uint64_t *counters;
-};
-
-struct hx_tally *hx_tally_new(size_t counter_count); /* NULL when out of memory */
-void hx_tally_free(struct hx_tally *tally);          /* accepts NULL */
-
-/* Adds a tally to what was measured, with the parts of RMWs put where results have them. */
-void hx_tally_merge(struct hx_measured *into, const struct hx_tally *from, size_t counter_count);
+#include "harness/run/verb_tracer.h"
 
 /* What the clients of a run share. */
 struct hx_run {

@@ -13,7 +13,6 @@
 
 #include "harness/run/result.h"
 #include "harness/run/settings.h"
-#include "harness/run/worker.h"
 
 static struct hx_config *config_of_rate(const char *rate) {
     struct hx_config *config = hx_config_new();
@@ -34,14 +33,10 @@ static struct hx_config *null_config(void) {
 }
 
 static struct hx_measured *new_measured(const struct hx_config *config) {
-    struct hx_measured *measured = calloc(1, sizeof(*measured));
+    struct hx_measured *measured = hx_measured_new();
     assert_non_null(measured);
     measured->counters = calloc(ix_counter_count(config->index) + 1, sizeof(uint64_t));
     assert_non_null(measured->counters);
-    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        dm_hist_clear(&measured->ops[kind].latency_ns);
-        dm_hist_clear(&measured->ops[kind].service_ns);
-    }
     return measured;
 }
 
@@ -56,10 +51,11 @@ static void counts_latencies_and_outcomes_arrive(void **state) {
     (void)state;
     struct hx_config *config = null_config();
     struct hx_measured *measured = new_measured(config);
-    struct hx_op_stats *get = &measured->ops[WL_GET];
+    struct hx_op_stats *get = &measured->totals.ops[WL_GET];
     measured->is_virtual = true;
-    measured->operations = measured->succeeded = 4;
-    measured->duration_ns = 2000;
+    measured->totals.operations = measured->totals.succeeded = 4;
+    measured->totals.start_ns = 1000;
+    measured->totals.end_ns = 3000;
     get->count = 4;
     get->outcomes[DM_OK + HX_OUTCOME_ZERO] = 3;
     get->outcomes[DM_NOT_FOUND + HX_OUTCOME_ZERO] = 1;
@@ -101,10 +97,12 @@ static void counts_latencies_and_outcomes_arrive(void **state) {
 static json_t *open_result(uint64_t distance_ns) {
     struct hx_config *config = config_of_rate("1M");
     struct hx_measured *measured = new_measured(config);
-    struct hx_op_stats *get = &measured->ops[WL_GET];
-    measured->operations = measured->succeeded = get->count = 101;
-    measured->start_ns = 5000;
-    measured->punctuality = (struct hx_punctuality){5000, 105000, 5000 + 100 * distance_ns, 77};
+    struct hx_op_stats *get = &measured->totals.ops[WL_GET];
+    measured->totals.operations = measured->totals.succeeded = get->count = 101;
+    measured->totals.start_ns = measured->totals.due_first_ns = 5000;
+    measured->totals.due_last_ns = 105000;
+    measured->totals.begun_last_ns = 5000 + 100 * distance_ns;
+    measured->totals.delay_max_ns = 77;
     dm_hist_record(&get->latency_ns, 90);
     dm_hist_record(&get->service_ns, 30);
     json_t *result = hx_result_new(config, measured);
@@ -131,34 +129,14 @@ static void an_open_loop_is_held_against_its_schedule(void **state) {
     json_decref(missed);
 }
 
-static void parts_of_an_rmw_count_for_both(void **state) {
-    (void)state;
-    struct hx_config *config = null_config();
-    struct hx_measured *measured = new_measured(config);
-    struct hx_tally *tally = hx_tally_new(0);
-    assert_non_null(tally);
-    tally->ops[WL_GET].account.round_trips = 10;
-    tally->ops[WL_UPDATE].account.round_trips = 20;
-    tally->rmw_get.round_trips = 1;
-    tally->rmw_update.round_trips = 3;
-    hx_tally_merge(measured, tally, 0);
-    hx_tally_merge(measured, tally, 0);
-    assert_int_equal(measured->ops[WL_GET].account.round_trips, 22);
-    assert_int_equal(measured->ops[WL_UPDATE].account.round_trips, 46);
-    assert_int_equal(measured->ops[WL_RMW].account.round_trips, 8);
-    hx_tally_free(tally);
-    hx_measured_free(measured);
-    hx_config_close(config);
-}
-
 static void memory_kinds_sum_to_what_was_handed_out(void **state) {
     (void)state;
     struct hx_config *config = null_config();
     struct hx_measured *measured = new_measured(config);
-    measured->memory.bytes[DM_MEM_LEAF] = 700;
-    measured->memory.bytes[DM_MEM_INNER] = 100;
-    measured->memory.freed = 50;
-    measured->memory.chunk_bytes = 1000;
+    measured->totals.memory.bytes[DM_MEM_LEAF] = 700;
+    measured->totals.memory.bytes[DM_MEM_INNER] = 100;
+    measured->totals.memory.freed = 50;
+    measured->totals.memory.chunk_bytes = 1000;
     json_t *result = hx_result_new(config, measured);
     assert_non_null(result);
     const json_t *memory = json_object_get(result, "memory_bytes");
@@ -199,7 +177,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_latencies_and_outcomes_arrive),
         cmocka_unit_test(an_open_loop_is_held_against_its_schedule),
-        cmocka_unit_test(parts_of_an_rmw_count_for_both),
         cmocka_unit_test(memory_kinds_sum_to_what_was_handed_out),
         cmocka_unit_test(the_bottleneck_is_the_busiest_resource),
         cmocka_unit_test(every_code_has_a_place),
