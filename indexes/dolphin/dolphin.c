@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dolphin's table: parameters, checks, and the life of its parts on remote memory, compute nodes and clients.
+ * Dolphin's table: parameters and their checks; format; open and close; attach and detach.
  */
 #include "dolphin.h"
 
@@ -8,12 +8,12 @@
 #include <string.h>
 
 enum {
-    SCAN_BATCH_BYTES = 65536, /* a client's room for the leaves of one doorbell */
+    SCAN_BATCH_BYTES = 65536, /* a client's buffer for the leaves of one doorbell */
     VALUE_MAX = 1024,
     LOCKS_OF_MN = DM_MNS_MAX,
 };
 
-static const char *const lock_places[] = {"leaf", "chip", NULL};
+static const char *const lock_locations[] = {"leaf", "chip", NULL};
 
 #define ROW(member, ...) DM_OPT_ROW(struct dolphin_params, member, __VA_ARGS__)
 
@@ -22,38 +22,39 @@ static const struct dm_opt params_table[] = {
         .help = "Size of a leaf in remote memory, a multiple of 64."),
     ROW(fill, DM_OPT_REAL, .initial = "0.8", .min = 0.1, .max = 1,
         .help = "Share of a leaf's entries that bulk load fills, where a prefix needs several leaves."),
-    ROW(locks, DM_OPT_ENUM, .initial = "leaf", .choices = lock_places,
+    ROW(locks, DM_OPT_ENUM, .initial = "leaf", .choices = lock_locations,
         .help = "Where the lock of a leaf is: in the leaf, or in on-chip memory."),
     ROW(lock_count, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1048576, .unit = "locks",
-        .help = "Lock words a memory node on chip; 0: all of the on-chip memory."),
-    ROW(merge, DM_OPT_BOOL, .initial = "on", .help = "Leaves that deletes have emptied are taken out."),
+        .help = "Lock words in the on-chip memory of a memory node; 0: as many as fit."),
+    ROW(merge, DM_OPT_BOOL, .initial = "on", .help = "Empty leaves are taken out of the tree."),
     ROW(strict, DM_OPT_BOOL, .initial = "on",
-        .help = "The seven repairs below; off: none of them, the paper as it is written."),
+        .help = "The seven repairs below; off: none of them, the paper as written."),
     ROW(keep_slots, DM_OPT_BOOL, .initial = "on",
-        .help = "A deleted entry is used again only when its leaf is written whole."),
+        .help = "A deleted entry is reused only when its complete leaf is rewritten."),
     ROW(publish, DM_OPT_BOOL, .initial = "on", .help = "An inserted key becomes visible after its value."),
     ROW(check_insert, DM_OPT_BOOL, .initial = "on",
-        .help = "Inserts take entries in one order and look at what took the one they wanted."),
+        .help = "Inserts take entries in one order, and read the words again when an entry is taken first."),
     ROW(check_smo, DM_OPT_BOOL, .initial = "on",
-        .help = "Readers compare versions, and a leaf that splits is cut before the other half can be reached."),
+        .help =
+            "Readers compare versions, and a leaf that splits gets its smaller range before the other half is linked."),
     ROW(cas_delete, DM_OPT_BOOL, .initial = "on", .help = "A delete changes the key by compare-and-swap."),
     ROW(lock_long, DM_OPT_BOOL, .initial = "on", .help = "One client at a time writes a value of several lines."),
     ROW(check_scan, DM_OPT_BOOL, .initial = "on",
-        .help = "A scan reads the inner nodes that say what is between its leaves."),
+        .help = "A scan reads the inner nodes that show what is between its leaves."),
     ROW(backtrack, DM_OPT_BOOL, .initial = "on",
-        .help = "A reader of a leaf that does not cover its key goes on at the leaf's parent."),
+        .help = "A reader of a leaf that does not cover its key continues at the leaf's parent."),
     DM_OPT_END,
 };
 
 static const struct ix_wrong wrong_values[] = {
-    {"strict", "off", 20, "all that the six repairs are for"},
-    {"keep_slots", "off", 20, "a late update writes its value to an entry that has become another key's"},
-    {"publish", "off", 20, "a key is seen before its value"},
+    {"strict", "off", 20, "everything that the seven repairs prevent"},
+    {"keep_slots", "off", 20, "a late update writes its value to an entry that now belongs to another key"},
+    {"publish", "off", 20, "a key is visible before its value"},
     {"check_insert", "off", 20, "two inserts of a key take two entries"},
-    {"check_smo", "off", 4000, "a reader mixes two states of a leaf, or trusts one that has been split"},
-    {"cas_delete", "off", 20, "two deletes of a key both succeed, or one takes another key away"},
+    {"check_smo", "off", 4000, "a reader mixes two states of a leaf, or uses a stale copy of one that has been split"},
+    {"cas_delete", "off", 20, "two deletes of a key both succeed, or one deletes another key"},
     {"lock_long", "off", 600, "two updates leave a mixture of two long values"},
-    {"check_scan", "off", 60, "a scan believes its cache that there is nothing between two leaves"},
+    {"check_scan", "off", 60, "a scan trusts its cache that there is nothing between two leaves"},
     {"backtrack", "off", 60, "a reader whose cached leaf was split misses keys that moved"},
     {.param = NULL},
 };
@@ -81,7 +82,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     }
     if (layout_of(params, shape).cap < DOLPHIN_CAP_MIN) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "a leaf must hold %d entries: leaf_bytes %llu is too little for values of %u bytes",
+                       "a leaf must hold %d entries: leaf_bytes %llu is too small for values of %u bytes",
                        DOLPHIN_CAP_MIN, (unsigned long long)params->leaf_bytes, shape->value_bytes);
     }
     uint64_t chip = (uint64_t)lock_count(params, topology) * sizeof(uint64_t);
@@ -94,8 +95,8 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     return 0;
 }
 
-/* A leaf holds the keys of one prefix of seven bytes. Nothing tells here how many keys share one, so this is for keys
- * that do not: a leaf each, and inner nodes of a few children. */
+/* A leaf holds the keys of one prefix of seven bytes. The number of keys that share a prefix is unknown here, so this
+ * assumes that none do: a leaf for each key, and inner nodes of a few children. */
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct dolphin_params *params = values;
     uint64_t each = params->leaf_bytes + 2 * dolphin_node_bytes(DOLPHIN_N4);
@@ -118,7 +119,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
         uint32_t count = lock_count(params, shape->topology);
         int rc = ix_locks_format(ctx, mn, IX_LOCK_CHIP, count, &base);
         if (rc < 0) {
-            dm_fail(err, rc, "no room for %u locks on memory node %u", count, mn);
+            dm_fail(err, rc, "no memory for %u locks on memory node %u", count, mn);
             return rc;
         }
         words[mn] = base.bits;
@@ -126,7 +127,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     dm_addr addr;
     int rc = dm_alloc(ctx, 0, dolphin_node_bytes(DOLPHIN_N256), DM_LINE, DM_MEM_INNER, &addr);
     if (rc < 0) {
-        dm_fail(err, rc, "no room for the root on memory node 0");
+        dm_fail(err, rc, "no memory for the root on memory node 0");
         return rc;
     }
     dolphin_node_init(root, DOLPHIN_N256, 0, 0, 0);

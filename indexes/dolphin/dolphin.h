@@ -41,24 +41,24 @@ struct dolphin_params {
     X(CACHE_HIT, "cache_hit", 0) /* inner nodes found in the cache */                                                  \
     X(CACHE_MISS, "cache_miss", 0)                                                                                     \
     X(CACHE_EVICTION, "cache_eviction", 1)                                                                             \
-    X(STALE_CACHE, "stale_cache", 1)         /* the cache led to a wrong or dead leaf or node */                       \
+    X(STALE_CACHE, "stale_cache", 1)         /* the cache led to a wrong or dead leaf or inner node */                 \
     X(BACKTRACK, "backtrack", 1)             /* a leaf's reverse pointer led to its parent */                          \
-    X(TORN_LEAF, "torn_leaf", 1)             /* words of two versions, or a value of another */                        \
-    X(LOCK_CONFLICT, "lock_conflict", 1)     /* met a structure change, or had to wait for writers */                  \
+    X(TORN_LEAF, "torn_leaf", 1)             /* words of different versions, or a value of another one */              \
+    X(LOCK_CONFLICT, "lock_conflict", 1)     /* waited for a structure change, or for writers */                       \
     X(SLOT_CONFLICT, "slot_conflict", 1)     /* lost the race for an entry */                                          \
     X(NEW_LEAF, "new_leaf", 1)               /* for a prefix that had none */                                          \
-    X(PATH_SPLIT, "path_split", 1)           /* a node put in where two prefixes part */                               \
+    X(PATH_SPLIT, "path_split", 1)           /* a node inserted where two prefixes separate */                         \
     X(LEAF_SPLIT_FIRST, "leaf_split_new", 1) /* the leaf's parent is an ordinary node: a special one is made */        \
     X(LEAF_SPLIT_MORE, "leaf_split_more", 1) /* the parent is a special node */                                        \
-    X(LEAF_COMPACT, "leaf_compact", 1)       /* entries that deletes had left were made free */                        \
+    X(LEAF_COMPACT, "leaf_compact", 1)       /* a leaf was rewritten without its deleted entries */                    \
     X(LEAF_MERGE, "leaf_merge", 1)           /* an empty leaf was taken out */                                         \
-    X(MERGE_RANGE, "merge_range", 1)         /* and its neighbour took over its range */                               \
-    X(DEAD_LEAF, "dead_leaf", 1)             /* met one that was taken out */                                          \
+    X(MERGE_RANGE, "merge_range", 1)         /* its neighbour inherited its range */                                   \
+    X(DEAD_LEAF, "dead_leaf", 1)             /* read a leaf that was taken out */                                      \
     X(GROW_16, "grow_16", 1)                                                                                           \
     X(GROW_48, "grow_48", 1)                                                                                           \
-    X(GROW_256, "grow_256", 0)   /* few small worlds have so many children */                                          \
-    X(DEAD_NODE, "dead_node", 1) /* met an inner node that had been replaced */                                        \
-    X(SCAN_GAP, "scan_gap", 0)   /* a scan had to ask the inner nodes for what comes next */
+    X(GROW_256, "grow_256", 0)   /* few small runs have so many children */                                            \
+    X(DEAD_NODE, "dead_node", 1) /* read an inner node that had been replaced */                                       \
+    X(SCAN_GAP, "scan_gap", 0)   /* a scan read inner nodes for its next leaf */
 enum dolphin_counter {
 #define X(name, text, rare) DOLPHIN_##name,
     DOLPHIN_COUNTERS(X)
@@ -209,8 +209,8 @@ int dolphin_lock_try(struct dolphin_client *client, dm_addr leaf, char *to, uint
  * DOLPHIN_AGAIN, without the lock, if there is no such node or it has been replaced; a failure. [waits] */
 int dolphin_node_lock(struct dolphin_client *client, uint64_t word, struct dolphin_node *node, uint32_t *attempts);
 
-/* dm_retry, and after many tries a wait: whoever is waited for (a lock's holder, the writer of a value, a split that is
- * not linked yet) may be held up far longer than that should take. [waits] */
+/* Counts a retry and, after many, waits: the client that is waited for (a lock's holder, the writer of a value, one
+ * that has not linked a split yet) may be delayed far longer than its work takes. [waits] */
 int dolphin_retry(struct dolphin_client *client, enum dm_retry cause, uint32_t *attempts);
 
 /* Notes a held lock; posts the release of the lock noted last, and of all held locks. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Not an index: a measurement that has the shape of one, so that runs, sweeps and figures can do it. Bulk load fills
- * one hash table after the other with the keys, each until a key finds no place; verify reports how full they were then
- * (`leaf_fill`) and how many there were. Operations do nothing.
+ * Not an index but a measurement in the form of one, so that runs, sweeps and figures can use it. Bulk load fills hash
+ * tables one by one with the keys, each until a key does not fit. verify reports the mean load at that moment
+ * (`leaf_fill`) and the number of tables. Operations do nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,9 @@ static const char *const schemes[] = {"hopscotch", "associative", "race", "farm"
 
 static const struct dm_opt params_table[] = {
     ROW(scheme, DM_OPT_ENUM, .initial = "hopscotch", .choices = schemes,
-        .help = "How the table finds a place for a key."),
-    ROW(entries, DM_OPT_COUNT, .initial = "128", .min = 1, .max = HASH_TABLE_ENTRIES_MAX, .help = "Entries of a table."),
+        .help = "How the table finds an entry for a key."),
+    ROW(entries, DM_OPT_COUNT, .initial = "128", .min = 1, .max = HASH_TABLE_ENTRIES_MAX,
+        .help = "Entries of a table."),
     ROW(reach, DM_OPT_COUNT, .initial = "8", .min = 1, .max = HASH_TABLE_ENTRIES_MAX, .unit = "entries",
         .help = "Entries that a lookup reads: a neighbourhood, one bucket, two (farm) or four (race)."),
     DM_OPT_END,
@@ -32,7 +33,7 @@ static const struct dm_opt params_table[] = {
 
 struct cn {
     const struct params *params;
-    uint64_t tables, keys; /* that were filled, and keys in them */
+    uint64_t tables, keys; /* filled tables, and the keys in them */
 };
 
 static struct hash_table_shape shape_of(const struct params *params) {
@@ -46,11 +47,11 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     (void)shape;
     if (hash_table_bucket(&table) == 0) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "%s cannot read %u of %u entries: it takes a multiple of %d, and no more than fit",
+                       "%s cannot read %u of %u entries: reach must be a multiple of %d, and the buckets must fit",
                        schemes[params->scheme], table.reach, table.entries,
                        table.scheme == HASH_TABLE_RACE   ? 4
                        : table.scheme == HASH_TABLE_FARM ? 2
-                                                    : 1);
+                                                         : 1);
     }
     return 0;
 }
@@ -80,7 +81,7 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     return 0;
 }
 
-/* A table counts when a key has found no place in it; the one that the keys end in does not. */
+/* A table counts once a key did not fit; the last one, in which the keys end, does not count. */
 static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     struct cn *cn = handle;
     struct hash_table_shape shape = shape_of(cn->params);
@@ -171,7 +172,7 @@ static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
 
 const struct ix_ops ix_ops_hash_tables = {
     .name = "hash_tables",
-    .summary = "no index: fills hash tables of one scheme until a key finds no place; --verify tells how full they get",
+    .summary = "no index: fills hash tables of one scheme until a key does not fit; --verify reports their load",
     .paper = "the hash schemes of figure 3d of the CHIME paper (SOSP 2024): hopscotch, associative, RACE, FaRM",
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_NO_DATA,
     .params = params_table,

@@ -4,8 +4,8 @@
  */
 #include "hstore.h"
 
-void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply) {
-    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
+void hstore_reply_take(struct hstore_client *client, const struct hstore_reply *reply) {
+    for (unsigned i = 0; i < HSTORE_EVENT_COUNT; i++) {
         client->counts[i] += reply->events[i];
     }
     dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_QUEUE, reply->queue_ns);
@@ -13,7 +13,7 @@ void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply) {
     dm_phase_move(client->ctx, DM_PHASE_CALL, DM_PHASE_INDEX, reply->index_ns);
 }
 
-int hs_failure_wait(struct hstore_client *client, uint32_t *attempts) {
+int hstore_failure_wait(struct hstore_client *client, uint32_t *attempts) {
     enum { SLOWER = 64, SLOWEST = 10 };
     client->counts[HSTORE_FAILURE_RETRY]++;
     DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));

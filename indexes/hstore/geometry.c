@@ -4,19 +4,19 @@
  */
 #include "hstore.h"
 
-struct hs_geometry hs_geometry_of(const struct hstore_params *params, const struct ix_shape *shape) {
-    struct hs_geometry geometry = {
+struct hstore_geometry hstore_geometry_of(const struct hstore_params *params, const struct ix_shape *shape) {
+    struct hstore_geometry geometry = {
         .shards = shape->topology->servers / 2,
         .logs = (unsigned)params->workers,
         .key_bytes = (uint32_t)params->key_bytes,
         .value_bytes = shape->value_bytes,
-        .item_bytes = hs_item_bytes((uint32_t)params->key_bytes, shape->value_bytes),
+        .item_bytes = hstore_item_bytes((uint32_t)params->key_bytes, shape->value_bytes),
         .grace_ns = params->grace_us * 1000,
         .lease_ns = 1000 * (params->lease_us < params->grace_us ? params->lease_us : params->grace_us),
         .probe_ns = params->probe_us * 1000,
     };
     double shards = geometry.shards ? geometry.shards : 1;
-    double wanted = (double)shape->expected_keys / shards / (HS_SLOTS * params->fill) + 1;
+    double wanted = (double)shape->expected_keys / shards / (HSTORE_SLOTS * params->fill) + 1;
     geometry.buckets = params->buckets ? params->buckets : (uint64_t)wanted;
     return geometry;
 }

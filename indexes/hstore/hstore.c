@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HStore's table: parameters, checks, and the life of its parts on remote memory, compute nodes and clients.
+ * HStore's table: parameters and their checks; format; open; attach and detach. server.c has the servers.
  */
 #include "hstore.h"
 
@@ -18,40 +18,41 @@ static const char *const ack_modes[] = {"logged", "early", NULL};
 
 static const struct dm_opt params_table[] = {
     ROW(key_bytes, DM_OPT_COUNT, .initial = "8", .min = 8, .max = HSTORE_KEY_MAX, .unit = "bytes",
-        .help = "Size of a key as it is stored and sent: the number, and bytes that follow from it."),
+        .help = "Size of a stored and sent key: the number, then bytes derived from it."),
     ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
-        .help = "Share of the slots that the expected keys take: what buckets there are follows from it."),
+        .help = "Share of the slots that the expected keys take; it determines the number of buckets."),
     ROW(buckets, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 8000000, .unit = "buckets",
-        .help = "Buckets a hash table, chained ones not counted; 0: by the expected keys and fill."),
-    ROW(rpc_threads, DM_OPT_COUNT, .initial = "4", .min = 1, .max = HS_LOGS_MAX, .symbol = "R",
-        .help = "Threads of an index server that take calls."),
+        .help = "Buckets of a hash table, without chained ones; 0: from the expected keys and fill."),
+    ROW(rpc_threads, DM_OPT_COUNT, .initial = "4", .min = 1, .max = HSTORE_LOGS_MAX, .symbol = "R",
+        .help = "Call threads of an index server."),
     ROW(workers, DM_OPT_COUNT, .initial = "4", .min = 1, .max = HSTORE_WORKERS_MAX, .symbol = "W",
-        .help = "Worker threads of an index server, with a log each, and a partition of the skip list."),
+        .help = "Worker threads of an index server, each with a log and a partition of the skip list."),
     ROW(batch, DM_OPT_COUNT, .initial = "16", .min = 1, .max = HSTORE_BATCH_MAX, .unit = "entries",
-        .help = "Log entries that a worker ships together at most."),
+        .help = "Most log entries that a worker ships together."),
     ROW(log_entries, DM_OPT_COUNT, .initial = "1024", .min = 4, .max = 65536, .unit = "entries",
-        .help = "Entries that a log has room for."),
+        .help = "Capacity of a log."),
     ROW(sync, DM_OPT_BOOL, .initial = "off",
         .help = "The skip list is changed before a write is acknowledged: HStore (sync)."),
     ROW(apply_us, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1000000, .unit = "us",
-        .help = "How long a worker of the skip list leaves new log entries alone, to apply more of them together."),
+        .help = "How long a worker of the skip list waits for further log entries, to apply more of them together."),
     ROW(fetch, DM_OPT_ENUM, .initial = "serial", .choices = fetch_modes,
-        .help = "A scan reads its items one after the other, or as many as one doorbell takes."),
+        .help = "A scan reads its items one by one, or as many as one doorbell takes."),
     ROW(lookup, DM_OPT_ENUM, .initial = "hash", .choices = lookup_modes,
-        .help = "A get asks the hash table, or (to compare indexes) the skip list."),
+        .help = "A get reads the hash table, or (to compare indexes) calls the skip list server."),
     ROW(strict, DM_OPT_BOOL, .initial = "on",
-        .help = "A scan waits until the hash table has what the skip list has; off: as published, it sees too much."),
+        .help =
+            "A scan waits until the hash table has what the skip list has; off: as published, it is ahead of gets."),
     ROW(slab_items, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1024, .unit = "items",
-        .help = "Items in a piece of the memory pool that a client gets at a time."),
+        .help = "Items of a slab, the memory that a client allocates at a time."),
     ROW(grace_us, DM_OPT_COUNT, .initial = "1000", .min = 200, .max = 1000000, .unit = "us",
-        .help = "How long the space of a replaced item stays as it is."),
+        .help = "How long the space of a replaced item is not reused."),
     ROW(lease_us, DM_OPT_COUNT, .initial = "1000000", .min = 20, .max = 1000000, .unit = "us",
-        .help = "How long a slot's address may be followed; at most as long as grace_us."),
+        .help = "How long the address in a slot may be followed; at most grace_us."),
     ROW(probe_us, DM_OPT_COUNT, .initial = "100", .min = 5, .max = 100000, .unit = "us",
-        .help = "How long a server that failed is left alone before it is tried again."),
+        .help = "How long a failed server is not tried again."),
     ROW(sweep_us, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 100000000, .unit = "us",
-        .help = "Pause between two sweeps of the pool for items that nobody owns; 0: none."),
-    ROW(drain, DM_OPT_BOOL, .initial = "on", .help = "A scan applies the log first, or (wrong) not."),
+        .help = "Pause between two sweeps of the pool for orphaned items; 0: no sweeps."),
+    ROW(drain, DM_OPT_BOOL, .initial = "on", .help = "A scan applies the log first, or (wrong) does not."),
     ROW(ack, DM_OPT_ENUM, .initial = "logged", .choices = ack_modes,
         .help = "A write is acknowledged when both servers have logged it, or (wrong) before it is shipped."),
     DM_OPT_END,
@@ -60,7 +61,7 @@ static const struct dm_opt params_table[] = {
 static const struct ix_counter counters[] = {HSTORE_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static const struct ix_wrong wrongs[] = {
-    {"strict", "off", 0, "a scan tells of a write that a get does not see after it"},
+    {"strict", "off", 0, "a scan returns a write that a later get does not"},
     {"drain", "off", 200, "a scan misses writes that were acknowledged"},
     {"ack", "early", 40, "a write that was acknowledged is lost with its server, and scans miss it"},
     {.param = NULL},
@@ -81,10 +82,10 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
                        topology->servers, 2 * HSTORE_SHARDS_MAX);
     }
     if (params->log_entries < params->batch) {
-        return dm_fail(err, DM_ERR_INVALID, "a log of %llu entries has no room for a batch of %llu",
+        return dm_fail(err, DM_ERR_INVALID, "log_entries %llu: a batch of %llu must fit",
                        (unsigned long long)params->log_entries, (unsigned long long)params->batch);
     }
-    struct hs_geometry geometry = hs_geometry_of(params, shape);
+    struct hstore_geometry geometry = hstore_geometry_of(params, shape);
     if (geometry.buckets > BUCKETS_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "%llu buckets a shard, more than %d: take more shards (--servers)",
                        (unsigned long long)geometry.buckets, BUCKETS_MAX);
@@ -92,22 +93,22 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     return 0;
 }
 
-/* What lies in rings of replaced items and in slabs that are not used up. */
+/* Items in the rings of replaced items and in unused parts of slabs. */
 static uint64_t items_spare(const struct hstore_params *params, const struct dm_topology *topology) {
-    return (uint64_t)topology->clients * (HS_RING + params->slab_items);
+    return (uint64_t)topology->clients * (HSTORE_RING + params->slab_items);
 }
 
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     enum { NODE_BYTES = 48, ARENA_BYTES = 65536 };
     const struct hstore_params *params = values;
-    struct hs_geometry geometry = hs_geometry_of(params, shape);
+    struct hstore_geometry geometry = hstore_geometry_of(params, shape);
     const struct dm_topology *topology = shape->topology;
     uint64_t items = keys + items_spare(params, topology);
     /* Heads of slabs, and what is left at the ends of chunks: up to a slab in 16. */
     uint64_t pool = (items / topology->mns + 1) * (geometry.item_bytes + DM_LINE / 16) * 18 / 16 + DM_RESERVED_BYTES;
     /* Asked before check has refused a single server. */
     uint64_t shard_keys = keys / (geometry.shards ? geometry.shards : 1) + 1;
-    uint64_t table = geometry.buckets * HS_BUCKET_STRIDE + shard_keys * HS_BUCKET_STRIDE / HS_SLOTS;
+    uint64_t table = geometry.buckets * HSTORE_BUCKET_STRIDE + shard_keys * HSTORE_BUCKET_STRIDE / HSTORE_SLOTS;
     uint64_t list = shard_keys * NODE_BYTES * 5 / 4 + 2 * (uint64_t)geometry.logs * ARENA_BYTES;
     uint64_t server = DM_RESERVED_BYTES + (table > list ? table : list);
     return pool > server ? pool : server;
@@ -125,10 +126,11 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     for (unsigned shard = 0; shard < HSTORE_SHARDS_MAX; shard++) {
         tags[shard] = 1;
     }
-    int rc = dm_write(ctx, dm_addr_make(0, DM_DRAM, HS_TAGS_OFFSET), tags, HSTORE_SHARDS_MAX * sizeof(*tags));
+    int rc = dm_write(ctx, dm_addr_make(0, DM_DRAM, HSTORE_TAGS_OFFSET), tags, HSTORE_SHARDS_MAX * sizeof(*tags));
     for (unsigned shard = 0; shard < shape->topology->servers / 2 && rc == 0; shard++) {
-        rc = dm_call(ctx, hs_hts_node(shape->topology, shard), HS_METHOD_FORMAT, NULL, 0, NULL, NULL);
-        rc = rc == 0 ? dm_call(ctx, hs_sls_node(shape->topology, shard), HS_METHOD_FORMAT, NULL, 0, NULL, NULL) : rc;
+        rc = dm_call(ctx, hstore_hts_node(shape->topology, shard), HSTORE_METHOD_FORMAT, NULL, 0, NULL, NULL);
+        rc = rc == 0 ? dm_call(ctx, hstore_sls_node(shape->topology, shard), HSTORE_METHOD_FORMAT, NULL, 0, NULL, NULL)
+                     : rc;
     }
     return rc < 0 ? dm_fail(err, rc, "cannot make the empty indexes: %s", dm_code_text(rc)) : 0;
 }
@@ -145,9 +147,9 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     }
     cn->params = values;
     cn->shape = shape;
-    cn->geometry = hs_geometry_of(values, shape);
+    cn->geometry = hstore_geometry_of(values, shape);
     for (unsigned shard = 0; shard < cn->geometry.shards; shard++) {
-        dm_addr addr = dm_addr_make(hs_hts_node(shape->topology, shard), DM_DRAM, HS_TABLE_OFFSET);
+        dm_addr addr = dm_addr_make(hstore_hts_node(shape->topology, shard), DM_DRAM, HSTORE_TABLE_OFFSET);
         DM_TRY(dm_read(ctx, addr, table, sizeof(*table)));
         atomic_init(&cn->views[shard].table, *table);
         atomic_init(&cn->views[shard].down_until_ns, 0);
@@ -155,7 +157,7 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     return 0;
 }
 
-/* No index is cached; where the tables are is known, and that is all. */
+/* Only the addresses of the tables are cached. */
 static uint64_t cache_bytes(const void *handle) {
     (void)handle;
     return 0;
@@ -171,15 +173,15 @@ static void detach(void *handle) {
 }
 
 static bool buffers_get(struct hstore_client *client, struct dm_ctx *ctx) {
-    const struct hs_geometry *geometry = &client->cn->geometry;
+    const struct hstore_geometry *geometry = &client->cn->geometry;
     uint32_t fits = HSTORE_FETCH_BYTES / geometry->item_bytes;
     client->fetch_max = fits < 1 ? 1 : fits < HSTORE_FETCH_MAX ? fits : HSTORE_FETCH_MAX;
     client->words = dm_local_alloc(ctx, 3 * DM_LINE);
     client->item = dm_local_alloc(ctx, geometry->item_bytes);
     client->items = dm_local_alloc(ctx, client->fetch_max * geometry->item_bytes);
     client->message = malloc(DM_CALL_MAX);
-    client->pairs = malloc(HS_PAIRS_MAX * sizeof(struct hs_pair));
-    client->runs = malloc((size_t)geometry->shards * HS_PAIRS_MAX * sizeof(struct hs_pair));
+    client->pairs = malloc(HSTORE_PAIRS_MAX * sizeof(struct hstore_pair));
+    client->runs = malloc((size_t)geometry->shards * HSTORE_PAIRS_MAX * sizeof(struct hstore_pair));
     return client->words && client->item && client->items && client->message && client->pairs && client->runs;
 }
 
@@ -191,10 +193,10 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     if (!buffers_get(client, ctx)) {
         return DM_ERR_NO_MEMORY;
     }
-    client->bucket = (struct hs_bucket *)(void *)(client->words + DM_LINE / sizeof(uint64_t));
-    int rc = dm_faa(ctx, dm_addr_make(0, DM_DRAM, HS_IDS_OFFSET), 1, client->words);
+    client->bucket = (struct hstore_bucket *)(void *)(client->words + DM_LINE / sizeof(uint64_t));
+    int rc = dm_faa(ctx, dm_addr_make(0, DM_DRAM, HSTORE_IDS_OFFSET), 1, client->words);
     if (rc < 0) {
-        return dm_fail(err, rc, "no number for a client: %s", dm_code_text(rc));
+        return dm_fail(err, rc, "cannot number a client: %s", dm_code_text(rc));
     }
     client->id = (uint32_t)client->words[0] + 1;
     client->supply.list = client->id;
@@ -223,7 +225,7 @@ const struct ix_ops ix_ops_hstore = {
     .counters = counters,
     .counts_offset = offsetof(struct hstore_client, counts),
     .cn_bytes = sizeof(struct hstore_cn),
-    .server_bytes = sizeof(struct hs_server),
+    .server_bytes = sizeof(struct hstore_server),
     .client_bytes = sizeof(struct hstore_client),
     .check = check,
     .memory_needed = memory_needed,

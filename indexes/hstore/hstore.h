@@ -49,24 +49,24 @@ enum {
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */
 
-/* X(name, text, rare): first those that servers count and send along in their replies, then the client's own. */
+/* X(name, text, rare): first the events that servers count and send in their replies, then the client's own. */
 #define HSTORE_COUNTERS(X)                                                                                             \
-    HS_EVENTS(X)                                                                                                       \
+    HSTORE_EVENTS(X)                                                                                                   \
     X(INDEX_ACCESS, "index_access", 0)         /* memory accesses of gets: buckets, or nodes of the skip list */       \
-    X(INDEX_FAR, "index_far", 0)               /* of these: not in the last-level cache of a server */                 \
+    X(INDEX_FAR, "index_far", 0)               /* of these: outside the last-level cache of a server */                \
     X(BUCKET_READ, "bucket_read", 0)           /* buckets read by gets */                                              \
     X(CHAIN_READ, "chain_read", 1)             /* of these: beyond the first of their chain */                         \
-    X(ITEM_MISS, "item_miss", 0)               /* items read for their hash that had another key */                    \
-    X(LEASE_EXPIRED, "lease_expired", 1)       /* an address was too old to be trusted when the item was there */      \
-    X(ITEM_REPLACED, "item_replaced", 0)       /* the skip list's address led to a later write, or one on its way */   \
+    X(ITEM_MISS, "item_miss", 0)               /* items read because of their hash that had another key */             \
+    X(LEASE_EXPIRED, "lease_expired", 1)       /* the lease of an address ended before the item was read */            \
+    X(ITEM_REPLACED, "item_replaced", 0)       /* the skip list's address led to a later or unfinished write */        \
     X(ITEM_REUSED, "item_reused", 1)           /* writes into the space of a replaced item */                          \
-    X(DEGRADED_GET, "degraded_get", 1)         /* gets that the skip list answered because the hash table was gone */  \
-    X(FAILURE_RETRY, "failure_retry", 1)       /* attempts after one that met a failed or recovering server */         \
-    X(DOUBT_APPLIED, "doubt_applied", 1)       /* writes without an answer that turned out to have happened */         \
-    X(DOUBT_REDONE, "doubt_redone", 1)         /* and those that had not, and were done again */                       \
-    X(ORPHAN_RECLAIMED, "orphan_reclaimed", 0) /* items that nobody owned and a sweep found */                         \
+    X(DEGRADED_GET, "degraded_get", 1)         /* gets that the skip list answered while the hash table was down */    \
+    X(FAILURE_RETRY, "failure_retry", 1)       /* attempts that met a failed or recovering server */                   \
+    X(DOUBT_APPLIED, "doubt_applied", 1)       /* writes without an answer that had been executed */                   \
+    X(DOUBT_REDONE, "doubt_redone", 1)         /* those that had not, and were repeated */                             \
+    X(ORPHAN_RECLAIMED, "orphan_reclaimed", 0) /* orphaned items that a sweep found */                                 \
     X(LIST_LOOKUP, "list_lookup", 0)           /* gets that the skip list answered */                                  \
-    X(TABLE_REFRESHED, "table_refreshed", 0)   /* descriptors of the hash table read again */
+    X(TABLE_REFRESHED, "table_refreshed", 0)   /* reads of the hash table's descriptor */
 enum hstore_counter {
 #define X(name, text, rare) HSTORE_##name,
     HSTORE_COUNTERS(X)
@@ -76,38 +76,38 @@ enum hstore_counter {
 
 /* ---- geometry: sizes that clients and servers derive alike from parameters and shape ----------------------------- */
 
-struct hs_geometry {
+struct hstore_geometry {
     unsigned shards, logs; /* logs of a server: each has a worker, and a partition of the skip list */
     uint64_t buckets;      /* of a shard, without chained ones */
     uint32_t key_bytes, value_bytes, item_bytes;
     uint64_t grace_ns, lease_ns, probe_ns;
 };
-struct hs_geometry hs_geometry_of(const struct hstore_params *params, const struct ix_shape *shape);
+struct hstore_geometry hstore_geometry_of(const struct hstore_params *params, const struct ix_shape *shape);
 
-static inline uint64_t hs_hash(uint64_t key) {
+static inline uint64_t hstore_hash(uint64_t key) {
     return dm_mix64(key ^ UINT64_C(0x9e3779b97f4a7c15));
 }
-static inline unsigned hs_shard_of(const struct hs_geometry *geometry, uint64_t hash) {
+static inline unsigned hstore_shard_of(const struct hstore_geometry *geometry, uint64_t hash) {
     return (unsigned)((hash >> 40) % geometry->shards);
 }
-static inline uint64_t hs_bucket_of(const struct hs_geometry *geometry, uint64_t hash) {
+static inline uint64_t hstore_bucket_of(const struct hstore_geometry *geometry, uint64_t hash) {
     return hash % geometry->buckets;
 }
 /* A bucket belongs to one log, hence to one worker. */
-static inline unsigned hs_log_of(const struct hs_geometry *geometry, uint64_t hash) {
-    return (unsigned)(hs_bucket_of(geometry, hash) % geometry->logs);
+static inline unsigned hstore_log_of(const struct hstore_geometry *geometry, uint64_t hash) {
+    return (unsigned)(hstore_bucket_of(geometry, hash) % geometry->logs);
 }
-static inline unsigned hs_hts_node(const struct dm_topology *topology, unsigned shard) {
+static inline unsigned hstore_hts_node(const struct dm_topology *topology, unsigned shard) {
     return dm_first_server(topology) + 2 * shard;
 }
-static inline unsigned hs_sls_node(const struct dm_topology *topology, unsigned shard) {
+static inline unsigned hstore_sls_node(const struct dm_topology *topology, unsigned shard) {
     return dm_first_server(topology) + 2 * shard + 1;
 }
 
 /* ---- a compute node and a client --------------------------------------------------------------------------------- */
 
 /* What a compute node has learned of a shard. The table is tag << 48 | offset >> 6 of its first bucket; 0: unknown. */
-struct hs_view {
+struct hstore_view {
     _Atomic uint64_t table;
     _Atomic uint64_t down_until_ns; /* until then gets are sent to the skip list */
 };
@@ -115,8 +115,8 @@ struct hs_view {
 struct hstore_cn {
     const struct hstore_params *params;
     const struct ix_shape *shape;
-    struct hs_geometry geometry;
-    struct hs_view views[HSTORE_SHARDS_MAX];
+    struct hstore_geometry geometry;
+    struct hstore_view views[HSTORE_SHARDS_MAX];
 };
 
 enum { HSTORE_FETCH_BYTES = 65536, HSTORE_FETCH_MAX = 256 };
@@ -125,25 +125,25 @@ struct hstore_client {
     struct hstore_cn *cn;
     struct dm_ctx *ctx;
     uint32_t id, seq; /* unique number of the client; number of its current write */
-    struct hs_supply supply;
-    uint64_t *words;          /* device memory: one line */
-    struct hs_bucket *bucket; /* device memory */
-    char *item;               /* device memory: one item */
-    char *items;              /* device memory: fetch_max items */
-    char *message;            /* a call's response: DM_CALL_MAX */
-    struct hs_pair *pairs;    /* of a scan, merged */
-    struct hs_pair *runs;     /* of a scan, one for each shard */
-    uint32_t fetch_max;       /* items that one doorbell of a scan reads */
+    struct hstore_supply supply;
+    uint64_t *words;              /* device memory: one line */
+    struct hstore_bucket *bucket; /* device memory */
+    char *item;                   /* device memory: one item */
+    char *items;                  /* device memory: fetch_max items */
+    char *message;                /* a call's response: DM_CALL_MAX */
+    struct hstore_pair *pairs;    /* of a scan, merged */
+    struct hstore_pair *runs;     /* of a scan, one for each shard */
+    uint32_t fetch_max;           /* items that one doorbell of a scan reads */
     uint64_t counts[HSTORE_COUNTER_COUNT];
 };
 
 /* ---- call.c ------------------------------------------------------------------------------------------------------ */
 
 /* Adds the events that servers counted, and moves the parts of the call's time that they measured to their phases. */
-void hs_reply_take(struct hstore_client *client, const struct hs_reply *reply);
+void hstore_reply_take(struct hstore_client *client, const struct hstore_reply *reply);
 
 /* Waits after an attempt that met a failed or recovering server, within the bound on retries. [waits] */
-int hs_failure_wait(struct hstore_client *client, uint32_t *attempts);
+int hstore_failure_wait(struct hstore_client *client, uint32_t *attempts);
 
 /* ---- read.c, write.c, scan.c, load.c, verify.c: the hooks of index.h --------------------------------------------- */
 

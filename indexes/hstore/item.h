@@ -16,59 +16,60 @@
 #include "transport/dm.h"
 #include "wire.h"
 
-/* State of an item: the first word. Values from HS_STAMP_FIRST on are the stamp of its log entry: the write is logged.
+/* State of an item: the first word. Values from HSTORE_STAMP_FIRST on are the stamp of its log entry: the write is
+ * logged.
  */
-enum { HS_NEVER_USED = 0, HS_PENDING = 1, HS_DEAD = 2, HS_STAMP_LOADED = 16, HS_STAMP_FIRST = 32 };
+enum { HSTORE_NEVER_USED = 0, HSTORE_PENDING = 1, HSTORE_DEAD = 2, HSTORE_STAMP_LOADED = 16, HSTORE_STAMP_FIRST = 32 };
 
 /* Followed by the key, padded to a multiple of 8 bytes, and the value. */
-struct hs_item {
+struct hstore_item {
     uint64_t state;
     uint64_t check;       /* checksum of everything but the state, and of the address */
     uint32_t client, seq; /* the write that made it */
     uint64_t key;         /* the first 8 bytes of the key */
 };
 
-uint32_t hs_item_bytes(uint32_t key_bytes, uint32_t value_bytes); /* a multiple of 64 */
+uint32_t hstore_item_bytes(uint32_t key_bytes, uint32_t value_bytes); /* a multiple of 64 */
 
 /* The offset of the value in an item. */
-uint32_t hs_item_value_at(uint32_t key_bytes);
+uint32_t hstore_item_value_at(uint32_t key_bytes);
 
-/* Makes an item for its address. `item` has hs_item_bytes. The state is set to HS_PENDING. */
-void hs_item_make(void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed, uint64_t key,
-                  const void *value);
+/* Makes an item for its address. `item` has hstore_item_bytes. The state is set to HSTORE_PENDING. */
+void hstore_item_make(void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed, uint64_t key,
+                      const void *value);
 
 /* True if the bytes are of one write, and to this address. */
-bool hs_item_intact(const void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed);
+bool hstore_item_intact(const void *item, uint32_t key_bytes, uint32_t value_bytes, uint64_t packed);
 
-/* The write that made the item, as hs_writer. */
-uint64_t hs_item_writer(const void *item);
+/* The write that made the item, as hstore_writer. */
+uint64_t hstore_item_writer(const void *item);
 
 /* The stored form of a key: key_bytes bytes, first the number, then bytes derived from it. */
-void hs_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes);
+void hstore_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes);
 
 /* True if all bytes of the item's key are those of this key. */
-bool hs_item_has(const void *item, uint32_t key_bytes, uint64_t key);
+bool hstore_item_has(const void *item, uint32_t key_bytes, uint64_t key);
 
 /* ---- slabs ------------------------------------------------------------------------------------------------------- */
 
-enum { HS_SLAB_LISTS = 256 }; /* of a memory node */
-static_assert(HS_SLABS_OFFSET + HS_SLAB_LISTS * 8 <= DM_RESERVED_BYTES, "the reserved page has their heads");
+enum { HSTORE_SLAB_LISTS = 256 }; /* of a memory node */
+static_assert(HSTORE_SLABS_OFFSET + HSTORE_SLAB_LISTS * 8 <= DM_RESERVED_BYTES, "the reserved page has their heads");
 
-struct hs_slab {
+struct hstore_slab {
     uint64_t next; /* address bits; 0: end of the list */
     uint32_t magic, item_bytes;
     uint32_t items, unused;
 };
-enum { HS_SLAB_MAGIC = 0x48534c42 };
+enum { HSTORE_SLAB_MAGIC = 0x48534c42 };
 
 /* True if the head may be that of a slab. */
-bool hs_slab_plausible(const struct hs_slab *slab, uint32_t item_bytes);
+bool hstore_slab_plausible(const struct hstore_slab *slab, uint32_t item_bytes);
 
 /* ---- supply ------------------------------------------------------------------------------------------------------ */
 
-enum { HS_RING = 512 };
+enum { HSTORE_RING = 512 };
 
-struct hs_supply {
+struct hstore_supply {
     uint32_t item_bytes, slab_items;
     uint32_t list; /* number of the list that its slabs are added to */
     uint64_t grace_ns;
@@ -78,19 +79,20 @@ struct hs_supply {
     uint64_t spare;     /* packed address of an item that was never published; 0: none */
     struct {
         uint64_t item, since_ns;
-    } ring[HS_RING]; /* replaced items, oldest first */
+    } ring[HSTORE_RING]; /* replaced items, oldest first */
     uint32_t ring_first, ring_count;
     uint64_t *words; /* device memory: a line, and a word after it */
 };
 
 /* Takes space for one item. *is_reused: it held an item before. 0 or as dm_alloc. [waits] */
-int hs_supply_take(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t *item, bool *is_reused);
+int hstore_supply_take(struct dm_ctx *ctx, struct hstore_supply *supply, uint64_t *item, bool *is_reused);
 
 /* Adds the space of a replaced item. New readers cannot find it, but earlier ones may still read it. [waits] */
-int hs_supply_retire(struct dm_ctx *ctx, struct hs_supply *supply, uint64_t item);
+int hstore_supply_retire(struct dm_ctx *ctx, struct hstore_supply *supply, uint64_t item);
 
 /* Allocates a slab on any memory node and adds it to a list of that node. `list` is any number, best a different one
  * for each client. [waits] */
-int hs_slab_new(struct dm_ctx *ctx, uint32_t list, uint32_t item_bytes, uint32_t items, uint64_t *words, dm_addr *slab);
+int hstore_slab_new(struct dm_ctx *ctx, uint32_t list, uint32_t item_bytes, uint32_t items, uint64_t *words,
+                    dm_addr *slab);
 
 #endif

@@ -21,13 +21,13 @@ static uint64_t node_bytes(unsigned height) {
     return NODE_NEXT + 8 * (uint64_t)height;
 }
 
-static uint64_t word_get(struct dm_ctx *ctx, const struct hs_list *list, uint64_t offset) {
+static uint64_t word_get(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t offset) {
     uint64_t word;
     dm_cpu_read(ctx, dm_addr_make(list->node, DM_DRAM, offset), &word, sizeof(word));
     return word;
 }
 
-static void word_set(struct dm_ctx *ctx, const struct hs_list *list, uint64_t offset, uint64_t word) {
+static void word_set(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t offset, uint64_t word) {
     dm_cpu_write(ctx, dm_addr_make(list->node, DM_DRAM, offset), &word, sizeof(word));
 }
 
@@ -35,8 +35,8 @@ static uint64_t next_at(uint64_t node, unsigned level) {
     return node + NODE_NEXT + 8 * (uint64_t)level;
 }
 
-int hs_list_reserve(struct dm_ctx *ctx, struct hs_list *list, uint32_t count) {
-    uint64_t wanted = count * node_bytes(HS_LEVELS);
+int hstore_list_reserve(struct dm_ctx *ctx, struct hstore_list *list, uint32_t count) {
+    uint64_t wanted = count * node_bytes(HSTORE_LEVELS);
     if (list->arena_end - list->arena >= wanted) {
         return 0;
     }
@@ -50,20 +50,20 @@ int hs_list_reserve(struct dm_ctx *ctx, struct hs_list *list, uint32_t count) {
     return 0;
 }
 
-int hs_list_make(struct dm_ctx *ctx, struct hs_list *list, unsigned partitions) {
+int hstore_list_make(struct dm_ctx *ctx, struct hstore_list *list, unsigned partitions) {
     unsigned node = list->node;
-    *list = (struct hs_list){.node = node, .cached = CACHE_BYTES / DM_LINE / partitions, .top = 1};
-    DM_TRY(hs_list_reserve(ctx, list, 1));
+    *list = (struct hstore_list){.node = node, .cached = CACHE_BYTES / DM_LINE / partitions, .top = 1};
+    DM_TRY(hstore_list_reserve(ctx, list, 1));
     list->head = list->arena;
-    list->arena += node_bytes(HS_LEVELS);
-    for (unsigned level = 0; level < HS_LEVELS; level++) {
+    list->arena += node_bytes(HSTORE_LEVELS);
+    for (unsigned level = 0; level < HSTORE_LEVELS; level++) {
         word_set(ctx, list, next_at(list->head, level), 0);
         list->fingers[level] = list->head;
     }
     return 0;
 }
 
-void hs_steps_charge(struct dm_ctx *ctx, struct hs_steps steps) {
+void hstore_steps_charge(struct dm_ctx *ctx, struct hstore_steps steps) {
     if (steps.near > 0) {
         dm_charge(ctx, DM_WORK_CACHE_PROBE, steps.near);
     }
@@ -74,22 +74,22 @@ void hs_steps_charge(struct dm_ctx *ctx, struct hs_steps steps) {
 
 /* The lowest level which, with all above it, has so few nodes that they stay in the cache, as every search visits them.
  */
-static unsigned near_level(const struct hs_list *list) {
+static unsigned near_level(const struct hstore_list *list) {
     unsigned level = 0;
-    while (level < HS_LEVELS && list->count >> (BRANCH_BITS * level) > list->cached) {
+    while (level < HSTORE_LEVELS && list->count >> (BRANCH_BITS * level) > list->cached) {
         level++;
     }
     return level;
 }
 
-static void step_count(struct hs_steps *steps, bool is_near) {
+static void step_count(struct hstore_steps *steps, bool is_near) {
     steps->near += is_near;
     steps->far += !is_near;
 }
 
 /* Finds the last node before the key on every level in use. Returns the node after it, 0 at the end. */
-static uint64_t search(struct dm_ctx *ctx, const struct hs_list *list, uint64_t key, uint64_t path[HS_LEVELS],
-                       struct hs_steps *steps) {
+static uint64_t search(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t key, uint64_t path[HSTORE_LEVELS],
+                       struct hstore_steps *steps) {
     uint64_t at = list->head, next = 0;
     unsigned near = near_level(list);
     for (unsigned level = list->top; level-- > 0;) {
@@ -106,36 +106,38 @@ static uint64_t search(struct dm_ctx *ctx, const struct hs_list *list, uint64_t 
     return next;
 }
 
-static bool has_key(struct dm_ctx *ctx, const struct hs_list *list, uint64_t node, uint64_t key) {
+static bool has_key(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t node, uint64_t key) {
     return node && word_get(ctx, list, node + NODE_KEY) == key;
 }
 
-static struct hs_pair pair_get(struct dm_ctx *ctx, const struct hs_list *list, uint64_t node) {
-    return (struct hs_pair){.key = word_get(ctx, list, node + NODE_KEY),
-                            .item = word_get(ctx, list, node + NODE_ITEM) & HS_ADDR_MASK,
-                            .writer = word_get(ctx, list, node + NODE_WRITER)};
+static struct hstore_pair pair_get(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t node) {
+    return (struct hstore_pair){.key = word_get(ctx, list, node + NODE_KEY),
+                                .item = word_get(ctx, list, node + NODE_ITEM) & HSTORE_ADDR_MASK,
+                                .writer = word_get(ctx, list, node + NODE_WRITER)};
 }
 
-static void pair_set(struct dm_ctx *ctx, const struct hs_list *list, uint64_t node, uint64_t height,
-                     const struct hs_pair *pair) {
+static void pair_set(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t node, uint64_t height,
+                     const struct hstore_pair *pair) {
     word_set(ctx, list, node + NODE_KEY, pair->key);
     word_set(ctx, list, node + NODE_ITEM, height << HEIGHT_SHIFT | pair->item);
     word_set(ctx, list, node + NODE_WRITER, pair->writer);
 }
 
-static uint64_t height_of(struct dm_ctx *ctx, const struct hs_list *list, uint64_t node) {
+static uint64_t height_of(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t node) {
     return word_get(ctx, list, node + NODE_ITEM) >> HEIGHT_SHIFT;
 }
 
-struct hs_pair hs_list_find(struct dm_ctx *ctx, const struct hs_list *list, uint64_t key, struct hs_steps *steps) {
-    uint64_t path[HS_LEVELS];
+struct hstore_pair hstore_list_find(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t key,
+                                    struct hstore_steps *steps) {
+    uint64_t path[HSTORE_LEVELS];
     uint64_t node = search(ctx, list, key, path, steps);
-    return has_key(ctx, list, node, key) ? pair_get(ctx, list, node) : (struct hs_pair){.key = key};
+    return has_key(ctx, list, node, key) ? pair_get(ctx, list, node) : (struct hstore_pair){.key = key};
 }
 
-static uint64_t node_new(struct dm_ctx *ctx, struct hs_list *list, const struct hs_pair *pair, unsigned *height) {
+static uint64_t node_new(struct dm_ctx *ctx, struct hstore_list *list, const struct hstore_pair *pair,
+                         unsigned *height) {
     unsigned levels = 1;
-    while (levels < HS_LEVELS && dm_prng_below(dm_random(ctx), 1 << BRANCH_BITS) == 0) {
+    while (levels < HSTORE_LEVELS && dm_prng_below(dm_random(ctx), 1 << BRANCH_BITS) == 0) {
         levels++;
     }
     uint64_t node = list->freed[levels - 1];
@@ -151,8 +153,8 @@ static uint64_t node_new(struct dm_ctx *ctx, struct hs_list *list, const struct 
     return node;
 }
 
-static void link_behind(struct dm_ctx *ctx, struct hs_list *list, uint64_t node, unsigned height,
-                        const uint64_t path[HS_LEVELS]) {
+static void link_behind(struct dm_ctx *ctx, struct hstore_list *list, uint64_t node, unsigned height,
+                        const uint64_t path[HSTORE_LEVELS]) {
     for (unsigned level = 0; level < height; level++) {
         uint64_t before = level < list->top ? path[level] : list->head;
         word_set(ctx, list, next_at(node, level), word_get(ctx, list, next_at(before, level)));
@@ -161,7 +163,8 @@ static void link_behind(struct dm_ctx *ctx, struct hs_list *list, uint64_t node,
     list->top = height > list->top ? height : list->top;
 }
 
-static void unlink_node(struct dm_ctx *ctx, struct hs_list *list, uint64_t node, const uint64_t path[HS_LEVELS]) {
+static void unlink_node(struct dm_ctx *ctx, struct hstore_list *list, uint64_t node,
+                        const uint64_t path[HSTORE_LEVELS]) {
     unsigned height = (unsigned)height_of(ctx, list, node);
     for (unsigned level = 0; level < height && level < list->top; level++) {
         word_set(ctx, list, next_at(path[level], level), word_get(ctx, list, next_at(node, level)));
@@ -171,8 +174,9 @@ static void unlink_node(struct dm_ctx *ctx, struct hs_list *list, uint64_t node,
     list->count--;
 }
 
-void hs_list_set(struct dm_ctx *ctx, struct hs_list *list, struct hs_pair pair, struct hs_steps *steps) {
-    uint64_t path[HS_LEVELS];
+void hstore_list_set(struct dm_ctx *ctx, struct hstore_list *list, struct hstore_pair pair,
+                     struct hstore_steps *steps) {
+    uint64_t path[HSTORE_LEVELS];
     uint64_t node = search(ctx, list, pair.key, path, steps);
     bool is_there = has_key(ctx, list, node, pair.key);
     if (is_there && pair.item) {
@@ -186,7 +190,7 @@ void hs_list_set(struct dm_ctx *ctx, struct hs_list *list, struct hs_pair pair, 
     }
 }
 
-void hs_list_append(struct dm_ctx *ctx, struct hs_list *list, struct hs_pair pair) {
+void hstore_list_append(struct dm_ctx *ctx, struct hstore_list *list, struct hstore_pair pair) {
     unsigned height;
     uint64_t node = node_new(ctx, list, &pair, &height);
     link_behind(ctx, list, node, height, list->fingers);
@@ -195,9 +199,9 @@ void hs_list_append(struct dm_ctx *ctx, struct hs_list *list, struct hs_pair pai
     }
 }
 
-uint32_t hs_list_copy(struct dm_ctx *ctx, const struct hs_list *list, uint64_t first, struct hs_pair *pairs,
-                      uint32_t capacity, struct hs_steps *steps) {
-    uint64_t path[HS_LEVELS];
+uint32_t hstore_list_copy(struct dm_ctx *ctx, const struct hstore_list *list, uint64_t first, struct hstore_pair *pairs,
+                          uint32_t capacity, struct hstore_steps *steps) {
+    uint64_t path[HSTORE_LEVELS];
     uint64_t node = search(ctx, list, first, path, steps);
     uint32_t count = 0;
     bool is_near = near_level(list) == 0;

@@ -11,25 +11,25 @@
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
 /* Applies the oldest entries, up to `count`, and returns their number. The partition's mutex is held. */
-static uint32_t apply(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t count) {
-    struct hs_steps steps = {0};
+static uint32_t apply(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log, uint64_t count) {
+    struct hstore_steps steps = {0};
     uint32_t done = 0;
     for (; done < count && log->applied < log->appended; done++) {
-        const struct hs_entry *entry = &log->ring[log->applied % server->ring_entries];
-        struct hs_pair pair = {entry->key, entry->item, hs_writer(entry->client, entry->seq)};
-        hs_list_set(ctx, &log->list, pair, &steps);
+        const struct hstore_entry *entry = &log->ring[log->applied % server->ring_entries];
+        struct hstore_pair pair = {entry->key, entry->item, hstore_writer(entry->client, entry->seq)};
+        hstore_list_set(ctx, &log->list, pair, &steps);
         log->applied++;
     }
     if (done > 0) {
         dm_charge(ctx, DM_WORK_LINE_COPY, done);
-        hs_steps_charge(ctx, steps);
+        hstore_steps_charge(ctx, steps);
     }
     return done;
 }
 
 /* Waits for further entries, to apply more of them together. The partition's mutex is held, and held again on return,
  * except after DM_ERR_STOPPED. */
-static int linger(struct dm_ctx *ctx, const struct hs_server *server, struct hs_sls_log *log) {
+static int linger(struct dm_ctx *ctx, const struct hstore_server *server, struct hstore_sls_log *log) {
     if (server->params->apply_us == 0) {
         return 0;
     }
@@ -38,9 +38,9 @@ static int linger(struct dm_ctx *ctx, const struct hs_server *server, struct hs_
     return dm_mutex_lock(ctx, &log->mutex);
 }
 
-void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
-    struct hs_server *server = arg;
-    struct hs_sls_log *log = &server->sls[server->next_worker++ % server->geometry.logs];
+void hstore_sls_worker(struct dm_ctx *ctx, void *arg) {
+    struct hstore_server *server = arg;
+    struct hstore_sls_log *log = &server->sls[server->next_worker++ % server->geometry.logs];
     if (dm_mutex_lock(ctx, &log->mutex) < 0) {
         return;
     }
@@ -65,23 +65,23 @@ void hs_sls_worker(struct dm_ctx *ctx, void *arg) {
 
 /* Posts the marks of a batch to the pool: each new item is in force, each old one dead. This must happen before any
  * client can see the entry, because if both servers fail only the pool is left. */
-static int items_mark(struct dm_ctx *ctx, const struct hs_entry *entries, uint32_t count) {
-    static const uint64_t dead = HS_DEAD;
+static int items_mark(struct dm_ctx *ctx, const struct hstore_entry *entries, uint32_t count) {
+    static const uint64_t dead = HSTORE_DEAD;
     for (uint32_t i = 0; i < count; i++) {
         if (entries[i].item) {
-            dm_post_write(ctx, hs_unpack(entries[i].item), &entries[i].stamp, sizeof(uint64_t));
+            dm_post_write(ctx, hstore_unpack(entries[i].item), &entries[i].stamp, sizeof(uint64_t));
         }
         if (entries[i].old) {
-            dm_post_write(ctx, hs_unpack(entries[i].old), &dead, sizeof(uint64_t));
+            dm_post_write(ctx, hstore_unpack(entries[i].old), &dead, sizeof(uint64_t));
         }
     }
     return dm_commit_async(ctx);
 }
 
 /* One context posts all marks of a log, so those of one item land in the order of its entries without a wait. */
-void hs_sls_marker(struct dm_ctx *ctx, void *arg) {
-    struct hs_server *server = arg;
-    struct hs_sls_log *log = &server->sls[server->next_marker++ % server->geometry.logs];
+void hstore_sls_marker(struct dm_ctx *ctx, void *arg) {
+    struct hstore_server *server = arg;
+    struct hstore_sls_log *log = &server->sls[server->next_marker++ % server->geometry.logs];
     if (dm_mutex_lock(ctx, &log->mutex) < 0) {
         return;
     }
@@ -104,7 +104,7 @@ void hs_sls_marker(struct dm_ctx *ctx, void *arg) {
 
 /* Has a batch marked. The partition's mutex is held, and held again on return, except after a failure. In the set-up
  * phase there is no marker yet, and the order does not matter. */
-static int mark(struct dm_ctx *ctx, struct hs_sls_log *log, const struct hs_entry *entries, uint32_t count) {
+static int mark(struct dm_ctx *ctx, struct hstore_sls_log *log, const struct hstore_entry *entries, uint32_t count) {
     if (!log->has_marker) {
         int rc = items_mark(ctx, entries, count);
         if (rc < 0) {
@@ -122,30 +122,31 @@ static int mark(struct dm_ctx *ctx, struct hs_sls_log *log, const struct hs_entr
 }
 
 /* Appends an entry. The partition's mutex is held. */
-static void append(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, const struct hs_entry *entry) {
+static void append(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log,
+                   const struct hstore_entry *entry) {
     if (entry->stamp <= log->stamp) {
         return; /* a repeated batch, whose answer was lost */
     }
     if (log->appended - log->applied == server->ring_entries) {
-        hs_event_add(server, HS_LOG_FULL, 1);
+        hstore_event_add(server, HSTORE_EVENT_LOG_FULL, 1);
         apply(ctx, server, log, 1 + server->ring_entries / 2);
     }
     log->ring[log->appended++ % server->ring_entries] = *entry;
     log->stamp = entry->stamp;
     if (entry->item == 0) {
-        server->removes[entry->client % HS_REMOVES] = (uint64_t)entry->client << 32 | entry->seq;
+        server->removes[entry->client % HSTORE_REMOVES] = (uint64_t)entry->client << 32 | entry->seq;
     }
 }
 
 /* Logs a batch. The partition's mutex is held, and held again on return, except after a failure. Batches of a hash
  * table server that failed are refused; its successor reads the log only when no batch is half done. */
-static int ship_log(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, const struct hs_ship *head,
-                    const struct hs_entry *entries) {
+static int ship_log(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log,
+                    const struct hstore_ship *head, const struct hstore_entry *entries) {
     while (log->in_ship) {
         DM_TRY(dm_cond_wait(ctx, &log->shipped, &log->mutex));
     }
-    int rc = head->tag == atomic_load(&server->tag) ? 0 : HS_NOT_READY;
-    rc = rc != 0 ? rc : hs_list_reserve(ctx, &log->list, (uint32_t)(log->appended - log->applied) + head->count);
+    int rc = head->tag == atomic_load(&server->tag) ? 0 : HSTORE_NOT_READY;
+    rc = rc != 0 ? rc : hstore_list_reserve(ctx, &log->list, (uint32_t)(log->appended - log->applied) + head->count);
     if (rc != 0) {
         dm_mutex_unlock(ctx, &log->mutex);
         return rc;
@@ -161,9 +162,9 @@ static int ship_log(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_
     return 0;
 }
 
-static int ship_take(struct dm_ctx *ctx, struct hs_server *server, const struct hs_ship *head,
-                     const struct hs_entry *entries) {
-    struct hs_sls_log *log = &server->sls[head->log];
+static int ship_take(struct dm_ctx *ctx, struct hstore_server *server, const struct hstore_ship *head,
+                     const struct hstore_entry *entries) {
+    struct hstore_sls_log *log = &server->sls[head->log];
     struct dm_mutex *thread = &server->rpc[head->log % server->params->rpc_threads];
     DM_TRY(dm_mutex_lock(ctx, thread));
     dm_charge(ctx, DM_WORK_LINE_COPY, head->count);
@@ -182,32 +183,32 @@ static int ship_take(struct dm_ctx *ctx, struct hs_server *server, const struct 
     return 0;
 }
 
-static int reply_head(struct hs_server *server, uint32_t count, void *resp, uint32_t *resp_len) {
-    struct hs_reply reply;
-    hs_reply_make(server, &reply);
+static int reply_head(struct hstore_server *server, uint32_t count, void *resp, uint32_t *resp_len) {
+    struct hstore_reply reply;
+    hstore_reply_make(server, &reply);
     reply.count = count;
     memcpy(resp, &reply, sizeof(reply));
-    *resp_len = (uint32_t)(sizeof(reply) + count * sizeof(struct hs_pair));
+    *resp_len = (uint32_t)(sizeof(reply) + count * sizeof(struct hstore_pair));
     return 0;
 }
 
-int hs_sls_ship(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_ship head;
-    struct hs_entry entries[HSTORE_BATCH_MAX];
-    if (req_len < sizeof(head) || *resp_len < sizeof(struct hs_reply)) {
+int hstore_sls_ship(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_ship head;
+    struct hstore_entry entries[HSTORE_BATCH_MAX];
+    if (req_len < sizeof(head) || *resp_len < sizeof(struct hstore_reply)) {
         return DM_ERR_INVALID;
     }
     memcpy(&head, req, sizeof(head));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
     if (head.log >= server->geometry.logs || head.count > HSTORE_BATCH_MAX || head.count > server->ring_entries ||
-        req_len < sizeof(head) + head.count * sizeof(struct hs_entry)) {
+        req_len < sizeof(head) + head.count * sizeof(struct hstore_entry)) {
         return DM_ERR_INVALID;
     }
-    memcpy(entries, (const char *)req + sizeof(head), head.count * sizeof(struct hs_entry));
+    memcpy(entries, (const char *)req + sizeof(head), head.count * sizeof(struct hstore_entry));
     int rc = ship_take(ctx, server, &head, entries);
     return rc != 0 ? rc : reply_head(server, 0, resp, resp_len);
 }
@@ -216,18 +217,18 @@ int hs_sls_ship(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
 
 /* Asks the hash table server which stamps its table has. If that server is down no client can read an older table
  * there. */
-static int table_ask(struct dm_ctx *ctx, const struct hs_server *server, const struct hs_sls_log *log, uint64_t wanted,
-                     uint64_t *settled) {
-    struct hs_begun begun = {0};
-    struct hs_begin begin = {.only_asks = 1};
+static int table_ask(struct dm_ctx *ctx, const struct hstore_server *server, const struct hstore_sls_log *log,
+                     uint64_t wanted, uint64_t *settled) {
+    struct hstore_begun begun = {0};
+    struct hstore_begin begin = {.only_asks = 1};
     uint32_t len = sizeof(begun);
-    int rc = dm_call(ctx, server->peer, HS_METHOD_BEGIN, &begin, sizeof(begin), &begun, &len);
-    bool is_down = rc == DM_ERR_PEER || rc == HS_NOT_READY;
+    int rc = dm_call(ctx, server->peer, HSTORE_METHOD_BEGIN, &begin, sizeof(begin), &begun, &len);
+    bool is_down = rc == DM_ERR_PEER || rc == HSTORE_NOT_READY;
     *settled = is_down ? wanted : rc == 0 ? begun.stamps[log - server->sls] : 0;
     return rc == DM_ERR_STOPPED ? rc : 0;
 }
 
-static void trust(struct hs_sls_log *log, uint64_t stamp) {
+static void trust(struct hstore_sls_log *log, uint64_t stamp) {
     uint64_t before = atomic_load(&log->trusted_stamp);
     while (before < stamp && !atomic_compare_exchange_weak(&log->trusted_stamp, &before, stamp)) {
     }
@@ -236,12 +237,12 @@ static void trust(struct hs_sls_log *log, uint64_t stamp) {
 /* Waits until the hash table has the entries up to `stamp`. An entry that is logged here may not be in the table yet,
  * and a reader that sees it here first and then reads the table would find the older value. So what was read while the
  * log's last entry had this stamp is returned only after the wait. */
-static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, uint64_t stamp) {
+static int table_await(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log, uint64_t stamp) {
     enum { POLL_NS = 500, POLLS_A_QUESTION = 32 };
     if (!server->params->strict) {
         return 0;
     }
-    dm_addr word = dm_addr_make(server->node, DM_DRAM, HS_SETTLED_OFFSET + 8 * (uint64_t)(log - server->sls));
+    dm_addr word = dm_addr_make(server->node, DM_DRAM, HSTORE_SETTLED_OFFSET + 8 * (uint64_t)(log - server->sls));
     for (uint32_t attempts = 0;;) {
         uint64_t settled;
         dm_cpu_read(ctx, word, &settled, sizeof(settled));
@@ -250,7 +251,7 @@ static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_s
             return 0;
         }
         if (attempts == 0) {
-            hs_event_add(server, HS_SCAN_WAITED, 1);
+            hstore_event_add(server, HSTORE_EVENT_SCAN_WAITED, 1);
         }
         DM_TRY(dm_retry(ctx, DM_RETRY_STALE, &attempts));
         DM_TRY(dm_sleep(ctx, POLL_NS));
@@ -262,39 +263,39 @@ static int table_await(struct dm_ctx *ctx, struct hs_server *server, struct hs_s
 }
 
 /* Takes the partition's mutex and applies everything that is logged. */
-static int drain(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log) {
+static int drain(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log) {
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
     if (server->params->drain) { /* off is known to be wrong: misses entries that are logged */
         uint32_t done = apply(ctx, server, log, log->appended - log->applied);
-        hs_event_add(server, HS_SCAN_DRAINED, done);
+        hstore_event_add(server, HSTORE_EVENT_SCAN_DRAINED, done);
     }
     return 0;
 }
 
 /* ---- finds and scans --------------------------------------------------------------------------------------------- */
 
-int hs_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_find find;
-    struct hs_reply reply;
+int hstore_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_find find;
+    struct hstore_reply reply;
     if (req_len < sizeof(find) || *resp_len < sizeof(reply)) {
         return DM_ERR_INVALID;
     }
     memcpy(&find, req, sizeof(find));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
-    struct hs_sls_log *log = &server->sls[hs_log_of(&server->geometry, hs_hash(find.key))];
-    struct hs_steps steps = {0};
+    struct hstore_sls_log *log = &server->sls[hstore_log_of(&server->geometry, hstore_hash(find.key))];
+    struct hstore_steps steps = {0};
     DM_TRY(drain(ctx, server, log));
     uint64_t since_ns = dm_now(ctx);
-    struct hs_pair pair = hs_list_find(ctx, &log->list, find.key, &steps);
-    hs_steps_charge(ctx, steps);
+    struct hstore_pair pair = hstore_list_find(ctx, &log->list, find.key, &steps);
+    hstore_steps_charge(ctx, steps);
     uint64_t stamp = log->stamp, index_ns = dm_now(ctx) - since_ns;
     dm_mutex_unlock(ctx, &log->mutex);
     DM_TRY(table_await(ctx, server, log, stamp));
-    hs_reply_make(server, &reply);
+    hstore_reply_make(server, &reply);
     reply.near = steps.near;
     reply.far = steps.far;
     reply.item = pair.item;
@@ -307,20 +308,20 @@ int hs_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
 
 /* A partition's contribution to a scan: some of its pairs, and whether there are more. */
 struct run {
-    struct hs_pair pairs[16];
+    struct hstore_pair pairs[16];
     uint32_t at, count, wanted;
     uint64_t next_key;
     uint64_t stamp; /* of the last entry that may be in the pairs */
     bool is_over;
 };
 
-static int run_fill(struct dm_ctx *ctx, struct hs_server *server, struct hs_sls_log *log, struct run *run) {
-    struct hs_steps steps = {0};
+static int run_fill(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log, struct run *run) {
+    struct hstore_steps steps = {0};
     DM_TRY(drain(ctx, server, log));
     run->at = 0;
     run->stamp = log->stamp;
-    run->count = hs_list_copy(ctx, &log->list, run->next_key, run->pairs, run->wanted, &steps);
-    hs_steps_charge(ctx, steps);
+    run->count = hstore_list_copy(ctx, &log->list, run->next_key, run->pairs, run->wanted, &steps);
+    hstore_steps_charge(ctx, steps);
     dm_mutex_unlock(ctx, &log->mutex);
     uint64_t last = run->count > 0 ? run->pairs[run->count - 1].key : IX_KEY_MAX;
     run->is_over = run->count < run->wanted || last == IX_KEY_MAX;
@@ -340,9 +341,9 @@ static struct run *lowest(struct run *runs, unsigned count) {
 }
 
 /* Merges the partitions. *index_ns: its duration without the wait for the hash table. */
-static int collect(struct dm_ctx *ctx, struct hs_server *server, const struct hs_find *find, struct hs_pair *pairs,
-                   uint32_t *count, uint64_t *index_ns) {
-    struct run runs[HS_LOGS_MAX];
+static int collect(struct dm_ctx *ctx, struct hstore_server *server, const struct hstore_find *find,
+                   struct hstore_pair *pairs, uint32_t *count, uint64_t *index_ns) {
+    struct run runs[HSTORE_LOGS_MAX];
     unsigned logs = server->geometry.logs;
     uint64_t since_ns = dm_now(ctx);
     /* The expected number of pairs in a partition, and a little more. */
@@ -367,46 +368,46 @@ static int collect(struct dm_ctx *ctx, struct hs_server *server, const struct hs
     return 0;
 }
 
-int hs_sls_scan(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_find find;
+int hstore_sls_scan(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_find find;
     if (req_len < sizeof(find) || *resp_len < DM_CALL_MAX) {
         return DM_ERR_INVALID;
     }
     memcpy(&find, req, sizeof(find));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
-    find.count = find.count < HS_PAIRS_MAX ? find.count : HS_PAIRS_MAX;
-    struct hs_pair *pairs = (struct hs_pair *)(void *)((char *)resp + sizeof(struct hs_reply));
+    find.count = find.count < HSTORE_PAIRS_MAX ? find.count : HSTORE_PAIRS_MAX;
+    struct hstore_pair *pairs = (struct hstore_pair *)(void *)((char *)resp + sizeof(struct hstore_reply));
     uint32_t count;
     uint64_t index_ns;
     DM_TRY(collect(ctx, server, &find, pairs, &count, &index_ns));
     reply_head(server, count, resp, resp_len);
-    memcpy((char *)resp + offsetof(struct hs_reply, index_ns), &index_ns, sizeof(index_ns));
+    memcpy((char *)resp + offsetof(struct hstore_reply, index_ns), &index_ns, sizeof(index_ns));
     return 0;
 }
 
 /* ---- for the hash table server's recovery, and for loading ------------------------------------------------------- */
 
-int hs_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_begin begin;
-    struct hs_begun begun;
+int hstore_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_begin begin;
+    struct hstore_begun begun;
     if (req_len != sizeof(begin) || *resp_len < sizeof(begun)) {
         return DM_ERR_INVALID;
     }
     memcpy(&begin, req, sizeof(begin));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
     /* From here on entries of the failed server's table are refused; what is logged now is complete. */
     atomic_store(&server->tag, begin.tag);
     memset(&begun, 0, sizeof(begun));
     for (unsigned i = 0; i < server->geometry.logs; i++) {
-        struct hs_sls_log *log = &server->sls[i];
+        struct hstore_sls_log *log = &server->sls[i];
         DM_TRY(dm_mutex_lock(ctx, &log->mutex));
         while (log->in_ship) {
             DM_TRY(dm_cond_wait(ctx, &log->shipped, &log->mutex));
@@ -421,41 +422,41 @@ int hs_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
     return 0;
 }
 
-int hs_sls_list(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_find find;
+int hstore_sls_list(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_find find;
     if (req_len < sizeof(find) || *resp_len < DM_CALL_MAX) {
         return DM_ERR_INVALID;
     }
     memcpy(&find, req, sizeof(find));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
     if (find.log >= server->geometry.logs) {
         return DM_ERR_INVALID;
     }
-    struct hs_sls_log *log = &server->sls[find.log];
-    struct hs_pair *pairs = (struct hs_pair *)(void *)((char *)resp + sizeof(struct hs_reply));
-    struct hs_steps steps = {0};
+    struct hstore_sls_log *log = &server->sls[find.log];
+    struct hstore_pair *pairs = (struct hstore_pair *)(void *)((char *)resp + sizeof(struct hstore_reply));
+    struct hstore_steps steps = {0};
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
     apply(ctx, server, log, UINT64_MAX);
-    uint32_t count = hs_list_copy(ctx, &log->list, find.key, pairs, HS_PAIRS_MAX, &steps);
-    hs_steps_charge(ctx, steps);
+    uint32_t count = hstore_list_copy(ctx, &log->list, find.key, pairs, HSTORE_PAIRS_MAX, &steps);
+    hstore_steps_charge(ctx, steps);
     dm_mutex_unlock(ctx, &log->mutex);
     return reply_head(server, count, resp, resp_len);
 }
 
-int hs_sls_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
+int hstore_sls_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
     (void)resp;
     *resp_len = 0;
-    for (uint32_t at = 0; at + sizeof(struct hs_pair) <= req_len; at += (uint32_t)sizeof(struct hs_pair)) {
-        struct hs_pair pair;
+    for (uint32_t at = 0; at + sizeof(struct hstore_pair) <= req_len; at += (uint32_t)sizeof(struct hstore_pair)) {
+        struct hstore_pair pair;
         memcpy(&pair, (const char *)req + at, sizeof(pair));
-        struct hs_list *list = &server->sls[hs_log_of(&server->geometry, hs_hash(pair.key))].list;
-        DM_TRY(hs_list_reserve(ctx, list, 1));
-        hs_list_append(ctx, list, pair);
+        struct hstore_list *list = &server->sls[hstore_log_of(&server->geometry, hstore_hash(pair.key))].list;
+        DM_TRY(hstore_list_reserve(ctx, list, 1));
+        hstore_list_append(ctx, list, pair);
     }
     return 0;
 }

@@ -15,7 +15,7 @@ struct load {
     char *items;     /* device memory: BLOCK items */
     uint64_t *words; /* device memory */
     uint64_t keys[BLOCK];
-    struct hs_pair *shard_pairs; /* BLOCK pairs for each shard */
+    struct hstore_pair *shard_pairs; /* BLOCK pairs for each shard */
     uint32_t pair_counts[HSTORE_SHARDS_MAX];
     dm_addr slab;
     uint32_t slab_left, slab_items;
@@ -24,7 +24,7 @@ struct load {
 static int space_take(struct load *load, dm_addr *addr) {
     uint32_t item_bytes = load->cn->geometry.item_bytes;
     if (load->slab_left == 0) {
-        DM_TRY(hs_slab_new(load->ctx, 0, item_bytes, load->slab_items, load->words, &load->slab));
+        DM_TRY(hstore_slab_new(load->ctx, 0, item_bytes, load->slab_items, load->words, &load->slab));
         load->slab = dm_addr_add(load->slab, DM_LINE);
         load->slab_left = load->slab_items;
     }
@@ -36,23 +36,23 @@ static int space_take(struct load *load, dm_addr *addr) {
 
 /* Writes the items of a block of `n` keys. */
 static int items_load(struct load *load, uint64_t n) {
-    const struct hs_geometry *geometry = &load->cn->geometry;
+    const struct hstore_geometry *geometry = &load->cn->geometry;
     char value[HSTORE_VALUE_MAX];
     for (uint64_t i = 0; i < n; i++) {
         char *item = load->items + i * geometry->item_bytes;
-        struct hs_item *head = (struct hs_item *)(void *)item;
+        struct hstore_item *head = (struct hstore_item *)(void *)item;
         dm_addr addr;
         DM_TRY(dm_commit(load->ctx)); /* a new slab needs an empty batch, so this sends item by item */
         DM_TRY(space_take(load, &addr));
-        uint64_t packed = hs_pack(addr), key = load->keys[i];
+        uint64_t packed = hstore_pack(addr), key = load->keys[i];
         load->pairs->value(load->pairs, key, value);
         head->client = head->seq = 0;
-        hs_item_make(item, geometry->key_bytes, geometry->value_bytes, packed, key, value);
-        head->state = HS_STAMP_LOADED;
+        hstore_item_make(item, geometry->key_bytes, geometry->value_bytes, packed, key, value);
+        head->state = HSTORE_STAMP_LOADED;
         dm_post_write(load->ctx, addr, item, geometry->item_bytes);
-        unsigned shard = hs_shard_of(geometry, hs_hash(key));
+        unsigned shard = hstore_shard_of(geometry, hstore_hash(key));
         load->shard_pairs[(size_t)shard * BLOCK + load->pair_counts[shard]++] =
-            (struct hs_pair){.key = key, .item = packed, .writer = hs_writer(0, 0)};
+            (struct hstore_pair){.key = key, .item = packed, .writer = hstore_writer(0, 0)};
     }
     return dm_commit(load->ctx);
 }
@@ -60,11 +60,11 @@ static int items_load(struct load *load, uint64_t n) {
 static int pairs_send(struct load *load) {
     const struct dm_topology *topology = load->cn->shape->topology;
     for (unsigned shard = 0; shard < load->cn->geometry.shards; shard++) {
-        const struct hs_pair *pairs = load->shard_pairs + (size_t)shard * BLOCK;
+        const struct hstore_pair *pairs = load->shard_pairs + (size_t)shard * BLOCK;
         uint32_t bytes = load->pair_counts[shard] * (uint32_t)sizeof(*pairs);
         if (bytes > 0) {
-            DM_TRY(dm_call(load->ctx, hs_hts_node(topology, shard), HS_METHOD_LOAD, pairs, bytes, NULL, NULL));
-            DM_TRY(dm_call(load->ctx, hs_sls_node(topology, shard), HS_METHOD_LOAD, pairs, bytes, NULL, NULL));
+            DM_TRY(dm_call(load->ctx, hstore_hts_node(topology, shard), HSTORE_METHOD_LOAD, pairs, bytes, NULL, NULL));
+            DM_TRY(dm_call(load->ctx, hstore_sls_node(topology, shard), HSTORE_METHOD_LOAD, pairs, bytes, NULL, NULL));
         }
         load->pair_counts[shard] = 0;
     }
@@ -72,7 +72,7 @@ static int pairs_send(struct load *load) {
 }
 
 static int load_all(struct load *load) {
-    static_assert(BLOCK * sizeof(struct hs_pair) <= DM_CALL_MAX, "a call takes a block");
+    static_assert(BLOCK * sizeof(struct hstore_pair) <= DM_CALL_MAX, "a call takes a block");
     for (uint64_t first = 0; first < load->pairs->count;) {
         uint64_t left = load->pairs->count - first;
         uint64_t n = load->pairs->keys(load->pairs, first, left < BLOCK ? left : BLOCK, load->keys);

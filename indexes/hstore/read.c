@@ -13,7 +13,7 @@ struct lookup {
     struct hstore_client *client;
     uint64_t key, hash;
     void *value;
-    struct hs_view *view;
+    struct hstore_view *view;
     unsigned hts, sls;
     uint64_t since_ns; /* if the address came from the table: when it was requested */
     bool has_writer;   /* the address came from the skip list, with the write that made the item */
@@ -27,24 +27,24 @@ enum seen { SEEN_ITEM, SEEN_OTHER_KEY, SEEN_TOO_LATE, SEEN_REPLACED, SEEN_TORN }
  * may only be followed for the time of a lease. */
 static enum seen item_judge(const struct lookup *lookup, uint64_t packed) {
     const struct hstore_client *client = lookup->client;
-    const struct hs_geometry *geometry = &client->cn->geometry;
+    const struct hstore_geometry *geometry = &client->cn->geometry;
     if (!lookup->has_writer && dm_now(client->ctx) - lookup->since_ns > geometry->lease_ns) {
         return SEEN_TOO_LATE;
     }
-    if (!hs_item_intact(client->item, geometry->key_bytes, geometry->value_bytes, packed)) {
+    if (!hstore_item_intact(client->item, geometry->key_bytes, geometry->value_bytes, packed)) {
         return SEEN_TORN;
     }
-    if (lookup->has_writer && hs_item_writer(client->item) != lookup->writer) {
+    if (lookup->has_writer && hstore_item_writer(client->item) != lookup->writer) {
         return SEEN_REPLACED;
     }
-    return hs_item_has(client->item, geometry->key_bytes, lookup->key) ? SEEN_ITEM : SEEN_OTHER_KEY;
+    return hstore_item_has(client->item, geometry->key_bytes, lookup->key) ? SEEN_ITEM : SEEN_OTHER_KEY;
 }
 
 /* Reads an item, and copies the value if *seen is SEEN_ITEM. */
 static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *seen) {
     struct hstore_client *client = lookup->client;
-    const struct hs_geometry *geometry = &client->cn->geometry;
-    dm_addr addr = hs_unpack(packed);
+    const struct hstore_geometry *geometry = &client->cn->geometry;
+    dm_addr addr = hstore_unpack(packed);
     *seen = SEEN_TORN;
     if (dm_addr_node(addr) >= dm_first_server(client->cn->shape->topology) ||
         !dm_addr_valid(client->ctx, addr, geometry->item_bytes)) {
@@ -58,7 +58,7 @@ static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *see
     dm_charge(client->ctx, DM_WORK_LINE_COPY, geometry->item_bytes / DM_LINE);
     *seen = item_judge(lookup, packed);
     if (*seen == SEEN_ITEM) {
-        memcpy(lookup->value, client->item + hs_item_value_at(geometry->key_bytes), geometry->value_bytes);
+        memcpy(lookup->value, client->item + hstore_item_value_at(geometry->key_bytes), geometry->value_bytes);
     }
     return 0;
 }
@@ -84,7 +84,8 @@ static int hts_lost(const struct lookup *lookup) {
 static int view_refresh(const struct lookup *lookup) {
     struct hstore_client *client = lookup->client;
     client->counts[HSTORE_TABLE_REFRESHED]++;
-    int rc = dm_read(client->ctx, dm_addr_make(lookup->hts, DM_DRAM, HS_TABLE_OFFSET), client->words, sizeof(uint64_t));
+    int rc =
+        dm_read(client->ctx, dm_addr_make(lookup->hts, DM_DRAM, HSTORE_TABLE_OFFSET), client->words, sizeof(uint64_t));
     if (rc == DM_ERR_PEER) {
         return hts_lost(lookup);
     }
@@ -108,7 +109,7 @@ static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t off
         return hts_lost(lookup);
     }
     DM_TRY(rc);
-    if (hs_tag_of(client->bucket->link) != hs_tag_of(table)) {
+    if (hstore_tag_of(client->bucket->link) != hstore_tag_of(table)) {
         /* The server has been away since: there is another table, or none yet. */
         atomic_store(&lookup->view->table, 0);
         return AGAIN;
@@ -119,14 +120,14 @@ static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t off
 /* Searches the slots of the current bucket that match. DM_NOT_FOUND: the key is not in this bucket. */
 static int bucket_search(const struct lookup *lookup) {
     struct hstore_client *client = lookup->client;
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, HS_SLOTS);
-    for (unsigned i = 0; i < HS_SLOTS; i++) {
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, HSTORE_SLOTS);
+    for (unsigned i = 0; i < HSTORE_SLOTS; i++) {
         uint64_t slot = client->bucket->slots[i];
-        if (slot == 0 || slot >> 56 != hs_fragment(lookup->hash)) {
+        if (slot == 0 || slot >> 56 != hstore_fragment(lookup->hash)) {
             continue;
         }
         enum seen seen;
-        DM_TRY(item_see(lookup, slot & HS_ADDR_MASK, &seen));
+        DM_TRY(item_see(lookup, slot & HSTORE_ADDR_MASK, &seen));
         if (seen == SEEN_ITEM) {
             return 0;
         }
@@ -146,14 +147,15 @@ static int get_by_table(struct lookup *lookup) {
         int rc = view_refresh(lookup);
         return rc == 0 ? AGAIN : rc;
     }
-    uint64_t offset = hs_offset_of(table) + hs_bucket_of(&client->cn->geometry, lookup->hash) * HS_BUCKET_STRIDE;
+    uint64_t offset =
+        hstore_offset_of(table) + hstore_bucket_of(&client->cn->geometry, lookup->hash) * HSTORE_BUCKET_STRIDE;
     for (unsigned length = 0; length < CHAIN_MAX; length++) {
         client->counts[HSTORE_CHAIN_READ] += length > 0;
         lookup->since_ns = dm_now(client->ctx);
         lookup->has_writer = false;
         int rc = bucket_read(lookup, table, offset);
         rc = rc == 0 ? bucket_search(lookup) : rc;
-        offset = hs_offset_of(client->bucket->link);
+        offset = hstore_offset_of(client->bucket->link);
         if (rc != DM_NOT_FOUND || offset == 0) {
             return rc;
         }
@@ -165,21 +167,21 @@ static int get_by_table(struct lookup *lookup) {
 
 static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
     struct hstore_client *client = lookup->client;
-    struct hs_find find = {.key = lookup->key};
-    struct hs_reply reply;
+    struct hstore_find find = {.key = lookup->key};
+    struct hstore_reply reply;
     uint32_t len = sizeof(reply);
     dm_phase(client->ctx, DM_PHASE_CALL);
-    int rc = dm_call(client->ctx, lookup->sls, HS_METHOD_FIND, &find, sizeof(find), &reply, &len);
-    if (rc == HS_NOT_READY || rc == DM_ERR_PEER) {
+    int rc = dm_call(client->ctx, lookup->sls, HSTORE_METHOD_FIND, &find, sizeof(find), &reply, &len);
+    if (rc == HSTORE_NOT_READY || rc == DM_ERR_PEER) {
         /* Both servers are away; the hash table server may be back first. */
         atomic_store(&lookup->view->down_until_ns, 0);
-        DM_TRY(hs_failure_wait(client, attempts));
+        DM_TRY(hstore_failure_wait(client, attempts));
         return AGAIN;
     }
     if (rc != 0) {
         return rc < 0 ? rc : DM_ERR_CORRUPT;
     }
-    hs_reply_take(client, &reply);
+    hstore_reply_take(client, &reply);
     client->counts[HSTORE_LIST_LOOKUP]++;
     client->counts[HSTORE_INDEX_ACCESS] += reply.near + reply.far;
     client->counts[HSTORE_INDEX_FAR] += reply.far;
@@ -196,11 +198,11 @@ static int get_by_list(struct lookup *lookup, uint32_t *attempts) {
 int hstore_get(void *handle, uint64_t key, void *value) {
     struct hstore_client *client = handle;
     const struct dm_topology *topology = client->cn->shape->topology;
-    struct lookup lookup = {.client = client, .key = key, .hash = hs_hash(key), .value = value};
-    unsigned shard = hs_shard_of(&client->cn->geometry, lookup.hash);
+    struct lookup lookup = {.client = client, .key = key, .hash = hstore_hash(key), .value = value};
+    unsigned shard = hstore_shard_of(&client->cn->geometry, lookup.hash);
     lookup.view = &client->cn->views[shard];
-    lookup.hts = hs_hts_node(topology, shard);
-    lookup.sls = hs_sls_node(topology, shard);
+    lookup.hts = hstore_hts_node(topology, shard);
+    lookup.sls = hstore_sls_node(topology, shard);
     bool by_list = client->cn->params->lookup == HSTORE_LOOKUP_LIST;
     for (uint32_t attempts = 0;;) {
         dm_phase(client->ctx, DM_PHASE_INDEX);

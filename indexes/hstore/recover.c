@@ -15,40 +15,40 @@ enum { HEADS = 64, BATCH_BYTES = 128 }; /* items whose keys one doorbell reads; 
 
 /* The pairs of a partition of the skip list, in any order. */
 struct gathered {
-    struct hs_pair *pairs;
+    struct hstore_pair *pairs;
     uint64_t count, capacity;
 };
 
 struct recovery {
-    struct hs_server *server;
+    struct hstore_server *server;
     struct dm_ctx *ctx;
     char *message; /* device memory: DM_CALL_MAX, a reply */
     char *heads;   /* device memory: the first bytes of HEADS items */
     uint64_t *words;
-    struct hs_begun begun;
-    uint64_t stamps[HS_LOGS_MAX];
-    struct gathered gathered[HS_LOGS_MAX];
+    struct hstore_begun begun;
+    uint64_t stamps[HSTORE_LOGS_MAX];
+    struct gathered gathered[HSTORE_LOGS_MAX];
     bool is_from_pool; /* both servers recover: the skip list waits for the hash table */
 };
 
 static bool is_unavailable(int rc) {
-    return rc == HS_NOT_READY || rc == DM_ERR_PEER;
+    return rc == HSTORE_NOT_READY || rc == DM_ERR_PEER;
 }
 
 static int begin(struct recovery *recovery, uint32_t tag) {
-    struct hs_begin request = {.tag = tag};
+    struct hstore_begin request = {.tag = tag};
     uint32_t len = sizeof(recovery->begun);
-    return dm_call(recovery->ctx, recovery->server->peer, HS_METHOD_BEGIN, &request, sizeof(request), &recovery->begun,
-                   &len);
+    return dm_call(recovery->ctx, recovery->server->peer, HSTORE_METHOD_BEGIN, &request, sizeof(request),
+                   &recovery->begun, &len);
 }
 
 static int removes_copy(struct recovery *recovery) {
     uint32_t len = DM_CALL_MAX;
-    int rc = dm_call(recovery->ctx, recovery->server->peer, HS_METHOD_REMOVES, NULL, 0, recovery->message, &len);
+    int rc = dm_call(recovery->ctx, recovery->server->peer, HSTORE_METHOD_REMOVES, NULL, 0, recovery->message, &len);
     if (rc == 0) {
-        for (unsigned i = 0; i < HS_REMOVES; i++) {
+        for (unsigned i = 0; i < HSTORE_REMOVES; i++) {
             uint64_t last;
-            memcpy(&last, recovery->message + sizeof(struct hs_reply) + i * sizeof(last), sizeof(last));
+            memcpy(&last, recovery->message + sizeof(struct hstore_reply) + i * sizeof(last), sizeof(last));
             atomic_store(&recovery->server->removes[i], last);
         }
     }
@@ -58,35 +58,36 @@ static int removes_copy(struct recovery *recovery) {
 /* ---- the hash table ---------------------------------------------------------------------------------------------- */
 
 static int table_add(struct recovery *recovery, uint64_t hash, uint64_t item) {
-    struct hs_server *server = recovery->server;
-    struct hs_reserved reserved;
-    struct hs_spare *spare = &server->hts[hs_log_of(&server->geometry, hash)].spare;
-    DM_TRY(hs_table_reserve(recovery->ctx, &server->table, spare, hash, 1, &reserved));
+    struct hstore_server *server = recovery->server;
+    struct hstore_reserved reserved;
+    struct hstore_spare *spare = &server->hts[hstore_log_of(&server->geometry, hash)].spare;
+    DM_TRY(hstore_table_reserve(recovery->ctx, &server->table, spare, hash, 1, &reserved));
     /* The two lines of a bucket are adjacent: one access has both. */
     dm_charge(recovery->ctx, DM_WORK_HASH, 1);
     dm_charge(recovery->ctx, DM_WORK_DRAM_ACCESS, reserved.buckets);
-    dm_charge(recovery->ctx, DM_WORK_KEY_COMPARE, reserved.buckets * HS_SLOTS);
-    return hs_table_set(recovery->ctx, &server->table, hash, item, server->geometry.item_bytes) ? 0 : DM_ERR_CORRUPT;
+    dm_charge(recovery->ctx, DM_WORK_KEY_COMPARE, reserved.buckets * HSTORE_SLOTS);
+    return hstore_table_set(recovery->ctx, &server->table, hash, item, server->geometry.item_bytes) ? 0
+                                                                                                    : DM_ERR_CORRUPT;
 }
 
 static int table_from_partition(struct recovery *recovery, unsigned log) {
-    struct hs_find find = {.log = log};
-    struct hs_reply reply;
+    struct hstore_find find = {.log = log};
+    struct hstore_reply reply;
     for (;;) {
         uint32_t len = DM_CALL_MAX;
-        int rc = dm_call(recovery->ctx, recovery->server->peer, HS_METHOD_LIST, &find, sizeof(find), recovery->message,
-                         &len);
+        int rc = dm_call(recovery->ctx, recovery->server->peer, HSTORE_METHOD_LIST, &find, sizeof(find),
+                         recovery->message, &len);
         if (rc != 0) {
             return rc;
         }
         memcpy(&reply, recovery->message, sizeof(reply));
-        hs_events_pass(recovery->server, &reply);
-        struct hs_pair pair = {0};
+        hstore_events_pass(recovery->server, &reply);
+        struct hstore_pair pair = {0};
         for (uint32_t i = 0; i < reply.count; i++) {
             memcpy(&pair, recovery->message + sizeof(reply) + i * sizeof(pair), sizeof(pair));
-            DM_TRY(table_add(recovery, hs_hash(pair.key), pair.item));
+            DM_TRY(table_add(recovery, hstore_hash(pair.key), pair.item));
         }
-        if (reply.count < HS_PAIRS_MAX || pair.key >= IX_KEY_MAX) {
+        if (reply.count < HSTORE_PAIRS_MAX || pair.key >= IX_KEY_MAX) {
             return 0;
         }
         find.key = pair.key + 1;
@@ -97,32 +98,32 @@ static int table_from_partition(struct recovery *recovery, unsigned log) {
  * pool, and that was then lost with the hash table server, was not executed. */
 static int item_correct(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *bytes) {
     struct recovery *recovery = arg;
-    struct hs_server *server = recovery->server;
-    const struct hs_geometry *geometry = &server->geometry;
-    const struct hs_item *item = bytes;
-    uint64_t hash = hs_hash(item->key), state = item->state;
-    if (hs_shard_of(geometry, hash) != server->shard ||
-        !hs_item_intact(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
+    struct hstore_server *server = recovery->server;
+    const struct hstore_geometry *geometry = &server->geometry;
+    const struct hstore_item *item = bytes;
+    uint64_t hash = hstore_hash(item->key), state = item->state;
+    if (hstore_shard_of(geometry, hash) != server->shard ||
+        !hstore_item_intact(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
         return 0;
     }
-    unsigned log = hs_log_of(geometry, hash);
-    bool is_marked = state >= HS_STAMP_LOADED;
+    unsigned log = hstore_log_of(geometry, hash);
+    bool is_marked = state >= HSTORE_STAMP_LOADED;
     recovery->stamps[log] = is_marked && state > recovery->stamps[log] ? state : recovery->stamps[log];
-    bool is_current = hs_table_find(ctx, &server->table, hash).item == packed;
+    bool is_current = hstore_table_find(ctx, &server->table, hash).item == packed;
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
     if (is_current == is_marked) {
         return 0;
     }
-    recovery->words[0] = is_current ? recovery->begun.stamps[log] : HS_PENDING;
-    return dm_write(ctx, hs_unpack(packed), recovery->words, sizeof(uint64_t));
+    recovery->words[0] = is_current ? recovery->begun.stamps[log] : HSTORE_PENDING;
+    return dm_write(ctx, hstore_unpack(packed), recovery->words, sizeof(uint64_t));
 }
 
 static int pool_correct(struct recovery *recovery) {
-    struct hs_server *server = recovery->server;
-    struct hs_pool_walk walk;
+    struct hstore_server *server = recovery->server;
+    struct hstore_pool_walk walk;
     DM_TRY(dm_sleep(recovery->ctx, server->geometry.grace_ns));
-    DM_TRY(hs_pool_open(recovery->ctx, &walk, &server->geometry, server->shape->topology->mns));
-    return hs_pool_visit_all(recovery->ctx, &walk, item_correct, recovery);
+    DM_TRY(hstore_pool_open(recovery->ctx, &walk, &server->geometry, server->shape->topology->mns));
+    return hstore_pool_visit_all(recovery->ctx, &walk, item_correct, recovery);
 }
 
 static int table_from_list(struct recovery *recovery) {
@@ -135,7 +136,7 @@ static int table_from_list(struct recovery *recovery) {
     }
     int rc = removes_copy(recovery);
     if (rc == 0 && recovery->begun.doubts) {
-        hs_event_add(recovery->server, HS_POOL_CORRECTED, 1);
+        hstore_event_add(recovery->server, HSTORE_EVENT_POOL_CORRECTED, 1);
         rc = pool_correct(recovery);
     }
     return rc;
@@ -144,19 +145,19 @@ static int table_from_list(struct recovery *recovery) {
 /* Adds an item of the pool, if it is in force and has the highest stamp of its key. */
 static int table_from_item(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *bytes) {
     struct recovery *recovery = arg;
-    struct hs_server *server = recovery->server;
-    const struct hs_geometry *geometry = &server->geometry;
-    const struct hs_item *item = bytes;
-    uint64_t hash = hs_hash(item->key), state = item->state;
-    if (state < HS_STAMP_LOADED || hs_shard_of(geometry, hash) != server->shard ||
-        !hs_item_intact(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
+    struct hstore_server *server = recovery->server;
+    const struct hstore_geometry *geometry = &server->geometry;
+    const struct hstore_item *item = bytes;
+    uint64_t hash = hstore_hash(item->key), state = item->state;
+    if (state < HSTORE_STAMP_LOADED || hstore_shard_of(geometry, hash) != server->shard ||
+        !hstore_item_intact(bytes, geometry->key_bytes, geometry->value_bytes, packed)) {
         return 0;
     }
-    unsigned log = hs_log_of(geometry, hash);
+    unsigned log = hstore_log_of(geometry, hash);
     recovery->stamps[log] = state > recovery->stamps[log] ? state : recovery->stamps[log];
-    struct hs_found found = hs_table_find(ctx, &server->table, hash);
+    struct hstore_found found = hstore_table_find(ctx, &server->table, hash);
     if (found.item) {
-        DM_TRY(dm_read(ctx, hs_unpack(found.item), recovery->words, sizeof(uint64_t)));
+        DM_TRY(dm_read(ctx, hstore_unpack(found.item), recovery->words, sizeof(uint64_t)));
         if (recovery->words[0] >= state) {
             return 0;
         }
@@ -165,47 +166,47 @@ static int table_from_item(struct dm_ctx *ctx, void *arg, uint64_t packed, const
 }
 
 static int table_from_pool(struct recovery *recovery) {
-    struct hs_server *server = recovery->server;
-    struct hs_pool_walk walk;
+    struct hstore_server *server = recovery->server;
+    struct hstore_pool_walk walk;
     /* After that, everything that the servers posted before they failed has landed. */
     DM_TRY(dm_sleep(recovery->ctx, server->geometry.grace_ns));
-    for (unsigned log = 0; log < HS_LOGS_MAX; log++) {
-        recovery->stamps[log] = HS_STAMP_FIRST;
+    for (unsigned log = 0; log < HSTORE_LOGS_MAX; log++) {
+        recovery->stamps[log] = HSTORE_STAMP_FIRST;
     }
-    DM_TRY(hs_pool_open(recovery->ctx, &walk, &server->geometry, server->shape->topology->mns));
-    return hs_pool_visit_all(recovery->ctx, &walk, table_from_item, recovery);
+    DM_TRY(hstore_pool_open(recovery->ctx, &walk, &server->geometry, server->shape->topology->mns));
+    return hstore_pool_visit_all(recovery->ctx, &walk, table_from_item, recovery);
 }
 
 /* Makes a tag that no table of this shard has had, from a counter in the pool. */
 static int tag_new(struct recovery *recovery, uint32_t *tag) {
-    dm_addr counter = dm_addr_make(0, DM_DRAM, HS_TAGS_OFFSET + 8 * (uint64_t)recovery->server->shard);
+    dm_addr counter = dm_addr_make(0, DM_DRAM, HSTORE_TAGS_OFFSET + 8 * (uint64_t)recovery->server->shard);
     DM_TRY(dm_faa(recovery->ctx, counter, 1, recovery->words));
     *tag = (uint32_t)(recovery->words[0] % UINT16_MAX) + 1;
     return 0;
 }
 
 static void table_open(struct recovery *recovery, uint32_t tag) {
-    struct hs_server *server = recovery->server;
+    struct hstore_server *server = recovery->server;
     for (unsigned log = 0; log < server->geometry.logs; log++) {
         server->hts[log].stamp = recovery->stamps[log];
         atomic_store(&server->hts[log].settled, recovery->stamps[log]);
     }
-    hs_table_publish(recovery->ctx, &server->table, tag);
+    hstore_table_publish(recovery->ctx, &server->table, tag);
     dm_charge(recovery->ctx, DM_WORK_LINE_COPY, (uint32_t)server->table.buckets);
     atomic_store(&server->tag, tag);
 }
 
 static int table_recover(struct recovery *recovery) {
-    struct hs_server *server = recovery->server;
+    struct hstore_server *server = recovery->server;
     uint32_t tag;
     DM_TRY(tag_new(recovery, &tag));
-    DM_TRY(hs_table_make(recovery->ctx, &server->table, server->geometry.buckets));
+    DM_TRY(hstore_table_make(recovery->ctx, &server->table, server->geometry.buckets));
     for (uint32_t attempts = 0;;) {
         int rc = begin(recovery, tag);
         bool has_list = rc == 0;
         rc = has_list ? table_from_list(recovery) : is_unavailable(rc) ? table_from_pool(recovery) : rc;
         if (rc == 0) {
-            hs_event_add(server, has_list ? HS_HTS_FROM_LIST : HS_HTS_FROM_POOL, 1);
+            hstore_event_add(server, has_list ? HSTORE_EVENT_HTS_FROM_LIST : HSTORE_EVENT_HTS_FROM_POOL, 1);
             recovery->is_from_pool = !has_list;
             server->forgotten_before = has_list ? server->forgotten_before : tag;
             table_open(recovery, tag);
@@ -214,15 +215,15 @@ static int table_recover(struct recovery *recovery) {
         if (!is_unavailable(rc)) {
             return rc;
         }
-        hs_table_clear(recovery->ctx, &server->table);
+        hstore_table_clear(recovery->ctx, &server->table);
         DM_TRY(dm_retry(recovery->ctx, DM_RETRY_STALE, &attempts));
     }
 }
 
 /* ---- the skip list ----------------------------------------------------------------------------------------------- */
 
-static int gather(struct gathered *gathered, struct hs_pair pair) {
-    struct hs_pair *pairs = dm_array_grow(gathered->pairs, gathered->count, &gathered->capacity, sizeof(*pairs));
+static int gather(struct gathered *gathered, struct hstore_pair pair) {
+    struct hstore_pair *pairs = dm_array_grow(gathered->pairs, gathered->count, &gathered->capacity, sizeof(*pairs));
     if (!pairs) {
         return DM_ERR_NO_MEMORY;
     }
@@ -233,23 +234,23 @@ static int gather(struct gathered *gathered, struct hs_pair pair) {
 
 /* Reads the keys of `count` items of the table's reply. */
 static int items_gather(struct recovery *recovery, const uint64_t *items, uint32_t count) {
-    struct hs_server *server = recovery->server;
+    struct hstore_server *server = recovery->server;
     struct dm_ctx *ctx = recovery->ctx;
-    uint32_t bytes = hs_item_value_at(server->geometry.key_bytes);
+    uint32_t bytes = hstore_item_value_at(server->geometry.key_bytes);
     for (uint32_t i = 0; i < count; i++) {
-        dm_post_read(ctx, hs_unpack(items[i]), recovery->heads + (size_t)i * BATCH_BYTES, bytes);
+        dm_post_read(ctx, hstore_unpack(items[i]), recovery->heads + (size_t)i * BATCH_BYTES, bytes);
     }
     DM_TRY(dm_commit(ctx));
     for (uint32_t i = 0; i < count; i++) {
         const void *head = recovery->heads + (size_t)i * BATCH_BYTES;
-        const struct hs_item *item = head;
-        uint64_t hash = hs_hash(item->key);
-        if (hs_shard_of(&server->geometry, hash) != server->shard ||
-            !hs_item_has(head, server->geometry.key_bytes, item->key)) {
+        const struct hstore_item *item = head;
+        uint64_t hash = hstore_hash(item->key);
+        if (hstore_shard_of(&server->geometry, hash) != server->shard ||
+            !hstore_item_has(head, server->geometry.key_bytes, item->key)) {
             return DM_ERR_CORRUPT;
         }
-        struct hs_pair pair = {item->key, items[i], hs_writer(item->client, item->seq)};
-        DM_TRY(gather(&recovery->gathered[hs_log_of(&server->geometry, hash)], pair));
+        struct hstore_pair pair = {item->key, items[i], hstore_writer(item->client, item->seq)};
+        DM_TRY(gather(&recovery->gathered[hstore_log_of(&server->geometry, hash)], pair));
     }
     dm_charge(ctx, DM_WORK_HASH, count);
     dm_charge(ctx, DM_WORK_LINE_COPY, count);
@@ -257,7 +258,7 @@ static int items_gather(struct recovery *recovery, const uint64_t *items, uint32
 }
 
 static int by_key(const void *a, const void *b) {
-    const struct hs_pair *left = a, *right = b;
+    const struct hstore_pair *left = a, *right = b;
     return left->key < right->key ? -1 : left->key > right->key;
 }
 
@@ -274,7 +275,7 @@ static uint32_t sort_passes(uint64_t count) {
 static int list_build(struct recovery *recovery, unsigned log) {
     enum { SLICE = 256 }; /* pairs between two charges, so that other contexts get the core */
     struct dm_ctx *ctx = recovery->ctx;
-    struct hs_list *list = &recovery->server->sls[log].list;
+    struct hstore_list *list = &recovery->server->sls[log].list;
     struct gathered *gathered = &recovery->gathered[log];
     uint32_t passes = sort_passes(gathered->count);
     if (gathered->count > 0) {
@@ -284,8 +285,8 @@ static int list_build(struct recovery *recovery, unsigned log) {
         if (i > 0 && gathered->pairs[i - 1].key == gathered->pairs[i].key) {
             return DM_ERR_CORRUPT;
         }
-        DM_TRY(hs_list_reserve(ctx, list, 1));
-        hs_list_append(ctx, list, gathered->pairs[i]);
+        DM_TRY(hstore_list_reserve(ctx, list, 1));
+        hstore_list_append(ctx, list, gathered->pairs[i]);
         if (i % SLICE == 0) {
             uint64_t left = gathered->count - i;
             uint32_t slice = left < SLICE ? (uint32_t)left : SLICE;
@@ -297,12 +298,13 @@ static int list_build(struct recovery *recovery, unsigned log) {
 }
 
 static int list_from_table(struct recovery *recovery) {
-    struct hs_server *server = recovery->server;
-    struct hs_range range = {0};
+    struct hstore_server *server = recovery->server;
+    struct hstore_range range = {0};
     while (range.first < server->geometry.buckets) {
-        struct hs_reply reply;
+        struct hstore_reply reply;
         uint32_t len = DM_CALL_MAX;
-        int rc = dm_call(recovery->ctx, server->peer, HS_METHOD_TABLE, &range, sizeof(range), recovery->message, &len);
+        int rc =
+            dm_call(recovery->ctx, server->peer, HSTORE_METHOD_TABLE, &range, sizeof(range), recovery->message, &len);
         if (rc != 0) {
             return rc;
         }
@@ -323,24 +325,24 @@ static int list_from_table(struct recovery *recovery) {
 }
 
 static void list_open(struct recovery *recovery) {
-    struct hs_server *server = recovery->server;
+    struct hstore_server *server = recovery->server;
     for (unsigned i = 0; i < server->geometry.logs; i++) {
         server->sls[i].stamp = recovery->begun.stamps[i];
         atomic_store(&server->sls[i].trusted_stamp, recovery->begun.stamps[i]);
         server->sls[i].is_doubtful = recovery->begun.doubts >> i & 1;
     }
     atomic_store(&server->tag, recovery->begun.head.tag);
-    hs_event_add(server, HS_SLS_FROM_TABLE, 1);
+    hstore_event_add(server, HSTORE_EVENT_SLS_FROM_TABLE, 1);
 }
 
 /* The hash table must exist first; without it the server can only wait. */
 static int list_recover(struct recovery *recovery) {
-    struct hs_server *server = recovery->server;
+    struct hstore_server *server = recovery->server;
     for (uint32_t attempts = 0;;) {
         int rc = begin(recovery, 0);
         for (unsigned i = 0; i < server->geometry.logs && rc == 0; i++) {
             recovery->gathered[i].count = 0;
-            rc = hs_list_make(recovery->ctx, &server->sls[i].list, server->geometry.logs);
+            rc = hstore_list_make(recovery->ctx, &server->sls[i].list, server->geometry.logs);
         }
         rc = rc == 0 ? list_from_table(recovery) : rc;
         if (rc == 0) {
@@ -355,7 +357,7 @@ static int list_recover(struct recovery *recovery) {
     }
 }
 
-int hs_recover(struct dm_ctx *ctx, struct hs_server *server) {
+int hstore_recover(struct dm_ctx *ctx, struct hstore_server *server) {
     struct recovery recovery = {.server = server, .ctx = ctx};
     uint64_t since_ns = dm_now(ctx);
     recovery.message = dm_local_alloc(ctx, DM_CALL_MAX);
@@ -365,13 +367,14 @@ int hs_recover(struct dm_ctx *ctx, struct hs_server *server) {
         return DM_ERR_NO_MEMORY;
     }
     int rc = server->is_list ? list_recover(&recovery) : table_recover(&recovery);
-    for (unsigned i = 0; i < HS_LOGS_MAX; i++) {
+    for (unsigned i = 0; i < HSTORE_LOGS_MAX; i++) {
         free(recovery.gathered[i].pairs);
     }
     if (rc == 0) {
         uint64_t took_ns = dm_now(ctx) - since_ns;
-        hs_event_add(server, server->is_list ? HS_SLS_RECOVERY_NS : HS_HTS_RECOVERY_NS, took_ns);
-        hs_event_add(server, HS_RECOVERY_NS, recovery.is_from_pool ? 0 : took_ns);
+        hstore_event_add(server, server->is_list ? HSTORE_EVENT_SLS_RECOVERY_NS : HSTORE_EVENT_HTS_RECOVERY_NS,
+                         took_ns);
+        hstore_event_add(server, HSTORE_EVENT_RECOVERY_NS, recovery.is_from_pool ? 0 : took_ns);
     }
     return rc;
 }

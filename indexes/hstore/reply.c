@@ -6,20 +6,20 @@
 
 #include "server.h"
 
-void hs_reply_make(struct hs_server *server, struct hs_reply *reply) {
+void hstore_reply_make(struct hstore_server *server, struct hstore_reply *reply) {
     memset(reply, 0, sizeof(*reply));
     reply->tag = atomic_load(&server->tag);
-    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
+    for (unsigned i = 0; i < HSTORE_EVENT_COUNT; i++) {
         if (atomic_load_explicit(&server->events[i], memory_order_relaxed) > 0) {
             reply->events[i] = atomic_exchange_explicit(&server->events[i], 0, memory_order_relaxed);
         }
     }
 }
 
-void hs_events_pass(struct hs_server *server, const struct hs_reply *reply) {
-    for (unsigned i = 0; i < HS_EVENT_COUNT; i++) {
+void hstore_events_pass(struct hstore_server *server, const struct hstore_reply *reply) {
+    for (unsigned i = 0; i < HSTORE_EVENT_COUNT; i++) {
         if (reply->events[i] > 0) {
-            hs_event_add(server, (enum hs_event)i, reply->events[i]);
+            hstore_event_add(server, (enum hstore_event)i, reply->events[i]);
         }
     }
 }

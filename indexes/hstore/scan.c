@@ -18,28 +18,28 @@ struct scan {
 };
 
 /* Calls a shard's server for a run of pairs. */
-static int run_call(struct scan *scan, unsigned shard, uint32_t wanted, struct hs_pair *run, uint32_t *count,
+static int run_call(struct scan *scan, unsigned shard, uint32_t wanted, struct hstore_pair *run, uint32_t *count,
                     uint32_t *attempts) {
     struct hstore_client *client = scan->client;
-    struct hs_find find = {.key = scan->next_key, .count = wanted};
-    unsigned node = hs_sls_node(client->cn->shape->topology, shard);
+    struct hstore_find find = {.key = scan->next_key, .count = wanted};
+    unsigned node = hstore_sls_node(client->cn->shape->topology, shard);
     for (;;) {
         uint32_t len = DM_CALL_MAX;
         enum dm_phase before = dm_phase(client->ctx, DM_PHASE_CALL);
-        int rc = dm_call(client->ctx, node, HS_METHOD_SCAN, &find, sizeof(find), client->message, &len);
+        int rc = dm_call(client->ctx, node, HSTORE_METHOD_SCAN, &find, sizeof(find), client->message, &len);
         dm_phase(client->ctx, before);
         if (rc == 0) {
-            struct hs_reply reply;
+            struct hstore_reply reply;
             memcpy(&reply, client->message, sizeof(reply));
-            hs_reply_take(client, &reply);
+            hstore_reply_take(client, &reply);
             *count = reply.count < wanted ? reply.count : wanted;
             memcpy(run, client->message + sizeof(reply), *count * sizeof(*run));
             return 0;
         }
-        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+        if (rc != HSTORE_NOT_READY && rc != DM_ERR_PEER) {
             return rc < 0 ? rc : DM_ERR_CORRUPT;
         }
-        DM_TRY(hs_failure_wait(client, attempts));
+        DM_TRY(hstore_failure_wait(client, attempts));
     }
 }
 
@@ -48,17 +48,18 @@ static int pairs_get(struct scan *scan, uint32_t *attempts) {
     struct hstore_client *client = scan->client;
     uint32_t counts[HSTORE_SHARDS_MAX], at[HSTORE_SHARDS_MAX] = {0};
     unsigned shards = client->cn->geometry.shards;
-    uint32_t left = scan->count - *scan->found, wanted = left < HS_PAIRS_MAX ? left : HS_PAIRS_MAX;
+    uint32_t left = scan->count - *scan->found, wanted = left < HSTORE_PAIRS_MAX ? left : HSTORE_PAIRS_MAX;
     for (unsigned shard = 0; shard < shards; shard++) {
-        DM_TRY(run_call(scan, shard, wanted, client->runs + (size_t)shard * HS_PAIRS_MAX, &counts[shard], attempts));
+        DM_TRY(
+            run_call(scan, shard, wanted, client->runs + (size_t)shard * HSTORE_PAIRS_MAX, &counts[shard], attempts));
     }
     scan->pair_count = 0;
     scan->is_end = true;
     while (scan->pair_count < wanted) {
-        const struct hs_pair *best = NULL;
+        const struct hstore_pair *best = NULL;
         unsigned from = 0;
         for (unsigned shard = 0; shard < shards; shard++) {
-            const struct hs_pair *run = client->runs + (size_t)shard * HS_PAIRS_MAX + at[shard];
+            const struct hstore_pair *run = client->runs + (size_t)shard * HSTORE_PAIRS_MAX + at[shard];
             if (at[shard] < counts[shard] && (!best || run->key < best->key)) {
                 best = run;
                 from = shard;
@@ -79,7 +80,7 @@ static int items_read(const struct scan *scan, uint32_t first, uint32_t n) {
     struct hstore_client *client = scan->client;
     uint32_t item_bytes = client->cn->geometry.item_bytes;
     for (uint32_t i = 0; i < n; i++) {
-        dm_addr addr = hs_unpack(client->pairs[first + i].item);
+        dm_addr addr = hstore_unpack(client->pairs[first + i].item);
         if (dm_addr_node(addr) >= dm_first_server(client->cn->shape->topology)) {
             return DM_ERR_CORRUPT;
         }
@@ -101,23 +102,23 @@ static int rest_again(struct scan *scan, enum dm_retry cause, uint32_t *attempts
  * list had was in force when the list was read. */
 static int items_fetch(struct scan *scan, uint32_t *attempts) {
     struct hstore_client *client = scan->client;
-    const struct hs_geometry *geometry = &client->cn->geometry;
+    const struct hstore_geometry *geometry = &client->cn->geometry;
     uint32_t step = client->cn->params->fetch == HSTORE_FETCH_BATCH ? client->fetch_max : 1;
     for (uint32_t at = 0, n = 0; at < scan->pair_count; at += n) {
         n = scan->pair_count - at < step ? scan->pair_count - at : step;
         DM_TRY(items_read(scan, at, n));
         for (uint32_t i = 0; i < n; i++) {
-            const struct hs_pair *pair = &client->pairs[at + i];
+            const struct hstore_pair *pair = &client->pairs[at + i];
             const char *item = client->items + (size_t)i * geometry->item_bytes;
-            if (!hs_item_intact(item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
+            if (!hstore_item_intact(item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
                 return rest_again(scan, DM_RETRY_TORN, attempts);
             }
-            if (hs_item_writer(item) != pair->writer || !hs_item_has(item, geometry->key_bytes, pair->key)) {
+            if (hstore_item_writer(item) != pair->writer || !hstore_item_has(item, geometry->key_bytes, pair->key)) {
                 return rest_again(scan, DM_RETRY_STALE, attempts);
             }
             scan->keys[*scan->found] = pair->key;
             memcpy(scan->values + (size_t)*scan->found * geometry->value_bytes,
-                   item + hs_item_value_at(geometry->key_bytes), geometry->value_bytes);
+                   item + hstore_item_value_at(geometry->key_bytes), geometry->value_bytes);
             ++*scan->found;
             scan->is_end = scan->is_end || pair->key == IX_KEY_MAX;
             scan->next_key = pair->key + 1;

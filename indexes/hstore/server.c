@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void server_reset(struct hs_server *server) {
+static void server_reset(struct hstore_server *server) {
     memset(server->rpc, 0, sizeof(server->rpc));
-    for (unsigned i = 0; i < HS_REMOVES; i++) {
+    for (unsigned i = 0; i < HSTORE_REMOVES; i++) {
         atomic_store(&server->removes[i], 0);
     }
     memset(&server->gift_mutex, 0, sizeof(server->gift_mutex));
     server->gift_count = 0;
-    server->table = (struct hs_table){.node = server->node};
+    server->table = (struct hstore_table){.node = server->node};
     for (unsigned i = 0; i < server->geometry.logs; i++) {
-        struct hs_pending *pending = server->hts[i].ring;
+        struct hstore_pending *pending = server->hts[i].ring;
         char *message = server->hts[i].message;
-        struct hs_entry *entries = server->sls[i].ring;
-        server->hts[i] = (struct hs_hts_log){
-            .ring = pending, .message = message, .stamp = HS_STAMP_FIRST, .settled = HS_STAMP_FIRST};
-        server->sls[i] = (struct hs_sls_log){.ring = entries, .stamp = HS_STAMP_FIRST};
+        struct hstore_entry *entries = server->sls[i].ring;
+        server->hts[i] = (struct hstore_hts_log){
+            .ring = pending, .message = message, .stamp = HSTORE_STAMP_FIRST, .settled = HSTORE_STAMP_FIRST};
+        server->sls[i] = (struct hstore_sls_log){.ring = entries, .stamp = HSTORE_STAMP_FIRST};
         server->sls[i].list.node = server->node;
         if (pending) {
             memset(pending, 0, server->ring_entries * sizeof(*pending));
@@ -29,37 +29,37 @@ static void server_reset(struct hs_server *server) {
     }
 }
 
-static int workers_start(struct hs_server *server) {
+static int workers_start(struct hstore_server *server) {
     atomic_store(&server->next_worker, 0);
     atomic_store(&server->next_marker, 0);
     for (unsigned i = 0; i < server->geometry.logs; i++) {
         if (server->is_list) {
-            DM_TRY(dm_spawn_background(server->fabric, server->node, hs_sls_marker, server));
+            DM_TRY(dm_spawn_background(server->fabric, server->node, hstore_sls_marker, server));
         }
-        DM_TRY(
-            dm_spawn_background(server->fabric, server->node, server->is_list ? hs_sls_worker : hs_hts_worker, server));
+        DM_TRY(dm_spawn_background(server->fabric, server->node,
+                                   server->is_list ? hstore_sls_worker : hstore_hts_worker, server));
     }
     bool sweeps = !server->is_list && server->params->sweep_us > 0;
-    return sweeps ? dm_spawn_background(server->fabric, server->node, hs_sweep, server) : 0;
+    return sweeps ? dm_spawn_background(server->fabric, server->node, hstore_sweep, server) : 0;
 }
 
 /* Runs when the server has come back with empty memory. If the recovery fails the server is never ready. */
-static void hs_restart(struct dm_ctx *ctx, void *arg) {
-    struct hs_server *server = arg;
-    atomic_store(&server->state, HS_STARTING);
+static void restart(struct dm_ctx *ctx, void *arg) {
+    struct hstore_server *server = arg;
+    atomic_store(&server->state, HSTORE_STARTING);
     atomic_store(&server->tag, 0);
     server_reset(server);
-    if (hs_recover(ctx, server) == 0 && workers_start(server) == 0) {
-        atomic_store(&server->state, HS_READY);
+    if (hstore_recover(ctx, server) == 0 && workers_start(server) == 0) {
+        atomic_store(&server->state, HSTORE_READY);
     }
 }
 
-static int memory_get(struct hs_server *server) {
+static int memory_get(struct hstore_server *server) {
     for (unsigned i = 0; i < server->geometry.logs; i++) {
         if (server->is_list) {
-            server->sls[i].ring = calloc(server->ring_entries, sizeof(struct hs_entry));
+            server->sls[i].ring = calloc(server->ring_entries, sizeof(struct hstore_entry));
         } else {
-            server->hts[i].ring = calloc(server->ring_entries, sizeof(struct hs_pending));
+            server->hts[i].ring = calloc(server->ring_entries, sizeof(struct hstore_pending));
             server->hts[i].message = malloc(DM_CALL_MAX);
         }
         bool has_all = server->is_list ? server->sls[i].ring != NULL : server->hts[i].ring && server->hts[i].message;
@@ -72,37 +72,37 @@ static int memory_get(struct hs_server *server) {
 
 /* Makes an empty table that clients may read, or empty partitions. */
 static int format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
+    struct hstore_server *server = arg;
     (void)req;
     (void)req_len;
     (void)resp;
     *resp_len = 0;
     for (unsigned i = 0; server->is_list && i < server->geometry.logs; i++) {
-        DM_TRY(hs_list_make(ctx, &server->sls[i].list, server->geometry.logs));
-        server->sls[i].trusted_stamp = HS_STAMP_FIRST;
+        DM_TRY(hstore_list_make(ctx, &server->sls[i].list, server->geometry.logs));
+        server->sls[i].trusted_stamp = HSTORE_STAMP_FIRST;
     }
     if (!server->is_list) {
-        DM_TRY(hs_table_make(ctx, &server->table, server->geometry.buckets));
-        hs_table_publish(ctx, &server->table, 1);
+        DM_TRY(hstore_table_make(ctx, &server->table, server->geometry.buckets));
+        hstore_table_publish(ctx, &server->table, 1);
     }
     return 0;
 }
 
-static int handlers_register(struct hs_server *server) {
+static int handlers_register(struct hstore_server *server) {
     static const struct {
         unsigned method;
         dm_handler hts, sls;
     } methods[] = {
-        {HS_METHOD_WRITE, hs_hts_write, NULL},
-        {HS_METHOD_SHIP, NULL, hs_sls_ship},
-        {HS_METHOD_FIND, NULL, hs_sls_find},
-        {HS_METHOD_SCAN, NULL, hs_sls_scan},
-        {HS_METHOD_BEGIN, hs_hts_begin, hs_sls_begin},
-        {HS_METHOD_REMOVES, hs_removes, hs_removes},
-        {HS_METHOD_TABLE, hs_hts_table, NULL},
-        {HS_METHOD_LIST, NULL, hs_sls_list},
-        {HS_METHOD_FORMAT, format, format},
-        {HS_METHOD_LOAD, hs_hts_load, hs_sls_load},
+        {HSTORE_METHOD_WRITE, hstore_hts_write, NULL},
+        {HSTORE_METHOD_SHIP, NULL, hstore_sls_ship},
+        {HSTORE_METHOD_FIND, NULL, hstore_sls_find},
+        {HSTORE_METHOD_SCAN, NULL, hstore_sls_scan},
+        {HSTORE_METHOD_BEGIN, hstore_hts_begin, hstore_sls_begin},
+        {HSTORE_METHOD_REMOVES, hstore_removes, hstore_removes},
+        {HSTORE_METHOD_TABLE, hstore_hts_table, NULL},
+        {HSTORE_METHOD_LIST, NULL, hstore_sls_list},
+        {HSTORE_METHOD_FORMAT, format, format},
+        {HSTORE_METHOD_LOAD, hstore_hts_load, hstore_sls_load},
     };
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
         dm_handler handler = server->is_list ? methods[i].sls : methods[i].hts;
@@ -114,8 +114,8 @@ static int handlers_register(struct hs_server *server) {
 }
 
 void hstore_unserve(void *handle) {
-    struct hs_server *server = handle;
-    for (unsigned i = 0; i < HS_LOGS_MAX; i++) {
+    struct hstore_server *server = handle;
+    for (unsigned i = 0; i < HSTORE_LOGS_MAX; i++) {
         free(server->hts[i].ring);
         free(server->hts[i].message);
         free(server->sls[i].ring);
@@ -124,7 +124,7 @@ void hstore_unserve(void *handle) {
 
 int hstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *params,
                  const struct ix_shape *shape, struct dm_err *err) {
-    struct hs_server *server = handle;
+    struct hstore_server *server = handle;
     const struct hstore_params *values = params;
     unsigned first = dm_first_server(shape->topology);
     (void)err;
@@ -134,7 +134,7 @@ int hstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const vo
     server->fabric = fabric;
     server->params = values;
     server->shape = shape;
-    server->geometry = hs_geometry_of(values, shape);
+    server->geometry = hstore_geometry_of(values, shape);
     server->node = node;
     server->shard = (node - first) / 2;
     server->is_list = (node - first) % 2 == 1;
@@ -143,9 +143,9 @@ int hstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const vo
     int rc = memory_get(server);
     server_reset(server);
     atomic_init(&server->tag, 1);
-    atomic_init(&server->state, HS_READY);
+    atomic_init(&server->state, HSTORE_READY);
     rc = rc < 0 ? rc : handlers_register(server);
     rc = rc < 0 ? rc : workers_start(server);
-    rc = rc < 0 ? rc : dm_on_restart(fabric, node, hs_restart, server);
+    rc = rc < 0 ? rc : dm_on_restart(fabric, node, restart, server);
     return rc > 0 ? DM_ERR_INVALID : rc;
 }

@@ -10,17 +10,17 @@
 #include "list.h"
 #include "table.h"
 
-enum hs_state { HS_STARTING, HS_READY };
+enum hstore_state { HSTORE_STARTING, HSTORE_READY };
 
 /* ---- logs of the hash table server ------------------------------------------------------------------------------- */
 
-enum hs_mark { HS_FREE, HS_APPENDED, HS_APPLIED };
+enum hstore_mark { HSTORE_FREE, HSTORE_APPENDED, HSTORE_APPLIED };
 
 /* An entry of the ring, from its append until its handler has read the outcome. */
-struct hs_pending {
-    struct hs_write write;
+struct hstore_pending {
+    struct hstore_write write;
     uint64_t hash;
-    enum hs_mark mark;
+    enum hstore_mark mark;
     bool is_logged; /* it changes something, and is shipped */
     int rc;
     uint64_t old; /* the item that it replaces */
@@ -29,106 +29,116 @@ struct hs_pending {
     struct dm_cond answered;
 };
 
-struct hs_hts_log {
+struct hstore_hts_log {
     struct dm_mutex mutex;
     struct dm_cond filled, drained;
-    struct hs_pending *ring;
+    struct hstore_pending *ring;
     uint64_t appended, applied; /* numbers of entries so far; modulo its size they are indices of the ring */
     uint64_t stamp;             /* the last one assigned */
     _Atomic uint64_t settled;   /* the last one applied to the table */
     bool has_worker;
     _Atomic bool in_batch;  /* a batch is being processed */
     _Atomic bool may_apply; /* and may still change the table without another call to the skip list server */
-    struct hs_spare spare;
+    struct hstore_spare spare;
     char *message; /* a batch in the form in which it is shipped */
 };
 
 /* ---- logs of the skip list server -------------------------------------------------------------------------------- */
 
-struct hs_sls_log {
+struct hstore_sls_log {
     struct dm_mutex mutex;
     struct dm_cond filled;
-    struct hs_entry *ring;
+    struct hstore_entry *ring;
     uint64_t appended, applied;
     uint64_t stamp;                 /* of the last entry */
     _Atomic uint64_t trusted_stamp; /* up to this one the hash table has all entries, or no longer exists */
-    bool is_doubtful;               /* see hs_begun.doubts */
+    bool is_doubtful;               /* see hstore_begun.doubts */
     bool in_ship;                   /* a handler has a batch that is being marked and is not appended yet */
     /* The entries that the log's marker must mark; NULL when it has. */
-    const struct hs_entry *to_mark;
+    const struct hstore_entry *to_mark;
     uint32_t to_mark_count;
     bool has_marker;
     struct dm_cond mark_wanted, marked, shipped;
-    struct hs_list list;
+    struct hstore_list list;
 };
 
 /* ---- a server ---------------------------------------------------------------------------------------------------- */
 
-struct hs_server {
+struct hstore_server {
     struct dm_fabric *fabric;
     const struct hstore_params *params;
     const struct ix_shape *shape;
-    struct hs_geometry geometry;
+    struct hstore_geometry geometry;
     unsigned node, peer, shard;
     bool is_list;
-    _Atomic unsigned state;    /* enum hs_state */
+    _Atomic unsigned state;    /* enum hstore_state */
     _Atomic uint32_t tag;      /* of the shard's hash table, to this server's knowledge */
     uint32_t forgotten_before; /* HTS: deletes from tables with a lower tag are unknown */
     uint64_t ring_entries;
-    struct dm_mutex rpc[HS_LOGS_MAX]; /* call threads */
-    struct hs_hts_log hts[HS_LOGS_MAX];
-    struct hs_sls_log sls[HS_LOGS_MAX];
-    struct hs_table table;
-    _Atomic uint64_t removes[HS_REMOVES]; /* the last delete of a client: client << 32 | seq */
+    struct dm_mutex rpc[HSTORE_LOGS_MAX]; /* call threads */
+    struct hstore_hts_log hts[HSTORE_LOGS_MAX];
+    struct hstore_sls_log sls[HSTORE_LOGS_MAX];
+    struct hstore_table table;
+    _Atomic uint64_t removes[HSTORE_REMOVES]; /* the last delete of a client: client << 32 | seq */
     struct dm_mutex gift_mutex;
-    uint64_t gifts[HS_REMOVES]; /* packed addresses of items that the sweep has reclaimed for clients */
+    uint64_t gifts[HSTORE_REMOVES]; /* packed addresses of items that the sweep has reclaimed for clients */
     _Atomic uint32_t gift_count;
     _Atomic unsigned next_worker; /* workers take the logs in turn as they start */
     _Atomic unsigned next_marker;
-    _Atomic uint64_t events[HS_EVENT_COUNT];
+    _Atomic uint64_t events[HSTORE_EVENT_COUNT];
 };
 
-static inline void hs_event_add(struct hs_server *server, enum hs_event event, uint64_t add) {
+static inline void hstore_event_add(struct hstore_server *server, enum hstore_event event, uint64_t add) {
     atomic_fetch_add_explicit(&server->events[event], add, memory_order_relaxed);
 }
-static inline bool hs_is_ready(struct hs_server *server) {
-    return atomic_load(&server->state) == HS_READY;
+static inline bool hstore_is_ready(struct hstore_server *server) {
+    return atomic_load(&server->state) == HSTORE_READY;
 }
 
 /* ---- reply.c ----------------------------------------------------------------------------------------------------- */
 
 /* Initialises a reply's head, with the events that no client has received yet. */
-void hs_reply_make(struct hs_server *server, struct hs_reply *reply);
+void hstore_reply_make(struct hstore_server *server, struct hstore_reply *reply);
 
 /* Adds the events of the other server's reply to this server's, so that they reach a client. */
-void hs_events_pass(struct hs_server *server, const struct hs_reply *reply);
+void hstore_events_pass(struct hstore_server *server, const struct hstore_reply *reply);
 
 /* ---- table_server.c ---------------------------------------------------------------------------------------------- */
 
-int hs_hts_write(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_hts_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_hts_table(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_hts_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_removes(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-void hs_hts_worker(struct dm_ctx *ctx, void *server);
+int hstore_hts_write(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                     uint32_t *resp_len);
+int hstore_hts_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                     uint32_t *resp_len);
+int hstore_hts_table(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                     uint32_t *resp_len);
+int hstore_hts_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+int hstore_removes(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
+void hstore_hts_worker(struct dm_ctx *ctx, void *server);
 
 /* ---- list_server.c ----------------------------------------------------------------------------------------------- */
 
-int hs_sls_ship(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_sls_scan(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_sls_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_sls_list(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-int hs_sls_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
-void hs_sls_worker(struct dm_ctx *ctx, void *server);
-void hs_sls_marker(struct dm_ctx *ctx, void *server);
+int hstore_sls_ship(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+int hstore_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+int hstore_sls_scan(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+int hstore_sls_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                     uint32_t *resp_len);
+int hstore_sls_list(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+int hstore_sls_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+void hstore_sls_worker(struct dm_ctx *ctx, void *server);
+void hstore_sls_marker(struct dm_ctx *ctx, void *server);
 
 /* ---- recover.c, sweep.c ------------------------------------------------------------------------------------------ */
 
 /* Rebuilds the index of a server that has come back with empty memory. 0 or a failure. [waits] */
-int hs_recover(struct dm_ctx *ctx, struct hs_server *server);
+int hstore_recover(struct dm_ctx *ctx, struct hstore_server *server);
 
 /* Reads the pool periodically and reclaims orphaned items. */
-void hs_sweep(struct dm_ctx *ctx, void *server);
+void hstore_sweep(struct dm_ctx *ctx, void *server);
 
 #endif

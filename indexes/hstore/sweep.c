@@ -19,7 +19,7 @@ struct seen {
 };
 
 struct sweep {
-    struct hs_server *server;
+    struct hstore_server *server;
     struct seen *seen; /* a hash table without chains: an item whose slot is taken waits for a later sweep */
     uint64_t *words;   /* device memory */
 };
@@ -41,20 +41,21 @@ static bool is_orphan(struct sweep *sweep, uint64_t packed, uint64_t check, uint
 
 static int visit(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *bytes) {
     struct sweep *sweep = arg;
-    struct hs_server *server = sweep->server;
-    const struct hs_item *item = bytes;
-    uint64_t hash = hs_hash(item->key);
-    if (item->state != HS_DEAD || server->gift_count == HS_REMOVES ||
-        hs_shard_of(&server->geometry, hash) != server->shard || !is_orphan(sweep, packed, item->check, dm_now(ctx))) {
+    struct hstore_server *server = sweep->server;
+    const struct hstore_item *item = bytes;
+    uint64_t hash = hstore_hash(item->key);
+    if (item->state != HSTORE_DEAD || server->gift_count == HSTORE_REMOVES ||
+        hstore_shard_of(&server->geometry, hash) != server->shard ||
+        !is_orphan(sweep, packed, item->check, dm_now(ctx))) {
         return 0;
     }
     /* Marked as dead, but while the skip list server is away its successor is not in the table. */
-    if (hs_table_find(ctx, &server->table, hash).item == packed) {
+    if (hstore_table_find(ctx, &server->table, hash).item == packed) {
         return 0;
     }
     /* Reclaimed: no later sweep and no client finds it. */
-    DM_TRY(dm_cas(ctx, hs_unpack(packed), HS_DEAD, HS_PENDING, sweep->words));
-    if (sweep->words[0] != HS_DEAD) {
+    DM_TRY(dm_cas(ctx, hstore_unpack(packed), HSTORE_DEAD, HSTORE_PENDING, sweep->words));
+    if (sweep->words[0] != HSTORE_DEAD) {
         return 0;
     }
     DM_TRY(dm_mutex_lock(ctx, &server->gift_mutex));
@@ -63,18 +64,19 @@ static int visit(struct dm_ctx *ctx, void *arg, uint64_t packed, const void *byt
     return 0;
 }
 
-void hs_sweep(struct dm_ctx *ctx, void *arg) {
-    struct hs_server *server = arg;
+void hstore_sweep(struct dm_ctx *ctx, void *arg) {
+    struct hstore_server *server = arg;
     struct sweep sweep = {.server = server};
-    struct hs_pool_walk walk;
+    struct hstore_pool_walk walk;
     sweep.seen = dm_local_alloc(ctx, SEEN_MAX * sizeof(*sweep.seen));
     sweep.words = dm_local_alloc(ctx, DM_LINE);
-    if (!sweep.seen || !sweep.words || hs_pool_open(ctx, &walk, &server->geometry, server->shape->topology->mns) < 0) {
+    if (!sweep.seen || !sweep.words ||
+        hstore_pool_open(ctx, &walk, &server->geometry, server->shape->topology->mns) < 0) {
         return;
     }
     /* A failure in one sweep is met again by the next one. */
     while (dm_sleep(ctx, server->params->sweep_us * 1000) == 0) {
-        if (hs_pool_visit_all(ctx, &walk, visit, &sweep) == DM_ERR_STOPPED) {
+        if (hstore_pool_visit_all(ctx, &walk, visit, &sweep) == DM_ERR_STOPPED) {
             return;
         }
     }

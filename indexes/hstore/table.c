@@ -12,22 +12,22 @@ enum {
     CHAIN_MAX = 1 << 16,  /* buckets of a chain: the bound of every loop over one */
 };
 
-static dm_addr addr_of(const struct hs_table *table, uint64_t offset) {
+static dm_addr addr_of(const struct hstore_table *table, uint64_t offset) {
     return dm_addr_make(table->node, DM_DRAM, offset);
 }
 
-static uint64_t word_get(struct dm_ctx *ctx, const struct hs_table *table, uint64_t offset) {
+static uint64_t word_get(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t offset) {
     uint64_t word;
     dm_cpu_read(ctx, addr_of(table, offset), &word, sizeof(word));
     return word;
 }
 
-static void word_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t offset, uint64_t word) {
+static void word_set(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t offset, uint64_t word) {
     dm_cpu_write(ctx, addr_of(table, offset), &word, sizeof(word));
 }
 
-static uint64_t head_of(const struct hs_table *table, uint64_t hash) {
-    return table->base + hash % table->buckets * HS_BUCKET_STRIDE;
+static uint64_t head_of(const struct hstore_table *table, uint64_t hash) {
+    return table->base + hash % table->buckets * HSTORE_BUCKET_STRIDE;
 }
 
 static uint64_t slot_at(uint64_t bucket, unsigned i) {
@@ -37,43 +37,43 @@ static uint64_t hash_at(uint64_t bucket, unsigned i) {
     return bucket + DM_LINE + i * sizeof(uint64_t);
 }
 static uint64_t link_at(uint64_t bucket) {
-    return slot_at(bucket, HS_SLOTS);
+    return slot_at(bucket, HSTORE_SLOTS);
 }
 
-static uint64_t next_of(struct dm_ctx *ctx, const struct hs_table *table, uint64_t bucket) {
-    return hs_offset_of(word_get(ctx, table, link_at(bucket)));
+static uint64_t next_of(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t bucket) {
+    return hstore_offset_of(word_get(ctx, table, link_at(bucket)));
 }
 
-int hs_table_make(struct dm_ctx *ctx, struct hs_table *table, uint64_t buckets) {
-    uint64_t bytes = buckets * HS_BUCKET_STRIDE;
+int hstore_table_make(struct dm_ctx *ctx, struct hstore_table *table, uint64_t buckets) {
+    uint64_t bytes = buckets * HSTORE_BUCKET_STRIDE;
     dm_addr addr;
     if (bytes > PART_BYTES) {
         return DM_ERR_NO_MEMORY;
     }
-    DM_TRY(dm_alloc(ctx, table->node, (uint32_t)bytes, HS_BUCKET_STRIDE, DM_MEM_INNER, &addr));
+    DM_TRY(dm_alloc(ctx, table->node, (uint32_t)bytes, HSTORE_BUCKET_STRIDE, DM_MEM_INNER, &addr));
     table->base = dm_addr_offset(addr);
     table->buckets = buckets;
     table->tag = 0;
     return 0;
 }
 
-void hs_table_clear(struct dm_ctx *ctx, struct hs_table *table) {
-    static const char zero[HS_BUCKET_STRIDE];
+void hstore_table_clear(struct dm_ctx *ctx, struct hstore_table *table) {
+    static const char zero[HSTORE_BUCKET_STRIDE];
     for (uint64_t i = 0; i < table->buckets; i++) {
-        dm_cpu_write(ctx, addr_of(table, table->base + i * HS_BUCKET_STRIDE), zero, sizeof(zero));
+        dm_cpu_write(ctx, addr_of(table, table->base + i * HSTORE_BUCKET_STRIDE), zero, sizeof(zero));
     }
 }
 
-struct hs_found hs_table_find(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash) {
-    struct hs_found found = {0};
+struct hstore_found hstore_table_find(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t hash) {
+    struct hstore_found found = {0};
     for (uint64_t bucket = head_of(table, hash); bucket && found.buckets < CHAIN_MAX;
          bucket = next_of(ctx, table, bucket)) {
         found.buckets++;
-        for (unsigned i = 0; i < HS_SLOTS; i++) {
+        for (unsigned i = 0; i < HSTORE_SLOTS; i++) {
             uint64_t slot = word_get(ctx, table, slot_at(bucket, i));
             if (slot && word_get(ctx, table, hash_at(bucket, i)) == hash) {
                 found.slot_at = slot_at(bucket, i);
-                found.item = slot & HS_ADDR_MASK;
+                found.item = slot & HSTORE_ADDR_MASK;
                 return found;
             }
         }
@@ -82,27 +82,28 @@ struct hs_found hs_table_find(struct dm_ctx *ctx, const struct hs_table *table, 
 }
 
 /* Adds a bucket to the end of a chain. Its link is written before it can be reached. */
-static int chain(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t last) {
+static int chain(struct dm_ctx *ctx, struct hstore_table *table, struct hstore_spare *spare, uint64_t last) {
     if (spare->left == 0) {
         dm_addr addr;
-        DM_TRY(dm_alloc(ctx, table->node, SPARE_BUCKETS * HS_BUCKET_STRIDE, HS_BUCKET_STRIDE, DM_MEM_INNER, &addr));
-        *spare = (struct hs_spare){dm_addr_offset(addr), SPARE_BUCKETS};
+        DM_TRY(dm_alloc(ctx, table->node, SPARE_BUCKETS * HSTORE_BUCKET_STRIDE, HSTORE_BUCKET_STRIDE, DM_MEM_INNER,
+                        &addr));
+        *spare = (struct hstore_spare){dm_addr_offset(addr), SPARE_BUCKETS};
     }
     uint64_t tag = (uint64_t)table->tag << 48;
     word_set(ctx, table, link_at(spare->at), tag);
     word_set(ctx, table, link_at(last), tag | spare->at >> 6);
-    spare->at += HS_BUCKET_STRIDE;
+    spare->at += HSTORE_BUCKET_STRIDE;
     spare->left--;
     return 0;
 }
 
-int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t wanted,
-                     struct hs_reserved *reserved) {
+int hstore_table_reserve(struct dm_ctx *ctx, struct hstore_table *table, struct hstore_spare *spare, uint64_t hash,
+                         uint32_t wanted, struct hstore_reserved *reserved) {
     uint32_t empty = 0;
-    *reserved = (struct hs_reserved){0};
+    *reserved = (struct hstore_reserved){0};
     for (uint64_t bucket = head_of(table, hash);;) {
         reserved->buckets++;
-        for (unsigned i = 0; i < HS_SLOTS; i++) {
+        for (unsigned i = 0; i < HSTORE_SLOTS; i++) {
             empty += word_get(ctx, table, slot_at(bucket, i)) == 0;
         }
         if (empty >= wanted) {
@@ -118,21 +119,22 @@ int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare
     }
 }
 
-static bool slot_swap(struct dm_ctx *ctx, const struct hs_table *table, uint64_t at, uint64_t slot) {
+static bool slot_swap(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t at, uint64_t slot) {
     uint64_t before = word_get(ctx, table, at);
     return dm_cpu_cas(ctx, addr_of(table, at), before, slot) == before;
 }
 
-bool hs_table_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash, uint64_t item, uint32_t item_bytes) {
-    uint64_t slot = item ? hs_slot_make(hash, item_bytes, item) : 0;
-    struct hs_found found = hs_table_find(ctx, table, hash);
+bool hstore_table_set(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t hash, uint64_t item,
+                      uint32_t item_bytes) {
+    uint64_t slot = item ? hstore_slot_make(hash, item_bytes, item) : 0;
+    struct hstore_found found = hstore_table_find(ctx, table, hash);
     if (found.slot_at || !item) {
         return found.slot_at ? slot_swap(ctx, table, found.slot_at, slot) : true;
     }
     unsigned buckets = 0;
     for (uint64_t bucket = head_of(table, hash); bucket && buckets < CHAIN_MAX; bucket = next_of(ctx, table, bucket)) {
         buckets++;
-        for (unsigned i = 0; i < HS_SLOTS; i++) {
+        for (unsigned i = 0; i < HSTORE_SLOTS; i++) {
             if (word_get(ctx, table, slot_at(bucket, i)) == 0) {
                 word_set(ctx, table, hash_at(bucket, i), hash);
                 return slot_swap(ctx, table, slot_at(bucket, i), slot);
@@ -142,35 +144,35 @@ bool hs_table_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t has
     return false;
 }
 
-void hs_table_publish(struct dm_ctx *ctx, struct hs_table *table, uint32_t tag) {
+void hstore_table_publish(struct dm_ctx *ctx, struct hstore_table *table, uint32_t tag) {
     table->tag = tag;
     for (uint64_t i = 0; i < table->buckets; i++) {
-        uint64_t bucket = table->base + i * HS_BUCKET_STRIDE;
+        uint64_t bucket = table->base + i * HSTORE_BUCKET_STRIDE;
         for (unsigned length = 0; bucket && length < CHAIN_MAX; length++) {
             uint64_t next = next_of(ctx, table, bucket);
             word_set(ctx, table, link_at(bucket), (uint64_t)tag << 48 | next >> 6);
             bucket = next;
         }
     }
-    word_set(ctx, table, HS_TABLE_OFFSET, (uint64_t)tag << 48 | table->base >> 6);
+    word_set(ctx, table, HSTORE_TABLE_OFFSET, (uint64_t)tag << 48 | table->base >> 6);
 }
 
-uint32_t hs_table_items(struct dm_ctx *ctx, const struct hs_table *table, uint64_t *first, uint64_t *items,
-                        uint32_t capacity) {
+uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t *first, uint64_t *items,
+                            uint32_t capacity) {
     uint32_t count = 0;
     for (; *first < table->buckets; ++*first) {
         uint32_t before = count;
         unsigned length = 0;
-        for (uint64_t bucket = table->base + *first * HS_BUCKET_STRIDE; bucket && length < CHAIN_MAX;
+        for (uint64_t bucket = table->base + *first * HSTORE_BUCKET_STRIDE; bucket && length < CHAIN_MAX;
              bucket = next_of(ctx, table, bucket)) {
             length++;
-            for (unsigned i = 0; i < HS_SLOTS; i++) {
+            for (unsigned i = 0; i < HSTORE_SLOTS; i++) {
                 uint64_t slot = word_get(ctx, table, slot_at(bucket, i));
                 if (slot && count == capacity) {
                     return before; /* the complete chain next time */
                 }
                 if (slot) {
-                    items[count++] = slot & HS_ADDR_MASK;
+                    items[count++] = slot & HSTORE_ADDR_MASK;
                 }
             }
         }

@@ -12,49 +12,50 @@
 
 #include "wire.h"
 
-struct hs_table {
+struct hstore_table {
     unsigned node;
     uint64_t base, buckets; /* base: an offset in DRAM */
     uint32_t tag;           /* 0 while the table is built, when no client reads it */
 };
 
 /* Memory for chained buckets, for one log. */
-struct hs_spare {
+struct hstore_spare {
     uint64_t at;   /* offset */
     uint32_t left; /* buckets */
 };
 
 /* The result of a search: the offset of the key's slot, 0 if it is absent, and the number of buckets visited. */
-struct hs_found {
+struct hstore_found {
     uint64_t slot_at, item;
     uint32_t buckets;
 };
 
 /* Allocates an empty table. [waits] */
-int hs_table_make(struct dm_ctx *ctx, struct hs_table *table, uint64_t buckets);
+int hstore_table_make(struct dm_ctx *ctx, struct hstore_table *table, uint64_t buckets);
 
 /* Empties the table; chained buckets remain. */
-void hs_table_clear(struct dm_ctx *ctx, struct hs_table *table);
+void hstore_table_clear(struct dm_ctx *ctx, struct hstore_table *table);
 
-struct hs_found hs_table_find(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash);
+struct hstore_found hstore_table_find(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t hash);
 
-struct hs_reserved {
+struct hstore_reserved {
     uint32_t buckets, chained; /* visited; of these: added to the chain */
 };
 
 /* Extends the hash's chain until `wanted` slots are empty. 0 or as dm_alloc. [waits] */
-int hs_table_reserve(struct dm_ctx *ctx, struct hs_table *table, struct hs_spare *spare, uint64_t hash, uint32_t wanted,
-                     struct hs_reserved *reserved);
+int hstore_table_reserve(struct dm_ctx *ctx, struct hstore_table *table, struct hstore_spare *spare, uint64_t hash,
+                         uint32_t wanted, struct hstore_reserved *reserved);
 
 /* Stores an item's address in the key's slot, or in an empty one; item 0 empties the slot. False: there is no slot. */
-bool hs_table_set(struct dm_ctx *ctx, const struct hs_table *table, uint64_t hash, uint64_t item, uint32_t item_bytes);
+bool hstore_table_set(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t hash, uint64_t item,
+                      uint32_t item_bytes);
 
 /* Makes the table readable by clients: writes the tag to every bucket, then the descriptor. */
-void hs_table_publish(struct dm_ctx *ctx, struct hs_table *table, uint32_t tag);
+void hstore_table_publish(struct dm_ctx *ctx, struct hstore_table *table, uint32_t tag);
 
 /* Copies the items of the chains from bucket *first on, as many complete chains as fit. Sets *first to the next bucket
  * and returns the number of items. */
-uint32_t hs_table_items(struct dm_ctx *ctx, const struct hs_table *table, uint64_t *first, uint64_t *items,
-                        uint32_t capacity);
+uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t *first, uint64_t *items,
+                            uint32_t capacity);
 
 #endif

@@ -10,9 +10,9 @@
 /* ---- the worker's batch ------------------------------------------------------------------------------------------ */
 
 struct batch {
-    struct hs_server *server;
-    struct hs_hts_log *log;
-    struct hs_pending *entries[HSTORE_BATCH_MAX];
+    struct hstore_server *server;
+    struct hstore_hts_log *log;
+    struct hstore_pending *entries[HSTORE_BATCH_MAX];
     uint32_t count, logged;
     bool is_answered;
 };
@@ -20,42 +20,43 @@ struct batch {
 /* The key's item after the entries before this one: the item of the last entry that writes the key, else the table's.
  */
 static uint64_t item_before(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
-    const struct hs_pending *entry = batch->entries[at];
+    const struct hstore_pending *entry = batch->entries[at];
     for (uint32_t i = at; i-- > 0;) {
         if (batch->entries[i]->is_logged && batch->entries[i]->hash == entry->hash) {
             return batch->entries[i]->write.item;
         }
     }
-    struct hs_found found = hs_table_find(ctx, &batch->server->table, entry->hash);
+    struct hstore_found found = hstore_table_find(ctx, &batch->server->table, entry->hash);
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, found.buckets);
     return found.item;
 }
 
 /* Reserves a slot for a new key, in addition to those for earlier new keys of the same bucket in the batch. */
 static int slots_reserve(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
-    const struct hs_geometry *geometry = &batch->server->geometry;
-    const struct hs_pending *entry = batch->entries[at];
+    const struct hstore_geometry *geometry = &batch->server->geometry;
+    const struct hstore_pending *entry = batch->entries[at];
     uint32_t wanted = 1;
-    struct hs_reserved reserved;
+    struct hstore_reserved reserved;
     for (uint32_t i = 0; i < at; i++) {
-        const struct hs_pending *other = batch->entries[i];
-        wanted += other->is_logged && hs_bucket_of(geometry, other->hash) == hs_bucket_of(geometry, entry->hash);
+        const struct hstore_pending *other = batch->entries[i];
+        wanted +=
+            other->is_logged && hstore_bucket_of(geometry, other->hash) == hstore_bucket_of(geometry, entry->hash);
     }
-    int rc = hs_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, wanted, &reserved);
+    int rc = hstore_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, wanted, &reserved);
     if (reserved.chained > 0) {
-        hs_event_add(batch->server, HS_BUCKET_CHAINED, reserved.chained);
+        hstore_event_add(batch->server, HSTORE_EVENT_BUCKET_CHAINED, reserved.chained);
     }
     return rc;
 }
 
 static void decide(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
-    struct hs_pending *entry = batch->entries[at];
+    struct hstore_pending *entry = batch->entries[at];
     uint64_t since_ns = dm_now(ctx);
     dm_charge(ctx, DM_WORK_HASH, 1);
     entry->queue_ns = since_ns - entry->appended_ns;
     entry->old = item_before(ctx, batch, at);
     entry->rc = 0;
-    if (entry->write.kind == HS_INSERT) {
+    if (entry->write.kind == HSTORE_INSERT) {
         entry->rc = entry->old ? DM_EXISTS : slots_reserve(ctx, batch, at);
     } else if (!entry->old) {
         entry->rc = DM_NOT_FOUND;
@@ -69,20 +70,20 @@ static void decide(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
 }
 
 static uint32_t message_make(const struct batch *batch) {
-    struct hs_ship head = {.log = (uint32_t)(batch->log - batch->server->hts),
-                           .count = batch->logged,
-                           .tag = atomic_load(&batch->server->tag)};
+    struct hstore_ship head = {.log = (uint32_t)(batch->log - batch->server->hts),
+                               .count = batch->logged,
+                               .tag = atomic_load(&batch->server->tag)};
     uint32_t key_bytes = batch->server->geometry.key_bytes, at = sizeof(head);
     memcpy(batch->log->message, &head, sizeof(head));
     for (uint32_t i = 0; i < batch->count; i++) {
-        const struct hs_pending *pending = batch->entries[i];
+        const struct hstore_pending *pending = batch->entries[i];
         if (pending->is_logged) {
-            struct hs_entry entry = {.key = pending->write.key,
-                                     .item = pending->write.item,
-                                     .old = pending->old,
-                                     .stamp = pending->stamp,
-                                     .client = pending->write.client,
-                                     .seq = pending->write.seq};
+            struct hstore_entry entry = {.key = pending->write.key,
+                                         .item = pending->write.item,
+                                         .old = pending->old,
+                                         .stamp = pending->stamp,
+                                         .client = pending->write.client,
+                                         .seq = pending->write.seq};
             memcpy(batch->log->message + at, &entry, sizeof(entry));
             at += (uint32_t)sizeof(entry);
         }
@@ -94,17 +95,17 @@ static uint32_t message_make(const struct batch *batch) {
 
 /* Ships a batch until the skip list server has logged it. While that server is down or recovers, writes wait. */
 static int ship(struct dm_ctx *ctx, const struct batch *batch, uint32_t len) {
-    struct hs_server *server = batch->server;
+    struct hstore_server *server = batch->server;
     uint32_t attempts = 0;
     for (;;) {
-        struct hs_reply reply;
+        struct hstore_reply reply;
         uint32_t reply_len = sizeof(reply);
-        int rc = dm_call(ctx, server->peer, HS_METHOD_SHIP, batch->log->message, len, &reply, &reply_len);
+        int rc = dm_call(ctx, server->peer, HSTORE_METHOD_SHIP, batch->log->message, len, &reply, &reply_len);
         if (rc == 0) {
-            hs_events_pass(server, &reply);
+            hstore_events_pass(server, &reply);
             return 0;
         }
-        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+        if (rc != HSTORE_NOT_READY && rc != DM_ERR_PEER) {
             return rc;
         }
         DM_TRY(dm_retry(ctx, DM_RETRY_STALE, &attempts));
@@ -116,19 +117,20 @@ static int ship(struct dm_ctx *ctx, const struct batch *batch, uint32_t len) {
 }
 
 static void table_apply(struct dm_ctx *ctx, struct batch *batch) {
-    struct hs_server *server = batch->server;
+    struct hstore_server *server = batch->server;
     for (uint32_t i = 0; i < batch->count; i++) {
-        struct hs_pending *entry = batch->entries[i];
+        struct hstore_pending *entry = batch->entries[i];
         if (!entry->is_logged) {
             continue;
         }
         uint64_t since_ns = dm_now(ctx);
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
-        if (!hs_table_set(ctx, &server->table, entry->hash, entry->write.item, server->geometry.item_bytes)) {
+        if (!hstore_table_set(ctx, &server->table, entry->hash, entry->write.item, server->geometry.item_bytes)) {
             entry->rc = DM_ERR_CORRUPT;
         }
-        if (entry->write.kind == HS_REMOVE) {
-            server->removes[entry->write.client % HS_REMOVES] = (uint64_t)entry->write.client << 32 | entry->write.seq;
+        if (entry->write.kind == HSTORE_REMOVE) {
+            server->removes[entry->write.client % HSTORE_REMOVES] =
+                (uint64_t)entry->write.client << 32 | entry->write.seq;
         }
         entry->index_ns += dm_now(ctx) - since_ns;
         batch->log->settled = entry->stamp;
@@ -137,7 +139,7 @@ static void table_apply(struct dm_ctx *ctx, struct batch *batch) {
 
 /* Reports to the skip list server which entries the table has, so that a scan need not wait for them. */
 static int settle(struct dm_ctx *ctx, const struct batch *batch) {
-    uint64_t offset = HS_SETTLED_OFFSET + 8 * (uint64_t)(batch->log - batch->server->hts);
+    uint64_t offset = HSTORE_SETTLED_OFFSET + 8 * (uint64_t)(batch->log - batch->server->hts);
     uint64_t settled = batch->log->settled;
     dm_post_write(ctx, dm_addr_make(batch->server->peer, DM_DRAM, offset), &settled, sizeof(settled));
     return dm_commit_async(ctx);
@@ -148,7 +150,7 @@ static void answer(struct dm_ctx *ctx, struct batch *batch) {
     batch->is_answered = true;
     batch->log->applied += batch->count;
     for (uint32_t i = 0; i < batch->count; i++) {
-        batch->entries[i]->mark = HS_APPLIED;
+        batch->entries[i]->mark = HSTORE_APPLIED;
         dm_cond_wake_one(ctx, &batch->entries[i]->answered);
     }
 }
@@ -172,7 +174,7 @@ static int log_and_apply(struct dm_ctx *ctx, struct batch *batch) {
     int rc = ship(ctx, batch, len);
     uint64_t log_ns = dm_now(ctx) - since_ns;
     for (uint32_t i = 0; i < batch->count && !batch->is_answered; i++) {
-        struct hs_pending *entry = batch->entries[i];
+        struct hstore_pending *entry = batch->entries[i];
         entry->log_ns = entry->is_logged ? log_ns : 0;
         entry->rc = entry->is_logged ? rc : entry->rc;
         entry->is_logged = entry->is_logged && rc == 0;
@@ -188,7 +190,7 @@ static int log_and_apply(struct dm_ctx *ctx, struct batch *batch) {
 
 /* Takes up to a batch from the log and executes it. The log's mutex is held, and held again on return, except after
  * DM_ERR_STOPPED. */
-static int batch_do(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_log *log) {
+static int batch_do(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_hts_log *log) {
     struct batch batch = {.server = server, .log = log};
     while (batch.count < server->params->batch && log->applied + batch.count < log->appended) {
         batch.entries[batch.count] = &log->ring[(log->applied + batch.count) % server->ring_entries];
@@ -214,9 +216,9 @@ static int batch_do(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_
     return 0;
 }
 
-void hs_hts_worker(struct dm_ctx *ctx, void *arg) {
-    struct hs_server *server = arg;
-    struct hs_hts_log *log = &server->hts[server->next_worker++ % server->geometry.logs];
+void hstore_hts_worker(struct dm_ctx *ctx, void *arg) {
+    struct hstore_server *server = arg;
+    struct hstore_hts_log *log = &server->hts[server->next_worker++ % server->geometry.logs];
     if (dm_mutex_lock(ctx, &log->mutex) < 0) {
         return;
     }
@@ -235,20 +237,21 @@ void hs_hts_worker(struct dm_ctx *ctx, void *arg) {
 
 /* ---- writes ------------------------------------------------------------------------------------------------------ */
 
-static struct hs_pending *append(struct dm_ctx *ctx, struct hs_server *server, struct hs_hts_log *log,
-                                 const struct hs_write *write, uint64_t hash) {
+static struct hstore_pending *append(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_hts_log *log,
+                                     const struct hstore_write *write, uint64_t hash) {
     bool is_counted = false;
-    struct hs_pending *entry;
-    while ((entry = &log->ring[log->appended % server->ring_entries])->mark != HS_FREE) {
+    struct hstore_pending *entry;
+    while ((entry = &log->ring[log->appended % server->ring_entries])->mark != HSTORE_FREE) {
         if (!is_counted) {
-            hs_event_add(server, HS_LOG_FULL, 1);
+            hstore_event_add(server, HSTORE_EVENT_LOG_FULL, 1);
             is_counted = true;
         }
         if (dm_cond_wait(ctx, &log->drained, &log->mutex) < 0) {
             return NULL;
         }
     }
-    *entry = (struct hs_pending){.write = *write, .hash = hash, .mark = HS_APPENDED, .appended_ns = dm_now(ctx)};
+    *entry =
+        (struct hstore_pending){.write = *write, .hash = hash, .mark = HSTORE_APPENDED, .appended_ns = dm_now(ctx)};
     log->appended++;
     dm_cond_wake_one(ctx, &log->filled);
     return entry;
@@ -256,16 +259,16 @@ static struct hs_pending *append(struct dm_ctx *ctx, struct hs_server *server, s
 
 /* Appends a write, waits for it, and returns its outcome. In the set-up phase no worker runs, and the handler does its
  * work. */
-static int write_through(struct dm_ctx *ctx, struct hs_server *server, const struct hs_write *write,
-                         struct hs_reply *reply) {
-    uint64_t hash = hs_hash(write->key);
-    struct hs_hts_log *log = &server->hts[hs_log_of(&server->geometry, hash)];
+static int write_through(struct dm_ctx *ctx, struct hstore_server *server, const struct hstore_write *write,
+                         struct hstore_reply *reply) {
+    uint64_t hash = hstore_hash(write->key);
+    struct hstore_hts_log *log = &server->hts[hstore_log_of(&server->geometry, hash)];
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
-    struct hs_pending *entry = append(ctx, server, log, write, hash);
+    struct hstore_pending *entry = append(ctx, server, log, write, hash);
     if (!entry) {
         return DM_ERR_STOPPED;
     }
-    while (entry->mark != HS_APPLIED) {
+    while (entry->mark != HSTORE_APPLIED) {
         if (!log->has_worker && !log->in_batch) {
             DM_TRY(batch_do(ctx, server, log));
             dm_cond_wake_one(ctx, &log->filled);
@@ -278,7 +281,7 @@ static int write_through(struct dm_ctx *ctx, struct hs_server *server, const str
     reply->queue_ns = entry->queue_ns;
     reply->log_ns = entry->log_ns;
     reply->index_ns = entry->index_ns;
-    entry->mark = HS_FREE;
+    entry->mark = HSTORE_FREE;
     dm_cond_wake_one(ctx, &log->drained);
     dm_mutex_unlock(ctx, &log->mutex);
     return rc;
@@ -286,20 +289,20 @@ static int write_through(struct dm_ctx *ctx, struct hs_server *server, const str
 
 /* The outcome of a repeated request, whose earlier attempt had no answer. A delete is known by its number; of other
  * writes the client can read the state of the item. */
-static int outcome_of_repeated(const struct hs_server *server, const struct hs_write *write) {
-    if (write->kind != HS_REMOVE) {
-        return HS_UNKNOWN;
+static int outcome_of_repeated(const struct hstore_server *server, const struct hstore_write *write) {
+    if (write->kind != HSTORE_REMOVE) {
+        return HSTORE_UNKNOWN;
     }
-    uint64_t last = server->removes[write->client % HS_REMOVES];
+    uint64_t last = server->removes[write->client % HSTORE_REMOVES];
     if (last == ((uint64_t)write->client << 32 | write->seq)) {
         return 0;
     }
     /* Another client's delete may have overwritten the number. */
     bool is_other = last != 0 && last >> 32 != write->client;
-    return is_other || write->tag < server->forgotten_before ? HS_UNKNOWN : DM_NOT_FOUND;
+    return is_other || write->tag < server->forgotten_before ? HSTORE_UNKNOWN : DM_NOT_FOUND;
 }
 
-static uint64_t gift_take(struct dm_ctx *ctx, struct hs_server *server) {
+static uint64_t gift_take(struct dm_ctx *ctx, struct hstore_server *server) {
     uint64_t item = 0;
     if (server->gift_count > 0 && dm_mutex_trylock(ctx, &server->gift_mutex)) {
         item = server->gift_count > 0 ? server->gifts[--server->gift_count] : 0;
@@ -308,33 +311,33 @@ static uint64_t gift_take(struct dm_ctx *ctx, struct hs_server *server) {
     return item;
 }
 
-int hs_hts_write(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_write write;
-    struct hs_reply reply;
+int hstore_hts_write(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_write write;
+    struct hstore_reply reply;
     if (req_len < sizeof(write) || *resp_len < sizeof(reply)) {
         return DM_ERR_INVALID;
     }
     memcpy(&write, req, sizeof(write));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
-    if (write.kind >= HS_KINDS || write.key > IX_KEY_MAX || (write.kind == HS_REMOVE) != (write.item == 0)) {
+    if (write.kind >= HSTORE_KINDS || write.key > IX_KEY_MAX || (write.kind == HSTORE_REMOVE) != (write.item == 0)) {
         return DM_ERR_INVALID;
     }
     struct dm_mutex *thread = &server->rpc[write.client % server->params->rpc_threads];
     DM_TRY(dm_mutex_lock(ctx, thread));
     dm_charge(ctx, DM_WORK_HASH, 1);
-    dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(sizeof(struct hs_pending) / DM_LINE));
+    dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(sizeof(struct hstore_pending) / DM_LINE));
     dm_mutex_unlock(ctx, thread);
-    struct hs_reply outcome = {0};
+    struct hstore_reply outcome = {0};
     int rc = write.again ? outcome_of_repeated(server, &write) : DM_NOT_FOUND;
-    if (!write.again || (write.kind == HS_REMOVE && rc == DM_NOT_FOUND)) {
+    if (!write.again || (write.kind == HSTORE_REMOVE && rc == DM_NOT_FOUND)) {
         rc = write_through(ctx, server, &write, &outcome);
     }
     DM_TRY(rc);
-    hs_reply_make(server, &reply);
+    hstore_reply_make(server, &reply);
     reply.item = outcome.item;
     reply.queue_ns = outcome.queue_ns;
     reply.log_ns = outcome.log_ns;
@@ -347,17 +350,17 @@ int hs_hts_write(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
 
 /* ---- for the skip list server's recovery, and for loading -------------------------------------------------------- */
 
-int hs_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_begin begin;
-    struct hs_begun begun;
+int hstore_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_begin begin;
+    struct hstore_begun begun;
     if (req_len != sizeof(begin) || *resp_len < sizeof(begun)) {
         return DM_ERR_INVALID;
     }
     memcpy(&begin, req, sizeof(begin));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
     memset(&begun, 0, sizeof(begun));
     for (unsigned i = 0; i < server->geometry.logs; i++) {
@@ -375,63 +378,63 @@ int hs_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
     return 0;
 }
 
-static int words_reply(struct hs_server *server, const uint64_t *words, uint32_t count, uint64_t next, void *resp,
+static int words_reply(struct hstore_server *server, const uint64_t *words, uint32_t count, uint64_t next, void *resp,
                        uint32_t *resp_len) {
-    struct hs_reply reply = {.tag = atomic_load(&server->tag), .count = count, .item = next};
+    struct hstore_reply reply = {.tag = atomic_load(&server->tag), .count = count, .item = next};
     memcpy(resp, &reply, sizeof(reply));
     memcpy((char *)resp + sizeof(reply), words, count * sizeof(*words));
     *resp_len = (uint32_t)(sizeof(reply) + count * sizeof(*words));
     return 0;
 }
 
-int hs_hts_table(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
-    struct hs_range range;
-    uint64_t items[HS_WORDS_MAX];
+int hstore_hts_table(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
+    struct hstore_range range;
+    uint64_t items[HSTORE_WORDS_MAX];
     if (req_len != sizeof(range) || *resp_len < DM_CALL_MAX) {
         return DM_ERR_INVALID;
     }
     memcpy(&range, req, sizeof(range));
     *resp_len = 0;
-    if (!hs_is_ready(server)) {
-        return HS_NOT_READY;
+    if (!hstore_is_ready(server)) {
+        return HSTORE_NOT_READY;
     }
     uint64_t next = range.first;
-    uint32_t count = hs_table_items(ctx, &server->table, &next, items, HS_WORDS_MAX);
+    uint32_t count = hstore_table_items(ctx, &server->table, &next, items, HSTORE_WORDS_MAX);
     dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(next - range.first));
     return words_reply(server, items, count, next, resp, resp_len);
 }
 
-int hs_removes(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
+int hstore_removes(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
     (void)ctx;
     (void)req;
     (void)req_len;
-    static_assert((int)HS_REMOVES <= (int)HS_WORDS_MAX, "one reply has them all");
+    static_assert((int)HSTORE_REMOVES <= (int)HSTORE_WORDS_MAX, "one reply has them all");
     if (*resp_len < DM_CALL_MAX) {
         return DM_ERR_INVALID;
     }
     *resp_len = 0;
-    uint64_t removes[HS_REMOVES];
-    for (unsigned i = 0; i < HS_REMOVES; i++) {
+    uint64_t removes[HSTORE_REMOVES];
+    for (unsigned i = 0; i < HSTORE_REMOVES; i++) {
         removes[i] = atomic_load(&server->removes[i]);
     }
-    return hs_is_ready(server) ? words_reply(server, removes, HS_REMOVES, 0, resp, resp_len) : HS_NOT_READY;
+    return hstore_is_ready(server) ? words_reply(server, removes, HSTORE_REMOVES, 0, resp, resp_len) : HSTORE_NOT_READY;
 }
 
-int hs_hts_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
-    struct hs_server *server = arg;
+int hstore_hts_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    struct hstore_server *server = arg;
     (void)resp;
     *resp_len = 0;
-    for (uint32_t at = 0; at + sizeof(struct hs_pair) <= req_len; at += (uint32_t)sizeof(struct hs_pair)) {
-        struct hs_pair pair;
-        struct hs_reserved reserved;
+    for (uint32_t at = 0; at + sizeof(struct hstore_pair) <= req_len; at += (uint32_t)sizeof(struct hstore_pair)) {
+        struct hstore_pair pair;
+        struct hstore_reserved reserved;
         memcpy(&pair, (const char *)req + at, sizeof(pair));
-        uint64_t hash = hs_hash(pair.key);
-        struct hs_spare *spare = &server->hts[hs_log_of(&server->geometry, hash)].spare;
-        DM_TRY(hs_table_reserve(ctx, &server->table, spare, hash, 1, &reserved));
-        hs_event_add(server, HS_BUCKET_CHAINED, reserved.chained);
-        if (!hs_table_set(ctx, &server->table, hash, pair.item, server->geometry.item_bytes)) {
+        uint64_t hash = hstore_hash(pair.key);
+        struct hstore_spare *spare = &server->hts[hstore_log_of(&server->geometry, hash)].spare;
+        DM_TRY(hstore_table_reserve(ctx, &server->table, spare, hash, 1, &reserved));
+        hstore_event_add(server, HSTORE_EVENT_BUCKET_CHAINED, reserved.chained);
+        if (!hstore_table_set(ctx, &server->table, hash, pair.item, server->geometry.item_bytes)) {
             return DM_ERR_CORRUPT;
         }
     }

@@ -43,7 +43,7 @@ static int keep(uint64_t **items, uint64_t *count, uint64_t *capacity, uint64_t 
 
 /* Calls a server, and waits while it recovers. */
 static int call(struct walk *walk, unsigned node, unsigned method, const void *req, uint32_t req_len,
-                struct hs_reply *reply) {
+                struct hstore_reply *reply) {
     for (uint32_t attempts = 0;;) {
         uint32_t len = DM_CALL_MAX;
         int rc = dm_call(walk->ctx, node, method, req, req_len, walk->message, &len);
@@ -51,7 +51,7 @@ static int call(struct walk *walk, unsigned node, unsigned method, const void *r
             memcpy(reply, walk->message, sizeof(*reply));
             return 0;
         }
-        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+        if (rc != HSTORE_NOT_READY && rc != DM_ERR_PEER) {
             return rc < 0 ? rc : DM_ERR_CORRUPT;
         }
         DM_TRY(dm_retry(walk->ctx, DM_RETRY_STALE, &attempts));
@@ -59,42 +59,42 @@ static int call(struct walk *walk, unsigned node, unsigned method, const void *r
     }
 }
 
-static int item_check(struct walk *walk, const struct hs_pair *pair) {
-    const struct hs_geometry *geometry = &walk->cn->geometry;
-    dm_addr addr = hs_unpack(pair->item);
+static int item_check(struct walk *walk, const struct hstore_pair *pair) {
+    const struct hstore_geometry *geometry = &walk->cn->geometry;
+    dm_addr addr = hstore_unpack(pair->item);
     if (dm_addr_node(addr) >= walk->cn->shape->topology->mns || !dm_addr_valid(walk->ctx, addr, geometry->item_bytes)) {
         problem(walk, "the address of an item is outside the pool", pair->key);
         return 0;
     }
     DM_TRY(dm_read(walk->ctx, addr, walk->item, geometry->item_bytes));
-    const struct hs_item *item = (const struct hs_item *)(const void *)walk->item;
-    if (!hs_item_intact(walk->item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
+    const struct hstore_item *item = (const struct hstore_item *)(const void *)walk->item;
+    if (!hstore_item_intact(walk->item, geometry->key_bytes, geometry->value_bytes, pair->item)) {
         problem(walk, "an item is torn", pair->key);
-    } else if (!hs_item_has(walk->item, geometry->key_bytes, pair->key)) {
+    } else if (!hstore_item_has(walk->item, geometry->key_bytes, pair->key)) {
         problem(walk, "an item has another key", pair->key);
-    } else if (item->state < HS_STAMP_LOADED) {
+    } else if (item->state < HSTORE_STAMP_LOADED) {
         problem(walk, "an item that the indexes have is not in force in the pool", pair->key);
     }
     return 0;
 }
 
 static int partition_walk(struct walk *walk, unsigned log) {
-    const struct hs_geometry *geometry = &walk->cn->geometry;
-    struct hs_find find = {.log = log};
-    struct hs_reply reply;
+    const struct hstore_geometry *geometry = &walk->cn->geometry;
+    struct hstore_find find = {.log = log};
+    struct hstore_reply reply;
     uint64_t last = 0;
     bool is_first = true;
     do {
-        DM_TRY(call(walk, hs_sls_node(walk->cn->shape->topology, walk->shard), HS_METHOD_LIST, &find, sizeof(find),
-                    &reply));
+        DM_TRY(call(walk, hstore_sls_node(walk->cn->shape->topology, walk->shard), HSTORE_METHOD_LIST, &find,
+                    sizeof(find), &reply));
         for (uint32_t i = 0; i < reply.count; i++) {
-            struct hs_pair pair;
+            struct hstore_pair pair;
             memcpy(&pair, walk->message + sizeof(reply) + i * sizeof(pair), sizeof(pair));
-            uint64_t hash = hs_hash(pair.key);
+            uint64_t hash = hstore_hash(pair.key);
             if (!is_first && pair.key <= last) {
                 problem(walk, "the skip list is out of order", pair.key);
             }
-            if (hs_shard_of(geometry, hash) != walk->shard || hs_log_of(geometry, hash) != log) {
+            if (hstore_shard_of(geometry, hash) != walk->shard || hstore_log_of(geometry, hash) != log) {
                 problem(walk, "a key is in the wrong partition", pair.key);
             }
             DM_TRY(item_check(walk, &pair));
@@ -103,16 +103,16 @@ static int partition_walk(struct walk *walk, unsigned log) {
             last = pair.key;
         }
         find.key = last + 1;
-    } while (reply.count == HS_PAIRS_MAX && last < IX_KEY_MAX);
+    } while (reply.count == HSTORE_PAIRS_MAX && last < IX_KEY_MAX);
     return 0;
 }
 
 static int table_walk(struct walk *walk) {
-    struct hs_range range = {0};
+    struct hstore_range range = {0};
     while (range.first < walk->cn->geometry.buckets) {
-        struct hs_reply reply;
-        DM_TRY(call(walk, hs_hts_node(walk->cn->shape->topology, walk->shard), HS_METHOD_TABLE, &range, sizeof(range),
-                    &reply));
+        struct hstore_reply reply;
+        DM_TRY(call(walk, hstore_hts_node(walk->cn->shape->topology, walk->shard), HSTORE_METHOD_TABLE, &range,
+                    sizeof(range), &reply));
         for (uint32_t i = 0; i < reply.count; i++) {
             uint64_t item;
             memcpy(&item, walk->message + sizeof(reply) + i * sizeof(item), sizeof(item));
@@ -184,7 +184,7 @@ int hstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
         rc = shard_walk(&walk);
     }
     report->leaves = cn->geometry.buckets * cn->geometry.shards;
-    report->leaf_fill = (double)report->keys / (double)(report->leaves * HS_SLOTS);
+    report->leaf_fill = (double)report->keys / (double)(report->leaves * HSTORE_SLOTS);
     free(walk.message);
     free(walk.listed);
     free(walk.tabled);

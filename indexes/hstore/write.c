@@ -10,40 +10,40 @@
 
 struct attempt {
     struct hstore_client *client;
-    struct hs_write write;
+    struct hstore_write write;
     unsigned hts;
-    struct hs_view *view;
+    struct hstore_view *view;
     uint64_t lost_ns; /* when the last call without an answer failed */
-    struct hs_reply reply;
+    struct hstore_reply reply;
 };
 
 static int item_write(struct hstore_client *client, uint64_t key, const void *value, uint64_t *item) {
-    const struct hs_geometry *geometry = &client->cn->geometry;
+    const struct hstore_geometry *geometry = &client->cn->geometry;
     bool is_reused;
-    DM_TRY(hs_supply_take(client->ctx, &client->supply, item, &is_reused));
+    DM_TRY(hstore_supply_take(client->ctx, &client->supply, item, &is_reused));
     client->counts[HSTORE_ITEM_REUSED] += is_reused;
-    struct hs_item *head = (struct hs_item *)(void *)client->item;
+    struct hstore_item *head = (struct hstore_item *)(void *)client->item;
     head->client = client->id;
     head->seq = client->seq;
-    hs_item_make(client->item, geometry->key_bytes, geometry->value_bytes, *item, key, value);
+    hstore_item_make(client->item, geometry->key_bytes, geometry->value_bytes, *item, key, value);
     dm_charge(client->ctx, DM_WORK_LINE_COPY, geometry->item_bytes / DM_LINE);
-    return dm_write(client->ctx, hs_unpack(*item), client->item, geometry->item_bytes);
+    return dm_write(client->ctx, hstore_unpack(*item), client->item, geometry->item_bytes);
 }
 
 static int call(struct attempt *attempt) {
     struct hstore_client *client = attempt->client;
-    char request[sizeof(struct hs_write) + HSTORE_KEY_MAX] = {0};
+    char request[sizeof(struct hstore_write) + HSTORE_KEY_MAX] = {0};
     uint32_t len = sizeof(attempt->reply), key_bytes = client->cn->geometry.key_bytes;
     memcpy(request, &attempt->write, sizeof(attempt->write));
     dm_phase(client->ctx, DM_PHASE_CALL);
-    int rc = dm_call(client->ctx, attempt->hts, HS_METHOD_WRITE, request,
+    int rc = dm_call(client->ctx, attempt->hts, HSTORE_METHOD_WRITE, request,
                      (uint32_t)sizeof(attempt->write) + key_bytes - 8, &attempt->reply, &len);
     dm_phase(client->ctx, DM_PHASE_OTHER);
-    if (rc >= 0 && rc != HS_NOT_READY) {
-        hs_reply_take(client, &attempt->reply);
+    if (rc >= 0 && rc != HSTORE_NOT_READY) {
+        hstore_reply_take(client, &attempt->reply);
         if (attempt->reply.gift) {
             client->counts[HSTORE_ORPHAN_RECLAIMED]++;
-            DM_TRY(hs_supply_retire(client->ctx, &client->supply, attempt->reply.gift));
+            DM_TRY(hstore_supply_retire(client->ctx, &client->supply, attempt->reply.gift));
         }
     }
     return rc;
@@ -54,7 +54,7 @@ static int call(struct attempt *attempt) {
  * executed, DM_NOT_FOUND if it never will be. */
 static int outcome_find(struct attempt *attempt) {
     struct hstore_client *client = attempt->client;
-    if (attempt->write.kind == HS_REMOVE) {
+    if (attempt->write.kind == HSTORE_REMOVE) {
         return DM_ERR_PEER;
     }
     uint64_t grace_ns = client->cn->geometry.grace_ns, since_ns = dm_now(client->ctx) - attempt->lost_ns;
@@ -62,10 +62,10 @@ static int outcome_find(struct attempt *attempt) {
         DM_TRY(dm_sleep(client->ctx,
                         grace_ns - since_ns)); /* after that, everything posted before the failure has landed */
     }
-    DM_TRY(dm_read(client->ctx, hs_unpack(attempt->write.item), client->item, DM_LINE));
-    const struct hs_item *head = (const struct hs_item *)(const void *)client->item;
+    DM_TRY(dm_read(client->ctx, hstore_unpack(attempt->write.item), client->item, DM_LINE));
+    const struct hstore_item *head = (const struct hstore_item *)(const void *)client->item;
     bool is_ours = head->client == attempt->write.client && head->seq == attempt->write.seq;
-    if (is_ours && head->state == HS_PENDING) {
+    if (is_ours && head->state == HSTORE_PENDING) {
         client->counts[HSTORE_DOUBT_REDONE]++;
         return DM_NOT_FOUND;
     }
@@ -76,10 +76,10 @@ static int outcome_find(struct attempt *attempt) {
 /* Calls the server until there is an answer. */
 static int write_call(struct attempt *attempt) {
     struct hstore_client *client = attempt->client;
-    attempt->write.tag = (uint16_t)hs_tag_of(atomic_load(&attempt->view->table));
+    attempt->write.tag = (uint16_t)hstore_tag_of(atomic_load(&attempt->view->table));
     for (uint32_t attempts = 0;;) {
         int rc = call(attempt);
-        if (rc == HS_UNKNOWN) {
+        if (rc == HSTORE_UNKNOWN) {
             rc = outcome_find(attempt);
             if (rc != DM_NOT_FOUND) {
                 attempt->reply.item = 0;
@@ -89,14 +89,14 @@ static int write_call(struct attempt *attempt) {
             DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, &attempts));
             continue;
         }
-        if (rc != HS_NOT_READY && rc != DM_ERR_PEER) {
+        if (rc != HSTORE_NOT_READY && rc != DM_ERR_PEER) {
             return rc;
         }
         if (rc == DM_ERR_PEER) {
             attempt->write.again = 1;
             attempt->lost_ns = dm_now(client->ctx);
         }
-        DM_TRY(hs_failure_wait(client, &attempts));
+        DM_TRY(hstore_failure_wait(client, &attempts));
     }
 }
 
@@ -107,19 +107,19 @@ static bool is_item_free(int rc) {
 
 /* The outcome of a write for whose item there is no memory: out of memory only if the write would have needed the item.
  */
-static int without_memory(struct hstore_client *client, enum hs_kind kind, uint64_t key) {
+static int without_memory(struct hstore_client *client, enum hstore_kind kind, uint64_t key) {
     int rc = hstore_get(client, key, client->message);
-    int refused = kind == HS_INSERT ? 0 : DM_NOT_FOUND, outcome = kind == HS_INSERT ? DM_EXISTS : DM_NOT_FOUND;
+    int refused = kind == HSTORE_INSERT ? 0 : DM_NOT_FOUND, outcome = kind == HSTORE_INSERT ? DM_EXISTS : DM_NOT_FOUND;
     return rc < 0 ? rc : rc == refused ? outcome : DM_ERR_NO_MEMORY;
 }
 
-static int write_do(struct hstore_client *client, enum hs_kind kind, uint64_t key, const void *value) {
-    unsigned shard = hs_shard_of(&client->cn->geometry, hs_hash(key));
+static int write_do(struct hstore_client *client, enum hstore_kind kind, uint64_t key, const void *value) {
+    unsigned shard = hstore_shard_of(&client->cn->geometry, hstore_hash(key));
     struct attempt attempt = {.client = client,
-                              .hts = hs_hts_node(client->cn->shape->topology, shard),
+                              .hts = hstore_hts_node(client->cn->shape->topology, shard),
                               .view = &client->cn->views[shard],
                               .write = {.key = key, .client = client->id, .seq = ++client->seq, .kind = (uint8_t)kind}};
-    if (kind != HS_REMOVE) {
+    if (kind != HSTORE_REMOVE) {
         dm_phase(client->ctx, DM_PHASE_VALUE);
         int rc = item_write(client, key, value, &attempt.write.item);
         dm_phase(client->ctx, DM_PHASE_OTHER);
@@ -132,19 +132,19 @@ static int write_do(struct hstore_client *client, enum hs_kind kind, uint64_t ke
     if (is_item_free(rc) && attempt.write.item) {
         client->supply.spare = attempt.write.item;
     } else if (rc == 0 && attempt.reply.item) {
-        DM_TRY(hs_supply_retire(client->ctx, &client->supply, attempt.reply.item));
+        DM_TRY(hstore_supply_retire(client->ctx, &client->supply, attempt.reply.item));
     }
     return rc;
 }
 
 int hstore_insert(void *client, uint64_t key, const void *value) {
-    return write_do(client, HS_INSERT, key, value);
+    return write_do(client, HSTORE_INSERT, key, value);
 }
 
 int hstore_update(void *client, uint64_t key, const void *value) {
-    return write_do(client, HS_UPDATE, key, value);
+    return write_do(client, HSTORE_UPDATE, key, value);
 }
 
 int hstore_remove(void *client, uint64_t key) {
-    return write_do(client, HS_REMOVE, key, NULL);
+    return write_do(client, HSTORE_REMOVE, key, NULL);
 }

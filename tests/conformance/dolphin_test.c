@@ -600,7 +600,7 @@ static void what_cannot_work_is_refused_with_its_limit(void **state) {
         {8, "locks", "chip", "on-chip memory"},
         {1025, NULL, NULL, "1 to 1024"},
         {0, NULL, NULL, "1 to 1024"},
-        {1024, NULL, NULL, "leaf_bytes 1024 is too little"},
+        {1024, NULL, NULL, "leaf_bytes 1024 is too small"},
         {8, "leaf_bytes", "64", "leaf_bytes"},
     };
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
