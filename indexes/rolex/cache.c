@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A compute node's models and leaf tables. Models are kept all or not at all ("can be fully cached", section 5.6), leaf
- * tables as far as the budget goes, each with the part of the synonym leaf table that is in use. The models that bulk
- * load made never change in number: each is a group, in which its replacements gather. A group has a spin lock, never
- * held across a wait; an operation copies what it needs out of the group. Every byte counts.
+ * A compute node's models and leaf tables. Either all models are cached or none ("can be fully cached", section 5.6).
+ * Leaf tables are cached within the budget, each with the part of the synonym leaf table that is in use. Each model of
+ * the bulk load begins a group, which its replacements join, so the number of groups is constant. A group has a spin
+ * lock, which is never held across a wait; an operation copies what it needs out of the group. Every byte is charged to
+ * the budget.
  */
 #include "cache.h"
 
@@ -13,10 +14,10 @@
 #include "descend.h"
 
 struct known {
-    dm_addr addr; /* null: was replaced, and there is no room here for what by */
+    dm_addr addr; /* null: it was replaced, and its replacements did not fit here */
     struct rolex_head head;
-    uint64_t *tables; /* the leaf table, then the used-slot counter and the synonyms; NULL: not kept */
-    uint32_t room;    /* synonyms that fit */
+    uint64_t *tables;  /* the leaf table, then the used-slot counter and the synonyms; NULL: not cached */
+    uint32_t capacity; /* synonyms for which tables has space */
 };
 
 struct group {
@@ -33,16 +34,16 @@ struct rolex_directory {
     uint64_t *lows; /* of groups */
     struct group *groups;
     _Atomic uint64_t hand;
-    struct rolex_branch *branches; /* while it is being read */
+    struct rolex_branch *branches; /* only while the directory is read */
     struct rolex_head *heads;
 };
 
-enum { EVICT_TRIES = 256, ROOM_STEP = 8, READ_HEADS = 256 /* with one doorbell */ };
+enum { EVICT_TRIES = 256, CAPACITY_STEP = 8, READ_HEADS = 256 /* with one doorbell */ };
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t tables_bytes(const struct known *known) {
-    return known->tables ? 8 * (uint64_t)(known->head.leaves + 1 + known->room) : 0;
+    return known->tables ? 8 * (uint64_t)(known->head.leaves + 1 + known->capacity) : 0;
 }
 
 static void group_lock(struct group *group) {
@@ -60,7 +61,7 @@ static void tables_drop(struct rolex_directory *directory, struct known *known) 
     known->tables = NULL;
 }
 
-/* Evicts some table that nobody is looking at. */
+/* Evicts a table of a group that is not locked. */
 static void evict_one(struct rolex_directory *directory) {
     for (unsigned i = 0; i < EVICT_TRIES; i++) {
         struct group *group = &directory->groups[atomic_fetch_add(&directory->hand, 1) % directory->shape.branches];
@@ -81,7 +82,7 @@ static void evict_one(struct rolex_directory *directory) {
     }
 }
 
-/* Takes bytes of the budget, from tables if need be; no group is locked. */
+/* Reserves bytes of the budget and evicts tables if necessary. No group may be locked. */
 static bool bytes_take(struct rolex_directory *directory, uint64_t bytes) {
     for (unsigned tries = 0; tries < 8; tries++) {
         uint64_t before = atomic_fetch_add(&directory->used, bytes);
@@ -122,7 +123,7 @@ void rolex_directory_close(struct rolex_directory *directory) {
     free(directory);
 }
 
-/* Reads `bytes` in pieces that a verb can carry. */
+/* Reads `bytes` in pieces of the size of a verb. */
 static int bulk_read(struct rolex_env *env, dm_addr from, void *to, uint64_t bytes) {
     enum { PIECE = 1 << 20 };
     for (uint64_t at = 0; at < bytes; at += PIECE) {
@@ -143,12 +144,12 @@ static int model_add(struct rolex_directory *directory, struct group *group, con
     return 0;
 }
 
-/* The models that are there now for a branch whose first one has been replaced. */
-static int group_resolve(struct rolex_directory *directory, struct rolex_env *env, struct group *group, uint64_t place,
-                         uint64_t low, uint64_t end) {
+/* Adds the current models of a branch whose original one has been replaced. */
+static int group_resolve(struct rolex_directory *directory, struct rolex_env *env, struct group *group,
+                         uint64_t pointer, uint64_t low, uint64_t end) {
     for (uint64_t key = low; key < end;) {
         struct known known = {.addr = DM_NULL};
-        int rc = rolex_resolve(env, place, key, &known.addr, &known.head);
+        int rc = rolex_resolve(env, pointer, key, &known.addr, &known.head);
         if (rc != 0) {
             return rc < 0 ? rc : DM_ERR_IO;
         }
@@ -234,7 +235,7 @@ int rolex_directory_open(struct rolex_env *env, uint64_t budget_bytes, struct ro
     return rc < 0 ? rc : 0;
 }
 
-/* ---- finding ---------------------------------------------------------------------------------------------------- */
+/* ---- look-up ---------------------------------------------------------------------------------------------------- */
 
 /* The last of lo .. hi whose key is not above `key`. */
 static uint32_t upper_find(const struct rolex_upper *uppers, struct rolex_run run, uint64_t key) {
@@ -303,7 +304,7 @@ bool rolex_directory_find(struct rolex_directory *directory, const struct rolex_
     return there;
 }
 
-/* The model that the view was taken of, if it is still there. */
+/* The model of the view, if it is still cached. */
 static struct known *known_same(struct group *group, const struct rolex_view *view) {
     struct known *known = known_find(group, view->head.low);
     return dm_addr_equal(known->addr, view->model) ? known : NULL;
@@ -313,8 +314,8 @@ void rolex_directory_keep(struct rolex_directory *directory, const struct rolex_
                           const uint64_t *slots) {
     const struct rolex_head *head = &view->head;
     uint32_t used = rolex_used(slots[0], head->synonyms);
-    uint32_t room = used + ROOM_STEP < head->synonyms ? used + ROOM_STEP : head->synonyms;
-    uint64_t bytes = 8 * (uint64_t)(head->leaves + 1 + room);
+    uint32_t capacity = used + CAPACITY_STEP < head->synonyms ? used + CAPACITY_STEP : head->synonyms;
+    uint64_t bytes = 8 * (uint64_t)(head->leaves + 1 + capacity);
     if (!bytes_take(directory, bytes)) {
         return;
     }
@@ -331,7 +332,7 @@ void rolex_directory_keep(struct rolex_directory *directory, const struct rolex_
     if (known) {
         tables_drop(directory, known);
         known->tables = tables;
-        known->room = room;
+        known->capacity = capacity;
     }
     group_unlock(group);
     if (!known) {
@@ -347,8 +348,8 @@ void rolex_directory_note(struct rolex_directory *directory, const struct rolex_
     struct known *known = known_same(group, view);
     if (known && known->tables) {
         uint64_t *slots = known->tables + known->head.leaves;
-        /* Synonyms of other clients that came in between are not known: the tables must be read again then. */
-        if (slot > known->room || (slot > 0 && slots[0] + 1 != slot)) {
+        /* If other clients have added synonyms since, the tables must be read again. */
+        if (slot > known->capacity || (slot > 0 && slots[0] + 1 != slot)) {
             tables_drop(directory, known);
         } else {
             known->tables[leaf] = entry;
@@ -375,11 +376,12 @@ bool rolex_directory_replace(struct rolex_directory *directory, const struct rol
                              const struct rolex_head *heads, uint32_t count) {
     struct group *group = &directory->groups[view->group];
     uint64_t bytes = count > 1 ? (count - 1) * sizeof(struct known) : 0;
-    bool room = count > 0 && bytes_take(directory, bytes);
+    bool capacity = count > 0 && bytes_take(directory, bytes);
     group_lock(group);
     struct known *known = known_same(group, view);
     uint32_t at = known ? (uint32_t)(known - group->models) : 0;
-    struct known *grown = known && room ? realloc(group->models, (group->count + count - 1) * sizeof(*grown)) : NULL;
+    struct known *grown =
+        known && capacity ? realloc(group->models, (group->count + count - 1) * sizeof(*grown)) : NULL;
     if (known) {
         known = grown ? &grown[at] : known;
         tables_drop(directory, known);
@@ -394,7 +396,7 @@ bool rolex_directory_replace(struct rolex_directory *directory, const struct rol
         }
     }
     group_unlock(group);
-    if (room && !grown) {
+    if (capacity && !grown) {
         atomic_fetch_sub(&directory->used, bytes);
     }
     return known;

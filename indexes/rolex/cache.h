@@ -7,44 +7,46 @@
 
 #include "env.h"
 
-/* A compute node's models and leaf tables, all or some of them; NULL if the budget has no room for the models. */
+/* A compute node's models and some or all of their leaf tables; NULL if the budget is too small for the models. */
 struct rolex_directory;
 
-/* Reads the root and all models. 0 and NULL if they do not fit. *directory is set before anything is waited for, so
- * that the caller can close what a context that never came back has begun. [waits] */
+/* Reads the root and all models. 0 and NULL if they do not fit. *directory is set before the first wait, so that the
+ * caller can free it if this context never resumes. [waits] */
 int rolex_directory_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_directory **directory);
 void rolex_directory_close(struct rolex_directory *directory);
 uint64_t rolex_directory_bytes(const struct rolex_directory *directory);
 bool rolex_directory_is_of(const struct rolex_directory *directory, uint64_t root);
 
-/* What a client knows of a model. The table's words are those of the window, the synonyms all that are in use. */
+/* A client's copy of a model. It has the table entries of the window, and all synonyms in use. */
 struct rolex_view {
     dm_addr model;
     struct rolex_head head;
     struct rolex_window window;
-    uint64_t used; /* the counter's value that belongs to slots */
+    uint64_t used; /* the used-slot counter, read with slots */
     uint64_t *table, *slots;
-    uint32_t group; /* the branch of the root under which it is */
+    uint32_t group; /* the branch of the root above the model */
     bool has_tables, is_cached;
 };
 
-/* Fills the view from the cache. False if the key's model is not there. The window is that of `key` and `more` leaves
- * behind it. */
+/* Fills the view from the cache. False if the key's model is not cached. The window is that of `key`, extended by
+ * `more` leaves. */
 bool rolex_directory_find(struct rolex_directory *directory, const struct rolex_env *env, uint64_t key, uint32_t more,
                           struct rolex_view *view);
 
-/* Keeps a model's tables: `leaves` words, then 1 + used. */
+/* Caches a model's tables: `leaves` words of the leaf table, 1 + used words of the synonym leaf table. */
 void rolex_directory_keep(struct rolex_directory *directory, const struct rolex_view *view, const uint64_t *table,
                           const uint64_t *slots);
 
-/* This client has changed an entry of a leaf's group: the kept tables follow. slot 0: only the entry. */
+/* Updates the cached tables after this client has changed the table entry of `leaf`, and unless slot is 0 also a slot
+ * of the synonym leaf table. */
 void rolex_directory_note(struct rolex_directory *directory, const struct rolex_view *view, uint32_t leaf,
                           uint64_t entry, unsigned slot, uint64_t slot_entry);
 
-/* The tables of this model are too old. */
+/* Drops the tables of this model, which are too old. */
 void rolex_directory_drop(struct rolex_directory *directory, const struct rolex_view *view);
 
-/* The model was replaced by `count` models; 0: by more than fit. True if it was still there. */
+/* Exchanges the model for the `count` models that replaced it; 0: they are too many to be cached. True if the model was
+ * still cached. */
 bool rolex_directory_replace(struct rolex_directory *directory, const struct rolex_view *view, const dm_addr *models,
                              const struct rolex_head *heads, uint32_t count);
 

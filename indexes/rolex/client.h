@@ -24,19 +24,19 @@ struct rolex_cn {
     const struct rolex_params *params;
     const struct ix_shape *shape;
     struct rolex_directory *directory;
-    struct rolex_directory *coming; /* being read by the client that holds `opening` */
+    struct rolex_directory *coming; /* the next one, while the client that holds `opening` reads it */
     struct dm_mutex *gates;         /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
-    struct dm_mutex opening;        /* of the directory */
+    struct dm_mutex opening;        /* held while the directory is read */
     _Atomic unsigned clients;       /* attached */
-    struct dm_mutex replacing;      /* one client of the node replaces a model at a time */
+    struct dm_mutex replacing;      /* held by the client of the node that replaces a model */
     struct rolex_work *work;
 };
 
 /* A leaf that a batch reads. */
 struct rolex_item {
     dm_addr addr;
-    uint32_t leaf; /* its group's place in the leaf table */
-    uint32_t slot; /* of the synonym leaf table; 0: the trained leaf itself */
+    uint32_t leaf; /* index of its group in the leaf table */
+    uint32_t slot; /* of the synonym leaf table; 0: it is the trained leaf */
     uint64_t entry;
     char *wire;
 };
@@ -49,17 +49,17 @@ struct rolex_client {
     struct rolex_view view;
     struct rolex_item *items;
     uint32_t item_count, item_max;
-    char *wires, *image, *right, *other; /* wires: item_max leaves, and two to be written */
-    uint64_t *fetched;                   /* a whole model's tables */
+    char *wires, *image, *right, *other; /* wires: item_max leaves as read, then leaves to write */
+    uint64_t *fetched;                   /* all tables of a model */
     uint64_t counts[ROLEX_COUNTER_COUNT];
-    uint32_t tries;           /* of this operation to find a model that is being replaced */
-    struct rolex_place spare; /* a leaf that was taken and not used; address null: none */
+    uint32_t tries;              /* how often this operation has found a model being replaced */
+    struct rolex_leaf_ref spare; /* a leaf that was taken but not used; address null: none */
     dm_addr models[ROLEX_HEADS];
     struct rolex_head heads[ROLEX_HEADS];
 };
 
-/* Locates key, reads its window with synonyms and finds the leaf that covers it, into client->image. With detect other
- * than bounds the leaf that has the key, and DM_NOT_FOUND if none. [waits] */
+/* Locates key, reads its window with synonyms and decodes the leaf that covers it into client->image. With a detect
+ * other than bounds, the leaf that has the key, and DM_NOT_FOUND if there is none. [waits] */
 int rolex_read_leaf(struct rolex_client *client, uint64_t key, uint32_t *attempts, const struct rolex_item **item);
 
 int rolex_get(void *client, uint64_t key, void *value);

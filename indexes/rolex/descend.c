@@ -5,10 +5,10 @@
  */
 #include "descend.h"
 
-enum { CHUNK = 11 /* entries that one read fetches: as many as a prediction asks for */ };
+enum { CHUNK = 11 /* entries that one read fetches: as many as an upper model predicts */ };
 
-/* Reads entries of `bytes` each, whose first word is their key, from `base` on, and keeps the last of lo .. hi whose
- * key is not above `key`. */
+/* Reads entries number lo .. hi of an array at `base`. Each has `bytes` bytes and begins with its key. Returns the last
+ * one whose key is not above `key`. */
 static int entry_find(struct rolex_env *env, dm_addr base, uint32_t bytes, struct rolex_run run, uint64_t key,
                       uint64_t *entry) {
     uint64_t *words = env->words + ROLEX_W_FORK;
@@ -59,22 +59,16 @@ int rolex_resolve(struct rolex_env *env, uint64_t pointer, uint64_t key, dm_addr
             }
         } else {
             *model = (dm_addr){pointer};
-            if (pointer == 0 || !dm_addr_valid(env->ctx, *model, sizeof(*head))) {
-                return DM_NOT_FOUND;
-            }
-            DM_TRY(dm_read(env->ctx, *model, env->words + ROLEX_W_HEAD, sizeof(*head)));
-            memcpy(head, env->words + ROLEX_W_HEAD, sizeof(*head));
-            if (key < head->low || key >= head->high || head->leaves == 0 || head->leaves > env->params->model_leaves ||
-                head->synonyms != env->params->synonyms ||
-                !dm_addr_valid(env->ctx, *model, rolex_model_bytes(head->leaves, head->synonyms))) {
-                return DM_NOT_FOUND;
+            int rc = rolex_head_read(env, *model, head);
+            if (rc != 0 || key < head->low || key >= head->high) {
+                return rc < 0 ? rc : DM_NOT_FOUND;
             }
             if (head->forward == 0) {
                 return 0;
             }
             pointer = head->forward;
         }
-        /* Each step leads to something newer, but who knows what was read. */
+        /* Each step leads to a newer model, but after a stale read there could be a cycle. */
         DM_TRY(dm_retry(env->ctx, DM_RETRY_STALE, &attempts));
     }
 }

@@ -20,6 +20,19 @@ int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex
     return env->words ? rolex_regions_read(env) : DM_ERR_NO_MEMORY;
 }
 
+int rolex_head_read(struct rolex_env *env, dm_addr model, struct rolex_head *head) {
+    uint64_t *words = env->words + ROLEX_W_HEAD;
+    if (dm_addr_is_null(model) || !dm_addr_valid(env->ctx, model, sizeof(*head))) {
+        return DM_NOT_FOUND;
+    }
+    DM_TRY(dm_read(env->ctx, model, words, sizeof(*head)));
+    memcpy(head, words, sizeof(*head));
+    bool is_model = head->leaves > 0 && head->leaves <= env->params->model_leaves &&
+                    head->synonyms == env->params->synonyms &&
+                    dm_addr_valid(env->ctx, model, rolex_model_bytes(head->leaves, head->synonyms));
+    return is_model ? 0 : DM_NOT_FOUND;
+}
+
 uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region) {
     const struct ix_shape *shape = env->shape;
     uint64_t leaves = shape->expected_keys / env->per_leaf / 32 / shape->topology->mns;

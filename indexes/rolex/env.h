@@ -43,13 +43,13 @@ static inline uint32_t rolex_window_max(const struct rolex_params *params, uint3
     X(UNLINKED, "leaf_unlinked", 1) /* a delete emptied a synonym leaf */                                              \
     X(REUSED, "leaf_reused", 1)     /* one that was unlinked before */                                                 \
     X(TORN, "torn_leaf", 1)                                                                                            \
-    X(STALE_TABLE, "stale_table", 1)  /* a reader met keys that have moved to a synonym it did not know */             \
-    X(STALE_LOCK, "stale_lock", 1)    /* a table entry was not what a writer knew */                                   \
-    X(MODEL_MOVED, "model_moved", 1)  /* a write met a model that was being replaced */                                \
+    X(STALE_TABLE, "stale_table", 1)  /* a reader missed keys that had moved to a synonym not in its tables */         \
+    X(STALE_LOCK, "stale_lock", 1)    /* a table entry had changed since the writer read it */                         \
+    X(MODEL_MOVED, "model_moved", 1)  /* a write found a model that was being replaced */                              \
     X(MODEL_SPLIT, "model_split", 1)  /* an insert had to replace a model whose synonyms were used up */               \
-    X(MODEL_SEEN, "model_seen", 1)    /* a model of the compute node's cache gave way to its replacement */            \
-    X(RETRAINED, "retrained_seen", 1) /* a model that a memory node had trained was met */                             \
-    X(CARRIED, "carried_seen", 1)     /* one with leaves that are new since its training began */                      \
+    X(MODEL_SEEN, "model_seen", 1)    /* a cached model was exchanged for its replacement */                           \
+    X(RETRAINED, "retrained_seen", 1) /* a client found a model trained by a memory node */                            \
+    X(CARRIED, "carried_seen", 1)     /* the same, with leaves made during its training */                             \
     X(QUEUED, "retrain_queued", 0)                                                                                     \
     X(QUEUED_FIRST, "retrain_priority", 0)                                                                             \
     X(REGION, "region_made", 0)                                                                                        \
@@ -89,6 +89,9 @@ struct rolex_env {
 /* Allocates the buffers and reads the regions. [waits] */
 int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex_params *params,
                    const struct ix_shape *shape, uint64_t *counts);
+
+/* Reads the head of the model at `model`. DM_NOT_FOUND: the head is not one of a model. [waits] */
+int rolex_head_read(struct rolex_env *env, dm_addr model, struct rolex_head *head);
 
 /* In a region's word: a client is making the region. */
 enum { ROLEX_REGION_CLAIMED = 1 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ROLEX's leaves; the layout is in leaf.h.
+ * Operations on ROLEX's leaves; the layout is in leaf.h.
  */
 #include "leaf.h"
 
@@ -60,7 +60,7 @@ bool rolex_find(const struct rolex_layout *layout, const char *image, uint64_t k
     return low < count && rolex_key(image, low) == key;
 }
 
-/* Moves pairs from place `from` on to place `to`. */
+/* Moves pairs from index `from` to index `to`. */
 static void pairs_move(const struct rolex_layout *layout, char *image, uint32_t from, uint32_t to, uint32_t pairs) {
     memmove(image + ROLEX_KEYS_AT + 8 * to, image + ROLEX_KEYS_AT + 8 * from, 8 * (size_t)pairs);
     memmove(value_at(layout, image, to), value_at(layout, image, from), (size_t)pairs * layout->value_bytes);

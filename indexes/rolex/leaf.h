@@ -2,14 +2,14 @@
  *
  * ROLEX's leaves and table entries as plain bytes and words; nothing here touches remote memory.
  *
- *     leaf image   | low 8 | high 8 | count 2 | key 8 x delta | value x delta |     keys ascend, the first `count` are
- * used
+ *     leaf image   | low 8 | high 8 | count 2 | key 8 x delta | value x delta |
  *
- * It lies in remote memory as versioned lines (indexes/shared/lines.h), always written whole. The leaf holds the keys
- * of [low, high) and no others; low = high: it is not in use. The paper's leaves have no bounds: README.md says why
- * ours do. A leaf that was never written is zero, so it is not in use either.
+ *     table entry  | lock 1 | region 7 | synonym 8 | leaf 48 |          as in the paper, section 3.4
  *
- *     table entry  | lock 1 | region 7 | synonym 8 | leaf 48 |                      the paper's, section 3.4
+ * Keys ascend; the first `count` are used. In remote memory a leaf is stored as versioned lines
+ * (indexes/shared/lines.h), and all its lines are written together. A leaf holds the keys of [low, high) and no others;
+ * if low = high, it is not in use. The paper's leaves have no bounds; README.md gives the reason for ours. A leaf that
+ * was never written is zero, so it is not in use either.
  */
 #ifndef DM_INDEXES_ROLEX_LEAF_H
 #define DM_INDEXES_ROLEX_LEAF_H
@@ -30,7 +30,7 @@ enum {
     ROLEX_HIGH_AT = 8,
     ROLEX_COUNT_AT = 16,
     ROLEX_KEYS_AT = 18,
-    ROLEX_SYNONYMS_MAX = 255, /* of a model: 8 bits, 0 is none */
+    ROLEX_SYNONYMS_MAX = 255, /* of a model: 8 bits, of which 0 means none */
     ROLEX_REGIONS_MAX = 127,  /* 7 bits */
 };
 
@@ -57,30 +57,30 @@ static inline const char *rolex_value(const struct rolex_layout *layout, const c
     return image + ROLEX_KEYS_AT + 8 * layout->delta + (size_t)i * layout->value_bytes;
 }
 
-/* Keys in the leaf; what torn or foreign bytes say is cut to delta. */
+/* Keys in the leaf, at most delta, even if the bytes are torn or not a leaf. */
 uint32_t rolex_count(const struct rolex_layout *layout, const char *image);
 
 void rolex_bounds_set(char *image, uint64_t low, uint64_t high);
 void rolex_leaf_init(const struct rolex_layout *layout, char *image, uint64_t low, uint64_t high);
 void rolex_value_set(const struct rolex_layout *layout, char *image, uint32_t i, const void *value);
 
-/* True if key is there, *at its place; else *at is where it would go. */
+/* True if the leaf has key, *at being its index; otherwise *at is the index at which to insert it. */
 bool rolex_find(const struct rolex_layout *layout, const char *image, uint64_t key, uint32_t *at);
 
-/* Puts a pair at place i of a leaf that has room; takes one out. */
+/* Inserts a pair at index i of a leaf that is not full; removes the pair at index i. */
 void rolex_put(const struct rolex_layout *layout, char *image, uint32_t i, uint64_t key, const void *value);
 void rolex_take(const struct rolex_layout *layout, char *image, uint32_t i);
 
-/* Divides a full leaf for `key`, which is not in it: `right` gets the upper half, or nothing if key is above all, so
- * that ascending inserts fill their leaves. */
+/* Splits a full leaf for the insertion of `key`, which is not in it. `right` gets the upper half, or no pairs if key is
+ * above all of them, so that ascending inserts leave full leaves. */
 void rolex_split(const struct rolex_layout *layout, char *left, char *right, uint64_t key);
 
 /* ---- table entries ---------------------------------------------------------------------------------------------- */
 
 #define ROLEX_LOCK (UINT64_C(1) << 63)
 
-/* With the lock in a leaf table: the model has been, or is being, replaced, and the lock is for good. The top bit of
- * the leaf number; readers go on with what the entry says. */
+/* Together with the lock in a leaf table: the model has been, or is being, replaced, and the lock is never released. It
+ * is the top bit of the leaf number. Readers continue to use the rest of the entry. */
 #define ROLEX_DEAD (UINT64_C(1) << 47)
 
 static inline uint64_t rolex_entry(unsigned region, unsigned synonym, uint64_t leaf) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bulk load (sections 3.2, 3.3 and 4.1): one pass over the sorted pairs trains models and fills leaves; each model
- * begins with a leaf of its own, and model i with all that belongs to it goes to memory node i modulo their number.
- * Then the upper models are trained over the models' lowest keys, and all becomes visible with the root word.
+ * Bulk load (sections 3.2, 3.3 and 4.1): one pass over the sorted pairs trains models and fills leaves. Each model
+ * begins with a leaf of its own. Model i, its tables and its leaves are on memory node i modulo the number of memory
+ * nodes. Then the upper models are trained over the models' lowest keys, and the index becomes visible with the root
+ * word.
  */
 #include "load.h"
 
@@ -18,9 +19,9 @@ struct loaded_model {
     struct rolex_head head;
 };
 
-/* Leaves in a row that were taken and not used yet. */
+/* Consecutive leaves that were taken and are not used yet. */
 struct stock {
-    struct rolex_place next;
+    struct rolex_leaf_ref next;
     uint32_t left;
 };
 
@@ -31,12 +32,12 @@ struct loader {
     char *wires, *image;
     dm_addr addrs[LOAD_BATCH];
     unsigned waiting;
-    uint64_t *keys, *entries; /* of the pairs in hand; of the model in the making */
-    uint64_t low, in_leaf;    /* of the leaf in the making */
-    uint32_t leaves;          /* of the model, complete */
+    uint64_t *keys, *entries; /* of the current batch of pairs; of the current model */
+    uint64_t low, in_leaf;    /* lower bound of the current leaf, and keys in it */
+    uint32_t leaves;          /* complete leaves of the current model */
     struct stock stocks[64];
     struct loaded_model *models;
-    uint64_t model_count, model_room;
+    uint64_t model_count, model_capacity;
     uint64_t counts[ROLEX_COUNTER_COUNT];
 };
 
@@ -56,7 +57,7 @@ static int leaves_flush(struct loader *loader) {
     return dm_commit(loader->env.ctx);
 }
 
-/* The leaf in the making is complete: its keys are below `high`. */
+/* Completes the current leaf; `high` is its upper bound. */
 static int leaf_close(struct loader *loader, uint64_t high) {
     const struct rolex_layout *layout = &loader->env.layout;
     unsigned node = model_node(loader);
@@ -80,12 +81,12 @@ static int leaf_close(struct loader *loader, uint64_t high) {
 
 /* ---- models ----------------------------------------------------------------------------------------------------- */
 
-/* The model in the making is complete; its head is written when the root has a place. */
+/* Completes the current model. Its head is written later, when the address of the root is known. */
 static int model_close(struct loader *loader, const struct ix_plr_model *line, uint64_t low, uint64_t high) {
     struct rolex_env *env = &loader->env;
     uint16_t synonyms = (uint16_t)env->params->synonyms;
     struct loaded_model *models =
-        dm_array_grow(loader->models, loader->model_count, &loader->model_room, sizeof(*models));
+        dm_array_grow(loader->models, loader->model_count, &loader->model_capacity, sizeof(*models));
     if (!models) {
         return DM_ERR_NO_MEMORY;
     }
@@ -148,7 +149,7 @@ static int pairs_load(struct loader *loader) {
 
 /* ---- the root --------------------------------------------------------------------------------------------------- */
 
-/* The root as bytes: head, levels, branches. */
+/* The root before it is written. */
 struct built {
     struct rolex_root root;
     struct rolex_upper *levels[ROLEX_UPPER_LEVELS]; /* the lowest first */
@@ -192,7 +193,7 @@ static int bulk_write(struct loader *loader, dm_addr to, const void *from, uint6
     return 0;
 }
 
-/* Branches, and the heads with what leads to them. */
+/* Writes the branches, and the heads of the models with the addresses of their branches. */
 static int models_write(struct loader *loader, dm_addr branches) {
     struct dm_ctx *ctx = loader->env.ctx;
     for (uint64_t i = 0; i < loader->model_count;) {
@@ -251,7 +252,7 @@ static int root_build(struct loader *loader) {
     return rc;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- bulk load -------------------------------------------------------------------------------------------------- */
 
 static void loader_close(struct loader *loader) {
     ix_plr_close(loader->plr);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a key to the leaves to be read: the model, its window, the table entries, from the compute node's cache or from
- * remote memory.
+ * From a key to the leaves that must be read: the model, its window, the table entries, from the compute node's cache
+ * or from remote memory.
  */
 #include "locate.h"
 
 #include "descend.h"
 #include "indexes/shared/locks.h"
 
-enum { TABLES_AGAIN = 64 }; /* tries that find a model being replaced, until its tables are read again */
+enum { TABLES_AGAIN = 64 }; /* every so many tries that find a model being replaced, its tables are read again */
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
-/* Reads all of the model's tables and keeps them if there is room. */
+/* Reads all of the model's tables and caches them if they fit. */
 static int tables_read(struct rolex_client *client) {
     struct rolex_view *view = &client->view;
     const struct rolex_head *head = &view->head;
@@ -31,7 +31,7 @@ static int tables_read(struct rolex_client *client) {
     return 0;
 }
 
-/* Reads the window's part of the leaf table, and the synonyms. */
+/* Reads the window's part of the leaf table, and the synonym leaf table. */
 static int window_read(struct rolex_client *client) {
     struct rolex_view *view = &client->view;
     const struct rolex_head *head = &view->head;
@@ -103,8 +103,8 @@ static void moved_count(struct rolex_client *client, uint32_t count) {
     }
 }
 
-/* The replacement has not ended. If it failed, its marks were taken back, and tables that were cached while they stood
- * would keep this compute node waiting for ever: now and then they are read again. */
+/* The replacement is not complete. If it fails, its marks are removed, and a compute node that cached the tables with
+ * the marks would wait for ever. So the tables are read again from time to time. */
 static int not_moved_yet(struct rolex_client *client, uint32_t tries) {
     if (tries % TABLES_AGAIN == 0) {
         rolex_stale(client);
@@ -163,7 +163,8 @@ int rolex_list(struct rolex_client *client, uint32_t first, uint32_t last, bool 
         uint64_t entry = view->table[leaf - view->window.lo];
         int rc = item_add(client, leaf, 0, entry);
         for (unsigned slot = rolex_entry_synonym(entry); rc == 0 && synonyms && slot != 0;) {
-            /* A link is written after what it leads to, but the two may have been read in the other order. */
+            /* A link is written after the entry to which it points, but the two may have been read in the other order.
+             */
             if (slot > used || view->slots[slot] == 0) {
                 return DM_NOT_FOUND;
             }
@@ -183,11 +184,20 @@ void rolex_post_items(struct rolex_client *client) {
     }
 }
 
-void rolex_post_counter(struct rolex_client *client) {
-    dm_post_read(client->env.ctx, rolex_slots(client->view.model), &client->env.words[ROLEX_W_OWN], sizeof(uint64_t));
+int rolex_fetch(struct rolex_client *client, uint64_t key, uint32_t more, bool synonyms, uint32_t *attempts) {
+    const struct rolex_view *view = &client->view;
+    struct dm_ctx *ctx = client->env.ctx;
+    DM_TRY(rolex_locate(client, key, more, attempts));
+    int rc = rolex_list(client, view->window.lo, view->window.hi, synonyms);
+    if (rc != 0) {
+        return rc;
+    }
+    rolex_post_items(client);
+    dm_post_read(ctx, rolex_slots(view->model), &client->env.words[ROLEX_W_OWN], sizeof(uint64_t));
+    return dm_commit(ctx);
 }
 
-bool rolex_item_whole(struct rolex_client *client, const struct rolex_item *item, char *image) {
+bool rolex_item_decode(struct rolex_client *client, const struct rolex_item *item, char *image) {
     uint32_t bytes = client->env.layout.wire_bytes;
     dm_charge(client->env.ctx, DM_WORK_LINE_COPY, bytes / DM_LINE);
     if (!ix_lines_whole(item->wire, bytes, IX_VERSIONS_LINES)) {
@@ -202,11 +212,11 @@ const struct rolex_item *rolex_cover(struct rolex_client *client, uint64_t key, 
     for (uint32_t i = 0; i < client->item_count; i++) {
         const struct rolex_item *item = &client->items[i];
         const char *first = item->wire + ix_lines_place(0);
-        /* The bounds lie in the first line, which is whole by itself. */
+        /* The bounds are in the first line, and a single line is never torn. */
         if (!rolex_covers(first, key)) {
             continue;
         }
-        if (rolex_item_whole(client, item, client->image)) {
+        if (rolex_item_decode(client, item, client->image)) {
             return item;
         }
         *torn = true;

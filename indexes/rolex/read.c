@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Point reads: all leaves of the window and their synonyms with one doorbell, with them the used-slot counter.
+ * Point reads: one doorbell reads all leaves of the window, their synonyms and the used-slot counter.
  *
- * The answer comes from a leaf that is whole and covers the key: it was the truth at some moment of the read, whatever
- * the tables were like that led there (README.md, "Why reads are right"). No such leaf: the tables were too old, and
- * are read again.
+ * The answer comes from a leaf that is consistent and covers the key. Its contents were current at some moment of the
+ * read, however old the tables were (README.md, "Why reads are correct"). If there is no such leaf, the tables were too
+ * old and are read again.
  */
 #include "locate.h"
 
-/* The published rule: whatever leaf has the key; if none has, the used-slot counter says whether the tables are old. */
+/* The published rule: any leaf that has the key; if none has it, the used-slot counter shows whether the tables are
+ * old.
+ */
 static int leaf_by_counter(struct rolex_client *client, uint64_t key, const struct rolex_item **found, bool *torn,
                            bool *stale) {
     uint32_t at;
     *torn = *stale = false;
     *found = NULL;
     for (uint32_t i = 0; i < client->item_count; i++) {
-        if (!rolex_item_whole(client, &client->items[i], client->image)) {
+        if (!rolex_item_decode(client, &client->items[i], client->image)) {
             *torn = true;
         } else if (rolex_find(&client->env.layout, client->image, key, &at)) {
             *found = &client->items[i];
@@ -27,23 +29,11 @@ static int leaf_by_counter(struct rolex_client *client, uint64_t key, const stru
     return *torn || *stale ? 0 : DM_NOT_FOUND;
 }
 
-static int window_fetch(struct rolex_client *client, uint64_t key, uint32_t *attempts) {
-    const struct rolex_view *view = &client->view;
-    DM_TRY(rolex_locate(client, key, 0, attempts));
-    int rc = rolex_list(client, view->window.lo, view->window.hi, true);
-    if (rc != 0) {
-        return rc;
-    }
-    rolex_post_items(client);
-    rolex_post_counter(client);
-    return dm_commit(client->env.ctx);
-}
-
 int rolex_read_leaf(struct rolex_client *client, uint64_t key, uint32_t *attempts, const struct rolex_item **item) {
     for (;;) {
         bool torn = false;
         bool stale = false;
-        int rc = window_fetch(client, key, attempts);
+        int rc = rolex_fetch(client, key, 0, true, attempts);
         DM_TRY(rc);
         if (rc == DM_NOT_FOUND) {
             stale = true;
@@ -86,7 +76,7 @@ int rolex_get(void *handle, uint64_t key, void *value) {
     if (rc == 0) {
         memcpy(value, rolex_value(layout, client->image, at), layout->value_bytes);
     }
-    /* The answer stands, but the model was replaced: "the next reading" (section 3.1) takes the new one. */
+    /* The answer is valid, but the model was replaced: "the next reading" (section 3.1) uses the new one. */
     if (client->view.is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
         DM_TRY(rolex_moved(client, 0, &attempts));
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replacing a model (sections 3.5 and 4.6, shadow redirection): leaves stay where they are and get new leaf tables.
+ * Replacing a model (sections 3.5 and 4.6, shadow redirection): leaves keep their addresses and get new leaf tables.
  *
- *  1. Lock: every entry of the leaf table gets its lock bit and a mark that it is for good. The first entry decides who
- *     replaces the model. From then on no leaf of the model changes; readers go on.
- *  2. Take stock: the synonym leaf table and the bounds of all leaves, which are the truth whatever training saw.
- *  3. Without training, fit lines over the bounds. With it, every leaf that training did not see becomes a synonym, in
- *     the new table, of the trained leaf in front of it ("non-retrained leaf"). If something else has changed (a leaf
- *     that training saw is gone) or the new synonyms do not fit, do as without training.
- *  4. Write the new models; then lead to them: the parent's word, the old head's forward, the mark in the old used-slot
- *     counter. Clients that wait for a lock of the old model look there.
+ *  1. Lock: every entry of the leaf table gets its lock bit and a mark that the lock is permanent. The context that
+ * marks the first entry replaces the model. From then on no leaf of the model changes; readers are not affected.
+ *  2. Read the synonym leaf table and the bounds of all leaves. These are authoritative, whatever training read.
+ *  3. Without training, fit lines over the bounds. After training, every leaf that training did not read becomes a
+ *     synonym, in the new table, of the trained leaf before it ("non-retrained leaf"). If anything else has changed (a
+ *     leaf that training read is not in use any more) or the new synonyms do not fit, proceed as without training.
+ *  4. Write the new models, then the pointers to them: the parent's word, `forward` in the old head, the mark in the
+ * old used-slot counter. Clients that wait for a lock of the old model read them.
  *
- * A failure before step 4 takes the marks back. Up to step 4 nothing refers to what was made, so it is given back too.
+ * A failure before step 4 removes the marks. Until step 4 nothing points to the new models, so they are freed as well.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@
 
 enum { CAS_BATCH = 128, READ_BATCH = 256 };
 
-/* ---- work ------------------------------------------------------------------------------------------------------- */
+/* ---- buffers ---------------------------------------------------------------------------------------------------- */
 
 void rolex_work_close(struct rolex_work *work) {
     if (work) {
@@ -77,8 +77,8 @@ static dm_addr entry_at(dm_addr model, const struct rolex_head *head, uint32_t l
     return dm_addr_add(rolex_table(model, head), 8 * (uint64_t)leaf);
 }
 
-/* Marks the entries first .. last - 1 that are not marked yet; *left is how many were refused. Marked ones have
- * ROLEX_DEAD in work's table. */
+/* Tries to mark the entries first .. last - 1 that are not marked yet. *left is the number of those that were locked or
+ * had changed. Marked ones have ROLEX_DEAD in work's table. */
 static int entries_mark(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head,
                         uint32_t first, uint32_t last, uint32_t *left) {
     uint64_t *table = tables_table(work, head);
@@ -109,7 +109,7 @@ static int entries_mark(struct rolex_env *env, struct rolex_work *work, dm_addr 
     return 0;
 }
 
-/* Takes the marks of entries back that this context has made. */
+/* Removes the marks that this context has set. */
 static void entries_restore(struct rolex_env *env, struct rolex_work *work, dm_addr model,
                             const struct rolex_head *head) {
     uint64_t *table = tables_table(work, head);
@@ -160,7 +160,7 @@ static int model_lock(struct rolex_env *env, struct rolex_work *work, dm_addr mo
     }
 }
 
-/* ---- 2: taking stock -------------------------------------------------------------------------------------------- */
+/* ---- 2: the leaves ---------------------------------------------------------------------------------------------- */
 
 static int by_low(const void *a, const void *b) {
     const struct rolex_member *x = a;
@@ -168,7 +168,11 @@ static int by_low(const void *a, const void *b) {
     return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Lists all leaves of the tables in work->words. */
+void rolex_members_sort(struct rolex_member *members, uint32_t count) {
+    qsort(members, count, sizeof(*members), by_low);
+}
+
+/* Lists all leaves that the tables in work->words name. */
 static int members_list(struct rolex_work *work, const struct rolex_head *head) {
     const uint64_t *slots = tables_slots(work);
     const uint64_t *table = tables_table(work, head);
@@ -219,15 +223,15 @@ static int members_read(struct rolex_env *env, struct rolex_work *work) {
     return 0;
 }
 
-static int stock_take(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head) {
+static int members_take(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head) {
     DM_TRY(dm_read(env->ctx, rolex_slots(model), tables_slots(work), 8 * (1 + (uint32_t)head->synonyms)));
     DM_TRY(members_list(work, head));
     DM_TRY(members_read(env, work));
-    qsort(work->members, work->member_count, sizeof(*work->members), by_low);
+    rolex_members_sort(work->members, work->member_count);
     uint64_t low = head->low;
     for (uint32_t i = 0; i < work->member_count; i++) {
         if (work->members[i].low != low || work->members[i].high <= low) {
-            return DM_ERR_IO; /* the structure is broken: verify says so too */
+            return DM_ERR_IO; /* the structure is broken; verify reports the same */
         }
         low = work->members[i].high;
     }
@@ -244,7 +248,7 @@ int rolex_piece_add(struct rolex_work *work, const struct ix_plr_segment *segmen
     return 0;
 }
 
-/* Lines over the bounds alone: the leaf at place i begins at label i * per_leaf. */
+/* Fits lines over the bounds alone: leaf i begins at label i * per_leaf. */
 static int bounds_fit(struct rolex_env *env, struct rolex_work *work) {
     struct ix_plr_segment segment;
     uint32_t first = 0;
@@ -252,7 +256,7 @@ static int bounds_fit(struct rolex_env *env, struct rolex_work *work) {
     (void)ix_plr_finish(work->plr, &segment);
     for (uint32_t i = 0; i < work->member_count; i++) {
         struct rolex_member *member = &work->members[i];
-        member->place = i;
+        member->index = i;
         member->is_carried = false;
         if (i - first == env->params->model_leaves && ix_plr_finish(work->plr, &segment) == 1) {
             DM_TRY(rolex_piece_add(work, &segment, first, i - first));
@@ -270,8 +274,8 @@ static int bounds_fit(struct rolex_env *env, struct rolex_work *work) {
                                                    : DM_ERR_IO;
 }
 
-/* Finds the leaves that training saw among those there are; the others are carried over. False if that does not work
- * out. */
+/* Finds the leaves that training read among the current ones; the others are carried. False if a leaf that training
+ * read is missing, or there are too many carried ones. */
 static bool trained_match(struct rolex_work *work, const struct rolex_head *head) {
     uint32_t seen = 0;
     uint32_t carried = 0; /* in this piece */
@@ -289,7 +293,7 @@ static bool trained_match(struct rolex_work *work, const struct rolex_head *head
         } else if (seen == 0 || ++carried > head->synonyms) {
             return false;
         }
-        member->place = seen - 1;
+        member->index = seen - 1;
     }
     return seen == work->trained_count;
 }
@@ -330,7 +334,7 @@ static int models_alloc(struct rolex_env *env, struct rolex_work *work, const st
     return 0;
 }
 
-/* Writes the model of piece p; `at` is its first member, and then the next piece's. */
+/* Writes the model of piece p. *at is the number of its first member, and afterwards that of the next piece's. */
 static int model_write(struct rolex_env *env, struct rolex_work *work, const struct rolex_head *old, uint32_t p,
                        uint64_t parent, uint16_t flags, uint32_t *at) {
     const struct rolex_piece *piece = &work->pieces[p];
@@ -346,9 +350,9 @@ static int model_write(struct rolex_env *env, struct rolex_work *work, const str
     };
     uint64_t *slots = work->object + DM_LINE / 8;
     uint64_t *table = slots + 1 + old->synonyms;
-    for (; *at < work->member_count && work->members[*at].place < piece->first + piece->count; ++*at) {
+    for (; *at < work->member_count && work->members[*at].index < piece->first + piece->count; ++*at) {
         const struct rolex_member *member = &work->members[*at];
-        uint64_t *entry = &table[member->place - piece->first];
+        uint64_t *entry = &table[member->index - piece->first];
         head.high = member->high;
         if (!member->is_carried) {
             *entry = member->entry;
@@ -368,7 +372,7 @@ static int fork_write(struct rolex_env *env, struct rolex_work *work, dm_addr fo
     work->object[0] = work->piece_count;
     uint32_t at = 0;
     for (uint32_t p = 0; p < work->piece_count; p++) {
-        while (work->members[at].place < work->pieces[p].first) {
+        while (work->members[at].index < work->pieces[p].first) {
             at++;
         }
         struct rolex_branch branch = {work->members[at].low, work->addrs[p]};
@@ -395,7 +399,7 @@ static int models_publish(struct rolex_env *env, struct rolex_work *work, dm_add
     uint64_t *words = env->words + ROLEX_W_OWN + 6;
     words[0] = work->piece_count > 1 ? fork.bits | ROLEX_FORK : work->addrs[0];
     words[1] = tables_slots(work)[0] | ROLEX_RETIRED;
-    /* The parent first: a client that comes that way gets the new model a little earlier than one that waits. */
+    /* The parent first: a client on that path finds the new model a little earlier than one that waits. */
     DM_TRY(dm_write(env->ctx, (dm_addr){head->parent}, &words[0], sizeof(words[0])));
     dm_post_write(env->ctx, dm_addr_add(model, offsetof(struct rolex_head, forward)), &words[0], sizeof(words[0]));
     dm_post_write(env->ctx, rolex_slots(model), &words[1], sizeof(words[1]));
@@ -404,16 +408,15 @@ static int models_publish(struct rolex_env *env, struct rolex_work *work, dm_add
 
 int rolex_replace(struct rolex_env *env, struct rolex_work *work, dm_addr model, bool trained) {
     struct rolex_head head;
-    DM_TRY(dm_read(env->ctx, model, env->words + ROLEX_W_HEAD, sizeof(head)));
-    memcpy(&head, env->words + ROLEX_W_HEAD, sizeof(head));
-    if (head.forward != 0) {
-        return DM_EXISTS;
+    int rc = rolex_head_read(env, model, &head);
+    if (rc != 0 || head.forward != 0) {
+        return rc < 0 ? rc : rc > 0 ? DM_ERR_IO : DM_EXISTS;
     }
-    int rc = model_lock(env, work, model, &head);
+    rc = model_lock(env, work, model, &head);
     if (rc != 0) {
         return rc;
     }
-    rc = stock_take(env, work, model, &head);
+    rc = members_take(env, work, model, &head);
     if (rc >= 0 && !(trained && trained_match(work, &head))) {
         rc = bounds_fit(env, work);
     }

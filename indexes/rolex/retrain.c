@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asynchronous retraining on a memory node (sections 3.5 and 4.6). Workers, one a core, take models from the circular
- * queues, those that run out of synonyms first. Training reads tables and leaves with the node's own processor while
- * clients change them, and may see anything: what it yields are lines over leaves with the bounds that it believes in.
- * rolex_replace then takes stock under the lock, with verbs, and uses a line only over leaves that are what training
- * took them for.
+ * Asynchronous retraining on a memory node (sections 3.5 and 4.6). Workers, one for each core, take models from the
+ * circular queues, first those that are about to run out of synonyms. Training reads tables and leaves with the node's
+ * own processor while clients change them, so it may read inconsistent bytes: its result is lines over leaves with the
+ * bounds that it read. rolex_replace then reads the bounds under the lock, with verbs, and uses a line only over leaves
+ * whose bounds have not changed.
  */
 #include "retrain.h"
 
@@ -24,14 +24,8 @@ struct rolex_worker {
 
 /* ---- training --------------------------------------------------------------------------------------------------- */
 
-static int by_low(const void *a, const void *b) {
-    const struct rolex_member *x = a;
-    const struct rolex_member *y = b;
-    return (x->low > y->low) - (x->low < y->low);
-}
-
-/* Adds the leaf to those that training goes over, if it looks like one of this model. */
-static void member_see(struct rolex_worker *worker, const struct rolex_head *head, uint64_t entry) {
+/* Adds the leaf to those for training, if its bounds are within this model. */
+static void member_take(struct rolex_worker *worker, const struct rolex_head *head, uint64_t entry) {
     struct rolex_work *work = worker->work;
     dm_addr addr;
     char line[DM_LINE];
@@ -49,8 +43,8 @@ static void member_see(struct rolex_worker *worker, const struct rolex_head *hea
     }
 }
 
-/* Lists the leaves in order of their bounds; false if they cannot be those of a model. */
-static bool members_see(struct rolex_worker *worker, dm_addr model, const struct rolex_head *head) {
+/* Lists the leaves in the order of their bounds; false if they cannot be those of a model. */
+static bool members_collect(struct rolex_worker *worker, dm_addr model, const struct rolex_head *head) {
     struct rolex_work *work = worker->work;
     uint64_t *slots = work->words;
     uint64_t *table = slots + 1 + head->synonyms;
@@ -58,14 +52,14 @@ static bool members_see(struct rolex_worker *worker, dm_addr model, const struct
     work->trained_count = 0;
     for (uint32_t leaf = 0; leaf < head->leaves; leaf++) {
         uint64_t entry = table[leaf];
-        member_see(worker, head, entry);
+        member_take(worker, head, entry);
         unsigned slot = rolex_entry_synonym(entry);
         for (unsigned n = 0; slot != 0 && slot <= head->synonyms && slots[slot] != 0 && n < head->synonyms; n++) {
-            member_see(worker, head, slots[slot]);
+            member_take(worker, head, slots[slot]);
             slot = rolex_entry_synonym(slots[slot]);
         }
     }
-    qsort(work->trained, work->trained_count, sizeof(*work->trained), by_low);
+    rolex_members_sort(work->trained, work->trained_count);
     for (uint32_t i = 1; i < work->trained_count; i++) {
         if (work->trained[i].low == work->trained[i - 1].low) {
             return false;
@@ -74,23 +68,23 @@ static bool members_see(struct rolex_worker *worker, dm_addr model, const struct
     return work->trained_count > 0 && work->trained[0].low == head->low;
 }
 
-/* The point of a leaf's bound; if it does not fit it closes a piece and begins the next. */
-static int bound_add(struct rolex_worker *worker, uint64_t low, uint64_t label, uint32_t place, uint32_t *first) {
+/* Adds the point of a leaf's lower bound. If it does not fit, it ends a piece and begins the next. */
+static int bound_add(struct rolex_worker *worker, uint64_t low, uint64_t label, uint32_t index, uint32_t *first) {
     struct ix_plr_segment segment;
     int rc = ix_plr_add(worker->work->plr, low, label, &segment);
     if (rc == 1) {
-        DM_TRY(rolex_piece_add(worker->work, &segment, *first, place - *first));
-        *first = place;
+        DM_TRY(rolex_piece_add(worker->work, &segment, *first, index - *first));
+        *first = index;
     }
     return rc < 0 ? rc : 0;
 }
 
-/* The points of one leaf: its bound, and its keys spread over its labels. 1: a piece has been closed, and the leaf is
- * to be begun again in a new one. */
-static int leaf_train(struct rolex_worker *worker, uint32_t place, uint32_t *first) {
+/* Adds the points of one leaf: its lower bound, and its keys spread over its labels. 1: a piece has ended, and the
+ * caller must add the leaf again, to the next piece. */
+static int leaf_train(struct rolex_worker *worker, uint32_t index, uint32_t *first) {
     const struct rolex_env *env = &worker->env;
-    const struct rolex_member *member = &worker->work->trained[place];
-    uint64_t label = (uint64_t)place * env->per_leaf;
+    const struct rolex_member *member = &worker->work->trained[index];
+    uint64_t label = (uint64_t)index * env->per_leaf;
     dm_addr addr;
     if (rolex_leaf_addr(&worker->env, member->entry, &addr) != 0) {
         return DM_ERR_IO;
@@ -98,23 +92,23 @@ static int leaf_train(struct rolex_worker *worker, uint32_t place, uint32_t *fir
     dm_cpu_read(env->ctx, addr, worker->wire, env->layout.wire_bytes);
     ix_lines_decode(worker->wire, env->layout.wire_bytes, worker->image);
     uint32_t count = rolex_count(&env->layout, worker->image);
-    uint64_t high = place + 1 < worker->work->trained_count ? member[1].low : member->high;
+    uint64_t high = index + 1 < worker->work->trained_count ? member[1].low : member->high;
     dm_charge(env->ctx, DM_WORK_TRAIN_KEY, count + 1);
-    DM_TRY(bound_add(worker, member->low, label, place, first));
+    DM_TRY(bound_add(worker, member->low, label, index, first));
     for (uint32_t i = 0; i < count; i++) {
         uint64_t key = rolex_key(worker->image, i);
         if (key <= member->low || key >= high) {
-            continue; /* torn, or gone to the next leaf meanwhile */
+            continue; /* torn, or moved to the next leaf since */
         }
         struct ix_plr_segment segment;
         int rc = ix_plr_add(worker->work->plr, key, label + (uint64_t)i * env->per_leaf / count, &segment);
         if (rc == 1) {
-            /* What closed holds for the leaves before this one, whose points it has too. */
-            if (place > *first) {
-                DM_TRY(rolex_piece_add(worker->work, &segment, *first, place - *first));
+            /* The segment that ended is valid for the leaves before this one. */
+            if (index > *first) {
+                DM_TRY(rolex_piece_add(worker->work, &segment, *first, index - *first));
             }
             (void)ix_plr_finish(worker->work->plr, &segment);
-            *first = place;
+            *first = index;
             return 1;
         }
         if (rc < 0 && rc != DM_ERR_INVALID) {
@@ -124,11 +118,11 @@ static int leaf_train(struct rolex_worker *worker, uint32_t place, uint32_t *fir
     return 0;
 }
 
-/* A leaf whose own keys need two lines: one over its bound alone, from which every key of it is found all the same. */
-static int leaf_train_bound(struct rolex_worker *worker, uint32_t place) {
+/* A leaf whose own keys need two lines gets one over its lower bound alone, which is enough to find every key. */
+static int leaf_train_bound(struct rolex_worker *worker, uint32_t index) {
     struct ix_plr_segment segment;
-    uint64_t label = (uint64_t)place * worker->env.per_leaf;
-    return ix_plr_add(worker->work->plr, worker->work->trained[place].low, label, &segment);
+    uint64_t label = (uint64_t)index * worker->env.per_leaf;
+    return ix_plr_add(worker->work->plr, worker->work->trained[index].low, label, &segment);
 }
 
 static int members_train(struct rolex_worker *worker) {
@@ -137,34 +131,31 @@ static int members_train(struct rolex_worker *worker) {
     uint32_t first = 0;
     work->piece_count = 0;
     (void)ix_plr_finish(work->plr, &segment);
-    for (uint32_t place = 0; place < work->trained_count; place++) {
-        if (place - first == worker->env.params->model_leaves && ix_plr_finish(work->plr, &segment) == 1) {
-            DM_TRY(rolex_piece_add(work, &segment, first, place - first));
-            first = place;
+    for (uint32_t index = 0; index < work->trained_count; index++) {
+        if (index - first == worker->env.params->model_leaves && ix_plr_finish(work->plr, &segment) == 1) {
+            DM_TRY(rolex_piece_add(work, &segment, first, index - first));
+            first = index;
         }
-        int rc = leaf_train(worker, place, &first);
-        rc = rc == 1 ? leaf_train(worker, place, &first) : rc;
-        rc = rc == 1 ? leaf_train_bound(worker, place) : rc;
+        int rc = leaf_train(worker, index, &first);
+        rc = rc == 1 ? leaf_train(worker, index, &first) : rc;
+        rc = rc == 1 ? leaf_train_bound(worker, index) : rc;
         DM_TRY(rc);
     }
     return ix_plr_finish(work->plr, &segment) == 1 ? rolex_piece_add(work, &segment, first, work->trained_count - first)
                                                    : DM_ERR_IO;
 }
 
-/* Trains a model and replaces it. What goes wrong concerns nobody: clients do without, or ask again. */
+/* Trains a model and replaces it. A failure does no harm: clients continue with the old model, or ask again. */
 static int model_retrain(struct rolex_worker *worker, dm_addr model) {
     struct rolex_head head;
-    struct dm_ctx *ctx = worker->env.ctx;
-    if (dm_addr_node(model) != worker->server->node || !dm_addr_valid(ctx, model, sizeof(head))) {
+    if (dm_addr_node(model) != worker->server->node) {
         return 0;
     }
-    DM_TRY(dm_read(ctx, model, worker->env.words + ROLEX_W_HEAD, sizeof(head)));
-    memcpy(&head, worker->env.words + ROLEX_W_HEAD, sizeof(head));
-    if (head.forward != 0 || head.leaves == 0 || head.leaves > worker->env.params->model_leaves ||
-        head.synonyms != worker->env.params->synonyms) {
-        return 0;
+    int rc = rolex_head_read(&worker->env, model, &head);
+    if (rc != 0 || head.forward != 0) {
+        return rc < 0 ? rc : 0;
     }
-    bool trained = members_see(worker, model, &head) && members_train(worker) >= 0;
+    bool trained = members_collect(worker, model, &head) && members_train(worker) >= 0;
     return rolex_replace(&worker->env, worker->work, model, trained);
 }
 
@@ -179,13 +170,13 @@ static bool queue_take(struct rolex_server *server, struct dm_ctx *ctx, unsigned
         return false;
     }
     if (put - *head > ROLEX_QUEUE_SLOTS) {
-        *head = put - ROLEX_QUEUE_SLOTS; /* overwritten: their clients will ask again when it becomes urgent */
+        *head = put - ROLEX_QUEUE_SLOTS; /* the words before were overwritten; clients ask again when it is urgent */
     }
     uint32_t at = queue * ROLEX_QUEUE_SLOTS + (uint32_t)(*head % ROLEX_QUEUE_SLOTS);
     dm_addr slot = rolex_reserved(server->node, ROLEX_AT_QUEUE_SLOTS + 8 * at);
     dm_cpu_read(ctx, slot, &model->bits, sizeof(model->bits));
     if (model->bits == 0) {
-        /* Counted but not yet written. A client that stopped in between must not hold up the queue. */
+        /* Counted but not written yet. A client that stopped between the two must not block the queue. */
         if (++server->unwritten < UNWRITTEN_POLLS) {
             return false;
         }
@@ -206,7 +197,7 @@ static int job_take(struct rolex_worker *worker, struct dm_ctx *ctx, dm_addr *mo
     return there;
 }
 
-/* Does one job unless verify has asked for quiet. */
+/* Does one job, unless retraining is paused. */
 static int job_do(struct rolex_worker *worker, dm_addr model) {
     struct dm_ctx *ctx = worker->env.ctx;
     dm_addr busy = rolex_reserved(worker->server->node, ROLEX_AT_BUSY);
@@ -227,7 +218,7 @@ static void worker_entry(struct dm_ctx *ctx, void *arg) {
     if (rolex_env_init(&worker->env, ctx, server->params, server->shape, worker->counts) < 0) {
         return;
     }
-    /* Nothing of the worker is touched after a stop: it may be gone. */
+    /* The worker must not be accessed after a stop: it may have been freed. */
     while (dm_sleep(ctx, POLL_NS) == 0) {
         dm_addr model;
         int rc;

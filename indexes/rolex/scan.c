@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans: the window and as many leaves behind it as the keys still wanted fill, with their synonyms, with one doorbell.
+ * Scans: one doorbell reads the window, as many leaves after it as the missing pairs fill, and their synonyms.
  *
- * A cursor goes from leaf to leaf by their bounds: the leaf that covers it gives its keys from the cursor on, then the
- * cursor is the leaf's upper bound. Each leaf was the truth for its range at some moment of the scan, and the ranges
- * follow each other without a gap, so no key that was there throughout is passed over. Where no leaf that was read
- * covers the cursor, the next batch begins there.
+ * A cursor moves from leaf to leaf by their bounds: the scan takes the keys from the cursor on of the leaf that covers
+ * it, and the leaf's upper bound is the next cursor. Each leaf was current for its range at some moment of the scan,
+ * and the ranges are adjacent, so no key that was present throughout is missed. If no leaf that was read covers the
+ * cursor, the next batch begins there.
  */
 #include "locate.h"
 
@@ -15,7 +15,7 @@ struct output {
     uint32_t count, found;
 };
 
-/* Takes what the leaf in client->image has from the cursor on. */
+/* Takes the pairs of the leaf in client->image from the cursor on. */
 static void leaf_take(struct rolex_client *client, struct output *output, uint64_t cursor) {
     const struct rolex_layout *layout = &client->env.layout;
     uint32_t count = rolex_count(layout, client->image);
@@ -29,34 +29,30 @@ static void leaf_take(struct rolex_client *client, struct output *output, uint64
     }
 }
 
-/* Leaves to read behind the window for the keys still wanted, as far as there is room with all synonyms. */
+/* Leaves to read after the window for the missing pairs, within the space that all synonyms leave. */
 static uint32_t more_wanted(const struct rolex_client *client, const struct output *output) {
     const struct rolex_env *env = &client->env;
-    uint32_t room = client->item_max - rolex_window_max(env->params, env->per_leaf) - (uint32_t)env->params->synonyms;
+    uint32_t space = client->item_max - rolex_window_max(env->params, env->per_leaf) - (uint32_t)env->params->synonyms;
     uint32_t wanted = (output->count - output->found) / env->per_leaf + 1;
-    return wanted < room ? wanted : room;
+    return wanted < space ? wanted : space;
 }
 
-/* Reads a batch from the cursor on and takes what it covers. *cursor moves on, or DM_NOT_FOUND. */
+/* Reads a batch from the cursor on, takes the pairs that it covers and advances *cursor. DM_NOT_FOUND: it covers none.
+ */
 static int batch_take(struct rolex_client *client, struct output *output, uint64_t *cursor, bool *torn,
                       uint32_t *attempts) {
-    const struct rolex_view *view = &client->view;
-    DM_TRY(rolex_locate(client, *cursor, more_wanted(client, output), attempts));
-    int rc = rolex_list(client, view->window.lo, view->window.hi, true);
+    int rc = rolex_fetch(client, *cursor, more_wanted(client, output), true, attempts);
     if (rc != 0) {
         return rc;
     }
-    rolex_post_items(client);
-    rolex_post_counter(client);
-    DM_TRY(dm_commit(client->env.ctx));
-    bool moved = false;
+    bool advanced = false;
     while (output->found < output->count && *cursor < UINT64_MAX && rolex_cover(client, *cursor, torn)) {
         dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
         leaf_take(client, output, *cursor);
         *cursor = rolex_high(client->image);
-        moved = true;
+        advanced = true;
     }
-    return moved ? 0 : DM_NOT_FOUND;
+    return advanced ? 0 : DM_NOT_FOUND;
 }
 
 int rolex_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {

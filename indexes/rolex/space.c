@@ -11,8 +11,8 @@
 
 enum { CLAIM_TRIES = 256 /* after which the client that claimed a region is taken for stopped */ };
 
-/* Allocates the claimed region and puts it into its word. */
-static int region_place(struct rolex_env *env, unsigned node, unsigned region, dm_addr word) {
+/* Allocates the claimed region and stores its address in its word. */
+static int region_alloc(struct rolex_env *env, unsigned node, unsigned region, dm_addr word) {
     dm_addr addr;
     uint32_t bytes = rolex_region_bytes(env, region);
     DM_TRY(dm_alloc(env->ctx, node, bytes, DM_LINE, DM_MEM_LEAF, &addr));
@@ -29,9 +29,9 @@ static int region_place(struct rolex_env *env, unsigned node, unsigned region, d
     return 0;
 }
 
-/* Makes a region on node, unless somebody else does. It is claimed before it is allocated: regions are large, and if
- * all clients that need one made one, the memory of those that come too late would be lost to anything else. `tries`
- * says how often this client has come here for it. */
+/* Makes a region on node, unless another client is doing so. A region is claimed before it is allocated: regions are
+ * large, and if every client that needs one allocated one, the memory of all but the first would be wasted. `tries` is
+ * how often this client has tried already. */
 static int region_make(struct rolex_env *env, unsigned node, uint32_t tries) {
     unsigned region = 0;
     while (region < ROLEX_REGIONS_MAX && env->regions[region] != 0) {
@@ -47,7 +47,7 @@ static int region_make(struct rolex_env *env, unsigned node, uint32_t tries) {
     if (!is_mine && (*found != ROLEX_REGION_CLAIMED || tries < CLAIM_TRIES)) {
         return 0;
     }
-    int rc = region_place(env, node, region, word);
+    int rc = region_alloc(env, node, region, word);
     if (rc < 0 && is_mine && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         DM_TRY(dm_cas(env->ctx, word, ROLEX_REGION_CLAIMED, 0, found));
     }
@@ -62,11 +62,11 @@ static uint64_t free_round(uint64_t position) {
     return position / ROLEX_FREE_SLOTS & ((1 << ROUND_BITS) - 1);
 }
 
-static uint64_t free_word(const struct rolex_place *place, uint64_t position) {
+static uint64_t free_word(const struct rolex_leaf_ref *leaf, uint64_t position) {
     uint64_t word = UINT64_C(1) << ROUND_BITS | free_round(position);
-    word = word << VERSION_BITS | (place->version & 15);
-    word = word << REGION_BITS | rolex_entry_region(place->entry);
-    return word << LEAF_BITS | rolex_entry_leaf(place->entry);
+    word = word << VERSION_BITS | (leaf->version & 15);
+    word = word << REGION_BITS | rolex_entry_region(leaf->entry);
+    return word << LEAF_BITS | rolex_entry_leaf(leaf->entry);
 }
 
 static dm_addr free_slot(unsigned node, uint64_t position) {
@@ -77,17 +77,17 @@ void rolex_leaf_post_free(struct rolex_env *env, unsigned node) {
     dm_post_faa(env->ctx, rolex_reserved(node, ROLEX_AT_FREE + 8), 1, &env->words[ROLEX_W_SPACE + 4]);
 }
 
-int rolex_leaf_finish_free(struct rolex_env *env, const struct rolex_place *place) {
+int rolex_leaf_finish_free(struct rolex_env *env, const struct rolex_leaf_ref *leaf) {
     uint64_t *words = env->words + ROLEX_W_SPACE;
-    unsigned node = dm_addr_node(place->addr);
+    unsigned node = dm_addr_node(leaf->addr);
     env->free_hint |= UINT64_C(1) << node;
-    words[5] = free_word(place, words[4]);
+    words[5] = free_word(leaf, words[4]);
     dm_post_write(env->ctx, free_slot(node, words[4]), &words[5], sizeof(words[5]));
     return dm_commit_async(env->ctx);
 }
 
-/* Takes a leaf from the queue: 0; DM_NOT_FOUND if there is none at hand. */
-static int leaf_reuse(struct rolex_env *env, unsigned node, struct rolex_place *place) {
+/* Takes a leaf from the queue: 0; DM_NOT_FOUND if there is none. */
+static int leaf_reuse(struct rolex_env *env, unsigned node, struct rolex_leaf_ref *leaf) {
     uint64_t *words = env->words + ROLEX_W_SPACE;
     dm_addr counters = rolex_reserved(node, ROLEX_AT_FREE);
     DM_TRY(dm_read(env->ctx, counters, words, 16));
@@ -100,25 +100,26 @@ static int leaf_reuse(struct rolex_env *env, unsigned node, struct rolex_place *
     uint64_t word = words[2];
     bool lost = words[1] - position > ROLEX_FREE_SLOTS;
     uint64_t round = word >> (LEAF_BITS + REGION_BITS + VERSION_BITS);
-    bool whole = round == (UINT64_C(1) << ROUND_BITS | free_round(position));
-    if (!whole && !lost) {
+    bool is_current = round == (UINT64_C(1) << ROUND_BITS | free_round(position));
+    if (!is_current && !lost) {
         return DM_NOT_FOUND; /* still being written */
     }
     DM_TRY(dm_cas(env->ctx, counters, position, position + 1, &words[3]));
-    if (words[3] != position || !whole) {
+    if (words[3] != position || !is_current) {
         return DM_NOT_FOUND;
     }
-    place->entry = rolex_entry((unsigned)(word >> LEAF_BITS) & 0x7f, 0, word & ((UINT64_C(1) << LEAF_BITS) - 1));
-    place->version = (uint8_t)(word >> (LEAF_BITS + REGION_BITS)) & 15;
-    int rc = rolex_leaf_addr(env, place->entry, &place->addr);
+    leaf->entry = rolex_entry((unsigned)(word >> LEAF_BITS) & 0x7f, 0, word & ((UINT64_C(1) << LEAF_BITS) - 1));
+    leaf->version = (uint8_t)(word >> (LEAF_BITS + REGION_BITS)) & 15;
+    int rc = rolex_leaf_addr(env, leaf->entry, &leaf->addr);
     env->counts[ROLEX_REUSED] += rc == 0;
     return rc;
 }
 
 /* ---- taking leaves ---------------------------------------------------------------------------------------------- */
 
-/* One doorbell: a leaf of the node's current region if one is known, and the used-slot counter if asked for. */
-static int leaf_try(struct rolex_env *env, unsigned node, dm_addr slots, uint64_t *slot, struct rolex_place *place,
+/* With one doorbell: takes leaves of the node's current region, if one is known, and raises the used-slot counter
+ * unless `slots` is null. 1; 0: no leaf was taken. */
+static int leaf_try(struct rolex_env *env, unsigned node, dm_addr slots, uint64_t *slot, struct rolex_leaf_ref *leaf,
                     uint32_t leaves) {
     uint64_t *words = env->words + ROLEX_W_SPACE;
     unsigned region = env->current[node];
@@ -142,12 +143,12 @@ static int leaf_try(struct rolex_env *env, unsigned node, dm_addr slots, uint64_
     if (!take || words[0] >= rolex_region_leaves(env, region - 1)) {
         return 0;
     }
-    *place = (struct rolex_place){.entry = rolex_entry(region - 1, 0, words[0]),
-                                  .addr = rolex_region_leaf(env, region - 1, words[0])};
+    *leaf = (struct rolex_leaf_ref){.entry = rolex_entry(region - 1, 0, words[0]),
+                                    .addr = rolex_region_leaf(env, region - 1, words[0])};
     return 1;
 }
 
-/* The node's region is used up: the next one. */
+/* The node's region is used up: finds or makes the next one. */
 static int region_next(struct rolex_env *env, unsigned node, uint32_t tries) {
     unsigned before = env->current[node];
     DM_TRY(rolex_regions_read(env));
@@ -158,34 +159,35 @@ static int region_next(struct rolex_env *env, unsigned node, uint32_t tries) {
     return 0;
 }
 
-int rolex_leaf_take(struct rolex_env *env, unsigned node, dm_addr slots, uint64_t *slot, struct rolex_place *place) {
+int rolex_leaf_take(struct rolex_env *env, unsigned node, dm_addr slots, uint64_t *slot, struct rolex_leaf_ref *leaf) {
     bool reuse = env->params->reuse && env->free_hint >> node & 1;
     if (reuse) {
-        int rc = leaf_reuse(env, node, place);
+        int rc = leaf_reuse(env, node, leaf);
         if (rc != DM_NOT_FOUND) {
             DM_TRY(rc);
-            return dm_addr_is_null(slots) ? 0 : leaf_try(env, node, slots, slot, place, 0);
+            return dm_addr_is_null(slots) ? 0 : leaf_try(env, node, slots, slot, leaf, 0);
         }
     }
-    int rc = leaf_try(env, node, slots, slot, place, 1);
+    int rc = leaf_try(env, node, slots, slot, leaf, 1);
     for (uint32_t attempts = 0; rc == 0;) {
         DM_TRY(region_next(env, node, attempts));
-        DM_TRY(rc = leaf_try(env, node, DM_NULL, slot, place, 1));
+        DM_TRY(rc = leaf_try(env, node, DM_NULL, slot, leaf, 1));
         DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
     }
     return rc < 0 ? rc : 0;
 }
 
-int rolex_leaves_take(struct rolex_env *env, unsigned node, uint32_t wanted, struct rolex_place *place, uint32_t *got) {
+int rolex_leaves_take(struct rolex_env *env, unsigned node, uint32_t wanted, struct rolex_leaf_ref *leaf,
+                      uint32_t *got) {
     uint64_t slot;
-    int rc = leaf_try(env, node, DM_NULL, &slot, place, wanted);
+    int rc = leaf_try(env, node, DM_NULL, &slot, leaf, wanted);
     for (uint32_t attempts = 0; rc == 0;) {
         DM_TRY(region_next(env, node, attempts));
-        DM_TRY(rc = leaf_try(env, node, DM_NULL, &slot, place, wanted));
+        DM_TRY(rc = leaf_try(env, node, DM_NULL, &slot, leaf, wanted));
         DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
     }
     DM_TRY(rc);
-    uint64_t left = rolex_region_leaves(env, rolex_entry_region(place->entry)) - rolex_entry_leaf(place->entry);
+    uint64_t left = rolex_region_leaves(env, rolex_entry_region(leaf->entry)) - rolex_entry_leaf(leaf->entry);
     *got = left < wanted ? (uint32_t)left : wanted;
     return 0;
 }

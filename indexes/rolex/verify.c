@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verify: from model to model by their bounds, as a reader without a cache goes; of each, its tables and all its
- * leaves: the leaves' bounds must divide the model's range without a gap, trained leaves must begin in order, each leaf
- * must be within the prediction for its whole range, keys within bounds and in order, no entry locked. Retraining waits
- * meanwhile.
+ * verify descends from model to model by their bounds, as a reader without a cache does, and checks the tables and all
+ * leaves of each: the leaves' bounds must partition the model's range, trained leaves must be in order, each leaf must
+ * be predicted for its complete range, keys must be within the bounds and in order, and no entry may be locked.
+ * Retraining is paused meanwhile.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,16 +13,11 @@
 #include "descend.h"
 #include "retrain.h"
 
-struct seen {
-    uint64_t low, high;
-    uint32_t leaf;
-};
-
 struct audit {
     struct rolex_env env;
     struct ix_report *report;
     uint64_t *tables;
-    struct seen *seen;
+    struct rolex_member *seen;
     uint32_t seen_count, seen_max;
     char *wire, *image;
     uint64_t entries;
@@ -36,14 +31,14 @@ static void problem(struct audit *audit, const char *what, uint64_t where) {
     }
 }
 
-/* What an unfinished operation may leave behind. */
+/* A problem only if no operation was interrupted. */
 static void blemish(struct audit *audit, const char *what, uint64_t where) {
     if (!audit->report->interrupted) {
         problem(audit, what, where);
     }
 }
 
-static void keys_check(struct audit *audit, const struct rolex_head *head, const struct seen *seen) {
+static void keys_check(struct audit *audit, const struct rolex_head *head, const struct rolex_member *seen) {
     const struct rolex_layout *layout = &audit->env.layout;
     uint32_t count = rolex_count(layout, audit->image);
     for (uint32_t i = 0; i < count; i++) {
@@ -56,8 +51,8 @@ static void keys_check(struct audit *audit, const struct rolex_head *head, const
         }
         struct rolex_window window =
             rolex_predict(head, key, (uint32_t)audit->env.params->epsilon, audit->env.per_leaf);
-        if (seen->leaf < window.lo || seen->leaf > window.hi) {
-            problem(audit, "a key is not where its model predicts it", key);
+        if (seen->index < window.lo || seen->index > window.hi) {
+            problem(audit, "a key is not in the leaves that its model predicts", key);
         }
     }
     audit->report->keys += count;
@@ -70,7 +65,7 @@ static int leaf_check(struct audit *audit, const struct rolex_head *head, uint64
     int rc = rolex_leaf_addr(&audit->env, entry, &addr);
     DM_TRY(rc);
     if (rc > 0 || audit->seen_count == audit->seen_max) {
-        problem(audit, "a table entry leads nowhere, or a chain has no end", entry);
+        problem(audit, "a table entry names no leaf, or a chain has no end", entry);
         return 0;
     }
     DM_TRY(dm_read(audit->env.ctx, addr, audit->wire, layout->wire_bytes));
@@ -78,7 +73,7 @@ static int leaf_check(struct audit *audit, const struct rolex_head *head, uint64
         problem(audit, "a leaf is torn", addr.bits);
     }
     ix_lines_decode(audit->wire, layout->wire_bytes, audit->image);
-    struct seen seen = {rolex_low(audit->image), rolex_high(audit->image), leaf};
+    struct rolex_member seen = {.low = rolex_low(audit->image), .high = rolex_high(audit->image), .index = leaf};
     if (seen.low >= seen.high) {
         blemish(audit, "a leaf in use has no range", addr.bits);
         return 0;
@@ -89,30 +84,25 @@ static int leaf_check(struct audit *audit, const struct rolex_head *head, uint64
     return 0;
 }
 
-static int by_low(const void *a, const void *b) {
-    const struct seen *x = a;
-    const struct seen *y = b;
-    return (x->low > y->low) - (x->low < y->low);
-}
-
-/* The leaves must divide the model's range, those of one group lying together, and every bound must be predicted. */
+/* The leaves must partition the model's range, those of one group must be adjacent, and every bound must be predicted.
+ */
 static void ranges_check(struct audit *audit, const struct rolex_head *head, dm_addr model) {
-    qsort(audit->seen, audit->seen_count, sizeof(*audit->seen), by_low);
+    rolex_members_sort(audit->seen, audit->seen_count);
     uint64_t low = head->low;
     for (uint32_t i = 0; i < audit->seen_count; i++) {
-        const struct seen *seen = &audit->seen[i];
+        const struct rolex_member *seen = &audit->seen[i];
         if (seen->low != low) {
             blemish(audit, "the leaves of a model leave a gap or overlap", seen->low);
         }
-        if (i > 0 && seen->leaf < audit->seen[i - 1].leaf) {
-            problem(audit, "a synonym leaf is not behind the leaf it belongs to", seen->low);
+        if (i > 0 && seen->index < audit->seen[i - 1].index) {
+            problem(audit, "a synonym leaf is not after its trained leaf", seen->low);
         }
         uint64_t ends[] = {seen->low, seen->high - 1};
         for (unsigned e = 0; e < 2; e++) {
             struct rolex_window window =
                 rolex_predict(head, ends[e], (uint32_t)audit->env.params->epsilon, audit->env.per_leaf);
-            if (seen->leaf < window.lo || seen->leaf > window.hi) {
-                problem(audit, "an end of a leaf's range is not where its model predicts it", ends[e]);
+            if (seen->index < window.lo || seen->index > window.hi) {
+                problem(audit, "an end of a leaf's range is not in the leaves that its model predicts", ends[e]);
             }
         }
         low = seen->high;
@@ -139,7 +129,7 @@ static int model_check(struct audit *audit, dm_addr model, const struct rolex_he
         unsigned slot = rolex_entry_synonym(entry);
         for (unsigned n = 0; slot != 0 && n < head->synonyms; n++) {
             if (slot > rolex_used(slots[0], head->synonyms)) {
-                problem(audit, "a link leads beyond the synonyms in use", model.bits);
+                problem(audit, "a link names a synonym that is not in use", model.bits);
                 break;
             }
             DM_TRY(leaf_check(audit, head, slots[slot], leaf));

@@ -214,16 +214,16 @@ static int retrain_consider(struct rolex_client *client, uint32_t slot) {
 }
 
 /* A leaf and a slot for a synonym, with one doorbell. */
-static int synonym_take(struct rolex_client *client, struct rolex_place *place, uint64_t *used) {
+static int synonym_take(struct rolex_client *client, struct rolex_leaf_ref *ref, uint64_t *used) {
     dm_addr slots = rolex_slots(client->view.model);
     unsigned node = dm_addr_node(slots);
     if (dm_addr_is_null(client->spare.addr) || dm_addr_node(client->spare.addr) != node) {
-        return rolex_leaf_take(&client->env, node, slots, used, place);
+        return rolex_leaf_take(&client->env, node, slots, used, ref);
     }
     uint64_t *old = &client->env.words[W_SLOT];
     DM_TRY(dm_faa(client->env.ctx, slots, 1, old));
     *used = *old;
-    *place = client->spare;
+    *ref = client->spare;
     client->spare.addr = DM_NULL;
     return 0;
 }
@@ -247,14 +247,14 @@ static int leaf_split(struct rolex_client *client, const struct held *held, cons
                       const void *value, uint32_t *attempts) {
     const struct rolex_layout *layout = &client->env.layout;
     const struct rolex_view *view = &client->view;
-    struct rolex_place place = {.addr = DM_NULL};
+    struct rolex_leaf_ref fresh = {.addr = DM_NULL};
     uint64_t used;
-    int rc = synonym_take(client, &place, &used);
+    int rc = synonym_take(client, &fresh, &used);
     if (rc < 0) {
         return group_fail(client, held, rc);
     }
     if (used >= view->head.synonyms) {
-        client->spare = place;
+        client->spare = fresh;
         return model_split(client, held, attempts);
     }
     uint32_t slot = (uint32_t)used + 1;
@@ -264,8 +264,8 @@ static int leaf_split(struct rolex_client *client, const struct held *held, cons
     (void)rolex_find(layout, into, key, &at);
     rolex_put(layout, into, at, key, value);
     uint64_t *slot_entry = &client->env.words[W_SLOT_ENTRY];
-    *slot_entry = rolex_entry_link(place.entry, rolex_entry_synonym(held->entry));
-    leaf_post(client, 0, place.addr, client->right, (place.version + 1) & 15);
+    *slot_entry = rolex_entry_link(fresh.entry, rolex_entry_synonym(held->entry));
+    leaf_post(client, 0, fresh.addr, client->right, (fresh.version + 1) & 15);
     dm_post_write(client->env.ctx, dm_addr_add(rolex_slots(view->model), 8 * (uint64_t)slot), slot_entry, 8);
     leaf_post(client, 1, item->addr, client->image, next_version(item));
     uint64_t next = rolex_entry_link(held->entry, slot);
@@ -283,14 +283,10 @@ static int leaf_split(struct rolex_client *client, const struct held *held, cons
  * AGAIN; DM_EXISTS if the key is seen already. */
 static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attempts, uint32_t *leaf) {
     const struct rolex_view *view = &client->view;
-    DM_TRY(rolex_locate(client, key, 0, attempts));
-    int rc = rolex_list(client, view->window.lo, view->window.hi, false);
+    int rc = rolex_fetch(client, key, 0, false, attempts);
     DM_TRY(rc);
     const struct rolex_item *last = NULL;
     if (rc == 0) {
-        rolex_post_items(client);
-        rolex_post_counter(client);
-        DM_TRY(dm_commit(client->env.ctx));
         if (view->is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
             client->counts[ROLEX_MODEL_MOVED]++;
             DM_TRY(rolex_moved(client, client->tries++, attempts));
@@ -307,7 +303,7 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
     }
     uint32_t at;
     *leaf = last->leaf;
-    bool is_seen = rolex_item_whole(client, last, client->image) && rolex_covers(client->image, key) &&
+    bool is_seen = rolex_item_decode(client, last, client->image) && rolex_covers(client->image, key) &&
                    rolex_find(&client->env.layout, client->image, key, &at);
     return is_seen ? DM_EXISTS : 0;
 }
@@ -362,7 +358,7 @@ static int synonym_unlink(struct rolex_client *client, const struct held *held, 
     uint64_t low = rolex_low(client->image);
     for (uint32_t i = 0; i < client->item_count && !before; i++) {
         const struct rolex_item *other = &client->items[i];
-        before = other != item && rolex_item_whole(client, other, client->other) && rolex_high(client->other) == low &&
+        before = other != item && rolex_item_decode(client, other, client->other) && rolex_high(client->other) == low &&
                          rolex_low(client->other) < low
                      ? other
                      : NULL;
@@ -386,11 +382,11 @@ static int synonym_unlink(struct rolex_client *client, const struct held *held, 
         return DM_NOT_FOUND;
     }
     uint32_t behind = rolex_entry_synonym(client->fetched[slot]);
-    struct rolex_place place = {rolex_entry_link(item->entry, 0), item->addr, next_version(item)};
+    struct rolex_leaf_ref fresh = {rolex_entry_link(item->entry, 0), item->addr, next_version(item)};
     rolex_bounds_set(client->other, rolex_low(client->other), rolex_high(client->image));
     rolex_leaf_init(&client->env.layout, client->image, 0, 0);
     leaf_post(client, 0, before->addr, client->other, next_version(before));
-    leaf_post(client, 1, item->addr, client->image, place.version);
+    leaf_post(client, 1, item->addr, client->image, fresh.version);
     uint64_t *link = &client->env.words[W_SLOT_ENTRY];
     if (previous > 0) {
         *link = rolex_entry_link(client->fetched[previous], behind);
@@ -400,7 +396,7 @@ static int synonym_unlink(struct rolex_client *client, const struct held *held, 
     DM_TRY(group_unlock(client, held, previous > 0 ? held->entry : rolex_entry_link(held->entry, behind)));
     client->counts[ROLEX_UNLINKED]++;
     rolex_stale(client);
-    return rolex_leaf_finish_free(&client->env, &place);
+    return rolex_leaf_finish_free(&client->env, &fresh);
 }
 
 static int pair_remove(struct rolex_client *client, const struct held *held, const struct rolex_item *item,
