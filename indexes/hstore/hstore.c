@@ -82,7 +82,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
                        topology->servers, 2 * HSTORE_SHARDS_MAX);
     }
     if (params->log_entries < params->batch) {
-        return dm_fail(err, DM_ERR_INVALID, "log_entries %llu: a batch of %llu must fit",
+        return dm_fail(err, DM_ERR_INVALID, "a log of %llu entries cannot hold a batch of %llu",
                        (unsigned long long)params->log_entries, (unsigned long long)params->batch);
     }
     struct hstore_geometry geometry = hstore_geometry_of(params, shape);

@@ -57,7 +57,7 @@ refused 2 "1 index servers: a shard needs 2" run --index hstore --servers 1
 refused 2 "3 index servers: a shard needs 2" run --index hstore --servers 3
 refused 2 "values of 4104 bytes: must be 1 to 4096" run --index hstore --value-size 4104
 refused 2 "--set key_bytes: 65 is out of range (8 to 64 bytes)" run --index hstore --set key_bytes=65
-refused 2 "a log of 8 entries has no room for a batch of 16" run --index hstore --set log_entries=8
+refused 2 "a log of 8 entries cannot hold a batch of 16" run --index hstore --set log_entries=8
 expect 2 run --clients
 holds err "--clients: needs a value"
 refused 2 "--verify: " run --verify=perhaps
