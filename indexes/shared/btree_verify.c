@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verify: indexes/shared/tree_walk.c walks the levels; here is what a leaf must be: entries whole, keys within the
- * fences and distinct.
+ * verify: tree_walk.c walks the levels; here is what a leaf must be: entries not half-written, keys within the fences
+ * and distinct, words that name blocks of their keys.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "sherman.h"
+#include "indexes/shared/btree.h"
 
 struct audit {
-    struct sherman_cn *cn;
-    uint64_t entries; /* that leaves have room for */
+    struct ix_btree_cn *cn;
+    uint64_t entries; /* that the leaves can hold */
     uint16_t *order;
     struct ix_indirect *indirect; /* NULL: values are inline */
 };
@@ -18,9 +18,9 @@ struct audit {
 /* The word names a block of its key. */
 static int block_check(struct ix_walk *walk, dm_addr addr, unsigned at) {
     struct audit *audit = walk->owner;
-    const struct node_layout *layout = &audit->cn->layout;
-    uint64_t key = leaf_key(layout, walk->image, at);
-    uint64_t word = ix_indirect_word(audit->indirect, leaf_value(layout, walk->image, at));
+    const struct ix_leaf_layout *layout = &audit->cn->leaf;
+    uint64_t key = ix_leaf_key(layout, walk->image, at);
+    uint64_t word = ix_indirect_word(audit->indirect, ix_leaf_value(layout, walk->image, at));
     int rc = ix_indirect_check(audit->indirect, key, word);
     DM_TRY(rc);
     if (rc == IX_INDIRECT_GONE) {
@@ -31,36 +31,40 @@ static int block_check(struct ix_walk *walk, dm_addr addr, unsigned at) {
 
 static int leaf_check(struct ix_walk *walk, dm_addr addr, const char *wire) {
     struct audit *audit = walk->owner;
-    const struct node_layout *layout = &audit->cn->layout;
+    const struct ix_leaf_layout *layout = &audit->cn->leaf;
     const struct ix_node_head *head = ix_node_head_in(walk->image);
     walk->report->leaves++;
-    audit->entries += layout->leaf_cap;
-    for (unsigned i = 0; i < layout->leaf_cap; i++) {
-        if (!ix_lines_object_whole(wire, leaf_entry_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES)) {
+    audit->entries += layout->cap;
+    for (unsigned i = 0; layout->versions && i < layout->cap; i++) {
+        if (!ix_lines_object_whole(wire, ix_leaf_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES)) {
             ix_walk_problem(walk, "leaf %016" PRIx64 ": entry %u is half-written", addr.bits, i);
         }
     }
-    unsigned count = leaf_sort(layout, walk->image, 0, audit->order);
+    unsigned count = ix_leaf_sort(layout, walk->image, 0, audit->order);
     walk->report->keys += count;
     for (unsigned i = 0; i < count; i++) {
-        uint64_t key = leaf_key(layout, walk->image, audit->order[i]);
+        uint64_t key = ix_leaf_key(layout, walk->image, audit->order[i]);
+        uint64_t before = i > 0 ? ix_leaf_key(layout, walk->image, audit->order[i - 1]) : 0;
         if (key < head->low || key >= head->high) {
             ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is outside the fences", addr.bits, key);
         }
-        if (i > 0 && key == leaf_key(layout, walk->image, audit->order[i - 1])) {
+        if (i > 0 && key == before) {
             ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
+        }
+        if (i > 0 && key < before) {
+            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is out of order", addr.bits, key);
         }
         DM_TRY(block_check(walk, addr, audit->order[i]));
     }
     return 0;
 }
 
-int sherman_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
-    struct sherman_cn *cn = handle;
+int ix_btree_verify(struct ix_btree_cn *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     *report = (struct ix_report){.interrupted = report->interrupted};
-    struct audit audit = {.cn = cn, .order = calloc(cn->layout.leaf_cap, sizeof(*audit.order))};
+    struct audit audit = {.cn = cn, .order = calloc(cn->leaf.cap, sizeof(*audit.order))};
     struct ix_walk walk = {.cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .leaf = leaf_check};
-    struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
+    struct ix_indirect_config values = {.values = (enum ix_values)cn->config.values,
+                                        .value_bytes = cn->shape->value_bytes};
     int rc = ix_walk_open(&walk);
     rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &audit.indirect);
     rc = audit.order ? rc : DM_ERR_NO_MEMORY;
