@@ -26,7 +26,7 @@ struct group {
     struct known *models; /* ascending */
 };
 
-struct rolex_directory {
+struct rolex_cache {
     uint64_t budget, root;
     _Atomic uint64_t used;
     struct rolex_root shape;
@@ -34,7 +34,7 @@ struct rolex_directory {
     uint64_t *lows; /* of groups */
     struct group *groups;
     _Atomic uint64_t hand;
-    struct rolex_branch *branches; /* only while the directory is read */
+    struct rolex_branch *branches; /* only while the cache is read */
     struct rolex_head *heads;
 };
 
@@ -55,16 +55,16 @@ static void group_unlock(struct group *group) {
     atomic_flag_clear_explicit(&group->lock, memory_order_release);
 }
 
-static void tables_drop(struct rolex_directory *directory, struct known *known) {
-    atomic_fetch_sub(&directory->used, tables_bytes(known));
+static void tables_drop(struct rolex_cache *cache, struct known *known) {
+    atomic_fetch_sub(&cache->used, tables_bytes(known));
     free(known->tables);
     known->tables = NULL;
 }
 
 /* Evicts a table of a group that is not locked. */
-static void evict_one(struct rolex_directory *directory) {
+static void evict_one(struct rolex_cache *cache) {
     for (unsigned i = 0; i < EVICT_TRIES; i++) {
-        struct group *group = &directory->groups[atomic_fetch_add(&directory->hand, 1) % directory->shape.branches];
+        struct group *group = &cache->groups[atomic_fetch_add(&cache->hand, 1) % cache->shape.branches];
         if (atomic_flag_test_and_set_explicit(&group->lock, memory_order_acquire)) {
             continue;
         }
@@ -72,7 +72,7 @@ static void evict_one(struct rolex_directory *directory) {
         for (uint32_t m = 0; m < group->count && !done; m++) {
             done = group->models[m].tables;
             if (done) {
-                tables_drop(directory, &group->models[m]);
+                tables_drop(cache, &group->models[m]);
             }
         }
         group_unlock(group);
@@ -83,44 +83,44 @@ static void evict_one(struct rolex_directory *directory) {
 }
 
 /* Reserves bytes of the budget and evicts tables if necessary. No group may be locked. */
-static bool bytes_take(struct rolex_directory *directory, uint64_t bytes) {
+static bool bytes_take(struct rolex_cache *cache, uint64_t bytes) {
     for (unsigned tries = 0; tries < 8; tries++) {
-        uint64_t before = atomic_fetch_add(&directory->used, bytes);
-        if (before + bytes <= directory->budget) {
+        uint64_t before = atomic_fetch_add(&cache->used, bytes);
+        if (before + bytes <= cache->budget) {
             return true;
         }
-        atomic_fetch_sub(&directory->used, bytes);
-        evict_one(directory);
+        atomic_fetch_sub(&cache->used, bytes);
+        evict_one(cache);
     }
     return false;
 }
 
-uint64_t rolex_directory_bytes(const struct rolex_directory *directory) {
-    return directory ? atomic_load(&directory->used) : 0;
+uint64_t rolex_cache_bytes(const struct rolex_cache *cache) {
+    return cache ? atomic_load(&cache->used) : 0;
 }
 
-bool rolex_directory_is_of(const struct rolex_directory *directory, uint64_t root) {
-    return directory && directory->root == root;
+bool rolex_cache_is_of(const struct rolex_cache *cache, uint64_t root) {
+    return cache && cache->root == root;
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
-void rolex_directory_close(struct rolex_directory *directory) {
-    if (!directory) {
+void rolex_cache_close(struct rolex_cache *cache) {
+    if (!cache) {
         return;
     }
-    for (uint64_t g = 0; directory->groups && g < directory->shape.branches; g++) {
-        for (uint32_t m = 0; m < directory->groups[g].count; m++) {
-            free(directory->groups[g].models[m].tables);
+    for (uint64_t g = 0; cache->groups && g < cache->shape.branches; g++) {
+        for (uint32_t m = 0; m < cache->groups[g].count; m++) {
+            free(cache->groups[g].models[m].tables);
         }
-        free(directory->groups[g].models);
+        free(cache->groups[g].models);
     }
-    free(directory->branches);
-    free(directory->heads);
-    free(directory->groups);
-    free(directory->lows);
-    free(directory->uppers);
-    free(directory);
+    free(cache->branches);
+    free(cache->heads);
+    free(cache->groups);
+    free(cache->lows);
+    free(cache->uppers);
+    free(cache);
 }
 
 /* Reads `bytes` in pieces of the size of a verb. */
@@ -133,36 +133,36 @@ static int bulk_read(struct rolex_env *env, dm_addr from, void *to, uint64_t byt
     return 0;
 }
 
-static int model_add(struct rolex_directory *directory, struct group *group, const struct known *known) {
+static int model_add(struct rolex_cache *cache, struct group *group, const struct known *known) {
     struct known *models = realloc(group->models, (group->count + 1) * sizeof(*models));
     if (!models) {
         return DM_ERR_NO_MEMORY;
     }
     models[group->count++] = *known;
     group->models = models;
-    atomic_fetch_add(&directory->used, sizeof(*known));
+    atomic_fetch_add(&cache->used, sizeof(*known));
     return 0;
 }
 
 /* Adds the current models of a branch whose original one has been replaced. */
-static int group_resolve(struct rolex_directory *directory, struct rolex_env *env, struct group *group,
-                         uint64_t pointer, uint64_t low, uint64_t end) {
+static int group_resolve(struct rolex_cache *cache, struct rolex_env *env, struct group *group, uint64_t pointer,
+                         uint64_t low, uint64_t end) {
     for (uint64_t key = low; key < end;) {
         struct known known = {.addr = DM_NULL};
         int rc = rolex_resolve(env, pointer, key, &known.addr, &known.head);
         if (rc != 0) {
             return rc < 0 ? rc : DM_ERR_IO;
         }
-        DM_TRY(model_add(directory, group, &known));
+        DM_TRY(model_add(cache, group, &known));
         key = known.head.high;
     }
     return 0;
 }
 
-static int groups_fill(struct rolex_directory *directory, struct rolex_env *env) {
-    uint64_t count = directory->shape.branches;
-    const struct rolex_branch *branches = directory->branches;
-    struct rolex_head *heads = directory->heads;
+static int groups_fill(struct rolex_cache *cache, struct rolex_env *env) {
+    uint64_t count = cache->shape.branches;
+    const struct rolex_branch *branches = cache->branches;
+    struct rolex_head *heads = cache->heads;
     for (uint64_t g = 0; g < count; g++) {
         if (g % READ_HEADS == 0) {
             uint64_t end = count - g < READ_HEADS ? count : g + READ_HEADS;
@@ -179,57 +179,54 @@ static int groups_fill(struct rolex_directory *directory, struct rolex_env *env)
         uint64_t end = g + 1 < count ? branches[g + 1].low : UINT64_MAX;
         struct known known = {.addr = {branches[g].pointer}, .head = *head};
         bool is_current = !(branches[g].pointer & ROLEX_FORK) && head->forward == 0;
-        directory->lows[g] = branches[g].low;
-        atomic_flag_clear(&directory->groups[g].lock);
-        DM_TRY(is_current
-                   ? model_add(directory, &directory->groups[g], &known)
-                   : group_resolve(directory, env, &directory->groups[g], branches[g].pointer, branches[g].low, end));
+        cache->lows[g] = branches[g].low;
+        atomic_flag_clear(&cache->groups[g].lock);
+        DM_TRY(is_current ? model_add(cache, &cache->groups[g], &known)
+                          : group_resolve(cache, env, &cache->groups[g], branches[g].pointer, branches[g].low, end));
     }
     return 0;
 }
 
-static int directory_read(struct rolex_directory *directory, struct rolex_env *env, dm_addr addr) {
-    struct rolex_root *root = &directory->shape;
+static int cache_read(struct rolex_cache *cache, struct rolex_env *env, dm_addr addr) {
+    struct rolex_root *root = &cache->shape;
     dm_addr from = rolex_root_branches(root, addr);
     uint64_t uppers = (from.bits - addr.bits - sizeof(*root)) / sizeof(struct rolex_upper);
-    uint64_t fixed = sizeof(*directory) + uppers * sizeof(struct rolex_upper) +
+    uint64_t fixed = sizeof(*cache) + uppers * sizeof(struct rolex_upper) +
                      root->branches * (sizeof(struct group) + sizeof(uint64_t));
-    if (fixed + root->branches * sizeof(struct known) > directory->budget) {
+    if (fixed + root->branches * sizeof(struct known) > cache->budget) {
         return DM_NOT_FOUND;
     }
-    directory->branches = calloc(root->branches, sizeof(*directory->branches));
-    directory->uppers = malloc(uppers * sizeof(*directory->uppers) + 1);
-    directory->lows = malloc(root->branches * sizeof(*directory->lows));
-    directory->groups = calloc(root->branches, sizeof(*directory->groups));
-    directory->heads = calloc(READ_HEADS, sizeof(*directory->heads));
-    bool there = directory->branches && directory->heads && directory->uppers && directory->lows && directory->groups;
+    cache->branches = calloc(root->branches, sizeof(*cache->branches));
+    cache->uppers = malloc(uppers * sizeof(*cache->uppers) + 1);
+    cache->lows = malloc(root->branches * sizeof(*cache->lows));
+    cache->groups = calloc(root->branches, sizeof(*cache->groups));
+    cache->heads = calloc(READ_HEADS, sizeof(*cache->heads));
+    bool there = cache->branches && cache->heads && cache->uppers && cache->lows && cache->groups;
     int rc = there ? 0 : DM_ERR_NO_MEMORY;
-    atomic_store(&directory->used, fixed);
-    rc = rc < 0
-             ? rc
-             : bulk_read(env, dm_addr_add(addr, sizeof(*root)), directory->uppers, uppers * sizeof(*directory->uppers));
-    rc = rc < 0 ? rc : bulk_read(env, from, directory->branches, root->branches * sizeof(*directory->branches));
-    rc = rc < 0 ? rc : groups_fill(directory, env);
-    free(directory->branches);
-    free(directory->heads);
-    directory->branches = NULL;
-    directory->heads = NULL;
-    return rc < 0 ? rc : atomic_load(&directory->used) > directory->budget ? DM_NOT_FOUND : 0;
+    atomic_store(&cache->used, fixed);
+    rc = rc < 0 ? rc : bulk_read(env, dm_addr_add(addr, sizeof(*root)), cache->uppers, uppers * sizeof(*cache->uppers));
+    rc = rc < 0 ? rc : bulk_read(env, from, cache->branches, root->branches * sizeof(*cache->branches));
+    rc = rc < 0 ? rc : groups_fill(cache, env);
+    free(cache->branches);
+    free(cache->heads);
+    cache->branches = NULL;
+    cache->heads = NULL;
+    return rc < 0 ? rc : atomic_load(&cache->used) > cache->budget ? DM_NOT_FOUND : 0;
 }
 
-int rolex_directory_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_directory **out) {
-    struct rolex_directory *directory = calloc(1, sizeof(*directory));
-    *out = directory;
-    if (!directory) {
+int rolex_cache_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_cache **out) {
+    struct rolex_cache *cache = calloc(1, sizeof(*cache));
+    *out = cache;
+    if (!cache) {
         return DM_ERR_NO_MEMORY;
     }
-    directory->budget = budget_bytes;
+    cache->budget = budget_bytes;
     dm_addr addr;
-    int rc = rolex_root_read(env, &addr, &directory->shape);
-    directory->root = addr.bits;
-    rc = rc == 0 ? directory_read(directory, env, addr) : rc < 0 ? rc : DM_ERR_IO;
+    int rc = rolex_root_read(env, &addr, &cache->shape);
+    cache->root = addr.bits;
+    rc = rc == 0 ? cache_read(cache, env, addr) : rc < 0 ? rc : DM_ERR_IO;
     if (rc != 0) {
-        rolex_directory_close(directory);
+        rolex_cache_close(cache);
         *out = NULL;
     }
     return rc < 0 ? rc : 0;
@@ -246,17 +243,17 @@ static uint32_t upper_find(const struct rolex_upper *uppers, struct rolex_run ru
     return at;
 }
 
-static uint32_t group_of(const struct rolex_directory *directory, const struct rolex_env *env, uint64_t key) {
-    const struct rolex_root *root = &directory->shape;
+static uint32_t group_of(const struct rolex_cache *cache, const struct rolex_env *env, uint64_t key) {
+    const struct rolex_root *root = &cache->shape;
     struct rolex_run run = {0, root->levels > 0 ? root->counts[0] - 1 : (uint32_t)root->branches - 1};
-    const struct rolex_upper *level = directory->uppers;
+    const struct rolex_upper *level = cache->uppers;
     for (uint32_t l = 0; l < root->levels; l++) {
         run = rolex_upper_predict(&level[upper_find(level, run, key)], key);
         level += root->counts[l];
     }
     dm_charge(env->ctx, DM_WORK_MODEL_EVAL, root->levels + 1);
     uint32_t at = run.lo;
-    while (at < run.hi && directory->lows[at + 1] <= key) {
+    while (at < run.hi && cache->lows[at + 1] <= key) {
         at++;
     }
     return at;
@@ -277,10 +274,10 @@ static struct known *known_find(struct group *group, uint64_t key) {
     return &group->models[low];
 }
 
-bool rolex_directory_find(struct rolex_directory *directory, const struct rolex_env *env, uint64_t key, uint32_t more,
-                          struct rolex_view *view) {
-    view->group = group_of(directory, env, key);
-    struct group *group = &directory->groups[view->group];
+bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, uint64_t key, uint32_t more,
+                      struct rolex_view *view) {
+    view->group = group_of(cache, env, key);
+    struct group *group = &cache->groups[view->group];
     group_lock(group);
     const struct known *known = known_find(group, key);
     bool there = !dm_addr_is_null(known->addr);
@@ -310,47 +307,47 @@ static struct known *known_same(struct group *group, const struct rolex_view *vi
     return dm_addr_equal(known->addr, view->model) ? known : NULL;
 }
 
-void rolex_directory_keep(struct rolex_directory *directory, const struct rolex_view *view, const uint64_t *table,
-                          const uint64_t *slots) {
+void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, const uint64_t *table,
+                      const uint64_t *slots) {
     const struct rolex_head *head = &view->head;
     uint32_t used = rolex_used(slots[0], head->synonyms);
     uint32_t capacity = used + CAPACITY_STEP < head->synonyms ? used + CAPACITY_STEP : head->synonyms;
     uint64_t bytes = 8 * (uint64_t)(head->leaves + 1 + capacity);
-    if (!bytes_take(directory, bytes)) {
+    if (!bytes_take(cache, bytes)) {
         return;
     }
     uint64_t *tables = malloc(bytes);
     if (!tables) {
-        atomic_fetch_sub(&directory->used, bytes);
+        atomic_fetch_sub(&cache->used, bytes);
         return;
     }
     memcpy(tables, table, 8 * (size_t)head->leaves);
     memcpy(tables + head->leaves, slots, 8 * (size_t)(1 + used));
-    struct group *group = &directory->groups[view->group];
+    struct group *group = &cache->groups[view->group];
     group_lock(group);
     struct known *known = known_same(group, view);
     if (known) {
-        tables_drop(directory, known);
+        tables_drop(cache, known);
         known->tables = tables;
         known->capacity = capacity;
     }
     group_unlock(group);
     if (!known) {
-        atomic_fetch_sub(&directory->used, bytes);
+        atomic_fetch_sub(&cache->used, bytes);
         free(tables);
     }
 }
 
-void rolex_directory_note(struct rolex_directory *directory, const struct rolex_view *view, uint32_t leaf,
-                          uint64_t entry, unsigned slot, uint64_t slot_entry) {
-    struct group *group = &directory->groups[view->group];
+void rolex_cache_note(struct rolex_cache *cache, const struct rolex_view *view, uint32_t leaf, uint64_t entry,
+                      unsigned slot, uint64_t slot_entry) {
+    struct group *group = &cache->groups[view->group];
     group_lock(group);
     struct known *known = known_same(group, view);
     if (known && known->tables) {
         uint64_t *slots = known->tables + known->head.leaves;
         /* If other clients have added synonyms since, the tables must be read again. */
         if (slot > known->capacity || (slot > 0 && slots[0] + 1 != slot)) {
-            tables_drop(directory, known);
+            tables_drop(cache, known);
         } else {
             known->tables[leaf] = entry;
             if (slot > 0) {
@@ -362,21 +359,21 @@ void rolex_directory_note(struct rolex_directory *directory, const struct rolex_
     group_unlock(group);
 }
 
-void rolex_directory_drop(struct rolex_directory *directory, const struct rolex_view *view) {
-    struct group *group = &directory->groups[view->group];
+void rolex_cache_drop(struct rolex_cache *cache, const struct rolex_view *view) {
+    struct group *group = &cache->groups[view->group];
     group_lock(group);
     struct known *known = known_same(group, view);
     if (known) {
-        tables_drop(directory, known);
+        tables_drop(cache, known);
     }
     group_unlock(group);
 }
 
-bool rolex_directory_replace(struct rolex_directory *directory, const struct rolex_view *view, const dm_addr *models,
-                             const struct rolex_head *heads, uint32_t count) {
-    struct group *group = &directory->groups[view->group];
+bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *view, const dm_addr *models,
+                         const struct rolex_head *heads, uint32_t count) {
+    struct group *group = &cache->groups[view->group];
     uint64_t bytes = count > 1 ? (count - 1) * sizeof(struct known) : 0;
-    bool capacity = count > 0 && bytes_take(directory, bytes);
+    bool capacity = count > 0 && bytes_take(cache, bytes);
     group_lock(group);
     struct known *known = known_same(group, view);
     uint32_t at = known ? (uint32_t)(known - group->models) : 0;
@@ -384,7 +381,7 @@ bool rolex_directory_replace(struct rolex_directory *directory, const struct rol
         known && capacity ? realloc(group->models, (group->count + count - 1) * sizeof(*grown)) : NULL;
     if (known) {
         known = grown ? &grown[at] : known;
-        tables_drop(directory, known);
+        tables_drop(cache, known);
         known->addr = DM_NULL;
     }
     if (grown) {
@@ -397,7 +394,7 @@ bool rolex_directory_replace(struct rolex_directory *directory, const struct rol
     }
     group_unlock(group);
     if (capacity && !grown) {
-        atomic_fetch_sub(&directory->used, bytes);
+        atomic_fetch_sub(&cache->used, bytes);
     }
     return known;
 }

@@ -23,12 +23,12 @@ enum { ROLEX_GATES = 4096 /* groups share them by hash */ };
 struct rolex_cn {
     const struct rolex_params *params;
     const struct ix_shape *shape;
-    struct rolex_directory *directory;
-    struct rolex_directory *coming; /* the next one, while the client that holds `opening` reads it */
-    struct dm_mutex *gates;         /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
-    struct dm_mutex opening;        /* held while the directory is read */
-    _Atomic unsigned clients;       /* attached */
-    struct dm_mutex replacing;      /* held by the client of the node that replaces a model */
+    struct rolex_cache *cache;
+    struct rolex_cache *coming; /* the next one, while the client that holds `opening` fills it */
+    struct dm_mutex *gates;     /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
+    struct dm_mutex opening;    /* held while the cache is filled */
+    _Atomic unsigned clients;   /* attached */
+    struct dm_mutex replacing;  /* held by the client of the node that replaces a model */
     struct rolex_work *work;
 };
 

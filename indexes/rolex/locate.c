@@ -25,7 +25,7 @@ static int tables_read(struct rolex_client *client) {
     memcpy(view->slots, slots, 8 * (size_t)(1 + head->synonyms));
     memcpy(view->table, table + view->window.lo, 8 * (size_t)(view->window.hi - view->window.lo + 1));
     if (view->is_cached && !(slots[0] & ROLEX_RETIRED)) {
-        rolex_directory_keep(client->cn->directory, view, table, slots);
+        rolex_cache_keep(client->cn->cache, view, table, slots);
     }
     view->has_tables = true;
     return 0;
@@ -68,8 +68,8 @@ static int locate_remote(struct rolex_client *client, uint64_t key, uint32_t mor
 int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint32_t *attempts) {
     struct rolex_view *view = &client->view;
     for (;;) {
-        struct rolex_directory *directory = client->cn->directory;
-        if (!directory || !rolex_directory_find(directory, &client->env, key, more, view)) {
+        struct rolex_cache *cache = client->cn->cache;
+        if (!cache || !rolex_cache_find(cache, &client->env, key, more, view)) {
             int rc = locate_remote(client, key, more);
             if (rc <= 0) {
                 return rc;
@@ -90,7 +90,7 @@ int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint3
 
 void rolex_stale(struct rolex_client *client) {
     if (client->view.is_cached) {
-        rolex_directory_drop(client->cn->directory, &client->view);
+        rolex_cache_drop(client->cn->cache, &client->view);
     }
 }
 
@@ -134,7 +134,7 @@ int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts)
         key = head.high;
     }
     bool fits = count <= ROLEX_HEADS;
-    if (rolex_directory_replace(client->cn->directory, view, client->models, client->heads, fits ? count : 0)) {
+    if (rolex_cache_replace(client->cn->cache, view, client->models, client->heads, fits ? count : 0)) {
         moved_count(client, fits ? count : ROLEX_HEADS);
     }
     return 0;

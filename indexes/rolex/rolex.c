@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ROLEX's table: parameters, checks, and the life of its parts on remote memory, compute nodes and clients.
+ * ROLEX's table: parameters, checks, and the life cycle of compute nodes and clients.
  */
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 
 enum {
     LEAF_BYTES_MAX = 131072,
-    BATCH_LEAVES_MAX = 480, /* that one doorbell reads */
-    SCAN_LEAVES = 24,       /* behind the window, with one doorbell */
+    BATCH_LEAVES_MAX = 480, /* leaves that one doorbell can read */
+    SCAN_LEAVES = 24,       /* leaves after the window that a scan reads with one doorbell */
     EXTRA_WIRES = 3,
 };
 
@@ -25,21 +25,22 @@ static const struct dm_opt params_table[] = {
     ROW(delta, DM_OPT_COUNT, .initial = "16", .min = 2, .max = 1024, .unit = "entries", .symbol = "delta",
         .help = "Slots of a leaf."),
     ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
-        .help = "Share of a leaf's slots that bulk load fills; a leaf stands for as many positions of a model."),
+        .help = "Share of a leaf's slots that bulk load fills; a leaf has as many labels (positions of the model)."),
     ROW(synonyms, DM_OPT_COUNT, .initial = "255", .min = 2, .max = ROLEX_SYNONYMS_MAX, .unit = "entries",
-        .help = "Synonym leaves that a model can have; half of them make it ask for retraining."),
+        .help = "Synonym leaves of a model; when half of them are used, clients ask for retraining."),
     ROW(model_leaves, DM_OPT_COUNT, .initial = "1024", .min = 2, .max = 16384, .unit = "entries",
-        .help = "Leaves of a model at most, however well one line fits more."),
+        .help = "Leaves of a model at most, even if one line fits more."),
     ROW(region_bytes, DM_OPT_BYTES, .initial = "0",
-        .help = "Size of the first leaf regions; later ones are larger. 0: after the expected keys."),
+        .help = "Size of the first leaf regions; later ones are larger. 0: computed from the expected keys."),
     ROW(retrain, DM_OPT_BOOL, .initial = "on",
-        .help = "Memory nodes retrain models; off: a model is replaced by the client that finds it full."),
+        .help = "Memory nodes retrain models; off: the client that finds a model full replaces it."),
     ROW(reuse, DM_OPT_BOOL, .initial = "on", .help = "Leaves that deletes have emptied are used again."),
     ROW(local_locks, DM_OPT_BOOL, .initial = "on",
         .help = "Clients of a compute node queue locally before one of them tries a leaf's lock."),
     ROW(detect, DM_OPT_ENUM, .initial = "bounds", .choices = detects,
-        .help = "How readers notice that their tables are old: bounds of leaves, used-slot counter alone (wrong), not "
-                "at all (wrong)."),
+        .help =
+            "How readers notice that their tables are old: bounds of leaves, used-slot counter alone (wrong), or not "
+            "at all (wrong)."),
     ROW(carry, DM_OPT_BOOL, .initial = "on",
         .help = "A new model gets the leaves that were made during its training; off is wrong."),
     DM_OPT_END,
@@ -51,7 +52,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     const struct rolex_params *params = values;
     uint32_t window = rolex_window_max(params, rolex_per_leaf(params));
     if (shape->value_bytes < 1 || shape->value_bytes > ROLEX_VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "values have 1 to %d bytes, not %u", ROLEX_VALUE_MAX, shape->value_bytes);
+        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %d", shape->value_bytes, ROLEX_VALUE_MAX);
     }
     uint32_t bytes = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
     if (bytes > LEAF_BYTES_MAX) {
@@ -90,8 +91,8 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 
 static void close_cn(void *handle) {
     struct rolex_cn *cn = handle;
-    rolex_directory_close(cn->directory);
-    rolex_directory_close(cn->coming);
+    rolex_cache_close(cn->cache);
+    rolex_cache_close(cn->coming);
     rolex_work_close(cn->work);
     free(cn->gates);
 }
@@ -110,7 +111,7 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
 
 static uint64_t cache_bytes(const void *handle) {
     const struct rolex_cn *cn = handle;
-    return rolex_directory_bytes(cn->directory);
+    return rolex_cache_bytes(cn->cache);
 }
 
 static int bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
@@ -126,17 +127,17 @@ static int bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pa
 
 /* ---- clients ---------------------------------------------------------------------------------------------------- */
 
-/* The models come to the compute node with its first client, and again with the next first one if they were loaded in
- * between. */
-static int directory_refresh(struct rolex_cn *cn, struct rolex_env *env) {
+/* The first client of a compute node reads the models into its cache. If all clients have left and the index was loaded
+ * again, the next first client does so again. */
+static int cache_refresh(struct rolex_cn *cn, struct rolex_env *env) {
     uint64_t *root = env->words + ROLEX_W_OWN;
     DM_TRY(dm_mutex_lock(env->ctx, &cn->opening));
     int rc = dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_ROOT), root, sizeof(*root));
-    if (rc == 0 && cn->clients == 0 && !rolex_directory_is_of(cn->directory, *root)) {
-        rolex_directory_close(cn->directory);
-        cn->directory = NULL;
-        rc = rolex_directory_open(env, cn->shape->cache_bytes, &cn->coming);
-        cn->directory = cn->coming;
+    if (rc == 0 && cn->clients == 0 && !rolex_cache_is_of(cn->cache, *root)) {
+        rolex_cache_close(cn->cache);
+        cn->cache = NULL;
+        rc = rolex_cache_open(env, cn->shape->cache_bytes, &cn->coming);
+        cn->cache = cn->coming;
         cn->coming = NULL;
     }
     cn->clients += rc == 0;
@@ -173,13 +174,13 @@ static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err
     }
     client->right = client->image + layout->wire_bytes;
     client->other = client->right + layout->wire_bytes;
-    DM_TRY(directory_refresh(client->cn, &client->env));
+    DM_TRY(cache_refresh(client->cn, &client->env));
     client->is_attached = true;
     return 0;
 }
 
 static const struct ix_wrong wrong_values[] = {
-    {"detect", "slots", 4000, "the counter may be read before a leaf is divided and the leaf after it"},
+    {"detect", "slots", 4000, "the counter may be read before a leaf is split and the leaf after it"},
     {"detect", "none", 100, "a reader with old tables misses keys that have moved to a synonym leaf"},
     {"carry", "off", 4000, "leaves made during a retraining are lost with the model it replaces"},
     {.param = NULL},

@@ -51,7 +51,7 @@ static int group_know_local(struct rolex_client *client, uint64_t key, bool whol
     struct rolex_view *view = &client->view;
     dm_addr model = view->model;
     if (view->is_cached) {
-        bool there = rolex_directory_find(client->cn->directory, &client->env, key, 0, view);
+        bool there = rolex_cache_find(client->cn->cache, &client->env, key, 0, view);
         if (!there || !dm_addr_equal(model, view->model)) {
             DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
             return AGAIN;
@@ -272,7 +272,7 @@ static int leaf_split(struct rolex_client *client, const struct held *held, cons
     DM_TRY(group_unlock(client, held, next));
     client->counts[ROLEX_SYNONYM]++;
     if (view->is_cached) {
-        rolex_directory_note(client->cn->directory, view, held->leaf, next, slot, *slot_entry);
+        rolex_cache_note(client->cn->cache, view, held->leaf, next, slot, *slot_entry);
     }
     return retrain_consider(client, slot);
 }

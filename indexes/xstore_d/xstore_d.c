@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * XStore-D's table: parameters, checks, and the life of compute nodes and clients.
+ * XStore-D's table: parameters, checks, and the life cycle of compute nodes and clients.
  */
 #include "load.h"
 #include "locate.h"
@@ -9,8 +9,8 @@
 
 enum {
     SCAN_BATCH_BYTES = 16384,
-    WORDS_BYTES = 8192, /* more than a value with its check, and than the lines of any table that is read at once */
-    MN_BYTES_LOG = 37,  /* what a ref of 31 bits reaches */
+    WORDS_BYTES = 8192, /* space for a value with its check, or the table lines of one read */
+    MN_BYTES_LOG = 37,  /* memory that a ref of 31 bits can address */
 };
 
 static const char *const cachings[] = {"all", "models", "top", NULL};
@@ -31,27 +31,27 @@ static const struct dm_opt params_table[] = {
         .help = "Keys of a sub-model at bulk load, if models is 0."),
     ROW(expand, DM_OPT_BOOL, .initial = "on", .help = "Models are doubled when they have too many keys."),
     ROW(expand_at, DM_OPT_COUNT, .initial = "400", .min = 4, .max = 1e9, .unit = "keys",
-        .help = "Keys a sub-model, on average, at which the models are doubled."),
+        .help = "Keys of a sub-model, on average, above which the models are doubled."),
     ROW(trainers, DM_OPT_COUNT, .initial = "1", .min = 1, .max = XSTORE_TRAINERS_MAX, .unit = "contexts",
-        .help = "Background contexts of a memory node that train, on the cores that serve calls too."),
+        .help = "Background contexts of a memory node that train, on the cores that also serve calls."),
     ROW(cache, DM_OPT_ENUM, .initial = "all", .choices = cachings,
         .help = "What compute nodes cache: sub-models and tables, sub-models, or the top model alone."),
     ROW(fetch, DM_OPT_ENUM, .initial = "keys", .choices = fetches,
-        .help = "What a look-up reads of a leaf: its keys, and a value afterwards, or all of it at once."),
+        .help = "What a look-up reads of a leaf: its keys and then a value, or the complete leaf."),
     ROW(span_max, DM_OPT_COUNT, .initial = "10", .min = 1, .max = XSTORE_SPAN_MAX, .unit = "leaves",
         .help = "Leaves that a look-up reads; a wider prediction makes it a call."),
     ROW(hint, DM_OPT_BOOL, .initial = "on", .help = "Updates carry the predicted leaves (position hint)."),
     ROW(speculate, DM_OPT_BOOL, .initial = "on",
-        .help = "A key is looked for in leaves that have split, and behind one right link."),
+        .help = "A look-up also searches leaves that were split, and one right link further."),
     ROW(prefill, DM_OPT_BOOL, .initial = "on", .help = "The first client of a compute node fills its cache."),
     ROW(logging, DM_OPT_BOOL, .initial = "off", .help = "Memory nodes log writes and drain the log on their cores."),
     ROW(incarnation, DM_OPT_BOOL, .initial = "on",
-        .help = "A leaf's incarnation is compared with the table's; off is wrong."),
-    ROW(leaf_check, DM_OPT_BOOL, .initial = "on", .help = "Readers check that a leaf is one state; off is wrong."),
+        .help = "Readers compare the incarnation of a leaf with that in the table; off is wrong."),
+    ROW(leaf_check, DM_OPT_BOOL, .initial = "on", .help = "Readers check that a leaf is consistent; off is wrong."),
     ROW(value_check, DM_OPT_BOOL, .initial = "on",
-        .help = "Readers check that a value is whole and the key's; off is wrong."),
+        .help = "Readers check that a value is consistent and belongs to the key; off is wrong."),
     ROW(augment, DM_OPT_BOOL, .initial = "on",
-        .help = "Bounds hold at the ends of leaves, and so for absent keys; off is wrong."),
+        .help = "Bounds hold at both ends of every leaf, and so for absent keys; off is wrong."),
     DM_OPT_END,
 };
 
@@ -67,12 +67,12 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "memory nodes need at least 1 core");
     }
     if (shape->topology->mn_bytes >> MN_BYTES_LOG) {
-        return dm_fail(err, DM_ERR_INVALID, "memory nodes of more than 128 GiB are out of a leaf link's reach");
+        return dm_fail(err, DM_ERR_INVALID, "memory nodes of more than 128 GiB exceed the 31 bits of a leaf link");
     }
     return 0;
 }
 
-/* Leaves and inner nodes may be half as full as they can be; tables and records are there twice during an expansion. */
+/* Leaves and inner nodes may be half full; tables and records exist twice during an expansion. */
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct xstore_params *params = values;
     struct xstore_layout layout = xstore_layout_make((uint32_t)params->slots, shape->value_bytes);
@@ -98,7 +98,7 @@ static void close_cn(void *handle) {
     xstore_cache_close(&cn->lines);
 }
 
-/* The budget goes to sub-models first, twice as many as are expected, and what is left to tables. */
+/* The budget is first for sub-models, twice the expected number of them; the rest is for tables. */
 static int caches_open(struct xstore_cn *cn) {
     const struct xstore_params *params = cn->params;
     uint64_t budget = params->cache == XSTORE_CACHE_TOP ? 0 : cn->shape->cache_bytes;
@@ -162,10 +162,10 @@ static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err
 }
 
 static const struct ix_wrong wrong_values[] = {
-    {"incarnation", "off", 400, "a key that a split moved is said to be absent"},
-    {"leaf_check", "off", 400, "keys of two states of a leaf are taken for one"},
-    {"value_check", "off", 40, "a value that was moved or is being written is taken for the key's"},
-    {"augment", "off", 2000, "a key inserted between two trained ones lies outside of the predicted leaves"},
+    {"incarnation", "off", 400, "a key that a split moved is reported absent"},
+    {"leaf_check", "off", 400, "the keys of two states of a leaf are mixed"},
+    {"value_check", "off", 40, "a value that was moved or is being written is returned for the key"},
+    {"augment", "off", 2000, "a key inserted between two trained ones is outside of the predicted leaves"},
     {.param = NULL},
 };
 
