@@ -6,7 +6,7 @@
  * indexes/shared/lines.h apply to parts too.
  */
 #include "chime.h"
-#include "indexes/shared/locks.h"
+#include "indexes/shared/retry.h"
 
 enum { GAP_BYTES = 64 }; /* unchanged bytes between changed entries that are cheaper to send than another verb */
 
@@ -183,8 +183,7 @@ int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32
         if (!(*old & 1)) {
             break;
         }
-        DM_TRY(dm_retry(client->ctx, DM_RETRY_LOCK, attempts));
-        DM_TRY(ix_lock_back_off(client->ctx, tries));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, attempts, tries));
     }
     *lock = (struct chime_lock){.word = word, .held = apart ? *old | 1 : owner, .old = *old};
     /* The vacancy bitmap read apart: what it costs not to have it from the compare-and-swap. */

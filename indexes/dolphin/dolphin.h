@@ -16,6 +16,7 @@
 #include "indexes/index.h"
 #include "indexes/shared/locks.h"
 #include "indexes/shared/node_cache.h"
+#include "indexes/shared/retry.h"
 #include "leaf.h"
 #include "node.h"
 

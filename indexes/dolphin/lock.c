@@ -62,8 +62,7 @@ static bool is_taken(uint64_t word) {
 }
 
 int dolphin_retry(struct dolphin_client *client, enum dm_retry cause, uint32_t *attempts) {
-    DM_TRY(dm_retry(client->ctx, cause, attempts));
-    return ix_lock_back_off(client->ctx, *attempts);
+    return ix_retry(client->ctx, cause, attempts, 0);
 }
 
 /* Counts a conflict, and backs off. */

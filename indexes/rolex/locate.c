@@ -6,7 +6,7 @@
 #include "locate.h"
 
 #include "descend.h"
-#include "indexes/shared/locks.h"
+#include "indexes/shared/retry.h"
 
 enum { TABLES_AGAIN = 64 }; /* every so many tries that find a model being replaced, its tables are read again */
 
@@ -109,14 +109,14 @@ static int not_moved_yet(struct rolex_client *client, uint32_t tries) {
     if (tries % TABLES_AGAIN == 0) {
         rolex_stale(client);
     }
-    return ix_lock_back_off(client->env.ctx, tries);
+    return ix_back_off(client->env.ctx, tries);
 }
 
 int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts) {
     struct rolex_view *view = &client->view;
     DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
     if (!view->is_cached) {
-        return ix_lock_back_off(client->env.ctx, tries);
+        return ix_back_off(client->env.ctx, tries);
     }
     uint32_t count = 0;
     for (uint64_t key = view->head.low; key < view->head.high; count++) {

@@ -15,7 +15,7 @@
  */
 #include <stdlib.h>
 
-#include "indexes/shared/locks.h"
+#include "indexes/shared/retry.h"
 #include "replace.h"
 
 enum { CAS_BATCH = 128, READ_BATCH = 256 };
@@ -151,8 +151,7 @@ static int model_lock(struct rolex_env *env, struct rolex_work *work, dm_addr mo
             tries = 0;
             continue;
         }
-        int rc = dm_retry(env->ctx, DM_RETRY_LOCK, &attempts);
-        rc = rc < 0 ? rc : ix_lock_back_off(env->ctx, tries);
+        int rc = ix_retry(env->ctx, DM_RETRY_LOCK, &attempts, tries);
         if (rc < 0) {
             entries_restore(env, work, model, head);
             return rc;

@@ -8,7 +8,7 @@
  * keys to them, that before the entry with its link and the lock: a reader sees a key in one of two leaves at every
  * moment, and in the new one only after it is gone from the old.
  */
-#include "indexes/shared/locks.h"
+#include "indexes/shared/retry.h"
 #include "locate.h"
 
 enum { AGAIN = 1000 /* what was known of the tables is out of date: from the start */ };
@@ -104,8 +104,7 @@ static int group_try(struct rolex_client *client, uint64_t key, bool whole, uint
             }
             continue;
         }
-        DM_TRY(dm_retry(client->env.ctx, DM_RETRY_LOCK, attempts));
-        DM_TRY(ix_lock_back_off(client->env.ctx, tries));
+        DM_TRY(ix_retry(client->env.ctx, DM_RETRY_LOCK, attempts, tries));
     }
 }
 

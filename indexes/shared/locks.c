@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "indexes/shared/retry.h"
+
 struct ix_lock_slot {
     struct dm_mutex mutex;
     _Atomic uint32_t waiting; /* contexts that are about to take the mutex and will take it */
@@ -65,27 +67,13 @@ dm_addr ix_locks_word(const struct ix_locks *locks, dm_addr node) {
     return dm_addr_add(locks->bases[dm_addr_node(node)], sizeof(uint64_t) * (uint64_t)word_number(locks, node));
 }
 
-/* As published, a refused compare-and-swap is sent again at once. But a holder may be held up far longer than a lock is
- * meant to be held (its core is taken away; its node has stopped), and then trying at full speed only helps to keep it
- * from going on. */
-enum { TRIES_AT_ONCE = 256, TRIES_A_STEP = 64, BACK_OFF_NS = 2000, BACK_OFF_STEPS = 7 };
-
-int ix_lock_back_off(struct dm_ctx *ctx, uint32_t tries) {
-    if (tries < TRIES_AT_ONCE) {
-        return 0;
-    }
-    uint32_t step = (tries - TRIES_AT_ONCE) / TRIES_A_STEP;
-    return dm_sleep(ctx, (uint64_t)BACK_OFF_NS << (step < BACK_OFF_STEPS ? step : BACK_OFF_STEPS));
-}
-
 static int word_acquire(struct dm_ctx *ctx, struct ix_lock *lock, uint64_t *old, uint32_t *attempts) {
     for (uint32_t tries = 1;; tries++) {
         DM_TRY(dm_cas(ctx, lock->word, 0, lock->owner, old));
         if (*old == 0) {
             return 0;
         }
-        DM_TRY(dm_retry(ctx, DM_RETRY_LOCK, attempts));
-        DM_TRY(ix_lock_back_off(ctx, tries));
+        DM_TRY(ix_retry(ctx, DM_RETRY_LOCK, attempts, tries));
     }
 }
 

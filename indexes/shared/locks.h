@@ -66,8 +66,4 @@ int ix_lock_finish(struct dm_ctx *ctx, struct ix_lock *lock, int rc);
 /* Releases in a round trip of its own (none when handed on). The current batch must be empty. [waits] */
 int ix_lock_release(struct dm_ctx *ctx, struct ix_locks *locks, struct ix_lock *lock, const uint64_t *zero);
 
-/* Waits before a lock word is tried again after `tries` refusals in a row: not at all for the first 256, then longer
- * and longer. [waits] */
-int ix_lock_back_off(struct dm_ctx *ctx, uint32_t tries);
-
 #endif

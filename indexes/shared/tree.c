@@ -5,7 +5,7 @@
 #include "indexes/shared/tree.h"
 
 #include "common/compiler.h"
-#include "indexes/shared/locks.h"
+#include "indexes/shared/retry.h"
 
 static uint32_t node_lines(const struct ix_tree *tree) {
     return tree->cn->inner.node_bytes / DM_LINE;
@@ -44,8 +44,7 @@ int ix_tree_judge(struct ix_tree *tree, const char *wire, uint32_t *attempts) {
         DM_TRY(dm_retry(tree->ctx, DM_RETRY_TORN, attempts));
         return 1;
     default:
-        DM_TRY(dm_retry(tree->ctx, DM_RETRY_LOCK, attempts));
-        DM_TRY(ix_lock_back_off(tree->ctx, *attempts));
+        DM_TRY(ix_retry(tree->ctx, DM_RETRY_LOCK, attempts, 0));
         return 1;
     }
 }
