@@ -144,7 +144,7 @@ static void close_cn(void *handle) {
     struct chime_cn *cn = handle;
     ix_tree_close(&cn->tree);
     chime_hotspot_close(cn->hotspot);
-    free(cn->gates);
+    ix_queues_close(cn->queues);
 }
 
 static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
@@ -163,8 +163,8 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     cn->tree.leaf_bytes = cn->layout.wire_bytes;
     cn->tree.leaf_cap = cn->layout.span;
     cn->tree.fill = params->fill;
-    cn->gates = params->local_locks ? calloc(CHIME_GATES, sizeof(*cn->gates)) : NULL;
-    if (params->local_locks && !cn->gates) {
+    cn->queues = params->local_locks ? ix_queues_open(IX_QUEUES) : NULL;
+    if (params->local_locks && !cn->queues) {
         return DM_ERR_NO_MEMORY;
     }
     DM_TRY(chime_hotspot_open(hotspot_bytes(params, shape), &cn->hotspot));

@@ -14,6 +14,7 @@
 #include "hotspot.h"
 #include "indexes/index.h"
 #include "indexes/shared/indirect.h"
+#include "indexes/shared/lock_queue.h"
 #include "indexes/shared/tree.h"
 #include "leaf.h"
 
@@ -58,8 +59,6 @@ enum chime_counter {
         CHIME_COUNTER_COUNT,
 };
 
-enum { CHIME_GATES = 4096 /* leaves share them by hash */ };
-
 /* ---- a compute node and a client -------------------------------------------------------------------------------- */
 
 struct chime_cn {
@@ -68,15 +67,15 @@ struct chime_cn {
     const struct ix_shape *shape;
     struct chime_layout layout;
     struct chime_hotspot *hotspot; /* NULL: none */
-    struct dm_mutex *gates;        /* CHIME_GATES of them: where clients queue for leaf locks; NULL: they do not */
+    struct ix_queues *queues;      /* for leaf locks; NULL: clients do not queue */
 };
 
 /* A lock that is held. */
 struct chime_lock {
     dm_addr word;
-    uint64_t held;         /* what the word holds now */
-    uint64_t old;          /* what it held before: for a leaf where there is room, and the largest key */
-    struct dm_mutex *gate; /* of this compute node, released with the lock; NULL: none */
+    uint64_t held;          /* what the word holds now */
+    uint64_t old;           /* what it held before: for a leaf where there is room, and the largest key */
+    struct ix_queue *queue; /* of this compute node, left with the lock; NULL: none */
 };
 
 /* A leaf in local memory, whole or in part. */

@@ -200,10 +200,8 @@ int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint
     if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         dm_cas(client->ctx, lock->word, lock->held, next, NULL);
     }
-    if (lock->gate) {
-        dm_mutex_unlock(client->ctx, lock->gate);
-        lock->gate = NULL;
-    }
+    ix_queue_leave(client->ctx, lock->queue);
+    lock->queue = NULL;
     return rc;
 }
 

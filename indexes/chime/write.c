@@ -35,16 +35,13 @@ static int leaf_lock(struct chime_client *client, uint64_t key, uint32_t *attemp
         return ix_tree_misled(tree, 0, false, attempts);
     }
     /* One of a compute node's clients at a time tries the remote word. A merge, which takes two locks, does not queue:
-     * whoever is at a gate waits for the word alone, so that is safe. */
-    struct dm_mutex *gates = client->cn->gates;
-    struct dm_mutex *gate = gates ? &gates[dm_mix64(leaf.bits) % CHIME_GATES] : NULL;
-    if (gate) {
-        DM_TRY(dm_mutex_lock(client->ctx, gate));
-    }
+     * a client that has its turn waits for the word alone, so that is safe. */
+    struct ix_queue *queue = ix_queues_find(client->cn->queues, leaf);
+    DM_TRY(ix_queue_enter(client->ctx, queue));
     int rc = chime_lock_take(client, chime_leaf_word(client->cn, leaf), true, attempts, &client->leaf_lock);
-    client->leaf_lock.gate = rc < 0 ? NULL : gate;
-    if (rc < 0 && gate) {
-        dm_mutex_unlock(client->ctx, gate);
+    client->leaf_lock.queue = rc < 0 ? NULL : queue;
+    if (rc < 0) {
+        ix_queue_leave(client->ctx, queue);
     }
     return rc;
 }

@@ -15,17 +15,16 @@
 #include <stdatomic.h>
 
 #include "cache.h"
+#include "indexes/shared/lock_queue.h"
 #include "replace.h"
 #include "space.h"
-
-enum { ROLEX_GATES = 4096 /* groups share them by hash */ };
 
 struct rolex_cn {
     const struct rolex_params *params;
     const struct ix_shape *shape;
     struct rolex_cache *cache;
     struct rolex_cache *coming; /* the next one, while the client that holds `opening` fills it */
-    struct dm_mutex *gates;     /* ROLEX_GATES of them: where clients queue for locks; NULL: they do not */
+    struct ix_queues *queues;   /* for locks of groups; NULL: clients do not queue */
     struct dm_mutex opening;    /* held while the cache is filled */
     _Atomic unsigned clients;   /* attached */
     struct dm_mutex replacing;  /* held by the client of the node that replaces a model */

@@ -94,7 +94,7 @@ static void close_cn(void *handle) {
     rolex_cache_close(cn->cache);
     rolex_cache_close(cn->coming);
     rolex_work_close(cn->work);
-    free(cn->gates);
+    ix_queues_close(cn->queues);
 }
 
 static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
@@ -105,8 +105,8 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     cn->params = values;
     cn->shape = shape;
     cn->work = rolex_work_open(values);
-    cn->gates = cn->params->local_locks ? calloc(ROLEX_GATES, sizeof(*cn->gates)) : NULL;
-    return cn->work && (cn->gates || !cn->params->local_locks) ? 0 : DM_ERR_NO_MEMORY;
+    cn->queues = cn->params->local_locks ? ix_queues_open(IX_QUEUES) : NULL;
+    return cn->work && (cn->queues || !cn->params->local_locks) ? 0 : DM_ERR_NO_MEMORY;
 }
 
 static uint64_t cache_bytes(const void *handle) {

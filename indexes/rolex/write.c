@@ -20,16 +20,10 @@ struct held {
     dm_addr word;
     uint64_t entry; /* as it was */
     uint32_t leaf;
-    struct dm_mutex *gate; /* of this compute node, released with the lock; NULL: none */
+    struct ix_queue *queue; /* of this compute node, left with the lock; NULL: none */
 };
 
 /* ---- locks ------------------------------------------------------------------------------------------------------ */
-
-static void gate_leave(struct rolex_client *client, const struct held *held) {
-    if (held->gate) {
-        dm_mutex_unlock(client->env.ctx, held->gate);
-    }
-}
 
 /* Takes what the view knows of the group: its entry, and if `whole` its leaves into the list. */
 static int group_know(struct rolex_client *client, bool whole, uint32_t *attempts, struct held *held) {
@@ -112,16 +106,15 @@ static int group_try(struct rolex_client *client, uint64_t key, bool whole, uint
  * is held. One of a compute node's clients at a time tries the remote lock; the others wait without a verb. */
 static int group_lock(struct rolex_client *client, uint64_t key, uint32_t leaf, bool whole, uint32_t *attempts,
                       struct held *held) {
-    struct dm_mutex *gates = client->cn->gates;
     dm_addr word = dm_addr_add(rolex_table(client->view.model, &client->view.head), 8 * (uint64_t)leaf);
     *held = (struct held){.word = word, .leaf = leaf};
-    held->gate = gates ? &gates[dm_mix64(word.bits) % ROLEX_GATES] : NULL;
+    held->queue = ix_queues_find(client->cn->queues, word);
     enum dm_phase before = dm_phase(client->env.ctx, DM_PHASE_LOCK);
-    int rc = held->gate ? dm_mutex_lock(client->env.ctx, held->gate) : 0;
+    int rc = ix_queue_enter(client->env.ctx, held->queue);
     if (rc == 0) {
         rc = group_try(client, key, whole, attempts, held);
         if (rc != 0) {
-            gate_leave(client, held);
+            ix_queue_leave(client->env.ctx, held->queue);
         }
     }
     dm_phase(client->env.ctx, before);
@@ -137,7 +130,7 @@ static int group_unlock(struct rolex_client *client, const struct held *held, ui
     if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         dm_cas(ctx, held->word, held->entry | ROLEX_LOCK, next, NULL);
     }
-    gate_leave(client, held);
+    ix_queue_leave(ctx, held->queue);
     return rc;
 }
 
@@ -150,7 +143,7 @@ static int group_leave(struct rolex_client *client, const struct held *held, int
 /* Something failed before anything was changed: unlocks if a verb can still be sent. */
 static int group_fail(struct rolex_client *client, const struct held *held, int rc) {
     if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
-        gate_leave(client, held);
+        ix_queue_leave(client->env.ctx, held->queue);
         return rc;
     }
     return group_leave(client, held, rc);

@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hierarchical locks; see locks.h. A slot of the local table is guarded by its own mutex, so its members are only
- * touched by the holder, except `waiting`, which a context raises before it queues.
+ * Hierarchical locks; see locks.h.
  */
 #include "indexes/shared/locks.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "indexes/shared/retry.h"
-
-struct ix_lock_slot {
-    struct dm_mutex mutex;
-    _Atomic uint32_t waiting; /* contexts that are about to take the mutex and will take it */
-    uint32_t passed;          /* hand-overs in a row */
-    uint64_t owner;           /* what the remote word holds while `handed` */
-    bool handed;              /* the next holder has the remote lock already */
-};
 
 struct ix_locks {
     struct ix_lock_config config;
     unsigned mns;
     dm_addr *bases;
-    struct ix_lock_slot *slots; /* mns x count; NULL without local locks */
+    struct ix_queues *queues; /* mns x count; NULL without local locks */
 };
 
 int ix_locks_format(struct dm_ctx *ctx, unsigned node, enum ix_lock_place place, uint32_t count, dm_addr *base) {
@@ -39,8 +29,8 @@ struct ix_locks *ix_locks_open(const struct ix_lock_config *config, const dm_add
     locks->config = *config;
     locks->mns = mns;
     locks->bases = calloc(mns, sizeof(*bases));
-    locks->slots = config->local ? calloc((size_t)mns * config->count, sizeof(*locks->slots)) : NULL;
-    if (!locks->bases || (config->local && !locks->slots)) {
+    locks->queues = config->local ? ix_queues_open((size_t)mns * config->count) : NULL;
+    if (!locks->bases || (config->local && !locks->queues)) {
         ix_locks_close(locks);
         return NULL;
     }
@@ -52,7 +42,7 @@ struct ix_locks *ix_locks_open(const struct ix_lock_config *config, const dm_add
 
 void ix_locks_close(struct ix_locks *locks) {
     if (locks) {
-        free(locks->slots);
+        ix_queues_close(locks->queues);
         free(locks->bases);
         free(locks);
     }
@@ -83,28 +73,17 @@ static int lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node
         .word = ix_locks_word(locks, node),
         .owner = (uint64_t)dm_node(ctx) << 32 | dm_ctx_id(ctx),
     };
-    if (!locks->slots) {
-        return word_acquire(ctx, lock, old, attempts);
-    }
-    struct ix_lock_slot *slot =
-        &locks->slots[(size_t)dm_addr_node(node) * locks->config.count + word_number(locks, node)];
-    atomic_fetch_add_explicit(&slot->waiting, 1, memory_order_relaxed);
-    int rc = dm_mutex_lock(ctx, &slot->mutex);
-    atomic_fetch_sub_explicit(&slot->waiting, 1, memory_order_relaxed);
-    if (rc < 0) {
-        return rc;
-    }
-    lock->slot = slot;
-    if (slot->handed) {
-        slot->handed = false;
+    struct ix_queue *queue =
+        ix_queues_at(locks->queues, (size_t)dm_addr_node(node) * locks->config.count + word_number(locks, node));
+    DM_TRY(ix_queue_enter(ctx, queue));
+    lock->queue = queue;
+    if (queue && ix_queue_inherit(queue, &lock->owner)) {
         lock->handed = true;
-        lock->owner = slot->owner;
         return 0;
     }
-    slot->passed = 0;
-    rc = word_acquire(ctx, lock, old, attempts);
+    int rc = word_acquire(ctx, lock, old, attempts);
     if (rc < 0) {
-        dm_mutex_unlock(ctx, &slot->mutex);
+        ix_queue_leave(ctx, queue);
     }
     return rc;
 }
@@ -118,28 +97,21 @@ int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, ui
 }
 
 void ix_lock_post_release(struct dm_ctx *ctx, struct ix_locks *locks, struct ix_lock *lock, const uint64_t *zero) {
-    struct ix_lock_slot *slot = lock->slot;
-    /* Whoever is counted as waiting takes the mutex and with it the lock; a late comer not yet counted does no harm. */
-    lock->pass = slot && locks->config.hand_over && slot->passed < locks->config.hand_over_max &&
-                 atomic_load_explicit(&slot->waiting, memory_order_relaxed) > 0;
+    lock->pass =
+        lock->queue && locks->config.hand_over && ix_queue_can_hand_over(lock->queue, locks->config.hand_over_max);
     if (!lock->pass) {
         dm_post_write(ctx, lock->word, zero, sizeof(*zero));
     }
 }
 
 int ix_lock_finish(struct dm_ctx *ctx, struct ix_lock *lock, int rc) {
-    struct ix_lock_slot *slot = lock->slot;
     if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         dm_cas(ctx, lock->word, lock->owner, 0, NULL);
     }
-    if (slot) {
-        if (lock->pass && rc >= 0) {
-            slot->handed = true;
-            slot->owner = lock->owner;
-            slot->passed++;
-        }
-        dm_mutex_unlock(ctx, &slot->mutex);
+    if (lock->pass && rc >= 0) {
+        ix_queue_hand_over(lock->queue, lock->owner);
     }
+    ix_queue_leave(ctx, lock->queue);
     return rc;
 }
 

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "indexes/shared/lock_queue.h"
 #include "transport/dm.h"
 
 enum ix_lock_place { IX_LOCK_CHIP, IX_LOCK_DRAM };
@@ -31,9 +32,9 @@ struct ix_lock_config {
 
 struct ix_locks; /* one compute node's side */
 
-/* A lock that is being held; the caller's storage, set by acquire. */
+/* A held lock; the caller's storage, set by acquire. */
 struct ix_lock {
-    struct ix_lock_slot *slot; /* NULL without local locks */
+    struct ix_queue *queue; /* NULL without local locks */
     dm_addr word;
     uint64_t owner; /* what the remote word holds */
     bool handed;    /* came from another context of this node, without a verb */
@@ -58,7 +59,7 @@ int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, ui
 /* Releasing behind other verbs: post_release adds the unlock to the current batch (nothing when the lock is handed on),
  * then the caller commits and gives the commit's result to `finish`, which returns it. `zero` points to 8 zero bytes
  * that live until the commit. After a failed commit the word is freed by compare-and-swap against the owner, so that it
- * cannot free a lock that somebody else has taken meanwhile; after DM_ERR_STOPPED or DM_ERR_PEER no verb can be sent
+ * cannot free a lock that another client has taken meanwhile; after DM_ERR_STOPPED or DM_ERR_PEER no verb can be sent
  * and the word stays as it is. */
 void ix_lock_post_release(struct dm_ctx *ctx, struct ix_locks *locks, struct ix_lock *lock, const uint64_t *zero);
 int ix_lock_finish(struct dm_ctx *ctx, struct ix_lock *lock, int rc);
