@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Puts what ./run_all.sh last made into the documentation: the table of claims and the picture and counts of README.md.
-# tests/style/claims_test.sh says when it has to be run.
+# Copies the results of the last ./run_all.sh into the documentation: the table of claims into docs/claims.md, the picture
+# and the counts into README.md. tests/style/claims_test.sh fails when it has to be run.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,32 +15,27 @@ for file in "$table" "$picture"; do
     }
 done
 
+# The table's first line has the counts; text is folded at 120 columns.
+counts() {
+    head -n 1 "$table" | fold -s -w 120 | sed 's/ $//'
+}
 version=$(build/release/dmbench --version | head -n 1)
 {
     echo "# The papers' claims, judged"
     echo
-    echo "Made by \`./run_all.sh\` ($version) and kept here by \`scripts/update_docs.sh\`; how claims are judged is in"
-    echo "[figures-and-claims.md](figures-and-claims.md)."
+    echo "Made by \`./run_all.sh\` ($version)"
+    echo "and copied here by \`scripts/update_docs.sh\`; [figures-and-claims.md](figures-and-claims.md) explains the verdicts."
     echo
-    cat "$table"
+    counts
+    tail -n +2 "$table"
 } >docs/claims.md
 mkdir -p docs/images
 cp "$picture" docs/images/overview.png
 
-# Between the marks: the counts, then each claim with its verdict.
+# Between the marks: the counts.
 {
     sed '/<!-- claims -->/q' README.md
-    sed '/^### /,$d' "$table"
-    echo "<!-- claims: end -->"
-    echo
-    echo "<details><summary>Each claim and its verdict</summary>"
-    echo
-    echo "| id | the paper says | verdict |"
-    echo "|---|---|---|"
-    sed 's/\\|/\&#124;/g' "$table" | awk -F ' [|] ' '/^[|] [a-z]+-/ { sub(/^[|] /, "", $1); print "| " $1 " | " $2 " | " $4 " |" }'
-    echo
-    echo "</details>"
-    echo
-    sed -n '/<!-- claims: rest -->/,$p' README.md
+    counts
+    sed -n '/<!-- claims: end -->/,$p' README.md
 } >README.md.tmp
 mv README.md.tmp README.md

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The claims in the documentation are those that were judged last: README.md has the counts of docs/claims.md, which has every
-# claim of plots/claims.json with its words, and a reason wherever a claim is not reproduced. scripts/update_docs.sh mends both.
+# The claims in the documentation are those that were judged last: README.md has the counts of docs/claims.md, which has
+# every claim of plots/claims.json with its words, and a reason for each that is not reproduced. scripts/update_docs.sh
+# mends both.
 . "$DM_SOURCE_DIR/tests/style/lib.sh"
 need python3
 
-head_of() {
-    awk '/^[0-9]+ claims:/ { inside = 1 } /^### / || /<!-- claims: end -->/ { inside = 0 } inside && NF' "$1"
+# The counts are a line of docs/claims.md, and folded between marks in README.md.
+counts_of() {
+    sed '/^<!-- claims: end -->/,$d' "$1" | awk '/^[0-9]+ claims:/ { inside = 1 } !NF { inside = 0 } inside' | tr '\n' ' '
 }
-[ -n "$(head_of docs/claims.md)" ] || complain "docs/claims.md: no counts"
-[ "$(head_of README.md)" = "$(head_of docs/claims.md)" ] || complain "README.md has other counts than docs/claims.md"
+[ -n "$(counts_of docs/claims.md)" ] || complain "docs/claims.md: no counts"
+[ "$(counts_of README.md)" = "$(counts_of docs/claims.md)" ] || complain "README.md has other counts than docs/claims.md"
 python3 - <<'PYTHON' || complain "docs/claims.md is older than plots/claims.json, see above"
 import json
 import sys
