@@ -6,10 +6,7 @@
  * in length.
  */
 #include "dolphin.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "indexes/shared/report.h"
 
 struct verifier {
     struct dolphin_cn *cn;
@@ -22,21 +19,11 @@ struct verifier {
     bool interrupted, is_unlinked;
 };
 
-__attribute__((format(printf, 2, 3))) static void problem(struct verifier *verifier, const char *format, ...) {
-    struct ix_report *report = verifier->report;
-    if (report->broken++ == 0) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(report->first_problem, sizeof(report->first_problem), format, args);
-        va_end(args);
-    }
-}
-
 /* Reports a problem, unless an interrupted operation may have left it behind. */
 #define EXPECT(verifier, condition, ...)                                                                               \
     do {                                                                                                               \
         if (!(condition) && !(verifier)->interrupted) {                                                                \
-            problem(verifier, __VA_ARGS__);                                                                            \
+            ix_report_problem((verifier)->report, __VA_ARGS__);                                                        \
         }                                                                                                              \
     } while (0)
 
@@ -49,20 +36,20 @@ static void words_check(struct verifier *verifier, unsigned long long at) {
         enum dolphin_state state = dolphin_entry_state(words[i]);
         unsigned byte = dolphin_entry_byte(words[i]);
         if (dolphin_entry_version(words[i]) != head->version) {
-            problem(verifier, "leaf %llx: entry %u has version %u, the leaf %u", at, i, dolphin_entry_version(words[i]),
-                    head->version);
+            ix_report_problem(verifier->report, "leaf %llx: entry %u has version %u, the leaf %u", at, i,
+                              dolphin_entry_version(words[i]), head->version);
         }
         EXPECT(verifier, state != DOLPHIN_RESERVED && state != DOLPHIN_BUSY, "leaf %llx: entry %u is half done", at, i);
         if (!dolphin_entry_is_live(words[i])) {
             continue;
         }
         if (seen[byte]) {
-            problem(verifier, "leaf %llx has key %llx twice", at,
-                    (unsigned long long)(dolphin_low(head->min, DOLPHIN_SPECIAL) | byte));
+            ix_report_problem(verifier->report, "leaf %llx has key %llx twice", at,
+                              (unsigned long long)(dolphin_low(head->min, DOLPHIN_SPECIAL) | byte));
         }
         seen[byte] = true;
         if (byte < (head->min & 0xff) || byte > (head->max & 0xff)) {
-            problem(verifier, "leaf %llx has a key outside its range", at);
+            ix_report_problem(verifier->report, "leaf %llx has a key outside its range", at);
         }
         unsigned char value[DM_LINE * 32];
         bool is_consistent = dolphin_cell_get(layout, verifier->leaf + dolphin_cell_offset(layout, i), head->version,
@@ -102,13 +89,13 @@ static int leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent,
     dm_addr addr = dolphin_word_addr(word);
     unsigned long long at = addr.bits;
     if (!dm_addr_valid(verifier->ctx, addr, layout->leaf_bytes)) {
-        problem(verifier, "a word leads to %llx, which cannot be a leaf", at);
+        ix_report_problem(verifier->report, "a word leads to %llx, which cannot be a leaf", at);
         return 0;
     }
     DM_TRY(dm_read(verifier->ctx, addr, verifier->leaf, layout->used_bytes));
     DM_TRY(dm_read(verifier->ctx, dolphin_leaf_lock(verifier->cn, addr), verifier->word, sizeof(uint64_t)));
     if (!dolphin_leaf_plausible(head)) {
-        problem(verifier, "%llx is not a leaf", at);
+        ix_report_problem(verifier->report, "%llx is not a leaf", at);
         return 0;
     }
     EXPECT(verifier, *verifier->word == 0, "the lock of leaf %llx is held", at);
@@ -117,7 +104,8 @@ static int leaf_check(struct verifier *verifier, uint64_t word, uint64_t parent,
     unsigned depth = dolphin_word_depth(parent);
     if (dolphin_low(head->min, depth) != dolphin_low(verifier->nodes[depth].head.prefix, depth) ||
         dolphin_byte(head->min, depth) != dolphin_word_byte(word)) {
-        problem(verifier, "leaf %llx begins at %llx, but its word leads elsewhere", at, (unsigned long long)head->min);
+        ix_report_problem(verifier->report, "leaf %llx begins at %llx, but its word leads elsewhere", at,
+                          (unsigned long long)head->min);
     }
     if (depth == DOLPHIN_SPECIAL) {
         EXPECT(verifier, head->min == *next, "leaf %llx begins at %llx, the one before ended at %llx", at,
@@ -197,20 +185,21 @@ static int node_check(struct verifier *verifier, uint64_t word, uint64_t parent,
     unsigned long long at = addr.bits;
     uint32_t bytes = dolphin_node_bytes(dolphin_word_type(word));
     if (depth > DOLPHIN_SPECIAL || (parent != 0 && depth <= above) || !dm_addr_valid(verifier->ctx, addr, bytes)) {
-        problem(verifier, "a word leads to %llx, which cannot be an inner node of depth %u", at, depth);
+        ix_report_problem(verifier->report, "a word leads to %llx, which cannot be an inner node of depth %u", at,
+                          depth);
         return 0;
     }
     struct dolphin_node *node = &verifier->nodes[depth];
     DM_TRY(dm_read(verifier->ctx, addr, node, bytes));
     if (!dolphin_node_plausible(&node->head, word)) {
-        problem(verifier, "%llx is not an inner node", at);
+        ix_report_problem(verifier->report, "%llx is not an inner node", at);
         return 0;
     }
     EXPECT(verifier, node->head.lock == 0, "the lock of inner node %llx is held", at);
     EXPECT(verifier, !node->head.dead, "inner node %llx is dead but linked", at);
     EXPECT(verifier, node->head.parent == parent, "inner node %llx has a wrong reverse pointer", at);
     if (parent != 0 && dolphin_low(node->head.prefix, above + 1) != low) {
-        problem(verifier, "inner node %llx has a prefix that differs from its path", at);
+        ix_report_problem(verifier->report, "inner node %llx has a prefix that differs from its path", at);
     }
     /* Only once, as leaves of the larger node may still lead back. */
     if (verifier->interrupted && depth == DOLPHIN_SPECIAL && !verifier->is_unlinked) {

@@ -4,12 +4,12 @@
  * and each item is intact, has its key, and is in force by its state in the pool.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "hstore.h"
+#include "indexes/shared/report.h"
 
 struct walk {
     struct hstore_cn *cn;
@@ -23,12 +23,8 @@ struct walk {
     uint64_t listed_count, listed_capacity, tabled_count, tabled_capacity;
 };
 
-static void problem(struct walk *walk, const char *what, uint64_t key) {
-    struct ix_report *report = walk->report;
-    if (report->broken++ == 0) {
-        snprintf(report->first_problem, sizeof(report->first_problem), "shard %u: %s (key %" PRIu64 ")", walk->shard,
-                 what, key);
-    }
+static void problem(const struct walk *walk, const char *what, uint64_t key) {
+    ix_report_problem(walk->report, "shard %u: %s (key %" PRIu64 ")", walk->shard, what, key);
 }
 
 static int keep(uint64_t **items, uint64_t *count, uint64_t *capacity, uint64_t item) {
