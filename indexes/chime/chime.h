@@ -97,10 +97,10 @@ struct chime_client {
 /* ---- io.c ------------------------------------------------------------------------------------------------------- */
 
 /* Reads `count` entries from `start` on and a copy of the metadata; all of the leaf if count is the span. [waits] */
-int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned start, unsigned count);
+int chime_read_part(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned start, unsigned count);
 
 /* Reads one entry alone into client->leaf. [waits] */
-int chime_load_entry(struct chime_client *client, dm_addr leaf, unsigned i);
+int chime_read_entry(struct chime_client *client, dm_addr leaf, unsigned i);
 
 /* Posts the read of entries first .. last, with the copy of the metadata that lies before them; and decodes them with
  * the line in front, where that may be. */
@@ -194,7 +194,7 @@ bool chime_part_use(struct chime_client *client, struct chime_copy *copy, const 
 /* ---- scan.c, load.c, verify.c ----------------------------------------------------------------------------------- */
 
 int chime_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
-int chime_bulk_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
+int chime_load(void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err);
 int chime_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
 
 #endif

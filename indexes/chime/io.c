@@ -45,7 +45,8 @@ void chime_decode_segment(const struct chime_client *client, const struct chime_
     dm_charge(client->ctx, DM_WORK_LINE_COPY, (end - from) / IX_LINE_DATA + 1);
 }
 
-int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned start, unsigned count) {
+int chime_read_part(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned start,
+                    unsigned count) {
     const struct chime_layout *layout = &client->cn->layout;
     copy->start = start;
     copy->count = count;
@@ -74,7 +75,7 @@ int chime_load(struct chime_client *client, struct chime_copy *copy, dm_addr lea
     return 0;
 }
 
-int chime_load_entry(struct chime_client *client, dm_addr leaf, unsigned i) {
+int chime_read_entry(struct chime_client *client, dm_addr leaf, unsigned i) {
     const struct chime_layout *layout = &client->cn->layout;
     uint32_t offset = chime_entry_offset(layout, i);
     struct ix_span span = ix_lines_span(offset, layout->entry_bytes);

@@ -87,8 +87,8 @@ static int leaves_write(struct chime_client *client, dm_addr leaf, dm_addr right
 /* With both leaves locked. */
 static int merge_locked(struct chime_client *client, uint64_t key, dm_addr leaf, dm_addr right) {
     const struct chime_layout *layout = &client->cn->layout;
-    int rc = chime_load(client, &client->leaf, leaf, 0, layout->span);
-    rc = rc < 0 ? rc : chime_load(client, &client->right, right, 0, layout->span);
+    int rc = chime_read_part(client, &client->leaf, leaf, 0, layout->span);
+    rc = rc < 0 ? rc : chime_read_part(client, &client->right, right, 0, layout->span);
     if (rc < 0) {
         merge_leave(client, true); /* the first failure is the one to report, here and below */
         return rc;

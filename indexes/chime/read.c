@@ -45,7 +45,7 @@ int chime_speculate(struct chime_client *client, dm_addr leaf, uint64_t key, uns
         client->counts[CHIME_HOTSPOT_MISS]++;
         return DM_NOT_FOUND;
     }
-    DM_TRY(chime_load_entry(client, leaf, *position));
+    DM_TRY(chime_read_entry(client, leaf, *position));
     bool found = chime_entry_whole(client, &client->leaf, *position) &&
                  chime_key(&cn->layout, client->leaf.image, *position) == key;
     client->counts[found ? CHIME_HOTSPOT_HIT : CHIME_HOTSPOT_WRONG]++;
@@ -65,7 +65,7 @@ static void value_take(struct chime_client *client, dm_addr leaf, uint64_t key, 
 static int neighbourhood_read(struct chime_client *client, dm_addr leaf, uint64_t key, int *at) {
     const struct chime_layout *layout = &client->cn->layout;
     unsigned home = chime_home(layout, key);
-    DM_TRY(chime_load(client, &client->leaf, leaf, home, layout->hood));
+    DM_TRY(chime_read_part(client, &client->leaf, leaf, home, layout->hood));
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
     *at = chime_find(layout, client->leaf.image, key);
     if (*at != CHIME_NONE && chime_entry_whole(client, &client->leaf, (unsigned)*at)) {

@@ -90,7 +90,7 @@ static int leaf_step(struct scan *scan) {
             rc = ix_tree_misled(&client->tree, 0, false, &scan->attempts);
             return rc < 0 ? rc : 0;
         }
-        DM_TRY(chime_load(client, &client->leaf, scan->next, 0, layout->span));
+        DM_TRY(chime_read_part(client, &client->leaf, scan->next, 0, layout->span));
         rc = leaf_use(scan, &client->leaf);
     } while (rc == 1);
     return rc;

@@ -51,7 +51,7 @@ static int largest_key(struct chime_client *client, unsigned largest, uint64_t *
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_copy *copy = &client->leaf;
     if (chime_distance(layout, copy->start, largest) >= copy->count) {
-        int rc = chime_load_entry(client, client->tree.child.addr, largest);
+        int rc = chime_read_entry(client, client->tree.child.addr, largest);
         if (rc < 0) {
             return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
         }
@@ -116,7 +116,7 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     int at = chime_place(layout, copy->image, key, stored, reach, &changed, &largest, &filled);
     if (at == CHIME_NONE && copy->count < layout->span) {
         /* The rest of the leaf is needed to split it. */
-        int rc = chime_load(client, copy, leaf, 0, layout->span);
+        int rc = chime_read_part(client, copy, leaf, 0, layout->span);
         if (rc < 0) {
             return chime_lock_finish(client, &client->leaf_lock, word, rc);
         }
@@ -146,7 +146,7 @@ static int insert_once(struct chime_client *client, uint64_t key, const void *va
     if (client->cn->params->vacancy != CHIME_VACANCY_NONE) {
         chime_reach(layout, lock->old, chime_home(layout, key), &start, &count);
     }
-    rc = chime_load(client, &client->leaf, client->tree.child.addr, start, count);
+    rc = chime_read_part(client, &client->leaf, client->tree.child.addr, start, count);
     if (rc < 0) {
         return chime_lock_finish(client, lock, lock->old, rc);
     }
@@ -199,7 +199,7 @@ static int present_lock_once(struct chime_client *client, uint64_t key, bool spe
     if (rc == 0) {
         return 0;
     }
-    rc = rc < 0 ? rc : chime_load(client, &client->leaf, leaf, chime_home(layout, key), layout->hood);
+    rc = rc < 0 ? rc : chime_read_part(client, &client->leaf, leaf, chime_home(layout, key), layout->hood);
     if (rc < 0) {
         return chime_lock_finish(client, lock, lock->old, rc);
     }
@@ -257,7 +257,7 @@ static int word_without(struct chime_client *client, unsigned at, uint64_t *word
         return 0;
     }
     struct chime_copy *other = &client->right; /* the leaf in hand keeps what is to be written */
-    int rc = chime_load(client, other, client->tree.child.addr, 0, layout->span);
+    int rc = chime_read_part(client, other, client->tree.child.addr, 0, layout->span);
     if (rc < 0) {
         return chime_lock_finish(client, lock, lock->old, rc);
     }
