@@ -5,7 +5,7 @@
  *
  *   calls.c     requests
  *   memory.c    what verbs and CPU accesses do to bytes
- *   engine.c    open, close, options, the table
+ *   transport.c open, close, options, the table
  */
 #ifndef DM_TRANSPORT_LOCAL_LOCAL_H
 #define DM_TRANSPORT_LOCAL_LOCAL_H

@@ -25,14 +25,14 @@ static void charge(struct sim_ctx *ctx, uint64_t work) {
     thread->busy += work;
 }
 
-static void assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *call) {
+void sim_handler_assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *call) {
     handler->job = call;
     handler->base.thread = least_busy(sim->fabric, call->node);
     sim_ready(sim, handler);
 }
 
 /* The caller of a request that no handler will answer. */
-static void lose_call(struct sim *sim, struct sim_call *call) {
+void sim_call_lose(struct sim *sim, struct sim_call *call) {
     if (call->is_setup) {
         call->rc = DM_ERR_PEER;
         sim_ready(sim, call->caller);
@@ -52,7 +52,7 @@ static void lose_call(struct sim *sim, struct sim_call *call) {
 
 static void answer(struct sim *sim, struct sim_ctx *ctx, struct sim_call *call) {
     if (dm_unlikely(ctx->base.gone)) {
-        lose_call(sim, call);
+        sim_call_lose(sim, call);
         return;
     }
     if (call->is_setup) {
@@ -111,7 +111,7 @@ static struct sim_ctx *handler_new(struct sim *sim, unsigned node) {
 }
 
 /* An idle one or a new one; NULL when out of memory. */
-static struct sim_ctx *handler_get(struct sim *sim, unsigned which) {
+struct sim_ctx *sim_handler_get(struct sim *sim, unsigned which) {
     struct sim_node *node = &sim->nodes[which];
     struct sim_ctx *handler = node->idle_handlers;
     if (handler) {
@@ -141,9 +141,9 @@ void sim_deliver(struct sim *sim, struct sim_op *op) {
     sim->nodes[op->from].nic.outstanding--;
     sim_op_free(sim, op);
     bool has_room = !node->starts && (node->handler_count < SIM_HANDLERS_MAX || node->idle_handlers);
-    struct sim_ctx *handler = has_room ? handler_get(sim, call->node) : NULL;
+    struct sim_ctx *handler = has_room ? sim_handler_get(sim, call->node) : NULL;
     if (handler) {
-        assign(sim, handler, call);
+        sim_handler_assign(sim, handler, call);
         return;
     }
     if (node->handler_count == 0 && !node->starts) {
@@ -183,125 +183,14 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
 }
 
-/* ---- failed nodes ------------------------------------------------------------------------------------------------ */
-
-/* The node fails for good: the context never goes on. */
-static void context_end(struct sim *sim, struct sim_ctx *ctx) {
-    ctx->dead = true;
-    if (ctx->job) {
-        lose_call(sim, ctx->job);
-        ctx->job = NULL;
-    }
-}
-
-/* The node will be back: the context is woken from whatever it waits for, other than verbs under way, whose memory it
- * holds; all its waits end from now on. */
-static void context_unwind(struct sim *sim, struct sim_ctx *ctx) {
-    ctx->base.gone = true;
-    if (ctx->lanes == NULL) {
-        ctx->dead = true; /* made in the set-up phase, for the measured one: it has not begun, and never will */
-        return;
-    }
-    sim->nodes[ctx->base.node].unwinding++;
-    if (ctx->base.parked) {
-        ctx->base.parked = false;
-        sim_ready(sim, ctx);
-    }
-}
-
-void sim_node_fail(struct sim *sim, struct sim_op *op) {
-    unsigned which = dm_addr_node(op->addr);
-    struct sim_node *node = &sim->nodes[which];
-    bool comes_back = op->delay > 0;
-    if (sim->now >= node->failed_at) {
-        sim_op_free(sim, op); /* it is away already */
-        return;
-    }
-    node->failed_at = sim->now;
-    for (struct sim_ctx *idle = node->idle_handlers; idle; idle = idle->idle_next) {
-        idle->dead = true;
-    }
-    node->idle_handlers = NULL;
-    node->handler_count = 0;
-    for (struct dm_ctx *base = sim->fabric->contexts; base; base = base->all_next) {
-        struct sim_ctx *ctx = (struct sim_ctx *)base;
-        /* A foreground context there is not part of the node. */
-        if (base->node != which || !base->background || base->done || base->gone || ctx->dead) {
-            continue;
-        }
-        if (comes_back) {
-            context_unwind(sim, ctx);
-        } else {
-            context_end(sim, ctx);
-        }
-    }
-    for (struct sim_call *call = node->queue_head, *next; call; call = next) {
-        next = call->next;
-        lose_call(sim, call);
-    }
-    node->queue_head = NULL;
-    if (comes_back) {
-        sim_schedule(sim, op, SIM_RESTART, sim->now + op->delay);
-    } else {
-        sim_op_free(sim, op);
-    }
-}
-
-/* The first context of a node that is back: from its first wait on calls are served. */
-static void restart_main(struct dm_ctx *base, void *arg) {
-    struct sim *sim = arg;
-    struct sim_node *node = &sim->nodes[base->node];
-    const struct dm_node_state *state = &sim->fabric->nodes[base->node];
-    node->starts = false;
-    struct sim_call *call = node->queue_head;
-    node->queue_head = NULL;
-    while (call) {
-        struct sim_call *next = call->next;
-        struct sim_ctx *handler = handler_get(sim, base->node);
-        if (handler) {
-            assign(sim, handler, call);
-        } else {
-            sim->out_of_memory = true;
-        }
-        call = next;
-    }
-    if (state->restart) {
-        state->restart(base, state->restart_arg);
-    }
-}
-
-void sim_node_restart(struct sim *sim, struct sim_op *op) {
-    enum { LATER_PS = 1000000 };
-    unsigned which = dm_addr_node(op->addr);
-    struct sim_node *node = &sim->nodes[which];
-    if (node->unwinding > 0) {
-        sim_schedule(sim, op, SIM_RESTART, sim->now + LATER_PS);
-        return;
-    }
-    sim_op_free(sim, op);
-    sim_memory_clear(&node->dram);
-    sim_memory_clear(&node->chip);
-    dm_node_forget(sim->fabric, which);
-    node->failed_at = SIM_NEVER;
-    node->life++;
-    struct sim_ctx *first = (struct sim_ctx *)dm_ctx_new(sim->fabric, which, 0, restart_main, sim, true);
-    if (!first) {
-        sim->out_of_memory = true;
-        return;
-    }
-    node->starts = true;
-    first->client = SIM_ANY;
-    sim_ctx_start(sim, first);
-}
-
 /* The set-up phase: a handler context as ever, but at once and at no cost. */
 static int call_now(struct sim *sim, struct sim_call *call) {
-    struct sim_ctx *handler = handler_get(sim, call->node);
+    struct sim_ctx *handler = sim_handler_get(sim, call->node);
     if (!handler) {
         return DM_ERR_NO_MEMORY;
     }
     call->is_setup = true;
-    assign(sim, handler, call);
+    sim_handler_assign(sim, handler, call);
     DM_TRY(sim_suspend(call->caller));
     return call->rc;
 }
@@ -323,7 +212,7 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     struct sim_fate fate = {0};
     if (dm_unlikely(sim->faults.count > 0)) {
         ctx->in_own_call = method < DM_METHOD_FIRST;
-        fate = sim_meet_fate(sim, ctx, DM_VERB_CALL, node);
+        fate = sim_draw_fate(sim, ctx, DM_VERB_CALL, node);
         ctx->in_own_call = false;
     }
     struct sim_op *op = sim_op_new(sim);

@@ -68,7 +68,7 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     return 0;
 }
 
-int sim_open(struct dm_fabric *fabric, struct dm_err *err) {
+int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
     struct sim *sim = calloc(1, sizeof(*sim));
     if (!sim) {
         return DM_ERR_NO_MEMORY;
@@ -127,7 +127,7 @@ static void release_payloads(struct sim *sim) {
     }
 }
 
-void sim_close(struct dm_fabric *fabric) {
+void sim_nodes_close(struct dm_fabric *fabric) {
     struct sim *sim = sim_of(fabric);
     for (struct dm_ctx *ctx = fabric->contexts; ctx; ctx = ctx->all_next) {
         free(((struct sim_ctx *)ctx)->lanes);

@@ -168,6 +168,34 @@ static void apply_fate(struct sim_op *op, struct sim_fate fate, uint64_t *broken
     op->delay = fate.delay_ns * 1000;
 }
 
+struct sim_fate sim_draw_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node) {
+    struct sim_fate fate = sim_faults_draw(&sim->faults, ctx->client, ++ctx->verbs_begun, kind, node);
+    bool is_due = ctx->stop_due || (fate.stops && fate.stop_ns == 0);
+    if (is_due && ctx->in_own_call) {
+        /* The others of its thread wait for what a call of the transport brings. */
+        ctx->stop_due = true;
+        fate.stops = false;
+    } else if (is_due) {
+        ctx->dead = true;
+        sim->foreground -= !ctx->base.background;
+        if (dm_is_traced(sim->fabric)) {
+            dm_trace_wait(&ctx->base, DM_TRACE_STOP, sim_now(&ctx->base), DM_ERR_STOPPED);
+        }
+        sim_suspend(ctx);
+    } else if (fate.stops) {
+        /* Verbs already sent may complete meanwhile: they must not wake it, and their status is kept. */
+        ctx->pending++;
+        uint64_t since_ns = sim_now(&ctx->base);
+        int rc = sim_sleep(&ctx->base, fate.stop_ns);
+        if (dm_is_traced(sim->fabric)) {
+            dm_trace_wait(&ctx->base, DM_TRACE_STOP, since_ns, rc);
+        }
+        ctx->pending--;
+        ctx->status = ctx->status ? ctx->status : rc;
+    }
+    return fate;
+}
+
 int sim_commit(struct dm_ctx *base, bool wait) {
     struct sim_ctx *ctx = (struct sim_ctx *)base;
     struct sim *sim = sim_of(base->fabric);
@@ -179,7 +207,7 @@ int sim_commit(struct dm_ctx *base, bool wait) {
     for (uint32_t i = 0; i < base->batch_count; i++) {
         struct sim_fate fate = {0};
         if (dm_unlikely(sim->faults.count > 0)) {
-            fate = sim_meet_fate(sim, ctx, base->batch[i].kind, dm_addr_node(base->batch[i].addr));
+            fate = sim_draw_fate(sim, ctx, base->batch[i].kind, dm_addr_node(base->batch[i].addr));
         }
         struct sim_op *op = op_of_verb(sim, ctx, &base->batch[i], wait);
         if (!op) {

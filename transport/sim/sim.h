@@ -219,40 +219,46 @@ struct sim {
     uint64_t events;
     struct dm_trace_event *traced; /* by the operation's place in the pool; while somebody traces */
     uint32_t traced_count;
+    struct sim_ctx *(*next)(struct sim *sim); /* sim_next_context; what is below the event loop waits by it */
 };
 
-/* memory.c: what verbs do to bytes, with the tearing that overlap allows. The moment at which an access in progress
- * samples or lands the line at the (aligned) offset; the other functions act at sim->now. */
+/* ---- events.c --------------------------------------------------------------------------------------------------- */
+
+/* An operation of the pool, or NULL when out of memory. dst, payload, status and the bits from `fence` to `delayed` are
+ * zero; the caller sets all other members that it uses. */
+struct sim_op *sim_op_new(struct sim *sim);
+void sim_op_free(struct sim *sim, struct sim_op *op);
+
+/* A buffer for the bytes that a write carries; NULL when out of memory. `bytes` must be the same at both calls. */
+unsigned char *sim_payload_new(struct sim *sim, uint32_t bytes);
+void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes);
+
+/* The operation's next event: `stage` at the time `at` (ps). */
+void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at);
+
+/* ---- memory.c: what verbs do to bytes, with the torn reads that overlap allows ----------------------------------- */
+
+/* When an access in progress samples or lands the line at `line` (an offset, a multiple of DM_LINE). All other
+ * functions act at sim->now. */
 uint64_t sim_line_moment(const struct sim *sim, const struct sim_op *op, uint64_t line);
 void sim_memory_read(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
 void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
-/* The node's power was off: all zero, and no access in progress. */
-void sim_memory_clear(struct sim_memory *memory);
-
-/* An access that was listed as in progress is over. */
-void sim_memory_forget(struct sim_memory *memory, struct sim_op *op);
 void sim_memory_atomic(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
-/* The atomic will act at op->begin, on what its word holds at op->end - op->begin before; but a CPU store in between is
- * not seen, and is overwritten. */
+
+/* The atomic will take effect at op->begin, on the value that its word has op->end - op->begin earlier. A CPU store
+ * between the two is not seen and is overwritten. */
 void sim_memory_hold(struct sim *sim, struct sim_memory *memory, struct sim_op *op);
+
+/* Removes an access from the list of those in progress. */
+void sim_memory_forget(struct sim_memory *memory, struct sim_op *op);
+
+/* Power loss: all bytes are zero and no access is in progress. */
+void sim_memory_clear(struct sim_memory *memory);
 void sim_memory_cpu_read(struct sim *sim, struct sim_memory *memory, uint64_t offset, void *dst, uint32_t len);
 void sim_memory_cpu_write(struct sim *sim, struct sim_memory *memory, uint64_t offset, const void *src, uint32_t len);
 
-/* path.c: a verb's way over the fabric. */
-int sim_commit(struct dm_ctx *ctx, bool wait);
-void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at);
-void sim_issue(struct sim *sim, struct sim_op *op);
-void sim_arrive(struct sim *sim, struct sim_op *op);
-void sim_effect(struct sim *sim, struct sim_op *op);
-void sim_complete(struct sim *sim, struct sim_op *op);
+/* ---- trace.c: the stages of an operation, for the trace; called only while dm_is_traced -------------------------- */
 
-/* What a verb meets at a node that has failed: nothing, until the requester gives up. */
-void sim_lose(struct sim *sim, struct sim_op *op);
-
-/* How the faults treat the context's next verb. The context may stop here, for a while or for good. */
-struct sim_fate sim_meet_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node);
-
-/* trace.c: the stages of an operation, for whoever traces; called only while dm_is_traced. */
 void sim_trace_post(struct sim *sim, const struct sim_op *op);
 void sim_trace_arrive(struct sim *sim, const struct sim_op *op);
 void sim_trace_effect(struct sim *sim, const struct sim_op *op);
@@ -260,48 +266,99 @@ void sim_trace_found(struct sim *sim, const struct sim_op *op, const struct dm_v
 void sim_trace_complete(struct sim *sim, const struct sim_op *op);
 void sim_trace_call(struct sim *sim, struct sim_call *call, bool is_answer);
 
-/* nodes.c */
-int sim_open(struct dm_fabric *fabric, struct dm_err *err);
-void sim_close(struct dm_fabric *fabric);
-void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
-void sim_resources_reset(struct dm_fabric *fabric);
-size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
+/* ---- scheduler.c ------------------------------------------------------------------------------------------------ */
 
-/* calls.c */
+/* Allocates the lanes and the coroutine of a context, which starts when it becomes ready. 0 or DM_ERR_NO_MEMORY. */
+int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx);
+
+/* Prepares a context and makes it ready now. */
+void sim_ctx_start(struct sim *sim, struct sim_ctx *ctx);
+
+/* The context runs as soon as its core is free. */
+void sim_ready(struct sim *sim, struct sim_ctx *ctx);
+
+/* Runs the event loop, and with it other contexts, until this context runs again; returns its status. */
+int sim_suspend(struct sim_ctx *ctx);
+
+/* Schedules the moment at which the core takes its next ready context, if there is one. */
+void sim_kick_later(struct sim *sim, struct sim_thread *thread);
+
+/* Functions of the transport's table. */
+int sim_park(struct dm_ctx *ctx);
+void sim_wake(struct dm_ctx *waker, struct dm_ctx *target);
+int sim_sleep(struct dm_ctx *ctx, uint64_t ns);
+uint64_t sim_now(struct dm_ctx *ctx);
+void sim_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
+
+/* ---- path.c: a verb's path over the fabric ----------------------------------------------------------------------- */
+
+int sim_commit(struct dm_ctx *ctx, bool wait);
+
+/* Sends a request from the requester's NIC at the time `at`. */
+void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at);
+
+/* What the events of the same names do. */
+void sim_issue(struct sim *sim, struct sim_op *op);
+void sim_arrive(struct sim *sim, struct sim_op *op);
+void sim_effect(struct sim *sim, struct sim_op *op);
+void sim_complete(struct sim *sim, struct sim_op *op);
+
+/* The operation meets a failed node: nothing answers, and it completes in error after the peer timeout. */
+void sim_lose(struct sim *sim, struct sim_op *op);
+
+/* Draws what the fault rules do to the context's next verb. A rule may stop the context here, for a time or for good.
+ */
+struct sim_fate sim_draw_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node);
+
+/* ---- calls.c ---------------------------------------------------------------------------------------------------- */
+
 int sim_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
              uint32_t *resp_len);
 void sim_deliver(struct sim *sim, struct sim_op *op);
 void sim_respond(struct sim *sim, struct sim_op *op);
 
-/* The node fails now: those who called it hear nothing. For good: its handlers and background contexts never go on;
- * else they unwind, and op brings the node back after op->delay. */
+/* Fails a call that no handler will answer. */
+void sim_call_lose(struct sim *sim, struct sim_call *call);
+
+/* A handler context of the node, idle or new; NULL when out of memory. */
+struct sim_ctx *sim_handler_get(struct sim *sim, unsigned node);
+
+/* Makes the handler context run the call, on the core of the node that is free first. */
+void sim_handler_assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *call);
+
+/* ---- failures.c ------------------------------------------------------------------------------------------------- */
+
+/* The node op->addr names fails now; calls to it get no answer. If op->delay is 0 it fails for good and its handler and
+ * background contexts never run again; otherwise they unwind, and the node comes back after op->delay. */
 void sim_node_fail(struct sim *sim, struct sim_op *op);
 void sim_node_restart(struct sim *sim, struct sim_op *op);
 
-/* Has the node failed since the operation was posted? */
+/* ---- loop.c ----------------------------------------------------------------------------------------------------- */
+
+/* Lets events act until a context is to run, and returns it; NULL when the run is over or no event is left. */
+struct sim_ctx *sim_next_context(struct sim *sim);
+
+/* The transport's `run`. */
+int sim_run(struct dm_fabric *fabric, struct dm_err *err);
+
+/* ---- nodes.c ---------------------------------------------------------------------------------------------------- */
+
+int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err);
+void sim_nodes_close(struct dm_fabric *fabric);
+void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
+void sim_resources_reset(struct dm_fabric *fabric);
+size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
+
+/* ---- small helpers ---------------------------------------------------------------------------------------------- */
+
+/* True if the node has failed since the operation was posted. */
 static inline bool sim_is_lost(const struct sim *sim, const struct sim_op *op, unsigned node) {
     return sim->now >= sim->nodes[node].failed_at || op->life != sim->nodes[node].life;
 }
 
-/* engine.c */
-/* NULL when out of memory. dst, payload, status, listed and no_effect are 0; the caller sets what it uses beside. */
-struct sim_op *sim_op_new(struct sim *sim);
-void sim_op_free(struct sim *sim, struct sim_op *op);
-unsigned char *sim_payload_new(struct sim *sim, uint32_t bytes);
-void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes);
-void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at);
-
-/* Lets other contexts run until this one is ready again; returns its status. */
-int sim_suspend(struct sim_ctx *ctx);
-
-/* The context may go on as soon as its core is free. */
-void sim_ready(struct sim *sim, struct sim_ctx *ctx);
-
-/* Makes the lanes and the coroutine of a context; it starts when it becomes ready. */
-int sim_ctx_prepare(struct sim *sim, struct sim_ctx *ctx);
-
-/* Makes a prepared or new context run at the next chance. */
-void sim_ctx_start(struct sim *sim, struct sim_ctx *ctx);
+static inline struct sim_op *sim_op_at(const struct sim *sim, uint32_t tag) {
+    return &sim->blocks[tag / SIM_POOL_BLOCK][tag % SIM_POOL_BLOCK];
+}
 
 static inline struct sim *sim_of(const struct dm_fabric *fabric) {
     return fabric->impl;

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operations under way, the payloads of writes, and the queue of events.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/sim/sim.h"
+
+static bool pool_grow(struct sim *sim) {
+    if (((sim->block_count + 1) * SIM_POOL_BLOCK) >> DM_HEAP_TAG_BITS) {
+        return false;
+    }
+    if (sim->block_count == sim->block_capacity) {
+        uint32_t capacity = sim->block_capacity ? sim->block_capacity * 2 : 16;
+        struct sim_op **blocks = realloc(sim->blocks, capacity * sizeof(*blocks));
+        if (!blocks) {
+            return false;
+        }
+        sim->blocks = blocks;
+        sim->block_capacity = capacity;
+    }
+    struct sim_op *block = aligned_alloc(DM_LINE, SIM_POOL_BLOCK * sizeof(*block));
+    if (!block) {
+        return false;
+    }
+    memset(block, 0, SIM_POOL_BLOCK * sizeof(*block));
+    uint32_t first = sim->block_count * SIM_POOL_BLOCK;
+    sim->blocks[sim->block_count++] = block;
+    for (uint32_t i = SIM_POOL_BLOCK; i-- > 0;) {
+        /* Tag 0 means "before all others" to the memory and is not given out. */
+        if (first + i > 0) {
+            block[i].tag = first + i;
+            block[i].next = sim->free_ops;
+            sim->free_ops = &block[i];
+        }
+    }
+    return true;
+}
+
+struct sim_op *sim_op_new(struct sim *sim) {
+    if (dm_unlikely(!sim->free_ops) && !pool_grow(sim)) {
+        return NULL;
+    }
+    struct sim_op *op = sim->free_ops;
+    sim->free_ops = op->next;
+    op->status = 0;
+    op->no_effect = op->fence = op->delayed = op->sampled = op->listed = false;
+    op->dst = NULL;
+    return op;
+}
+
+void sim_op_free(struct sim *sim, struct sim_op *op) {
+    op->next = sim->free_ops;
+    sim->free_ops = op;
+}
+
+/* Payload classes are 64, 256, 1024, 4096, 16384 bytes and, never kept, larger ones. */
+static unsigned payload_class(uint32_t bytes) {
+    unsigned class = 0;
+    for (uint32_t room = 64; class < SIM_PAYLOAD_CLASSES - 1 && room < bytes; room *= 4) {
+        class ++;
+    }
+    return class;
+}
+
+unsigned char *sim_payload_new(struct sim *sim, uint32_t bytes) {
+    unsigned class = payload_class(bytes);
+    unsigned char *payload = sim->payloads[class].free;
+    if (payload) {
+        memcpy(&sim->payloads[class].free, payload, sizeof(void *));
+        return payload;
+    }
+    return malloc(class == SIM_PAYLOAD_CLASSES - 1 ? bytes : (size_t)64 << (2 * class));
+}
+
+void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes) {
+    unsigned class = payload_class(bytes);
+    if (class == SIM_PAYLOAD_CLASSES - 1) {
+        free(payload);
+        return;
+    }
+    memcpy(payload, &sim->payloads[class].free, sizeof(void *));
+    sim->payloads[class].free = payload;
+}
+
+void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at) {
+    op->stage = stage;
+    if (sim->root_taken) {
+        sim->root_taken = false;
+        dm_heap_replace(&sim->heap, at, op->tag);
+    } else if (dm_unlikely(!dm_heap_push(&sim->heap, at, op->tag))) {
+        sim->out_of_memory = true;
+    }
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The event loop: it takes the earliest event and lets it act; when a context became ready and its core is free, that
+ * context runs next. The loop calls every kind of event directly; the files below reach it only through sim->next.
+ */
+#include "transport/sim/sim.h"
+
+static void on_wake(struct sim *sim, struct sim_op *op) {
+    struct sim_ctx *ctx = op->ctx;
+    sim_op_free(sim, op);
+    if (ctx->base.parked) { /* else the stop was first */
+        ctx->base.parked = false;
+        sim_ready(sim, ctx);
+    }
+}
+
+static void on_kick(struct sim *sim, struct sim_op *op) {
+    struct sim_thread *thread = op->thread;
+    sim_op_free(sim, op);
+    thread->kick_pending = false;
+    struct sim_ctx *ctx = thread->ready_head;
+    if (ctx) {
+        thread->ready_head = ctx->ready_next;
+        ctx->ready_next = NULL;
+        sim->current = ctx;
+    }
+}
+
+static void dispatch(struct sim *sim, struct sim_op *op) {
+    switch (op->stage) {
+    case SIM_ARRIVE:
+        sim_arrive(sim, op);
+        break;
+    case SIM_EFFECT:
+        sim_effect(sim, op);
+        break;
+    case SIM_COMPLETE:
+        sim_complete(sim, op);
+        break;
+    case SIM_ISSUE:
+        sim_issue(sim, op);
+        break;
+    case SIM_DELIVER:
+        sim_deliver(sim, op);
+        break;
+    case SIM_RESPOND:
+        sim_respond(sim, op);
+        break;
+    case SIM_FAIL:
+        sim_node_fail(sim, op);
+        break;
+    case SIM_RESTART:
+        sim_node_restart(sim, op);
+        break;
+    case SIM_WAKE:
+        on_wake(sim, op);
+        break;
+    case SIM_KICK:
+        on_kick(sim, op);
+        break;
+    }
+}
+
+/* Everybody who waits for something other than the network goes on, with DM_ERR_STOPPED. */
+static void wake_all_stopped(struct sim *sim) {
+    sim->stop_seen = true;
+    for (struct dm_ctx *ctx = sim->fabric->contexts; ctx; ctx = ctx->all_next) {
+        if (ctx->parked) {
+            ctx->parked = false;
+            ((struct sim_ctx *)ctx)->status = DM_ERR_STOPPED;
+            sim_ready(sim, (struct sim_ctx *)ctx);
+        }
+    }
+}
+
+/* The core takes the context up: from when it is free, after paying for completions and the switch. */
+static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
+    struct sim_thread *thread = sim_thread_of(ctx);
+    if (sim->fabric->measuring) {
+        uint64_t work = sim->costs.resume + ctx->completions * sim->costs.completion;
+        uint64_t start = thread->clock > sim->now ? thread->clock : sim->now;
+        thread->clock = start + work;
+        thread->busy += work;
+        thread->waited += start - ctx->ready_at;
+        thread->served++;
+    }
+    ctx->completions = 0;
+    return ctx;
+}
+
+/* The event after this one is nearly always one of the root's four children. */
+static inline void prefetch_next(const struct sim *sim) {
+    const struct dm_heap_entry *children = &sim->heap.entries[4 * DM_HEAP_ROOT - 8];
+    for (unsigned i = 0; i < 4 && i + 1 < sim->heap.count; i++) {
+        dm_prefetch_read(sim_op_at(sim, dm_heap_tag(children[i])));
+    }
+}
+
+struct sim_ctx *sim_next_context(struct sim *sim) {
+    sim->current = NULL;
+    for (;;) {
+        if (dm_unlikely(sim->fabric->stop && !sim->stop_seen)) {
+            wake_all_stopped(sim);
+        }
+        if (sim->current) {
+            struct sim_ctx *next = sim->current;
+            if (dm_likely(!next->dead)) {
+                return take_up(sim, next);
+            }
+            sim->current = NULL;
+            sim_kick_later(sim, sim_thread_of(next));
+            continue;
+        }
+        if (sim->root_taken) {
+            sim->root_taken = false;
+            (void)dm_heap_pop(&sim->heap);
+        }
+        if (dm_heap_empty(&sim->heap) || (sim->foreground == 0 && sim->async == 0)) {
+            return NULL;
+        }
+        struct dm_heap_entry entry = sim->heap.entries[DM_HEAP_ROOT];
+        prefetch_next(sim);
+        sim->root_taken = true;
+        sim->now = entry.time;
+        dispatch(sim, sim_op_at(sim, dm_heap_tag(entry)));
+    }
+}
+
+int sim_run(struct dm_fabric *fabric, struct dm_err *err) {
+    struct sim *sim = sim_of(fabric);
+    if (sim->out_of_memory) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "sim: no memory for contexts");
+    }
+    dm_coro_init_thread(&sim->main);
+    struct sim_ctx *next = sim_next_context(sim);
+    if (next) {
+        dm_coro_switch(&sim->main, &next->base.coro);
+    }
+    if (sim->out_of_memory) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "sim: no memory for events");
+    }
+    if (sim->foreground > 0) {
+        return dm_fail(err, DM_ERR_IO, "sim: %llu contexts wait for one another for ever at %llu ns",
+                       (unsigned long long)sim->foreground, (unsigned long long)((sim->now - sim->base) / 1000));
+    }
+    return fabric->stop ? dm_fail(err, DM_ERR_STOPPED, "stopped") : 0;
+}
