@@ -18,39 +18,7 @@ struct response_head {
     uint32_t zero;
 };
 
-enum { HEAD = 16, MESSAGE = (HEAD + DM_CALL_MAX + DM_LINE - 1) / DM_LINE * DM_LINE };
-
 /* ---- messages --------------------------------------------------------------------------------------------------- */
-
-static int receive_post(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_tag *tag) {
-    struct ibv_sge sge = {.addr = (uintptr_t)conn->in + (size_t)tag->slot * MESSAGE, .length = MESSAGE};
-    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)tag | VERBS_RECEIVED, .sg_list = &sge, .num_sge = 1}, *bad = NULL;
-    verbs_arena_key(verbs, conn->port, conn->in, MESSAGE, &sge.lkey);
-    return ibv_post_recv(conn->qp, &wr, &bad) == 0 ? 0 : DM_ERR_IO;
-}
-
-/* Sends message number `number` of the connection's own. */
-static int message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes, struct verbs_tag *tag) {
-    const struct verbs *verbs = verbs_of_thread(conn->thread);
-    struct ibv_sge sge = {.addr = (uintptr_t)conn->out + (size_t)number * MESSAGE, .length = bytes};
-    struct ibv_send_wr wr = {.wr_id = (uintptr_t)tag | VERBS_SENT,
-                             .sg_list = &sge,
-                             .num_sge = 1,
-                             .opcode = IBV_WR_SEND,
-                             .send_flags = IBV_SEND_SIGNALED},
-                       *bad = NULL;
-    verbs_arena_key(verbs, conn->port, conn->out, MESSAGE, &sge.lkey);
-    if (bytes <= conn->inline_bytes) {
-        wr.send_flags |= IBV_SEND_INLINE;
-    }
-    if (conn->loose_upto > conn->done) {
-        wr.send_flags |= IBV_SEND_FENCE;
-        conn->loose_upto = 0;
-    }
-    verbs_ring(conn); /* in the order in which they are counted */
-    verbs_tag_push(conn, tag, 1);
-    return ibv_post_send(conn->qp, &wr, &bad) == 0 ? 0 : DM_ERR_IO;
-}
 
 static void broken_message(struct verbs_conn *conn, const char *what) {
     if (!conn->is_incoming) {
@@ -75,10 +43,10 @@ static void reply_send(struct rt_job *rt_job, struct dm_ctx *handler, int rc) {
         return; /* nobody is there any more */
     }
     uint32_t number = (uint32_t)(reply - conn->replies);
-    memcpy(conn->out + (size_t)number * MESSAGE, &head, sizeof(head));
+    memcpy(conn->out + (size_t)number * VERBS_MESSAGE, &head, sizeof(head));
     /* The buffer first, so that it is there when the caller's slot is free again. */
-    if (receive_post(verbs_of_thread(conn->thread), conn, &job->received) < 0 ||
-        message_send(conn, number, HEAD + head.len, &reply->sent) < 0) {
+    if (verbs_receive_post(verbs_of_thread(conn->thread), conn, &job->received) < 0 ||
+        verbs_message_send(conn, number, VERBS_HEAD + head.len, &reply->sent) < 0) {
         broken_message(conn, "the response cannot be posted");
     }
 }
@@ -93,21 +61,13 @@ static struct verbs_reply *reply_take(struct verbs_conn *conn) {
     return NULL;
 }
 
-static int replies_open(struct verbs_conn *conn) {
-    if (conn->out) {
-        return 0;
-    }
-    conn->out = verbs_arena_alloc(verbs_of_thread(conn->thread), (size_t)2 * conn->slots * MESSAGE);
-    return conn->out ? 0 : DM_ERR_NO_MEMORY;
-}
-
 /* Gives the request to a handler context; false if it has to wait. */
 static bool job_serve(struct verbs_job *job) {
     struct verbs_conn *conn = job->conn;
     if (conn->failure < 0) {
         return true;
     }
-    if (replies_open(conn) < 0) {
+    if (verbs_replies_open(conn) < 0) {
         verbs_conn_break(conn, DM_ERR_NO_MEMORY);
         return true;
     }
@@ -115,7 +75,7 @@ static bool job_serve(struct verbs_job *job) {
     if (!job->reply) {
         return false;
     }
-    job->job.resp = conn->out + (size_t)(job->reply - conn->replies) * MESSAGE + HEAD;
+    job->job.resp = conn->out + (size_t)(job->reply - conn->replies) * VERBS_MESSAGE + VERBS_HEAD;
     if (job->job.method && job->job.method->handler) {
         rt_serve(&conn->thread->rt, &job->job);
     } else {
@@ -140,14 +100,14 @@ static void request_received(struct verbs_conn *conn, uint32_t number, uint32_t 
     struct dm_node_state *node = &thread->rt.base.fabric->nodes[thread->rt.base.node];
     struct verbs_job *job = &conn->jobs[number];
     struct request_head head;
-    const unsigned char *message = conn->in + (size_t)number * MESSAGE;
+    const unsigned char *message = conn->in + (size_t)number * VERBS_MESSAGE;
     memcpy(&head, message, sizeof(head));
-    if (bytes < HEAD || head.len != bytes - HEAD || head.room > DM_CALL_MAX || head.slot >= conn->slots) {
+    if (bytes < VERBS_HEAD || head.len != bytes - VERBS_HEAD || head.room > DM_CALL_MAX || head.slot >= conn->slots) {
         broken_message(conn, "malformed request");
         return;
     }
     job->job = (struct rt_job){.method = head.method <= DM_METHOD_MAX ? &node->methods[head.method] : NULL,
-                               .req = message + HEAD,
+                               .req = message + VERBS_HEAD,
                                .req_len = head.len,
                                .resp_len = &job->resp_len,
                                .answer = reply_send};
@@ -168,51 +128,24 @@ static void slot_free(struct verbs_conn *conn, struct verbs_call *call) {
     }
 }
 
-static void call_answered(struct verbs_conn *conn, struct verbs_call *call, int rc) {
-    call->is_answered = true;
-    call->rc = rc;
-    conn->calls_open--;
-    conn->thread->under_way--;
-    if (call->ctx->rt.wait == RT_AWAY) {
-        rt_ready(&conn->thread->rt, &call->ctx->rt, 0);
-    }
-}
-
 static void response_received(struct verbs_conn *conn, const struct verbs_tag *tag, uint32_t bytes) {
-    const unsigned char *message = conn->in + (size_t)tag->slot * MESSAGE;
+    const unsigned char *message = conn->in + (size_t)tag->slot * VERBS_MESSAGE;
     struct response_head head;
     memcpy(&head, message, sizeof(head));
-    struct verbs_call *call = bytes >= HEAD && head.slot < conn->slots ? &conn->calls[head.slot] : NULL;
-    if (!call || !call->ctx || call->is_answered || head.len != bytes - HEAD || head.len > call->room) {
+    struct verbs_call *call = bytes >= VERBS_HEAD && head.slot < conn->slots ? &conn->calls[head.slot] : NULL;
+    if (!call || !call->ctx || call->is_answered || head.len != bytes - VERBS_HEAD || head.len > call->room) {
         broken_message(conn, "malformed response");
         return;
     }
     if (head.len > 0) {
-        memcpy(call->resp, message + HEAD, head.len);
+        memcpy(call->resp, message + VERBS_HEAD, head.len);
     }
     call->len = head.len;
-    if (receive_post(verbs_of_thread(conn->thread), conn, tag) < 0) {
+    if (verbs_receive_post(verbs_of_thread(conn->thread), conn, tag) < 0) {
         broken_message(conn, "no buffer for the next response");
         return;
     }
-    call_answered(conn, call, head.rc);
-}
-
-static int caller_open(struct verbs_conn *conn) {
-    struct verbs *verbs = verbs_of_thread(conn->thread);
-    conn->calls = calloc(conn->slots, sizeof(*conn->calls));
-    conn->receives = calloc(conn->slots, sizeof(*conn->receives));
-    conn->out = verbs_arena_alloc(verbs, (size_t)conn->slots * MESSAGE);
-    conn->in = verbs_arena_alloc(verbs, (size_t)conn->slots * MESSAGE);
-    if (!conn->calls || !conn->receives || !conn->out || !conn->in) {
-        return DM_ERR_NO_MEMORY;
-    }
-    for (uint32_t i = 0; i < conn->slots; i++) {
-        conn->calls[i].sent = (struct verbs_tag){.kind = VERBS_SEND, .conn = conn, .slot = i};
-        conn->receives[i] = (struct verbs_tag){.kind = VERBS_RECEIVE, .conn = conn, .slot = i};
-        DM_TRY(receive_post(verbs, conn, &conn->receives[i]));
-    }
-    return 0;
+    verbs_call_answered(conn, call, head.rc);
 }
 
 /* A free slot, and room in the send queue; waits for both. */
@@ -238,12 +171,12 @@ static int slot_take(struct verbs_ctx *ctx, struct verbs_conn *conn, struct verb
 
 static int request_send(struct verbs_conn *conn, uint32_t slot, unsigned method, const void *req, uint32_t req_len) {
     struct request_head head = {.method = method, .len = req_len, .room = conn->calls[slot].room, .slot = slot};
-    unsigned char *message = conn->out + (size_t)slot * MESSAGE;
+    unsigned char *message = conn->out + (size_t)slot * VERBS_MESSAGE;
     memcpy(message, &head, sizeof(head));
     if (req_len > 0) {
-        memcpy(message + HEAD, req, req_len);
+        memcpy(message + VERBS_HEAD, req, req_len);
     }
-    return message_send(conn, slot, HEAD + req_len, &conn->calls[slot].sent);
+    return verbs_message_send(conn, slot, VERBS_HEAD + req_len, &conn->calls[slot].sent);
 }
 
 int verbs_call(struct dm_ctx *base, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
@@ -255,7 +188,7 @@ int verbs_call(struct dm_ctx *base, unsigned node, unsigned method, const void *
     if (!conn) {
         DM_TRY(verbs_connect(thread, node, &conn));
     }
-    if (!conn->calls && caller_open(conn) < 0) {
+    if (!conn->calls && verbs_caller_open(conn) < 0) {
         verbs_conn_break(conn, DM_ERR_NO_MEMORY);
         return DM_ERR_NO_MEMORY;
     }
@@ -283,40 +216,6 @@ int verbs_call(struct dm_ctx *base, unsigned node, unsigned method, const void *
 
 /* ---- both ------------------------------------------------------------------------------------------------------- */
 
-int verbs_calls_open(struct verbs *verbs, struct verbs_conn *conn) {
-    if (!conn->is_incoming) {
-        return 0;
-    }
-    conn->jobs = calloc(conn->slots, sizeof(*conn->jobs));
-    conn->replies = calloc((size_t)2 * conn->slots, sizeof(*conn->replies));
-    conn->in = verbs_arena_alloc(verbs, (size_t)conn->slots * MESSAGE);
-    if (!conn->jobs || !conn->replies || !conn->in) {
-        return DM_ERR_NO_MEMORY;
-    }
-    for (uint32_t i = 0; i < conn->slots; i++) {
-        conn->jobs[i].conn = conn;
-        conn->jobs[i].received = (struct verbs_tag){.kind = VERBS_RECEIVE, .conn = conn, .slot = i};
-    }
-    for (uint32_t i = 0; i < 2 * conn->slots; i++) {
-        conn->replies[i].sent = (struct verbs_tag){.kind = VERBS_SEND, .conn = conn, .slot = i};
-    }
-    return 0;
-}
-
-int verbs_receives_post(struct verbs *verbs, struct verbs_conn *conn) {
-    for (uint32_t i = 0; conn->is_incoming && i < conn->slots; i++) {
-        DM_TRY(receive_post(verbs, conn, &conn->jobs[i].received));
-    }
-    return 0;
-}
-
-void verbs_calls_close(struct verbs_conn *conn) {
-    free(conn->calls);
-    free(conn->receives);
-    free(conn->jobs);
-    free(conn->replies);
-}
-
 void verbs_call_sent(struct verbs_conn *conn, struct verbs_tag *tag) {
     if (conn->is_incoming) {
         conn->replies[tag->slot].is_busy = false;
@@ -333,17 +232,6 @@ void verbs_received(struct verbs_conn *conn, const struct verbs_tag *tag, uint32
     } else {
         response_received(conn, tag, bytes);
     }
-}
-
-void verbs_calls_break(struct verbs_conn *conn, int code) {
-    for (uint32_t i = 0; conn->calls && i < conn->slots; i++) {
-        struct verbs_call *call = &conn->calls[i];
-        if (call->ctx && !call->is_answered) {
-            call->len = 0;
-            call_answered(conn, call, code);
-        }
-    }
-    verbs_wake_waiters(conn, &conn->slot_waiters, true);
 }
 
 void verbs_calls_postpone(struct verbs_conn *conn, uint64_t now_ns) {

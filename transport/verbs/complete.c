@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -26,22 +25,6 @@ static const char *const verb_names[] = {"READ", "WRITE", "CAS", "FAA", "SEND", 
 
 /* ---- failures --------------------------------------------------------------------------------------------------- */
 
-void verbs_failure_note(struct verbs *verbs, int code, const char *format, ...) {
-    if (verbs->rt.fabric->stop && code == DM_ERR_STOPPED) {
-        return;
-    }
-    va_list args;
-    va_start(args, format);
-    pthread_mutex_lock(&verbs->failure_lock);
-    if (!atomic_load(&verbs->has_failed)) {
-        verbs->failure_code = code;
-        vsnprintf(verbs->failure, sizeof(verbs->failure), format, args);
-        atomic_store(&verbs->has_failed, true);
-    }
-    pthread_mutex_unlock(&verbs->failure_lock);
-    va_end(args);
-}
-
 /* Is the other side gone, or is something wrong with what was asked? */
 static int status_code(enum ibv_wc_status status) {
     switch (status) {
@@ -54,57 +37,6 @@ static int status_code(enum ibv_wc_status status) {
     default:
         return DM_ERR_IO;
     }
-}
-
-void verbs_wake_waiters(struct verbs_conn *conn, struct verbs_waiters *waiters, bool all) {
-    while (waiters->head) {
-        struct verbs_ctx *ctx = waiters->head;
-        waiters->head = ctx->next;
-        rt_ready(&conn->thread->rt, &ctx->rt, 0);
-        if (!all) {
-            return;
-        }
-    }
-}
-
-static void batch_done(struct verbs_conn *conn, struct verbs_ctx *ctx, int code) {
-    ctx->failure = code < 0 ? code : ctx->failure;
-    if (--ctx->waiting == 0 && ctx->rt.wait == RT_AWAY) {
-        rt_ready(&conn->thread->rt, &ctx->rt, 0);
-    }
-}
-
-/* Contexts that sent unsignalled work here get to know it at their next commit. */
-static void tell_unsignalled(const struct verbs_conn *conn, int code) {
-    for (struct rt_ctx *at = conn->thread->rt.contexts; at; at = at->thread_next) {
-        struct verbs_ctx *ctx = (struct verbs_ctx *)at;
-        if (ctx->async_nodes[conn->node / 64] >> conn->node % 64 & 1) {
-            at->base.pending_error = code;
-        }
-    }
-}
-
-void verbs_conn_break(struct verbs_conn *conn, int code) {
-    if (conn->failure < 0) {
-        return;
-    }
-    conn->failure = code;
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-    ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE); /* the device touches no buffer any more */
-    for (struct verbs_tag *tag = conn->head, *next; tag; tag = next) {
-        next = tag->next;
-        conn->thread->under_way--;
-        if (tag->kind == VERBS_BATCH) {
-            batch_done(conn, tag->ctx, code);
-        }
-    }
-    conn->head = NULL;
-    conn->held = NULL;
-    if (!conn->is_incoming) {
-        tell_unsignalled(conn, code);
-    }
-    verbs_calls_break(conn, code);
-    verbs_wake_waiters(conn, &conn->room, true);
 }
 
 static void completion_failed(struct verbs_conn *conn, const struct ibv_wc *wc) {
@@ -154,7 +86,7 @@ static void completion_take(const struct ibv_wc *wc) {
     }
     tag_pop(conn, tag);
     if (tag->kind == VERBS_BATCH) {
-        batch_done(conn, tag->ctx, 0);
+        verbs_batch_done(conn, tag->ctx, 0);
     } else if (tag->kind == VERBS_SEND) {
         verbs_call_sent(conn, tag);
     }

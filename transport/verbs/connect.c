@@ -12,20 +12,9 @@
 
 #include "transport/verbs/verbs.h"
 
-enum {
-    READS_MAX = 16, /* reads and atomics under way a connection, where the device can do more */
-    HANDLER_ROOM = 64,
-};
+enum { HANDLER_ROOM = 64 };
 
 /* ---- queues of a thread ----------------------------------------------------------------------------------------- */
-
-unsigned verbs_ends_max(const struct dm_fabric *fabric) {
-    unsigned count = 0;
-    for (unsigned node = 0; node < fabric->node_count; node++) {
-        count += fabric->nodes[node].thread_count;
-    }
-    return count;
-}
 
 /* Completions that may be there at once: own ones, and those of the calls that it serves. */
 static int cq_entries(const struct verbs_thread *thread) {
@@ -104,12 +93,6 @@ static int qp_new(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *e
     };
     int failed = ibv_modify_qp(conn->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     return failed ? dm_fail(err, DM_ERR_IO, "device %s, queue pair: %s", conn->port->name, strerror(failed)) : 0;
-}
-
-uint8_t verbs_reads_at_once(const struct verbs_port *port) {
-    int can = port->attr.max_qp_rd_atom < port->attr.max_qp_init_rd_atom ? port->attr.max_qp_rd_atom
-                                                                         : port->attr.max_qp_init_rd_atom;
-    return (uint8_t)(can < 1 ? 1 : can < READS_MAX ? can : READS_MAX);
 }
 
 static void end_describe(const struct verbs_conn *conn, struct verbs_end *end) {

@@ -8,7 +8,10 @@
 
 #include "transport/verbs/verbs.h"
 
-enum { GIDS_MAX = 256 };
+enum {
+    GIDS_MAX = 256,
+    READS_MAX = 16, /* reads and atomics under way a connection, where the device can do more */
+};
 
 /* ---- addresses -------------------------------------------------------------------------------------------------- */
 
@@ -186,4 +189,18 @@ void verbs_ports_close(struct verbs *verbs) {
 struct verbs_port *verbs_port_of(struct verbs *verbs, unsigned node) {
     bool is_cn = node >= dm_first_cn(&verbs->rt.fabric->topology);
     return &verbs->ports[is_cn ? 0 : verbs->port_count - 1];
+}
+
+unsigned verbs_ends_max(const struct dm_fabric *fabric) {
+    unsigned count = 0;
+    for (unsigned node = 0; node < fabric->node_count; node++) {
+        count += fabric->nodes[node].thread_count;
+    }
+    return count;
+}
+
+uint8_t verbs_reads_at_once(const struct verbs_port *port) {
+    int can = port->attr.max_qp_rd_atom < port->attr.max_qp_init_rd_atom ? port->attr.max_qp_rd_atom
+                                                                         : port->attr.max_qp_init_rd_atom;
+    return (uint8_t)(can < 1 ? 1 : can < READS_MAX ? can : READS_MAX);
 }

@@ -132,13 +132,6 @@ static int plan_memory(struct verbs_ctx *ctx, bool wait, uint64_t staged) {
     return 0;
 }
 
-int verbs_wait_in(struct verbs_ctx *ctx, struct verbs_waiters *waiters) {
-    ctx->next = NULL;
-    *(waiters->head ? &waiters->tail->next : &waiters->head) = ctx;
-    waiters->tail = ctx;
-    return rt_suspend(&ctx->rt, RT_AWAY);
-}
-
 /* A plan for which there is room. Others may plan while this waits, so it is made anew then. */
 static int plan_with_room(struct verbs_ctx *ctx, bool *wait) {
     struct verbs_thread *thread = verbs_thread_of(ctx);
@@ -268,47 +261,9 @@ static void build(struct verbs_ctx *ctx, bool wait) {
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
-void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t count) {
-    conn->posted += count;
-    conn->unsignalled = 0;
-    conn->ring_signalled = conn->ring_taken;
-    tag->upto = conn->posted;
-    tag->ring_upto = conn->ring_taken;
-    tag->next = NULL;
-    *(conn->head ? &conn->tail->next : &conn->head) = tag;
-    conn->tail = tag;
-    conn->thread->under_way++;
-}
-
 /* Unsignalled work is signalled from time to time, so that it stays bounded. */
 static bool wants_signal(const struct verbs_conn *conn, uint32_t count) {
     return conn->unsignalled + count >= conn->depth / 4 || conn->ring_taken - conn->ring_signalled >= VERBS_RING / 4;
-}
-
-void verbs_ring(struct verbs_conn *conn) {
-    struct ibv_send_wr *first = conn->held, *bad = NULL;
-    if (!first) {
-        return;
-    }
-    conn->held = NULL;
-    int failed = ibv_post_send(conn->qp, first, &bad);
-    if (dm_unlikely(failed)) {
-        char name[VERBS_TEXT];
-        struct verbs *verbs = verbs_of_thread(conn->thread);
-        verbs_failure_note(verbs, DM_ERR_IO, "posting to %s: %s",
-                           verbs_node_name(verbs, conn->node, name, sizeof(name)), strerror(failed));
-        verbs_conn_break(conn, DM_ERR_IO);
-    }
-}
-
-void verbs_ring_all(struct verbs_thread *thread) {
-    for (struct verbs_conn *conn = thread->held, *next; conn; conn = next) {
-        next = conn->held_next;
-        conn->is_held = false;
-        verbs_ring(conn);
-    }
-    thread->held = NULL;
-    thread->wrs_used = thread->batches_held = 0;
 }
 
 static void chain_hold(struct verbs_thread *thread, struct verbs_conn *conn, const struct verbs_chain *chain) {

@@ -6,15 +6,19 @@
  *
  *   device.c    which device, port and address; protection domains
  *   memory.c    registered memory: what nodes offer, and what verbs of this process read from and write to
- *   connect.c   completion queues, queue pairs, joining two ends
- *   cm.c        the same through the RDMA connection manager
- *   post.c      from a batch to linked work requests
- *   complete.c  completions, failures, how a thread waits
- *   calls.c     requests and responses as messages
+ *   failure.c   the first failure of a run, in words
+ *   conn.c      the state of one connection: its send queue, who waits for it, how it breaks
+ *   messages.c  the buffers of calls
  *   wire.c      the messages of the control connection between processes
  *   session.c   the control connections that this process makes
- *   peer.c      those that come in, and watching all of them
- *   engine.c    open, close, options, the table
+ *   cm.c        joining queue pairs through the RDMA connection manager
+ *   connect.c   completion queues and queue pairs, and joining two ends
+ *   post.c      from a batch to linked work requests
+ *   calls.c     requests and responses
+ *   complete.c  completions, and how a thread waits for them
+ *   cm_accept.c requests that come in through the connection manager
+ *   peer.c      the control connections that come in, and watching all of them
+ *   transport.c open, close, options, the table
  */
 #ifndef DM_TRANSPORT_VERBS_VERBS_H
 #define DM_TRANSPORT_VERBS_VERBS_H
@@ -257,8 +261,25 @@ int verbs_ports_open(struct verbs *verbs, struct dm_err *err);
 void verbs_ports_close(struct verbs *verbs);
 struct verbs_port *verbs_port_of(struct verbs *verbs, unsigned node);
 
-/* Which entry of a port's table of addresses is best; -1: none will do. */
+/* Which entry of a port's table of addresses is best; -1: none is usable. */
 int verbs_gid_choose(const struct ibv_gid_entry *entries, size_t count, bool is_ethernet);
+
+/* Reads and atomics that the port can have under way on one connection. */
+uint8_t verbs_reads_at_once(const struct verbs_port *port);
+
+/* The most connections that there can be to one node: one for each thread of the fabric. */
+unsigned verbs_ends_max(const struct dm_fabric *fabric);
+
+/* ---- failure.c -------------------------------------------------------------------------------------------------- */
+
+/* Records a failure for the run's error; only the first one is kept. */
+void verbs_failure_note(struct verbs *verbs, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* What errors call the node; written to `text`. */
+const char *verbs_node_name(const struct verbs *verbs, unsigned node, char *text, size_t capacity);
+
+/* True if the process that has the node has closed its control connection. */
+bool verbs_peer_is_gone(const struct verbs *verbs, unsigned node);
 
 /* ---- memory.c --------------------------------------------------------------------------------------------------- */
 
@@ -278,6 +299,56 @@ void verbs_cpu_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len);
 void verbs_cpu_write(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len);
 uint64_t verbs_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired);
 
+/* ---- conn.c ----------------------------------------------------------------------------------------------------- */
+
+static inline bool verbs_has_room(const struct verbs_conn *conn, uint32_t count) {
+    return conn->posted - conn->done + count <= conn->depth;
+}
+
+/* Suspends the context until verbs_wake_waiters makes it ready; waiters are served in order. */
+int verbs_wait_in(struct verbs_ctx *ctx, struct verbs_waiters *waiters);
+void verbs_wake_waiters(struct verbs_conn *conn, struct verbs_waiters *waiters, bool all);
+
+/* One completion of the context's batch has come; code < 0: it failed. */
+void verbs_batch_done(struct verbs_conn *conn, struct verbs_ctx *ctx, int code);
+
+/* The call has its answer, or has failed with `rc`. */
+void verbs_call_answered(struct verbs_conn *conn, struct verbs_call *call, int rc);
+
+/* The connection is unusable from now on: every context that waits on it gets `code`. */
+void verbs_conn_break(struct verbs_conn *conn, int code);
+
+/* Appends a signalled work request's tag to the send queue and counts `count` work requests. */
+void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t count);
+
+/* Posts the work requests that the connection's contexts hold back; the second, those of all the thread's connections.
+ */
+void verbs_ring(struct verbs_conn *conn);
+void verbs_ring_all(struct verbs_thread *thread);
+
+/* ---- messages.c ------------------------------------------------------------------------------------------------- */
+
+enum {
+    VERBS_HEAD = 16, /* bytes of a request's or response's head */
+    VERBS_MESSAGE = (VERBS_HEAD + DM_CALL_MAX + DM_LINE - 1) / DM_LINE * DM_LINE,
+};
+
+/* Buffers of the called side. Its receives are posted by verbs_receives_post once the queue pair is ready to receive.
+ */
+int verbs_calls_open(struct verbs *verbs, struct verbs_conn *conn);
+int verbs_receives_post(struct verbs *verbs, struct verbs_conn *conn);
+void verbs_calls_close(struct verbs_conn *conn);
+
+/* Buffers of the calling side, made by its first call; and those of the responses, made by the first request. */
+int verbs_caller_open(struct verbs_conn *conn);
+int verbs_replies_open(struct verbs_conn *conn);
+
+/* Posts the buffer tag->slot for the next message to come in. 0 or DM_ERR_IO. */
+int verbs_receive_post(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_tag *tag);
+
+/* Posts message number `number` of the connection's outgoing buffer. 0 or DM_ERR_IO. */
+int verbs_message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes, struct verbs_tag *tag);
+
 /* ---- connect.c -------------------------------------------------------------------------------------------------- */
 
 /* The thread's connection to the node, made if there is none yet. A failure is noted (see verbs_failure_note). */
@@ -296,17 +367,11 @@ struct verbs_cm_request {
 };
 int verbs_accept_cm(struct verbs *verbs, unsigned node, const struct verbs_cm_request *wanted, struct dm_err *err);
 
-/* Reads and atomics that the port does at once over one connection. */
-uint8_t verbs_reads_at_once(const struct verbs_port *port);
-
-/* Connections that there can be to one node: one a thread of the fabric. */
-unsigned verbs_ends_max(const struct dm_fabric *fabric);
-
-enum { VERBS_RNR_RETRIES = 6 /* 7 would be without end */, VERBS_RNR_TIMER = 12 /* 0.64 ms */ };
-
 void verbs_thread_close(struct verbs_thread *thread);
 
 /* ---- cm.c ------------------------------------------------------------------------------------------------------- */
+
+enum { VERBS_RNR_RETRIES = 6 /* 7 would be without end */, VERBS_RNR_TIMER = 12 /* 0.64 ms */ };
 
 struct rdma_event_channel;
 
@@ -321,7 +386,6 @@ struct verbs_cm {
 int verbs_cm_listen(struct verbs *verbs, struct dm_err *err);
 void verbs_cm_offer(struct verbs *verbs, struct verbs_cm_place *place);
 int verbs_cm_fd(const struct verbs *verbs); /* readable when something has come in; -1: nothing can */
-void verbs_cm_take(struct verbs *verbs);    /* what has come in */
 
 /* Joins the connection to the node's process; 1: there is no such way, and nothing has been done. */
 int verbs_cm_connect(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err);
@@ -335,42 +399,14 @@ void verbs_cm_close(struct verbs *verbs); /* once there are no connections any m
 
 int verbs_commit(struct dm_ctx *ctx, bool wait);
 
-/* Rings for what the connection's contexts hold back; the second for all of the thread's connections. */
-void verbs_ring(struct verbs_conn *conn);
-void verbs_ring_all(struct verbs_thread *thread);
-
-/* Waits in line. */
-int verbs_wait_in(struct verbs_ctx *ctx, struct verbs_waiters *waiters);
-
-/* Puts a signalled work request's tag behind the others and counts `count` work requests. */
-void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t count);
-
-static inline bool verbs_has_room(const struct verbs_conn *conn, uint32_t count) {
-    return conn->posted - conn->done + count <= conn->depth;
-}
-
 /* ---- complete.c ------------------------------------------------------------------------------------------------- */
-
-/* The connection is of no use any more: everybody who waits on it is told `code`. */
-void verbs_conn_break(struct verbs_conn *conn, int code);
-
-/* The first failure is kept for the run's error. */
-void verbs_failure_note(struct verbs *verbs, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-void verbs_wake_waiters(struct verbs_conn *conn, struct verbs_waiters *waiters, bool all);
 
 extern const struct rt_hooks verbs_hooks;
 
 /* ---- calls.c ---------------------------------------------------------------------------------------------------- */
 
-/* What the called side needs; with verbs_receives_post once the queue pair is ready to receive. Callers' part is made
- * by their first call. */
-int verbs_calls_open(struct verbs *verbs, struct verbs_conn *conn);
-int verbs_receives_post(struct verbs *verbs, struct verbs_conn *conn);
-void verbs_calls_close(struct verbs_conn *conn);
 void verbs_call_sent(struct verbs_conn *conn, struct verbs_tag *tag);
 void verbs_received(struct verbs_conn *conn, const struct verbs_tag *tag, uint32_t bytes);
-void verbs_calls_break(struct verbs_conn *conn, int code);
 void verbs_backlog_serve(struct verbs_thread *thread);
 /* Breaks the connection if a call has taken too long. */
 void verbs_calls_check(struct verbs_conn *conn, uint64_t now_ns);
@@ -378,6 +414,11 @@ void verbs_calls_check(struct verbs_conn *conn, uint64_t now_ns);
 void verbs_calls_postpone(struct verbs_conn *conn, uint64_t now_ns);
 int verbs_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
                uint32_t *resp_len);
+
+/* ---- cm_accept.c ------------------------------------------------------------------------------------------------ */
+
+/* Takes all connection requests that have come in. */
+void verbs_cm_take(struct verbs *verbs);
 
 /* ---- peer.c ----------------------------------------------------------------------------------------------------- */
 
@@ -424,7 +465,6 @@ void verbs_peers_close(struct verbs *verbs); /* nobody connects any more */
 void verbs_peers_free(struct verbs *verbs);  /* once all threads have ended */
 void verbs_peers_serve(struct verbs *verbs); /* from here on others may connect */
 unsigned verbs_peers(struct dm_fabric *fabric, bool *have_been);
-bool verbs_peer_is_gone(const struct verbs *verbs, unsigned node);
 
 /* ---- session.c -------------------------------------------------------------------------------------------------- */
 
@@ -440,7 +480,5 @@ int verbs_peer_meet(struct verbs *verbs, unsigned node, struct dm_err *err);
 /* Asks the process of `node` for an end joined to `ours`. */
 int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
                        struct verbs_end *theirs, struct dm_err *err);
-/* How the node is called in errors. */
-const char *verbs_node_name(const struct verbs *verbs, unsigned node, char *text, size_t capacity);
 
 #endif
