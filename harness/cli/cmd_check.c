@@ -16,7 +16,7 @@
 #include "harness/base/progress.h"
 #include "harness/cli/commands.h"
 #include "harness/run/interrupt.h"
-#include "harness/run/settings.h"
+#include "harness/run/options.h"
 #include "harness/run/verb_trace_file.h"
 
 enum { PAIRS_MAX = 12, PAIR_BYTES = 128, SEEDS_DEFAULT = 200, COVERAGE_SEEDS = 100, WORLD_TEXT_BYTES = 1500 };

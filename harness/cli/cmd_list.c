@@ -14,8 +14,11 @@
 #include "harness/base/errors.h"
 #include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
-#include "harness/run/settings.h"
+#include "harness/run/options.h"
 #include "harness/study/figure.h"
+#include "indexes/index.h"
+#include "transport/fabric.h"
+#include "workloads/workload.h"
 
 enum { NAMES_MAX = 128, PATH_BYTES = 1024 };
 

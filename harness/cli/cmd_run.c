@@ -15,11 +15,12 @@
 #include "harness/base/errors.h"
 #include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/driver.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/provenance.h"
 #include "harness/run/result.h"
-#include "harness/run/settings.h"
 #include "harness/run/summary.h"
 #include "harness/run/team.h"
 

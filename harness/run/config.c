@@ -13,7 +13,7 @@
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/base/option_names.h"
-#include "harness/run/settings.h"
+#include "harness/run/config_fields.h"
 
 enum { NAME_BYTES = 64 };
 

@@ -10,7 +10,8 @@
 #include <xxhash.h>
 
 #include "common/opt_json.h"
-#include "harness/run/settings.h"
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 
 /* Merges and releases `members`. */
 static bool take_members(json_t *into, json_t *members) {

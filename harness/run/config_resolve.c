@@ -12,8 +12,9 @@
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/base/option_names.h"
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/fabric_settings.h"
-#include "harness/run/settings.h"
 
 enum {
     PREVIEW_KEYS = 1000, /* enough for a workload to say what it would do */

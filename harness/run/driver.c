@@ -16,7 +16,7 @@
 
 #include "harness/base/errors.h"
 #include "harness/base/progress.h"
-#include "harness/run/settings.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/fabric_settings.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/team.h"

@@ -61,3 +61,12 @@ void hx_fabric_settings_fini(struct hx_fabric_settings *settings) {
     free(settings->settings);
     *settings = (struct hx_fabric_settings){0};
 }
+
+unsigned hx_cn_clients(const struct dm_topology *topology, unsigned cn) {
+    return topology->clients / topology->cns + (cn < topology->clients % topology->cns ? 1 : 0);
+}
+
+unsigned hx_cn_threads(const struct dm_topology *topology, unsigned cn) {
+    unsigned clients = hx_cn_clients(topology, cn);
+    return (clients + topology->clients_per_thread - 1) / topology->clients_per_thread;
+}

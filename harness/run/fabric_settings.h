@@ -5,7 +5,7 @@
 #ifndef DM_HARNESS_RUN_FABRIC_SETTINGS_H
 #define DM_HARNESS_RUN_FABRIC_SETTINGS_H
 
-#include "harness/run/settings.h"
+#include "harness/run/config_fields.h"
 
 struct hx_fabric_settings {
     struct dm_fabric_config config; /* points into this struct and into the configuration */
@@ -15,5 +15,9 @@ struct hx_fabric_settings {
 /* Fills `settings` from names and sizes that are resolved so far; the configuration must outlive it. */
 int hx_fabric_settings_init(struct hx_fabric_settings *settings, const struct hx_config *config, struct dm_err *err);
 void hx_fabric_settings_fini(struct hx_fabric_settings *settings);
+
+/* Clients of one compute node, and the threads that they share. */
+unsigned hx_cn_clients(const struct dm_topology *topology, unsigned cn);
+unsigned hx_cn_threads(const struct dm_topology *topology, unsigned cn);
 
 #endif

@@ -3,10 +3,11 @@
  * The run options, one row each. Command line, JSON specs, help, `dmbench list` and the configuration in results all
  * follow from these rows.
  */
-#include <stdio.h>
+#include "harness/run/options.h"
+
 #include <string.h>
 
-#include "harness/run/settings.h"
+#include "workloads/workload.h"
 
 static const char *const rdwc_names[] = {"off", "on", NULL}; /* as enum ix_rdwc_mode; the wrong one is for `check` */
 
@@ -114,13 +115,4 @@ size_t hx_option_position(const char *name) {
         }
     }
     return SIZE_MAX;
-}
-
-unsigned hx_cn_clients(const struct dm_topology *topology, unsigned cn) {
-    return topology->clients / topology->cns + (cn < topology->clients % topology->cns ? 1 : 0);
-}
-
-unsigned hx_cn_threads(const struct dm_topology *topology, unsigned cn) {
-    unsigned clients = hx_cn_clients(topology, cn);
-    return (clients + topology->clients_per_thread - 1) / topology->clients_per_thread;
 }

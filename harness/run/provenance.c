@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/run/settings.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/version.h"
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 512, REVISION_DIGITS = 40 };

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/run/settings.h"
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 
 #define NS_TO_S 1e-9
 

@@ -12,8 +12,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/mpi.h"
-#include "harness/run/settings.h"
 
 enum { TOKEN_BYTES = 32, ADDRESS_BYTES = 128, HOST_BYTES = 64 };
 

@@ -9,9 +9,9 @@
 #include <stdatomic.h>
 
 #include "harness/base/progress.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/measured.h"
 #include "harness/run/schedule.h"
-#include "harness/run/settings.h"
 #include "harness/run/verb_tracer.h"
 
 /* What the clients of a run share. */

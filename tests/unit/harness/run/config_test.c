@@ -15,7 +15,8 @@
 
 #include "common/compiler.h"
 #include "common/opt_json.h"
-#include "harness/run/settings.h"
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 
 static struct hx_config *new_config(void) {
     struct hx_config *config = hx_config_new();

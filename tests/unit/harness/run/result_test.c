@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "harness/run/result.h"
-#include "harness/run/settings.h"
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 
 static struct hx_config *config_of_rate(const char *rate) {
     struct hx_config *config = hx_config_new();
