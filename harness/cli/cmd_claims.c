@@ -10,6 +10,9 @@
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/study/claims_judge.h"
+#include "harness/study/claims_points.h"
+#include "harness/study/claims_text.h"
 
 enum { IDS_MAX = 256 };
 

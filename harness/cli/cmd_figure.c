@@ -2,22 +2,19 @@
  *
  * `dmbench figure`: runs the points of figures, all of them as one set, and draws the plots.
  */
-#include "harness/study/figure.h"
-
-#include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/compiler.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
-#include "harness/points/points_progress.h"
-#include "harness/study/claims.h"
-#include "harness/study/gnuplot.h"
+#include "harness/points/points.h"
+#include "harness/study/claims_judge.h"
+#include "harness/study/figure_draw.h"
+#include "harness/study/figure_points.h"
 
 enum { PATH_BYTES = 4096, FIGURES_MAX = 256 };
 
@@ -60,16 +57,6 @@ struct session {
     struct hx_claims *claims; /* NULL: the folder of plots has none */
 };
 
-/* A path, or "" where it is longer than any file's, so that opening it fails. */
-__attribute__((format(printf, 2, 3))) static void path_set(char path[PATH_BYTES], const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    if (vsnprintf(path, PATH_BYTES, format, arguments) >= PATH_BYTES) {
-        path[0] = '\0';
-    }
-    va_end(arguments);
-}
-
 static void print_help(void) {
     printf("usage: dmbench figure NAME... [options]        (NAME \"all\": every figure)\n"
            "       dmbench figure --list\n\n"
@@ -106,7 +93,7 @@ static int load_one(struct session *session, const char *id, struct dm_err *err)
         known = known || strcmp(session->ids[count], id) == 0;
     }
     if (!known) {
-        return hx_fail_unknown(err, "figure", id, (const char *const *)session->ids, count);
+        return hx_figure_fail_unknown(err, id, (const char *const *)session->ids, count);
     }
     if (session->figure_count == FIGURES_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "more than %d figures", FIGURES_MAX);
@@ -214,157 +201,37 @@ static void print_plan(const struct session *session) {
     json_decref(list);
 }
 
-/* ---- drawing ---------------------------------------------------------------------------------------------------- */
-
-static int copy_style(const struct session *session, struct dm_err *err) {
-    char from[PATH_BYTES], to[PATH_BYTES], block[PATH_BYTES];
-    path_set(from, "%s/style.gp", session->options.plots);
-    path_set(to, "%s/figures/style.gp", session->options.out);
-    FILE *in = fopen(from, "r");
-    if (in == NULL) {
-        return dm_fail(err, DM_ERR_IO, "%s: cannot read it", from);
-    }
-    FILE *out = hx_fig_file_open(to, err);
-    for (size_t bytes; out != NULL && (bytes = fread(block, 1, sizeof(block), in)) > 0;) {
-        fwrite(block, 1, bytes, out);
-    }
-    fclose(in);
-    return out != NULL ? hx_fig_file_close(out, to, err) : DM_ERR_IO;
-}
-
-static void remove_pictures(const char *folder, const char *plot) {
-    char path[PATH_BYTES];
-    static const char *const kinds[] = {"png", "svg", "pdf"};
-    for (size_t i = 0; i < DM_ARRAY_LEN(kinds); i++) {
-        path_set(path, "%s/%s.%s", folder, plot, kinds[i]);
-        unlink(path);
-    }
-}
-
-static int draw_plot(const struct session *session, const struct hx_figure *figure, const struct hx_fig_plot *plot,
-                     const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *folder,
-                     struct dm_err *err) {
-    char path[PATH_BYTES], program[PATH_BYTES];
-    path_set(path, "%s/%s.tsv", folder, plot->id);
-    DM_TRY(hx_fig_table(figure, plot, session->points, data, path, err));
-    path_set(path, "%s/%s.gp", folder, plot->id);
-    DM_TRY(hx_fig_program(figure, plot, session->points, data, lines, path, err));
-    /* An older picture beside newer numbers would be a wrong one. */
-    remove_pictures(folder, plot->id);
-    if (session->options.no_plot) {
-        printf("%s/%s.tsv\n", folder, plot->id);
-        return 0;
-    }
-    path_set(program, "%s.gp", plot->id);
-    int rc = hx_gnuplot(folder, program, err);
-    if (rc < 0) {
-        remove_pictures(folder, plot->id);
-        return rc;
-    }
-    printf("%s/%s.png\n%s/%s.svg\n%s/%s.pdf\n", folder, plot->id, folder, plot->id, folder, plot->id);
-    return 0;
-}
-
-static bool interrupted(void) {
-    sigset_t pending;
-    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-                                         sigismember(&pending, SIGHUP) == 1);
-}
-
-/* What drawing left undone. */
-struct undone {
-    size_t points; /* missing */
-    size_t plots;  /* that gnuplot would not draw */
-};
-
-/* A plot that cannot be drawn is told of and does not keep the others from being drawn. */
-static int draw_plots(const struct session *session, const struct hx_figure *figure, const struct hx_fig_data *data,
-                      const struct hx_fig_lines *lines, struct undone *undone, struct dm_err *err) {
-    char folder[PATH_BYTES];
-    path_set(folder, "%s/figures/%s", session->options.out, figure->id);
-    DM_TRY(hx_make_folder(folder, err));
-    for (size_t i = 0; i < figure->plot_count; i++) {
-        if (interrupted()) {
-            return dm_fail(err, DM_ERR_STOPPED, "interrupted");
-        }
-        int rc = draw_plot(session, figure, &figure->plots[i], data, lines, folder, err);
-        if (rc != DM_ERR_IO) {
-            DM_TRY(rc);
-            continue;
-        }
-        fprintf(stderr, "dmbench figure: %s\n", err->text);
-        undone->plots++;
-    }
-    return 0;
-}
-
-static int draw_figure(const struct session *session, const struct hx_figure *figure, struct undone *undone,
-                       struct dm_err *err) {
-    char absent[512];
-    struct hx_fig_data data;
-    struct hx_fig_lines lines = {.count = 0};
-    hx_fig_absent_text(figure, absent, sizeof(absent));
-    if (absent[0] != '\0') {
-        fprintf(stderr, "%s: %s\n", figure->id, absent);
-    }
-    if (hx_figure_places(figure) == 0) {
-        return 0; /* nothing of it is built: no picture is better than an empty one */
-    }
-    DM_TRY(hx_fig_data_load(figure, session->points, &data, err));
-    int rc = session->claims != NULL ? hx_claims_lines(session->claims, figure, &lines, err) : 0;
-    rc = rc < 0 ? rc : draw_plots(session, figure, &data, &lines, undone, err);
-    if (data.missing > 0) {
-        fprintf(stderr, "dmbench figure: %s: %zu of its points are missing; the panels that need them say so\n",
-                figure->id, data.missing);
-        undone->points += data.missing;
-    }
-    free(lines.items);
-    hx_fig_data_fini(figure, &data);
-    return rc;
-}
-
-/* What the papers claim, for the lines across plots. A folder of plots may do without. */
+/* Reads and judges the claims, which are drawn as lines across plots. A folder of plots may have none. */
 static int open_claims(struct session *session, struct dm_err *err) {
+    const struct figure_options *options = &session->options;
     char path[PATH_BYTES];
-    path_set(path, "%s/claims.json", session->options.plots);
-    if (access(path, F_OK) != 0) {
+    int length = snprintf(path, sizeof(path), "%s/claims.json", options->plots);
+    if (length >= PATH_BYTES || access(path, F_OK) != 0) {
         return 0;
     }
-    DM_TRY(hx_claims_open(session->options.plots, session->options.out, session->options.scale,
-                          (unsigned)session->options.repeat, &session->claims, err));
+    DM_TRY(
+        hx_claims_open(options->plots, options->out, options->scale, (unsigned)options->repeat, &session->claims, err));
     return hx_claims_judge(session->claims, err);
-}
-
-/* Signals wait until the picture at hand is whole. */
-static int draw_all(const struct session *session, struct undone *undone, struct dm_err *err) {
-    sigset_t signals, old;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &signals, &old);
-    int rc = copy_style(session, err);
-    for (size_t i = 0; i < session->figure_count && rc == 0; i++) {
-        rc = draw_figure(session, session->figures[i], undone, err);
-    }
-    struct timespec at_once = {0};
-    while (rc == DM_ERR_STOPPED && sigtimedwait(&signals, NULL, &at_once) > 0) {
-    }
-    sigprocmask(SIG_SETMASK, &old, NULL);
-    return rc;
 }
 
 static int run_figures(struct session *session, struct dm_err *err) {
     char folder[PATH_BYTES];
-    struct undone undone = {.points = 0};
+    struct hx_undone undone = {.points = 0};
     int status = hx_points_run(session->points, &session->options.run);
     if (status == HX_INTERRUPTED || session->options.run.slurm[0] != '\0') {
         return status;
     }
-    path_set(folder, "%s/figures", session->options.out);
-    int rc = hx_make_folder(folder, err);
+    int length = snprintf(folder, sizeof(folder), "%s/figures", session->options.out);
+    int rc = length < PATH_BYTES ? hx_make_folder(folder, err) : dm_fail(err, DM_ERR_INVALID, "--out is too long");
     rc = rc < 0 ? rc : open_claims(session, err);
-    rc = rc < 0 ? rc : draw_all(session, &undone, err);
+    const struct hx_drawing drawing = {.plots = session->options.plots,
+                                       .out = session->options.out,
+                                       .no_plot = session->options.no_plot,
+                                       .figures = session->figures,
+                                       .figure_count = session->figure_count,
+                                       .points = session->points,
+                                       .claims = session->claims};
+    rc = rc < 0 ? rc : hx_figures_draw(&drawing, &undone, err);
     if (rc == DM_ERR_UNSUPPORTED) {
         fprintf(stderr, "dmbench figure: %s; tables and programs are in %s\n", err->text, folder);
         return HX_FAILED;

@@ -9,7 +9,10 @@
 
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/output_file.h"
 #include "harness/cli/commands.h"
+#include "harness/study/claims_judge.h"
+#include "harness/study/figure_points.h"
 #include "harness/study/html.h"
 
 struct report_options {
@@ -109,7 +112,7 @@ static int write_page(struct session *session, struct dm_err *err) {
     if ((size_t)snprintf(path, sizeof(path), "%s/report.html", page->folder) >= sizeof(path)) {
         return dm_fail(err, DM_ERR_INVALID, "--out: is too long for a path");
     }
-    page->out = hx_fig_file_open(path, err);
+    page->out = hx_output_open(path, err);
     if (page->out == NULL) {
         return DM_ERR_IO;
     }
@@ -119,7 +122,7 @@ static int write_page(struct session *session, struct dm_err *err) {
     hx_page_claims(page);
     hx_page_sources(page);
     fputs("</main></body></html>\n", page->out);
-    int closed = hx_fig_file_close(page->out, path, err);
+    int closed = hx_output_close(page->out, path, err);
     if (rc == 0 && closed == 0) {
         printf("%s\n", path);
         if (page->incomplete > 0) {

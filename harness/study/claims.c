@@ -2,6 +2,8 @@
  *
  * Reads the claims, strictly: whatever is not understood is an error that names the file, the claim and the member.
  */
+#include "harness/study/claims.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +11,6 @@
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
-#include "harness/points/points.h"
-#include "harness/study/claims.h"
 
 enum { WHERE_BYTES = 256 };
 
@@ -175,7 +175,8 @@ static int check_sensitivity(const json_t *sensitivity, const char *where, struc
     return 0;
 }
 
-int hx_claims_read(struct hx_claims *claims, struct dm_err *err) {
+/* Reads both files. */
+static int claims_read(struct hx_claims *claims, struct dm_err *err) {
     char *path = hx_path_join(claims->plots, "claims.json");
     char *other = hx_path_join(claims->plots, "sensitivity.json");
     int rc = path == NULL || other == NULL ? no_memory(err) : 0;
@@ -188,4 +189,73 @@ int hx_claims_read(struct hx_claims *claims, struct dm_err *err) {
     free(path);
     free(other);
     return rc;
+}
+
+void hx_claim_figure_free(struct hx_claim_figure *view) {
+    if (view->loaded) {
+        hx_fig_data_fini(view->figure, &view->data);
+    }
+    hx_figure_free(view->figure);
+    free(view->profile);
+    free(view->used);
+    free(view);
+}
+
+/* ---- open and close --------------------------------------------------------------------------------------------- */
+
+void hx_claims_close(struct hx_claims *claims) {
+    if (claims == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < claims->figure_count; i++) {
+        hx_claim_figure_free(claims->figures[i]);
+    }
+    for (size_t i = 0; i < claims->count; i++) {
+        free(claims->items[i].checks);
+    }
+    free(claims->figures);
+    free(claims->items);
+    free(claims->plots);
+    free(claims->scale);
+    hx_points_free(claims->points);
+    json_decref(claims->file);
+    json_decref(claims->sensitivity);
+    free(claims);
+}
+
+int hx_claims_open(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
+                   struct dm_err *err) {
+    struct hx_claims *opened = calloc(1, sizeof(*opened));
+    *claims = NULL;
+    if (opened == NULL) {
+        return no_memory(err);
+    }
+    opened->repeat = repeat;
+    opened->plots = strdup(plots);
+    opened->scale = strdup(scale);
+    opened->points = hx_points_new(out);
+    int rc = opened->plots == NULL || opened->scale == NULL || opened->points == NULL ? no_memory(err)
+                                                                                      : claims_read(opened, err);
+    if (rc < 0) {
+        hx_claims_close(opened);
+        return rc;
+    }
+    *claims = opened;
+    return 0;
+}
+
+const char *const hx_verdict_names[HX_VERDICTS] = {
+    [HX_REPRODUCED] = "reproduced",
+    [HX_DIRECTION_ONLY] = "direction only",
+    [HX_NOT_REPRODUCED] = "not reproduced",
+    [HX_UNRESOLVED] = "unresolved",
+    [HX_NOT_RUN] = "not run",
+};
+
+bool hx_claim_is_among(const struct hx_claim *claim, const char *const *ids, size_t id_count) {
+    bool among = id_count == 0;
+    for (size_t i = 0; i < id_count; i++) {
+        among = among || strncmp(claim->id, ids[i], strlen(ids[i])) == 0;
+    }
+    return among;
 }

@@ -3,7 +3,7 @@
  * The papers' claims, as data (plots/claims.json), judged by the results of figures.
  *
  *   claims.c reads and checks the file, claims_figures.c looks up what figures measured, claims_judge.c judges,
- *   claims_text.c prints it.
+ *   claims_points.c says which points are needed, claims_lines.c draws into figures, claims_text.c prints.
  *
  * A claim has checks, each an expression (claim_expr.h) over one figure and what it should come to:
  *   value or ratio: `expect`, a number or [from, to], within `tolerance` (a share); a ratio must lie on the right side
@@ -21,7 +21,7 @@
 
 #include "common/err.h"
 #include "harness/points/points.h"
-#include "harness/study/figure.h"
+#include "harness/study/figure_data.h"
 
 enum hx_verdict { HX_REPRODUCED, HX_DIRECTION_ONLY, HX_NOT_REPRODUCED, HX_UNRESOLVED, HX_NOT_RUN, HX_VERDICTS };
 enum hx_claim_kind { HX_CLAIM_VALUE, HX_CLAIM_RATIO, HX_CLAIM_TREND };
@@ -97,50 +97,10 @@ int hx_claims_open(const char *plots, const char *out, const char *scale, unsign
                    struct dm_err *err);
 void hx_claims_close(struct hx_claims *claims); /* accepts NULL */
 
-/* Reads the file alone: hx_claims_open's first half. */
-int hx_claims_read(struct hx_claims *claims, struct dm_err *err);
-
-/* Checks what hx_claims_open does not: that every expression can be read, and that the figures that are there have the
- * names it uses. A claim that fails here is judged as "not run". */
-int hx_claims_check(struct hx_claims *claims, struct dm_err *err);
-
-/* Judges all claims by the results that are there. */
-int hx_claims_judge(struct hx_claims *claims, struct dm_err *err);
-
-/* A new set of the points that claims with one of the ids (all if there are none; also "chime", the beginning of ids)
- * read; with `variants` also those under the other profiles. NULL with err. */
-struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *ids, size_t id_count, bool variants,
-                                   struct dm_err *err);
+/* Frees one of claims->figures. */
+void hx_claim_figure_free(struct hx_claim_figure *view);
 
 /* Whether a claim is meant by one of the ids. */
 bool hx_claim_is_among(const struct hx_claim *claim, const char *const *ids, size_t id_count);
-
-/* Evaluates an expression over a figure, with a profile (NULL: its own). As hx_claim_eval; a curve is an error. */
-int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
-                     double *value, struct dm_err *err);
-
-/* The profiles that a figure's numbers are judged under besides its own, with the parameter that differs. Returns how
- * many, 0 for a figure that is not there. */
-size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct hx_claim_variant *variants);
-
-/* The lines that judged claims draw into a figure; the caller frees lines->items. */
-int hx_claims_lines(const struct hx_claims *claims, const struct hx_figure *figure, struct hx_fig_lines *lines,
-                    struct dm_err *err);
-
-/* Everything as a new object. */
-json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids, size_t id_count);
-
-void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
-void hx_claims_print_markdown(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
-
-/* "4.3 within 25 %", what a check expects, and "3.21", what it came to. */
-void hx_check_expected(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
-void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
-
-/* Why a claim was not run: the reasons of its checks, each once. */
-void hx_claim_why(const struct hx_claim *claim, char *text, size_t capacity);
-
-/* Which verdicts under other profiles there are, in a few words; "" without any. */
-void hx_claim_sensitivity(const struct hx_claim *claim, char *text, size_t capacity);
 
 #endif

@@ -3,6 +3,8 @@
  * What claims see of figures: curves by the names of series, panels and cases, under a profile, from the results that
  * are there.
  */
+#include "harness/study/claims_figures.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 #include "common/opt.h"
 #include "harness/base/json.h"
 #include "harness/study/claim_expr.h"
-#include "harness/study/claims.h"
+#include "harness/study/figure_points.h"
 
 /* Where an expression looks. */
 struct view {
@@ -28,16 +30,6 @@ static int no_memory(struct dm_err *err) {
 
 static bool same_text(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static void figure_free(struct hx_claim_figure *view) {
-    if (view->loaded) {
-        hx_fig_data_fini(view->figure, &view->data);
-    }
-    hx_figure_free(view->figure);
-    free(view->profile);
-    free(view->used);
-    free(view);
 }
 
 static int figure_new(struct hx_claims *claims, const char *id, const char *profile, struct hx_claim_figure **view,
@@ -62,7 +54,7 @@ static int figure_new(struct hx_claims *claims, const char *id, const char *prof
         rc = (*view)->used == NULL ? no_memory(err) : hx_figure_points((*view)->figure, claims->points, err);
     }
     if (rc < 0) {
-        figure_free(*view);
+        hx_claim_figure_free(*view);
         return rc;
     }
     claims->figures[claims->figure_count++] = *view;
@@ -324,47 +316,4 @@ size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct h
         };
     }
     return json_array_size(list);
-}
-
-/* ---- open and close --------------------------------------------------------------------------------------------- */
-
-void hx_claims_close(struct hx_claims *claims) {
-    if (claims == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < claims->figure_count; i++) {
-        figure_free(claims->figures[i]);
-    }
-    for (size_t i = 0; i < claims->count; i++) {
-        free(claims->items[i].checks);
-    }
-    free(claims->figures);
-    free(claims->items);
-    free(claims->plots);
-    free(claims->scale);
-    hx_points_free(claims->points);
-    json_decref(claims->file);
-    json_decref(claims->sensitivity);
-    free(claims);
-}
-
-int hx_claims_open(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
-                   struct dm_err *err) {
-    struct hx_claims *opened = calloc(1, sizeof(*opened));
-    *claims = NULL;
-    if (opened == NULL) {
-        return no_memory(err);
-    }
-    opened->repeat = repeat;
-    opened->plots = strdup(plots);
-    opened->scale = strdup(scale);
-    opened->points = hx_points_new(out);
-    int rc = opened->plots == NULL || opened->scale == NULL || opened->points == NULL ? no_memory(err)
-                                                                                      : hx_claims_read(opened, err);
-    if (rc < 0) {
-        hx_claims_close(opened);
-        return rc;
-    }
-    *claims = opened;
-    return 0;
 }

@@ -3,28 +3,14 @@
  * The judging: each check, each claim as the worst of its checks, and whether it would come out the same at the other
  * end of what sources say about the fabric.
  */
+#include "harness/study/claims_judge.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/study/claims.h"
+#include "harness/study/claims_figures.h"
 #include "indexes/index.h"
-
-const char *const hx_verdict_names[HX_VERDICTS] = {
-    [HX_REPRODUCED] = "reproduced",
-    [HX_DIRECTION_ONLY] = "direction only",
-    [HX_NOT_REPRODUCED] = "not reproduced",
-    [HX_UNRESOLVED] = "unresolved",
-    [HX_NOT_RUN] = "not run",
-};
-
-bool hx_claim_is_among(const struct hx_claim *claim, const char *const *ids, size_t id_count) {
-    bool among = id_count == 0;
-    for (size_t i = 0; i < id_count; i++) {
-        among = among || strncmp(claim->id, ids[i], strlen(ids[i])) == 0;
-    }
-    return among;
-}
 
 /* ---- one check -------------------------------------------------------------------------------------------------- */
 
@@ -174,132 +160,6 @@ int hx_claims_judge(struct hx_claims *claims, struct dm_err *err) {
     for (size_t i = 0; i < claims->count; i++) {
         DM_TRY(judge_base(claims, &claims->items[i], err));
         DM_TRY(judge_variants(claims, &claims->items[i], err));
-    }
-    return 0;
-}
-
-/* ---- which points ----------------------------------------------------------------------------------------------- */
-
-/* Marks what a check reads, as far as its systems are built. */
-static int collect(struct hx_claims *claims, const struct hx_check *check, const char *profile, struct dm_err *err) {
-    const char *const expressions[] = {check->value, check->over, check->direction};
-    if (check->not_run != NULL) {
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
-        double unused;
-        if (expressions[i] != NULL) {
-            DM_TRY(hx_claims_number(claims, check->figure, profile, expressions[i], &unused, err));
-        }
-    }
-    return 0;
-}
-
-static int collect_claim(struct hx_claims *claims, const struct hx_claim *claim, bool variants, struct dm_err *err) {
-    for (size_t i = 0; i < claim->check_count; i++) {
-        struct hx_claim_variant others[HX_VARIANTS_MAX];
-        size_t count = variants && claim->checks[i].not_run == NULL
-                           ? hx_claims_variants(claims, claim->checks[i].figure, others)
-                           : 0;
-        int rc = collect(claims, &claim->checks[i], NULL, err);
-        for (size_t k = 0; k < count && rc == 0; k++) {
-            rc = collect(claims, &claim->checks[i], others[k].profile, err);
-        }
-        if (rc < 0) {
-            return dm_fail_in(err, rc, "claim %s", claim->id);
-        }
-    }
-    return 0;
-}
-
-int hx_claims_check(struct hx_claims *claims, struct dm_err *err) {
-    int rc = 0;
-    claims->collecting = true;
-    for (size_t i = 0; i < claims->count && rc >= 0; i++) {
-        rc = collect_claim(claims, &claims->items[i], true, err);
-    }
-    claims->collecting = false;
-    return rc;
-}
-
-static int add_used(const struct hx_claims *claims, struct hx_points *points, struct dm_err *err) {
-    for (size_t i = 0; i < claims->figure_count; i++) {
-        const struct hx_claim_figure *view = claims->figures[i];
-        size_t places = hx_figure_places(view->figure);
-        for (size_t at = 0; at < places * view->figure->repeat; at++) {
-            const struct hx_point *point = &claims->points->items[view->figure->points[at]];
-            size_t unused;
-            if (view->used[at / view->figure->repeat]) {
-                DM_TRY(hx_points_add(points, point->config, point->label, point->label, &unused, err));
-            }
-        }
-    }
-    return 0;
-}
-
-struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *ids, size_t id_count, bool variants,
-                                   struct dm_err *err) {
-    struct hx_points *points = hx_points_new(claims->points->out);
-    int rc = points == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
-    claims->collecting = true;
-    for (size_t i = 0; i < claims->figure_count; i++) {
-        memset(claims->figures[i]->used, 0, hx_figure_places(claims->figures[i]->figure) * sizeof(bool));
-    }
-    for (size_t i = 0; rc == 0 && i < claims->count; i++) {
-        if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
-            /* A claim whose names do not fit its figure needs no points; judging it says why. */
-            rc = collect_claim(claims, &claims->items[i], variants, err) == DM_ERR_NO_MEMORY ? DM_ERR_NO_MEMORY : 0;
-        }
-    }
-    rc = rc < 0 ? rc : add_used(claims, points, err);
-    claims->collecting = false;
-    if (rc < 0) {
-        hx_points_free(points);
-        points = NULL;
-    }
-    return points;
-}
-
-/* ---- lines ------------------------------------------------------------------------------------------------------ */
-
-static size_t line_panel(const struct hx_figure *figure, const char *name) {
-    size_t length = strlen(name);
-    for (size_t i = 0; i < figure->panel_count; i++) {
-        if (strncmp(figure->panels[i].label, name, length) == 0) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
-}
-
-/* The middle of what is expected, in the plot's unit: times what it is over. */
-static double line_height(const struct hx_check *check) {
-    double middle = isinf(check->low) ? check->high : isinf(check->high) ? check->low : (check->low + check->high) / 2;
-    return check->over != NULL ? middle * check->base.over : middle;
-}
-
-int hx_claims_lines(const struct hx_claims *claims, const struct hx_figure *figure, struct hx_fig_lines *lines,
-                    struct dm_err *err) {
-    *lines = (struct hx_fig_lines){.count = 0};
-    for (size_t i = 0; i < claims->count; i++) {
-        for (size_t k = 0; k < claims->items[i].check_count; k++) {
-            const struct hx_check *check = &claims->items[i].checks[k];
-            if (check->line_plot == NULL || strcmp(check->figure, figure->id) != 0) {
-                continue;
-            }
-            struct hx_fig_line line = {
-                .plot = check->line_plot, .panel = line_panel(figure, check->line_panel), .y = line_height(check)};
-            if (line.panel == SIZE_MAX || !isfinite(line.y) || check->base.verdict == HX_NOT_RUN) {
-                continue;
-            }
-            snprintf(line.label, sizeof(line.label), "%.30s: %.30s", claims->items[i].id, check->what);
-            struct hx_fig_line *items = realloc(lines->items, (lines->count + 1) * sizeof(*items));
-            if (items == NULL) {
-                return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for lines");
-            }
-            lines->items = items;
-            items[lines->count++] = line;
-        }
     }
     return 0;
 }

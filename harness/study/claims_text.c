@@ -2,10 +2,10 @@
  *
  * Judged claims as text, Markdown and JSON.
  */
+#include "harness/study/claims_text.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "harness/study/claims.h"
 
 enum { LINE_BYTES = 512 };
 

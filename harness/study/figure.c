@@ -2,18 +2,21 @@
  *
  * Reads a figure's spec, strictly: whatever is not understood is an error that names the file and the member.
  */
+#include "harness/study/figure.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/compiler.h"
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
-#include "harness/study/figure.h"
 #include "indexes/index.h"
 
 enum { WHERE_BYTES = 512 };
@@ -531,9 +534,66 @@ int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err) {
     return 0;
 }
 
+/* Whether the id ends in the number of the paper's figure that `name` ends in: "chime-12" for "fig12". */
+static bool has_number_of(const char *id, const char *name) {
+    const char *number = name + strcspn(name, "0123456789");
+    const char *dash = strchr(id, '-');
+    return number[0] != '\0' && dash != NULL && strcasecmp(dash + 1, number) == 0;
+}
+
+int hx_figure_fail_unknown(struct dm_err *err, const char *name, const char *const *ids, size_t count) {
+    char near[160] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < count && length < sizeof(near); i++) {
+        if (has_number_of(ids[i], name)) {
+            length += (size_t)snprintf(near + length, sizeof(near) - length, "%s%s", length > 0 ? " or " : "", ids[i]);
+        }
+    }
+    return dm_suggest(name, ids, count) != NULL || near[0] == '\0'
+               ? hx_fail_unknown(err, "figure", name, ids, count)
+               : dm_fail(err, DM_ERR_INVALID, "unknown figure '%.40s' (did you mean %s? --list shows all)", name, near);
+}
+
 void hx_figure_ids_free(char **ids) {
     for (size_t i = 0; ids != NULL && ids[i] != NULL; i++) {
         free(ids[i]);
     }
     free(ids);
+}
+
+/* ---- questions about a figure ----------------------------------------------------------------------------------- */
+
+/* The options that are divided, unless the spec lists its own. */
+static const char *const usually_scaled[] = {"keys", "ops", "warmup", "cache"};
+
+size_t hx_figure_scaled(const struct hx_figure *figure) {
+    return figure->scaled != NULL ? json_array_size(figure->scaled) : DM_ARRAY_LEN(usually_scaled);
+}
+
+const char *hx_figure_scaled_option(const struct hx_figure *figure, size_t i) {
+    return figure->scaled != NULL ? json_string_value(json_array_get(figure->scaled, i)) : usually_scaled[i];
+}
+
+double hx_figure_divisor(const struct hx_figure *figure, const char *option) {
+    bool scaled = false;
+    for (size_t i = 0; i < hx_figure_scaled(figure); i++) {
+        scaled = scaled || strcmp(hx_figure_scaled_option(figure, i), option) == 0;
+    }
+    const json_t *own = json_object_get(figure->divisors, option);
+    return !scaled || figure->divisor == 0 ? 1 : own != NULL ? json_number_value(own) : figure->divisor;
+}
+
+void hx_fig_absent_text(const struct hx_figure *figure, char *text, size_t capacity) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < figure->absent_count && length < capacity; i++) {
+        bool again = false;
+        for (size_t k = 0; k < i; k++) {
+            again = again || strcmp(figure->absent[i].label, figure->absent[k].label) == 0;
+        }
+        if (!again) {
+            length += (size_t)snprintf(text + length, capacity - length, "%s%s",
+                                       length > 0 ? ", " : "not built here: ", figure->absent[i].label);
+        }
+    }
 }

@@ -11,7 +11,8 @@
  *
  * Systems that are not built here are left out of series and cases; the figure says which.
  *
- *   figure.c reads and checks a spec, figure_data.c makes points and tables of it, figure_plot.c draws.
+ *   figure.c reads and checks a spec, figure_points.c makes its points, figure_data.c has what they measured,
+ *   figure_table.c writes the tables, figure_plot.c the gnuplot programs.
  */
 #ifndef DM_HARNESS_STUDY_FIGURE_H
 #define DM_HARNESS_STUDY_FIGURE_H
@@ -19,10 +20,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "common/err.h"
-#include "harness/points/points.h"
 
 enum { HX_METRICS_MAX = 4 };
 
@@ -104,8 +103,13 @@ int hx_figure_check_scale(const char *scale, struct dm_err *err);
 int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err);
 void hx_figure_ids_free(char **ids); /* accepts NULL */
 
-/* Adds the figure's points to the set. */
-int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err);
+/* Refuses a name that is none of the ids, and names those that may be meant: near ones, or those of the paper's figure
+ * with the same number. Returns DM_ERR_INVALID. */
+int hx_figure_fail_unknown(struct dm_err *err, const char *name, const char *const *ids, size_t count);
+
+/* The options that a smaller scale divides. */
+size_t hx_figure_scaled(const struct hx_figure *figure);
+const char *hx_figure_scaled_option(const struct hx_figure *figure, size_t i);
 
 /* What an option of the paper's scale was divided by: 1 for one that is not scaled. */
 double hx_figure_divisor(const struct hx_figure *figure, const char *option);
@@ -125,64 +129,7 @@ static inline size_t hx_figure_at(const struct hx_figure *figure, size_t panel, 
     return (panel * figure->series_count + series) * figure->case_count + at;
 }
 
-/* What the figure's points gave. */
-struct hx_fig_data {
-    json_t **results; /* one a place and seed; NULL: missing */
-    size_t missing;   /* places with a seed that is missing */
-};
-int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *points, struct hx_fig_data *data,
-                     struct dm_err *err);
-void hx_fig_data_fini(const struct hx_figure *figure, struct hx_fig_data *data);
-
-/* Places of a panel whose result is missing. */
-size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_data *data, size_t panel);
-
-/* A metric's value in a result (a path as hx_result_number takes it), with its factor; NaN where it has none. */
-double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result);
-
-/* A metric at a place: the median over the seeds, and its 95 % bootstrap interval. NaN where a seed is missing. */
-struct hx_fig_value {
-    double middle, low, high;
-};
-struct hx_fig_value hx_fig_value(const struct hx_figure *figure, const struct hx_fig_data *data,
-                                 const struct hx_fig_metric *metric, size_t place);
-
-/* The x of a case as a number, with its factor: the option's resolved value, or the position of a named case. */
-double hx_figure_x(const struct hx_figure *figure, const struct hx_points *points, size_t place, size_t at);
-
-/* Writes the plot's table. 0 or DM_ERR_IO. */
-int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
-                 const struct hx_fig_data *data, const char *path, struct dm_err *err);
-
-/* 60000000 as "60 M", 1440 as "1440". */
-void hx_fig_count_text(double number, char *text, size_t capacity);
-
 /* "Not built here: FG, EMT-D", or "". */
 void hx_fig_absent_text(const struct hx_figure *figure, char *text, size_t capacity);
-
-/* One line: time base, profile, cluster and scale, as far as all points share them. */
-void hx_fig_footer(const struct hx_figure *figure, const struct hx_points *points, const struct hx_fig_data *data,
-                   char *text, size_t capacity);
-
-/* A claim drawn as a line across a panel of a plot. */
-struct hx_fig_line {
-    const char *plot;
-    size_t panel;
-    double y;
-    char label[64];
-};
-struct hx_fig_lines {
-    struct hx_fig_line *items;
-    size_t count;
-};
-
-/* Writes the plot's gnuplot program. 0 or DM_ERR_IO. */
-int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
-                   const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *path,
-                   struct dm_err *err);
-
-/* Opens "path.tmp.<pid>" for writing; hx_fig_file_close renames it if all went well and removes it if not. */
-FILE *hx_fig_file_open(const char *path, struct dm_err *err);
-int hx_fig_file_close(FILE *file, const char *path, struct dm_err *err);
 
 #endif

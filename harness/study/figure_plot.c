@@ -3,11 +3,14 @@
  * Writes the gnuplot program of a plot: the layout, the axes and which rows of the table make which curve. Colours,
  * line and point types, fonts and terminals are plots/style.gp's, which the program loads.
  */
+#include "harness/study/figure_plot.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/compiler.h"
-#include "harness/study/figure.h"
+#include "harness/base/output_file.h"
 
 /* All in pixels of the SVG; the PNG is drawn larger by a factor of style.gp. */
 enum {
@@ -75,6 +78,84 @@ static void write_quoted(FILE *file, const char *text) {
 static void write_tic(FILE *file, const char *label, size_t at) {
     write_escaped(file, label, "%%");
     fprintf(file, " %zu", at);
+}
+
+/* ---- the footer ------------------------------------------------------------------------------------------------- */
+
+/* The value that an option has in all points of the figure, or NULL if they differ. */
+static const json_t *common_option(const struct hx_figure *figure, const struct hx_points *points, const char *name) {
+    size_t count = hx_figure_places(figure);
+    const json_t *common = json_object_get(points->items[hx_figure_point(figure, 0, 0)].config, name);
+    for (size_t place = 1; place < count && common != NULL; place++) {
+        if (!json_equal(common, json_object_get(points->items[hx_figure_point(figure, place, 0)].config, name))) {
+            common = NULL;
+        }
+    }
+    return common;
+}
+
+/* 60000000 as "60 M", 1440 as "1440". */
+static void count_text(double number, char *text, size_t capacity) {
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e9, " G"}, {1e6, " M"}, {1e3, " K"}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (number >= 1e4 && number >= units[i].unit) {
+            snprintf(text, capacity, "%.4g%s", number / units[i].unit, units[i].name);
+            return;
+        }
+    }
+    snprintf(text, capacity, "%.4g", number);
+}
+
+static const char *time_base_text(const struct hx_figure *figure, const struct hx_fig_data *data) {
+    size_t count = hx_figure_places(figure) * figure->repeat;
+    size_t virtual_count = 0, real_count = 0, trained_count = 0;
+    for (size_t place = 0; place < count; place++) {
+        const char *base = json_string_value(json_object_get(data->results[place], "time_base"));
+        virtual_count += base != NULL && strcmp(base, "virtual") == 0;
+        real_count += base != NULL && strcmp(base, "real") == 0;
+        trained_count += base != NULL && strcmp(base, "none") == 0;
+    }
+    if (trained_count > 0) {
+        return "models trained on this host, no network";
+    }
+    if (virtual_count > 0 && real_count > 0) {
+        return "virtual and real time mixed";
+    }
+    return real_count > 0 ? "measured (real time)" : "simulated (virtual time)";
+}
+
+/* One line: time base, profile, cluster and scale, as far as all points share them. */
+static void footer_text(const struct hx_figure *figure, const struct hx_points *points, const struct hx_fig_data *data,
+                        char *text, size_t capacity) {
+    static const struct {
+        const char *option, *one, *many;
+    } parts[] = {{"cns", "CN", "CNs"}, {"mns", "MN", "MNs"}, {"clients", "client", "clients"}, {"keys", "key", "keys"}};
+    char cluster[256] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        const json_t *value = common_option(figure, points, parts[i].option);
+        if (json_is_number(value) && length < sizeof(cluster)) {
+            char number[32];
+            count_text(json_number_value(value), number, sizeof(number));
+            length += (size_t)snprintf(cluster + length, sizeof(cluster) - length, ", %s %s", number,
+                                       json_number_value(value) > 1 ? parts[i].many : parts[i].one);
+        }
+    }
+    const char *profile = json_string_value(common_option(figure, points, "profile"));
+    char seeds[32] = "";
+    if (figure->repeat > 1) {
+        snprintf(seeds, sizeof(seeds), ", %u seeds", figure->repeat);
+    }
+    const char *time_base = time_base_text(figure, data);
+    if (hx_point_trains(&points->items[hx_figure_point(figure, 0, 0)])) {
+        snprintf(text, capacity, "%s%s, scale %s%s", time_base, cluster, figure->scale, seeds);
+        return;
+    }
+    snprintf(text, capacity, "%s, profile %s%s, scale %s%s", time_base, profile != NULL ? profile : "differs", cluster,
+             figure->scale, seeds);
 }
 
 /* ---- layout ----------------------------------------------------------------------------------------------------- */
@@ -157,7 +238,7 @@ static void write_x_option(const struct writer *writer) {
     for (size_t at = 0; at < figure->case_count; at += step) {
         double x = hx_figure_x(figure, writer->points, hx_figure_at(figure, 0, 0, at), at);
         char text[32];
-        hx_fig_count_text(x, text, sizeof(text));
+        count_text(x, text, sizeof(text));
         fprintf(writer->file, "%s\"%s\" %.10g", at > 0 ? ", " : "", text, x);
     }
     fprintf(writer->file, ")\n");
@@ -395,7 +476,7 @@ static void write_labels(const struct writer *writer) {
     double grid_middle = HEADER + layout->legend_height + (double)layout->rows * layout->cell_height / 2;
     double x_middle =
         EDGE_LEFT + PANEL_LEFT + (layout->width - EDGE_LEFT - PANEL_LEFT - EDGE_RIGHT - PANEL_RIGHT) / 2.0;
-    hx_fig_footer(writer->figure, writer->points, writer->data, footer, sizeof(footer));
+    footer_text(writer->figure, writer->points, writer->data, footer, sizeof(footer));
     fprintf(writer->file, "    set label 1 ");
     write_quoted(writer->file, writer->plot->title);
     fprintf(writer->file, " at screen 0.5, %.4f center font font_title\n    set label 2 ",
@@ -423,7 +504,7 @@ int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plo
                    const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *path,
                    struct dm_err *err) {
     struct writer writer = {.figure = figure, .plot = plot, .points = points, .data = data, .lines = lines};
-    writer.file = hx_fig_file_open(path, err);
+    writer.file = hx_output_open(path, err);
     if (writer.file == NULL) {
         return DM_ERR_IO;
     }
@@ -441,5 +522,5 @@ int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plo
         write_legend(&writer);
     }
     fprintf(writer.file, "    unset multiplot\n    unset output\n    reset\n    load \"../style.gp\"\n}\n");
-    return hx_fig_file_close(writer.file, path, err);
+    return hx_output_close(writer.file, path, err);
 }

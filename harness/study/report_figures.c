@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/study/claims_text.h"
 #include "harness/study/html.h"
 #include "harness/study/report.h"
 

@@ -174,6 +174,7 @@ bad() {
     [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
 }
 bad 2 "unknown figure 'linse' (did you mean 'lines'?" linse --plots plots
+bad 2 "unknown figure 'fig12' (did you mean chime-12 or xstore-12? --list shows all)" fig12
 bad 2 "name a figure" --plots plots
 bad 2 "--scale" lines --scale huge --plots plots
 bad 2 "--scale: '0.5'" lines --plots plots --scale 0.5

@@ -2,7 +2,9 @@
  *
  * The claims of the project: all can be read, and fit the figures that are there. Mistakes in claims are named.
  */
-#include "harness/study/claims.h"
+#include "harness/study/claims_judge.h"
+#include "harness/study/claims_points.h"
+#include "harness/study/claims_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

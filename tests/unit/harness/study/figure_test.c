@@ -16,7 +16,8 @@
 
 #include "common/opt_json.h"
 #include "harness/base/json.h"
-#include "harness/study/figure.h"
+#include "harness/study/figure_data.h"
+#include "harness/study/figure_points.h"
 
 #define PLOTS DM_SOURCE_DIR "/plots"
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What figures measured, as claims look it up: expressions over the curves of a figure.
+ */
+#ifndef DM_HARNESS_STUDY_CLAIMS_FIGURES_H
+#define DM_HARNESS_STUDY_CLAIMS_FIGURES_H
+
+#include "harness/study/claims.h"
+
+/* Evaluates an expression over a figure, with a profile (NULL: its own). As hx_claim_eval; a curve is an error. */
+int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
+                     double *value, struct dm_err *err);
+
+/* The profiles that a figure's numbers are judged under besides its own, with the parameter that differs. Returns how
+ * many, 0 for a figure that is not there. */
+size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct hx_claim_variant *variants);
+
+#endif

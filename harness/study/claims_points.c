@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which points claims read.
+ */
+#include "harness/study/claims_points.h"
+
+#include <string.h>
+
+#include "harness/study/claims_figures.h"
+
+/* Marks what a check reads, as far as its systems are built. */
+static int collect(struct hx_claims *claims, const struct hx_check *check, const char *profile, struct dm_err *err) {
+    const char *const expressions[] = {check->value, check->over, check->direction};
+    if (check->not_run != NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
+        double unused;
+        if (expressions[i] != NULL) {
+            DM_TRY(hx_claims_number(claims, check->figure, profile, expressions[i], &unused, err));
+        }
+    }
+    return 0;
+}
+
+static int collect_claim(struct hx_claims *claims, const struct hx_claim *claim, bool variants, struct dm_err *err) {
+    for (size_t i = 0; i < claim->check_count; i++) {
+        struct hx_claim_variant others[HX_VARIANTS_MAX];
+        size_t count = variants && claim->checks[i].not_run == NULL
+                           ? hx_claims_variants(claims, claim->checks[i].figure, others)
+                           : 0;
+        int rc = collect(claims, &claim->checks[i], NULL, err);
+        for (size_t k = 0; k < count && rc == 0; k++) {
+            rc = collect(claims, &claim->checks[i], others[k].profile, err);
+        }
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "claim %s", claim->id);
+        }
+    }
+    return 0;
+}
+
+int hx_claims_check(struct hx_claims *claims, struct dm_err *err) {
+    int rc = 0;
+    claims->collecting = true;
+    for (size_t i = 0; i < claims->count && rc >= 0; i++) {
+        rc = collect_claim(claims, &claims->items[i], true, err);
+    }
+    claims->collecting = false;
+    return rc;
+}
+
+static int add_used(const struct hx_claims *claims, struct hx_points *points, struct dm_err *err) {
+    for (size_t i = 0; i < claims->figure_count; i++) {
+        const struct hx_claim_figure *view = claims->figures[i];
+        size_t places = hx_figure_places(view->figure);
+        for (size_t at = 0; at < places * view->figure->repeat; at++) {
+            const struct hx_point *point = &claims->points->items[view->figure->points[at]];
+            size_t unused;
+            if (view->used[at / view->figure->repeat]) {
+                DM_TRY(hx_points_add(points, point->config, point->label, point->label, &unused, err));
+            }
+        }
+    }
+    return 0;
+}
+
+struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *ids, size_t id_count, bool variants,
+                                   struct dm_err *err) {
+    struct hx_points *points = hx_points_new(claims->points->out);
+    int rc = points == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
+    claims->collecting = true;
+    for (size_t i = 0; i < claims->figure_count; i++) {
+        memset(claims->figures[i]->used, 0, hx_figure_places(claims->figures[i]->figure) * sizeof(bool));
+    }
+    for (size_t i = 0; rc == 0 && i < claims->count; i++) {
+        if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
+            /* A claim whose names do not fit its figure needs no points; judging it says why. */
+            rc = collect_claim(claims, &claims->items[i], variants, err) == DM_ERR_NO_MEMORY ? DM_ERR_NO_MEMORY : 0;
+        }
+    }
+    rc = rc < 0 ? rc : add_used(claims, points, err);
+    claims->collecting = false;
+    if (rc < 0) {
+        hx_points_free(points);
+        points = NULL;
+    }
+    return points;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The points that claims need.
+ */
+#ifndef DM_HARNESS_STUDY_CLAIMS_POINTS_H
+#define DM_HARNESS_STUDY_CLAIMS_POINTS_H
+
+#include "harness/study/claims.h"
+
+/* Checks what hx_claims_open does not: that every expression can be read, and that the figures that are there have the
+ * names it uses. A claim that fails here is judged as "not run". */
+int hx_claims_check(struct hx_claims *claims, struct dm_err *err);
+
+/* A new set of the points that claims with one of the ids (all if there are none; also "chime", the beginning of ids)
+ * read; with `variants` also those under the other profiles. NULL with err. */
+struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *ids, size_t id_count, bool variants,
+                                   struct dm_err *err);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Draws figures: tables, gnuplot programs and pictures, with the claims as lines. A signal takes effect between two
+ * pictures, so that none is cut short.
+ */
+#include "harness/study/figure_draw.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/compiler.h"
+#include "harness/base/output_file.h"
+#include "harness/study/claims_lines.h"
+#include "harness/study/figure_plot.h"
+#include "harness/study/figure_table.h"
+#include "harness/study/gnuplot.h"
+
+enum { PATH_BYTES = 4096 };
+
+/* A path, or "" where it is longer than any file's, so that opening it fails. */
+__attribute__((format(printf, 2, 3))) static void path_set(char path[PATH_BYTES], const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(path, PATH_BYTES, format, arguments) >= PATH_BYTES) {
+        path[0] = '\0';
+    }
+    va_end(arguments);
+}
+
+static int copy_style(const struct hx_drawing *drawing, struct dm_err *err) {
+    char from[PATH_BYTES], to[PATH_BYTES], block[PATH_BYTES];
+    path_set(from, "%s/style.gp", drawing->plots);
+    path_set(to, "%s/figures/style.gp", drawing->out);
+    FILE *in = fopen(from, "r");
+    if (in == NULL) {
+        return dm_fail(err, DM_ERR_IO, "%s: cannot read it", from);
+    }
+    FILE *out = hx_output_open(to, err);
+    for (size_t bytes; out != NULL && (bytes = fread(block, 1, sizeof(block), in)) > 0;) {
+        fwrite(block, 1, bytes, out);
+    }
+    fclose(in);
+    return out != NULL ? hx_output_close(out, to, err) : DM_ERR_IO;
+}
+
+static void remove_pictures(const char *folder, const char *plot) {
+    char path[PATH_BYTES];
+    static const char *const kinds[] = {"png", "svg", "pdf"};
+    for (size_t i = 0; i < DM_ARRAY_LEN(kinds); i++) {
+        path_set(path, "%s/%s.%s", folder, plot, kinds[i]);
+        unlink(path);
+    }
+}
+
+static int draw_plot(const struct hx_drawing *drawing, const struct hx_figure *figure, const struct hx_fig_plot *plot,
+                     const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *folder,
+                     struct dm_err *err) {
+    char path[PATH_BYTES], program[PATH_BYTES];
+    path_set(path, "%s/%s.tsv", folder, plot->id);
+    DM_TRY(hx_fig_table(figure, plot, drawing->points, data, path, err));
+    path_set(path, "%s/%s.gp", folder, plot->id);
+    DM_TRY(hx_fig_program(figure, plot, drawing->points, data, lines, path, err));
+    /* An older picture beside newer numbers would be a wrong one. */
+    remove_pictures(folder, plot->id);
+    if (drawing->no_plot) {
+        printf("%s/%s.tsv\n", folder, plot->id);
+        return 0;
+    }
+    path_set(program, "%s.gp", plot->id);
+    int rc = hx_gnuplot(folder, program, err);
+    if (rc < 0) {
+        remove_pictures(folder, plot->id);
+        return rc;
+    }
+    printf("%s/%s.png\n%s/%s.svg\n%s/%s.pdf\n", folder, plot->id, folder, plot->id, folder, plot->id);
+    return 0;
+}
+
+static bool interrupted(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+                                         sigismember(&pending, SIGHUP) == 1);
+}
+
+/* A plot that cannot be drawn is reported; the others are drawn. */
+static int draw_plots(const struct hx_drawing *drawing, const struct hx_figure *figure, const struct hx_fig_data *data,
+                      const struct hx_fig_lines *lines, struct hx_undone *undone, struct dm_err *err) {
+    char folder[PATH_BYTES];
+    path_set(folder, "%s/figures/%s", drawing->out, figure->id);
+    DM_TRY(hx_make_folder(folder, err));
+    for (size_t i = 0; i < figure->plot_count; i++) {
+        if (interrupted()) {
+            return dm_fail(err, DM_ERR_STOPPED, "interrupted");
+        }
+        int rc = draw_plot(drawing, figure, &figure->plots[i], data, lines, folder, err);
+        if (rc != DM_ERR_IO) {
+            DM_TRY(rc);
+            continue;
+        }
+        fprintf(stderr, "dmbench figure: %s\n", err->text);
+        undone->plots++;
+    }
+    return 0;
+}
+
+static int draw_figure(const struct hx_drawing *drawing, const struct hx_figure *figure, struct hx_undone *undone,
+                       struct dm_err *err) {
+    char absent[512];
+    struct hx_fig_data data;
+    struct hx_fig_lines lines = {.count = 0};
+    hx_fig_absent_text(figure, absent, sizeof(absent));
+    if (absent[0] != '\0') {
+        fprintf(stderr, "%s: %s\n", figure->id, absent);
+    }
+    if (hx_figure_places(figure) == 0) {
+        return 0; /* nothing of it is built: no picture is better than an empty one */
+    }
+    DM_TRY(hx_fig_data_load(figure, drawing->points, &data, err));
+    int rc = drawing->claims != NULL ? hx_claims_lines(drawing->claims, figure, &lines, err) : 0;
+    rc = rc < 0 ? rc : draw_plots(drawing, figure, &data, &lines, undone, err);
+    if (data.missing > 0) {
+        fprintf(stderr, "dmbench figure: %s: %zu of its points are missing; the panels that need them say so\n",
+                figure->id, data.missing);
+        undone->points += data.missing;
+    }
+    free(lines.items);
+    hx_fig_data_fini(figure, &data);
+    return rc;
+}
+
+int hx_figures_draw(const struct hx_drawing *drawing, struct hx_undone *undone, struct dm_err *err) {
+    sigset_t signals, old;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, &old);
+    int rc = copy_style(drawing, err);
+    for (size_t i = 0; i < drawing->figure_count && rc == 0; i++) {
+        rc = draw_figure(drawing, drawing->figures[i], undone, err);
+    }
+    struct timespec at_once = {0};
+    while (rc == DM_ERR_STOPPED && sigtimedwait(&signals, NULL, &at_once) > 0) {
+    }
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The points of a figure.
+ */
+#ifndef DM_HARNESS_STUDY_FIGURE_POINTS_H
+#define DM_HARNESS_STUDY_FIGURE_POINTS_H
+
+#include "harness/points/points.h"
+#include "harness/study/figure.h"
+
+/* Adds the figure's points to the set and remembers their numbers in figure->points. */
+int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the table of a plot: a row for every panel, series and case.
+ */
+#include "harness/study/figure_table.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "harness/base/output_file.h"
+
+static void print_text(FILE *file, const char *text) {
+    for (; *text != '\0'; text++) {
+        fputc(*text == '\n' || *text == '\t' ? ' ' : *text, file);
+    }
+}
+
+static void print_number(FILE *file, double value) {
+    if (isfinite(value)) {
+        fprintf(file, "\t%.10g", value);
+    } else {
+        fprintf(file, "\tNaN");
+    }
+}
+
+static void table_header(const struct hx_figure *figure, const struct hx_fig_plot *plot, FILE *file) {
+    fprintf(file, "panel\tseries\tposition\tcase");
+    if (figure->x_option != NULL) {
+        fprintf(file, "\tx");
+    }
+    if (plot->by_metric) {
+        fprintf(file, "\t%s", plot->x.column);
+    }
+    for (size_t i = 0; i < plot->y_count; i++) {
+        fprintf(file, "\t%s", plot->y[i].column);
+        if (figure->repeat > 1) {
+            fprintf(file, "\t%s_low\t%s_high", plot->y[i].column, plot->y[i].column);
+        }
+    }
+    fprintf(file, "%s\tpoint\n", plot->reference != SIZE_MAX ? "\tgain" : "");
+}
+
+static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
+                      const struct hx_fig_data *data, size_t panel, size_t series, size_t at, FILE *file) {
+    size_t place = hx_figure_at(figure, panel, series, at);
+    double x = hx_figure_x(figure, points, place, at);
+    print_text(file, figure->panels[panel].label);
+    fputc('\t', file);
+    print_text(file, figure->series[series].label);
+    fprintf(file, "\t%zu\t", at);
+    if (figure->x_option != NULL) {
+        fprintf(file, "%.10g", x);
+        print_number(file, x);
+    } else {
+        print_text(file, figure->cases[at].label);
+    }
+    if (plot->by_metric) {
+        print_number(file, hx_fig_value(figure, data, &plot->x, place).middle);
+    }
+    for (size_t i = 0; i < plot->y_count; i++) {
+        struct hx_fig_value value = hx_fig_value(figure, data, &plot->y[i], place);
+        print_number(file, value.middle);
+        if (figure->repeat > 1) {
+            print_number(file, value.low);
+            print_number(file, value.high);
+        }
+    }
+    if (plot->reference != SIZE_MAX) {
+        size_t reference = hx_figure_at(figure, panel, series, plot->reference);
+        print_number(file, hx_fig_value(figure, data, &plot->y[0], place).middle /
+                               hx_fig_value(figure, data, &plot->y[0], reference).middle);
+    }
+    fprintf(file, "\t");
+    for (unsigned i = 0; i < figure->repeat; i++) {
+        fprintf(file, "%s%s", i > 0 ? "," : "", points->items[hx_figure_point(figure, place, i)].hash);
+    }
+    fprintf(file, "\n");
+}
+
+int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
+                 const struct hx_fig_data *data, const char *path, struct dm_err *err) {
+    FILE *file = hx_output_open(path, err);
+    if (file == NULL) {
+        return DM_ERR_IO;
+    }
+    table_header(figure, plot, file);
+    for (size_t panel = 0; panel < figure->panel_count; panel++) {
+        for (size_t series = 0; series < figure->series_count; series++) {
+            for (size_t at = 0; at < figure->case_count; at++) {
+                table_row(figure, plot, points, data, panel, series, at, file);
+            }
+        }
+    }
+    return hx_output_close(file, path, err);
+}
