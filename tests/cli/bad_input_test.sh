@@ -58,6 +58,21 @@ refused 2 "3 index servers: a shard needs 2" run --index hstore --servers 3
 refused 2 "values of 4104 bytes: must be 1 to 4096" run --index hstore --value-size 4104
 refused 2 "--set key_bytes: 65 is out of range (8 to 64 bytes)" run --index hstore --set key_bytes=65
 refused 2 "a log of 8 entries cannot hold a batch of 16" run --index hstore --set log_entries=8
+# named INDEX TEXT WORDS...: an error that an index finds names the index, once.
+named() {
+    index=$1
+    said=$2
+    shift 2
+    refused 2 "dmbench run: index $index: $said" run --index "$index" "$@"
+    [ "$(grep -o "$index" err | wc -l)" -eq 1 ] || fail "$index is not named once: $(cat err)"
+}
+named sherman "node_bytes 200 is not a multiple of 64" --set node_bytes=200
+named chime "a neighbourhood of 16 does not fit span 8" --set span=8 --set neighbourhood=16
+named rolex "a leaf of delta 1024 has" --set delta=1024 --value-size 512
+named xstore_d "values of 4104 bytes: must be 1 to" --value-size 4104
+named dolphin "leaf_bytes 200 is not a multiple of 64" --set leaf_bytes=200
+named hstore "values of 4104 bytes: must be 1 to 4096" --value-size 4104
+named hash_tables "race cannot read 6 of 64 entries" --set scheme=race --set entries=64 --set reach=6
 expect 2 run --clients
 holds err "--clients: needs a value"
 refused 2 "--verify: " run --verify=perhaps
