@@ -40,7 +40,7 @@ struct rolex_cache {
 
 enum { EVICT_TRIES = 256, CAPACITY_STEP = 8, READ_HEADS = 256 /* with one doorbell */ };
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t tables_bytes(const struct known *known) {
     return known->tables ? 8 * (uint64_t)(known->head.leaves + 1 + known->capacity) : 0;
@@ -103,7 +103,7 @@ bool rolex_cache_is_of(const struct rolex_cache *cache, uint64_t root) {
     return cache && cache->root == root;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 void rolex_cache_close(struct rolex_cache *cache) {
     if (!cache) {
@@ -232,7 +232,7 @@ int rolex_cache_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_
     return rc < 0 ? rc : 0;
 }
 
-/* ---- look-up ---------------------------------------------------------------------------------------------------- */
+/* ---- look-up ----------------------------------------------------------------------------------------------------- */
 
 /* The last of lo .. hi whose key is not above `key`. */
 static uint32_t upper_find(const struct rolex_upper *uppers, struct rolex_run run, uint64_t key) {

@@ -4,10 +4,10 @@
  *
  * An operation first locates the key (locate.c): it finds the model that covers it, in the compute node's cache or in
  * remote memory, predicts a window of the model's leaf table, and has the table entries. A get (read.c) reads the
- * window's leaves and their synonyms with one doorbell. A write (write.c) locks one leaf and its synonyms in the leaf
- * table, reads them again, and sends what changed and the unlock with one doorbell; a full leaf gets a synonym. A model
- * that runs out of synonyms is replaced (replace.c), by the memory node that trains a new one (retrain.c) or by the
- * client that needs a synonym.
+ * window's leaves and their synonyms with one doorbell. A write (write.c) locks one leaf and its synonyms (group.c),
+ * reads them again, and sends what changed and the unlock with one doorbell; a full leaf gets a synonym (split.c). A
+ * model that runs out of synonyms is replaced (replace.c), by the memory node that trains a new one (retrain.c) or by
+ * the client that needs a synonym.
  */
 #ifndef DM_INDEXES_ROLEX_CLIENT_H
 #define DM_INDEXES_ROLEX_CLIENT_H
@@ -24,7 +24,7 @@ struct rolex_cn {
     const struct ix_shape *shape;
     struct rolex_cache *cache;
     struct rolex_cache *coming; /* the next one, while the client that holds `opening` fills it */
-    struct ix_queues *queues;   /* for locks of groups; NULL: clients do not queue */
+    struct ix_queues *queues;   /* for the locks of groups; NULL: clients do not queue */
     struct dm_mutex opening;    /* held while the cache is filled */
     _Atomic unsigned clients;   /* attached */
     struct dm_mutex replacing;  /* held by the client of the node that replaces a model */

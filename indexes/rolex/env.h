@@ -9,7 +9,7 @@
 #include "indexes/index.h"
 #include "layout.h"
 
-/* ---- parameters ------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 /* How a reader notices that its tables are too old. */
 enum {
@@ -36,7 +36,7 @@ static inline uint32_t rolex_window_max(const struct rolex_params *params, uint3
     return (uint32_t)(2 * params->epsilon + 1) / per_leaf + 2;
 }
 
-/* ---- counters --------------------------------------------------------------------------------------------------- */
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
 
 #define ROLEX_COUNTERS(X)                                                                                              \
     X(SYNONYM, "synonym_leaf", 1)                                                                                      \
@@ -61,7 +61,7 @@ enum rolex_counter {
         ROLEX_COUNTER_COUNT,
 };
 
-/* ---- the environment -------------------------------------------------------------------------------------------- */
+/* ---- the environment --------------------------------------------------------------------------------------------- */
 
 /* Which file uses which of env->words. Those of one batch must differ. */
 enum {

@@ -12,7 +12,7 @@
 #include "leaf.h"
 #include "transport/dm.h"
 
-/* ---- models ----------------------------------------------------------------------------------------------------- */
+/* ---- models ------------------------------------------------------------------------------------------------------ */
 
 /* A model: this head, the synonym leaf table (the used-slot counter and `synonyms` entries), the leaf table. All of it,
  * and the model's leaves, are on one memory node. */
@@ -54,7 +54,7 @@ struct rolex_window {
 };
 struct rolex_window rolex_predict(const struct rolex_head *head, uint64_t key, uint32_t epsilon, uint32_t per_leaf);
 
-/* ---- the levels above models ------------------------------------------------------------------------------------ */
+/* ---- the levels above models ------------------------------------------------------------------------------------- */
 
 /* A pointer is the address of a model, or with this bit that of a fork: the count of its branches, an unused word, and
  * then the branches. */
@@ -87,7 +87,7 @@ struct rolex_run {
 /* The entries of the level below among which is the last one whose key is not above `key`. */
 struct rolex_run rolex_upper_predict(const struct rolex_upper *upper, uint64_t key);
 
-/* ---- the reserved page and regions ------------------------------------------------------------------------------ */
+/* ---- the reserved page and regions ------------------------------------------------------------------------------- */
 
 enum {
     /* On memory node 0 alone: */

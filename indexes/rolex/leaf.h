@@ -75,7 +75,7 @@ void rolex_take(const struct rolex_layout *layout, char *image, uint32_t i);
  * above all of them, so that ascending inserts leave full leaves. */
 void rolex_split(const struct rolex_layout *layout, char *left, char *right, uint64_t key);
 
-/* ---- table entries ---------------------------------------------------------------------------------------------- */
+/* ---- table entries ----------------------------------------------------------------------------------------------- */
 
 #define ROLEX_LOCK (UINT64_C(1) << 63)
 

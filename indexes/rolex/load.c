@@ -41,7 +41,7 @@ struct loader {
     uint64_t counts[ROLEX_COUNTER_COUNT];
 };
 
-/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static unsigned model_node(const struct loader *loader) {
     return (unsigned)(loader->model_count % loader->env.shape->topology->mns);
@@ -79,7 +79,7 @@ static int leaf_close(struct loader *loader, uint64_t high) {
     return ++loader->waiting == LOAD_BATCH ? leaves_flush(loader) : 0;
 }
 
-/* ---- models ----------------------------------------------------------------------------------------------------- */
+/* ---- models ------------------------------------------------------------------------------------------------------ */
 
 /* Completes the current model. Its head is written later, when the address of the root is known. */
 static int model_close(struct loader *loader, const struct ix_plr_model *line, uint64_t low, uint64_t high) {
@@ -147,7 +147,7 @@ static int pairs_load(struct loader *loader) {
     return model_close(loader, &segment.model, model_low, UINT64_MAX);
 }
 
-/* ---- the root --------------------------------------------------------------------------------------------------- */
+/* ---- the root ---------------------------------------------------------------------------------------------------- */
 
 /* The root before it is written. */
 struct built {
@@ -252,7 +252,7 @@ static int root_build(struct loader *loader) {
     return rc;
 }
 
-/* ---- bulk load -------------------------------------------------------------------------------------------------- */
+/* ---- bulk load --------------------------------------------------------------------------------------------------- */
 
 static void loader_close(struct loader *loader) {
     ix_plr_close(loader->plr);

@@ -10,7 +10,7 @@
 
 enum { TABLES_AGAIN = 64 }; /* every so many tries that find a model being replaced, its tables are read again */
 
-/* ---- tables ----------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 /* Reads all of the model's tables and caches them if they fit. */
 static int tables_read(struct rolex_client *client) {
@@ -94,7 +94,7 @@ void rolex_stale(struct rolex_client *client) {
     }
 }
 
-/* ---- replaced models -------------------------------------------------------------------------------------------- */
+/* ---- replaced models --------------------------------------------------------------------------------------------- */
 
 static void moved_count(struct rolex_client *client, uint32_t count) {
     client->counts[ROLEX_MODEL_SEEN]++;
@@ -140,7 +140,7 @@ int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts)
     return 0;
 }
 
-/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static int item_add(struct rolex_client *client, uint32_t leaf, uint32_t slot, uint64_t entry) {
     if (client->item_count == client->item_max) {

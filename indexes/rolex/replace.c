@@ -20,7 +20,7 @@
 
 enum { CAS_BATCH = 128, READ_BATCH = 256 };
 
-/* ---- buffers ---------------------------------------------------------------------------------------------------- */
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 void rolex_work_close(struct rolex_work *work) {
     if (work) {
@@ -63,7 +63,7 @@ struct rolex_work *rolex_work_open(const struct rolex_params *params) {
     return work;
 }
 
-/* ---- 1: locking ------------------------------------------------------------------------------------------------- */
+/* ---- 1: locking -------------------------------------------------------------------------------------------------- */
 
 static uint64_t *tables_slots(struct rolex_work *work) {
     return work->words;
@@ -159,7 +159,7 @@ static int model_lock(struct rolex_env *env, struct rolex_work *work, dm_addr mo
     }
 }
 
-/* ---- 2: the leaves ---------------------------------------------------------------------------------------------- */
+/* ---- 2: the leaves ----------------------------------------------------------------------------------------------- */
 
 static int by_low(const void *a, const void *b) {
     const struct rolex_member *x = a;
@@ -237,7 +237,7 @@ static int members_take(struct rolex_env *env, struct rolex_work *work, dm_addr 
     return low == head->high ? 0 : DM_ERR_IO;
 }
 
-/* ---- 3: lines --------------------------------------------------------------------------------------------------- */
+/* ---- 3: lines ---------------------------------------------------------------------------------------------------- */
 
 int rolex_piece_add(struct rolex_work *work, const struct ix_plr_segment *segment, uint32_t first, uint32_t count) {
     if (work->piece_count == work->member_max || count == 0) {
@@ -297,7 +297,7 @@ static bool trained_match(struct rolex_work *work, const struct rolex_head *head
     return seen == work->trained_count;
 }
 
-/* ---- 4: new models ---------------------------------------------------------------------------------------------- */
+/* ---- 4: new models ----------------------------------------------------------------------------------------------- */
 
 static uint32_t fork_bytes(const struct rolex_work *work) {
     return (uint32_t)(2 * sizeof(uint64_t) + work->piece_count * sizeof(struct rolex_branch));

@@ -22,7 +22,7 @@ struct rolex_worker {
     uint64_t counts[ROLEX_COUNTER_COUNT];
 };
 
-/* ---- training --------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 /* Adds the leaf to those for training, if its bounds are within this model. */
 static void member_take(struct rolex_worker *worker, const struct rolex_head *head, uint64_t entry) {
@@ -159,7 +159,7 @@ static int model_retrain(struct rolex_worker *worker, dm_addr model) {
     return rolex_replace(&worker->env, worker->work, model, trained);
 }
 
-/* ---- workers ---------------------------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------------------------------------- */
 
 /* The next model of a queue: true and *model. */
 static bool queue_take(struct rolex_server *server, struct dm_ctx *ctx, unsigned queue, dm_addr *model) {

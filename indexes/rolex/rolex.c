@@ -87,7 +87,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     return rc < 0 ? dm_fail(err, rc, "cannot write the empty index: %s", dm_code_text(rc)) : 0;
 }
 
-/* ---- compute nodes ---------------------------------------------------------------------------------------------- */
+/* ---- compute nodes ----------------------------------------------------------------------------------------------- */
 
 static void close_cn(void *handle) {
     struct rolex_cn *cn = handle;
@@ -125,7 +125,7 @@ static int bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pa
                   : 0;
 }
 
-/* ---- clients ---------------------------------------------------------------------------------------------------- */
+/* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 /* The first client of a compute node reads the models into its cache. If all clients have left and the index was loaded
  * again, the next first client does so again. */

@@ -54,7 +54,7 @@ static int region_make(struct rolex_env *env, unsigned node, uint32_t tries) {
     return rc;
 }
 
-/* ---- the reclaiming queue --------------------------------------------------------------------------------------- */
+/* ---- the reclaiming queue ---------------------------------------------------------------------------------------- */
 
 enum { LEAF_BITS = 40, REGION_BITS = 7, VERSION_BITS = 4, ROUND_BITS = 12 };
 
@@ -115,7 +115,7 @@ static int leaf_reuse(struct rolex_env *env, unsigned node, struct rolex_leaf_re
     return rc;
 }
 
-/* ---- taking leaves ---------------------------------------------------------------------------------------------- */
+/* ---- taking leaves ----------------------------------------------------------------------------------------------- */
 
 /* With one doorbell: takes leaves of the node's current region, if one is known, and raises the used-slot counter
  * unless `slots` is null. 1; 0: no leaf was taken. */

@@ -55,7 +55,7 @@ static int inner_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t
     }
 }
 
-/* ---- the root --------------------------------------------------------------------------------------------------- */
+/* ---- the root ---------------------------------------------------------------------------------------------------- */
 
 static dm_addr root_addr(const struct xstore_server *server) {
     return dm_addr_make(server->node, DM_DRAM, XSTORE_ROOT_OFFSET);
@@ -75,7 +75,7 @@ static void root_store(struct xstore_server *server, struct dm_ctx *ctx, uint64_
     dm_cpu_write(ctx, root_addr(server), &word, sizeof(word));
 }
 
-/* ---- descent ---------------------------------------------------------------------------------------------------- */
+/* ---- descent ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t child_for(const struct inner *node, uint64_t key) {
     unsigned low = 0, high = count_of(node);
@@ -125,7 +125,7 @@ int xstore_descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t ke
     return rc == ABOVE_ROOT ? DM_ERR_CORRUPT : rc;
 }
 
-/* ---- insertion -------------------------------------------------------------------------------------------------- */
+/* ---- insertion --------------------------------------------------------------------------------------------------- */
 
 static int inner_alloc(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *ref) {
     dm_addr addr;
@@ -269,7 +269,7 @@ int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, 
     return 0;
 }
 
-/* ---- bulk load -------------------------------------------------------------------------------------------------- */
+/* ---- bulk load --------------------------------------------------------------------------------------------------- */
 
 static uint64_t nodes_for(const struct xstore_params *params, uint64_t entries) {
     uint64_t each = (uint64_t)(params->fill * (double)params->fanout);

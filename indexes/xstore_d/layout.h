@@ -53,7 +53,7 @@ enum {
     XSTORE_BORDERS_OFFSET = 1024, /* on memory node 0: the first key of every memory node, and a check */
 };
 
-/* ---- check words ------------------------------------------------------------------------------------------------ */
+/* ---- check words ------------------------------------------------------------------------------------------------- */
 
 static inline uint64_t xstore_mix(uint64_t seed, uint64_t number, uint64_t word) {
     return dm_mix64(word ^ (seed + number * UINT64_C(0x9e3779b97f4a7c15)));
@@ -72,7 +72,7 @@ static inline uint64_t xstore_check(uint64_t seed, const uint64_t *words, unsign
     return xstore_sum(seed, 0, words, count) | 1;
 }
 
-/* ---- refs and headers ----------------------------------------------------------------------------------------- */
+/* ---- refs and headers -------------------------------------------------------------------------------------------- */
 
 static inline uint32_t xstore_ref_of(dm_addr addr) {
     return (uint32_t)(dm_addr_offset(addr) / DM_LINE);
@@ -96,7 +96,7 @@ static inline struct xstore_head xstore_head_of(uint64_t word) {
     return (struct xstore_head){(uint32_t)(word >> 40), (uint32_t)(word >> 32 & 0xff), (uint32_t)word};
 }
 
-/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 struct xstore_layout {
     uint32_t slots, value_bytes, value_words;
@@ -141,7 +141,7 @@ static inline uint64_t xstore_value_check(uint64_t key, const uint64_t *words, u
     return xstore_check(dm_mix64(key ^ UINT64_C(0x76616c7565)), words, count);
 }
 
-/* ---- sub-models and the translation table ----------------------------------------------------------------------- */
+/* ---- sub-models and the translation table ------------------------------------------------------------------------ */
 
 /* A generation of models, which a model expansion replaces atomically. */
 struct xstore_set {
@@ -203,7 +203,7 @@ static inline struct xstore_entry xstore_entry_of(uint64_t word) {
 bool xstore_record_range(const struct xstore_record *record, uint32_t slots, uint32_t number, double coord,
                          uint32_t *first, uint32_t *last);
 
-/* ---- requests and responses ------------------------------------------------------------------------------------- */
+/* ---- requests and responses -------------------------------------------------------------------------------------- */
 
 enum {
     XSTORE_GET = DM_METHOD_FIRST, /* a key; answered by its value and newer models, if any */

@@ -53,7 +53,7 @@ int xstore_leaf_find(const struct xstore_leaf *leaf, uint64_t key) {
     return -1;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static dm_addr slot_addr(const struct xstore_server *server, uint32_t ref, unsigned slot) {
     return dm_addr_add(leaf_addr(server, ref), xstore_slot_offset(&server->layout, slot));
@@ -80,7 +80,7 @@ void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32
     dm_cpu_write(ctx, slot_addr(server, ref, slot), &none, sizeof(none));
 }
 
-/* ---- locks ------------------------------------------------------------------------------------------------------ */
+/* ---- locks ------------------------------------------------------------------------------------------------------- */
 
 void xstore_leaf_unlock(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref) {
     dm_mutex_unlock(ctx, xstore_stripe(server, ref));

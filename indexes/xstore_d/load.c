@@ -16,7 +16,7 @@
 #include "log.h"
 #include "train.h"
 
-/* ---- on a memory node ------------------------------------------------------------------------------------------- */
+/* ---- on a memory node -------------------------------------------------------------------------------------------- */
 
 struct xstore_loader {
     struct xstore_leaf leaf; /* the current leaf, not stored yet */
@@ -164,7 +164,7 @@ int xstore_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req
     return 0;
 }
 
-/* ---- on a compute node ------------------------------------------------------------------------------------------ */
+/* ---- on a compute node ------------------------------------------------------------------------------------------- */
 
 static int borders_write(struct dm_ctx *ctx, const uint64_t borders[DM_MNS_MAX]) {
     uint64_t *words = dm_local_alloc(ctx, (DM_MNS_MAX + 1) * 8);

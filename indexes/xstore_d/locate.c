@@ -14,7 +14,7 @@ unsigned xstore_node_of(const struct xstore_client *client, uint64_t key) {
     return node;
 }
 
-/* ---- sets ------------------------------------------------------------------------------------------------------- */
+/* ---- sets -------------------------------------------------------------------------------------------------------- */
 
 /* Reads the set of models of a memory node and caches it. [waits] */
 static int set_refresh(struct xstore_client *client, unsigned node, struct xstore_set *set) {
@@ -44,7 +44,7 @@ static int set_get(struct xstore_client *client, unsigned node, struct xstore_se
     return xstore_set_decode(words, node, set) ? 0 : set_refresh(client, node, set);
 }
 
-/* ---- sub-models ------------------------------------------------------------------------------------------------- */
+/* ---- sub-models -------------------------------------------------------------------------------------------------- */
 
 static uint64_t seed_of(const struct xstore_where *where) {
     return xstore_record_seed(where->node, where->set.generation, where->number);
@@ -132,7 +132,7 @@ int xstore_next_model(struct xstore_client *client) {
     return record_read(client, where);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static dm_addr line_addr(const struct xstore_where *where, uint32_t line) {
     return dm_addr_add(xstore_addr(where->node, where->record.table), (uint64_t)line * DM_LINE);
@@ -216,7 +216,7 @@ int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, s
 
 enum { LOCATE_TRIES = 4 };
 
-/* ---- keys ------------------------------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* The leaves that the record predicts. False: there is no bound, or there are more leaves than a look-up reads. */
 static bool range_of(struct xstore_client *client) {
@@ -267,7 +267,7 @@ bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t 
            table_cached(client, where->first, where->count, where->entries);
 }
 
-/* ---- replies ---------------------------------------------------------------------------------------------------- */
+/* ---- replies ----------------------------------------------------------------------------------------------------- */
 
 struct xstore_known xstore_known_of(const struct xstore_client *client, bool stale) {
     const struct xstore_where *where = &client->where;

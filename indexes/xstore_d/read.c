@@ -101,7 +101,7 @@ static int speculate(struct xstore_client *client, uint64_t key, const uint32_t 
     return rc;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 /* 0, or XSTORE_TORN: the value belongs to another key, or is being written. */
 static int value_read(struct xstore_client *client, uint64_t key, const struct found *found, void *value) {
@@ -125,7 +125,7 @@ static int value_read(struct xstore_client *client, uint64_t key, const struct f
     return 0;
 }
 
-/* ---- the fallback ----------------------------------------------------------------------------------------------- */
+/* ---- the fallback ------------------------------------------------------------------------------------------------ */
 
 static int get_by_call(struct xstore_client *client, uint64_t key, bool stale, void *value) {
     struct xstore_get_request request = {.key = key, .known = xstore_known_of(client, stale)};
@@ -145,7 +145,7 @@ static int get_by_call(struct xstore_client *client, uint64_t key, bool stale, v
     return rc;
 }
 
-/* ---- get -------------------------------------------------------------------------------------------------------- */
+/* ---- get --------------------------------------------------------------------------------------------------------- */
 
 /* One attempt: 0 with the value; DM_NOT_FOUND; XSTORE_TORN; a failure. */
 static int get_once(struct xstore_client *client, unsigned node, uint64_t key, void *value, uint32_t *attempts) {

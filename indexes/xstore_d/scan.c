@@ -31,7 +31,7 @@ static uint32_t leaves_wanted(const struct scan *scan) {
     return leaves < XSTORE_WALK_MAX ? leaves : XSTORE_WALK_MAX;
 }
 
-/* ---- which leaves ----------------------------------------------------------------------------------------------- */
+/* ---- which leaves ------------------------------------------------------------------------------------------------ */
 
 /* Asks the memory node for the chain from ->expected on, or, if that is 0, from the leaf of `key` on. */
 static int list_by_call(struct scan *scan, uint64_t key, bool stale) {
@@ -151,7 +151,7 @@ static int list_ensure(struct scan *scan) {
     return list_by_call(scan, scan->first, is_gap);
 }
 
-/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static bool value_take(const struct scan *scan, const uint64_t *leaf, unsigned slot, void *value) {
     const struct xstore_layout *layout = &scan->client->cn->layout;

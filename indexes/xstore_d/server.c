@@ -13,7 +13,7 @@
 #include "log.h"
 #include "train.h"
 
-/* ---- models that a client does not have ------------------------------------------------------------------------- */
+/* ---- models that a client does not have -------------------------------------------------------------------------- */
 
 static void models_add(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_known *known,
                        struct xstore_reply *reply, char *out) {
@@ -53,7 +53,7 @@ static uint32_t models_bytes(const struct xstore_reply *reply) {
     return (reply->version > 0 ? XSTORE_MODEL_BYTES : 0) + reply->lines * DM_LINE;
 }
 
-/* ---- reads ------------------------------------------------------------------------------------------------------ */
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
 
 static void charge_search(struct xstore_server *server, struct dm_ctx *ctx) {
     dm_charge(ctx, DM_WORK_KEY_COMPARE, server->layout.slots);
@@ -127,7 +127,7 @@ static int on_walk(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_
     return 0;
 }
 
-/* ---- insert ----------------------------------------------------------------------------------------------------- */
+/* ---- insert ------------------------------------------------------------------------------------------------------ */
 
 /* Adds the pair in an empty slot. The value is stored last; a reader that sees the key before retries until then. */
 static void leaf_append(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint64_t key,
@@ -206,7 +206,7 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     return rc;
 }
 
-/* ---- update and delete ------------------------------------------------------------------------------------------ */
+/* ---- update and delete ------------------------------------------------------------------------------------------- */
 
 /* Locks the leaf that a position hint names, if it still holds the key. */
 static int hint_lock(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_write_request *request,
@@ -289,7 +289,7 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     return xstore_log_append(server, ctx, request->key, XSTORE_REMOVE, NULL);
 }
 
-/* ---- the server ------------------------------------------------------------------------------------------------- */
+/* ---- the server -------------------------------------------------------------------------------------------------- */
 
 void xstore_unserve(void *handle) {
     struct xstore_server *server = handle;

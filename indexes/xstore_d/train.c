@@ -29,7 +29,7 @@ struct training {
     uint64_t low, high; /* the keys for which it is picked: [low, high) */
 };
 
-/* ---- collecting the leaves -------------------------------------------------------------------------------------- */
+/* ---- collecting the leaves --------------------------------------------------------------------------------------- */
 
 static struct xstore_leaf *space_leaf(const struct xstore_space *space, uint32_t i) {
     return (struct xstore_leaf *)(void *)(space->leaves + i * space->leaf_bytes);
@@ -97,7 +97,7 @@ static int leaves_collect(struct training *training) {
     return 0;
 }
 
-/* ---- the model -------------------------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------------------------------------- */
 
 static double coord_of(const struct training *training, uint64_t key) {
     return ix_rmi_coord(&training->set.top, key);
@@ -153,7 +153,7 @@ static struct ix_rmi_model model_train(const struct training *training) {
     return model;
 }
 
-/* ---- record and table ------------------------------------------------------------------------------------------- */
+/* ---- record and table -------------------------------------------------------------------------------------------- */
 
 static dm_addr record_addr(const struct training *training) {
     dm_addr records = xstore_addr(training->server->node, training->set.records);
@@ -222,7 +222,7 @@ static int train_one(struct training *training) {
     return 0;
 }
 
-/* ---- the queue; its functions are called with the mutex of the models held -------------------------------------- */
+/* ---- the queue; its functions are called with the mutex of the models held --------------------------------------- */
 
 static int queue_make(uint32_t models, struct xstore_queue *queue) {
     *queue = (struct xstore_queue){
@@ -308,7 +308,7 @@ static int train_next(struct xstore_trainer *trainer, struct dm_ctx *ctx) {
     return rc == DM_ERR_STOPPED ? rc : 0; /* without memory for a table the old one stays, and gets become calls */
 }
 
-/* ---- a generation ----------------------------------------------------------------------------------------------- */
+/* ---- a generation ------------------------------------------------------------------------------------------------ */
 
 /* The top model, from the first key of every leaf. */
 static int top_train(struct xstore_server *server, struct dm_ctx *ctx, uint32_t models, struct ix_rmi_top *top) {
@@ -413,7 +413,7 @@ int xstore_train_all(struct xstore_trainer *trainer, struct dm_ctx *ctx, uint32_
     return rc;
 }
 
-/* ---- the background context ------------------------------------------------------------------------------------- */
+/* ---- the background context -------------------------------------------------------------------------------------- */
 
 void xstore_trainer_init(struct xstore_trainer *trainer, struct xstore_server *server) {
     size_t leaf_bytes = offsetof(struct xstore_leaf, words) + server->layout.keys_bytes;

@@ -50,7 +50,7 @@ static int read_at(struct audit *audit, uint32_t ref, uint32_t bytes) {
     return dm_read(audit->ctx, addr, audit->wire, bytes);
 }
 
-/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static void leaf_check(struct audit *audit, const struct seen *leaf, const uint64_t *words) {
     const struct xstore_layout *layout = &audit->cn->layout;
@@ -117,7 +117,7 @@ static int leaves_walk(struct audit *audit, uint32_t ref) {
     return 0;
 }
 
-/* ---- the levels above ------------------------------------------------------------------------------------------- */
+/* ---- the levels above -------------------------------------------------------------------------------------------- */
 
 static int by_ref(const void *a, const void *b) {
     const struct seen *left = a, *right = b;
@@ -213,7 +213,7 @@ static int tree_walk(struct audit *audit) {
     return rc;
 }
 
-/* ---- models ----------------------------------------------------------------------------------------------------- */
+/* ---- models ------------------------------------------------------------------------------------------------------ */
 
 struct model_audit {
     struct audit *audit;
@@ -308,7 +308,7 @@ static int models_walk(struct audit *audit) {
     return 0;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 int xstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct xstore_cn *cn = handle;

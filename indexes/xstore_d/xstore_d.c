@@ -90,7 +90,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     return DM_RESERVED_BYTES + (uint64_t)bytes + (UINT64_C(1) << 19);
 }
 
-/* ---- compute nodes ---------------------------------------------------------------------------------------------- */
+/* ---- compute nodes ----------------------------------------------------------------------------------------------- */
 
 static void close_cn(void *handle) {
     struct xstore_cn *cn = handle;
@@ -129,7 +129,7 @@ static uint64_t cache_bytes(const void *handle) {
     return xstore_cache_used(&cn->records) + xstore_cache_used(&cn->lines);
 }
 
-/* ---- clients ---------------------------------------------------------------------------------------------------- */
+/* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 static int borders_read(struct xstore_client *client) {
     enum { BYTES = (DM_MNS_MAX + 1) * 8 };

@@ -20,8 +20,7 @@ static struct world_config sim_config(void) {
     return config;
 }
 
-/* ---- given keys ----------------------------------------------------------------------------------------------------
- */
+/* ---- given keys -------------------------------------------------------------------------------------------------- */
 
 struct key_pairs {
     struct ix_pairs pairs;
@@ -69,8 +68,7 @@ static uint64_t *uniform_keys(uint64_t *count, uint64_t seed) {
     return keys;
 }
 
-/* ---- round trips in the quiet case ----------------------------------------------------------------------------------
- */
+/* ---- round trips in the quiet case ------------------------------------------------------------------------------- */
 
 enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200 };
 
@@ -161,8 +159,7 @@ static void tables_that_are_not_cached_cost_a_round_trip(void **state) {
     assert_true(quiet.kinds[GET].trips[2] > QUIET_SAMPLES * 9 / 10);
 }
 
-/* ---- table 1 --------------------------------------------------------------------------------------------------------
- */
+/* ---- table 1 ----------------------------------------------------------------------------------------------------- */
 
 static void models_and_leaf_tables_are_those_of_table_1(void **state) {
     (void)state;
@@ -187,8 +184,7 @@ static void models_and_leaf_tables_are_those_of_table_1(void **state) {
     free(keys);
 }
 
-/* ---- as many inserts as keys ----------------------------------------------------------------------------------------
- */
+/* ---- as many inserts as keys ------------------------------------------------------------------------------------- */
 
 enum { GROWN_KEYS = 24000, GROWN_CLIENTS = 8 };
 
@@ -293,8 +289,7 @@ static void as_many_inserts_as_keys_never_fail_whatever_their_keys(void **state)
     }
 }
 
-/* ---- emptied leaves -------------------------------------------------------------------------------------------------
- */
+/* ---- emptied leaves ---------------------------------------------------------------------------------------------- */
 
 static int emptying_entry(struct dm_ctx *ctx, void *arg) {
     struct world *world = arg;
@@ -328,8 +323,7 @@ static void leaves_that_deletes_empty_are_used_again(void **state) {
     world_close(&world);
 }
 
-/* ---- parameters -----------------------------------------------------------------------------------------------------
- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 static void every_parameter_can_be_changed_and_the_index_stays_correct(void **state) {
     (void)state;

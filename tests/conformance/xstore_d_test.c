@@ -11,8 +11,7 @@
 
 extern const struct ix_ops ix_ops_xstore_d;
 
-/* ---- round trips in the quiet case --------------------------------------------------------------------------------
- */
+/* ---- round trips in the quiet case ------------------------------------------------------------------------------- */
 
 enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200, SCAN_PAIRS = 20 };
 
@@ -115,8 +114,7 @@ static void each_part_that_is_not_cached_costs_a_read(void **state) {
     assert_true(kind_took(&quiet.update, 1));
 }
 
-/* ---- many inserts --------------------------------------------------------------------------------------------------
- */
+/* ---- many inserts ------------------------------------------------------------------------------------------------ */
 
 enum { GROWN_KEYS = 6000 };
 
@@ -181,8 +179,7 @@ static void as_many_keys_again_fit_into_one_narrow_range(void **state) {
     grown_run(UINT64_MAX / 3, 3, "on");
 }
 
-/* ---- techniques off, events, wrong variants -------------------------------------------------------------------------
- */
+/* ---- techniques off, events, wrong variants ---------------------------------------------------------------------- */
 
 static void every_technique_can_be_switched_off_and_the_tree_stays_correct(void **state) {
     (void)state;
@@ -220,8 +217,7 @@ static void known_wrong_variants_are_found_and_the_correct_one_is_not(void **sta
     assert_int_not_equal(caught_after("value_check", "off", "4", 20), 0);
 }
 
-/* ---- limits ---------------------------------------------------------------------------------------------------------
- */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static int check_of(uint32_t value_bytes, const struct dm_topology *topology, const char *name, const char *value,
                     struct dm_err *err) {
