@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The look of every figure, and the only place for it: terminals and fonts, the palette, which system has which style.
-# A figure's program sets name, width and height and loads this file.
+# The style of all figures, defined only here: terminals and fonts, the palette, the style of each system. The program of
+# a figure sets name, width and height and loads this file.
 
 set encoding utf8
 set datafile separator tab columnheaders
 set datafile missing "NaN"
 
 # ---- terminals ------------------------------------------------------------------------------------------------------
-# Sizes are those of the SVG. A figure four panels wide is 886 units: printed over two columns (7 inches) text of 12
-# units is 7 points high. The PNG has png_factor times as many pixels.
+# Sizes are those of the SVG. A figure of four panels is 886 units wide, so that printed over two columns (7 inches) text
+# of 12 units is 7 points high. The PNG has png_factor times as many pixels.
 kinds = "png svg pdf"
 font_name = "DejaVu Sans"
 png_factor = 2.5
@@ -24,9 +24,9 @@ open_pdf(w, h) = sprintf("set terminal pdfcairo noenhanced size %.3fin,%.3fin fo
 open(kind) = (kind eq "png" ? open_png(width, height) : kind eq "svg" ? open_svg(width, height) : open_pdf(width, height)).sprintf("; set output '%s.%s'", name, kind)
 
 # ---- palette --------------------------------------------------------------------------------------------------------
-# Okabe and Ito's colours and three dark ones: told apart by colour-blind readers. Each comes with a point and a dash of
-# its own, so that it can be told apart in grey, too.
-# A system keeps its place in this list for ever; a new one is added at the end.
+# The colours of Okabe and Ito and three dark ones, which colour-blind readers can distinguish. Each system also has its
+# own point type, so that readers can distinguish the systems in grey. A system never changes its position in this list;
+# new systems are added at the end.
 systems = "sherman chime rolex xstore_d dolphin hstore smart marlin fg emt_d clover race cell null"
 colors = "#0072B2 #D55E00 #009E73 #E69F00 #CC79A7 #56B4E9 #000000 #882255 #999933 #44AA99 #661100 #332288 #777777 #AAAAAA"
 closed_points = "7 5 9 13 11 15 7 5 9 13 11 15 7 5"
@@ -38,13 +38,13 @@ set dashtype 4 (8,3,2,3)
 system_count = words(systems)
 color_note = "#555555"
 
-# What a paper claims, as a line across a panel.
+# The value that a paper claims, drawn as a line across a panel.
 color_claim = "#B03060"
 style_claim = 900
 set style line style_claim linecolor rgb color_claim linewidth 1.2 dashtype 3
 
-# Variant v (0 to 3) of system i is style i + 100 v: the same colour, other dashes, open points from 1 on. In a figure of
-# its own variants a system's further series take the styles of their names.
+# Variant v (0 to 3) of system i is style i + 100 v: the same colour, other dashes, and open points from variant 1 on.
+# In a figure of variants of one system, its further series have the styles of their own names.
 do for [v = 0:3] {
     do for [i = 1:system_count] {
         set style line (i + 100 * v) linecolor rgb word(colors, i) linewidth 1.8 pointsize 0.7 \
@@ -52,9 +52,9 @@ do for [v = 0:3] {
     }
 }
 
-# The style of a system; a name that is not in the list takes the place `otherwise`, counted from the end.
-place_of(name) = (hit = 0, sum [k = 1:system_count] (word(systems, k) eq name ? (hit = k, 0) : 0), hit)
-style_of(name, otherwise, variant) = 100 * variant + (place_of(name) > 0 ? place_of(name) : system_count - otherwise)
+# The style of a system. A name that is not in the list has position `otherwise`, counted from the end.
+position_of(name) = (hit = 0, sum [k = 1:system_count] (word(systems, k) eq name ? (hit = k, 0) : 0), hit)
+style_of(name, otherwise, variant) = 100 * variant + (position_of(name) > 0 ? position_of(name) : system_count - otherwise)
 
 # ---- panels ---------------------------------------------------------------------------------------------------------
 restore_tics = "set xtics nomirror font font_small scale 0.5; set ytics nomirror font font_small scale 0.5"
