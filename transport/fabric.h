@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The other side of the transport contract, for harness, checker and tests: opening a fabric, starting contexts,
- * running them, and reading what was counted. Indexes never include this.
+ * The transport contract for harness, checker and tests: opening a fabric, starting contexts on it, running them, and
+ * reading what was counted. Indexes never include this.
  *
- * Life of a fabric: open; set-up phase (register handlers, format, bulk load: verbs run, cost nothing in virtual time
- * and are not counted); dm_fabric_measure; more runs; close.
+ * A fabric is opened in its set-up phase, for registering handlers, formatting and bulk loading: verbs run, but cost no
+ * virtual time and are not counted. dm_fabric_measure begins the measured phase. Each phase may have any number of
+ * runs.
  */
 #ifndef DM_TRANSPORT_FABRIC_H
 #define DM_TRANSPORT_FABRIC_H
@@ -19,11 +20,11 @@
 
 enum dm_cap {
     DM_CAP_VIRTUAL_TIME = 1 << 0,   /* deterministic; dm_now is simulated */
-    DM_CAP_MASKED_ATOMICS = 1 << 1, /* native; else emulated by plain CAS and counted as such */
+    DM_CAP_MASKED_ATOMICS = 1 << 1, /* native; otherwise emulated by plain CAS and counted as such */
     DM_CAP_CHIP_MEMORY = 1 << 2,
     DM_CAP_PROFILE = 1 << 3, /* takes a NIC and CPU profile */
     DM_CAP_FAULTS = 1 << 4,
-    DM_CAP_DEVICE = 1 << 5, /* needs a device that may not be there: opening tells */
+    DM_CAP_DEVICE = 1 << 5, /* needs a device, whose absence is an error of dm_fabric_open */
 };
 
 struct dm_transport_info {
@@ -32,11 +33,13 @@ struct dm_transport_info {
     const struct dm_opt *options; /* the transport's own, set by name through dm_fabric_config.options */
 };
 
-/* All transports compiled in, in transports.def's order; NULL-terminated. */
+/* All transports of this program in the order of transports.def, ended by NULL. */
 const struct dm_transport_info *const *dm_transports(void);
+
+/* The transport of that name, or NULL. */
 const struct dm_transport_info *dm_transport_find(const char *name);
 
-/* Transports that this program was built without, and why; NULL-terminated names. */
+/* Transports that this program was built without, and why; the last one has a NULL name. */
 struct dm_transport_absence {
     const char *name, *reason;
 };
@@ -46,74 +49,80 @@ struct dm_setting {
     const char *name, *value;
 };
 
-/* A fabric whose nodes are spread over several processes: all open it with the same topology and seed. Kept by the
- * caller as long as the fabric. */
+/* A fabric whose nodes are spread over several processes. All of them open it with the same topology and seed. The
+ * caller keeps this and what it points to as long as the fabric. */
 struct dm_processes {
-    unsigned process, count;      /* which one this is; their contexts' numbers do not meet */
-    const bool *hosted;           /* one a node: it is this process's */
-    const char *const *addresses; /* one a memory node and index server: "host:port" of its process's control port */
-    const char *token;            /* who does not know it gets nothing; at most 32 bytes */
-    uint64_t fingerprint;         /* of what the processes have to agree on beside the topology */
-    int listener;                 /* listening socket of the control port; the fabric's from then on. -1: none */
+    unsigned process, count; /* number of this process, from 0, and of all; contexts of all get different numbers */
+    const bool *hosted;      /* for each node: true if it belongs to this process */
+    const char *const *addresses; /* for each memory node and index server: "host:port" of its process's control port */
+    const char *token;            /* shared secret, 1 to 32 bytes: connections without it are refused */
+    uint64_t fingerprint;         /* hash of what the processes have to agree on beside the topology */
+    int listener;                 /* listening socket of the control port, which the fabric will own; -1: none */
 };
 
-/* "host:port" to a listening socket; port 0: any. The address that it got in text, for others to connect to.
- * DM_ERR_UNSUPPORTED where no transport of this program can do several processes. */
+/* Opens a listening socket at "host:port"; port 0 takes any free one. `text` receives the address that others connect
+ * to. Returns 0, DM_ERR_INVALID, DM_ERR_IO, or DM_ERR_UNSUPPORTED if no transport of this program runs in several
+ * processes. */
 int dm_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err);
 
 struct dm_fabric_config {
     const char *transport;
     const char
-        *profile; /* a name, looked up in the profile folder, or a path ending in .json; NULL where none is used */
+        *profile; /* a name in the profile folder, or a path that ends in .json; NULL if the transport takes none */
     struct dm_topology topology;
     uint64_t seed;
-    uint32_t chunk_bytes;                 /* what an allocation call hands out */
-    uint32_t retry_limit;                 /* of one operation, see dm_retry; 0: the default */
-    const struct dm_processes *processes; /* NULL: all nodes are in this process. Only where DM_CAP_DEVICE */
-    const struct dm_setting *settings;    /* the transport's options */
+    uint32_t chunk_bytes;                 /* size of the chunks that dm_alloc fetches; 0: 16 MiB */
+    uint32_t retry_limit;                 /* retries of one operation, see dm_retry; 0: the default */
+    const struct dm_processes *processes; /* NULL: all nodes are in this process. Only with DM_CAP_DEVICE */
+    const struct dm_setting *settings;    /* values of the transport's options */
     size_t setting_count;
 };
 
+/* Opens a fabric in its set-up phase. Returns 0 and the fabric, or a failure with its reason in *err. */
 int dm_fabric_open(const struct dm_fabric_config *config, struct dm_fabric **fabric, struct dm_err *err);
-void dm_fabric_close(struct dm_fabric *fabric); /* accepts NULL */
 
-/* Compute processes that are connected to the nodes of this one, and whether there have been any. */
+/* Releases the fabric with its contexts and memory. NULL is allowed. No run may be active. */
+void dm_fabric_close(struct dm_fabric *fabric);
+
+/* How many compute processes are connected to the nodes of this process; *have_been: whether there ever was one. */
 unsigned dm_fabric_peers(struct dm_fabric *fabric, bool *have_been);
 
 const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric);
 const struct dm_topology *dm_fabric_topology(struct dm_fabric *fabric);
 
-/* Names of the profiles in the profile folder (sorted, NULL-terminated, owned by the callee) and a profile's hash as 16
- * hex digits. */
+/* Names of the profiles in the profile folder: sorted, ended by NULL, never freed. */
 const char *const *dm_profile_names(void);
+
+/* Loads a profile and writes its hash, 16 hexadecimal digits. 0, or a failure with its reason. */
 int dm_profile_check(const char *name, char hash[17], struct dm_err *err);
 
 /* ---- contexts --------------------------------------------------------------------------------------------------- */
 
-/* Starts a foreground context. Thread numbers are 0 .. dm_thread_count - 1 of the node. It runs when dm_fabric_run is
- * called. */
+/* Starts a foreground context on a thread (0 .. dm_thread_count - 1) of a node; it runs in the next dm_fabric_run.
+ * Returns 0, DM_ERR_INVALID or DM_ERR_NO_MEMORY. */
 int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*entry)(struct dm_ctx *ctx, void *arg),
              void *arg);
 
-/* Runs until every foreground context has returned. 0; DM_ERR_STOPPED after dm_fabric_stop; DM_ERR_IO with a reason if
- * contexts wait for one another for ever (sim finds this out). May be called again after more spawns. */
+/* Runs until every foreground context has returned. May be called again after more spawns. Returns 0; DM_ERR_STOPPED
+ * after dm_fabric_stop; or a failure with its reason, such as contexts that wait for each other forever (sim only). */
 int dm_fabric_run(struct dm_fabric *fabric, struct dm_err *err);
 
-/* One context on one node: spawn and run together. Returns entry's own value through *rc. For set-up and tests. */
+/* Spawns one context on the node's first thread and runs it: for set-up and tests. *rc is the value of `entry`; the
+ * function returns as dm_fabric_run does. */
 int dm_fabric_do(struct dm_fabric *fabric, unsigned node, int (*entry)(struct dm_ctx *ctx, void *arg), void *arg,
                  int *rc, struct dm_err *err);
 
-/* Makes all waits return DM_ERR_STOPPED soon. Safe in a signal handler. */
+/* Makes all waits return DM_ERR_STOPPED soon. May be called in a signal handler. */
 void dm_fabric_stop(struct dm_fabric *fabric);
 bool dm_fabric_stopping(const struct dm_fabric *fabric);
 
-/* Leaves the set-up phase: costs count from here. The first time, dm_now starts at 0. */
+/* Begins the measured phase: costs count from here. dm_now is 0 at the first time. */
 void dm_fabric_measure(struct dm_fabric *fabric);
 
-/* Goes back to the set-up phase, for verify and final reads after a run. No context may be running. */
+/* Returns to the set-up phase, for verification and final reads after a run. No context may be running. */
 void dm_fabric_setup(struct dm_fabric *fabric);
 
-/* Asked of a client between operations: does the context want to stop now? */
+/* True if the context should end now. A client asks between its operations. */
 bool dm_stopping(struct dm_ctx *ctx);
 
 /* ---- accounting ------------------------------------------------------------------------------------------------- */
@@ -133,7 +142,7 @@ enum dm_verb_kind {
         DM_VERB_KIND_COUNT,
 };
 
-/* Sums of what contexts did while the account was theirs. Plain numbers: merge by adding. */
+/* Sums of what contexts did while they counted to this account; accounts are merged by adding. */
 struct dm_account {
     uint64_t round_trips; /* waits for the network, however many verbs were posted before the wait */
     uint64_t verbs[DM_VERB_KIND_COUNT];
@@ -142,89 +151,89 @@ struct dm_account {
     uint64_t cas_failures;
     uint64_t masked_emulated; /* masked atomics done by plain CAS */
     uint64_t retries[DM_RETRY_COUNT];
-    uint64_t phase_ns[DM_PHASE_COUNT]; /* by dm_phase; nothing for `other`, which is the rest of the operation */
+    uint64_t phase_ns[DM_PHASE_COUNT]; /* by dm_phase; `other` stays 0, it is the rest of the operation */
 };
 
-/* Counts of this context go to `account` from now on; NULL: nowhere. The caller keeps the account alive, and has called
- * dm_phase(ctx, DM_PHASE_OTHER) before. */
+/* From now on this context counts to `account`, which the caller owns and keeps; NULL: its counts are dropped. The
+ * context's phase must be DM_PHASE_OTHER. */
 void dm_account_use(struct dm_ctx *ctx, struct dm_account *account);
 void dm_account_add(struct dm_account *into, const struct dm_account *from);
 
-/* Bytes allocated now on all memory nodes by kind, and bytes given back and not used again. */
+/* Bytes in use on all memory nodes. */
 struct dm_memory_use {
-    uint64_t bytes[DM_MEM_KIND_COUNT];
-    uint64_t freed;
-    uint64_t chunk_bytes; /* handed out to threads in chunks, used or not */
-    uint64_t chip_bytes;  /* of on-chip memory in use; in no chunk and in no kind */
+    uint64_t bytes[DM_MEM_KIND_COUNT]; /* allocated and not freed, by kind */
+    uint64_t freed;                    /* freed and not reused */
+    uint64_t chunk_bytes;              /* handed out to threads in chunks, used or not */
+    uint64_t chip_bytes;               /* on-chip memory in use; part of no chunk and of no kind */
 };
 void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use);
 
-/* One queueing resource of one node: "nic_rx", "link_out", "cores"... `busy` is the share of the measured time in which
- * it worked. */
+/* One queueing resource of one node over the observation interval. */
 struct dm_resource {
     unsigned node;
-    const char *name;
-    double busy;       /* 0 .. 1 */
-    double queue_mean; /* waiting and in service, time average */
+    const char *name;  /* "nic_rx", "link_out", "cores" ... */
+    double busy;       /* share of the time in which it worked, 0 to 1 */
+    double queue_mean; /* requests waiting and in service, averaged over time */
     uint64_t served;
 };
 
-/* Starts a new observation interval for utilisation (end of warm-up). */
+/* Begins a new observation interval, at the end of the warm-up. */
 void dm_resources_reset(struct dm_fabric *fabric);
 
-/* Copies up to capacity resources; returns how many there are. 0 for real-time transports. */
+/* Copies up to `capacity` resources and returns how many there are: 0 for real-time transports. */
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
 
-/* What a result has to say of the fabric beside its settings: which device, what stands in for what. Both strings
- * belong to the fabric. Copies up to capacity notes; returns how many there are, DM_NOTES_MAX at most. */
+/* What a result reports of the fabric beside its settings: the device, and what replaces a missing capability. */
 enum { DM_NOTES_MAX = 8 };
 struct dm_note {
-    const char *name, *value;
+    const char *name, *value; /* owned by the fabric */
 };
+
+/* Copies up to `capacity` notes and returns how many there are: at most DM_NOTES_MAX. */
 size_t dm_fabric_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity);
 
-/* Verbs sent since open. Exact between runs. */
+/* Verbs sent since the fabric was opened; exact between runs. */
 uint64_t dm_verb_total(const struct dm_fabric *fabric);
 
 /* ---- tracing ---------------------------------------------------------------------------------------------------- */
 
-/* What a context may be seen to do beside verbs and calls. */
+/* Events of a trace beside verbs and calls. */
 enum dm_trace_kind {
-    DM_TRACE_WAIT = DM_VERB_KIND_COUNT, /* for a mutex or condition of its node */
-    DM_TRACE_STOP,                      /* a fault stops it; outcome DM_ERR_STOPPED: for good */
+    DM_TRACE_WAIT = DM_VERB_KIND_COUNT, /* a context waits for a mutex or condition of its node */
+    DM_TRACE_STOP,                      /* a fault stops a context; outcome DM_ERR_STOPPED: for good */
     DM_TRACE_KIND_COUNT,
 };
-extern const char *const dm_trace_names[DM_TRACE_KIND_COUNT]; /* of verbs too */
+extern const char *const dm_trace_names[DM_TRACE_KIND_COUNT]; /* of all kinds, verbs included */
 
-/* One verb, call or wait, told when it is over. Times are those of dm_now. */
+/* One verb, call or wait, reported when it has ended. Times are those of dm_now. */
 struct dm_trace_event {
-    unsigned ctx, node, thread; /* who, and where it runs */
+    unsigned ctx, node, thread; /* the context, and where it runs */
     unsigned kind;              /* enum dm_verb_kind or dm_trace_kind */
-    unsigned target;            /* the node that a verb or call goes to; else the own one */
+    unsigned target;            /* the node that a verb or call goes to; of a wait, the context's own */
     dm_addr addr;
     uint32_t method;             /* of a call */
     uint32_t len;                /* bytes; of a call: its request */
-    uint64_t batch;              /* verbs committed together have the same number; 0: none */
+    uint64_t batch;              /* the same number for verbs committed together; 0: none */
     bool is_waited;              /* false: unsignalled */
-    uint64_t posted_ns, done_ns; /* its batch was committed; its completion came (unsignalled in real time: was sent) */
+    uint64_t posted_ns, done_ns; /* commit of its batch; completion (unsignalled verbs in real time: when sent) */
 
-    /* What the responder did, in virtual time; 0 elsewhere and where it never came to it. A verb takes effect from
-     * effect_ns (the first line) to landed_ns (the last); a call is answered at both. */
+    /* At the responder, in virtual time only; 0 if it never arrived there. A verb takes effect from effect_ns (its
+     * first line) to landed_ns (its last line); for a call both are the time of the answer. */
     uint64_t arrived_ns, effect_ns, landed_ns;
 
     int outcome;     /* 0 or a failure; of a call: its value */
-    bool has_found;  /* of an atomic: the next three hold */
+    bool has_found;  /* of an atomic: the next three members are valid */
     bool is_swapped; /* it changed the word */
     uint64_t found;
-    struct dm_mask op; /* of a CAS: compare and swap; of an addition: swap is what was added */
+    struct dm_mask op; /* of a CAS: compare and swap; of a fetch-and-add: swap is the addend */
 };
 
-/* Called for each event, on the thread of its context in real time: several at once. It may not wait, and may not use
- * the fabric. */
+/* Called for each event. In real time it is called on the thread of the event's context, so several calls may run at
+ * once. It must not wait and must not use the fabric. */
 typedef void (*dm_trace_sink)(void *arg, const struct dm_trace_event *event);
 
-/* Events after the set-up phase go to `sink` from now on; NULL: nowhere, which costs nothing. Changes nothing that
- * happens in virtual time. Only while no context runs. */
+/* From now on events of the measured phase go to `sink`; NULL ends tracing. Tracing changes nothing in virtual time.
+ * Only while no context runs. */
 void dm_fabric_trace(struct dm_fabric *fabric, dm_trace_sink sink, void *arg);
 
 #endif
