@@ -117,7 +117,7 @@ void dolphin_descent_restart(struct dolphin_descent *descent) {
 static int stale_retry(struct dolphin_client *client, struct dolphin_descent *descent) {
     descent->stale_count++;
     client->counts[DOLPHIN_STALE_CACHE]++;
-    return dolphin_retry(client, DM_RETRY_STALE, &descent->attempts);
+    return ix_retry(client->ctx, DM_RETRY_STALE, &descent->attempts, 0);
 }
 
 int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_descent *descent,

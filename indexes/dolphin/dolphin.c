@@ -5,12 +5,12 @@
 #include "dolphin.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "indexes/shared/lock_tables.h"
 
 enum {
     SCAN_BATCH_BYTES = 65536, /* a client's buffer for the leaves of one doorbell */
     VALUE_MAX = 1024,
-    LOCKS_OF_MN = DM_MNS_MAX,
 };
 
 static const char *const lock_locations[] = {"leaf", "chip", NULL};
@@ -85,14 +85,9 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
                        "a leaf must hold %d entries: leaf_bytes %llu is too small for values of %u bytes",
                        DOLPHIN_CAP_MIN, (unsigned long long)params->leaf_bytes, shape->value_bytes);
     }
-    uint64_t chip = (uint64_t)lock_count(params, topology) * sizeof(uint64_t);
-    if (params->locks == DOLPHIN_LOCKS_CHIP && (chip == 0 || chip > topology->chip_bytes)) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "%u locks of 8 bytes do not fit %u bytes of on-chip memory; lower lock_count or set "
-                       "locks=leaf",
-                       lock_count(params, topology), topology->chip_bytes);
-    }
-    return 0;
+    return params->locks == DOLPHIN_LOCKS_CHIP
+               ? ix_lock_tables_check(IX_LOCK_CHIP, lock_count(params, topology), topology, "locks=leaf", err)
+               : 0;
 }
 
 /* A leaf holds the keys of one prefix of seven bytes. The number of keys that share a prefix is unknown here, so this
@@ -110,36 +105,25 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct dolphin_params *params = values;
     struct dolphin_node *root = dm_local_alloc(ctx, sizeof(*root));
-    uint64_t *words = dm_local_alloc(ctx, sizeof(*words) * (LOCKS_OF_MN + 1));
-    if (!root || !words) {
+    uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
+    if (!root || !word) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
     }
-    for (unsigned mn = 0; mn < shape->topology->mns && params->locks == DOLPHIN_LOCKS_CHIP; mn++) {
-        dm_addr base;
-        uint32_t count = lock_count(params, shape->topology);
-        int rc = ix_locks_format(ctx, mn, IX_LOCK_CHIP, count, &base);
-        if (rc < 0) {
-            dm_fail(err, rc, "no memory for %u locks on memory node %u", count, mn);
-            return rc;
-        }
-        words[mn] = base.bits;
+    if (params->locks == DOLPHIN_LOCKS_CHIP) {
+        DM_TRY(
+            ix_lock_tables_format(ctx, IX_LOCK_CHIP, lock_count(params, shape->topology), DOLPHIN_LOCKS_OFFSET, err));
     }
     dm_addr addr;
     int rc = dm_alloc(ctx, 0, dolphin_node_bytes(DOLPHIN_N256), DM_LINE, DM_MEM_INNER, &addr);
     if (rc < 0) {
-        dm_fail(err, rc, "no memory for the root on memory node 0");
-        return rc;
+        return dm_fail(err, rc, "no memory for the root on memory node 0");
     }
     dolphin_node_init(root, DOLPHIN_N256, 0, 0, 0);
-    words[LOCKS_OF_MN] = dolphin_word(0, 0, DOLPHIN_N256, addr);
+    *word = dolphin_word(0, 0, DOLPHIN_N256, addr);
     dm_post_write(ctx, addr, root, dolphin_node_bytes(DOLPHIN_N256));
-    dm_post_write(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_LOCKS_OFFSET), words, sizeof(*words) * LOCKS_OF_MN);
-    dm_post_write(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), words + LOCKS_OF_MN, sizeof(*words));
+    dm_post_write(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), word, sizeof(*word));
     rc = dm_commit(ctx);
-    if (rc < 0) {
-        dm_fail(err, rc, "cannot write the empty tree: %s", dm_code_text(rc));
-    }
-    return rc;
+    return rc < 0 ? dm_fail(err, rc, "cannot write the empty tree: %s", dm_code_text(rc)) : 0;
 }
 
 /* ---- compute nodes ---------------------------------------------------------------------------------------------- */
@@ -152,21 +136,15 @@ static void close_cn(void *handle) {
 
 static int cn_open_parts(struct dm_ctx *ctx, struct dolphin_cn *cn) {
     const struct dolphin_params *params = cn->params;
-    char *page = dm_local_alloc(ctx, DM_RESERVED_BYTES);
-    if (!page) {
+    uint64_t *root = dm_local_alloc(ctx, sizeof(*root));
+    if (!root) {
         return DM_ERR_NO_MEMORY;
     }
-    DM_TRY(dm_read(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), page + DOLPHIN_ROOT_OFFSET,
-                   DM_RESERVED_BYTES - DOLPHIN_ROOT_OFFSET));
-    dm_addr bases[DM_MNS_MAX];
-    memcpy(&cn->root, page + DOLPHIN_ROOT_OFFSET, sizeof(cn->root));
-    memcpy(bases, page + DOLPHIN_LOCKS_OFFSET, sizeof(bases));
+    DM_TRY(dm_read(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), root, sizeof(*root)));
+    cn->root = *root;
     if (params->locks == DOLPHIN_LOCKS_CHIP) {
         struct ix_lock_config locks = {.count = lock_count(params, cn->shape->topology)};
-        cn->locks = ix_locks_open(&locks, bases, cn->shape->topology->mns);
-        if (!cn->locks) {
-            return DM_ERR_NO_MEMORY;
-        }
+        DM_TRY(ix_lock_tables_open(ctx, &locks, DOLPHIN_LOCKS_OFFSET, &cn->locks));
     }
     struct ix_cache_config cache = {
         .bytes = cn->shape->cache_bytes,

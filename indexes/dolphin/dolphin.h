@@ -210,10 +210,6 @@ int dolphin_lock_try(struct dolphin_client *client, dm_addr leaf, char *to, uint
  * DOLPHIN_AGAIN, without the lock, if there is no such node or it has been replaced; a failure. [waits] */
 int dolphin_node_lock(struct dolphin_client *client, uint64_t word, struct dolphin_node *node, uint32_t *attempts);
 
-/* Counts a retry and, after many, waits: the client that is waited for (a lock's holder, the writer of a value, one
- * that has not linked a split yet) may be delayed far longer than its work takes. [waits] */
-int dolphin_retry(struct dolphin_client *client, enum dm_retry cause, uint32_t *attempts);
-
 /* Notes a held lock; posts the release of the lock noted last, and of all held locks. */
 void dolphin_hold_add(struct dolphin_client *client, dm_addr word, uint64_t undo);
 void dolphin_hold_post_last(struct dolphin_client *client);

@@ -30,7 +30,7 @@ static int parent_find(struct dolphin_client *client, uint64_t key, dm_addr chil
         }
         *word = next;
         if (!dolphin_word_is_inner(next)) {
-            DM_TRY(dolphin_retry(client, DM_RETRY_STALE, attempts));
+            DM_TRY(ix_retry(client->ctx, DM_RETRY_STALE, attempts, 0));
             *word = client->cn->root;
         }
     }
@@ -51,7 +51,7 @@ static int holder_lock(struct dolphin_client *client, uint64_t key, dm_addr chil
             dolphin_hold_post_last(client);
             DM_TRY(dm_commit(client->ctx));
         }
-        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, attempts));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_STALE, attempts, 0));
         DM_TRY(parent_find(client, key, child, node, attempts, word));
     }
 }

@@ -12,7 +12,9 @@
  *
  * Inner nodes have a word of the same kind, without shares. With locks on chip several leaves may share a word. No
  * client waits for a leaf's lock while it holds one, and all wait in one order, leaf before inner node and lower before
- * upper, so there is no deadlock.
+ * upper, so there is no deadlock. Every retry of Dolphin backs off (ix_retry), because the client that is waited for, a
+ * lock's holder, the writer of a value, one that has not linked a split yet, may be delayed far longer than its work
+ * takes.
  */
 #include "dolphin.h"
 
@@ -61,14 +63,10 @@ static bool is_taken(uint64_t word) {
     return word >> 63;
 }
 
-int dolphin_retry(struct dolphin_client *client, enum dm_retry cause, uint32_t *attempts) {
-    return ix_retry(client->ctx, cause, attempts, 0);
-}
-
 /* Counts a conflict, and backs off. */
 static int conflict(struct dolphin_client *client, uint32_t *attempts) {
     client->counts[DOLPHIN_LOCK_CONFLICT]++;
-    return dolphin_retry(client, DM_RETRY_LOCK, attempts);
+    return ix_retry(client->ctx, DM_RETRY_LOCK, attempts, 0);
 }
 
 /* Waits, while this client holds nothing of the word, until no client holds it exclusively. The word is only read: a

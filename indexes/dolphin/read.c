@@ -31,7 +31,7 @@ static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin
     dm_addr leaf = dolphin_word_addr(target->child);
     if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
         dolphin_descent_restart(descent);
-        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &descent->attempts));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_STALE, &descent->attempts, 0));
         return DOLPHIN_AGAIN;
     }
     for (;;) {
@@ -51,7 +51,7 @@ static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin
             return rc;
         }
         client->counts[DOLPHIN_TORN_LEAF]++;
-        DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &descent->attempts));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_TORN, &descent->attempts, 0));
     }
 }
 

@@ -61,7 +61,7 @@ static int path_changed(struct dolphin_scan *scan, bool bypasses_cache) {
         dolphin_path_reset(scan);
     }
     scan->mismatch = scan->cursor;
-    DM_TRY(dolphin_retry(scan->client, DM_RETRY_STALE, &scan->attempts));
+    DM_TRY(ix_retry(scan->client->ctx, DM_RETRY_STALE, &scan->attempts, 0));
     return DOLPHIN_AGAIN;
 }
 
@@ -102,7 +102,7 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
     bool is_consistent = !client->cn->check_smo || dolphin_leaf_consistent(layout, leaf);
     if (turn == TAKE && (!is_consistent || !pairs_take(scan, leaf, scan->depths[i] == DOLPHIN_SPECIAL))) {
         client->counts[DOLPHIN_TORN_LEAF]++;
-        DM_TRY(dolphin_retry(client, DM_RETRY_TORN, &scan->attempts));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_TORN, &scan->attempts, 0));
         return DOLPHIN_AGAIN;
     }
     scan->last = scan->leaves[i];
@@ -160,7 +160,7 @@ int dolphin_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, v
         }
         idle = scan.cursor == before ? idle + 1 : 0;
         if (idle > IDLE_MAX) {
-            DM_TRY(dolphin_retry(scan.client, DM_RETRY_STALE, &scan.attempts));
+            DM_TRY(ix_retry(scan.client->ctx, DM_RETRY_STALE, &scan.attempts, 0));
         }
     }
     *found = scan.found;

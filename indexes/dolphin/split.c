@@ -55,7 +55,7 @@ static void leaf_post(struct dolphin_client *client, uint64_t key, const void *v
 }
 
 static int changed_meanwhile(struct dolphin_client *client, uint32_t *attempts) {
-    DM_TRY(dolphin_retry(client, DM_RETRY_STALE, attempts));
+    DM_TRY(ix_retry(client->ctx, DM_RETRY_STALE, attempts, 0));
     return DOLPHIN_AGAIN;
 }
 

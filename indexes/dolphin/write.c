@@ -31,7 +31,7 @@ static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphi
     dm_addr leaf = dolphin_word_addr(target->child);
     if (!dm_addr_valid(client->ctx, leaf, client->cn->layout.leaf_bytes)) {
         dolphin_descent_restart(descent);
-        DM_TRY(dolphin_retry(client, DM_RETRY_STALE, &descent->attempts));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_STALE, &descent->attempts, 0));
         return DOLPHIN_AGAIN;
     }
     DM_TRY(dolphin_lock_share(client, leaf, &descent->attempts));
@@ -52,7 +52,7 @@ static int leaf_enter(struct dolphin_client *client, uint64_t key, struct dolphi
 /* Reads the words of the leaf, of which a share is held, again. [waits] */
 static int words_reread(struct dolphin_client *client, dm_addr leaf, uint32_t *attempts) {
     client->counts[DOLPHIN_SLOT_CONFLICT]++;
-    DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
+    DM_TRY(ix_retry(client->ctx, DM_RETRY_CAS, attempts, 0));
     return dm_read(client->ctx, leaf, client->leaf, client->cn->layout.keys_bytes);
 }
 
@@ -131,7 +131,7 @@ static int entry_take(struct dolphin_client *client, dm_addr leaf, unsigned byte
             continue;
         }
         /* As published: takes another empty entry, and does not look at the content that took this one. */
-        DM_TRY(dolphin_retry(client, DM_RETRY_CAS, attempts));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_CAS, attempts, 0));
         const struct dolphin_layout *layout = &client->cn->layout;
         dolphin_leaf_words(client->leaf)[*entry] = dolphin_entry(0, DOLPHIN_DELETED, 0, 0);
         unsigned i = 0;
@@ -305,7 +305,7 @@ static int remove_once(struct dolphin_client *client, uint64_t key, struct dolph
             }
             /* Another client has deleted it, or is writing its long value. */
             client->counts[DOLPHIN_SLOT_CONFLICT]++;
-            DM_TRY(dolphin_retry(client, DM_RETRY_CAS, &descent->attempts));
+            DM_TRY(ix_retry(client->ctx, DM_RETRY_CAS, &descent->attempts, 0));
             return dolphin_entry_is_live(client->olds[0]) ? DOLPHIN_AGAIN : DM_NOT_FOUND;
         }
         DM_TRY(words_reread(client, leaf, &descent->attempts));

@@ -6,6 +6,7 @@
  * A node's word is on the node's own memory node, so a write and the unlock behind it keep their order and can share a
  * doorbell (command combining).
  */
+#include "indexes/shared/lock_tables.h"
 #include "sherman.h"
 
 enum {
@@ -34,53 +35,24 @@ uint64_t sherman_locks_bytes(const struct sherman_params *params, const struct d
 }
 
 int sherman_locks_check(const struct sherman_params *params, const struct dm_topology *topology, struct dm_err *err) {
-    if (lock_memory(params, topology) == IX_LOCK_CHIP &&
-        (lock_count(params, topology) == 0 || sherman_locks_bytes(params, topology) > topology->chip_bytes)) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "%u locks of 8 bytes do not fit %u bytes of on-chip memory; lower lock_count or set locks=dram",
-                       lock_count(params, topology), topology->chip_bytes);
-    }
-    return 0;
-}
-
-/* ---- the tables -------------------------------------------------------------------------------------------------- */
-
-static dm_addr tables_addr(void) {
-    return dm_addr_make(0, DM_DRAM, LOCKS_OFFSET);
+    return ix_lock_tables_check(lock_memory(params, topology), lock_count(params, topology), topology, "locks=dram",
+                                err);
 }
 
 int sherman_locks_format(struct dm_ctx *ctx, const struct sherman_params *params, const struct dm_topology *topology,
                          struct dm_err *err) {
-    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * DM_MNS_MAX);
-    if (!bases) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
-    }
-    for (unsigned mn = 0; mn < topology->mns; mn++) {
-        int rc = ix_locks_format(ctx, mn, lock_memory(params, topology), lock_count(params, topology), &bases[mn]);
-        if (rc < 0) {
-            return dm_fail(err, rc, "no memory for %u locks on memory node %u", lock_count(params, topology), mn);
-        }
-    }
-    int rc = dm_write(ctx, tables_addr(), bases, sizeof(*bases) * DM_MNS_MAX);
-    return rc < 0 ? dm_fail(err, rc, "cannot write the addresses of the lock tables: %s", dm_code_text(rc)) : 0;
+    return ix_lock_tables_format(ctx, lock_memory(params, topology), lock_count(params, topology), LOCKS_OFFSET, err);
 }
 
 int sherman_locks_open(struct sherman_cn *cn, struct dm_ctx *ctx) {
     const struct sherman_params *params = cn->params;
-    const struct dm_topology *topology = cn->btree.shape->topology;
-    dm_addr *bases = dm_local_alloc(ctx, sizeof(*bases) * DM_MNS_MAX);
-    if (!bases) {
-        return DM_ERR_NO_MEMORY;
-    }
-    DM_TRY(dm_read(ctx, tables_addr(), bases, sizeof(*bases) * DM_MNS_MAX));
     struct ix_lock_config locks = {
-        .count = lock_count(params, topology),
+        .count = lock_count(params, cn->btree.shape->topology),
         .local = params->local_locks,
         .hand_over = params->hand_over,
         .hand_over_max = (uint32_t)params->hand_over_max,
     };
-    cn->locks = ix_locks_open(&locks, bases, topology->mns);
-    return cn->locks ? 0 : DM_ERR_NO_MEMORY;
+    return ix_lock_tables_open(ctx, &locks, LOCKS_OFFSET, &cn->locks);
 }
 
 /* ---- how the tree locks a node ----------------------------------------------------------------------------------- */
