@@ -133,7 +133,7 @@ static void run_line_copy(struct bench *bench, uint64_t seed) {
     uint64_t sum = seed;
     for (unsigned i = 0; i < STEPS / (NODE_BYTES / DM_LINE); i++) {
         const unsigned char *node = bench->nodes + (i % 8) * NODE_BYTES;
-        sum += ix_lines_whole(node, NODE_BYTES, IX_VERSIONS_LINES);
+        sum += ix_lines_consistent(node, NODE_BYTES, IX_VERSIONS_LINES);
         ix_lines_decode(node, NODE_BYTES, bench->image);
         sum += bench->image[i % NODE_BYTES / 2];
     }

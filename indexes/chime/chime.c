@@ -27,12 +27,12 @@ static const struct dm_opt params_table[] = {
     ROW(hotspot_share, DM_OPT_REAL, .initial = "0.3", .min = 0, .max = 1,
         .help = "Share of the cache that is the hotspot buffer, if hotspot_bytes is 0."),
     ROW(fill, DM_OPT_REAL, .initial = "0.8", .min = 0.1, .max = 1,
-        .help = "Share of a node's entries that bulk load fills, as far as hashing allows."),
+        .help = "Share of a node's entries that bulk load fills, up to the fill that hashing permits."),
     ROW(speculative, DM_OPT_BOOL, .initial = "on", .help = "Reads of hot keys try one entry before a neighbourhood."),
     ROW(vacancy, DM_OPT_ENUM, .initial = "piggyback", .choices = vacancies,
-        .help = "Vacancy bitmap: with the lock, read apart, or not used: inserts read whole leaves."),
+        .help = "Vacancy bitmap: read with the lock, by a read of its own, or not used: inserts read all of a leaf."),
     ROW(replicate, DM_OPT_BOOL, .initial = "on",
-        .help = "A copy of the metadata for every neighbourhood; off: one, in front, which is read apart."),
+        .help = "A copy of the metadata for every neighbourhood; off: one, in front, which needs a read of its own."),
     ROW(validation, DM_OPT_ENUM, .initial = "siblings", .choices = validations,
         .help = "How a leaf is known to cover a key: its sibling, fence keys, or (wrong) not at all."),
     ROW(bitmap_check, DM_OPT_BOOL, .initial = "on",
@@ -40,11 +40,12 @@ static const struct dm_opt params_table[] = {
     ROW(unlock, DM_OPT_ENUM, .initial = "behind", .choices = unlocks,
         .help = "The lock is released behind the write, or (wrong) before it."),
     ROW(merge, DM_OPT_BOOL, .initial = "on",
-        .help = "A leaf that deletes have emptied takes over its right neighbour."),
+        .help = "A leaf that deletes have emptied is merged with its right neighbour."),
     ROW(local_locks, DM_OPT_BOOL, .initial = "on",
         .help = "Clients of a compute node queue locally before one of them tries a leaf's lock."),
     ROW(scan, DM_OPT_ENUM, .initial = "segments", .choices = scans,
-        .help = "What scans read of a leaf: where few keys can matter their neighbourhoods, or always all of it."),
+        .help =
+            "What scans read of a leaf: where few keys can be in the range their neighbourhoods, or always all of it."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",
         .help = "Levels of inner nodes that may be cached, counted from the root."),
@@ -53,7 +54,7 @@ static const struct dm_opt params_table[] = {
 
 static const struct ix_counter counters[] = {CHIME_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
-/* Of leaves as they are for these values. */
+/* Of leaves with these values. */
 static struct chime_layout layout_for(const struct chime_params *params, const struct ix_shape *shape) {
     uint32_t stored = ix_values_stored(params->values, shape->value_bytes);
     return chime_layout_make((uint32_t)params->span, (uint32_t)params->neighbourhood, stored, params->replicate,
@@ -67,7 +68,7 @@ static struct ix_inner_layout inner_for(const struct chime_params *params) {
     return inner;
 }
 
-/* The lock word lies behind an inner node. */
+/* An inner node is followed by its lock word. */
 static uint32_t inner_alloc_bytes(const struct ix_inner_layout *inner) {
     return inner->node_bytes + DM_LINE;
 }
@@ -89,11 +90,11 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     DM_TRY(ix_values_check(params->values, shape->value_bytes, err));
     struct chime_layout layout = layout_for(params, shape);
     if (layout.wire_bytes > LEAF_BYTES_MAX) {
-        uint32_t room = ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes;
+        uint32_t body = ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes;
         return dm_fail(err, DM_ERR_INVALID,
                        "a leaf would have %u bytes, more than %d: with span %u values may have up to %u bytes",
                        layout.wire_bytes, LEAF_BYTES_MAX, layout.span,
-                       room / layout.span - (layout.entry_bytes - layout.value_bytes));
+                       body / layout.span - (layout.entry_bytes - layout.value_bytes));
     }
     if (params->speculative && params->hotspot_bytes > shape->cache_bytes) {
         return dm_fail(err, DM_ERR_INVALID, "hotspot_bytes %llu is more than the whole cache of %llu bytes",
@@ -102,8 +103,8 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     return 0;
 }
 
-/* Leaves may be half as full after splits as hashing or bulk load ever fills them; every client keeps a few inner nodes
- * ready. */
+/* Leaves may be half as full after splits as hashing permits or bulk load fills them; every client keeps a few inner
+ * nodes ready. */
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct chime_params *params = values;
     struct chime_layout layout = layout_for(params, shape);
@@ -130,7 +131,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
         return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory while formatting");
     }
     chime_leaf_init(&layout, image, &(struct chime_meta){.valid = true, .high = UINT64_MAX});
-    /* The lock word, behind what is used, is zero: empty and free. */
+    /* The lock word, after the used bytes, is zero: the leaf is empty and free. */
     ix_lines_encode(image, layout.wire_bytes, 0, wire);
     struct ix_tree_leaf leaf = {wire, layout.used_bytes, layout.alloc_bytes};
     int rc = ix_tree_format(ctx, &leaf, err);
@@ -185,7 +186,7 @@ static void detach(void *handle) {
     free(client->leaf.image);
 }
 
-/* The leaf in hand and the right one. */
+/* The current leaf and the right one. */
 static int leaves_open(struct chime_client *client) {
     uint32_t bytes = client->cn->layout.wire_bytes;
     char *wires = dm_local_alloc(client->ctx, 2 * bytes);

@@ -4,9 +4,9 @@
  *
  * The life of an operation: ix_tree_descend (shared/tree.c) finds the leaf through the cache, and what its parent says
  * of it: its key range and which leaf comes next. A get (read.c) reads one neighbourhood, or first one entry that the
- * hotspot buffer names. A write (write.c) locks the leaf, whose lock word says where there is room, reads the
- * neighbourhood or the hop range, and sends the changed entries and behind them the lock word. A leaf that has no room
- * is split (split.c), one that runs empty takes over its right neighbour (merge.c).
+ * hotspot buffer names. A write (write.c) locks the leaf, whose lock word shows where there are empty entries,
+ * reads the neighbourhood or the hop range, and sends the changed entries and after them the lock word. A leaf into
+ * which a key does not fit is split (split.c), one that has become empty is merged with its right neighbour (merge.c).
  */
 #ifndef DM_INDEXES_CHIME_CHIME_H
 #define DM_INDEXES_CHIME_CHIME_H
@@ -43,10 +43,10 @@ struct chime_params {
     X(LEAF_MERGE, "leaf_merge", 1)                                                                                     \
     X(HOP, "hop", 1) /* an insert moved other keys */                                                                  \
     X(TORN_ENTRY, "torn_entry", 1)                                                                                     \
-    X(HOP_SEEN, "hop_seen", 1)           /* a reader met a hop bitmap that the keys do not bear out */                 \
+    X(HOP_SEEN, "hop_seen", 1)           /* a reader saw a hop bitmap that does not match the keys */                  \
     X(HALF_SPLIT, "half_split", 1)       /* a leaf's sibling was not the one its parent names */                       \
-    X(DEAD_LEAF, "dead_leaf", 1)         /* an old parent led to a leaf that was merged away */                        \
-    X(LARGEST_READ, "largest_read", 1)   /* the largest key had to be read apart */                                    \
+    X(DEAD_LEAF, "dead_leaf", 1)         /* an out-of-date parent led to a leaf that was merged away */                \
+    X(LARGEST_READ, "largest_read", 1)   /* the largest key needed a read of its own */                                \
     X(HOTSPOT_HIT, "hotspot_hit", 0)     /* a speculative read found the key */                                        \
     X(HOTSPOT_WRONG, "hotspot_wrong", 0) /* it did not */                                                              \
     X(HOTSPOT_MISS, "hotspot_miss", 0)   /* nothing to speculate on */                                                 \
@@ -73,12 +73,12 @@ struct chime_cn {
 /* A lock that is held. */
 struct chime_lock {
     dm_addr word;
-    uint64_t held;          /* what the word holds now */
-    uint64_t old;           /* what it held before: for a leaf where there is room, and the largest key */
+    uint64_t held; /* what the word holds now */
+    uint64_t old;  /* what it held before: for a leaf, the vacancy bitmap and the position of the largest key */
     struct ix_queue *queue; /* of this compute node, left with the lock; NULL: none */
 };
 
-/* A leaf in local memory, whole or in part. */
+/* A leaf in local memory, or a part of it. */
 struct chime_copy {
     char *wire, *image;
     unsigned start, count; /* entries that were read */
@@ -89,7 +89,7 @@ struct chime_client {
     struct chime_cn *cn;
     struct dm_ctx *ctx;
     struct chime_lock leaf_lock, right_lock, inner_lock;
-    struct chime_copy leaf, right; /* the leaf in hand; a split's or a merge's right one */
+    struct chime_copy leaf, right; /* the current leaf; a split's or a merge's right one */
     struct ix_indirect *indirect;  /* NULL: values are inline */
     uint64_t counts[CHIME_COUNTER_COUNT];
 };
@@ -102,29 +102,30 @@ int chime_read_part(struct chime_client *client, struct chime_copy *copy, dm_add
 /* Reads one entry alone into client->leaf. [waits] */
 int chime_read_entry(struct chime_client *client, dm_addr leaf, unsigned i);
 
-/* Posts the read of entries first .. last, with the copy of the metadata that lies before them; and decodes them with
- * the line in front, where that may be. */
+/* Posts the read of entries first .. last, with the copy of the metadata that precedes them; and decodes them with the
+ * line before, where that copy may begin. */
 void chime_post_segment(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned first,
                         unsigned last);
 void chime_decode_segment(const struct chime_client *client, const struct chime_copy *copy, unsigned first,
                           unsigned last);
 
-/* True if these entries, and copy `group` of the metadata, are whole and of one whole write of the leaf. */
-bool chime_set_whole(struct chime_client *client, const struct chime_copy *copy, const struct chime_set *entries,
-                     unsigned group);
+/* True if these entries, and copy `group` of the metadata, are not half-written, and of one write of the whole leaf. */
+bool chime_set_consistent(struct chime_client *client, const struct chime_copy *copy, const struct chime_set *entries,
+                          unsigned group);
 
-/* True if one entry is whole; or everything that was loaded is, and of one whole write of the leaf. */
-bool chime_entry_whole(struct chime_client *client, const struct chime_copy *copy, unsigned i);
-bool chime_copy_whole(struct chime_client *client, const struct chime_copy *copy);
+/* True if one entry is not half-written; or nothing that was read is, and all of it is of one write of the whole leaf.
+ */
+bool chime_entry_consistent(struct chime_client *client, const struct chime_copy *copy, unsigned i);
+bool chime_copy_consistent(struct chime_client *client, const struct chime_copy *copy);
 
-/* True if the hop bitmap of `home`, whose neighbourhood was loaded, agrees with the keys; always without bitmap_check.
+/* True if the hop bitmap of `home`, whose neighbourhood was read, agrees with the keys; always without bitmap_check.
  */
 bool chime_hops_agree(struct chime_client *client, const struct chime_copy *copy, unsigned home);
 
-/* The metadata that came along. */
+/* The metadata that was read along. */
 struct chime_meta chime_copy_meta(const struct chime_client *client, const struct chime_copy *copy);
 
-/* Takes the lock whose word lies at `word`. 0, or a failure with nothing held. [waits] */
+/* Takes the lock whose word is at `word`. 0, or a failure with nothing held. [waits] */
 int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock);
 
 /* Adds the unlock to the current batch, leaving `next` in the word. Then commit and hand the result to finish, which
@@ -136,10 +137,10 @@ int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint
 /* Posts, commits, finishes; without a change. [waits] */
 int chime_lock_release(struct chime_client *client, struct chime_lock *lock);
 
-/* Sends the changed entries of the leaf in hand and the unlock. [waits] */
+/* Sends the changed entries of the current leaf and the unlock. [waits] */
 int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next);
 
-/* Lays a copy out for a whole write with this node version. */
+/* Lays a copy out for a write of the whole leaf with this node version. */
 void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t version);
 
 static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
@@ -150,7 +151,7 @@ extern const struct ix_tree_policy chime_inner_locking;
 
 /* ---- read.c, write.c -------------------------------------------------------------------------------------------- */
 
-/* What the metadata of a leaf says about a key that its parent sends there. */
+/* What the metadata of a leaf means for a key that its parent leads there. */
 enum chime_verdict { CHIME_COVERS, CHIME_RIGHT, CHIME_DEAD };
 enum chime_verdict chime_judge(struct chime_client *client, const struct chime_meta *meta, uint64_t key, dm_addr next);
 
@@ -164,31 +165,32 @@ int chime_remove(void *client, uint64_t key);
 
 /* ---- split.c, merge.c ------------------------------------------------------------------------------------------- */
 
-/* Splits the leaf, which is locked and loaded whole, and puts the key in with what its entry is to hold; `filled` is
- * what chime_place said. Releases the lock. 0; IX_TREE_AGAIN if the key has still found no place; a failure. [waits] */
+/* Splits the leaf, which is locked and of which everything was read, and inserts the key with what its entry will hold;
+ * `filled` is from the chime_leaf_insert that failed. Releases the lock. 0; IX_TREE_AGAIN if the key still does not
+ * fit; a failure. [waits] */
 int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned filled);
 
-/* Lets the leaf that covers key take over its right neighbour, if that goes. 0 or a failure. [waits] */
+/* Merges the leaf that covers key with its right neighbour, if both fit into one. 0 or a failure. [waits] */
 int chime_merge(struct chime_client *client, uint64_t key);
 
 /* ---- segments.c ------------------------------------------------------------------------------------------------- */
 
-/* What a scan wants of one leaf: the keys of [first, end), for which it reads all of it or some entries. */
+/* What a scan needs of one leaf: the keys of [first, end), for which it reads all of it or some entries. */
 struct chime_part {
-    dm_addr leaf, next; /* the leaf, and the one behind it as the parent says */
+    dm_addr leaf, next; /* the leaf, and the next one as the parent has it */
     uint64_t first, end;
-    bool whole;
-    struct chime_set entries; /* if not */
+    bool all;
+    struct chime_set entries; /* if not all */
 };
 
-/* Decides what to read of a leaf that ends at `high`, from part->first on. A scan over dense keys wants none from
+/* Decides what to read of a leaf that ends at `high`, from part->first on. A scan over dense keys needs none from
  * `window` on. */
 void chime_part_plan(const struct chime_cn *cn, uint64_t high, uint64_t window, struct chime_part *part);
 
 /* Adds its read to the current batch. */
 void chime_part_post(struct chime_client *client, struct chime_copy *copy, const struct chime_part *part);
 
-/* Decodes entries that were read, and says whether they are all that the leaf has in [first, end). */
+/* Decodes entries that were read; true if they are all that the leaf has in [first, end). */
 bool chime_part_use(struct chime_client *client, struct chime_copy *copy, const struct chime_part *part);
 
 /* ---- scan.c, load.c, verify.c ----------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  * one entry can be read in place of a neighbourhood. A hint only: the reader compares the key.
  *
  * 16 bytes an entry as in the paper: leaf address 8, position 2, fingerprint 2, counter 4, in buckets of eight; the
- * least counter gives way. Threads share it without a lock: an entry mixed from two writes is a wrong hint and no more.
+ * least counter is replaced. Threads share it without a lock: an entry mixed from two writes is only a wrong hint.
  */
 #ifndef DM_INDEXES_CHIME_HOTSPOT_H
 #define DM_INDEXES_CHIME_HOTSPOT_H

@@ -2,13 +2,13 @@
  *
  * Reading parts of leaves, the locks, and writing entries back.
  *
- * A copy has room for a whole leaf; what is read lies where it lies in the leaf, so that the functions of
+ * A copy has space for a whole leaf; what is read is stored at its offset in the leaf, so that the functions of
  * indexes/shared/lines.h apply to parts too.
  */
 #include "chime.h"
 #include "indexes/shared/retry.h"
 
-enum { GAP_BYTES = 64 }; /* unchanged bytes between changed entries that are cheaper to send than another verb */
+enum { GAP_BYTES = 64 }; /* so few unchanged bytes between changed entries are cheaper to send than another verb */
 
 void chime_post_segment(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned first,
                         unsigned last) {
@@ -27,7 +27,7 @@ static void decode(const struct chime_copy *copy, uint32_t from, uint32_t bytes)
     ix_lines_decode(copy->wire + first * DM_LINE, lines * DM_LINE, copy->image + first * IX_LINE_DATA);
 }
 
-static int load_whole(struct chime_client *client, struct chime_copy *copy, dm_addr leaf) {
+static int read_all(struct chime_client *client, struct chime_copy *copy, dm_addr leaf) {
     const struct chime_layout *layout = &client->cn->layout;
     DM_TRY(dm_read(client->ctx, leaf, copy->wire, layout->used_bytes));
     dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE);
@@ -51,7 +51,7 @@ int chime_read_part(struct chime_client *client, struct chime_copy *copy, dm_add
     copy->start = start;
     copy->count = count;
     if (count >= layout->span) {
-        return load_whole(client, copy, leaf);
+        return read_all(client, copy, leaf);
     }
     bool wraps = start + count > layout->span;
     unsigned last = wraps ? layout->span - 1 : start + count - 1;
@@ -85,50 +85,51 @@ int chime_read_entry(struct chime_client *client, dm_addr leaf, unsigned i) {
     return 0;
 }
 
-bool chime_entry_whole(struct chime_client *client, const struct chime_copy *copy, unsigned i) {
+bool chime_entry_consistent(struct chime_client *client, const struct chime_copy *copy, unsigned i) {
     const struct chime_layout *layout = &client->cn->layout;
-    return ix_lines_object_whole(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES);
+    return ix_lines_object_consistent(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes,
+                                      IX_VERSIONS_LINES);
 }
 
 static uint8_t node_version(const char *wire, uint32_t offset) {
-    return (uint8_t)wire[ix_lines_place(offset)] >> 4;
+    return (uint8_t)wire[ix_lines_wire_offset(offset)] >> 4;
 }
 
-/* True if the object is whole and of node version `version`. */
-static bool object_fits(const char *wire, uint32_t offset, uint32_t bytes, uint8_t version) {
-    return ix_lines_object_whole(wire, offset, bytes, IX_VERSIONS_LINES) && node_version(wire, offset) == version;
+/* True if the object is not half-written and of node version `version`. */
+static bool object_belongs(const char *wire, uint32_t offset, uint32_t bytes, uint8_t version) {
+    return ix_lines_object_consistent(wire, offset, bytes, IX_VERSIONS_LINES) && node_version(wire, offset) == version;
 }
 
 static bool has_entry(const struct chime_layout *layout, const struct chime_copy *copy, unsigned i) {
     return chime_distance(layout, copy->start, i) < copy->count;
 }
 
-bool chime_set_whole(struct chime_client *client, const struct chime_copy *copy, const struct chime_set *entries,
-                     unsigned group) {
+bool chime_set_consistent(struct chime_client *client, const struct chime_copy *copy, const struct chime_set *entries,
+                          unsigned group) {
     const struct chime_layout *layout = &client->cn->layout;
     uint32_t meta = chime_meta_offset(layout, group);
     uint8_t version = node_version(copy->wire, meta);
-    bool whole = ix_lines_object_whole(copy->wire, meta, layout->meta_bytes, IX_VERSIONS_LINES);
-    for (unsigned i = 0; whole && i < layout->span; i++) {
-        whole = !chime_set_has(entries, i) ||
-                object_fits(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version);
+    bool consistent = ix_lines_object_consistent(copy->wire, meta, layout->meta_bytes, IX_VERSIONS_LINES);
+    for (unsigned i = 0; consistent && i < layout->span; i++) {
+        consistent = !chime_set_has(entries, i) ||
+                     object_belongs(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version);
     }
-    client->counts[CHIME_TORN_NODE] += !whole;
-    return whole;
+    client->counts[CHIME_TORN_NODE] += !consistent;
+    return consistent;
 }
 
-bool chime_copy_whole(struct chime_client *client, const struct chime_copy *copy) {
+bool chime_copy_consistent(struct chime_client *client, const struct chime_copy *copy) {
     const struct chime_layout *layout = &client->cn->layout;
     unsigned group = layout->replicate ? chime_meta_near(layout, copy->start) : 0;
     uint32_t meta = chime_meta_offset(layout, group);
     uint8_t version = node_version(copy->wire, meta);
-    if (!ix_lines_object_whole(copy->wire, meta, layout->meta_bytes, IX_VERSIONS_LINES)) {
+    if (!ix_lines_object_consistent(copy->wire, meta, layout->meta_bytes, IX_VERSIONS_LINES)) {
         client->counts[CHIME_TORN_NODE]++;
         return false;
     }
     for (unsigned d = 0; d < copy->count; d++) {
         unsigned i = chime_at(layout, copy->start, d);
-        if (!object_fits(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version)) {
+        if (!object_belongs(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version)) {
             bool entry = node_version(copy->wire, chime_entry_offset(layout, i)) == version;
             client->counts[entry ? CHIME_TORN_ENTRY : CHIME_TORN_NODE]++;
             return false;
@@ -174,10 +175,10 @@ static uint64_t *release_word(struct chime_client *client, const struct chime_lo
 }
 
 int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock) {
-    bool apart = leaf && client->cn->params->vacancy == CHIME_VACANCY_READ;
+    bool separate = leaf && client->cn->params->vacancy == CHIME_VACANCY_READ;
     uint64_t owner = ((uint64_t)dm_node(client->ctx) << 32 | dm_ctx_id(client->ctx)) << 1 | 1;
     struct dm_mask mask = {
-        .compare = 0, .compare_mask = 1, .swap = apart ? 1 : owner, .swap_mask = apart ? 1 : UINT64_MAX};
+        .compare = 0, .compare_mask = 1, .swap = separate ? 1 : owner, .swap_mask = separate ? 1 : UINT64_MAX};
     uint64_t *old = client->tree.own;
     for (uint32_t tries = 1;; tries++) {
         DM_TRY(dm_masked_cas(client->ctx, word, mask, old));
@@ -186,9 +187,9 @@ int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32
         }
         DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, attempts, tries));
     }
-    *lock = (struct chime_lock){.word = word, .held = apart ? *old | 1 : owner, .old = *old};
-    /* The vacancy bitmap read apart: what it costs not to have it from the compare-and-swap. */
-    return apart ? dm_read(client->ctx, word, old, sizeof(*old)) : 0;
+    *lock = (struct chime_lock){.word = word, .held = separate ? *old | 1 : owner, .old = *old};
+    /* A read of its own for the vacancy bitmap: what it costs not to have it from the compare-and-swap. */
+    return separate ? dm_read(client->ctx, word, old, sizeof(*old)) : 0;
 }
 
 void chime_lock_post(struct chime_client *client, struct chime_lock *lock, uint64_t next) {
@@ -235,8 +236,8 @@ const struct ix_tree_policy chime_inner_locking = {
 
 /* ---- writing back ----------------------------------------------------------------------------------------------- */
 
-/* Posts the changed entries, neighbours together: entries between two of them go along if they were read and are few.
- */
+/* Posts the changed entries, neighbours together: entries between two of them are sent too if they were read and are
+ * few. */
 static void post_changes(struct chime_client *client, dm_addr leaf, const struct chime_set *changed) {
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_copy *copy = &client->leaf;
@@ -271,7 +272,7 @@ int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chi
         post_changes(client, leaf, changed);
         return dm_commit(client->ctx);
     }
-    /* A second verb behind the write, never the tail of one write: bytes of a write land in any order. */
+    /* A second verb after the write, never the tail of one write: the lines of a write land in any order. */
     post_changes(client, leaf, changed);
     chime_lock_post(client, lock, next);
     return chime_lock_finish(client, lock, next, dm_commit(client->ctx));

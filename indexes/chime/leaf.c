@@ -19,7 +19,7 @@ struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t val
     };
     layout.image_bytes = layout.groups * layout.meta_bytes + span * layout.entry_bytes;
     layout.wire_bytes = ix_lines_wire_bytes(layout.image_bytes);
-    layout.used_bytes = ix_lines_place(layout.image_bytes - 1) + 1;
+    layout.used_bytes = ix_lines_wire_offset(layout.image_bytes - 1) + 1;
     layout.lock_offset = (layout.used_bytes + LOCK_BYTES - 1) / LOCK_BYTES * LOCK_BYTES;
     layout.alloc_bytes = (layout.lock_offset + LOCK_BYTES + DM_LINE - 1) / DM_LINE * DM_LINE;
     layout.argmax_bits = 1;
@@ -45,7 +45,7 @@ static void hop_set(const struct chime_layout *layout, void *image, unsigned i, 
     memcpy((char *)image + chime_entry_offset(layout, i) + 1, &bits, sizeof(bits));
 }
 
-void chime_put_value(const struct chime_layout *layout, void *image, unsigned i, const void *value) {
+void chime_leaf_update(const struct chime_layout *layout, void *image, unsigned i, const void *value) {
     memcpy(chime_value(layout, image, i), value, layout->value_bytes);
 }
 
@@ -80,7 +80,7 @@ void chime_leaf_init(const struct chime_layout *layout, void *image, const struc
     chime_meta_set(layout, image, meta);
 }
 
-int chime_find(const struct chime_layout *layout, const void *image, uint64_t key) {
+int chime_leaf_find(const struct chime_layout *layout, const void *image, uint64_t key) {
     unsigned home = chime_home(layout, key);
     for (unsigned d = 0; d < layout->hood; d++) {
         unsigned at = chime_at(layout, home, d);
@@ -114,8 +114,8 @@ static void hop_flip(const struct chime_layout *layout, void *image, unsigned ho
     chime_set_add(changed, home);
 }
 
-/* The entry whose key is to hop to the empty one: the farthest that may; CHIME_NONE if none may. The farthest, because
- * then a key never follows one of the same home into an entry, which is what the readers' check relies on. */
+/* The entry whose key hops to the empty one: the farthest that may; CHIME_NONE if none may. The farthest, because then
+ * a key never follows one of the same home into an entry, which is what the readers' check relies on. */
 static int hop_source(const struct chime_layout *layout, const void *image, unsigned empty) {
     for (unsigned d = layout->hood - 1; d >= 1; d--) {
         unsigned at = chime_at(layout, empty, layout->span - d);
@@ -127,8 +127,8 @@ static int hop_source(const struct chime_layout *layout, const void *image, unsi
     return CHIME_NONE;
 }
 
-int chime_place(const struct chime_layout *layout, void *image, uint64_t key, const void *value, unsigned reach,
-                struct chime_set *changed, unsigned *largest, unsigned *filled) {
+int chime_leaf_insert(const struct chime_layout *layout, void *image, uint64_t key, const void *value, unsigned reach,
+                      struct chime_set *changed, unsigned *largest, unsigned *filled) {
     unsigned home = chime_home(layout, key);
     unsigned away = 0;
     while (away < reach && chime_key(layout, image, chime_at(layout, home, away)) != CHIME_NO_KEY) {
@@ -138,23 +138,23 @@ int chime_place(const struct chime_layout *layout, void *image, uint64_t key, co
     if (away == reach) {
         return CHIME_NONE;
     }
-    /* The way first, so that nothing changes if it does not lead near enough. A key that hops leaves an entry that lies
+    /* The path first, so that nothing changes if it does not lead near enough. A key that hops leaves an entry that is
      * before all that follow, so the later steps do not depend on the moves. */
-    uint16_t way[CHIME_SPAN_MAX];
+    uint16_t path[CHIME_SPAN_MAX];
     unsigned steps = 0;
     unsigned empty = *filled;
-    way[steps++] = (uint16_t)empty;
+    path[steps++] = (uint16_t)empty;
     while (chime_distance(layout, home, empty) >= layout->hood) {
         int from = hop_source(layout, image, empty);
         if (from == CHIME_NONE) {
             return CHIME_NONE;
         }
         empty = (unsigned)from;
-        way[steps++] = (uint16_t)empty;
+        path[steps++] = (uint16_t)empty;
     }
     for (unsigned i = 0; i + 1 < steps; i++) {
-        unsigned to = way[i];
-        unsigned from = way[i + 1];
+        unsigned to = path[i];
+        unsigned from = path[i + 1];
         uint64_t moved = chime_key(layout, image, from);
         unsigned owner = chime_home(layout, moved);
         entry_set(layout, image, to, moved, chime_value(layout, image, from));
@@ -169,7 +169,7 @@ int chime_place(const struct chime_layout *layout, void *image, uint64_t key, co
     return (int)empty;
 }
 
-void chime_take(const struct chime_layout *layout, void *image, unsigned i, struct chime_set *changed) {
+void chime_leaf_remove(const struct chime_layout *layout, void *image, unsigned i, struct chime_set *changed) {
     unsigned home = chime_home(layout, chime_key(layout, image, i));
     entry_set(layout, image, i, CHIME_NO_KEY, NULL);
     hop_flip(layout, image, home, i, changed);
@@ -190,7 +190,7 @@ static void positions_sort(const struct chime_layout *layout, const void *image,
     }
 }
 
-unsigned chime_sort(const struct chime_layout *layout, const void *image, uint64_t first, uint16_t *order) {
+unsigned chime_leaf_sort(const struct chime_layout *layout, const void *image, uint64_t first, uint16_t *order) {
     unsigned count = 0;
     for (unsigned i = 0; i < layout->span; i++) {
         uint64_t key = chime_key(layout, image, i);
@@ -202,8 +202,8 @@ unsigned chime_sort(const struct chime_layout *layout, const void *image, uint64
     return count;
 }
 
-unsigned chime_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
-                         uint64_t first, uint64_t end, uint16_t *order) {
+unsigned chime_leaf_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
+                              uint64_t first, uint64_t end, uint16_t *order) {
     unsigned count = 0;
     for (unsigned i = 0; i < layout->span; i++) {
         uint64_t key = chime_set_has(some, i) ? chime_key(layout, image, i) : CHIME_NO_KEY;
@@ -215,9 +215,9 @@ unsigned chime_sort_some(const struct chime_layout *layout, const void *image, c
     return count;
 }
 
-uint64_t chime_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
-                         uint16_t *order) {
-    /* The keys that should have hopped: those before the empty entry; without one, the neighbourhood. */
+uint64_t chime_leaf_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
+                              uint16_t *order) {
+    /* The keys that could not hop: those before the empty entry; without one, the neighbourhood. */
     unsigned begin =
         filled < layout->span ? chime_at(layout, filled, layout->span - layout->hood + 1) : chime_home(layout, key);
     unsigned n = filled < layout->span ? layout->hood - 1 : layout->hood;
@@ -226,7 +226,7 @@ uint64_t chime_split_key(const struct chime_layout *layout, const void *image, u
     }
     positions_sort(layout, image, order, n);
     uint64_t median = chime_key(layout, image, order[(n - 1) / 2]);
-    unsigned count = chime_sort(layout, image, 0, order);
+    unsigned count = chime_leaf_sort(layout, image, 0, order);
     unsigned at = 0;
     while (at < count - 1 && chime_key(layout, image, order[at]) <= median) {
         at++;
@@ -235,7 +235,7 @@ uint64_t chime_split_key(const struct chime_layout *layout, const void *image, u
     return chime_key(layout, image, order[at]);
 }
 
-void chime_split(const struct chime_layout *layout, void *image, void *right, uint64_t pivot) {
+void chime_leaf_split(const struct chime_layout *layout, void *image, void *right, uint64_t pivot) {
     memcpy(right, image, layout->image_bytes);
     for (unsigned i = 0; i < layout->span; i++) {
         uint64_t key = chime_key(layout, image, i);
@@ -283,12 +283,12 @@ void chime_reach(const struct chime_layout *layout, uint64_t word, unsigned home
     while (ahead < layout->span && !found) {
         unsigned at = chime_at(layout, home, ahead);
         unsigned here = chime_group_of(layout, at);
-        /* A group that begins before home may have its vacancy there, which is of no use. */
+        /* A group that begins before home may have its vacancy before home, where it is useless. */
         found = at == chime_group_begin(layout, here) && !chime_word_full(layout, word, here);
         ahead += chime_group_begin(layout, here + 1) - at;
     }
     ahead = ahead < layout->hood ? layout->hood : ahead;
-    /* The end lies in a group: take all of it. */
+    /* The end is inside a group: include all of it. */
     unsigned last = chime_at(layout, home, (ahead - 1) % layout->span);
     ahead += chime_group_begin(layout, chime_group_of(layout, last) + 1) - 1 - last;
     *start = home - before;

@@ -6,8 +6,9 @@
  *
  *     image   | meta | H entries | meta | H entries | ...            with metadata replication; else one meta in front
  *     meta    | version 1 | valid 1 | sibling 8 | [low 8 | high 8] |  fences only with validation=fences
- *     entry   | version 1 | hop bitmap 2 | key 8 | value |            bit d of the bitmap: the key d entries on lives
- * here behind the image, 8-byte aligned: the lock word
+ *     entry   | version 1 | hop bitmap 2 | key 8 | value |            bit d of the bitmap: the key
+ *                                                                      d entries further has its home here
+ *     after the image, 8-byte aligned: the lock word
  *
  *     lock word, from bit 0: lock 1 | position of the largest key | vacancy bitmap, a bit a group of entries: 1 is full
  *
@@ -38,8 +39,8 @@ struct chime_layout {
     uint32_t value_bytes, entry_bytes, meta_bytes;
     uint32_t groups; /* copies of the metadata */
     uint32_t image_bytes, wire_bytes;
-    uint32_t used_bytes;  /* of the wire form: what a whole write sends */
-    uint32_t lock_offset; /* of the lock word, behind those */
+    uint32_t used_bytes;  /* of the wire form: what a write of the whole leaf sends */
+    uint32_t lock_offset; /* of the lock word, after those */
     uint32_t alloc_bytes;
     unsigned argmax_bits, vacancy_bits;
     bool replicate, fences;
@@ -47,7 +48,7 @@ struct chime_layout {
 
 struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t value_bytes, bool replicate, bool fences);
 
-/* What every copy of the metadata says. */
+/* What every copy of the metadata holds. */
 struct chime_meta {
     bool valid;
     dm_addr sibling;
@@ -68,12 +69,12 @@ static inline bool chime_set_has(const struct chime_set *set, unsigned i) {
 static inline unsigned chime_home(const struct chime_layout *layout, uint64_t key) {
     return (unsigned)((dm_mix64(key) >> 32) * layout->span >> 32);
 }
-/* Entry `d` behind `i`, around the end. */
+/* The entry `d` after `i`, with wrap-around. */
 static inline unsigned chime_at(const struct chime_layout *layout, unsigned i, unsigned d) {
     unsigned at = i + d;
     return at >= layout->span ? at - layout->span : at;
 }
-/* How far `to` lies behind `from`. */
+/* How many entries `to` is after `from`, with wrap-around. */
 static inline unsigned chime_distance(const struct chime_layout *layout, unsigned from, unsigned to) {
     return to >= from ? to - from : to + layout->span - from;
 }
@@ -86,7 +87,7 @@ static inline uint32_t chime_entry_offset(const struct chime_layout *layout, uns
 static inline uint32_t chime_meta_offset(const struct chime_layout *layout, unsigned group) {
     return group * (layout->meta_bytes + layout->hood * layout->entry_bytes);
 }
-/* The copy of the metadata that a read of `hood` or more entries from `start` on comes past. */
+/* The copy of the metadata that a read of `hood` or more entries from `start` on includes. */
 static inline unsigned chime_meta_near(const struct chime_layout *layout, unsigned start) {
     unsigned group = (start + layout->hood - 1) / layout->hood;
     return group < layout->groups ? group : 0;
@@ -112,45 +113,45 @@ void chime_meta_set(const struct chime_layout *layout, void *image, const struct
 struct chime_meta chime_meta_get(const struct chime_layout *layout, const void *image, unsigned group);
 
 /* Where key is in its neighbourhood, or CHIME_NONE. */
-int chime_find(const struct chime_layout *layout, const void *image, uint64_t key);
+int chime_leaf_find(const struct chime_layout *layout, const void *image, uint64_t key);
 
 /* The hop bitmap of `home` as the keys in its neighbourhood have it. */
 unsigned chime_hops_of(const struct chime_layout *layout, const void *image, unsigned home);
 
-/* Puts a key that is not there into the leaf, moving others if it must, using `reach` entries from its home on. Changed
- * entries are added to `changed`; *largest follows the key it points at; *filled is the entry that was empty before.
- * The position, or CHIME_NONE: then nothing changed, and *filled is the empty entry that could not be brought near
- * enough, or the span if there is none. */
-int chime_place(const struct chime_layout *layout, void *image, uint64_t key, const void *value, unsigned reach,
-                struct chime_set *changed, unsigned *largest, unsigned *filled);
+/* Inserts a key that is not there, moving others if it must, into the `reach` entries from its home on. Changed entries
+ * are added to `changed`; *largest follows the key it points at; *filled is the entry that was empty before. The
+ * position, or CHIME_NONE: then nothing changed, and *filled is the empty entry that hops could not bring near enough,
+ * or the span if there is none. */
+int chime_leaf_insert(const struct chime_layout *layout, void *image, uint64_t key, const void *value, unsigned reach,
+                      struct chime_set *changed, unsigned *largest, unsigned *filled);
 
-/* Takes the key at entry i out. */
-void chime_take(const struct chime_layout *layout, void *image, unsigned i, struct chime_set *changed);
+/* Removes the key at entry i. */
+void chime_leaf_remove(const struct chime_layout *layout, void *image, unsigned i, struct chime_set *changed);
 
 /* Sets the value at entry i. */
-void chime_put_value(const struct chime_layout *layout, void *image, unsigned i, const void *value);
+void chime_leaf_update(const struct chime_layout *layout, void *image, unsigned i, const void *value);
 
-/* Positions of the keys from `first` on, ascending by key; returns how many. `order` has room for the span. */
-unsigned chime_sort(const struct chime_layout *layout, const void *image, uint64_t first, uint16_t *order);
+/* Positions of the keys from `first` on, ascending by key; returns how many. `order` has space for the span. */
+unsigned chime_leaf_sort(const struct chime_layout *layout, const void *image, uint64_t first, uint16_t *order);
 /* The same for entries in `some` alone, with keys in [first, end). */
-unsigned chime_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
-                         uint64_t first, uint64_t end, uint16_t *order);
+unsigned chime_leaf_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
+                              uint64_t first, uint64_t end, uint16_t *order);
 
-/* Where to split for a key that chime_place refused with this *filled: the first key of the right half. Both halves get
- * a key. `order` as for sort. */
-uint64_t chime_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
-                         uint16_t *order);
+/* Where to split for a key that chime_leaf_insert refused with this *filled: the first key of the right half. Both
+ * halves get a key. `order` as for sort. */
+uint64_t chime_leaf_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
+                              uint16_t *order);
 
 /* Moves the keys from `pivot` on to the same entries of `right`, and makes the hop bitmaps of both agree. Metadata is
  * the caller's. */
-void chime_split(const struct chime_layout *layout, void *image, void *right, uint64_t pivot);
+void chime_leaf_split(const struct chime_layout *layout, void *image, void *right, uint64_t pivot);
 
 /* ---- the lock word ---------------------------------------------------------------------------------------------- */
 
 static inline unsigned chime_group_of(const struct chime_layout *layout, unsigned i) {
     return i * layout->vacancy_bits / layout->span;
 }
-/* The first entry of a group; of the one behind the last: the span. */
+/* The first entry of a group; the span for the number after the last group's. */
 static inline unsigned chime_group_begin(const struct chime_layout *layout, unsigned group) {
     assert(layout->vacancy_bits > 0);
     return (group * layout->span + layout->vacancy_bits - 1) / layout->vacancy_bits;
@@ -173,11 +174,11 @@ static inline bool chime_word_low(const struct chime_layout *layout, uint64_t wo
 /* Sets the bit of entry i's group as the image has it. */
 uint64_t chime_word_refresh(const struct chime_layout *layout, uint64_t word, const void *image, unsigned i);
 
-/* The word of a whole leaf, not locked. */
+/* The word of a leaf with these entries, not locked. */
 uint64_t chime_word_of(const struct chime_layout *layout, const void *image);
 
-/* What an insert has to read: *count entries from *start on hold the neighbourhood of home and reach as far as the
- * first vacancy behind it, in whole groups; the span if there is none. */
+/* What an insert has to read: *count entries from *start on hold the neighbourhood of home and extend to the first
+ * vacancy after it, in whole groups; the span if there is none. */
 void chime_reach(const struct chime_layout *layout, uint64_t word, unsigned home, unsigned *start, unsigned *count);
 
 #endif

@@ -17,13 +17,13 @@ static int leaf_fill(struct ix_loader *loader, unsigned node, uint64_t end) {
         struct chime_set unused = {{0}};
         unsigned largest = 0;
         unsigned filled;
-        int at = chime_place(layout, loader->image, key, NULL, layout->span, &unused, &largest, &filled);
+        int at = chime_leaf_insert(layout, loader->image, key, NULL, layout->span, &unused, &largest, &filled);
         if (at == CHIME_NONE) {
             return 0;
         }
         const void *stored;
         DM_TRY(ix_loader_value(loader, node, key, &stored));
-        chime_put_value(layout, loader->image, (unsigned)at, stored);
+        chime_leaf_update(layout, loader->image, (unsigned)at, stored);
         loader->done++;
     }
     return 0;

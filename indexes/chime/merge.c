@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merging leaves. The paper leaves it to "like B+ trees on disaggregated memory"; this is what was made of it. A leaf
- * that has run empty, or nearly, takes over the content of its right neighbour Y: a key's place depends on its hash
- * alone, so Y's table is taken as it is and the few remaining keys are put in. Only children of one parent merge, so a
- * parent keeps its first child and what other nodes know of that stays true.
+ * Merging leaves. The paper only says "like B+ trees on disaggregated memory"; this is a protocol for it. A leaf that
+ * is empty, or nearly, adopts the content of its right neighbour Y: a key's position depends on its hash alone, so Y's
+ * table is copied as it is and the few remaining keys are inserted. Only children of one parent merge, so a parent
+ * keeps its first child, and what other nodes store of that stays true.
  *
  * Locks are taken from left to right and then upwards: the leaf, Y, the parent. Splits hold one lock at a time, so
- * nothing can wait in a circle. What can be seen at each step:
- *   1. the parent no longer has Y: that is the tree after a split of the leaf that the parent has not heard of yet, and
+ * there is no deadlock. What can be seen at each step:
+ *   1. the parent no longer has Y: that is the tree after a split of the leaf that the parent does not have yet, and
  *      readers find Y's keys through the sibling. The parent is free again;
- *   2. the leaf holds Y's keys, and its sibling is the one behind Y. Y is as it was. Whoever comes by an old parent
- * reads Y, others the leaf: both say the same, because both are locked;
- *   3. Y is dead: not valid and empty, its lock free. Old parents and hotspots that lead there are found out;
+ *   2. the leaf holds Y's keys, and its sibling is Y's. Y is as it was. A client with an old parent reads Y, others
+ *      read the leaf: both hold the same, because both are locked;
+ *   3. Y is dead: not valid and empty, its lock free. Clients that old parents and hotspots lead there notice it;
  *   4. the leaf is free.
- * Each step has landed before the next is sent. Keys move left only here, and readers that went right past them are on
- * Y or come to a leaf that is dead. Y is not used again: an old parent would take it for what it was.
+ * Each step has landed before the next is sent. Keys move left only here, and readers that moved right past them are at
+ * Y or reach a dead leaf. Y's memory is not reused: an old parent would take it for what it was.
  */
 #include "chime.h"
 
@@ -34,8 +34,8 @@ static bool images_join(struct chime_client *client) {
     for (unsigned i = 0; i < layout->span; i++) {
         uint64_t key = chime_key(layout, client->leaf.image, i);
         if (key != CHIME_NO_KEY &&
-            chime_place(layout, client->right.image, key, chime_value(layout, client->leaf.image, i), layout->span,
-                        &unused, &largest, &ignored) == CHIME_NONE) {
+            chime_leaf_insert(layout, client->right.image, key, chime_value(layout, client->leaf.image, i),
+                              layout->span, &unused, &largest, &ignored) == CHIME_NONE) {
             return false;
         }
     }
@@ -45,8 +45,8 @@ static bool images_join(struct chime_client *client) {
     return true;
 }
 
-/* Step 1: takes Y out of the parent if it stands there right behind the leaf. 0; DM_NOT_FOUND with the parent released;
- * a failure. */
+/* Step 1: removes Y from the parent if it follows the leaf there. 0; DM_NOT_FOUND with the parent released; a failure.
+ */
 static int parent_cut(struct chime_client *client, uint64_t key, dm_addr leaf, dm_addr right) {
     struct ix_tree *tree = &client->tree;
     uint32_t attempts = 0;

@@ -2,22 +2,21 @@
  *
  * Get, and what makes its answer right.
  *
- * A key that is found is the answer: a key is in one leaf only, and while a split or merge moves it nobody can change
- * either copy. That it is not there counts only if
- *   - everything read is of one whole write of the leaf, and every entry is whole (versions, two levels);
- *   - the keys found bear out the hop bitmap of the home entry (third level): within one insert a key never follows one
- *     of the same home into an entry, so whatever part of a hop was seen, a key that was missed is in the bitmap. The
+ * A key that is found is the answer: a key is in one leaf only, and while a split or merge moves it no client can
+ * change either copy. That it is not there counts only if
+ *   - everything read is of one write of the whole leaf, and no entry is half-written (versions, two levels);
+ *   - the keys found match the hop bitmap of the home entry (third level): within one insert a key never follows one of
+ *     the same home into an entry, so whatever part of a hop was seen, a key that was missed is in the bitmap. The
  *     bound: two inserts into one neighbourhood, each with its lock and its read, within the sampling of one read;
- *   - the leaf is still responsible for the key (sibling-based validation). The parent says which leaf comes next. The
- *     lower bound of a leaf that is alive never changes and leaves are not used again, so if the sibling is the next
- *     one, the leaf's keys are those between its own bound and the next one's, as the parent says, however old that
- *     parent is. If it is not, a cached parent is dropped and asked anew; if it was read just now, there is a
- * half-split and the chain is followed to the next leaf. The segments of the chain adjoin, so one of the leaves read
- * was responsible when it was read.
+ *   - the leaf still covers the key (sibling-based validation). The parent names the next leaf. The lower bound of a
+ *     valid leaf never changes and leaves are not reused, so if the sibling is that next leaf, the leaf's keys are
+ * those between its own bound and the next one's, as the parent has them, however old that parent is. If it is not, a
+ *     cached parent is dropped and read anew; if it was read just now, there is a half-split and the chain is followed
+ *     to the next leaf. The ranges of the chain adjoin, so one of the leaves read covered the key when it was read.
  */
 #include "chime.h"
 
-enum { CHAIN_MAX = 4 }; /* leaves of a half-split before the parents are asked again; more with every retry */
+enum { CHAIN_MAX = 4 }; /* leaves of a half-split before the parents are read again; more with every retry */
 
 enum chime_verdict chime_judge(struct chime_client *client, const struct chime_meta *meta, uint64_t key, dm_addr next) {
     if (!meta->valid) {
@@ -46,7 +45,7 @@ int chime_speculate(struct chime_client *client, dm_addr leaf, uint64_t key, uns
         return DM_NOT_FOUND;
     }
     DM_TRY(chime_read_entry(client, leaf, *position));
-    bool found = chime_entry_whole(client, &client->leaf, *position) &&
+    bool found = chime_entry_consistent(client, &client->leaf, *position) &&
                  chime_key(&cn->layout, client->leaf.image, *position) == key;
     client->counts[found ? CHIME_HOTSPOT_HIT : CHIME_HOTSPOT_WRONG]++;
     client->leaf.start = *position;
@@ -60,19 +59,20 @@ static void value_take(struct chime_client *client, dm_addr leaf, uint64_t key, 
     chime_hotspot_note(cn->hotspot, leaf, chime_home(&cn->layout, key), key, at);
 }
 
-/* Reads the neighbourhood of key once: 0 with *at where it is, DM_NOT_FOUND if it is surely not there, IX_TREE_AGAIN.
+/* Reads the neighbourhood of key once: 0 with *at where it is, DM_NOT_FOUND if it is not there for certain,
+ * IX_TREE_AGAIN.
  */
 static int neighbourhood_read(struct chime_client *client, dm_addr leaf, uint64_t key, int *at) {
     const struct chime_layout *layout = &client->cn->layout;
     unsigned home = chime_home(layout, key);
     DM_TRY(chime_read_part(client, &client->leaf, leaf, home, layout->hood));
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
-    *at = chime_find(layout, client->leaf.image, key);
-    if (*at != CHIME_NONE && chime_entry_whole(client, &client->leaf, (unsigned)*at)) {
+    *at = chime_leaf_find(layout, client->leaf.image, key);
+    if (*at != CHIME_NONE && chime_entry_consistent(client, &client->leaf, (unsigned)*at)) {
         return 0;
     }
-    bool sure = chime_copy_whole(client, &client->leaf) && chime_hops_agree(client, &client->leaf, home);
-    return *at == CHIME_NONE && sure ? DM_NOT_FOUND : IX_TREE_AGAIN;
+    bool certain = chime_copy_consistent(client, &client->leaf) && chime_hops_agree(client, &client->leaf, home);
+    return *at == CHIME_NONE && certain ? DM_NOT_FOUND : IX_TREE_AGAIN;
 }
 
 /* Reads leaves from the descent's on until one answers. */
@@ -112,7 +112,7 @@ static int leaf_get(struct chime_client *client, uint64_t key, uint32_t *attempt
         leaf = meta.sibling;
         steps++;
     }
-    /* The next leaf of this parent may have been merged away meanwhile: then the chain never comes to it. */
+    /* The next leaf of this parent may have been merged away meanwhile: then the chain never reaches it. */
     DM_TRY(dm_retry(client->ctx, DM_RETRY_STALE, attempts));
     return IX_TREE_AGAIN;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans. Keys lie in a leaf by their hash, so a range needs whole leaves. The parent on the way down gives the
+ * Scans. Keys are in a leaf by their hash, so a range needs all of it. The parent on the descent's path gives the
  * addresses of the leaves that will be needed; they are read with one doorbell, sorted, and taken in order.
  *
  * What makes the result right for any keys is the chain, not the parent: the first leaf begins at or before the cursor
  * (lower bounds never change), and a leaf is taken only if it is the sibling of the one taken before. So everything
- * between has been seen, each key in one state of the leaf that was responsible for it at some moment of the scan. A
- * dead leaf, or the end of what the parent knew, is no break: all keys up to the last one taken are done, and the
- * parents are asked for the leaf that covers the next number.
+ * between has been seen, each key in one state of the leaf that covered it at some moment of the scan. A dead leaf, or
+ * the end of what the parent has, does not end the scan: all keys up to the last one taken are done, and the descent is
+ * repeated for the leaf that covers the next number.
  */
 #include "chime.h"
 
@@ -16,15 +16,15 @@ struct scan {
     uint32_t attempts;
     uint64_t cursor; /* everything below is done */
     struct ix_found found;
-    dm_addr next; /* the leaf behind the last one taken, or the first; null: ask the parents */
-    bool end;     /* no leaf follows: the index ends there */
+    dm_addr next; /* the leaf after the last one taken, or the first; null: descend again */
+    bool end;     /* no leaf follows: the end of the index */
     bool sparse;  /* a window of numbers had fewer keys than were wanted */
-    /* The leaf behind those that the parent named, and where it begins; null if there is none. */
+    /* The leaf after those that the parent named, and where it begins; null if there is none. */
     dm_addr bound;
     uint64_t bound_key;
 };
 
-/* Takes entry `at` of the copy and moves the cursor behind it. */
+/* Takes entry `at` of the copy and moves the cursor past it. */
 static void pair_take(struct scan *scan, const struct chime_copy *copy, unsigned at) {
     const struct chime_layout *layout = &scan->client->cn->layout;
     uint64_t key = chime_key(layout, copy->image, at);
@@ -37,13 +37,13 @@ static void leaf_take(struct scan *scan, struct chime_copy *copy) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
-    unsigned n = chime_sort(layout, copy->image, scan->cursor, client->tree.order);
+    unsigned n = chime_leaf_sort(layout, copy->image, scan->cursor, client->tree.order);
     unsigned i = 0;
     for (; i < n && !ix_found_all(&scan->found); i++) {
         pair_take(scan, copy, client->tree.order[i]);
     }
     if (i < n) {
-        scan->next = DM_NULL; /* should some of those found be gone, the rest of this leaf is next */
+        scan->next = DM_NULL; /* if some of those found have been reused, the rest of this leaf is next */
         return;
     }
     scan->next = chime_copy_meta(client, copy).sibling;
@@ -59,13 +59,14 @@ static bool hops_agree(struct chime_client *client, struct chime_copy *copy) {
     return true;
 }
 
-/* Takes the whole leaf in `copy` if it is whole and alive. 1: read it again; 0 otherwise, or a failure. */
+/* Takes the leaf in `copy`, all of which was read, if it is consistent and valid. 1: read it again; 0 otherwise, or a
+ * failure. */
 static int leaf_use(struct scan *scan, struct chime_copy *copy) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
     copy->start = 0;
     copy->count = layout->span;
-    if (!chime_copy_whole(client, copy) || !hops_agree(client, copy)) {
+    if (!chime_copy_consistent(client, copy) || !hops_agree(client, copy)) {
         DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &scan->attempts));
         return 1;
     }
@@ -100,8 +101,8 @@ static bool scan_done(const struct scan *scan) {
     return scan->end || ix_found_all(&scan->found) || scan->cursor == UINT64_MAX;
 }
 
-/* The same, or there is no room for the words of another leaf. */
-static bool scan_rests(const struct scan *scan) {
+/* Done, or there is no space for the words of another leaf. */
+static bool scan_pauses(const struct scan *scan) {
     return scan_done(scan) || ix_found_full(&scan->found, scan->client->cn->layout.span);
 }
 
@@ -110,7 +111,7 @@ static unsigned leaves_wanted(const struct scan *scan) {
     return ix_tree_leaves_for(scan->client->tree.cn, scan->found.wanted - scan->found.count);
 }
 
-/* Where keys are dense, all that are wanted lie below this number. */
+/* Where keys are dense, all that are wanted are below this number. */
 static uint64_t window_of(const struct scan *scan) {
     uint64_t left = scan->found.wanted - scan->found.count;
     return scan->sparse || scan->cursor > UINT64_MAX - left ? UINT64_MAX : scan->cursor + left;
@@ -137,7 +138,7 @@ static unsigned leaves_of(struct scan *scan, const void *image, struct chime_par
     return i;
 }
 
-/* Finds out where the next leaves are: from the parent that the way down to the cursor passes. [waits] */
+/* Finds out where the next leaves are: from the parent that the descent to the cursor passes. [waits] */
 static int leaves_find(struct scan *scan, struct chime_part *leaves, unsigned *count) {
     struct ix_tree *tree = &scan->client->tree;
     unsigned n = leaves_wanted(scan);
@@ -157,11 +158,11 @@ static int leaves_find(struct scan *scan, struct chime_part *leaves, unsigned *c
 
 /* True while the chain has a leaf to be read before `leaf`. */
 static bool before_leaf(const struct scan *scan, dm_addr leaf) {
-    return !scan_rests(scan) && !dm_addr_is_null(scan->next) && !dm_addr_equal(scan->next, leaf);
+    return !scan_pauses(scan) && !dm_addr_is_null(scan->next) && !dm_addr_equal(scan->next, leaf);
 }
 
-/* The parent in use did not know of a leaf: it is out of date. From a lone leaf that was the root, walking on would
- * pass through the whole index. */
+/* The parent in use does not have a leaf: it is out of date. If the root was a leaf when it was read, the chain from
+ * there is the whole index. */
 static int parent_distrust(struct scan *scan) {
     struct ix_tree *tree = &scan->client->tree;
     scan->client->counts[CHIME_SCAN_GAP]++;
@@ -175,7 +176,7 @@ static int parent_distrust(struct scan *scan) {
     return dm_retry(scan->client->ctx, DM_RETRY_MOVED, &scan->attempts);
 }
 
-/* Copies leaf i of the batch to the leaf in hand. */
+/* Copies leaf i of the batch to the current leaf. */
 static void batch_take(struct chime_client *client, unsigned i) {
     const struct chime_layout *layout = &client->cn->layout;
     memcpy(client->leaf.wire, client->tree.batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
@@ -189,7 +190,7 @@ static void bound_reach(struct scan *scan) {
     scan->cursor = scan->bound_key > scan->cursor ? scan->bound_key : scan->cursor;
 }
 
-/* Takes what the chain has before `leaf`, with single reads; *there says if it has come to it. */
+/* Takes what the chain has before `leaf`, with single reads; *there: the chain has reached it. */
 static int chain_follow(struct scan *scan, dm_addr leaf, bool *there) {
     while (before_leaf(scan, leaf)) {
         DM_TRY(parent_distrust(scan));
@@ -197,7 +198,7 @@ static int chain_follow(struct scan *scan, dm_addr leaf, bool *there) {
             DM_TRY(leaf_step(scan));
         }
     }
-    *there = !scan_rests(scan) && !dm_addr_is_null(scan->next);
+    *there = !scan_pauses(scan) && !dm_addr_is_null(scan->next);
     return 0;
 }
 
@@ -206,14 +207,14 @@ static int part_use(struct scan *scan, const struct chime_part *part, unsigned i
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
     memcpy(client->leaf.wire, client->tree.batch + (size_t)i * layout->wire_bytes, layout->wire_bytes);
-    /* A leaf behind one that was read again whole may begin below the cursor by now. */
+    /* After a leaf that was read again as a whole, this one may begin below the cursor. */
     if (scan->cursor > part->first || !chime_part_use(client, &client->leaf, part)) {
         return 1;
     }
     client->counts[CHIME_SCAN_PART]++;
     dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
     unsigned n =
-        chime_sort_some(layout, client->leaf.image, &part->entries, part->first, part->end, client->tree.order);
+        chime_leaf_sort_some(layout, client->leaf.image, &part->entries, part->first, part->end, client->tree.order);
     bool is_last = part->end < scan->bound_key && dm_addr_equal(part->next, scan->bound);
     unsigned taken = 0;
     for (; taken < n && !ix_found_all(&scan->found); taken++) {
@@ -228,9 +229,9 @@ static int part_use(struct scan *scan, const struct chime_part *part, unsigned i
     return 0;
 }
 
-/* With validation=none, the known-wrong way: what the parent names is taken, whatever the chain says. */
+/* validation=none, which is known to be wrong: what the parent names is taken, whatever the chain is. */
 static int leaves_believe(struct scan *scan, const struct chime_part *leaves, unsigned count) {
-    for (unsigned i = 0; i < count && !scan_rests(scan); i++) {
+    for (unsigned i = 0; i < count && !scan_pauses(scan); i++) {
         batch_take(scan->client, i);
         int rc = leaf_use(scan, &scan->client->leaf);
         DM_TRY(rc);
@@ -239,7 +240,7 @@ static int leaves_believe(struct scan *scan, const struct chime_part *leaves, un
             DM_TRY(leaf_step(scan));
         }
     }
-    if (!scan_rests(scan)) {
+    if (!scan_pauses(scan)) {
         bound_reach(scan);
     }
     return 0;
@@ -272,8 +273,8 @@ static int leaves_take(struct scan *scan, const struct chime_part *leaves, unsig
         if (!there) {
             return 0;
         }
-        int rc = leaves[i].whole ? 0 : part_use(scan, &leaves[i], i);
-        if (leaves[i].whole) {
+        int rc = leaves[i].all ? 0 : part_use(scan, &leaves[i], i);
+        if (leaves[i].all) {
             batch_take(client, i);
             rc = leaf_use(scan, &client->leaf);
         }
@@ -299,7 +300,7 @@ int chime_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, voi
         unsigned n;
         DM_TRY(leaves_find(&scan, leaves, &n));
         DM_TRY(leaves_take(&scan, leaves, n));
-        if (scan_rests(&scan)) {
+        if (scan_pauses(&scan)) {
             DM_TRY(ix_found_complete(&scan.found, chime_get, client));
         }
     }

@@ -2,22 +2,22 @@
  *
  * Scans that read parts of leaves (section 4.4). The keys that a leaf can have in a range are numbers that can be
  * counted, whatever the key set: if they are few, only their neighbourhoods can hold them. That is so for the rest of a
- * leaf that the scan begins near the end of; and for the last leaf of a scan over dense keys, which need not be read
- * beyond as many numbers as keys are wanted. Where it is not, leaves are read whole.
+ * leaf near whose end the scan begins; and for the last leaf of a scan over dense keys, which need not be read beyond
+ * as many numbers as keys are wanted. Elsewhere all of a leaf is read.
  *
- * A part counts as a get of all its keys at once would: everything read is of one whole write of the leaf, the hop
- * bitmap of each key's home is borne out, and the sibling is the one that the parent names. Otherwise the leaf is read
- * again, whole.
+ * A part is valid like a get of all its keys at once: everything read is of one write of the whole leaf, the hop bitmap
+ * of each key's home matches, and the sibling is the one that the parent names. Otherwise all of the leaf is read
+ * again.
  */
 #include "chime.h"
 
-enum { GAP = 2 /* entries that are cheaper to read along than another verb */, DENSE = 2 /* numbers an entry */ };
+enum { GAP = 2 /* so few entries are cheaper to read too than another verb */, DENSE = 2 /* numbers an entry */ };
 
 void chime_part_plan(const struct chime_cn *cn, uint64_t high, uint64_t window, struct chime_part *part) {
     const struct chime_layout *layout = &cn->layout;
     part->entries = (struct chime_set){{0}};
     part->end = high;
-    part->whole = true;
+    part->all = true;
     if (cn->params->scan != CHIME_SCAN_SEGMENTS || cn->params->validation == CHIME_VALIDATE_NONE ||
         !layout->replicate || part->first >= high) {
         return;
@@ -47,8 +47,8 @@ void chime_part_plan(const struct chime_cn *cn, uint64_t high, uint64_t window, 
         begun |= has;
         count += has;
     }
-    part->whole = 4 * count > 3 * layout->span;
-    part->end = part->whole ? high : part->end;
+    part->all = 4 * count > 3 * layout->span;
+    part->end = part->all ? high : part->end;
 }
 
 /* The next run of entries from `at` on: [*first, *last]; false if there is none. */
@@ -69,7 +69,7 @@ void chime_part_post(struct chime_client *client, struct chime_copy *copy, const
     const struct chime_layout *layout = &client->cn->layout;
     unsigned first;
     unsigned last;
-    if (part->whole) {
+    if (part->all) {
         dm_post_read(client->ctx, part->leaf, copy->wire, layout->used_bytes);
         return;
     }
@@ -88,7 +88,7 @@ bool chime_part_use(struct chime_client *client, struct chime_copy *copy, const 
         chime_decode_segment(client, copy, first, last);
         group = next < layout->groups && next * layout->hood <= last ? next : group;
     }
-    if (group == layout->groups || !chime_set_whole(client, copy, &part->entries, group)) {
+    if (group == layout->groups || !chime_set_consistent(client, copy, &part->entries, group)) {
         return false;
     }
     for (uint64_t key = part->first; key < part->end; key++) {

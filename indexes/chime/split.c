@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Splitting a leaf (section 4.4). What a reader, or a client that stops, can see at each step:
- *   1. the right leaf is written, its lock word with it: nobody can reach it, the tree is as before;
- *   2. the left leaf is written in one whole write, every copy of its metadata with the new sibling; behind it, as a
- * verb of its own, the lock word;
+ *   1. the right leaf is written, its lock word with it: no client can reach it, the tree is as before;
+ *   2. the left leaf is written as a whole, every copy of its metadata with the new sibling; after it, as a verb of
+ *      its own, the lock word;
  *   3. the parent has the new leaf (ix_tree_link). Until then the sibling is not the one that the parent names.
- * All nodes that the way up can need are allocated before step 1, so running out of memory leaves the tree untouched.
+ * All nodes that the path to the root can need are allocated before step 1, so running out of memory leaves the tree
+ * untouched.
  */
 #include "chime.h"
 
@@ -43,16 +44,16 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
         return released < 0 ? released : rc;
     }
     struct chime_meta meta = chime_meta_get(layout, left->image, 0);
-    client->counts[CHIME_SPLIT_ENTRIES] += chime_sort(layout, left->image, 0, client->tree.order);
-    uint64_t pivot = chime_split_key(layout, left->image, key, filled, client->tree.order);
-    chime_split(layout, left->image, client->right.image, pivot);
+    client->counts[CHIME_SPLIT_ENTRIES] += chime_leaf_sort(layout, left->image, 0, client->tree.order);
+    uint64_t pivot = chime_leaf_split_key(layout, left->image, key, filled, client->tree.order);
+    chime_leaf_split(layout, left->image, client->right.image, pivot);
     struct chime_set unused = {{0}};
     unsigned largest = 0;
     unsigned ignored;
-    /* The split key is such that there is nearly always room now; if not, both halves are in order and the insert
-     * begins again. */
-    int at = chime_place(layout, key < pivot ? left->image : client->right.image, key, value, layout->span, &unused,
-                         &largest, &ignored);
+    /* With this split key the key nearly always fits now; if not, both halves are correct and the insert is repeated.
+     */
+    int at = chime_leaf_insert(layout, key < pivot ? left->image : client->right.image, key, value, layout->span,
+                               &unused, &largest, &ignored);
     chime_meta_set(layout, client->right.image,
                    &(struct chime_meta){.valid = true, .sibling = meta.sibling, .low = pivot, .high = meta.high});
     chime_meta_set(layout, left->image,
@@ -61,6 +62,6 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
     if (rc < 0 && rc != DM_ERR_NO_MEMORY) {
         return rc;
     }
-    /* With the key in, a parent that could not be told is no reason to say otherwise. */
+    /* The key is in: a parent that could not be changed is no reason to report a failure. */
     return at != CHIME_NONE ? 0 : rc < 0 ? rc : IX_TREE_AGAIN;
 }

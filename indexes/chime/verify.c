@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "chime.h"
+#include "indexes/shared/report.h"
 
 struct audit {
     struct chime_cn *cn;
@@ -30,36 +31,39 @@ static void meta_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t
         struct chime_meta copy = chime_meta_get(layout, audit->image, g);
         if (!copy.valid || !dm_addr_equal(copy.sibling, meta.sibling) || copy.low != meta.low ||
             copy.high != meta.high) {
-            ix_walk_problem(&audit->walk, "leaf %016" PRIx64 ": metadata %u is not valid or differs from the first",
-                            addr.bits, g);
+            ix_report_problem(audit->walk.report,
+                              "leaf %016" PRIx64 ": metadata %u is not valid or differs from the first", addr.bits, g);
         }
     }
     if (layout->fences && !audit->interrupted && (meta.low != low || meta.high != high)) {
-        ix_walk_problem(&audit->walk, "leaf %016" PRIx64 ": its fences are not what its parent says", addr.bits);
+        ix_report_problem(audit->walk.report, "leaf %016" PRIx64 ": its fences are not what its parent says",
+                          addr.bits);
     }
 }
 
 static void keys_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t high) {
     const struct chime_layout *layout = &audit->cn->layout;
     struct ix_walk *walk = &audit->walk;
-    unsigned count = chime_sort(layout, audit->image, 0, audit->order);
+    unsigned count = chime_leaf_sort(layout, audit->image, 0, audit->order);
     walk->report->keys += count;
     for (unsigned i = 0; i < count; i++) {
         unsigned at = audit->order[i];
         uint64_t key = chime_key(layout, audit->image, at);
         if (key < low || key >= high) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is outside its range", addr.bits, key);
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is outside its range", addr.bits,
+                              key);
         }
         if (chime_distance(layout, chime_home(layout, key), at) >= layout->hood) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is outside its neighbourhood", addr.bits, key);
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is outside its neighbourhood",
+                              addr.bits, key);
         }
         if (i > 0 && key == chime_key(layout, audit->image, audit->order[i - 1])) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
         }
     }
     for (unsigned i = 0; i < layout->span; i++) {
         if (chime_hop(layout, audit->image, i) != chime_hops_of(layout, audit->image, i)) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": the hop bitmap of entry %u is wrong", addr.bits, i);
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": the hop bitmap of entry %u is wrong", addr.bits, i);
         }
     }
 }
@@ -67,21 +71,22 @@ static void keys_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t
 static void leaf_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t high) {
     const struct chime_layout *layout = &audit->cn->layout;
     struct ix_walk *walk = &audit->walk;
-    bool whole = ix_lines_whole(audit->wire, layout->wire_bytes, IX_VERSIONS_LINES);
+    bool whole = ix_lines_consistent(audit->wire, layout->wire_bytes, IX_VERSIONS_LINES);
     for (unsigned i = 0; i < layout->span; i++) {
-        whole &=
-            ix_lines_object_whole(audit->wire, chime_entry_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES);
+        whole &= ix_lines_object_consistent(audit->wire, chime_entry_offset(layout, i), layout->entry_bytes,
+                                            IX_VERSIONS_LINES);
     }
     if (!whole) {
-        ix_walk_problem(walk, "leaf %016" PRIx64 ": torn", addr.bits);
+        ix_report_problem(walk->report, "leaf %016" PRIx64 ": torn", addr.bits);
     }
     walk->report->leaves++;
     audit->entries += layout->span;
     meta_check(audit, addr, low, high);
     keys_check(audit, addr, low, high);
     if (*audit->word != chime_word_of(layout, audit->image) && !audit->interrupted) {
-        ix_walk_problem(walk, "leaf %016" PRIx64 ": the lock word is %016" PRIx64 ", its content wants %016" PRIx64,
-                        addr.bits, *audit->word, chime_word_of(layout, audit->image));
+        ix_report_problem(walk->report,
+                          "leaf %016" PRIx64 ": the lock word is %016" PRIx64 ", its content wants %016" PRIx64,
+                          addr.bits, *audit->word, chime_word_of(layout, audit->image));
     }
 }
 
@@ -94,8 +99,8 @@ static int blocks_check(struct audit *audit, dm_addr addr) {
         int rc = key == CHIME_NO_KEY ? 0 : ix_indirect_check(audit->indirect, key, word);
         DM_TRY(rc);
         if (rc == IX_INDIRECT_GONE) {
-            ix_walk_problem(&audit->walk, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's", addr.bits,
-                            key);
+            ix_report_problem(audit->walk.report, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's",
+                              addr.bits, key);
         }
     }
     return 0;
@@ -119,8 +124,8 @@ static int leaves_walk(struct audit *audit) {
     while (!dm_addr_is_null(addr)) {
         bool known = number < leaves->count && dm_addr_equal(addr, leaves->items[number].addr);
         if (!dm_addr_valid(walk->ctx, addr, audit->cn->layout.alloc_bytes) || (!known && !audit->interrupted)) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 " is not known to its parent, or there is no such memory",
-                            addr.bits);
+            ix_report_problem(walk->report,
+                              "leaf %016" PRIx64 " is not known to its parent, or there is no such memory", addr.bits);
             return 0;
         }
         DM_TRY(leaf_read(audit, addr));
@@ -132,7 +137,7 @@ static int leaves_walk(struct audit *audit) {
         addr = chime_meta_get(&audit->cn->layout, audit->image, 0).sibling;
     }
     if (number != leaves->count) {
-        ix_walk_problem(walk, "a leaf is known to the parents but not in the chain");
+        ix_report_problem(walk->report, "a leaf is known to the parents but not in the chain");
     }
     return 0;
 }

@@ -3,22 +3,22 @@
  * Insert, update and delete: lock the leaf, read what is needed of it, change entries, send them and the lock word.
  *
  * Under the lock the leaf does not change, so what is read needs no versions. If its sibling is not the one that the
- * parent names, a key that is there is there all the same; one that is not may belong to the right, and an insert
- * reads the largest key: a key below it belongs here (section 4.2.3). Above it nothing is certain, as largest keys get
- * deleted too: then the parents are asked again until the split is known to them.
+ * parent names, a key that is found is there nevertheless; one that is not may belong to the right, and an insert reads
+ * the largest key: a key below it belongs here (section 4.2.3). Above it nothing is certain, as largest keys can be
+ * deleted too: then the parents are read again until they have the split.
  *
- * With indirect values the block is taken on the leaf's memory node and written in front of the entry in one batch; the
- * block that an update or delete takes out of the leaf is kept once its entry has been written.
+ * With indirect values the block is taken on the leaf's memory node and written before the entry in one batch; the
+ * block that an update or delete removes from the leaf is kept once its entry has been written.
  */
 #include "chime.h"
 
-/* Gives the leaf's lock back without a change; `outcome` unless that fails. */
+/* Releases the leaf's lock without a change; `outcome` unless that fails. */
 static int leave(struct chime_client *client, int outcome) {
     int rc = chime_lock_release(client, &client->leaf_lock);
     return rc < 0 ? rc : outcome;
 }
 
-/* Gives the lock back and goes to the parents again: the leaf is dead, or the key may belong to the right. */
+/* Releases the lock and descends again: the leaf is dead, or the key may belong to the right. */
 static int leave_misled(struct chime_client *client, enum chime_verdict verdict, uint32_t *attempts) {
     client->counts[CHIME_HALF_SPLIT] += verdict == CHIME_RIGHT;
     DM_TRY(leave(client, 0));
@@ -46,7 +46,7 @@ static int leaf_lock(struct chime_client *client, uint64_t key, uint32_t *attemp
     return rc;
 }
 
-/* The largest key of the locked leaf, CHIME_NO_KEY if it is empty: read apart if it is not at hand. */
+/* The largest key of the locked leaf, CHIME_NO_KEY if it is empty: a read of its own if it was not read before. */
 static int largest_key(struct chime_client *client, unsigned largest, uint64_t *key) {
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_copy *copy = &client->leaf;
@@ -61,20 +61,20 @@ static int largest_key(struct chime_client *client, unsigned largest, uint64_t *
     return 0;
 }
 
-/* What the entry in the locked leaf is to hold for `value`. A failure without the lock. [waits] */
+/* What the entry in the locked leaf will hold for `value`. A failure without the lock. [waits] */
 static int value_make(struct chime_client *client, uint64_t key, const void *value, const void **stored) {
     int rc = ix_indirect_make(client->indirect, dm_addr_node(client->tree.child.addr), key, value, stored);
     return rc < 0 ? chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc) : 0;
 }
 
-/* The word of entry `at` of the leaf in hand; 0 with inline values. */
+/* The word of entry `at` of the current leaf; 0 with inline values. */
 static uint64_t value_word(const struct chime_client *client, unsigned at) {
     return ix_indirect_word(client->indirect, chime_value(&client->cn->layout, client->leaf.image, at));
 }
 
 /* ---- insert ------------------------------------------------------------------------------------------------------ */
 
-static bool larger_loaded(const struct chime_client *client, uint64_t key) {
+static bool larger_was_read(const struct chime_client *client, uint64_t key) {
     const struct chime_layout *layout = &client->cn->layout;
     for (unsigned d = 0; d < client->leaf.count; d++) {
         uint64_t here = chime_key(layout, client->leaf.image, chime_at(layout, client->leaf.start, d));
@@ -85,9 +85,9 @@ static bool larger_loaded(const struct chime_client *client, uint64_t key) {
     return false;
 }
 
-/* The leaf, loaded whole, has no room. */
+/* The key does not fit into the leaf, all of which was read. */
 static int split_put(struct chime_client *client, dm_addr leaf, uint64_t key, const void *stored, unsigned filled) {
-    ix_indirect_post(client->indirect); /* on its own: the half that names it may go to another memory node */
+    ix_indirect_post(client->indirect); /* alone: the half that names it may be on another memory node */
     int rc = dm_commit(client->ctx);
     if (rc < 0) {
         return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
@@ -99,7 +99,7 @@ static int split_put(struct chime_client *client, dm_addr leaf, uint64_t key, co
     return rc;
 }
 
-/* Puts the key into the leaf, of which the hop range is loaded. `is_largest`: no key of the leaf is larger. */
+/* Inserts the key into the leaf, of which the hop range was read. `is_largest`: no key of the leaf is larger. */
 static int leaf_put(struct chime_client *client, uint64_t key, const void *value, bool is_largest) {
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_copy *copy = &client->leaf;
@@ -113,14 +113,14 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     DM_TRY(value_make(client, key, value, &stored));
     unsigned reach =
         copy->count >= layout->span ? layout->span : copy->count - chime_distance(layout, copy->start, home);
-    int at = chime_place(layout, copy->image, key, stored, reach, &changed, &largest, &filled);
+    int at = chime_leaf_insert(layout, copy->image, key, stored, reach, &changed, &largest, &filled);
     if (at == CHIME_NONE && copy->count < layout->span) {
         /* The rest of the leaf is needed to split it. */
         int rc = chime_read_part(client, copy, leaf, 0, layout->span);
         if (rc < 0) {
             return chime_lock_finish(client, &client->leaf_lock, word, rc);
         }
-        at = chime_place(layout, copy->image, key, stored, layout->span, &changed, &largest, &filled);
+        at = chime_leaf_insert(layout, copy->image, key, stored, layout->span, &changed, &largest, &filled);
     }
     if (at == CHIME_NONE) {
         return split_put(client, leaf, key, stored, filled);
@@ -151,7 +151,7 @@ static int insert_once(struct chime_client *client, uint64_t key, const void *va
         return chime_lock_finish(client, lock, lock->old, rc);
     }
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
-    if (chime_find(layout, client->leaf.image, key) != CHIME_NONE) {
+    if (chime_leaf_find(layout, client->leaf.image, key) != CHIME_NONE) {
         return leave(client, DM_EXISTS);
     }
     struct chime_meta meta = chime_copy_meta(client, &client->leaf);
@@ -160,7 +160,7 @@ static int insert_once(struct chime_client *client, uint64_t key, const void *va
         return leave_misled(client, verdict, attempts);
     }
     bool is_largest = false;
-    if (!larger_loaded(client, key)) {
+    if (!larger_was_read(client, key)) {
         uint64_t most = 0;
         DM_TRY(largest_key(client, chime_word_largest(layout, lock->old), &most));
         is_largest = most == CHIME_NO_KEY || key > most;
@@ -204,7 +204,7 @@ static int present_lock_once(struct chime_client *client, uint64_t key, bool spe
         return chime_lock_finish(client, lock, lock->old, rc);
     }
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
-    int found = chime_find(layout, client->leaf.image, key);
+    int found = chime_leaf_find(layout, client->leaf.image, key);
     if (found != CHIME_NONE) {
         *at = (unsigned)found;
         return 0;
@@ -238,7 +238,7 @@ int chime_update(void *handle, uint64_t key, const void *value) {
     uint64_t before = value_word(client, at);
     struct chime_set changed = {{0}};
     chime_set_add(&changed, at);
-    chime_put_value(layout, client->leaf.image, at, stored);
+    chime_leaf_update(layout, client->leaf.image, at, stored);
     dm_addr leaf = client->tree.child.addr;
     ix_indirect_post(client->indirect);
     DM_TRY(chime_write_back(client, leaf, &changed, client->leaf_lock.old));
@@ -247,7 +247,7 @@ int chime_update(void *handle, uint64_t key, const void *value) {
     return 0;
 }
 
-/* The lock word without entry `at`, which is taken out already; finds the new largest key if it was that one. */
+/* The lock word without entry `at`, which has been removed; finds the new largest key if it was that one. */
 static int word_without(struct chime_client *client, unsigned at, uint64_t *word) {
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_lock *lock = &client->leaf_lock;
@@ -256,14 +256,14 @@ static int word_without(struct chime_client *client, unsigned at, uint64_t *word
     if (chime_word_largest(layout, lock->old) != at) {
         return 0;
     }
-    struct chime_copy *other = &client->right; /* the leaf in hand keeps what is to be written */
+    struct chime_copy *other = &client->right; /* the current leaf keeps what will be written */
     int rc = chime_read_part(client, other, client->tree.child.addr, 0, layout->span);
     if (rc < 0) {
         return chime_lock_finish(client, lock, lock->old, rc);
     }
     client->counts[CHIME_LARGEST_READ]++;
     struct chime_set unused = {{0}};
-    chime_take(layout, other->image, at, &unused);
+    chime_leaf_remove(layout, other->image, at, &unused);
     *word = chime_word_of(layout, other->image);
     return 0;
 }
@@ -279,11 +279,11 @@ int chime_remove(void *handle, uint64_t key) {
     struct chime_set changed = {{0}};
     uint64_t word;
     uint64_t before = value_word(client, at);
-    chime_take(layout, client->leaf.image, at, &changed);
+    chime_leaf_remove(layout, client->leaf.image, at, &changed);
     DM_TRY(word_without(client, at, &word));
     DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word));
     ix_indirect_drop(client->indirect, before);
-    /* The key is gone whatever becomes of the merge. */
+    /* The key is deleted, whether the leaf can be merged or not. */
     if (client->cn->params->merge && chime_word_low(layout, word)) {
         (void)chime_merge(client, key);
     }

@@ -200,7 +200,7 @@ int rolex_fetch(struct rolex_client *client, uint64_t key, uint32_t more, bool s
 bool rolex_item_decode(struct rolex_client *client, const struct rolex_item *item, char *image) {
     uint32_t bytes = client->env.layout.wire_bytes;
     dm_charge(client->env.ctx, DM_WORK_LINE_COPY, bytes / DM_LINE);
-    if (!ix_lines_whole(item->wire, bytes, IX_VERSIONS_LINES)) {
+    if (!ix_lines_consistent(item->wire, bytes, IX_VERSIONS_LINES)) {
         return false;
     }
     ix_lines_decode(item->wire, bytes, image);
@@ -211,7 +211,7 @@ const struct rolex_item *rolex_cover(struct rolex_client *client, uint64_t key, 
     *torn = false;
     for (uint32_t i = 0; i < client->item_count; i++) {
         const struct rolex_item *item = &client->items[i];
-        const char *first = item->wire + ix_lines_place(0);
+        const char *first = item->wire + ix_lines_wire_offset(0);
         /* The bounds are in the first line, and a single line is never torn. */
         if (!rolex_covers(first, key)) {
             continue;

@@ -33,7 +33,7 @@ bool rolex_item_decode(struct rolex_client *client, const struct rolex_item *ite
 
 /* The lower bound of an encoded leaf. It is in the first line, so it is never torn. */
 static inline uint64_t rolex_item_low(const struct rolex_item *item) {
-    return rolex_u64(item->wire, (uint32_t)ix_lines_place(ROLEX_LOW_AT));
+    return rolex_u64(item->wire, (uint32_t)ix_lines_wire_offset(ROLEX_LOW_AT));
 }
 
 /* Finds the listed leaf that covers key and decodes it into client->image; NULL: none. *torn: such a leaf was torn. */

@@ -213,7 +213,7 @@ static int members_read(struct rolex_env *env, struct rolex_work *work) {
         at = end;
     }
     for (uint32_t i = 0; i < work->member_count; i++) {
-        const char *image = work->lines + (size_t)i * DM_LINE + ix_lines_place(0);
+        const char *image = work->lines + (size_t)i * DM_LINE + ix_lines_wire_offset(0);
         struct rolex_member *member = &work->members[i];
         member->low = rolex_low(image);
         member->high = rolex_high(image);

@@ -36,7 +36,7 @@ static void member_take(struct rolex_worker *worker, const struct rolex_head *he
     }
     dm_cpu_read(worker->env.ctx, addr, line, sizeof(line));
     dm_charge(worker->env.ctx, DM_WORK_DRAM_ACCESS, 1);
-    const char *image = line + ix_lines_place(0);
+    const char *image = line + ix_lines_wire_offset(0);
     struct rolex_member member = {.low = rolex_low(image), .high = rolex_high(image), .entry = entry};
     if (member.low >= head->low && member.low < member.high && member.high <= head->high) {
         work->trained[work->trained_count++] = member;

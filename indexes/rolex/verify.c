@@ -69,7 +69,7 @@ static int leaf_check(struct audit *audit, const struct rolex_head *head, uint64
         return 0;
     }
     DM_TRY(dm_read(audit->env.ctx, addr, audit->wire, layout->wire_bytes));
-    if (!ix_lines_whole(audit->wire, layout->wire_bytes, IX_VERSIONS_LINES)) {
+    if (!ix_lines_consistent(audit->wire, layout->wire_bytes, IX_VERSIONS_LINES)) {
         problem(audit, "a leaf is torn", addr.bits);
     }
     ix_lines_decode(audit->wire, layout->wire_bytes, audit->image);

@@ -107,7 +107,7 @@ int ix_btree_scan(struct ix_btree *btree, uint64_t first, uint32_t count, uint64
 /* ---- shared by their files --------------------------------------------------------------------------------------- */
 
 /* True if entry i of the leaf in `wire`, or each of them, is not half-written; of all, always with torn_is_absent. */
-bool ix_btree_entry_whole(struct ix_btree *btree, const void *wire, unsigned i);
-bool ix_btree_entries_whole(struct ix_btree *btree, const void *wire);
+bool ix_btree_entry_consistent(struct ix_btree *btree, const void *wire, unsigned i);
+bool ix_btree_entries_consistent(struct ix_btree *btree, const void *wire);
 
 #endif

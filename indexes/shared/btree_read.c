@@ -4,23 +4,24 @@
  */
 #include "indexes/shared/btree.h"
 
-bool ix_btree_entry_whole(struct ix_btree *btree, const void *wire, unsigned i) {
+bool ix_btree_entry_consistent(struct ix_btree *btree, const void *wire, unsigned i) {
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
     enum ix_versions versions = (enum ix_versions)btree->cn->config.versions;
-    if (!layout->versions || ix_lines_object_whole(wire, ix_leaf_offset(layout, i), layout->entry_bytes, versions)) {
+    if (!layout->versions ||
+        ix_lines_object_consistent(wire, ix_leaf_offset(layout, i), layout->entry_bytes, versions)) {
         return true;
     }
     ++*btree->torn;
     return false;
 }
 
-bool ix_btree_entries_whole(struct ix_btree *btree, const void *wire) {
+bool ix_btree_entries_consistent(struct ix_btree *btree, const void *wire) {
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
     if (!layout->versions || btree->cn->config.torn_is_absent) {
         return true;
     }
     for (unsigned i = 0; i < layout->cap; i++) {
-        if (!ix_btree_entry_whole(btree, wire, i)) {
+        if (!ix_btree_entry_consistent(btree, wire, i)) {
             return false;
         }
     }
@@ -28,15 +29,15 @@ bool ix_btree_entries_whole(struct ix_btree *btree, const void *wire) {
 }
 
 /* Looks for key in the leaf just read: 0, DM_NOT_FOUND, or IX_TREE_AGAIN when an entry that matters is half-written. A
- * key that is itself half-written cannot be recognised, so absence counts only if every entry is whole. */
+ * key that is itself half-written cannot be recognised, so absence counts only if no entry is half-written. */
 static int leaf_answer(struct ix_btree *btree, uint64_t key, void *stored) {
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
     dm_charge(btree->ctx, DM_WORK_NODE_PROBE, 1);
     int at = ix_leaf_find(layout, btree->tree.image, key);
     if (at == IX_LEAF_NONE) {
-        return ix_btree_entries_whole(btree, btree->tree.wire) ? DM_NOT_FOUND : IX_TREE_AGAIN;
+        return ix_btree_entries_consistent(btree, btree->tree.wire) ? DM_NOT_FOUND : IX_TREE_AGAIN;
     }
-    if (!ix_btree_entry_whole(btree, btree->tree.wire, (unsigned)at)) {
+    if (!ix_btree_entry_consistent(btree, btree->tree.wire, (unsigned)at)) {
         return btree->cn->config.torn_is_absent ? DM_NOT_FOUND : IX_TREE_AGAIN;
     }
     memcpy(stored, ix_leaf_value(layout, btree->tree.image, (unsigned)at), layout->value_bytes);

@@ -49,7 +49,7 @@ static void leaf_take(struct scan *scan) {
 static void torn_drop(struct ix_btree *btree, const void *wire) {
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
     for (unsigned i = 0; i < layout->cap; i++) {
-        if (ix_leaf_is_used(layout, btree->tree.image, i) && !ix_btree_entry_whole(btree, wire, i)) {
+        if (ix_leaf_is_used(layout, btree->tree.image, i) && !ix_btree_entry_consistent(btree, wire, i)) {
             ix_leaf_remove(layout, btree->tree.image, i);
         }
     }
@@ -95,7 +95,7 @@ static int leaf_use(struct scan *scan, const char *wire) {
         }
         return dm_retry(btree->ctx, DM_RETRY_MOVED, &scan->attempts);
     }
-    if (!ix_btree_entries_whole(btree, wire)) {
+    if (!ix_btree_entries_consistent(btree, wire)) {
         return dm_retry(btree->ctx, DM_RETRY_TORN, &scan->attempts);
     }
     if (btree->cn->config.torn_is_absent) {

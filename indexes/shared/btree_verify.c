@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "indexes/shared/btree.h"
+#include "indexes/shared/report.h"
 
 struct audit {
     struct ix_btree_cn *cn;
@@ -24,7 +25,8 @@ static int block_check(struct ix_walk *walk, dm_addr addr, unsigned at) {
     int rc = ix_indirect_check(audit->indirect, key, word);
     DM_TRY(rc);
     if (rc == IX_INDIRECT_GONE) {
-        ix_walk_problem(walk, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's", addr.bits, key);
+        ix_report_problem(walk->report, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's", addr.bits,
+                          key);
     }
     return 0;
 }
@@ -36,8 +38,8 @@ static int leaf_check(struct ix_walk *walk, dm_addr addr, const char *wire) {
     walk->report->leaves++;
     audit->entries += layout->cap;
     for (unsigned i = 0; layout->versions && i < layout->cap; i++) {
-        if (!ix_lines_object_whole(wire, ix_leaf_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES)) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": entry %u is half-written", addr.bits, i);
+        if (!ix_lines_object_consistent(wire, ix_leaf_offset(layout, i), layout->entry_bytes, IX_VERSIONS_LINES)) {
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": entry %u is half-written", addr.bits, i);
         }
     }
     unsigned count = ix_leaf_sort(layout, walk->image, 0, audit->order);
@@ -46,13 +48,14 @@ static int leaf_check(struct ix_walk *walk, dm_addr addr, const char *wire) {
         uint64_t key = ix_leaf_key(layout, walk->image, audit->order[i]);
         uint64_t before = i > 0 ? ix_leaf_key(layout, walk->image, audit->order[i - 1]) : 0;
         if (key < head->low || key >= head->high) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is outside the fences", addr.bits, key);
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is outside the fences", addr.bits,
+                              key);
         }
         if (i > 0 && key == before) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
         }
         if (i > 0 && key < before) {
-            ix_walk_problem(walk, "leaf %016" PRIx64 ": key %" PRIu64 " is out of order", addr.bits, key);
+            ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is out of order", addr.bits, key);
         }
         DM_TRY(block_check(walk, addr, audit->order[i]));
     }

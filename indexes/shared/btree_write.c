@@ -3,8 +3,8 @@
  * Insert, update and delete: reach the leaf, hold its lock, change an entry, send the entry or the leaf, and the
  * unlock.
  *
- * With indirect values the block is taken on the leaf's memory node and written in front of the entry in one batch; the
- * block that an update or delete takes out of the leaf is kept once its entry has been written.
+ * With indirect values the block is taken on the leaf's memory node and written before the entry in one batch; the
+ * block that an update or delete removes from the leaf is kept once its entry has been written.
  *
  * Splitting a leaf. What a reader, or a client that stops, can see at each step:
  *   1. the right leaf is written: no client can reach it, the tree is as before;
@@ -85,7 +85,7 @@ static int leaf_split(struct ix_btree *btree, dm_addr leaf, uint64_t key, const 
 
 /* The leaf is full. */
 static int split_insert(struct ix_btree *btree, dm_addr leaf, uint64_t key, const void *stored) {
-    ix_indirect_post(btree->indirect); /* alone: the half that names it may go to another memory node */
+    ix_indirect_post(btree->indirect); /* alone: the half that names it may be on another memory node */
     int rc = dm_commit(btree->ctx);
     if (rc < 0) {
         return give_up(btree, rc);

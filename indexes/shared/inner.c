@@ -69,9 +69,9 @@ void ix_inner_add(const struct ix_inner_layout *layout, void *image, uint64_t ke
     uint64_t *keys = ix_inner_keys(image);
     dm_addr *children = ix_inner_children(layout, image);
     unsigned at = head->count == 0 ? 0 : ix_inner_find(image, key) + 1;
-    unsigned behind = head->count - at;
-    memmove(keys + at + 1, keys + at, behind * sizeof(*keys));
-    memmove(children + at + 1, children + at, (behind + layout->beyond) * sizeof(*children));
+    unsigned after = head->count - at;
+    memmove(keys + at + 1, keys + at, after * sizeof(*keys));
+    memmove(children + at + 1, children + at, (after + layout->beyond) * sizeof(*children));
     keys[at] = key;
     children[at] = child;
     head->count++;
@@ -81,9 +81,9 @@ void ix_inner_remove(const struct ix_inner_layout *layout, void *image, unsigned
     struct ix_node_head *head = ix_node_head_of(image);
     uint64_t *keys = ix_inner_keys(image);
     dm_addr *children = ix_inner_children(layout, image);
-    unsigned behind = head->count - i - 1u;
-    memmove(keys + i, keys + i + 1, behind * sizeof(*keys));
-    memmove(children + i, children + i + 1, (behind + layout->beyond) * sizeof(*children));
+    unsigned after = head->count - i - 1u;
+    memmove(keys + i, keys + i + 1, after * sizeof(*keys));
+    memmove(children + i, children + i + 1, (after + layout->beyond) * sizeof(*children));
     head->count--;
 }
 
@@ -95,7 +95,8 @@ uint64_t ix_inner_split(const struct ix_inner_layout *layout, void *image, void 
     uint64_t middle = keys[keep];
     ix_node_init(right, layout->image_bytes, head->level, middle, head->high, head->sibling);
     memcpy(ix_inner_keys(right), keys + keep, moved * sizeof(*keys));
-    /* What lies beyond goes along; the left half's own is the right half's first child, where it was. */
+    /* With `beyond`, child[count] is moved along; for the left half it is the right half's first child, and is in its
+     * slot already. */
     memcpy(ix_inner_children(layout, right), ix_inner_children(layout, image) + keep,
            (moved + layout->beyond) * sizeof(dm_addr));
     ix_node_head_of(right)->count = (uint16_t)moved;

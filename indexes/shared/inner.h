@@ -7,8 +7,8 @@
  *     image   | head, 32 B | key[0 .. cap) u64 | child[0 .. cap) dm_addr |   keys ascending, key[0] == head.low,
  *                                                                            child[i] covers [key[i], key[i + 1])
  *
- * With `beyond` a node has room for one more child, and child[count] is the first child of the right sibling (null
- * behind the last node): then a node knows of each child which one comes next.
+ * With `beyond` a node has one more child slot, and child[count] is the first child of the right sibling (null in the
+ * last node of a level): then a node has the successor of each of its children.
  */
 #ifndef DM_INDEXES_SHARED_INNER_H
 #define DM_INDEXES_SHARED_INNER_H
@@ -21,8 +21,8 @@
 #include "transport/dm.h"
 
 enum {
-    IX_NODE_MAGIC = 0x53484d4e, /* tells a node from other bytes */
-    IX_NODE_LEVELS = 16,        /* more than any tree that fits */
+    IX_NODE_MAGIC = 0x53484d4e, /* distinguishes a node from other bytes */
+    IX_NODE_LEVELS = 16,        /* more than any tree has */
 };
 
 #define IX_NODE_INFINITY UINT64_MAX /* upper fence of the last node of a level */
@@ -33,7 +33,7 @@ struct ix_node_head {
     uint8_t unused;
     uint16_t count;     /* of an inner node's children */
     uint64_t low, high; /* keys of this node: [low, high) */
-    dm_addr sibling;    /* next node of the level; null behind the last */
+    dm_addr sibling;    /* next node of the level; null in the last */
 };
 static_assert(sizeof(struct ix_node_head) == 32, "the head is laid out as remote memory has it");
 
@@ -86,14 +86,13 @@ void ix_node_init(void *image, uint32_t image_bytes, unsigned level, uint64_t lo
 /* The position of the child that covers key; key >= head.low and count >= 1. */
 unsigned ix_inner_find(const void *image, uint64_t key);
 
-/* The child behind child i, also where that belongs to the sibling; null if there is none or it is not known. */
+/* The successor of child i, also where it belongs to the sibling; null if there is none or it is not known. */
 dm_addr ix_inner_next(const struct ix_inner_layout *layout, const void *image, unsigned i);
 
-/* Adds a child that begins at key; the node has room. Into an empty node children go in ascending order or the first
- * one first. */
+/* Adds a child that begins at key; the node is not full. The first child of an empty node must be the leftmost. */
 void ix_inner_add(const struct ix_inner_layout *layout, void *image, uint64_t key, dm_addr child);
 
-/* Takes child i >= 1 out. */
+/* Removes child i >= 1. */
 void ix_inner_remove(const struct ix_inner_layout *layout, void *image, unsigned i);
 
 /* Moves the upper half of a node into an empty image `right` whose address will be right_addr; returns where it begins.

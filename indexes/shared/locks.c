@@ -15,10 +15,10 @@ struct ix_locks {
     struct ix_queues *queues; /* mns x count; NULL without local locks */
 };
 
-int ix_locks_format(struct dm_ctx *ctx, unsigned node, enum ix_lock_place place, uint32_t count, dm_addr *base) {
+int ix_locks_format(struct dm_ctx *ctx, unsigned node, enum ix_lock_memory memory, uint32_t count, dm_addr *base) {
     uint32_t bytes = count * (uint32_t)sizeof(uint64_t);
-    return place == IX_LOCK_CHIP ? dm_chip_alloc(ctx, node, bytes, base)
-                                 : dm_alloc(ctx, node, bytes, DM_LINE, DM_MEM_LOCK, base);
+    return memory == IX_LOCK_CHIP ? dm_chip_alloc(ctx, node, bytes, base)
+                                  : dm_alloc(ctx, node, bytes, DM_LINE, DM_MEM_LOCK, base);
 }
 
 struct ix_locks *ix_locks_open(const struct ix_lock_config *config, const dm_addr *bases, unsigned mns) {

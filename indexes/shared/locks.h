@@ -7,7 +7,7 @@
  * nodes' sake.
  *
  * A node's lock is found by hashing its address into the table of its own memory node: a write to the node and the
- * unlock behind it go to one memory node, where posted order is kept, so both can ride on one doorbell. Two nodes may
+ * unlock behind it go to one memory node, where posted order is kept, so both can share one doorbell. Two nodes may
  * share a lock: never hold two at a time.
  *
  * The lock word is 0 when free, else it names the context that took it: node << 32 | context id.
@@ -21,7 +21,7 @@
 #include "indexes/shared/lock_queue.h"
 #include "transport/dm.h"
 
-enum ix_lock_place { IX_LOCK_CHIP, IX_LOCK_DRAM };
+enum ix_lock_memory { IX_LOCK_CHIP, IX_LOCK_DRAM };
 
 struct ix_lock_config {
     uint32_t count;         /* lock words a memory node */
@@ -42,7 +42,7 @@ struct ix_lock {
 };
 
 /* Makes one memory node's table; all words free. Set-up only. [waits] DM_ERR_NO_MEMORY, DM_ERR_UNSUPPORTED. */
-int ix_locks_format(struct dm_ctx *ctx, unsigned node, enum ix_lock_place place, uint32_t count, dm_addr *base);
+int ix_locks_format(struct dm_ctx *ctx, unsigned node, enum ix_lock_memory memory, uint32_t count, dm_addr *base);
 
 /* `bases` are the tables' addresses, one a memory node; copied. NULL when out of memory. */
 struct ix_locks *ix_locks_open(const struct ix_lock_config *config, const dm_addr *bases, unsigned mns);
@@ -51,12 +51,12 @@ void ix_locks_close(struct ix_locks *locks); /* accepts NULL */
 /* The word that guards a node. */
 dm_addr ix_locks_word(const struct ix_locks *locks, dm_addr node);
 
-/* Takes the node's lock. `old` is room for one word, from dm_local_alloc at best. Conflicts are counted by dm_retry
- * with `attempts`. 0, or a failure with nothing held. [waits] */
+/* Takes the node's lock. `old` is a buffer of one word, best from dm_local_alloc. Conflicts count as retries in
+ * `attempts`. 0, or a failure with nothing held. [waits] */
 int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, uint64_t *old, uint32_t *attempts,
                     struct ix_lock *lock);
 
-/* Releasing behind other verbs: post_release adds the unlock to the current batch (nothing when the lock is handed on),
+/* Releasing after other verbs: post_release adds the unlock to the current batch (nothing when the lock is handed on),
  * then the caller commits and gives the commit's result to `finish`, which returns it. `zero` points to 8 zero bytes
  * that live until the commit. After a failed commit the word is freed by compare-and-swap against the owner, so that it
  * cannot free a lock that another client has taken meanwhile; after DM_ERR_STOPPED or DM_ERR_PEER no verb can be sent

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The node cache; see node_cache.h. Slots lie in one slab: a head, then the copy. A slot is free, in the table (a
- * bucket's chain, and the list of its level, in order of age), or in limbo: out of the table but perhaps still being
+ * The node cache; see node_cache.h. Slots are in one slab: a head, then the copy. A slot is free, in the table (a
+ * bucket's chain, and the list of its level, in order of age), or in limbo: not in the table any more but perhaps still
  * read.
  *
  * Reclamation is by epochs. A reader announces the epoch in its thread's cell; retiring a slot stamps it with the epoch
@@ -24,7 +24,7 @@ enum {
     NO_SLOT = 0, /* slots are numbered from 1 */
     PREFETCH_BYTES = 640,
     HUGE_PAGE_BYTES = 2 << 20,
-    SECOND_CHANCES = 16, /* recently used copies passed over before one has to go anyway */
+    SECOND_CHANCES = 16, /* recently used copies that are passed over before one is evicted in any case */
 };
 
 struct slot {
@@ -36,7 +36,7 @@ struct slot {
         uint64_t retired; /* epoch of retirement, in limbo */
     };
     uint32_t stamp;         /* raised at every use of the slot */
-    _Atomic uint8_t recent; /* found since the clock came by */
+    _Atomic uint8_t recent; /* found since it was last passed over */
     uint8_t level;
     uint8_t unused[2];
 };
@@ -53,7 +53,7 @@ struct cell {
 
 struct ix_cache {
     uint32_t copy_bytes, slot_bytes;
-    uint32_t room;             /* slots in the slab */
+    uint32_t capacity;         /* slots in the slab */
     _Atomic uint32_t in_table; /* copies that can be found */
     unsigned threads;
     uint32_t fresh; /* slots from here on were never used */
@@ -64,7 +64,7 @@ struct ix_cache {
     _Atomic uint64_t epoch;
     atomic_flag guard;
     struct cell *cells;
-    _Atomic uint32_t *buckets; /* `room` of them */
+    _Atomic uint32_t *buckets; /* `capacity` of them */
     char *slab;
 };
 
@@ -76,7 +76,7 @@ static struct slot *slot_at(const struct ix_cache *cache, uint32_t number) {
     return (struct slot *)(void *)(cache->slab + (size_t)(number - 1) * cache->slot_bytes);
 }
 
-/* A copy is searched from its front on and is rarely in the processor's cache: fetch its lines side by side. */
+/* A copy is searched from its front on and is rarely in the processor's cache: its lines are fetched in parallel. */
 static void slot_prefetch(const struct ix_cache *cache, const struct slot *slot) {
     uint32_t bytes = cache->slot_bytes < PREFETCH_BYTES ? cache->slot_bytes : PREFETCH_BYTES;
     for (uint32_t at = 0; at < bytes; at += DM_LINE) {
@@ -86,11 +86,11 @@ static void slot_prefetch(const struct ix_cache *cache, const struct slot *slot)
 
 static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t addr) {
     uint64_t hash = dm_mix64(addr) >> 32;
-    return &cache->buckets[hash * cache->room >> 32];
+    return &cache->buckets[hash * cache->capacity >> 32];
 }
 
-/* Slots are found at random places: large slabs do better with large pages. Pages come into being as slots are first
- * used, in order. */
+/* Slots are accessed at random: large slabs do better with large pages. Pages are touched in order, as slots are first
+ * used. */
 static char *slab_alloc(uint64_t bytes) {
     if (bytes < HUGE_PAGE_BYTES) {
         return calloc(1, bytes);
@@ -109,23 +109,23 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     if (config->bytes < fixed + each) {
         return 0;
     }
-    uint64_t room = (config->bytes - fixed) / each;
-    room = room > UINT32_MAX - 1 ? UINT32_MAX - 1 : room;
+    uint64_t capacity = (config->bytes - fixed) / each;
+    capacity = capacity > UINT32_MAX - 1 ? UINT32_MAX - 1 : capacity;
     struct ix_cache *cache = calloc(1, sizeof(*cache));
     if (!cache) {
         return DM_ERR_NO_MEMORY;
     }
     cache->copy_bytes = config->copy_bytes;
     cache->slot_bytes = slot_size(config->copy_bytes);
-    cache->room = (uint32_t)room;
+    cache->capacity = (uint32_t)capacity;
     cache->threads = config->threads;
     cache->fresh = 1;
-    cache->fixed_bytes = fixed + room * sizeof(uint32_t);
+    cache->fixed_bytes = fixed + capacity * sizeof(uint32_t);
     atomic_init(&cache->epoch, 1);
     atomic_flag_clear(&cache->guard);
     cache->cells = aligned_alloc(DM_LINE, config->threads * sizeof(struct cell));
-    cache->buckets = calloc(room, sizeof(*cache->buckets));
-    cache->slab = slab_alloc(room * cache->slot_bytes);
+    cache->buckets = calloc(capacity, sizeof(*cache->buckets));
+    cache->slab = slab_alloc(capacity * cache->slot_bytes);
     if (!cache->cells || !cache->buckets || !cache->slab) {
         ix_cache_close(cache);
         return DM_ERR_NO_MEMORY;
@@ -227,7 +227,7 @@ static void limbo_append(struct ix_cache *cache, uint32_t number) {
     limbo->newest = number;
 }
 
-/* Takes a slot out of the table into limbo. Its own `next` stays, for readers that stand on it. */
+/* Takes a slot out of the table into limbo. Its own `next` stays, for readers that are at it. */
 static void slot_retire(struct ix_cache *cache, uint32_t number) {
     struct slot *slot = slot_at(cache, number);
     _Atomic uint32_t *link = bucket_of(cache, slot->addr);
@@ -241,7 +241,7 @@ static void slot_retire(struct ix_cache *cache, uint32_t number) {
     atomic_fetch_sub_explicit(&cache->in_table, 1, memory_order_relaxed);
 }
 
-/* Moves what nobody can be reading any more from limbo to the free slots. */
+/* Moves slots that no client can be reading any more from limbo to the free slots. */
 static void limbo_reclaim(struct ix_cache *cache) {
     if (cache->limbo.oldest == NO_SLOT) {
         return;
@@ -264,7 +264,7 @@ static void limbo_reclaim(struct ix_cache *cache) {
     }
 }
 
-/* The copy to give way to a new one of `level`: of the lowest level there is, but of none above the new one's. */
+/* The copy to be evicted for a new one of `level`: of the lowest level there is, but of none above the new one's. */
 static uint32_t victim_find(struct ix_cache *cache, unsigned level) {
     for (unsigned l = 0; l <= level; l++) {
         struct list *list = &cache->levels[l];
@@ -284,7 +284,7 @@ static uint32_t victim_find(struct ix_cache *cache, unsigned level) {
 
 static uint32_t slot_take(struct ix_cache *cache, unsigned level, bool *evicted) {
     limbo_reclaim(cache);
-    if (cache->free == NO_SLOT && cache->fresh > cache->room) {
+    if (cache->free == NO_SLOT && cache->fresh > cache->capacity) {
         uint32_t victim = victim_find(cache, level);
         if (victim != NO_SLOT) {
             slot_retire(cache, victim);
@@ -297,7 +297,7 @@ static uint32_t slot_take(struct ix_cache *cache, unsigned level, bool *evicted)
         cache->free = slot_at(cache, number)->newer;
         return number;
     }
-    if (cache->fresh > cache->room) {
+    if (cache->fresh > cache->capacity) {
         return NO_SLOT;
     }
     memset(slot_at(cache, cache->fresh), 0, sizeof(struct slot));
@@ -360,6 +360,6 @@ uint64_t ix_cache_used(const struct ix_cache *cache) {
     return cache->fixed_bytes + copies * cache->slot_bytes;
 }
 
-uint32_t ix_cache_room(const struct ix_cache *cache) {
-    return cache ? cache->room : 0;
+uint32_t ix_cache_capacity(const struct ix_cache *cache) {
+    return cache ? cache->capacity : 0;
 }

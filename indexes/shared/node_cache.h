@@ -2,8 +2,8 @@
  *
  * A compute node's cache of tree nodes: immutable copies of one size, found by remote address. All memory is taken at
  * open and never exceeds the budget: copies, their heads, the hash table and the readers' epochs. When full, the
- * lowest level gives way first (second chance within a level), and a node never drives out one of a higher level, so
- * the top of the tree stays.
+ * lowest level is evicted first (second chance within a level), and a node never evicts one of a higher level, so the
+ * top of the tree stays.
  *
  * Readers take no lock. Between enter and leave a reader may use any copy that find returned; a copy that was replaced
  * or evicted meanwhile stays readable until then. Enter and leave must enclose no wait. Writers (insert, drop) hold a
@@ -42,7 +42,7 @@ void ix_cache_leave(struct ix_cache *cache, unsigned thread);
 const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp);
 
 /* Keeps a copy of `node` in place of an older one of the same address. Not between enter and leave. Returns true if
- * another node had to go. Levels from IX_CACHE_LEVELS up are not kept. */
+ * another node was evicted. Levels from IX_CACHE_LEVELS up are not kept. */
 bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node);
 
 /* Forgets the copy of addr if it is still the one that `stamp` names. */
@@ -51,7 +51,7 @@ void ix_cache_drop(struct ix_cache *cache, dm_addr addr, uint32_t stamp);
 /* Bytes in use: everything fixed, and the copies that are there. */
 uint64_t ix_cache_used(const struct ix_cache *cache);
 
-/* Copies that the budget has room for. */
-uint32_t ix_cache_room(const struct ix_cache *cache);
+/* Copies that fit the budget. */
+uint32_t ix_cache_capacity(const struct ix_cache *cache);
 
 #endif

@@ -11,7 +11,7 @@ static uint32_t lines_image_bytes(uint32_t wire_bytes) {
 }
 
 static enum ix_node_state lines_check(const void *wire, uint32_t wire_bytes, enum ix_versions versions) {
-    return ix_lines_whole(wire, wire_bytes, versions) ? IX_NODE_CONSISTENT : IX_NODE_TORN;
+    return ix_lines_consistent(wire, wire_bytes, versions) ? IX_NODE_CONSISTENT : IX_NODE_TORN;
 }
 
 const struct ix_node_format ix_format_lines = {

@@ -171,7 +171,7 @@ struct ix_tree {
 /* The first leaf, encoded. */
 struct ix_tree_leaf {
     const void *wire;
-    uint32_t wire_bytes;  /* of those that are to be written */
+    uint32_t wire_bytes;  /* to be written */
     uint32_t alloc_bytes; /* it takes in remote memory */
 };
 
@@ -277,7 +277,7 @@ unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, uint32_t keys);
 
 /* ---- tree_build.c: levels of inner nodes from bottom to top ------------------------------------------------------ */
 
-/* Whole nodes on their way to remote memory, IX_TREE_WRITES a doorbell. They are posted only when all are laid out: an
+/* Nodes that wait for their write, IX_TREE_WRITES a doorbell. They are posted only when all are laid out: an
  * allocation in between may have to make a call, which needs an empty batch. */
 enum { IX_TREE_WRITES = 32 };
 struct ix_tree_writer {
@@ -353,8 +353,5 @@ int ix_walk_levels(struct ix_walk *walk, unsigned lowest);
 
 /* A client has stopped inside an operation, so unfinished changes and held locks are legal. */
 bool ix_walk_is_interrupted(const struct ix_walk *walk);
-
-/* Counts a defect; the text of the first is kept. */
-void ix_walk_problem(struct ix_walk *walk, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The walk that verify makes; see tree.h. Checked of every level: versions, heads, fences without gap or overlap, order
- * of inner keys, every node known to its parent, what inner nodes know of the child beyond them, locks free.
+ * of inner keys, every node in its parent, the child beyond an inner node, locks free.
  *
- * A node that its parent does not know, and a lock that is held, are legal only if an operation was interrupted in the
- * middle, as this compute node knows of its own and the caller says of others; then they are not counted as broken.
+ * A node that its parent does not have, and a held lock, are legal only if an operation was interrupted in the middle:
+ * the compute node's part notes its own interruptions, the caller reports others. Then they are not problems.
  */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "indexes/shared/report.h"
 #include "indexes/shared/tree.h"
-
-void ix_walk_problem(struct ix_walk *walk, const char *format, ...) {
-    if (walk->report->broken++ == 0) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(walk->report->first_problem, sizeof(walk->report->first_problem), format, args);
-        va_end(args);
-    }
-}
 
 bool ix_walk_is_interrupted(const struct ix_walk *walk) {
     return walk->report->interrupted || atomic_load_explicit(&walk->cn->interrupted, memory_order_relaxed);
@@ -46,8 +36,8 @@ static void node_post(struct ix_walk *walk, unsigned slot, dm_addr addr) {
     dm_post_read(walk->ctx, walk->cn->policy->lock_word(walk->cn, addr), &walk->words[slot], sizeof(uint64_t));
 }
 
-/* Reads the node at addr, the `number`th of those expected if it is that one; *slot says where it lies. DM_NOT_FOUND if
- * there is no such memory. */
+/* Reads the node at addr, the `number`th of those expected if it is that one; *slot is where it was read to.
+ * DM_NOT_FOUND if there is no such memory. */
 static int node_load(struct ix_walk *walk, dm_addr addr, uint64_t number, unsigned *slot) {
     const struct ix_tree_level *expected = &walk->expected;
     uint32_t bytes = walk->cn->alloc_bytes;
@@ -73,7 +63,7 @@ static int node_load(struct ix_walk *walk, dm_addr addr, uint64_t number, unsign
     return 0;
 }
 
-/* `*beyond` is what the last node said about this one's first child; then what this one says of the next. */
+/* `*beyond` is this node's first child as its left neighbour has it; then the next one's as this node has it. */
 static int inner_check(struct ix_walk *walk, dm_addr addr, dm_addr *beyond) {
     const struct ix_inner_layout *inner = &walk->cn->inner;
     const struct ix_node_head *head = ix_node_head_in(walk->image);
@@ -81,39 +71,42 @@ static int inner_check(struct ix_walk *walk, dm_addr addr, dm_addr *beyond) {
     const dm_addr *children = ix_inner_children_in(inner, walk->image);
     walk->report->inner_nodes++;
     if (inner->beyond && !dm_addr_is_null(*beyond) && !dm_addr_equal(*beyond, children[0])) {
-        ix_walk_problem(walk, "inner node %016" PRIx64 ", level %u: its left neighbour is wrong about its first child",
-                        addr.bits, head->level);
+        ix_report_problem(walk->report,
+                          "inner node %016" PRIx64 ", level %u: its left neighbour is wrong about its first child",
+                          addr.bits, head->level);
     }
     if (inner->beyond) {
         *beyond = children[head->count];
     }
     for (unsigned i = 0; i < head->count; i++) {
         if (keys[i] < head->low || keys[i] >= head->high || (i > 0 && keys[i] <= keys[i - 1])) {
-            ix_walk_problem(walk, "inner node %016" PRIx64 ", level %u: key %u is out of order or outside the fences",
-                            addr.bits, head->level, i);
+            ix_report_problem(walk->report,
+                              "inner node %016" PRIx64 ", level %u: key %u is out of order or outside the fences",
+                              addr.bits, head->level, i);
         }
         DM_TRY(ix_tree_level_add(&walk->below, keys[i], children[i]));
     }
     return 0;
 }
 
-/* Compares the node with what its parent says; returns the number of the next expected child. */
+/* Compares the node with its parent; returns the number of the next expected child. */
 static uint64_t parent_check(struct ix_walk *walk, unsigned level, dm_addr addr, uint64_t low, uint64_t number) {
     const struct ix_tree_level *expected = &walk->expected;
     if (number < expected->count && dm_addr_equal(expected->items[number].addr, addr)) {
         if (expected->items[number].low != low) {
-            ix_walk_problem(walk, "node %016" PRIx64 ", level %u, begins at %" PRIu64 ", its parent says %" PRIu64,
-                            addr.bits, level, low, expected->items[number].low);
+            ix_report_problem(walk->report,
+                              "node %016" PRIx64 ", level %u, begins at %" PRIu64 ", its parent says %" PRIu64,
+                              addr.bits, level, low, expected->items[number].low);
         }
         return number + 1;
     }
     if (!ix_walk_is_interrupted(walk)) {
-        ix_walk_problem(walk, "node %016" PRIx64 ", level %u, is not known to its parent", addr.bits, level);
+        ix_report_problem(walk->report, "node %016" PRIx64 ", level %u, is not known to its parent", addr.bits, level);
     }
     return number;
 }
 
-/* A lock that is held is reported of its word, or is legal; the lines must be equal in any case. */
+/* Held locks are looked for in the lock words; here the lines must be equal. */
 static bool is_consistent(const struct ix_walk *walk, const char *wire) {
     const struct ix_inner_layout *inner = &walk->cn->inner;
     return inner->format->check(wire, inner->node_bytes, IX_VERSIONS_LINES) != IX_NODE_TORN;
@@ -133,21 +126,21 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
         DM_TRY(rc);
         const char *wire = rc == 0 ? walk->wires + (size_t)slot * inner->node_bytes : NULL;
         if (!wire || !is_consistent(walk, wire)) {
-            ix_walk_problem(walk, "node %016" PRIx64 ", level %u: %s", addr.bits, level,
-                            wire ? "torn" : "no such memory");
+            ix_report_problem(walk->report, "node %016" PRIx64 ", level %u: %s", addr.bits, level,
+                              wire ? "torn" : "no such memory");
             return DM_NOT_FOUND;
         }
         inner->format->decode(wire, inner->node_bytes, walk->image);
         const struct ix_node_head *head = ix_node_head_in(walk->image);
         if (!ix_node_plausible(inner, walk->image, level) || head->low != low) {
-            ix_walk_problem(walk, "node %016" PRIx64 ", level %u: bad head, or it does not begin at %" PRIu64,
-                            addr.bits, level, low);
+            ix_report_problem(walk->report, "node %016" PRIx64 ", level %u: bad head, or it does not begin at %" PRIu64,
+                              addr.bits, level, low);
             return DM_NOT_FOUND;
         }
         number = parent_check(walk, level, addr, low, number);
         if (walk->cn->policy->is_locked(walk->words[slot]) && !ix_walk_is_interrupted(walk)) {
-            ix_walk_problem(walk, "node %016" PRIx64 ", level %u: locked, the word is %016" PRIx64, addr.bits, level,
-                            walk->words[slot]);
+            ix_report_problem(walk->report, "node %016" PRIx64 ", level %u: locked, the word is %016" PRIx64, addr.bits,
+                              level, walk->words[slot]);
         }
         if (level == 0) {
             DM_TRY(walk->leaf(walk, addr, wire));
@@ -158,7 +151,7 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
         addr = head->sibling;
     }
     if (number != walk->expected.count) {
-        ix_walk_problem(walk, "level %u: a child is known to the parents but not in the chain", level);
+        ix_report_problem(walk->report, "level %u: a child is known to the parents but not in the chain", level);
     }
     return 0;
 }

@@ -16,7 +16,7 @@ enum {
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-static enum ix_lock_place lock_memory(const struct sherman_params *params, const struct dm_topology *topology) {
+static enum ix_lock_memory lock_memory(const struct sherman_params *params, const struct dm_topology *topology) {
     bool chip =
         params->locks == SHERMAN_LOCKS_CHIP || (params->locks == SHERMAN_LOCKS_AUTO && topology->chip_bytes > 0);
     return chip ? IX_LOCK_CHIP : IX_LOCK_DRAM;

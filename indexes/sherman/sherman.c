@@ -18,7 +18,7 @@ static const struct dm_opt params_table[] = {
     ROW(node_bytes, DM_OPT_BYTES, .initial = "1024", .min = 128, .max = 16384,
         .help = "Size of a node in remote memory, a multiple of 64."),
     ROW(span, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1024, .unit = "entries",
-        .help = "Entries of a leaf, whatever their size: node_bytes follows from it; 0: node_bytes says."),
+        .help = "Entries of a leaf, whatever their size: node_bytes follows from it; 0: as many as node_bytes holds."),
     ROW(fill, DM_OPT_REAL, .initial = "0.8", .min = 0.1, .max = 1,
         .help = "Share of a node's entries that bulk load fills."),
     ROW(locks, DM_OPT_ENUM, .initial = "auto", .choices = lock_choices,

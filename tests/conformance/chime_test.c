@@ -101,9 +101,9 @@ static int moved_entry(struct dm_ctx *ctx, void *arg) {
     dm_addr leaf = inner->tree.child.addr;
     int at = CHIME_NONE;
     WORLD_CHECK_EQ(chime_read_part(inner, &inner->leaf, leaf, home, inner->cn->layout.hood), 0);
-    at = chime_find(&inner->cn->layout, inner->leaf.image, key);
+    at = chime_leaf_find(&inner->cn->layout, inner->leaf.image, key);
     WORLD_CHECK(at >= 0);
-    /* Tell the buffer of a place where the key is not. */
+    /* Make the buffer point at an entry where the key is not. */
     chime_hotspot_note(inner->cn->hotspot, leaf, home, key, chime_at(&inner->cn->layout, (unsigned)at, 1));
     dm_account_use(ctx, &moved->account);
     WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);

@@ -30,18 +30,18 @@ static struct chime_layout shape_layout(size_t i, uint32_t value_bytes) {
     return chime_layout_make(shapes[i].span, shapes[i].hood, value_bytes, shapes[i].replicate, false);
 }
 
-static int place(const struct chime_layout *layout, void *leaf, uint64_t key, unsigned *filled) {
+static int insert(const struct chime_layout *layout, void *leaf, uint64_t key, unsigned *filled) {
     struct chime_set changed = {{0}};
     unsigned largest = 0;
-    return chime_place(layout, leaf, key, &key, layout->span, &changed, &largest, filled);
+    return chime_leaf_insert(layout, leaf, key, &key, layout->span, &changed, &largest, filled);
 }
 
-/* Fills an empty leaf with random keys until one finds no place; returns how many did, and the one that did not. */
+/* Fills an empty leaf with random keys until one does not fit; returns how many did, and the one that did not. */
 static unsigned fill(const struct chime_layout *layout, struct dm_prng *prng, uint64_t *refused, unsigned *filled) {
     chime_leaf_init(layout, image, &(struct chime_meta){.valid = true});
     for (unsigned n = 0;; n++) {
         *refused = dm_prng_u64(prng) >> 1;
-        if (place(layout, image, *refused, filled) == CHIME_NONE) {
+        if (insert(layout, image, *refused, filled) == CHIME_NONE) {
             return n;
         }
     }
@@ -52,7 +52,7 @@ static void assert_sound(const struct chime_layout *layout, const void *leaf) {
         assert_int_equal(chime_hop(layout, leaf, i), chime_hops_of(layout, leaf, i));
         uint64_t key = chime_key(layout, leaf, i);
         if (key != CHIME_NO_KEY) {
-            assert_int_equal(chime_find(layout, leaf, key), i);
+            assert_int_equal(chime_leaf_find(layout, leaf, key), i);
         }
     }
 }
@@ -89,14 +89,14 @@ static void a_filled_leaf_finds_every_key_and_a_refused_one_changes_nothing(void
             unsigned filled;
             unsigned n = fill(&layout, &prng, &refused, &filled);
             assert_sound(&layout, image);
-            assert_int_equal(chime_sort(&layout, image, 0, order), n);
+            assert_int_equal(chime_leaf_sort(&layout, image, 0, order), n);
             for (unsigned i = 0; i < n; i++) {
                 uint64_t key = chime_key(&layout, image, order[i]);
                 assert_memory_equal(chime_value(&layout, image, order[i]), &key, sizeof(key));
             }
             while (n > 0) {
                 struct chime_set changed = {{0}};
-                chime_take(&layout, image, order[--n], &changed);
+                chime_leaf_remove(&layout, image, order[--n], &changed);
                 assert_true(chime_set_has(&changed, order[n]));
                 assert_sound(&layout, image);
             }
@@ -117,7 +117,7 @@ static void a_key_never_follows_one_of_the_same_home_into_an_entry(void **state)
             unsigned filled;
             uint64_t key = dm_prng_u64(&prng) >> 1;
             memcpy(right, image, layout.image_bytes);
-            if (place(&layout, image, key, &filled) == CHIME_NONE) {
+            if (insert(&layout, image, key, &filled) == CHIME_NONE) {
                 break;
             }
             for (unsigned i = 0; i < layout.span; i++) {
@@ -133,7 +133,7 @@ static void a_key_never_follows_one_of_the_same_home_into_an_entry(void **state)
     assert_true(hops > 1000);
 }
 
-static void a_split_keeps_every_key_and_usually_makes_room(void **state) {
+static void a_split_keeps_every_key_and_the_refused_one_usually_fits(void **state) {
     (void)state;
     struct dm_prng prng = dm_prng_stream(3, "chime leaf", 0);
     for (size_t s = 0; s < SHAPES; s++) {
@@ -143,20 +143,20 @@ static void a_split_keeps_every_key_and_usually_makes_room(void **state) {
             uint64_t refused;
             unsigned filled;
             unsigned n = fill(&layout, &prng, &refused, &filled);
-            uint64_t pivot = chime_split_key(&layout, image, refused, filled, order);
-            chime_split(&layout, image, right, pivot);
+            uint64_t pivot = chime_leaf_split_key(&layout, image, refused, filled, order);
+            chime_leaf_split(&layout, image, right, pivot);
             assert_sound(&layout, image);
             assert_sound(&layout, right);
-            unsigned above = chime_sort(&layout, right, pivot, order);
-            unsigned left = chime_sort(&layout, image, 0, order);
+            unsigned above = chime_leaf_sort(&layout, right, pivot, order);
+            unsigned left = chime_leaf_sort(&layout, image, 0, order);
             assert_true(left > 0 && above > 0);
             assert_int_equal(left + above, n);
-            assert_int_equal(chime_sort(&layout, image, pivot, order), 0);
-            without += place(&layout, refused < pivot ? image : right, refused, &filled) == CHIME_NONE;
+            assert_int_equal(chime_leaf_sort(&layout, image, pivot, order), 0);
+            without += insert(&layout, refused < pivot ? image : right, refused, &filled) == CHIME_NONE;
         }
         /* Where it does not, the insert begins again with the half. */
         assert_true(layout.hood < 8 || without <= 5);
-        print_message("span %u, H %u: no room after %u of 100 splits\n", layout.span, layout.hood, without);
+        print_message("span %u, H %u: refused again after %u of 100 splits\n", layout.span, layout.hood, without);
     }
 }
 
@@ -180,7 +180,7 @@ static void the_lock_word_says_what_the_leaf_holds(void **state) {
             unsigned filled;
             chime_reach(&layout, word, home, &start, &count);
             assert_true(count <= layout.span && count >= layout.hood);
-            int at = place(&layout, image, key, &filled);
+            int at = insert(&layout, image, key, &filled);
             if (at == CHIME_NONE) {
                 break;
             }
@@ -232,7 +232,7 @@ int main(void) {
         cmocka_unit_test(every_neighbourhood_comes_past_a_copy_of_the_metadata),
         cmocka_unit_test(a_filled_leaf_finds_every_key_and_a_refused_one_changes_nothing),
         cmocka_unit_test(a_key_never_follows_one_of_the_same_home_into_an_entry),
-        cmocka_unit_test(a_split_keeps_every_key_and_usually_makes_room),
+        cmocka_unit_test(a_split_keeps_every_key_and_the_refused_one_usually_fits),
         cmocka_unit_test(the_lock_word_says_what_the_leaf_holds),
         cmocka_unit_test(tables_fill_as_an_independent_simulation_says),
     };

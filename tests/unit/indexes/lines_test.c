@@ -31,7 +31,7 @@ static void encoding_and_decoding_give_the_image_back(void **state) {
     assert_memory_equal(image, back, IMAGE);
     assert_int_equal(ix_lines_node_version(wire), 9);
     for (unsigned i = 0; i < IMAGE; i++) {
-        assert_int_equal(wire[ix_lines_place(i)], image[i]);
+        assert_int_equal(wire[ix_lines_wire_offset(i)], image[i]);
     }
     for (unsigned bytes = 1; bytes <= IMAGE; bytes++) {
         assert_true(ix_lines_data_bytes(ix_lines_wire_bytes(bytes)) >= bytes);
@@ -59,8 +59,8 @@ static void every_mixture_of_two_whole_writes_is_seen(void **state) {
         for (unsigned from_b = 0; from_b < 1u << LINES; from_b++) {
             bool pure = from_b == 0 || from_b == (1u << LINES) - 1;
             mix(mixed, a, b, from_b);
-            assert_int_equal(ix_lines_whole(mixed, WIRE, IX_VERSIONS_LINES), pure);
-            assert_true(ix_lines_whole(mixed, WIRE, IX_VERSIONS_NONE));
+            assert_int_equal(ix_lines_consistent(mixed, WIRE, IX_VERSIONS_LINES), pure);
+            assert_true(ix_lines_consistent(mixed, WIRE, IX_VERSIONS_NONE));
         }
     }
 }
@@ -75,10 +75,10 @@ static void the_bookend_variant_misses_a_mixture_in_the_middle(void **state) {
     ix_lines_encode(image, WIRE, 4, a);
     ix_lines_encode(image, WIRE, 5, b);
     mix(mixed, a, b, 1u << 2);
-    assert_true(ix_lines_whole(mixed, WIRE, IX_VERSIONS_BOOKEND));
-    assert_false(ix_lines_whole(mixed, WIRE, IX_VERSIONS_LINES));
+    assert_true(ix_lines_consistent(mixed, WIRE, IX_VERSIONS_BOOKEND));
+    assert_false(ix_lines_consistent(mixed, WIRE, IX_VERSIONS_LINES));
     mix(mixed, a, b, 1u);
-    assert_false(ix_lines_whole(mixed, WIRE, IX_VERSIONS_BOOKEND));
+    assert_false(ix_lines_consistent(mixed, WIRE, IX_VERSIONS_BOOKEND));
 }
 
 /* Every position and many sizes: up to 15 writes of an object, and then any mixture of the first state with the last.
@@ -103,7 +103,7 @@ static void every_mixture_of_object_writes_is_seen_and_neighbours_are_left_alone
                 image_fill(image + 0, (uint8_t)(50 + w));
                 span = ix_lines_put_object(b, offset, image + offset, bytes);
             }
-            assert_true(ix_lines_object_whole(b, offset, bytes, IX_VERSIONS_LINES));
+            assert_true(ix_lines_object_consistent(b, offset, bytes, IX_VERSIONS_LINES));
             assert_memory_equal(a, b, span.offset);
             assert_memory_equal(a + span.offset + span.bytes, b + span.offset + span.bytes,
                                 WIRE - span.offset - span.bytes);
@@ -117,8 +117,8 @@ static void every_mixture_of_object_writes_is_seen_and_neighbours_are_left_alone
                 unsigned own = (from_b >> first) & ((1u << (last - first + 1)) - 1);
                 bool pure = own == 0 || own == (1u << (last - first + 1)) - 1;
                 mix(mixed, a, b, from_b);
-                assert_int_equal(ix_lines_object_whole(mixed, offset, bytes, IX_VERSIONS_LINES), pure);
-                assert_true(ix_lines_whole(mixed, WIRE, IX_VERSIONS_LINES));
+                assert_int_equal(ix_lines_object_consistent(mixed, offset, bytes, IX_VERSIONS_LINES), pure);
+                assert_true(ix_lines_consistent(mixed, WIRE, IX_VERSIONS_LINES));
             }
         }
     }
@@ -138,7 +138,7 @@ static void sixteen_writes_of_an_object_are_the_stated_bound(void **state) {
         ix_lines_put_object(b, 50, image + 50, 20);
     }
     mix(mixed, a, b, 1u);
-    assert_true(ix_lines_object_whole(mixed, 50, 20, IX_VERSIONS_LINES));
+    assert_true(ix_lines_object_consistent(mixed, 50, 20, IX_VERSIONS_LINES));
 }
 
 int main(void) {

@@ -67,20 +67,20 @@ static void the_budget_is_never_exceeded_and_filled_to_a_copy(void **state) {
     }
 }
 
-static void lower_levels_give_way_first_and_never_drive_out_higher_ones(void **state) {
+static void lower_levels_are_evicted_first_and_never_evict_higher_ones(void **state) {
     (void)state;
     uint32_t stamp;
     struct ix_cache *cache = cache_open(10000, 1);
-    unsigned room = ix_cache_room(cache);
-    assert_true(room > 10);
+    unsigned capacity = ix_cache_capacity(cache);
+    assert_true(capacity > 10);
     put(cache, 1000, 3, 30);
     put(cache, 1001, 2, 20);
-    for (unsigned i = 0; i < 5 * room; i++) {
+    for (unsigned i = 0; i < 5 * capacity; i++) {
         put(cache, i, 1, 10);
     }
     assert_int_equal(look(cache, 1000, &stamp), 30);
     assert_int_equal(look(cache, 1001, &stamp), 20);
-    for (unsigned i = 0; i < 2 * room; i++) {
+    for (unsigned i = 0; i < 2 * capacity; i++) {
         put(cache, 5000 + i, 3, 31);
     }
     assert_int_equal(look(cache, 1001, &stamp), -1);
@@ -200,7 +200,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_budget_too_small_makes_no_cache),
         cmocka_unit_test(the_budget_is_never_exceeded_and_filled_to_a_copy),
-        cmocka_unit_test(lower_levels_give_way_first_and_never_drive_out_higher_ones),
+        cmocka_unit_test(lower_levels_are_evicted_first_and_never_evict_higher_ones),
         cmocka_unit_test(a_copy_in_use_outlives_others_of_its_level),
         cmocka_unit_test(a_stale_verdict_does_not_drop_a_newer_copy),
         cmocka_unit_test(a_copy_being_read_stays_until_the_reader_leaves),
