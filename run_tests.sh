@@ -48,7 +48,7 @@ targets=$(find tests/conformance tests/unit/indexes tests/unit/workloads \
     sed 's#^tests/##; s#\.c$##; s#/#_#g' | sort)
 threads_ok=yes
 # shellcheck disable=SC2086
-cmake --build build/tsan --parallel "$jobs" --target $targets dmbench
+cmake --build build/tsan --parallel "$jobs" --target $targets conformance_guide_test dmbench
 build/tsan/dmbench check --index all --transport local --seeds 5 --coverage off || threads_ok=no
 # check_test has no threads: it runs in virtual time.
 ctest --test-dir build/tsan --output-on-failure --parallel "$jobs" \
