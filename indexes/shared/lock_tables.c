@@ -12,7 +12,7 @@ static dm_addr *bases_alloc(struct dm_ctx *ctx) {
     return dm_local_alloc(ctx, sizeof(dm_addr) * DM_MNS_MAX);
 }
 
-int ix_lock_tables_check(enum ix_lock_place memory, uint32_t count, const struct dm_topology *topology,
+int ix_lock_tables_check(enum ix_lock_memory memory, uint32_t count, const struct dm_topology *topology,
                          const char *instead, struct dm_err *err) {
     uint64_t bytes = (uint64_t)count * sizeof(uint64_t);
     return memory == IX_LOCK_CHIP && (count == 0 || bytes > topology->chip_bytes)
@@ -22,7 +22,7 @@ int ix_lock_tables_check(enum ix_lock_place memory, uint32_t count, const struct
                : 0;
 }
 
-int ix_lock_tables_format(struct dm_ctx *ctx, enum ix_lock_place memory, uint32_t count, uint64_t offset,
+int ix_lock_tables_format(struct dm_ctx *ctx, enum ix_lock_memory memory, uint32_t count, uint64_t offset,
                           struct dm_err *err) {
     dm_addr *bases = bases_alloc(ctx);
     if (!bases) {

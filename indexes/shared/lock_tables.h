@@ -10,11 +10,11 @@
 #include "indexes/shared/locks.h"
 
 /* Refuses tables on chip that do not fit; `instead` is a setting that needs none. */
-int ix_lock_tables_check(enum ix_lock_place memory, uint32_t count, const struct dm_topology *topology,
+int ix_lock_tables_check(enum ix_lock_memory memory, uint32_t count, const struct dm_topology *topology,
                          const char *instead, struct dm_err *err);
 
 /* Makes a table of `count` words on each memory node and publishes the addresses. Set-up only. [waits] */
-int ix_lock_tables_format(struct dm_ctx *ctx, enum ix_lock_place memory, uint32_t count, uint64_t offset,
+int ix_lock_tables_format(struct dm_ctx *ctx, enum ix_lock_memory memory, uint32_t count, uint64_t offset,
                           struct dm_err *err);
 
 /* Opens a compute node's part with the published addresses. 0, DM_ERR_NO_MEMORY, or a failure of the read. [waits] */
