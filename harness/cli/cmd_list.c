@@ -56,7 +56,7 @@ static void collect_indexes(struct items *items) {
             item->paper = (*ops)->paper;
             item->params = (*ops)->params;
             item->counters = (*ops)->counters;
-            item->wrong = (*ops)->wrong;
+            item->wrong = (*ops)->wrong && (*ops)->wrong->param ? (*ops)->wrong : NULL;
             item->index = *ops;
         }
     }
