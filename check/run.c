@@ -446,7 +446,7 @@ static int index_open(struct run *run, struct dm_err *err) {
     for (unsigned cn = 0; world->rdwc != IX_RDWC_OFF && cn < world->topology.cns; cn++) {
         const struct ix_rdwc_config config = {.mode = world->rdwc,
                                               .clients = world->topology.clients,
-                                              .places = world->rdwc_slots,
+                                              .slots = world->rdwc_slots,
                                               .value_bytes = run->shape.value_bytes};
         run->rdwcs[cn] = ix_rdwc_open(world->index, &config);
         if (!run->rdwcs[cn]) {

@@ -10,7 +10,7 @@
  * them zeroed and frees them, the hooks only fill them and free what they point to. Only the client operations are on
  * the measured path. They allocate no local memory.
  *
- * Nobody calls the hooks of a table but the functions at the end of this header. They put "index <name>: " before an
+ * Only the functions at the end of this header call the hooks of a table. They put "index <name>: " before an
  * error once, so the messages of hooks do not name their index, and they word an error for a hook that failed without a
  * message of its own.
  */
@@ -35,8 +35,8 @@ enum ix_cap {
     IX_CAP_INSERT = 1 << 2,
     IX_CAP_SERVERS = 1 << 3,      /* needs index servers */
     IX_CAP_SERVER_FAULT = 1 << 4, /* survives the failure of an index server */
-    IX_CAP_NO_DATA = 1 << 5,      /* keeps nothing: only measures the harness (null) */
-    IX_CAP_CLIENT_STOP = 1 << 6,  /* goes on when a client stops for good inside an operation */
+    IX_CAP_NO_DATA = 1 << 5,      /* stores nothing: a measurement of something else */
+    IX_CAP_CLIENT_STOP = 1 << 6,  /* works on after a client stopped for good inside an operation */
 };
 
 /* What an instance is made for. */
@@ -81,21 +81,21 @@ struct ix_counter {
 #define IX_COUNTERS_END                                                                                                \
     { .name = NULL }
 
-/* What verify found; `broken` is 0 when the structure is whole. `interrupted` is set by the caller: a client has
- * stopped for good inside an operation, so what one unfinished operation leaves behind (a held lock, a node without its
- * parent's pointer) is no breakage. verify keeps it and sets everything else. */
+/* What verify found; `broken` counts the problems. `interrupted` is set by the caller: a client has stopped for good
+ * inside an operation, so what one unfinished operation leaves (a held lock, a node that its parent does not point to)
+ * is no problem. verify keeps it and sets everything else. */
 struct ix_report {
     bool interrupted;
     uint64_t keys, leaves, inner_nodes;
-    unsigned height;  /* levels including the leaves; 0 where it means nothing */
-    double leaf_fill; /* entries used over entries there are */
+    unsigned height;  /* levels including the leaves; 0: not a tree */
+    double leaf_fill; /* used entries divided by all entries of leaves */
     uint64_t broken;
     char first_problem[200];
 };
 
-/* How one client operation is called on an index. Returns for all: 0; DM_NOT_FOUND or DM_EXISTS where said;
- * DM_ERR_NO_MEMORY (nothing changed); DM_ERR_RETRY_LIMIT, DM_ERR_IO, DM_ERR_PEER, DM_ERR_STOPPED (an insert, update or
- * delete may or may not have happened); DM_ERR_UNSUPPORTED. */
+/* The table of an index. The client operations return 0; DM_NOT_FOUND or DM_EXISTS where stated; DM_ERR_NO_MEMORY
+ * (nothing changed); DM_ERR_RETRY_LIMIT, DM_ERR_IO, DM_ERR_PEER, DM_ERR_STOPPED (an insert, update or delete may or may
+ * not have happened); DM_ERR_UNSUPPORTED. */
 struct ix_ops {
     const char *name;
     const char *summary; /* one line for `dmbench list` */

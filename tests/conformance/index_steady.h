@@ -2,9 +2,9 @@
  *
  * A crowd that can be judged exactly without a history: some keys ("steady") are loaded and never removed, each has one
  * writer that raises its write number, and meanwhile other clients insert and remove the keys between them, so that
- * nodes split under the readers. Then no get may miss a steady key, no reader may see a key's write numbers go back, no
- * value may be one that nobody wrote, and no scan may leave a steady key out. Violations are counted, not asserted, so
- * that variants that are known to be wrong can be shown to be.
+ * nodes split under the readers. Then no get may miss a steady key, no reader may see a key's write numbers decrease,
+ * no value may be one that was never written, and no scan may leave a steady key out. Violations are counted, not
+ * asserted, so that variants that are known to be wrong can be shown to be.
  */
 #ifndef DM_TESTS_INDEX_STEADY_H
 #define DM_TESTS_INDEX_STEADY_H
@@ -109,7 +109,7 @@ static inline void steady_entry(struct dm_ctx *ctx, void *arg) {
     dm_account_use(ctx, NULL);
 }
 
-/* Weak memory order wherever the transport can be told to. */
+/* Weak memory order, where the transport has an option for it. */
 static inline void steady_weak(struct world_config *config) {
     if (dm_transport_find(config->transport)->caps & DM_CAP_VIRTUAL_TIME) {
         config->settings[0] = (struct dm_setting){"read_line_order", config->seed % 2 ? "descending" : "random"};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small world for index tests: a fabric, an index on it with a compute node's part on every compute node, and keys
- * and values that can be judged. Keys are numbers 0 .. n - 1 spread over the whole key space in order, both ends
- * included, so a reference map is an array. A value names the key and the write that made it, and its further words
- * follow from that, so that a value that nobody wrote is recognised.
+ * A small world for index tests: a fabric, an index that is open on every compute node, and keys and values that can
+ * be judged. Keys are numbers 0 .. n - 1 spread over all of the key space in order, both ends included, so a reference
+ * map is an array. A value states the key and the write that made it, and its further words follow from these two, so
+ * that a value that was never written is recognised.
  */
 #ifndef DM_TESTS_INDEX_WORLD_H
 #define DM_TESTS_INDEX_WORLD_H
@@ -129,8 +129,8 @@ static inline int world_check(const struct ix_ops *ops, const struct dm_topology
     return rc;
 }
 
-/* Checks inside contexts: they run on stacks and threads of their own, where cmocka's way out of a failed assertion
- * does not work. The first failure is kept and raised by world_raise in the test's own thread. */
+/* Checks inside contexts: they run on stacks and threads of their own, from which cmocka cannot jump out of a failed
+ * assertion. The first failure is kept and raised by world_raise in the test's own thread. */
 static struct {
     atomic_flag taken;
     char text[300];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Read delegation and write combining around an index of one word a key that takes its time: what is shared, with whom,
- * and that nobody is given what is older than its question.
+ * and that no client gets a value that is older than its call.
  */
 #include "indexes/rdwc.h"
 
@@ -15,7 +15,7 @@
 
 enum { CLIENTS = 64, ROUNDS = 50, KEYS = 4, CALL_NS = 1000, ABSENT = 3, OUTCOME_NONE = 99 };
 
-/* The index: a get samples the word half-way through, an update writes it half-way through. */
+/* The index: a get samples the word in the middle, an update writes it in the middle. */
 struct store {
     uint64_t words[KEYS];
     uint64_t gets, updates; /* calls that came through */
@@ -115,9 +115,9 @@ static void writer(struct dm_ctx *ctx, void *arg) {
     client_close(test, &client);
 }
 
-static void test_open(struct test *test, enum ix_rdwc_mode mode, uint32_t places, unsigned keys) {
+static void test_open(struct test *test, enum ix_rdwc_mode mode, uint32_t slots, unsigned keys) {
     const struct ix_rdwc_config config = {
-        .mode = mode, .clients = CLIENTS, .places = places, .value_bytes = sizeof(uint64_t)};
+        .mode = mode, .clients = CLIENTS, .slots = slots, .value_bytes = sizeof(uint64_t)};
     *test = (struct test){.keys = keys, .outcome = OUTCOME_NONE, .world = {.clients = CLIENTS}};
     for (uint64_t key = 0; key < KEYS; key++) {
         test->store.words[key] = key << 32;
@@ -158,7 +158,7 @@ static void a_lone_client_shares_nothing(void **state) {
     assert_int_equal(test.shared, 0);
 }
 
-static void keys_that_meet_in_a_place_never_share(void **state) {
+static void keys_of_one_slot_never_share(void **state) {
     (void)state;
     struct test test;
     test_open(&test, IX_RDWC_ON, 2, KEYS - 1);
@@ -206,7 +206,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clients_that_want_one_key_share_its_reads_and_its_updates),
         cmocka_unit_test(a_lone_client_shares_nothing),
-        cmocka_unit_test(keys_that_meet_in_a_place_never_share),
+        cmocka_unit_test(keys_of_one_slot_never_share),
         cmocka_unit_test(a_read_that_joins_one_that_has_begun_is_stale),
         cmocka_unit_test(absence_and_failures_are_everybodys),
         cmocka_unit_test(its_bytes_grow_with_clients_and_values),
