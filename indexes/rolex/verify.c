@@ -6,11 +6,11 @@
  * Retraining is paused meanwhile.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "client.h"
 #include "descend.h"
+#include "indexes/shared/report.h"
 #include "retrain.h"
 
 struct audit {
@@ -25,10 +25,7 @@ struct audit {
 };
 
 static void problem(struct audit *audit, const char *what, uint64_t where) {
-    struct ix_report *report = audit->report;
-    if (report->broken++ == 0) {
-        snprintf(report->first_problem, sizeof(report->first_problem), "%s (%016" PRIx64 ")", what, where);
-    }
+    ix_report_problem(audit->report, "%s (%016" PRIx64 ")", what, where);
 }
 
 /* A problem only if no operation was interrupted. */

@@ -6,12 +6,11 @@
  * training, which may run during the check.
  */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "client.h"
 #include "common/array.h"
+#include "indexes/shared/report.h"
 
 /* A leaf, or a child of an inner node. Sorted by ref to be looked up. */
 struct seen {
@@ -31,20 +30,10 @@ struct audit {
     uint64_t unlinked; /* nodes without an entry in a parent */
 };
 
-__attribute__((format(printf, 2, 3))) static void problem(struct audit *audit, const char *format, ...) {
-    struct ix_report *report = audit->report;
-    if (report->broken++ == 0) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(report->first_problem, sizeof(report->first_problem), format, arguments);
-        va_end(arguments);
-    }
-}
-
 static int read_at(struct audit *audit, uint32_t ref, uint32_t bytes) {
     dm_addr addr = xstore_addr(audit->node, ref);
     if (ref == 0 || !dm_addr_valid(audit->ctx, addr, bytes)) {
-        problem(audit, "node %u: invalid link %" PRIu32, audit->node, ref);
+        ix_report_problem(audit->report, "node %u: invalid link %" PRIu32, audit->node, ref);
         return DM_NOT_FOUND;
     }
     return dm_read(audit->ctx, addr, audit->wire, bytes);
@@ -58,22 +47,25 @@ static void leaf_check(struct audit *audit, const struct seen *leaf, const uint6
     unsigned count = xstore_head_of(words[1]).count;
     for (unsigned i = 0; i < count; i++) {
         if (keys[i] < leaf->low || keys[i] >= leaf->high) {
-            problem(audit, "node %u: leaf %" PRIu32 " has key %" PRIu64 " outside of its fences", audit->node,
-                    leaf->ref, keys[i]);
+            ix_report_problem(audit->report, "node %u: leaf %" PRIu32 " has key %" PRIu64 " outside of its fences",
+                              audit->node, leaf->ref, keys[i]);
         }
         for (unsigned k = 0; k < i; k++) {
             if (keys[k] == keys[i]) {
-                problem(audit, "node %u: leaf %" PRIu32 " has key %" PRIu64 " twice", audit->node, leaf->ref, keys[i]);
+                ix_report_problem(audit->report, "node %u: leaf %" PRIu32 " has key %" PRIu64 " twice", audit->node,
+                                  leaf->ref, keys[i]);
             }
         }
         const uint64_t *value = words + xstore_slot_offset(layout, i) / 8;
         if (value[0] != xstore_value_check(keys[i], value + 1, layout->value_words)) {
-            problem(audit, "node %u: the value of key %" PRIu64 " is not the value of this key", audit->node, keys[i]);
+            ix_report_problem(audit->report, "node %u: the value of key %" PRIu64 " is not the value of this key",
+                              audit->node, keys[i]);
         }
     }
     for (unsigned i = count; i < layout->slots; i++) {
         if (words[xstore_slot_offset(layout, i) / 8] != 0) {
-            problem(audit, "node %u: leaf %" PRIu32 ", slot %u is empty but has a value", audit->node, leaf->ref, i);
+            ix_report_problem(audit->report, "node %u: leaf %" PRIu32 ", slot %u is empty but has a value", audit->node,
+                              leaf->ref, i);
         }
     }
     audit->report->keys += count;
@@ -102,12 +94,14 @@ static int leaves_walk(struct audit *audit, uint32_t ref) {
         struct xstore_head head = xstore_head_of(words[1]);
         struct seen leaf = {ref, head.incarnation, fences[0], fences[1]};
         if (!xstore_leaf_consistent(layout, ref, words)) {
-            problem(audit, "node %u: leaf %" PRIu32 " does not agree with its check", audit->node, ref);
+            ix_report_problem(audit->report, "node %u: leaf %" PRIu32 " does not agree with its check", audit->node,
+                              ref);
             return DM_NOT_FOUND;
         }
         if (leaf.low != low || leaf.high <= leaf.low || (head.next == 0) != (leaf.high == UINT64_MAX)) {
-            problem(audit, "node %u: leaf %" PRIu32 " covers %" PRIu64 " to %" PRIu64 ", expected from %" PRIu64,
-                    audit->node, ref, leaf.low, leaf.high, low);
+            ix_report_problem(audit->report,
+                              "node %u: leaf %" PRIu32 " covers %" PRIu64 " to %" PRIu64 ", expected from %" PRIu64,
+                              audit->node, ref, leaf.low, leaf.high, low);
         }
         leaf_check(audit, &leaf, words);
         DM_TRY(seen_add(audit, &leaf));
@@ -145,7 +139,8 @@ static int inner_level_walk(struct audit *audit, uint32_t *first, unsigned level
         unsigned count = (unsigned)(words[1] >> 48), its_level = (unsigned)(words[1] >> 32 & 0xffff);
         if (words[0] != xstore_check(~dm_mix64(ref), words + 1, XSTORE_INNER_WORDS - 1) || count == 0 ||
             count > XSTORE_FANOUT || its_level != level || words[2] <= low) {
-            problem(audit, "node %u: inner node %" PRIu32 " of level %u is not consistent", audit->node, ref, level);
+            ix_report_problem(audit->report, "node %u: inner node %" PRIu32 " of level %u is not consistent",
+                              audit->node, ref, level);
             return DM_NOT_FOUND;
         }
         for (unsigned i = 0; i < count; i++, (*child_count)++) {
@@ -165,17 +160,18 @@ static int inner_level_walk(struct audit *audit, uint32_t *first, unsigned level
     return 0;
 }
 
-/* Every child must begin at the key in its parent. */
-static void children_compare(struct audit *audit, const struct seen *children, uint64_t child_count, unsigned level) {
+/* Every child of the lowest inner level must be a leaf that begins at the key in its parent. */
+static void children_compare(struct audit *audit, const struct seen *children, uint64_t child_count) {
     for (uint64_t i = 0; i < child_count; i++) {
         const struct seen *leaf = seen_find(audit->seen, audit->count, children[i].ref);
-        if (level == 1 && (!leaf || leaf->low != children[i].low)) {
-            problem(audit,
-                    "node %u: a parent names %" PRIu32 " from key %" PRIu64 " on, which is not a leaf from there",
-                    audit->node, children[i].ref, children[i].low);
+        if (!leaf || leaf->low != children[i].low) {
+            ix_report_problem(audit->report,
+                              "node %u: a parent names %" PRIu32 " from key %" PRIu64
+                              " on, which is not a leaf from there",
+                              audit->node, children[i].ref, children[i].low);
         }
     }
-    audit->unlinked += level == 1 && audit->count > child_count ? audit->count - child_count : 0;
+    audit->unlinked += audit->count > child_count ? audit->count - child_count : 0;
 }
 
 static int tree_walk(struct audit *audit) {
@@ -203,11 +199,11 @@ static int tree_walk(struct audit *audit) {
         qsort(audit->seen, audit->count, sizeof(*audit->seen), by_ref);
     }
     if (rc == 0 && level > 0) {
-        children_compare(audit, children, child_count, 1);
+        children_compare(audit, children, child_count);
     }
     if (rc == 0 && level > 0 && audit->unlinked > head[1]) {
-        problem(audit, "node %u: %" PRIu64 " nodes have no parent, memory ran out for %" PRIu64, audit->node,
-                audit->unlinked, head[1]);
+        ix_report_problem(audit->report, "node %u: %" PRIu64 " nodes have no parent, memory ran out for %" PRIu64,
+                          audit->node, audit->unlinked, head[1]);
     }
     free(children);
     return rc;
@@ -235,16 +231,17 @@ static void entry_check(const struct model_audit *model, uint32_t number, struct
     struct audit *audit = model->audit;
     const struct seen *leaf = seen_find(audit->seen, audit->count, entry.leaf);
     if (!leaf || !entry.valid) {
-        problem(audit, "node %u: sub-model %" PRIu32 " names leaf %" PRIu32 ", which does not exist", audit->node,
-                model->number, entry.leaf);
+        ix_report_problem(audit->report, "node %u: sub-model %" PRIu32 " names leaf %" PRIu32 ", which does not exist",
+                          audit->node, model->number, entry.leaf);
         return;
     }
     uint64_t low = leaf->low > model->low ? leaf->low : model->low;
     uint64_t high = leaf->high < model->high ? leaf->high : model->high;
     if (leaf->incarnation == entry.incarnation && low < high && audit->cn->params->augment &&
         (!predicts(model, low, number) || !predicts(model, high - 1, number))) {
-        problem(audit, "node %u: sub-model %" PRIu32 " does not predict leaf %" PRIu32 " for its keys", audit->node,
-                model->number, number);
+        ix_report_problem(audit->report,
+                          "node %u: sub-model %" PRIu32 " does not predict leaf %" PRIu32 " for its keys", audit->node,
+                          model->number, number);
     }
 }
 
@@ -287,7 +284,8 @@ static int model_check(struct model_audit *model) {
         }
         rc = dm_retry(audit->ctx, DM_RETRY_STALE, &attempts);
         if (rc == DM_ERR_RETRY_LIMIT || attempts > 100) {
-            problem(audit, "node %u: sub-model %" PRIu32 " or its table is not consistent", audit->node, model->number);
+            ix_report_problem(audit->report, "node %u: sub-model %" PRIu32 " or its table is not consistent",
+                              audit->node, model->number);
             return 0;
         }
         DM_TRY(rc);
@@ -299,7 +297,7 @@ static int models_walk(struct audit *audit) {
     dm_addr addr = dm_addr_make(audit->node, DM_DRAM, XSTORE_SET_OFFSET);
     DM_TRY(dm_read(audit->ctx, addr, audit->words, XSTORE_SET_WORDS * 8));
     if (!xstore_set_decode(audit->words, audit->node, &model.set)) {
-        problem(audit, "node %u: no set of models", audit->node);
+        ix_report_problem(audit->report, "node %u: no set of models", audit->node);
         return 0;
     }
     for (; model.number < model.set.top.models; model.number++) {
