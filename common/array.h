@@ -8,15 +8,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Makes sure of room behind the `count` items of an array that has room for *room. Returns the array, which may have
- * moved, or NULL when out of memory, with nothing changed. */
-static inline void *dm_array_grow(void *items, uint64_t count, uint64_t *room, size_t item_bytes) {
-    if (count < *room) {
+/* Makes space for one more item in an array of `count` items, which has the capacity *capacity. Returns the array,
+ * which may have moved, or NULL when out of memory, with nothing changed. */
+static inline void *dm_array_grow(void *items, uint64_t count, uint64_t *capacity, size_t item_bytes) {
+    if (count < *capacity) {
         return items;
     }
-    uint64_t wanted = *room == 0 ? 64 : 2 * *room;
+    uint64_t wanted = *capacity == 0 ? 64 : 2 * *capacity;
     void *grown = realloc(items, wanted * item_bytes);
-    *room = grown ? wanted : *room;
+    *capacity = grown ? wanted : *capacity;
     return grown;
 }
 

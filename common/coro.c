@@ -108,7 +108,7 @@ void dm_coro_fini(struct dm_coro *coro) {
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 #if DM_ASAN
-    /* Dropped frames are still poisoned, and the next mapping may come to lie here. */
+    /* Dropped frames are still poisoned, and the next mapping may have the same address. */
     __asan_unpoison_memory_region(coro->stack, coro->stack_size);
 #endif
     munmap(coro->stack - page, coro->stack_size + page);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The one place that switches stacks: stackful coroutines on Boost.Context's fcontext, with the annotations that the
- * address and thread sanitizers need. Switching is symmetric: whoever runs names whom to run next.
+ * address and thread sanitizers need. Switching is symmetric: the running
+ * coroutine names the one that runs next.
  */
 #ifndef DM_COMMON_CORO_H
 #define DM_COMMON_CORO_H
@@ -11,8 +12,8 @@
 #include "common/compiler.h"
 
 struct dm_coro {
-    void *context;     /* where to go on; fcontext's handle */
-    char *stack;       /* lowest usable byte, a guard page lies below; NULL for a thread's own stack */
+    void *context;     /* where it resumes; fcontext's handle */
+    char *stack;       /* lowest usable byte, below it is a guard page; NULL for a thread's own stack */
     size_t stack_size; /* usable bytes */
     void (*entry)(void *arg);
     void *arg;
@@ -34,7 +35,7 @@ void dm_coro_init_thread(struct dm_coro *coro);
  * DM_ERR_NO_MEMORY. */
 int dm_coro_init(struct dm_coro *coro, size_t stack_bytes, void (*entry)(void *), void *arg);
 
-/* Stops running `from` (the caller) and goes on with `to`. Returns when somebody switches back to `from`. */
+/* Suspends `from` (the caller) and resumes `to`. Returns when another coroutine switches back to `from`. */
 void dm_coro_switch(struct dm_coro *from, struct dm_coro *to);
 
 /* Unmaps the stack; the coroutine may be suspended at any point (its frames are dropped). Harmless on a zeroed one. */

@@ -54,7 +54,7 @@ const char *dm_code_name(int code) {
     return "unknown";
 }
 
-/* Ends a text that did not fit with "...", so that nobody takes the beginning for the whole. */
+/* Ends a text that did not fit with "...", so that a reader sees that it was cut. */
 static void mark_cut(char *text, size_t capacity) {
     memcpy(text + capacity - sizeof("..."), "...", sizeof("..."));
 }

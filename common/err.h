@@ -4,7 +4,7 @@
  *
  * A function that can fail returns int: 0 is done, < 0 is a failure from this table, > 0 is an ordinary
  * outcome that is not a failure (not found, exists). `rc < 0` is the only test for failure. Cold paths take a
- * `struct dm_err *` last (may be NULL) that says what went wrong, where, and what would be right; hot paths
+ * `struct dm_err *` last (may be NULL) that states what went wrong, where, and what would be right; hot paths
  * have only the code.
  */
 #ifndef DM_COMMON_ERR_H
@@ -34,7 +34,7 @@ enum dm_code {
 #undef X
 };
 
-/* The failed thing in words; `text` is one line without a trailing full stop or newline. */
+/* What failed, in words; `text` is one line without a trailing full stop or newline. */
 struct dm_err {
     int code;
     char text[400];

@@ -33,7 +33,7 @@ static inline bool dm_heap_before(struct dm_heap_entry a, struct dm_heap_entry b
     return ka < kb;
 }
 
-/* Makes room for at least `capacity` entries; false when out of memory. */
+/* Makes the capacity at least `capacity` entries; false when out of memory. */
 bool dm_heap_reserve(struct dm_heap *heap, uint32_t capacity);
 void dm_heap_fini(struct dm_heap *heap);
 
@@ -96,8 +96,8 @@ static inline struct dm_heap_entry dm_heap_pop(struct dm_heap *heap) {
 }
 
 /* Removes the earliest entry and adds one, in a single pass: what dm_heap_pop and then dm_heap_push do. The heap must
- * not be empty. In a large heap nobody can predict which of four children is the earliest: they are told apart without
- * branches. In a small one that only makes each step wait for the one before. */
+ * not be empty. In a large heap it cannot be predicted which of four children is the earliest, so they are compared
+ * without branches. In a small heap that would only make each step wait for the one before. */
 enum { DM_HEAP_LARGE = 64 };
 
 static inline void dm_heap_replace(struct dm_heap *heap, uint64_t time, uint32_t tag) {

@@ -2,7 +2,7 @@
  *
  * Log-linear histogram. A bucket's number is (shift << 7) + (value >> shift), where the shift leaves the value's eight
  * leading bits: values below 256 have a bucket each, and every later octave is cut into 128 equal parts. The numbers
- * run on without gaps, so that their order is the order of the values.
+ * continue without gaps, so that their order is the order of the values.
  */
 #include "common/hist.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Log-linear histogram of non-negative 64-bit values (latencies in ns). Relative error of a recorded value at most
- * 1/128; no upper clamp. Counts merge by addition, and the encoded form is what results carry.
+ * Log-linear histogram of non-negative 64-bit values (latencies in ns). The relative error of a recorded value is
+ * at most 1/128, and there is no upper bound. Counts merge by addition, and the encoded form is what results carry.
  */
 #ifndef DM_COMMON_HIST_H
 #define DM_COMMON_HIST_H

@@ -92,7 +92,7 @@ static int bool_parse(const char *text, bool *flag, struct dm_err *err) {
                    "%s is neither true nor false (use true or false, on or off, yes or no, 1 or 0)", quoted.text);
 }
 
-/* Appends to a string that has room for `capacity` bytes; what does not fit is cut. */
+/* Appends to a string in a buffer of `capacity` bytes; what does not fit is cut. */
 static void text_append(char *text, size_t capacity, const char *more) {
     size_t used = strlen(text);
     (void)snprintf(text + used, capacity - used, "%s", more);
@@ -128,7 +128,7 @@ static int string_parse(const char *text, const char **string, struct dm_err *er
     if (copy == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a string of %zu bytes", strlen(text));
     }
-    /* results are JSON and messages are one line: neither could say this value */
+    /* results are JSON and messages are one line: neither could hold this value */
     if (dm_text_clean(copy) > 0) {
         (void)dm_fail(err, DM_ERR_INVALID, "'%.60s' has control characters or is not UTF-8", copy);
         free(copy);
@@ -278,7 +278,7 @@ int dm_opt_set(const struct dm_opt *table, void *values, const char *name, const
     return DM_OK;
 }
 
-/* For what a program cannot go on from: a wrong table, or no memory for a few bytes of configuration. */
+/* For errors after which a program cannot continue: a wrong table, or no memory for a few bytes of configuration. */
 static DM_NO_RETURN void opt_die(const struct dm_opt *row, const char *problem) {
     (void)fprintf(stderr, "option table: --%s: %s\n", row->name, problem);
     abort();

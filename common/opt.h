@@ -13,7 +13,7 @@
 
 #include "common/err.h"
 
-/* The C type of the member at `offset` is given behind each kind. */
+/* Behind each type: the C type of the member at `offset`, and examples. */
 enum dm_opt_type {
     DM_OPT_BOOL,     /* bool: 0/1, true/false, on/off, yes/no */
     DM_OPT_COUNT,    /* uint64_t: 10, 1K = 1000, 10M, 2G */
@@ -31,7 +31,7 @@ struct dm_opt {
     const char *initial;        /* the default, as a user would type it */
     double min, max;            /* both inclusive; both 0: no bounds beyond the type's */
     const char *const *choices; /* DM_OPT_ENUM: NULL-terminated */
-    const char *unit;           /* for people: "bytes", "entries"; NULL where the type says it */
+    const char *unit;           /* for people: "bytes", "entries"; NULL where the type implies it */
     const char *symbol;         /* the paper's symbol, or NULL */
     const char *help;           /* one sentence */
 };
@@ -50,7 +50,7 @@ struct dm_opt {
 void dm_opt_defaults(const struct dm_opt *table, void *values);
 
 /* Parses text into the member of the option called name. Unknown name: DM_ERR_INVALID, with the nearest name suggested;
- * a bad value: DM_ERR_INVALID saying the option, the value and the accepted range, choices or units. `values` is
+ * a bad value: DM_ERR_INVALID with the option, the value and the accepted range, choices or units. `values` is
  * unchanged on failure. */
 int dm_opt_set(const struct dm_opt *table, void *values, const char *name, const char *text, struct dm_err *err);
 

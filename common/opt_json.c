@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Option tables to and from JSON, strict reading and atomic writing of JSON files. A JSON value is turned into the text
- * that a user would type for it, so that the two ways in accept and refuse the same things.
+ * that a user would type for it, so that both sources accept and refuse the same values.
  */
 #include "common/opt_json.h"
 
@@ -259,7 +259,7 @@ int dm_json_store(const json_t *value, const char *path, struct dm_err *err) {
         rc = dm_fail(err, DM_ERR_NO_MEMORY, "%s: cannot write: no memory for a file name", path);
         goto out;
     }
-    /* a text file ends with a line end; it takes the place of the terminating 0, which nobody needs any more */
+    /* a text file ends with a line end; it replaces the terminating 0, which is not needed any more */
     size_t length = strlen(text);
     text[length] = '\n';
     rc = file_replace(temp, path, text, length + 1, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers with units. Whole numbers are reckoned exactly, without floating point: "1.1K" is 1100 and nothing else, and
- * a value that is not whole or does not fit is refused rather than rounded.
+ * Numbers with units. Integers are computed exactly, without floating point: "1.1K" is exactly 1100, and
+ * a value that is not an integer or does not fit is refused rather than rounded.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -145,7 +145,7 @@ static bool decimal_read(const char **at, struct decimal *number) {
 static const struct unit *unit_find(const struct quantity *quantity, const char *name) {
     for (size_t i = 0; i < quantity->unit_count; i++) {
         const char *unit = quantity->units[i].name;
-        /* for durations case tells m from M, so that it must be right */
+        /* units of durations differ by case (m, M), so it must match */
         bool is_same = quantity == &duration_quantity ? strcmp(unit, name) == 0 : strcasecmp(unit, name) == 0;
         if (is_same) {
             return &quantity->units[i];
@@ -225,7 +225,7 @@ int dm_parse_duration(const char *text, uint64_t *ns, struct dm_err *err) {
 
 int dm_parse_real(const char *text, double *value, struct dm_err *err) {
     struct dm_quoted quoted = dm_quote(text);
-    /* strtod also takes spaces, hexadecimals, "inf" and "nan", which nobody means */
+    /* strtod also takes spaces, hexadecimals, "inf" and "nan", which are never meant */
     bool is_plain = text[strspn(text, "0123456789.eE+-")] == '\0';
     char *end = NULL;
     double parsed = is_plain ? strtod(text, &end) : 0.0;

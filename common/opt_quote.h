@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quoting of what a user typed, for error messages of the option code: short enough to leave room for the advice.
+ * Quoting of what a user typed, for error messages of the option code: short enough for the advice to fit behind it.
  */
 #ifndef DM_COMMON_OPT_QUOTE_H
 #define DM_COMMON_OPT_QUOTE_H

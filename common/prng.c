@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* One-to-one in `word` for a given state and in the state for a given word: no entropy is lost on the way. The added
+/* One-to-one in `word` for a given state and in the state for a given word: no entropy is lost. The added
  * constant keeps a state of 0 from staying 0. */
 static uint64_t absorb(uint64_t state, uint64_t word) {
     return dm_mix64((state ^ word) + UINT64_C(0x9e3779b97f4a7c15));

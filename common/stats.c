@@ -20,14 +20,15 @@ static void sort(double *values, size_t count) {
     qsort(values, count, sizeof(*values), compare_doubles);
 }
 
-/* share (0 to 1) of the way from the first to the last of sorted values, of which there is at least one. */
+/* The value at `share` (0 to 1) between the first and the last of sorted values, of which there is at least one;
+ * interpolated. */
 static double sorted_quantile(const double *sorted, size_t count, double share) {
-    double place = share * (double)(count - 1);
-    size_t below = (size_t)place;
+    double position = share * (double)(count - 1);
+    size_t below = (size_t)position;
     if (below >= count - 1) {
         return sorted[count - 1];
     }
-    double rest = place - (double)below;
+    double rest = position - (double)below;
     /* without the test, two equal infinities would give their difference: not a number */
     return rest > 0.0 ? sorted[below] + rest * (sorted[below + 1] - sorted[below]) : sorted[below];
 }
@@ -131,29 +132,29 @@ static double pairs_above(const double *a, size_t a_count, const double *b, size
 /* The two-sided probability of a U as far from its middle, from the number of arrangements that give each U. */
 static double exact_probability(size_t m, size_t n, double u) {
     size_t most = m * n;
-    double *ways = calloc((m + 1) * (most + 1), sizeof(*ways));
-    if (ways == NULL) {
+    double *counts = calloc((m + 1) * (most + 1), sizeof(*counts));
+    if (counts == NULL) {
         return NAN;
     }
-    /* ways[i][s]: choices of i of the ranks seen so far whose excess over the lowest choice is s. Ranks are added one
-     * at a time; the k-th adds k - i to a choice in which it is the i-th. */
-    ways[0] = 1.0;
+    /* counts[i][s]: choices of i of the ranks seen so far whose excess over the lowest choice is s. Ranks are
+     * added one at a time; the k-th adds k - i to a choice in which it is the i-th. */
+    counts[0] = 1.0;
     for (size_t k = 1; k <= m + n; k++) {
         for (size_t i = k < m ? k : m; i >= 1; i--) {
-            double *with = ways + i * (most + 1), *without = ways + (i - 1) * (most + 1);
+            double *with = counts + i * (most + 1), *without = counts + (i - 1) * (most + 1);
             for (size_t s = k - i; s <= most; s++) {
                 with[s] += without[s - (k - i)];
             }
         }
     }
-    const double *last = ways + m * (most + 1);
+    const double *last = counts + m * (most + 1);
     double all = 0.0, tail = 0.0;
     double low = fmin(u, (double)most - u);
     for (size_t s = 0; s <= most; s++) {
         all += last[s];
         tail += (double)s <= low ? last[s] : 0.0;
     }
-    free(ways);
+    free(counts);
     return fmin(1.0, 2.0 * tail / all);
 }
 

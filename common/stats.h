@@ -20,7 +20,7 @@ struct dm_interval {
 struct dm_interval dm_bootstrap_median(const double *values, size_t count, double confidence, unsigned rounds,
                                        uint64_t seed);
 
-/* Percentile bootstrap interval of median(b) / median(a), both resampled apart from one another. A point where neither
+/* Percentile bootstrap interval of median(b) / median(a), each resampled independently. A point where neither
  * sample has two values; NaN where a's median is 0 or a sample is empty. */
 struct dm_interval dm_bootstrap_ratio(const double *a, size_t a_count, const double *b, size_t b_count,
                                       double confidence, unsigned rounds, uint64_t seed);
