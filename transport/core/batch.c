@@ -26,8 +26,8 @@ static inline struct dm_verb *batch_next(struct dm_ctx *ctx) {
     return dm_likely(ctx->batch_count < ctx->batch_capacity) ? &ctx->batch[ctx->batch_count++] : batch_grow(ctx);
 }
 
-/* The place of a new verb, with what all kinds have; NULL when there is none. Filled in place: a struct built on the
- * stack and then copied makes the copy wait for the stores. */
+/* Appends a verb with the members that all kinds have; NULL when the batch is full. It is filled in place: a struct
+ * built on the stack and then copied makes the copy wait for the stores. */
 static inline struct dm_verb *post(struct dm_ctx *ctx, enum dm_verb_kind kind, dm_addr addr, uint32_t len) {
     bool atomic = kind != DM_VERB_READ && kind != DM_VERB_WRITE;
     if (dm_unlikely(!dm_range_valid(ctx->fabric, addr, len) || (atomic && addr.bits % 8 != 0))) {

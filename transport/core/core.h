@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the transport contract is made of inside: the structures behind dm.h and fabric.h, and the table that each
- * transport fills. The core does batches, accounting, chunk allocation, calls' registration and node-local
- * synchronisation once for all transports; a transport moves bytes, keeps time and decides which context runs.
+ * The structures behind dm.h and fabric.h, and the table of functions that each transport fills. The core has what is
+ * the same for all transports: batches, accounting, chunk allocation, registration of calls and node-local
+ * synchronisation. A transport moves bytes, keeps time and decides which context runs.
  */
 #ifndef DM_TRANSPORT_CORE_CORE_H
 #define DM_TRANSPORT_CORE_CORE_H
@@ -14,7 +14,7 @@
 #include "transport/fabric.h"
 
 enum {
-    DM_STACK_BYTES = 56 * 1024, /* of a context; with its handle below 64 KiB a client */
+    DM_STACK_BYTES = 56 * 1024, /* of a context: with its structure less than 64 KiB for a client */
     DM_RETRY_LIMIT_DEFAULT = 100000,
     DM_METHOD_CHUNK = 0, /* core/alloc.c */
     DM_FREE_CLASSES = 16,
@@ -42,7 +42,7 @@ struct dm_ctx {
     struct dm_thread *thread;
     unsigned node;
     uint32_t id;
-    struct dm_account *account; /* never NULL: `nowhere` when nobody counts */
+    struct dm_account *account; /* never NULL: `nowhere` when the counts are dropped */
     enum dm_phase phase;
     uint64_t phase_since_ns; /* unless the phase is `other` */
     struct dm_verb *batch;
@@ -55,11 +55,11 @@ struct dm_ctx {
     void *arg;
     struct dm_coro coro;
     bool background, done, parked;
-    bool gone;                /* its node has failed under it: every wait ends at once, so that it unwinds */
+    bool gone;                /* its node has failed: every wait fails at once, so that it unwinds */
     struct dm_ctx *wait_next; /* in a waitlist or a ready queue */
     struct dm_ctx *all_next;  /* in fabric->contexts */
     struct dm_account nowhere;
-    struct dm_trace_event traced; /* times of the batch or call under way; only while somebody traces */
+    struct dm_trace_event traced; /* times of the current batch or call; only while tracing */
 };
 
 struct dm_chunk {
@@ -104,7 +104,7 @@ struct dm_node_state {
 
 struct dm_fabric {
     const struct dm_transport_ops *ops;
-    struct dm_fabric_config config; /* strings are not kept */
+    struct dm_fabric_config config; /* its strings may be freed */
     const struct dm_processes *processes;
     struct dm_topology topology;
     void *options; /* the transport's, ops->options_bytes */
@@ -117,7 +117,7 @@ struct dm_fabric {
     _Atomic bool stop;  /* set by a signal handler: lock-free */
     bool measuring;
     _Atomic unsigned setup_node; /* round robin of set-up allocations */
-    dm_trace_sink trace;         /* NULL: nobody traces */
+    dm_trace_sink trace;         /* NULL: no tracing */
     void *trace_arg;
     _Atomic uint64_t trace_batches;
     void *impl; /* the transport's */
@@ -126,15 +126,15 @@ struct dm_fabric {
 struct dm_transport_ops {
     struct dm_transport_info info;
     size_t options_bytes, ctx_bytes, thread_bytes;
-    bool traces_verbs; /* commit itself tells of each verb, with the responder's times */
+    bool traces_verbs; /* commit itself reports each verb, with the responder's times */
 
-    /* Memory and resources for fabric->topology; threads exist already. close undoes a part-way open too. */
+    /* Memory and resources for fabric->topology; threads exist already. close also undoes an open that failed. */
     int (*open)(struct dm_fabric *fabric, struct dm_err *err);
     void (*close)(struct dm_fabric *fabric);
     int (*measure)(struct dm_fabric *fabric);
     int (*run)(struct dm_fabric *fabric, struct dm_err *err);
 
-    /* A context was made: let it run at the next chance. `from` is who made it, or NULL. */
+    /* Makes a new context run at the next chance. */
     void (*start)(struct dm_ctx *ctx);
 
     /* Sends ctx->batch (valid, not empty) and, if wait, returns when all is done. */
@@ -142,7 +142,7 @@ struct dm_transport_ops {
     int (*call)(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
                 uint32_t *resp_len);
 
-    /* Suspends until wake(ctx): 0, or DM_ERR_STOPPED. The caller has put itself where a waker finds it. */
+    /* Suspends until wake(ctx): 0, or DM_ERR_STOPPED. The caller is on a list where a waker finds it. */
     int (*park)(struct dm_ctx *ctx);
     void (*wake)(struct dm_ctx *waker, struct dm_ctx *target);
     int (*sleep)(struct dm_ctx *ctx, uint64_t ns);
@@ -154,10 +154,10 @@ struct dm_transport_ops {
     uint64_t (*cpu_cas)(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64_t desired);
 
     /* Memory for dm_local_alloc that lives as long as the fabric, zero, aligned to a line; NULL when out of memory. May
-     * be NULL: the heap's will do. */
+     * be NULL: the heap is used. */
     void *(*local_alloc)(struct dm_fabric *fabric, size_t bytes);
 
-    /* Bulk data will live here soon: a chance to ask for huge pages. May be NULL. */
+    /* Bulk data will be stored there soon: the transport may ask for huge pages. May be NULL. */
     void (*expect_bulk)(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
 
     void (*resources_reset)(struct dm_fabric *fabric);                                             /* may be NULL */
@@ -182,19 +182,19 @@ static inline bool dm_is_hosted(const struct dm_fabric *fabric, unsigned node) {
     return !fabric->processes || fabric->processes->hosted[node];
 }
 
-/* May the context wait no more? */
+/* True if the context may not wait any more. */
 static inline bool dm_is_over(const struct dm_ctx *ctx) {
     return ctx->fabric->stop || ctx->gone;
 }
 
-/* alloc.c: nothing is allocated on the node any more, by nobody. No context of other nodes may run meanwhile. */
+/* alloc.c: forgets all allocations on the node, in every thread. No context of another node may run meanwhile. */
 void dm_node_forget(struct dm_fabric *fabric, unsigned node);
 
 /* alloc.c: the handler behind DM_METHOD_CHUNK. */
 int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len);
 
-/* trace.c: what is told of the batch or call that begins now; of the batch that was sent, verb by verb; of the call
- * that has ended; and of a wait since posted_ns. Called only while dm_is_traced. */
+/* trace.c, called only while dm_is_traced: a batch or call begins; a batch was sent, which is reported verb by verb; a
+ * call has ended; a wait that began at posted_ns has ended. */
 static inline bool dm_is_traced(const struct dm_fabric *fabric) {
     return dm_unlikely(fabric->trace != NULL) && fabric->measuring;
 }
@@ -203,7 +203,7 @@ void dm_trace_batch(struct dm_ctx *ctx, bool is_waited, int outcome);
 void dm_trace_call(struct dm_ctx *ctx, unsigned node, unsigned method, uint32_t req_len, int outcome);
 void dm_trace_wait(struct dm_ctx *ctx, enum dm_trace_kind kind, uint64_t posted_ns, int outcome);
 
-/* What the verb found, for its event. */
+/* Records in an atomic verb's event the value that it found. */
 void dm_trace_found(struct dm_trace_event *event, const struct dm_verb *verb, uint64_t found);
 
 /* atomics.c: the new value that an atomic verb stores for what it found; *swapped says whether it stores. */
@@ -217,11 +217,11 @@ struct dm_mapping {
     size_t map_bytes;
 };
 
-/* Address space, zero, touched only where it is used. 0 or DM_ERR_NO_MEMORY. */
+/* Reserves address space that is zero; memory is taken only where it is touched. 0 or DM_ERR_NO_MEMORY. */
 int dm_mapping_open(struct dm_mapping *mapping, uint64_t bytes);
 void dm_mapping_close(struct dm_mapping *mapping); /* accepts one that is all zero */
 
-/* Asks for huge pages. */
+/* Asks the system for huge pages. */
 void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes);
 
 #endif

@@ -25,11 +25,11 @@ static int check_topology(const struct dm_topology *topology, struct dm_err *err
         return dm_fail(err, DM_ERR_INVALID, "memory nodes and index servers need at least 1 core each");
     }
     if (topology->clients < 1 || topology->clients > CLIENTS_MAX || topology->clients_per_thread < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "%u clients, %u a thread: 1 to %d, at least 1 a thread", topology->clients,
-                       topology->clients_per_thread, CLIENTS_MAX);
+        return dm_fail(err, DM_ERR_INVALID, "%u clients, %u a thread: must be 1 to %d, and at least 1 a thread",
+                       topology->clients, topology->clients_per_thread, CLIENTS_MAX);
     }
     if (topology->mn_bytes < 2 * DM_RESERVED_BYTES || topology->mn_bytes >= UINT64_C(1) << 48) {
-        return dm_fail(err, DM_ERR_INVALID, "%llu bytes a memory node: %d to 2^48 are possible",
+        return dm_fail(err, DM_ERR_INVALID, "%llu bytes a memory node: must be %d to 2^48",
                        (unsigned long long)topology->mn_bytes, 2 * DM_RESERVED_BYTES);
     }
     return 0;
@@ -127,7 +127,7 @@ static int open_parts(struct dm_fabric *fabric, const struct dm_fabric_config *c
     fabric->config = *config;
     fabric->processes = config->processes;
     if (config->processes && !(fabric->ops->info.caps & DM_CAP_DEVICE)) {
-        return dm_fail(err, DM_ERR_INVALID, "transport %s cannot do several processes", config->transport);
+        return dm_fail(err, DM_ERR_INVALID, "transport %s cannot run in several processes", config->transport);
     }
     fabric->config.retry_limit = config->retry_limit ? config->retry_limit : DM_RETRY_LIMIT_DEFAULT;
     fabric->config.chunk_bytes = config->chunk_bytes ? config->chunk_bytes : 16u << 20;
@@ -273,7 +273,7 @@ void dm_fabric_setup(struct dm_fabric *fabric) {
     fabric->measuring = false;
 }
 
-/* ---- small questions -------------------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------------------- */
 
 int dm_register(struct dm_fabric *fabric, unsigned node, unsigned method, dm_handler handler, void *arg) {
     if (node >= fabric->node_count || method < DM_METHOD_FIRST || method > DM_METHOD_MAX) {

@@ -203,8 +203,7 @@ static int load_chain(const char *name, struct dm_profile *profile, bool *set, s
     }
     for (unsigned depth = 0; next[0]; depth++) {
         if (depth == INHERIT_MAX) {
-            return dm_fail(err, DM_ERR_INVALID, "%s: 'inherits' goes round in a circle or more than %d deep", path,
-                           INHERIT_MAX);
+            return dm_fail(err, DM_ERR_INVALID, "%s: 'inherits' is circular or more than %d deep", path, INHERIT_MAX);
         }
         profile_path(next, depth ? from : NULL, path);
         json_t *top = dm_json_load(path, err);

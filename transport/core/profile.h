@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A profile: the numbers of one NIC, its link and the CPUs, read from a JSON file in which each number stands with its
+ * A profile: the numbers of one NIC, its link and the CPUs, read from a JSON file in which each number has its
  * source. "inherits" names another profile whose numbers hold where this one has none.
  *
  * File: { "schema_version": 1, "name": ..., "summary": ..., "inherits": ..., "parameters": { NAME: NUMBER or

@@ -52,7 +52,7 @@ static bool waitlist_remove(struct dm_waitlist *list, struct dm_ctx *ctx) {
     return false;
 }
 
-/* Parks; whoever traces is told of the wait. */
+/* Parks, and traces the wait. */
 static int wait_here(struct dm_ctx *ctx) {
     bool is_traced = dm_is_traced(ctx->fabric);
     uint64_t posted_ns = dm_unlikely(is_traced) ? ctx->ops->now(ctx) : 0;
@@ -78,7 +78,7 @@ int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
         bool waiting = waitlist_remove(&mutex->waiters, ctx);
         guard_drop(mutex);
         if (!waiting) {
-            /* Handed over at the very moment of the stop: give it on. */
+            /* Handed over at the very moment of the stop: hand it on. */
             dm_mutex_unlock(ctx, mutex);
         }
     }
@@ -110,8 +110,8 @@ int dm_cond_wait(struct dm_ctx *ctx, struct dm_cond *cond, struct dm_mutex *mute
     dm_mutex_unlock(ctx, mutex);
     int rc = wait_here(ctx);
     if (rc < 0) {
-        /* The run ends: nobody wakes any more, and the list dies with its owner. Where only the node has failed (in
-         * virtual time, on one thread) others still unwind, and may wake who is left on the list. */
+        /* The run ends: nothing wakes the waiters any more, and the list is freed with its owner. Where only the node
+         * has failed (in virtual time, on one thread) other contexts still unwind and may wake those on the list. */
         if (ctx->gone) {
             waitlist_remove(&cond->waiters, ctx);
         }

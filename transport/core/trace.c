@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Telling whoever traces what contexts do. All of it happens only while somebody traces, so nothing here is on the
- * measured path.
+ * Trace events of what contexts do. All of it runs only while a trace is taken, so nothing here is on the measured
+ * path.
  */
 #include <string.h>
 

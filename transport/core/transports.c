@@ -62,5 +62,5 @@ int dm_listen(const char *address, int *listener, char *text, size_t capacity, s
             return transports[i]->listen(address, listener, text, capacity, err);
         }
     }
-    return dm_fail(err, DM_ERR_UNSUPPORTED, "this program has no transport for several processes");
+    return dm_fail(err, DM_ERR_UNSUPPORTED, "this program has no transport that runs in several processes");
 }

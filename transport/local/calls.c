@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls: a request goes into the called node's queue, one of its threads takes it and runs the handler as a context,
- * and the caller is told. Requests and responses stay where the caller has them: it does not go on before the answer.
+ * Calls: a request goes to the called node's queue; one of its threads takes it, runs the handler as a context and
+ * notifies the caller. Requests and responses are in the caller's buffers: it waits for the answer.
  */
 #include "transport/local/local.h"
 
@@ -11,7 +11,7 @@ static void answer(struct rt_job *job, struct dm_ctx *handler, int rc) {
     struct rt_ctx *caller = call->caller;
     call->rc = rc;
     atomic_store(&call->done, true);
-    rt_tell(caller);
+    rt_notify(caller);
 }
 
 bool local_can_serve(struct rt_thread *thread) {
@@ -39,7 +39,7 @@ static void queue_add(struct local_node *node, struct local_call *call) {
 
 void local_serve(struct rt_thread *thread) {
     struct local_call *call = local_can_serve(thread) ? queue_take(local_node_of(thread)) : NULL;
-    if (call) { /* else another thread was faster */
+    if (call) { /* otherwise another thread was faster */
         rt_serve(thread, &call->job);
     }
 }
@@ -57,7 +57,7 @@ static int serving_ensure(struct local *local, unsigned number) {
     return 0;
 }
 
-/* Wakes a thread of the node that sleeps; where all are awake the first to look takes the request. */
+/* Wakes a sleeping thread of the node; if all are awake, the first one to look takes the request. */
 static void notify_one(struct local *local, unsigned number, uint32_t first) {
     const struct dm_node_state *state = &local->rt.fabric->nodes[number];
     for (unsigned i = 0; i < state->thread_count; i++) {

@@ -25,7 +25,7 @@ struct local_call {
     struct local_call *next;
     struct rt_ctx *caller;
     int rc;
-    _Atomic bool done; /* set last: from then on the caller may return and the structure is gone */
+    _Atomic bool done; /* set last: from then on the caller may return and free this structure */
 };
 
 struct local_memory {
@@ -73,7 +73,7 @@ int local_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *r
 /* Is a request waiting that this thread has a handler context for? */
 bool local_can_serve(struct rt_thread *thread);
 
-/* Takes one request of the node, so that its other threads have their share, and makes a handler context ready for it.
+/* Takes one request of the node, so that its other threads get theirs, and makes a handler context ready for it.
  */
 void local_serve(struct rt_thread *thread);
 

@@ -2,13 +2,13 @@
  *
  * What verbs and CPU accesses do to bytes. A line of 64 bytes is the unit of atomicity, no less and no more: each line
  * has a sequence number (shared with some other lines) that a writer makes odd while it changes the line, and that a
- * reader compares before and after its copy, so that readers of a hot line do not get in one another's way. CPU
- * accesses do not look at it: they are atomic per word alone, as the contract says.
+ * reader compares before and after its copy, so that readers of a hot line do not delay each other. CPU
+ * accesses ignore it: they are atomic for each word only, as in the contract.
  */
 #include "transport/local/local.h"
 #include "transport/realtime/words.h"
 
-enum { SPINS = 100 }; /* looks at a changing line before the processor is given away: its writer may wait for it */
+enum { SPINS = 100 }; /* reads of a changing line before the processor is yielded: its writer may wait for it */
 
 /* ---- lines ------------------------------------------------------------------------------------------------------ */
 
@@ -112,7 +112,7 @@ static bool execute_atomic(const struct local *local, const struct dm_verb *verb
     return swapped;
 }
 
-/* What was written is seen by everybody before anything that follows is read. */
+/* All earlier writes are visible to all threads before any later read. */
 static inline void full_barrier(void) {
 #if DM_TSAN
     /* The sanitizer knows no fences; a locked instruction is one. */

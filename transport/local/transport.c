@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport's frame: making and releasing nodes, and the table. Real time; nothing is modelled, and a verb costs
- * what its copy costs.
+ * The transport's table and options; making and releasing nodes. Real time: nothing is modelled, and a verb costs what
+ * its copy costs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int local_open(struct dm_fabric *fabric, struct dm_err *err) {
         .fabric = fabric, .hooks = &hooks, .name = "local", .yield_every = own->yield_every, .pin = own->pin};
     local->options = own;
     local->nodes = nodes;
-    /* What there is is the option's to say, as it is the device's elsewhere; a topology may take less. */
+    /* The option states how much there is, as a device does elsewhere; a topology may use less. */
     if (fabric->topology.chip_bytes > own->chip_bytes) {
         fabric->topology.chip_bytes = (uint32_t)own->chip_bytes;
     }
@@ -67,7 +67,7 @@ static int local_open(struct dm_fabric *fabric, struct dm_err *err) {
 
 static void local_close(struct dm_fabric *fabric) {
     struct local *local = local_of(fabric);
-    rt_join(&local->rt); /* all have ended before any lock goes: a waker may still hold one */
+    rt_join(&local->rt); /* all have ended before any lock is destroyed: a waker may still hold one */
     for (unsigned node = 0; node < fabric->node_count; node++) {
         dm_mapping_close(&local->nodes[node].dram.bytes);
         dm_mapping_close(&local->nodes[node].chip.bytes);
@@ -97,7 +97,7 @@ static int local_commit(struct dm_ctx *base, bool wait) {
 
 static const struct dm_opt options[] = {
     ROW(chip_bytes, DM_OPT_BYTES, .initial = "256KiB", .max = 1 << 24,
-        .help = "memory of a node that stands for the on-chip memory of a NIC, at most; 0: none"),
+        .help = "memory of a node that replaces the on-chip memory of a NIC, at most; 0: none"),
     ROW(pin, DM_OPT_BOOL, .initial = "off",
         .help = "bind each thread to one of the processors that the program may use, in turn"),
     ROW(yield_every, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1e9, .unit = "waits",

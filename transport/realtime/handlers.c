@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The contexts that serve calls. A handler context lives as long as its thread and takes job after job; a thread makes
- * a new one when all others are busy, up to a bound.
+ * The contexts that serve calls. A handler context lives as long as its thread and serves one job after another; a
+ * thread makes a new one when all others are busy, up to a limit.
  */
 #include "transport/realtime/realtime.h"
 
-/* A handler context's whole life: job after job. */
+/* The body of a handler context: one job after another. */
 static void handler_entry(struct dm_ctx *base, void *arg) {
     (void)arg;
     struct rt_ctx *ctx = (struct rt_ctx *)base;

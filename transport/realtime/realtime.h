@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the transports of real time share: one pthread for every dm_thread that ever gets work, and the contexts that
- * never leave it. What only the thread itself touches needs no atomics; everything that comes from outside (wakes,
- * starts, answers) goes through its inbox. Where bytes come from and how a thread sleeps is the transport's to say.
+ * What the real-time transports share: one pthread for every dm_thread that ever gets work, and the contexts, which
+ * never leave it. What only the thread itself touches needs no atomics; everything that comes from other threads
+ * (wakes, starts, answers) goes through its inbox. The transport provides how bytes move and how a thread sleeps.
  *
  *   threads.c    the loop of a thread: which context runs, when the thread sleeps and who wakes it
  *   handlers.c   the contexts that serve calls
- *   runs.c       a run from outside, stops, time, and what is the same in both transports' tables
+ *   runs.c       starting, ending and stopping a run; time; the table functions that both transports share
  *   memory.c     the memory of nodes, and what their own processors do with it
  */
 #ifndef DM_TRANSPORT_REALTIME_REALTIME_H
@@ -19,7 +19,7 @@
 
 enum { RT_HANDLERS_MAX = 256 }; /* handler contexts a thread */
 
-/* What a context waits for; only its own thread looks. */
+/* What a context waits for; read by its own thread only. */
 enum rt_wait {
     RT_NEW,      /* to be started */
     RT_RUNNABLE, /* nothing: it runs or is in the ready queue */
@@ -35,7 +35,7 @@ struct rt_job {
     const void *req;
     void *resp;
     uint32_t req_len, *resp_len;
-    void (*answer)(struct rt_job *job, struct dm_ctx *handler, int rc); /* after this the job is gone */
+    void (*answer)(struct rt_job *job, struct dm_ctx *handler, int rc); /* the job may be freed after this */
 };
 
 struct rt_ctx {
@@ -62,15 +62,15 @@ struct rt_thread {
     struct rt_ctx *idle_handlers;
     struct rt_ctx *ended; /* returned from its entry; to be released on another stack */
     uint32_t handler_count;
-    uint64_t budget; /* switches between contexts until the loop looks round */
+    uint64_t budget; /* switches between contexts until the loop polls */
     bool stop_seen;
-    const _Atomic uint32_t *watched; /* not 0: the loop is wanted; or NULL */
+    const _Atomic uint32_t *watched; /* if not 0, the loop has to run; or NULL */
     struct dm_coro loop;
 
     /* Shared; on other cache lines than the thread's own. */
     char apart[DM_LINE];
     _Atomic(struct rt_ctx *) inbox; /* latest first */
-    _Atomic bool sleeping;          /* whoever clears it has to signal */
+    _Atomic bool sleeping;          /* the thread that clears it has to signal */
     _Atomic bool holding;           /* sleeps although it has contexts that could run or will */
     _Atomic bool started;
     pthread_mutex_t lock;
@@ -82,15 +82,15 @@ struct rt_thread {
 struct rt_hooks {
     /* Once a round: makes contexts ready, serves requests. Required. */
     void (*look)(struct rt_thread *thread);
-    /* Will look find something? Asked by a thread that has said that it sleeps: what comes later has to wake it.
+    /* True if `look` will find something. Called when the thread is marked as sleeping: later work has to wake it.
      * Required. */
     bool (*has_work)(struct rt_thread *thread);
     /* Nothing is ready: true to look again at once instead of sleeping. NULL: never. */
     bool (*spins)(struct rt_thread *thread);
     /* Sleeps until roused or until the moment, and may return early; rouse wakes it. NULL, both: a condition variable.
      */
-    void (*rest)(struct rt_thread *thread, uint64_t until_ns);
-    void (*rouse)(struct rt_thread *thread);
+    void (*sleep)(struct rt_thread *thread, uint64_t until_ns);
+    void (*wake)(struct rt_thread *thread);
 };
 
 /* The transport's fabric begins with it. */
@@ -107,7 +107,7 @@ struct rt {
     unsigned *cpus, cpu_count, cpu_next;
 
     _Atomic bool open;     /* contexts may run */
-    _Atomic bool stopping; /* the stop has been seen and is being told */
+    _Atomic bool stopping; /* the stop has been seen and is announced to the threads */
     _Atomic bool quit;
     _Atomic bool out_of_memory;
     _Atomic uint32_t foreground; /* contexts that the run waits for */
@@ -139,16 +139,16 @@ bool rt_thread_notify(struct rt_thread *thread);
 /* Puts a context of the calling thread at the end of its ready queue. */
 void rt_ready(struct rt_thread *thread, struct rt_ctx *ctx, int status);
 
-/* Tells a context, from whatever thread, that what it waits for may have come. */
-void rt_tell(struct rt_ctx *ctx);
+/* Notifies a context, from any thread, that what it waits for may have come. */
+void rt_notify(struct rt_ctx *ctx);
 
-/* The same from a context of the same thread. */
+/* The same, called on the context's own thread. */
 void rt_deliver(struct rt_thread *thread, struct rt_ctx *ctx);
 
 /* Others run until the context is ready again (ctx->wait says for what); returns its status. */
 int rt_suspend(struct rt_ctx *ctx, enum rt_wait wait);
 
-/* Lets others run if there are any, and every so often other threads; hurry: those at once. */
+/* Lets other contexts run if any are ready, and from time to time other threads; with `hurry` those at once. */
 void rt_yield(struct rt_ctx *ctx, bool hurry);
 
 /* Suspends until the moment. */
@@ -159,7 +159,7 @@ int rt_ctx_prepare(struct rt_ctx *ctx);
 
 /* ---- handlers.c ------------------------------------------------------------------------------------------------- */
 
-/* Has the thread a handler context for another job, or may it have one more? */
+/* True if the thread has a free handler context or may make another. */
 static inline bool rt_can_serve(const struct rt_thread *thread) {
     return thread->idle_handlers || thread->handler_count < RT_HANDLERS_MAX;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run from outside: opening the gate, waiting for the end, telling of a stop; time; and the functions of a
- * transport's table that are the same for all of real time.
+ * A run as its caller sees it: starting it, waiting for its end, announcing a stop; time; and the functions of a
+ * transport's table that are the same for all real-time transports.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -91,13 +91,13 @@ void rt_close(struct rt *rt) {
 static void notify_holder(struct rt_thread *thread) {
     const struct rt_hooks *hooks = rt_of(thread->base.fabric)->hooks;
     bool has_work = atomic_load(&thread->inbox) || atomic_load(&thread->holding);
-    /* A thread with a way of sleeping of its own looks for itself. */
-    if (has_work || hooks->rest || (thread->watched && atomic_load(thread->watched) > 0)) {
+    /* A thread that sleeps in the transport's `rest` checks for work on its own. */
+    if (has_work || hooks->sleep || (thread->watched && atomic_load(thread->watched) > 0)) {
         rt_thread_notify(thread);
     }
 }
 
-/* Waits until *count is 0 or the time has come, telling all threads of a stop as soon as there is one. */
+/* Waits until *count is 0 or the time has come, and announces a stop to all threads as soon as there is one. */
 static void wait_for_zero(struct rt *rt, const _Atomic uint32_t *count, uint64_t until) {
     pthread_mutex_lock(&rt->lock);
     while (atomic_load(count) > 0 && rt_clock_ns() < until) {
@@ -114,7 +114,7 @@ static void wait_for_zero(struct rt *rt, const _Atomic uint32_t *count, uint64_t
     pthread_mutex_unlock(&rt->lock);
 }
 
-/* Background contexts get to know of a stop although nobody waits for them; one that does not care is left behind. */
+/* Background contexts learn of a stop although the run does not wait for them; one that ignores it is left behind. */
 static void drain_stopped(struct rt *rt) {
     atomic_store(&rt->stopping, true);
     rt_each_thread(rt, notify);
@@ -150,7 +150,7 @@ void rt_start(struct dm_ctx *base) {
     if (!base->background) {
         atomic_fetch_add(&rt->foreground, 1);
     }
-    rt_tell(ctx);
+    rt_notify(ctx);
 }
 
 int rt_park(struct dm_ctx *base) {
@@ -162,7 +162,7 @@ void rt_wake(struct dm_ctx *waker, struct dm_ctx *target) {
     if (waker->thread == target->thread) {
         rt_deliver(rt_thread_of(ctx), ctx);
     } else {
-        rt_tell(ctx);
+        rt_notify(ctx);
     }
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread's loop. It runs ready contexts, and where it has none it sleeps until somebody has something for it; nothing
- * here spins. A context that waits goes on to the next ready one by itself; the loop is entered when there is none,
- * when something has come from outside, and every so often.
+ * A thread's loop. It runs ready contexts, and when it has none it sleeps until another thread has work for it; nothing
+ * here spins. A context that waits switches directly to the next ready one; the loop is entered when there is none,
+ * when something has come from another thread, and from time to time.
  *
- * Sleeping and waking is one pattern throughout: the sleeper first says that it sleeps and then looks once more for
- * work; the waker first leaves the work and then looks whether the other sleeps. Both in sequentially consistent order,
- * so one of them sees the other.
+ * Sleeping and waking follow one pattern: the sleeper first announces that it sleeps and then checks once more for
+ * work; the waker first leaves the work and then checks whether the other sleeps. Both in sequentially consistent
+ * order, so one of them sees the other.
  */
 #include <errno.h>
 #include <limits.h>
@@ -83,20 +83,20 @@ void rt_deliver(struct rt_thread *thread, struct rt_ctx *ctx) {
     case RT_RUNNABLE:
     case RT_ASLEEP:
     case RT_IDLE:
-        /* Came after the stop had already ended the wait that it was for. */
+        /* It came after a stop had ended the wait that it was for. */
         break;
     }
 }
 
-void rt_tell(struct rt_ctx *ctx) {
+void rt_notify(struct rt_ctx *ctx) {
     struct rt_thread *thread = rt_thread_of(ctx);
     if (atomic_exchange(&ctx->in_inbox, true)) {
-        return; /* its thread has yet to look, and will see what led here */
+        return; /* its thread has not looked yet, and will see this */
     }
     ctx->inbox_next = atomic_load_explicit(&thread->inbox, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&thread->inbox, &ctx->inbox_next, ctx)) {
     }
-    if (atomic_load(&rt_of(ctx->base.fabric)->open)) { /* else the next run looks at all inboxes */
+    if (atomic_load(&rt_of(ctx->base.fabric)->open)) { /* otherwise the next run checks all inboxes */
         rt_thread_notify(thread);
     }
 }
@@ -118,12 +118,12 @@ static void inbox_drain(struct rt_thread *thread) {
 /* ---- sleepers and the stop -------------------------------------------------------------------------------------- */
 
 static void sleepers_add(struct rt_thread *thread, struct rt_ctx *ctx) {
-    struct rt_ctx **place = &thread->sleepers;
-    while (*place && (*place)->wake_at <= ctx->wake_at) {
-        place = &(*place)->next;
+    struct rt_ctx **link = &thread->sleepers;
+    while (*link && (*link)->wake_at <= ctx->wake_at) {
+        link = &(*link)->next;
     }
-    ctx->next = *place;
-    *place = ctx;
+    ctx->next = *link;
+    *link = ctx;
 }
 
 static void sleepers_wake(struct rt_thread *thread) {
@@ -139,7 +139,7 @@ static bool stop_is_news(const struct rt_thread *thread) {
     return atomic_load(&rt_of(thread->base.fabric)->stopping) && !thread->stop_seen;
 }
 
-/* Everybody who waits for anything but an answer goes on; answers come, as their handlers are stopped too. */
+/* Wakes every context that waits for anything but an answer; answers come, since their handlers are stopped too. */
 static void wake_all_stopped(struct rt_thread *thread) {
     thread->stop_seen = true;
     thread->sleepers = NULL;
@@ -152,7 +152,7 @@ static void wake_all_stopped(struct rt_thread *thread) {
 
 /* ---- switching -------------------------------------------------------------------------------------------------- */
 
-/* Something that the loop has to look at, beside the ready queue. */
+/* True if the loop has work beside the ready queue. */
 static bool loop_is_wanted(struct rt_thread *thread) {
     const struct rt *rt = rt_of(thread->base.fabric);
     if (--thread->budget == 0) {
@@ -181,7 +181,7 @@ void rt_yield(struct rt_ctx *ctx, bool hurry) {
     struct rt_thread *thread = rt_thread_of(ctx);
     bool to_loop = loop_is_wanted(thread);
     if (!thread->ready_head && (hurry || thread->budget == 0)) {
-        /* Whoever it waits for may be a thread that waits for this processor. */
+        /* The thread that it waits for may be waiting for this processor. */
         sched_yield();
     }
     if (thread->ready_head || to_loop) {
@@ -208,7 +208,7 @@ int rt_ctx_prepare(struct rt_ctx *ctx) {
     return dm_coro_init(&ctx->base.coro, DM_STACK_BYTES, context_main, ctx);
 }
 
-/* The run may be over: whoever waits for its end looks again. */
+/* The run may be over: rt_run, which waits for its end, checks again. */
 static void run_check(struct rt *rt) {
     pthread_mutex_lock(&rt->lock);
     pthread_cond_signal(&rt->cond);
@@ -245,10 +245,10 @@ bool rt_thread_notify(struct rt_thread *thread) {
     if (!atomic_load(&thread->sleeping) || !atomic_exchange(&thread->sleeping, false)) {
         return false;
     }
-    /* Counted for the other, so that the run does not end between its being woken and its waking up. */
+    /* Counted for the other, so that the run does not end between the signal and its waking up. */
     atomic_fetch_add(&rt->active, 1);
-    if (rt->hooks->rouse) {
-        rt->hooks->rouse(thread);
+    if (rt->hooks->wake) {
+        rt->hooks->wake(thread);
         return true;
     }
     pthread_mutex_lock(&thread->lock);
@@ -258,11 +258,11 @@ bool rt_thread_notify(struct rt_thread *thread) {
 }
 
 /* Returns with the lock held, as it was. */
-static void sleep_until_roused(struct rt_thread *thread, uint64_t until) {
+static void sleep_until_woken(struct rt_thread *thread, uint64_t until) {
     const struct rt_hooks *hooks = rt_of(thread->base.fabric)->hooks;
-    if (hooks->rest) {
+    if (hooks->sleep) {
         pthread_mutex_unlock(&thread->lock);
-        hooks->rest(thread, until);
+        hooks->sleep(thread, until);
         pthread_mutex_lock(&thread->lock);
         return;
     }
@@ -282,19 +282,19 @@ static void fall_asleep(struct rt_thread *thread) {
         pthread_mutex_unlock(&thread->lock);
         return;
     }
-    /* Between runs time does not wake anybody. */
+    /* Between runs no sleeping context is woken. */
     uint64_t until = thread->sleepers && atomic_load(&rt->open) ? thread->sleepers->wake_at : UINT64_MAX;
     if (atomic_fetch_sub(&rt->active, 1) == 1 && atomic_load(&rt->foreground) == 0) {
         run_check(rt);
     }
-    sleep_until_roused(thread, until);
+    sleep_until_woken(thread, until);
     if (atomic_exchange(&thread->sleeping, false)) {
         atomic_fetch_add(&rt->active, 1);
     }
     pthread_mutex_unlock(&thread->lock);
 }
 
-static void look_round(struct rt_thread *thread) {
+static void poll_all(struct rt_thread *thread) {
     const struct rt *rt = rt_of(thread->base.fabric);
     thread->budget = rt->yield_every;
     if (atomic_load_explicit(&thread->inbox, memory_order_relaxed)) {
@@ -314,7 +314,7 @@ static void *thread_main(void *arg) {
     while (!atomic_load(&rt->quit)) {
         struct rt_ctx *next = NULL;
         if (atomic_load(&rt->open)) {
-            look_round(thread);
+            poll_all(thread);
             next = ready_pop(thread);
         }
         if (next) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies by atomic words. Their order (acquire, release) is what the line numbers of `local` are built on; it is no
- * promise to index code. Under ThreadSanitizer on x86 the accesses are relaxed, which changes nothing in the machine
- * but tells the sanitizer that remote memory does not order ordinary memory: an index that relies on it is reported.
+ * Copies by atomic words. The sequence numbers of lines in `local` depend on their order (acquire, release); index code
+ * must not. Under ThreadSanitizer on x86 the accesses are relaxed: the instructions are the same, but the sanitizer
+ * then reports an index that relies on remote memory to order ordinary memory.
  */
 #ifndef DM_TRANSPORT_REALTIME_WORDS_H
 #define DM_TRANSPORT_REALTIME_WORDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calls: a request crosses the fabric, waits for a core of the called node, runs the handler as a context there, and
- * the response crosses back. Handler contexts are kept and used again; requests beyond their number wait in order.
+ * the response crosses back. Handler contexts are kept and reused; requests beyond their number queue.
  */
 #include "transport/sim/sim.h"
 
@@ -72,7 +72,7 @@ static void answer(struct sim *sim, struct sim_ctx *ctx, struct sim_call *call) 
     sim_schedule(sim, op, SIM_RESPOND, sim_thread_of(ctx)->clock);
 }
 
-/* A handler context's whole life: job after job. */
+/* The body of a handler context: one job after another. */
 static void handler_entry(struct dm_ctx *base, void *arg) {
     struct sim *sim = arg;
     struct sim_ctx *ctx = (struct sim_ctx *)base;
@@ -140,8 +140,8 @@ void sim_deliver(struct sim *sim, struct sim_op *op) {
     }
     sim->nodes[op->from].nic.outstanding--;
     sim_op_free(sim, op);
-    bool has_room = !node->starts && (node->handler_count < SIM_HANDLERS_MAX || node->idle_handlers);
-    struct sim_ctx *handler = has_room ? sim_handler_get(sim, call->node) : NULL;
+    bool can_serve = !node->starts && (node->handler_count < SIM_HANDLERS_MAX || node->idle_handlers);
+    struct sim_ctx *handler = can_serve ? sim_handler_get(sim, call->node) : NULL;
     if (handler) {
         sim_handler_assign(sim, handler, call);
         return;
@@ -183,7 +183,7 @@ void sim_respond(struct sim *sim, struct sim_op *op) {
     sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
 }
 
-/* The set-up phase: a handler context as ever, but at once and at no cost. */
+/* In the set-up phase a handler context serves the call at once and at no cost. */
 static int call_now(struct sim *sim, struct sim_call *call) {
     struct sim_ctx *handler = sim_handler_get(sim, call->node);
     if (!handler) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations under way, the payloads of writes, and the queue of events.
+ * The pool of operations, the payloads of writes, and the queue of events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ void sim_op_free(struct sim *sim, struct sim_op *op) {
 /* Payload classes are 64, 256, 1024, 4096, 16384 bytes and, never kept, larger ones. */
 static unsigned payload_class(uint32_t bytes) {
     unsigned class = 0;
-    for (uint32_t room = 64; class < SIM_PAYLOAD_CLASSES - 1 && room < bytes; room *= 4) {
+    for (uint32_t capacity = 64; class < SIM_PAYLOAD_CLASSES - 1 && capacity < bytes; capacity *= 4) {
         class ++;
     }
     return class;

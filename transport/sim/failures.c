@@ -4,7 +4,7 @@
  */
 #include "transport/sim/sim.h"
 
-/* The node fails for good: the context never goes on. */
+/* The node fails for good: the context never runs again. */
 static void context_end(struct sim *sim, struct sim_ctx *ctx) {
     ctx->dead = true;
     if (ctx->job) {
@@ -13,12 +13,12 @@ static void context_end(struct sim *sim, struct sim_ctx *ctx) {
     }
 }
 
-/* The node will be back: the context is woken from whatever it waits for, other than verbs under way, whose memory it
- * holds; all its waits end from now on. */
+/* The node will come back: the context is woken, unless it waits for verbs in flight, which use its buffers. From now
+ * on all its waits fail. */
 static void context_unwind(struct sim *sim, struct sim_ctx *ctx) {
     ctx->base.gone = true;
     if (ctx->lanes == NULL) {
-        ctx->dead = true; /* made in the set-up phase, for the measured one: it has not begun, and never will */
+        ctx->dead = true; /* made in the set-up phase for the measured phase: it never started */
         return;
     }
     sim->nodes[ctx->base.node].unwinding++;
@@ -33,7 +33,7 @@ void sim_node_fail(struct sim *sim, struct sim_op *op) {
     struct sim_node *node = &sim->nodes[which];
     bool comes_back = op->delay > 0;
     if (sim->now >= node->failed_at) {
-        sim_op_free(sim, op); /* it is away already */
+        sim_op_free(sim, op); /* it has failed already */
         return;
     }
     node->failed_at = sim->now;
@@ -66,7 +66,7 @@ void sim_node_fail(struct sim *sim, struct sim_op *op) {
     }
 }
 
-/* The first context of a node that is back: from its first wait on calls are served. */
+/* The first context of a node that came back. Calls are served as soon as it waits for the first time. */
 static void restart_main(struct dm_ctx *base, void *arg) {
     struct sim *sim = arg;
     struct sim_node *node = &sim->nodes[base->node];

@@ -56,7 +56,7 @@ static int parse_index(const char *text, unsigned count, const char *what, int64
 static int parse_kind(const char *text, int64_t *value, struct dm_err *err) {
     int found = find_name(verb_names, DM_VERB_KIND_COUNT, text);
     if (found < 0) {
-        return dm_fail(err, DM_ERR_INVALID, "'%s': read, write, cas, faa, masked_cas, masked_faa or call is wanted",
+        return dm_fail(err, DM_ERR_INVALID, "'%s': must be read, write, cas, faa, masked_cas, masked_faa or call",
                        text);
     }
     *value = found;
@@ -79,12 +79,11 @@ static int parse_value(struct sim_fault *rule, enum key key, const char *text, c
         DM_TRY(dm_parse_real(text, &rule->probability, err));
         return rule->probability >= 0 && rule->probability <= 1
                    ? 0
-                   : dm_fail(err, DM_ERR_INVALID, "'%s': a probability, 0 to 1, is wanted", text);
+                   : dm_fail(err, DM_ERR_INVALID, "'%s': must be a probability, 0 to 1", text);
     default: {
         uint64_t *ns = rule->kind == SIM_FAULT_FAIL && key == KEY_FOR ? &rule->away_ns : &rule->ns;
         DM_TRY(dm_parse_duration(text, ns, err));
-        return *ns <= UINT64_C(1000000000000) ? 0
-                                              : dm_fail(err, DM_ERR_INVALID, "'%s': 1000 s at most are possible", text);
+        return *ns <= UINT64_C(1000000000000) ? 0 : dm_fail(err, DM_ERR_INVALID, "'%s': must be at most 1000 s", text);
     }
     }
 }
@@ -134,7 +133,7 @@ static int check_keys(const struct sim_fault *rule, unsigned seen, struct dm_err
     }
     bool random = rule->kind == SIM_FAULT_DELAY || rule->kind == SIM_FAULT_ERROR;
     if (random && !(seen & 1 << KEY_P) == !(seen & 1 << KEY_VERB)) {
-        return dm_fail(err, DM_ERR_INVALID, "%s: either 'p' or 'verb' is wanted", kind);
+        return dm_fail(err, DM_ERR_INVALID, "%s: needs either 'p' or 'verb'", kind);
     }
     uint64_t for_ns = rule->kind == SIM_FAULT_FAIL ? rule->away_ns : rule->ns;
     if (seen & 1 << KEY_FOR && for_ns == 0) {
@@ -151,7 +150,7 @@ static int parse_rule(struct sim_fault *rule, const char **at, const struct dm_t
         rule->kind++;
     }
     if (rule->kind == SIM_FAULT_KINDS || **at != ':') {
-        return dm_fail(err, DM_ERR_INVALID, "'%s': stop:, fail:, delay: or error: is wanted", name);
+        return dm_fail(err, DM_ERR_INVALID, "'%s': a rule begins with stop:, fail:, delay: or error:", name);
     }
     unsigned seen = 0;
     do {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults on demand: what is to go wrong in a run, when, and with what probability. The rules come from the transport's
- * option `faults`; everything random about them comes from a stream of its own, so that a run without faults is the
- * same run whether or not this file exists.
+ * Fault injection: which faults a run has, when, and with what probability. The rules come from the transport's option
+ * `faults`. They draw from a random stream of their own, so that a run without faults does not depend on this file.
  */
 #ifndef DM_TRANSPORT_SIM_FAULTS_H
 #define DM_TRANSPORT_SIM_FAULTS_H
@@ -20,7 +19,7 @@ struct sim_fault {
     uint64_t verb;                   /* 0: by probability */
     double probability;
     uint64_t ns;      /* how long it stops (0: for good), when it fails, by how much it delays */
-    uint64_t away_ns; /* how long a node that fails is away; 0: for good */
+    uint64_t away_ns; /* time until a failed node comes back; 0: never */
 };
 
 struct sim_faults {
@@ -34,7 +33,7 @@ struct sim_faults {
 int sim_faults_parse(struct sim_faults *faults, const char *text, const struct dm_topology *topology,
                      struct dm_err *err);
 
-/* What becomes of the client's verb number `number`. */
+/* What the rules do to the client's verb number `number`. */
 struct sim_fate {
     bool stops;
     uint64_t stop_ns; /* 0: for good */

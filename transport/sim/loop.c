@@ -8,7 +8,7 @@
 static void on_wake(struct sim *sim, struct sim_op *op) {
     struct sim_ctx *ctx = op->ctx;
     sim_op_free(sim, op);
-    if (ctx->base.parked) { /* else the stop was first */
+    if (ctx->base.parked) { /* otherwise a stop has woken it before */
         ctx->base.parked = false;
         sim_ready(sim, ctx);
     }
@@ -61,7 +61,7 @@ static void dispatch(struct sim *sim, struct sim_op *op) {
     }
 }
 
-/* Everybody who waits for something other than the network goes on, with DM_ERR_STOPPED. */
+/* Wakes all contexts that wait for something other than the network, with DM_ERR_STOPPED. */
 static void wake_all_stopped(struct sim *sim) {
     sim->stop_seen = true;
     for (struct dm_ctx *ctx = sim->fabric->contexts; ctx; ctx = ctx->all_next) {
@@ -73,7 +73,7 @@ static void wake_all_stopped(struct sim *sim) {
     }
 }
 
-/* The core takes the context up: from when it is free, after paying for completions and the switch. */
+/* Runs the context on its core once that is free, and charges the completions and the switch. */
 static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
     struct sim_thread *thread = sim_thread_of(ctx);
     if (sim->fabric->measuring) {

@@ -3,7 +3,7 @@
  * What verbs do to bytes. Memory holds the state after all writes that have begun. A write swaps its payload with
  * memory when it begins, so while it is in progress its payload holds, line by line, what was there before; the line i
  * of a write lands at a moment of its own, and so is each line of a read sampled. A read that overlaps a write in time
- * looks at those moments and takes the older bytes where it must. That is exact for any number of overlapping accesses,
+ * compares those moments and takes the older bytes where it must. That is exact for any number of overlapping accesses,
  * and costs one look at a short list when nothing overlaps.
  *
  * Order of writes to one line: by (moment, tag). A write that lands before one that has already begun goes under it: it
@@ -80,7 +80,7 @@ static void list_clear(struct sim_op **list, uint32_t *count) {
 
 void sim_memory_clear(struct sim_memory *memory) {
     if (memory->mapping.map) {
-        /* The pages come back empty. */
+        /* The pages are zero at the next access. */
         (void)madvise(memory->mapping.map, memory->mapping.map_bytes, MADV_DONTNEED);
     }
     list_clear(memory->reads, &memory->read_count);
@@ -104,7 +104,7 @@ static void list_add(struct sim *sim, struct sim_op ***list, uint32_t *count, ui
     (*list)[(*count)++] = op;
 }
 
-/* Drops what is over from a list and says whether anything in progress touches [from, to). */
+/* Removes finished accesses from a list; true if one in progress touches [from, to). */
 static bool any_overlap(uint64_t now, struct sim_op **list, uint32_t *count, uint64_t from, uint64_t to) {
     bool found = false;
     for (uint32_t i = *count; i-- > 0;) {
@@ -207,13 +207,13 @@ static void swap_bytes(unsigned char *a, unsigned char *b, uint64_t len) {
     }
 }
 
-/* Puts data of [from, to), within one line, at its place in the order of writes, under those that land later. */
-static void place_under(const struct sim *sim, struct sim_memory *memory, uint64_t from, uint64_t to, uint64_t moment,
-                        uint32_t tag, unsigned char *data) {
+/* Puts data of [from, to), within one line, at its position in the order of writes, under those that land later. */
+static void insert_under(const struct sim *sim, struct sim_memory *memory, uint64_t from, uint64_t to, uint64_t moment,
+                         uint32_t tag, unsigned char *data) {
     for (uint64_t at = from; at < to; at++) {
         struct sim_op *later = soonest_after(sim, memory, at, moment, tag);
-        unsigned char *place = later ? later->payload + (at - op_span(later).from) : memory->mapping.base + at;
-        swap_bytes(data + (at - from), place, 1);
+        unsigned char *target = later ? later->payload + (at - op_span(later).from) : memory->mapping.base + at;
+        swap_bytes(data + (at - from), target, 1);
     }
 }
 
@@ -246,7 +246,8 @@ void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op 
         for (uint64_t at = span.from; at < span.to;) {
             uint64_t line = at & ~(uint64_t)(DM_LINE - 1);
             uint64_t stop = line + DM_LINE < span.to ? line + DM_LINE : span.to;
-            place_under(sim, memory, at, stop, sim_line_moment(sim, op, line), op->tag, op->payload + (at - span.from));
+            insert_under(sim, memory, at, stop, sim_line_moment(sim, op, line), op->tag,
+                         op->payload + (at - span.from));
             at = stop;
         }
     } else {
@@ -266,7 +267,7 @@ static void store_now(struct sim *sim, struct sim_memory *memory, uint64_t from,
     memcpy(bytes, data, to - from);
     if (memory->write_count > 0 && any_overlap(sim->now, memory->writes, &memory->write_count, from, to)) {
         /* Tag 0: before a write whose line lands at the same moment. */
-        place_under(sim, memory, from, to, sim->now, 0, bytes);
+        insert_under(sim, memory, from, to, sim->now, 0, bytes);
     } else {
         memcpy(memory->mapping.base + from, bytes, to - from);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A verb's way over the fabric: queue pair, requester NIC, link, responder NIC, memory, and back. Each resource is a
+ * A verb's path over the fabric: queue pair, requester NIC, link, responder NIC, memory, and back. Each resource is a
  * FIFO server whose next free moment is known when a verb reaches it, so a verb needs three events: arrival at the
  * responder, its effect on memory, completion.
  */
@@ -34,7 +34,7 @@ void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at) {
         service = scaled(service, costs->wqe_miss_1024);
     }
     bool carries = op->kind == DM_VERB_WRITE || op->kind == DM_VERB_CALL;
-    uint64_t behind = 0; /* from the first packet's being there to the last one's */
+    uint64_t behind = 0; /* from the arrival of the first packet to that of the last */
     if (carries && op->len > costs->max_inline) {
         uint64_t fetch = sim_pcie_time(costs, op->len);
         at = sim_serve(&nic->pcie_out, at, fetch) + costs->payload_fetch;
@@ -48,7 +48,7 @@ void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at) {
         at += op->delay;
     }
     if (dm_unlikely(sim->faults.count > 0) && op->kind != DM_VERB_CALL) {
-        /* What is delayed on a reliable connection holds up what is behind it. */
+        /* A delay on a reliable connection delays all that follows it. */
         uint64_t *last = &op->ctx->lanes[dm_addr_node(op->addr)].last_arrival;
         at = at > *last ? at : *last;
         *last = at;
@@ -68,7 +68,7 @@ static void go(struct sim *sim, struct sim_qp *qp, struct sim_op *op, uint64_t a
     sim_transmit(sim, op, at);
 }
 
-/* Through the queue pair in order: what may not go yet holds up what is behind it. */
+/* Through the queue pair in order: a verb that must wait blocks those behind it. */
 static void enqueue(struct sim *sim, struct sim_op *op, uint64_t at) {
     struct sim_qp *qp = &op->thread->qps[dm_addr_node(op->addr)];
     at += sim->costs.mmio;
@@ -121,7 +121,8 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
             op->op = verb->op;
         }
     }
-    /* Behind an own read or atomic that has not completed, a write or atomic needs the fence; a read does not. */
+    /* Behind a read or atomic of its context that has not completed, a write or atomic needs the fence; a read does
+     * not. */
     struct sim_lane *lane = &ctx->lanes[dm_addr_node(verb->addr)];
     op->fence = verb->kind != DM_VERB_READ && lane->reads_atomics > 0;
     lane->reads_atomics += is_read_or_atomic(op);
@@ -132,7 +133,7 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
     return op;
 }
 
-/* The set-up phase: at once, in order, at no cost. */
+/* In the set-up phase: at once, in order, at no cost. */
 static int commit_now(struct sim *sim, struct dm_ctx *ctx) {
     for (uint32_t i = 0; i < ctx->batch_count; i++) {
         const struct dm_verb *verb = &ctx->batch[i];
@@ -153,8 +154,8 @@ static int commit_now(struct sim *sim, struct dm_ctx *ctx) {
     return 0;
 }
 
-/* A verb that fails takes those behind it on its queue pair with it. `broken` are the batch's nodes for which that
- * happened. */
+/* A verb that fails also fails those behind it on its queue pair. `broken` has a bit for each node of the batch for
+ * which that happened. */
 static void apply_fate(struct sim_op *op, struct sim_fate fate, uint64_t *broken) {
     unsigned node = dm_addr_node(op->addr);
     uint64_t bit = UINT64_C(1) << node % 64;
@@ -172,7 +173,7 @@ struct sim_fate sim_draw_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb
     struct sim_fate fate = sim_faults_draw(&sim->faults, ctx->client, ++ctx->verbs_begun, kind, node);
     bool is_due = ctx->stop_due || (fate.stops && fate.stop_ns == 0);
     if (is_due && ctx->in_own_call) {
-        /* The others of its thread wait for what a call of the transport brings. */
+        /* Other contexts of its thread wait for the result of a call of the transport. */
         ctx->stop_due = true;
         fate.stops = false;
     } else if (is_due) {
@@ -238,7 +239,7 @@ int sim_commit(struct dm_ctx *base, bool wait) {
         }
     }
     if (dm_unlikely(wait && ctx->pending == 0)) {
-        /* All came back while the client stood still half-way. */
+        /* All completed while a fault stopped the client in the middle of the batch. */
         int status = ctx->status;
         ctx->status = 0;
         return status;
@@ -252,8 +253,8 @@ void sim_issue(struct sim *sim, struct sim_op *op) {
 
 /* ---- responder -------------------------------------------------------------------------------------------------- */
 
-/* An atomic takes its unit; while it waits for it, its processing unit serves nobody else. Returns when the unit lets
- * go. */
+/* An atomic takes its atomic unit; while it waits for that, its processing unit serves no other verb. Returns when it
+ * releases the unit. */
 static uint64_t take_unit(struct sim *sim, struct sim_nic *nic, const struct sim_op *op, uint64_t at,
                           uint64_t *unit_free) {
     const struct sim_costs *costs = &sim->costs;
@@ -302,8 +303,8 @@ static void set_window(struct sim *sim, struct sim_op *op, uint64_t at) {
     }
 }
 
-/* A payload's way into host memory. `at`: its last packet is there; the first came earlier by what they took on the
- * wire. */
+/* A payload is written to host memory. Its last packet is there at `at`, the first one earlier by the time that the
+ * others took on the wire. */
 static uint64_t into_host(const struct sim_costs *costs, struct sim_nic *nic, uint64_t at, uint32_t len) {
     uint32_t packet = sim_packet_bytes(costs, len);
     uint64_t behind = len > packet ? sim_wire_time(costs, len, 0) - sim_wire_time(costs, packet, 0) : 0;

@@ -27,7 +27,7 @@ struct sim_options {
     uint64_t peer_timeout_ns;                   /* until a verb to a failed node completes in error */
 };
 
-/* A FIFO resource: whoever comes at `at` is served after all who came before. */
+/* A FIFO resource: a request that arrives at `at` is served after all that arrived before. */
 struct sim_server {
     uint64_t free_at;
     uint64_t busy, waited, served; /* since the last reset; waited: queueing and service together, for Little's law */
@@ -42,21 +42,21 @@ static inline uint64_t sim_serve(struct sim_server *server, uint64_t at, uint64_
     return start + service;
 }
 
-/* A resource that a message crosses packet by packet: it can begin with the first packet (there at `first`), and cannot
- * end before the last one (there at `last`) has crossed, which takes `packet`. */
+/* A resource that a message crosses packet by packet. Service can begin when the first packet has arrived (`first`) and
+ * cannot end before the last one, which arrives at `last`, has crossed, which takes `packet`. */
 static inline uint64_t sim_stream(struct sim_server *server, uint64_t first, uint64_t last, uint64_t service,
                                   uint64_t packet) {
     uint64_t end = sim_serve(server, first, service);
     return end > last + packet ? end : last + packet;
 }
 
-/* A pipeline: limits the rate, while the time through it is part of the NIC's fixed latency. Returns when it lets the
- * verb in. */
+/* A pipeline: limits the rate, while the time through it is part of the NIC's fixed latency. Returns when the
+ * verb enters. */
 static inline uint64_t sim_pipeline(struct sim_server *server, uint64_t at, uint64_t service) {
     return sim_serve(server, at, service) - service;
 }
 
-/* A link's receiving end: the wire time was paid at the sender, here only the bandwidth is shared. */
+/* The receiving end of a link: the sender has charged the time on the wire, here only the bandwidth is shared. */
 static inline uint64_t sim_receive(struct sim_server *server, uint64_t at, uint64_t wire) {
     return sim_serve(server, at > wire ? at - wire : 0, wire);
 }
@@ -73,26 +73,26 @@ enum sim_stage {
     SIM_ARRIVE,
     SIM_EFFECT,
     SIM_COMPLETE,
-    SIM_ISSUE,   /* a batch whose doorbell lies too far ahead of the clock to be treated at once */
+    SIM_ISSUE,   /* a verb whose doorbell is too far ahead of the clock to be treated at once */
     SIM_DELIVER, /* a request reaches the called node's memory */
     SIM_RESPOND, /* the handler's core has posted the response */
     SIM_WAKE,    /* a context becomes ready (started, slept, handed a mutex) */
-    SIM_KICK,    /* a core has finished what it did and takes the next ready context */
+    SIM_KICK,    /* a core has become free and takes the next ready context */
     SIM_FAIL,    /* a node fails */
     SIM_RESTART, /* and comes back */
 };
 
-/* Two cache lines; the first has what every stage needs. */
+/* One verb, call or other event. Two cache lines; the first has what every stage needs. */
 struct sim_op {
     enum sim_stage stage : 8;
     enum dm_verb_kind kind : 8;
     bool wait : 1, fence : 1;
     bool listed : 1;    /* in its memory's reads or writes */
     bool no_effect : 1; /* it fails before it reaches memory */
-    bool sampled : 1;   /* of an atomic: a CPU store came while it held its unit; line_seed is what it had read */
+    bool sampled : 1;   /* of an atomic: a CPU store came while it held its unit; line_seed is the value read before */
     bool delayed : 1;   /* `delay` holds */
     int16_t status;     /* what its completion reports: 0 or a failure */
-    uint32_t tag;       /* its place in the pool */
+    uint32_t tag;       /* its index in the pool */
     uint32_t len;
     uint16_t unit;             /* processing unit at the responder */
     uint8_t from;              /* the requester's node */
@@ -113,7 +113,7 @@ struct sim_op {
         struct sim_call *call;
     };
     uint32_t list_index; /* in its memory's reads or writes while listed */
-    uint64_t delay;      /* on its way, beside what the model says */
+    uint64_t delay;      /* on the wire, in addition to the model's, from a fault rule */
 };
 
 struct sim_call {
@@ -144,10 +144,10 @@ struct sim_thread {
     uint16_t unit;      /* processing unit that its queue pairs use at every responder */
 };
 
-/* What a context has under way to one node. */
+/* Operations in flight of a context to one node. */
 struct sim_lane {
-    uint64_t last_arrival, last_effect; /* of its last verb there: verbs of a queue pair keep order */
-    uint64_t last_change;               /* of its last one there that is no read */
+    uint64_t last_arrival, last_effect; /* of its last verb to the node: verbs of a queue pair keep order */
+    uint64_t last_change;               /* of its last verb to the node that is not a read */
     uint32_t reads_atomics;             /* own outstanding ones, for fences */
 };
 
@@ -164,7 +164,7 @@ struct sim_ctx {
     int64_t client;       /* number of a foreground context of a compute node, or SIM_ANY */
     uint64_t verbs_begun; /* for faults */
     bool dead;            /* stopped for good: nothing resumes it */
-    bool in_own_call;     /* of the transport's, such as one for a chunk of memory */
+    bool in_own_call;     /* a call of the transport itself, such as one for a chunk of memory */
     bool stop_due;        /* stops for good with its next verb of another kind */
     uint64_t slice;       /* work since the last switch, of background contexts */
 };
@@ -185,7 +185,7 @@ struct sim_node {
     uint32_t handler_count;
     uint64_t failed_at;                       /* SIM_NEVER, or from when nothing answers */
     uint8_t life;                             /* how often it has come back */
-    bool starts;                              /* it is back, and what it begins with has not run: calls wait */
+    bool starts;                              /* it is back, and its first context has not run yet: calls wait */
     uint32_t unwinding;                       /* contexts of its last life that have not ended */
     struct sim_call *queue_head, *queue_tail; /* requests that wait for a handler context */
 };
@@ -197,7 +197,7 @@ struct sim {
     struct sim_options *options;
     struct sim_costs costs;
     struct dm_heap heap;
-    bool root_taken; /* the heap's root is the event that acts now: the next one scheduled takes its place */
+    bool root_taken; /* the heap's root is the event that acts now: the next one scheduled replaces it */
     uint64_t now, base, reset_at;
     struct sim_node *nodes;
     unsigned memory_nodes;
@@ -205,7 +205,7 @@ struct sim {
     uint32_t block_count, block_capacity;
     struct sim_op *free_ops;
     struct {
-        unsigned char *free; /* each begins with the address of the next */
+        unsigned char *free; /* each begins with the pointer to the next */
     } payloads[SIM_PAYLOAD_CLASSES];
     struct dm_prng lines; /* order of lines */
     struct sim_faults faults;
@@ -217,9 +217,9 @@ struct sim {
     uint64_t async;           /* unsignalled verbs in flight */
     bool stop_seen, out_of_memory, measured;
     uint64_t events;
-    struct dm_trace_event *traced; /* by the operation's place in the pool; while somebody traces */
+    struct dm_trace_event *traced; /* by the operation's index in the pool; only while tracing */
     uint32_t traced_count;
-    struct sim_ctx *(*next)(struct sim *sim); /* sim_next_context; what is below the event loop waits by it */
+    struct sim_ctx *(*next)(struct sim *sim); /* sim_next_context, for the files below the event loop */
 };
 
 /* ---- events.c --------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What whoever traces learns of a verb on its way: one record an operation, beside the pool of operations so that these
- * stay as small as they are. Nothing here changes an event or a time.
+ * Trace records of verbs: one for each operation, apart from the pool of operations so that these stay small. Nothing
+ * here changes an event or a time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct dm_trace_event *record_of(struct sim *sim, const struct sim_op *op
     return op->tag < sim->traced_count ? &sim->traced[op->tag] : NULL;
 }
 
-/* Room for every operation that the pool has. */
+/* Makes a record for every operation of the pool. */
 static bool records_grow(struct sim *sim) {
     uint32_t count = sim->block_count * SIM_POOL_BLOCK;
     struct dm_trace_event *traced = realloc(sim->traced, count * sizeof(*traced));
