@@ -338,7 +338,7 @@ static void send_all(int fd, const void *bytes, size_t count) {
 
 static void send_message(int fd, const struct wire_message *message) {
     unsigned char bytes[WIRE_MAX];
-    size_t count = wire_encode(message, bytes);
+    size_t count = verbs_wire_encode(message, bytes);
     send_all(fd, bytes, count);
 }
 
@@ -353,17 +353,17 @@ static void expect_message(int fd, enum wire_kind kind) {
     unsigned char bytes[WIRE_MAX];
     struct wire_message message;
     assert_int_equal(recv(fd, bytes, 4, MSG_WAITALL), 4);
-    int length = wire_length(bytes);
+    int length = verbs_wire_length(bytes);
     assert_true(length > 0);
     assert_int_equal(recv(fd, bytes, (size_t)length, MSG_WAITALL), length);
-    assert_int_equal(wire_decode(bytes, (size_t)length, &message), 0);
+    assert_int_equal(verbs_wire_decode(bytes, (size_t)length, &message), 0);
     assert_int_equal(message.kind, kind);
 }
 
 static struct wire_message hello_of(const struct port *port, const char *token) {
     struct wire_message hello = {.kind = WIRE_HELLO};
-    assert_true(wire_token_from(token, hello.hello.token));
-    hello.hello.fabric = verbs_of(port->tw.fabric)->peer->fabric;
+    assert_true(verbs_wire_token_from(token, hello.hello.token));
+    hello.hello.fabric = verbs_of(port->tw.fabric)->control->fabric;
     hello.hello.caller = TW_MNS + TW_SERVERS;
     return hello;
 }
@@ -430,7 +430,7 @@ static void a_message_may_come_byte_by_byte(void **state) {
     port_open(&port);
     struct wire_message hello = hello_of(&port, "the token");
     unsigned char bytes[WIRE_MAX];
-    size_t count = wire_encode(&hello, bytes);
+    size_t count = verbs_wire_encode(&hello, bytes);
     int fd = port_call(&port);
     for (size_t i = 0; i < count; i++) {
         send_all(fd, bytes + i, 1);
@@ -504,7 +504,7 @@ static enum rdma_cm_event_type knock_with(const struct port *port, const unsigne
     const struct verbs *verbs = verbs_of(port->tw.fabric);
     struct rdma_event_channel *channel = rdma_create_event_channel();
     struct rdma_cm_id *id = NULL;
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(verbs->peer->cm.port)};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(verbs->control->cm.port)};
     memcpy(&to.sin_addr, verbs->ports[verbs->port_count - 1].gid.raw + 12, 4);
     struct rdma_conn_param param = {.private_data = bytes,
                                     .private_data_len = count,
@@ -528,25 +528,25 @@ static void the_connection_manager_refuses_whoever_does_not_know_the_token(void 
     (void)state;
     struct port port;
     port_open(&port);
-    struct wire_message right = {.kind = WIRE_KNOCK};
+    struct wire_message right = {.kind = WIRE_CM_REQUEST};
     unsigned char bytes[WIRE_MAX];
-    assert_true(wire_token_from("the token", right.knock.token));
-    right.knock.fabric = verbs_of(port.tw.fabric)->peer->fabric;
-    right.knock.caller = TW_MNS + TW_SERVERS;
-    right.knock.slots = 1;
+    assert_true(verbs_wire_token_from("the token", right.cm_request.token));
+    right.cm_request.fabric = verbs_of(port.tw.fabric)->control->fabric;
+    right.cm_request.caller = TW_MNS + TW_SERVERS;
+    right.cm_request.slots = 1;
     struct wire_message wrongs[] = {right, right, right, right};
-    wrongs[0].knock.token[0] ^= 1;
-    wrongs[1].knock.fabric ^= 1;
-    wrongs[2].knock.node = 1; /* another process's */
-    wrongs[3].knock.caller = 200;
+    wrongs[0].cm_request.token[0] ^= 1;
+    wrongs[1].cm_request.fabric ^= 1;
+    wrongs[2].cm_request.node = 1; /* another process's */
+    wrongs[3].cm_request.caller = 200;
     for (size_t i = 0; i < DM_ARRAY_LEN(wrongs); i++) {
-        wire_encode(&wrongs[i], bytes);
-        assert_int_equal(knock_with(&port, bytes + 4, WIRE_KNOCK_BYTES), RDMA_CM_EVENT_REJECTED);
+        verbs_wire_encode(&wrongs[i], bytes);
+        assert_int_equal(knock_with(&port, bytes + 4, WIRE_CM_REQUEST_BYTES), RDMA_CM_EVENT_REJECTED);
     }
-    wire_encode(&right, bytes);
+    verbs_wire_encode(&right, bytes);
     assert_int_equal(knock_with(&port, bytes + 4, WIRE_TOKEN), RDMA_CM_EVENT_REJECTED);
     assert_int_equal(knock_with(&port, NULL, 0), RDMA_CM_EVENT_REJECTED);
-    assert_int_equal(knock_with(&port, bytes + 4, WIRE_KNOCK_BYTES), RDMA_CM_EVENT_CONNECT_RESPONSE);
+    assert_int_equal(knock_with(&port, bytes + 4, WIRE_CM_REQUEST_BYTES), RDMA_CM_EVENT_CONNECT_RESPONSE);
     port_close(&port);
 }
 

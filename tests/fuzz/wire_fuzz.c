@@ -14,12 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 4) {
         return 0;
     }
-    int length = wire_length(data);
+    int length = verbs_wire_length(data);
     fuzz_require(length == DM_ERR_CORRUPT || (length > 0 && length <= WIRE_MAX - 4), "an impossible length");
-    if (wire_decode(data + 4, size - 4, &message) < 0) {
+    if (verbs_wire_decode(data + 4, size - 4, &message) < 0) {
         return 0;
     }
-    size_t bytes = wire_encode(&message, again);
+    size_t bytes = verbs_wire_encode(&message, again);
     fuzz_require(bytes == size && memcmp(again + 4, data + 4, size - 4) == 0, "taken, but not as it was");
     fuzz_require(message.kind != WIRE_WELCOME || message.welcome.dram.base <= UINT64_MAX - message.welcome.dram.bytes,
                  "memory beyond the end of addresses");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calls: a request is one message and so is its response. A connection has a number of slots, and a caller takes one
- * before it sends, so that the called side has always a buffer ready to receive; callers beyond that wait in line. The
- * thread that the connection's other end belongs to runs the handler. What comes in is checked before it is used.
+ * before it sends, so that the called side always has a buffer ready to receive; further callers wait. The
+ * thread that the connection's other end belongs to runs the handler. Incoming messages are checked before they are
+ * used.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "transport/verbs/verbs.h"
 
 struct request_head {
-    uint32_t method, len, room, slot;
+    uint32_t method, len, capacity, slot;
 };
 struct response_head {
     uint32_t slot, len;
@@ -40,11 +41,11 @@ static void reply_send(struct rt_job *rt_job, struct dm_ctx *handler, int rc) {
     struct response_head head = {.slot = job->caller_slot, .len = rc < 0 ? 0 : job->resp_len, .rc = rc};
     if (conn->failure < 0) {
         reply->is_busy = false;
-        return; /* nobody is there any more */
+        return; /* the caller is gone */
     }
     uint32_t number = (uint32_t)(reply - conn->replies);
     memcpy(conn->out + (size_t)number * VERBS_MESSAGE, &head, sizeof(head));
-    /* The buffer first, so that it is there when the caller's slot is free again. */
+    /* The receive buffer first, so that it is posted when the caller's slot is free again. */
     if (verbs_receive_post(verbs_of_thread(conn->thread), conn, &job->received) < 0 ||
         verbs_message_send(conn, number, VERBS_HEAD + head.len, &reply->sent) < 0) {
         broken_message(conn, "the response cannot be posted");
@@ -61,7 +62,7 @@ static struct verbs_reply *reply_take(struct verbs_conn *conn) {
     return NULL;
 }
 
-/* Gives the request to a handler context; false if it has to wait. */
+/* Gives the request to a handler context; false if it has to wait for a response buffer. */
 static bool job_serve(struct verbs_job *job) {
     struct verbs_conn *conn = job->conn;
     if (conn->failure < 0) {
@@ -89,7 +90,7 @@ void verbs_backlog_serve(struct verbs_thread *thread) {
     while (thread->backlog && rt_can_serve(&thread->rt)) {
         struct verbs_job *job = thread->backlog;
         if (!job_serve(job)) {
-            return; /* a response that is on its way makes room */
+            return; /* a response that completes frees a buffer */
         }
         thread->backlog = job->next;
     }
@@ -102,7 +103,8 @@ static void request_received(struct verbs_conn *conn, uint32_t number, uint32_t 
     struct request_head head;
     const unsigned char *message = conn->in + (size_t)number * VERBS_MESSAGE;
     memcpy(&head, message, sizeof(head));
-    if (bytes < VERBS_HEAD || head.len != bytes - VERBS_HEAD || head.room > DM_CALL_MAX || head.slot >= conn->slots) {
+    if (bytes < VERBS_HEAD || head.len != bytes - VERBS_HEAD || head.capacity > DM_CALL_MAX ||
+        head.slot >= conn->slots) {
         broken_message(conn, "malformed request");
         return;
     }
@@ -112,7 +114,7 @@ static void request_received(struct verbs_conn *conn, uint32_t number, uint32_t 
                                .resp_len = &job->resp_len,
                                .answer = reply_send};
     job->caller_slot = head.slot;
-    job->resp_len = head.room;
+    job->resp_len = head.capacity;
     job->next = NULL;
     *(thread->backlog ? &thread->backlog_tail->next : &thread->backlog) = job;
     thread->backlog_tail = job;
@@ -133,7 +135,7 @@ static void response_received(struct verbs_conn *conn, const struct verbs_tag *t
     struct response_head head;
     memcpy(&head, message, sizeof(head));
     struct verbs_call *call = bytes >= VERBS_HEAD && head.slot < conn->slots ? &conn->calls[head.slot] : NULL;
-    if (!call || !call->ctx || call->is_answered || head.len != bytes - VERBS_HEAD || head.len > call->room) {
+    if (!call || !call->ctx || call->is_answered || head.len != bytes - VERBS_HEAD || head.len > call->capacity) {
         broken_message(conn, "malformed response");
         return;
     }
@@ -148,7 +150,7 @@ static void response_received(struct verbs_conn *conn, const struct verbs_tag *t
     verbs_call_answered(conn, call, head.rc);
 }
 
-/* A free slot, and room in the send queue; waits for both. */
+/* Waits for a free slot and for space in the send queue. */
 static int slot_take(struct verbs_ctx *ctx, struct verbs_conn *conn, struct verbs_call **call) {
     for (;;) {
         if (conn->failure < 0) {
@@ -161,16 +163,16 @@ static int slot_take(struct verbs_ctx *ctx, struct verbs_conn *conn, struct verb
         while (i < conn->slots && conn->calls[i].is_taken) {
             i++;
         }
-        if (i < conn->slots && verbs_has_room(conn, 1)) {
+        if (i < conn->slots && verbs_has_space(conn, 1)) {
             *call = &conn->calls[i];
             return 0;
         }
-        verbs_wait_in(ctx, i < conn->slots ? &conn->room : &conn->slot_waiters);
+        verbs_wait_in(ctx, i < conn->slots ? &conn->space : &conn->slot_waiters);
     }
 }
 
 static int request_send(struct verbs_conn *conn, uint32_t slot, unsigned method, const void *req, uint32_t req_len) {
-    struct request_head head = {.method = method, .len = req_len, .room = conn->calls[slot].room, .slot = slot};
+    struct request_head head = {.method = method, .len = req_len, .capacity = conn->calls[slot].capacity, .slot = slot};
     unsigned char *message = conn->out + (size_t)slot * VERBS_MESSAGE;
     memcpy(message, &head, sizeof(head));
     if (req_len > 0) {
@@ -197,10 +199,10 @@ int verbs_call(struct dm_ctx *base, unsigned node, unsigned method, const void *
     call->is_taken = true;
     call->is_sent = call->is_answered = false;
     call->resp = resp;
-    call->room = *resp_len;
+    call->capacity = *resp_len;
     call->begin_ns = rt_clock_ns();
     conn->calls_open++;
-    thread->under_way++;
+    thread->outstanding++;
     if (request_send(conn, (uint32_t)(call - conn->calls), method, req, req_len) < 0) {
         broken_message(conn, "the request cannot be posted");
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connecting queue pairs of two processes through the RDMA connection manager (librdmacm): it finds the way between two
- * IP addresses and carries the queue pairs' numbers. The queue pairs are this transport's own. A process that has
- * memory listens on its device's address; where that is, callers learn at the control port. A request says the run's
- * token and what it wants in its private data; one that does not is refused, and nothing is made for it.
+ * Connecting queue pairs of two processes through the RDMA connection manager (librdmacm): it finds the route between
+ * two IP addresses and carries the queue pairs' numbers. The queue pairs are created by this transport. A process that
+ * has memory listens on its device's address, which callers learn at the control port. A request carries the run's
+ * token and what it asks for in its private data; without the token it is rejected, and nothing is made for it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ enum { BACKLOG = 128, NS_PER_MS = 1000000 };
 
 /* ---- addresses -------------------------------------------------------------------------------------------------- */
 
-/* A GID of RoCE version 2 is an IP address; that of a link says nothing of a route. */
+/* A GID of RoCE version 2 is an IP address; a link-local one has no route. */
 static bool address_of(const uint8_t gid[16], uint16_t port, struct sockaddr_storage *address) {
     static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
     memset(address, 0, sizeof(*address));
@@ -58,7 +58,7 @@ static struct rdma_event_channel *channel_open(void) {
 
 /* ---- queue pairs ------------------------------------------------------------------------------------------------ */
 
-/* The manager knows the way and both numbers; how patient a queue pair is the options say. 0 or an errno. */
+/* The manager knows the route and both queue pair numbers; the timeouts come from the options. 0 or an errno. */
 static int qp_move(const struct verbs *verbs, struct verbs_conn *conn, enum ibv_qp_state state) {
     struct ibv_qp_attr attr = {.qp_state = state};
     int mask = 0;
@@ -85,10 +85,10 @@ static int conn_move(struct verbs *verbs, struct verbs_conn *conn) {
 /* ---- the called side -------------------------------------------------------------------------------------------- */
 
 int verbs_cm_listen(struct verbs *verbs, struct dm_err *err) {
-    struct verbs_cm *cm = &verbs->peer->cm;
+    struct verbs_cm *cm = &verbs->control->cm;
     const struct verbs_port *port = verbs_port_of(verbs, 0);
     struct sockaddr_storage address;
-    if (verbs->options->connect == VERBS_BY_TCP || verbs->peer->processes->listener < 0) {
+    if (verbs->options->connect == VERBS_BY_TCP || verbs->control->processes->listener < 0) {
         return 0;
     }
     bool is_open = has_address(port) && address_of(port->gid.raw, 0, &address) && (cm->incoming = channel_open()) &&
@@ -107,9 +107,9 @@ int verbs_cm_listen(struct verbs *verbs, struct dm_err *err) {
                : 0;
 }
 
-void verbs_cm_offer(struct verbs *verbs, struct verbs_cm_place *place) {
-    place->port = verbs->peer->cm.port;
-    memcpy(place->gid, verbs_port_of(verbs, 0)->gid.raw, sizeof(place->gid));
+void verbs_cm_offer(struct verbs *verbs, struct verbs_cm_address *to_address) {
+    to_address->port = verbs->control->cm.port;
+    memcpy(to_address->gid, verbs_port_of(verbs, 0)->gid.raw, sizeof(to_address->gid));
 }
 
 int verbs_cm_join(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_cm_request *wanted,
@@ -133,12 +133,12 @@ int verbs_cm_join(struct verbs *verbs, struct verbs_conn *conn, const struct ver
 }
 
 int verbs_cm_fd(const struct verbs *verbs) {
-    return verbs->peer->cm.port > 0 ? verbs->peer->cm.incoming->fd : -1;
+    return verbs->control->cm.port > 0 ? verbs->control->cm.incoming->fd : -1;
 }
 
 /* ---- the caller's side ------------------------------------------------------------------------------------------ */
 
-/* Waits until the manager tells of this connection. What it tells of others does not matter here. */
+/* Waits for the manager's next event of this connection; events of other connections are dropped. */
 static int event_wait(struct verbs *verbs, struct rdma_cm_id *id, enum rdma_cm_event_type wanted, struct dm_err *err) {
     uint64_t end_ns = rt_clock_ns() + verbs->options->timeout_ns;
     for (uint64_t now_ns = rt_clock_ns(); now_ns < end_ns; now_ns = rt_clock_ns()) {
@@ -153,7 +153,7 @@ static int event_wait(struct verbs *verbs, struct rdma_cm_id *id, enum rdma_cm_e
         int status = event->status;
         rdma_ack_cm_event(event);
         if (is_ours && kind != wanted) {
-            return dm_fail(err, DM_ERR_PEER, "the connection manager says %s (%d)", rdma_event_str(kind), status);
+            return dm_fail(err, DM_ERR_PEER, "the connection manager reports %s (%d)", rdma_event_str(kind), status);
         }
         if (is_ours) {
             return 0;
@@ -162,21 +162,21 @@ static int event_wait(struct verbs *verbs, struct rdma_cm_id *id, enum rdma_cm_e
     return dm_fail(err, DM_ERR_PEER, "the connection manager got no answer");
 }
 
-/* From the own address to the other's. */
-static int way_find(struct verbs *verbs, const struct verbs_conn *conn, const struct verbs_cm_place *place,
-                    struct dm_err *err) {
+/* Finds the route from this process's address to the other's. */
+static int route_find(struct verbs *verbs, const struct verbs_conn *conn, const struct verbs_cm_address *to_address,
+                      struct dm_err *err) {
     struct sockaddr_storage from, to;
     struct rdma_cm_id *id = conn->cm_id;
     int limit_ms = (int)(verbs->options->timeout_ns / NS_PER_MS);
     uint8_t traffic_class = (uint8_t)verbs->options->traffic_class;
-    if (!address_of(conn->port->gid.raw, 0, &from) || !address_of(place->gid, place->port, &to) ||
+    if (!address_of(conn->port->gid.raw, 0, &from) || !address_of(to_address->gid, to_address->port, &to) ||
         (traffic_class > 0 && rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, 1) != 0) ||
         rdma_resolve_addr(id, (struct sockaddr *)&from, (struct sockaddr *)&to, limit_ms) != 0) {
         return dm_fail(err, DM_ERR_PEER, "the connection manager does not take the address: %s", strerror(errno));
     }
     DM_TRY(event_wait(verbs, id, RDMA_CM_EVENT_ADDR_RESOLVED, err));
     if (!is_on(id, conn->port)) {
-        return dm_fail(err, DM_ERR_PEER, "the way to it does not begin at device %s", conn->port->name);
+        return dm_fail(err, DM_ERR_PEER, "the route to it does not begin at device %s", conn->port->name);
     }
     if (rdma_resolve_route(id, limit_ms) != 0) {
         return dm_fail(err, DM_ERR_PEER, "the connection manager looks for no route: %s", strerror(errno));
@@ -184,19 +184,19 @@ static int way_find(struct verbs *verbs, const struct verbs_conn *conn, const st
     return event_wait(verbs, id, RDMA_CM_EVENT_ROUTE_RESOLVED, err);
 }
 
-static int knock(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err) {
-    const struct verbs_peer *peer = verbs->peer;
-    struct wire_message message = {.kind = WIRE_KNOCK};
+static int request_send(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err) {
+    const struct verbs_control *control = verbs->control;
+    struct wire_message message = {.kind = WIRE_CM_REQUEST};
     unsigned char bytes[WIRE_MAX];
-    memcpy(message.knock.token, peer->token, WIRE_TOKEN);
-    message.knock.fabric = peer->fabric;
-    message.knock.node = conn->node;
-    message.knock.caller = conn->thread->rt.base.node;
-    message.knock.slots = conn->slots;
-    wire_encode(&message, bytes);
+    memcpy(message.cm_request.token, control->token, WIRE_TOKEN);
+    message.cm_request.fabric = control->fabric;
+    message.cm_request.node = conn->node;
+    message.cm_request.caller = conn->thread->rt.base.node;
+    message.cm_request.slots = conn->slots;
+    verbs_wire_encode(&message, bytes);
     struct rdma_conn_param param = {
-        .private_data = bytes + 4, /* its length is told otherwise */
-        .private_data_len = WIRE_KNOCK_BYTES,
+        .private_data = bytes + 4, /* without the length word: the length is a member here */
+        .private_data_len = WIRE_CM_REQUEST_BYTES,
         .responder_resources = verbs_reads_at_once(conn->port),
         .initiator_depth = verbs_reads_at_once(conn->port),
         .retry_count = (uint8_t)verbs->options->retries,
@@ -214,10 +214,10 @@ static int knock(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *er
                   : 0;
 }
 
-/* 1: the manager is not to be had here. */
-static int id_open(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_cm_place *place) {
-    struct verbs_cm *cm = &verbs->peer->cm;
-    if (verbs->options->connect == VERBS_BY_TCP || place->port == 0 || !has_address(conn->port)) {
+/* 0, or 1 if the connection manager cannot be used here. */
+static int id_open(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_cm_address *to_address) {
+    struct verbs_cm *cm = &verbs->control->cm;
+    if (verbs->options->connect == VERBS_BY_TCP || to_address->port == 0 || !has_address(conn->port)) {
         return 1;
     }
     cm->outgoing = cm->outgoing ? cm->outgoing : channel_open();
@@ -225,23 +225,23 @@ static int id_open(struct verbs *verbs, struct verbs_conn *conn, const struct ve
 }
 
 int verbs_cm_connect(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err) {
-    const struct verbs_cm_place *place = &verbs->peer->places[conn->node];
-    bool may_do_without = verbs->options->connect != VERBS_BY_CM;
-    int rc = id_open(verbs, conn, place);
+    const struct verbs_cm_address *to_address = &verbs->control->cm_addresses[conn->node];
+    bool has_fallback = verbs->options->connect != VERBS_BY_CM;
+    int rc = id_open(verbs, conn, to_address);
     if (rc > 0) {
-        return may_do_without ? 1
-                              : dm_fail(err, DM_ERR_UNSUPPORTED,
-                                        "connection managers want an IP address at both devices; try connect=tcp");
+        return has_fallback ? 1
+                            : dm_fail(err, DM_ERR_UNSUPPORTED,
+                                      "the connection manager needs an IP address at both devices; try connect=tcp");
     }
-    rc = way_find(verbs, conn, place, err);
+    rc = route_find(verbs, conn, to_address, err);
     if (rc == 0) {
-        rc = knock(verbs, conn, err);
-        may_do_without = false;
+        rc = request_send(verbs, conn, err);
+        has_fallback = false;
     }
     if (rc < 0) {
         verbs_cm_leave(conn);
     }
-    return rc < 0 && may_do_without ? 1 : rc;
+    return rc < 0 && has_fallback ? 1 : rc;
 }
 
 /* ---- both ------------------------------------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ void verbs_cm_leave(struct verbs_conn *conn) {
 }
 
 void verbs_cm_close(struct verbs *verbs) {
-    struct verbs_cm *cm = &verbs->peer->cm;
+    struct verbs_cm *cm = &verbs->control->cm;
     if (cm->listener) {
         rdma_destroy_id(cm->listener);
     }

@@ -9,22 +9,23 @@
 
 #include "transport/verbs/verbs.h"
 
-/* What came with an event that has been given back. */
+/* The content of an event that has been acknowledged. */
 struct request {
     struct rdma_cm_id *id;
-    struct wire_message knock;
-    uint8_t resources, depth; /* reads at once: that come, that go */
+    struct wire_message message;
+    uint8_t resources, depth; /* reads at once: incoming, outgoing */
     bool is_known;
 };
 
 static bool is_welcome(struct verbs *verbs, const struct request *request) {
-    struct verbs_peer *peer = verbs->peer;
+    struct verbs_control *control = verbs->control;
     const struct dm_fabric *fabric = verbs->rt.fabric;
     unsigned nodes = dm_first_cn(&fabric->topology);
-    return request->is_known && request->knock.kind == WIRE_KNOCK &&
-           wire_token_equal(request->knock.knock.token, peer->token) && request->knock.knock.fabric == peer->fabric &&
-           request->knock.knock.node < nodes && verbs->hosted[request->knock.knock.node] &&
-           request->knock.knock.caller < fabric->node_count && peer->cm.ends++ < nodes * verbs_ends_max(fabric);
+    return request->is_known && request->message.kind == WIRE_CM_REQUEST &&
+           verbs_wire_token_equal(request->message.cm_request.token, control->token) &&
+           request->message.cm_request.fabric == control->fabric && request->message.cm_request.node < nodes &&
+           verbs->hosted[request->message.cm_request.node] && request->message.cm_request.caller < fabric->node_count &&
+           control->cm.ends++ < nodes * verbs_ends_max(fabric);
 }
 
 static void request_answer(struct verbs *verbs, const struct request *request) {
@@ -32,14 +33,14 @@ static void request_answer(struct verbs *verbs, const struct request *request) {
     bool is_accepted = false;
     if (is_welcome(verbs, request)) {
         const struct verbs_cm_request wanted = {.id = request->id,
-                                                .caller = request->knock.knock.caller,
-                                                .slots = request->knock.knock.slots,
+                                                .caller = request->message.cm_request.caller,
+                                                .slots = request->message.cm_request.slots,
                                                 .resources = request->resources,
                                                 .depth = request->depth};
-        int rc = verbs_accept_cm(verbs, request->knock.knock.node, &wanted, &err);
+        int rc = verbs_accept_cm(verbs, request->message.cm_request.node, &wanted, &err);
         is_accepted = rc == 0;
         if (rc < 0) {
-            verbs_failure_note(verbs, rc, "taking in a connection from node %u: %s", wanted.caller, err.text);
+            verbs_failure_note(verbs, rc, "accepting a connection from node %u: %s", wanted.caller, err.text);
         }
     }
     if (!is_accepted) {
@@ -50,15 +51,15 @@ static void request_answer(struct verbs *verbs, const struct request *request) {
 
 void verbs_cm_take(struct verbs *verbs) {
     struct rdma_cm_event *event;
-    while (rdma_get_cm_event(verbs->peer->cm.incoming, &event) == 0) {
+    while (rdma_get_cm_event(verbs->control->cm.incoming, &event) == 0) {
         const struct rdma_conn_param *param = &event->param.conn;
         struct request request = {
             .id = event->id, .resources = param->responder_resources, .depth = param->initiator_depth};
         enum rdma_cm_event_type kind = event->event;
-        if (kind == RDMA_CM_EVENT_CONNECT_REQUEST && param->private_data_len >= WIRE_KNOCK_BYTES) {
-            request.is_known = wire_decode(param->private_data, WIRE_KNOCK_BYTES, &request.knock) == 0;
+        if (kind == RDMA_CM_EVENT_CONNECT_REQUEST && param->private_data_len >= WIRE_CM_REQUEST_BYTES) {
+            request.is_known = verbs_wire_decode(param->private_data, WIRE_CM_REQUEST_BYTES, &request.message) == 0;
         }
-        rdma_ack_cm_event(event); /* what it names cannot be closed before */
+        rdma_ack_cm_event(event); /* before this, what it names cannot be closed */
         if (kind == RDMA_CM_EVENT_CONNECT_REQUEST) {
             request_answer(verbs, &request);
         } else if (kind == RDMA_CM_EVENT_DISCONNECTED) {

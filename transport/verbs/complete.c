@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Completions and failures, and how a thread waits for them: it looks at its queue for a while, and then lets the
- * device wake it. A connection that fails is of no use any more; everybody who waits on it is told, and the first
- * failure of a fabric is kept in words.
+ * Completions and failures, and how a thread waits for them: it polls its completion queue for a while and then lets
+ * the device wake it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,9 +12,9 @@
 
 enum {
     POLL_AT_ONCE = 32,
-    SPINS_A_CLOCK = 256, /* empty looks between two looks at the clock */
-    CHECK_NS = 50000000, /* between two looks for work that takes too long */
-    NAP_NS = 100000000,  /* a thread with work under way sleeps no longer, so that it can check */
+    SPINS_A_CLOCK = 256, /* empty polls between two reads of the clock */
+    CHECK_NS = 50000000, /* between two checks for work that takes too long */
+    NAP_NS = 100000000,  /* a thread with outstanding work sleeps no longer, so that it can check */
     NS_PER_MS = 1000000,
 };
 
@@ -25,7 +24,7 @@ static const char *const verb_names[] = {"READ", "WRITE", "CAS", "FAA", "SEND", 
 
 /* ---- failures --------------------------------------------------------------------------------------------------- */
 
-/* Is the other side gone, or is something wrong with what was asked? */
+/* Distinguishes a failed peer from an error in what was asked. */
 static int status_code(enum ibv_wc_status status) {
     switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
@@ -58,15 +57,15 @@ static void tag_pop(struct verbs_conn *conn, const struct verbs_tag *tag) {
     while (conn->head) {
         const struct verbs_tag *first = conn->head;
         conn->head = first->next;
-        conn->thread->under_way--;
+        conn->thread->outstanding--;
         conn->done = first->upto;
         conn->ring_done = first->ring_upto;
         if (first == tag) {
             break;
         }
     }
-    if (dm_unlikely(conn->room.head != NULL)) {
-        verbs_wake_waiters(conn, &conn->room, true);
+    if (dm_unlikely(conn->space.head != NULL)) {
+        verbs_wake_waiters(conn, &conn->space, true);
     }
 }
 
@@ -74,7 +73,7 @@ static void completion_take(const struct ibv_wc *wc) {
     struct verbs_tag *tag = (struct verbs_tag *)(uintptr_t)(wc->wr_id & ~(uint64_t)VERBS_VERB_MASK);
     struct verbs_conn *conn = tag->conn;
     if (dm_unlikely(conn->failure < 0)) {
-        return; /* told already; the rest is flushed */
+        return; /* reported already; the rest is flushed */
     }
     if (dm_unlikely(wc->status != IBV_WC_SUCCESS)) {
         completion_failed(conn, wc);
@@ -92,7 +91,7 @@ static void completion_take(const struct ibv_wc *wc) {
     }
 }
 
-/* Takes what has completed; true if anything had. */
+/* Handles what has completed; true if anything had. */
 static bool poll_thread(struct verbs_thread *thread) {
     struct ibv_cq *cq = atomic_load_explicit(&thread->cq, memory_order_acquire);
     struct ibv_wc wcs[POLL_AT_ONCE];
@@ -120,12 +119,12 @@ static void conn_check(struct verbs_conn *conn, uint64_t now_ns) {
     if (conn->failure < 0) {
         return;
     }
-    if (verbs_peer_is_gone(verbs, conn->node)) {
-        verbs_conn_break(conn, DM_ERR_PEER); /* whoever saw it has noted it */
+    if (verbs_has_ended(verbs, conn->node)) {
+        verbs_conn_break(conn, DM_ERR_PEER); /* the control server has recorded it */
         return;
     }
     if (!atomic_load(&verbs->rt.open)) {
-        /* Between runs nobody takes what completes: that time does not count. */
+        /* Between runs no thread polls: that time does not count. */
         conn->seen_ns = now_ns;
         verbs_calls_postpone(conn, now_ns);
         return;
@@ -158,14 +157,14 @@ static void thread_check(struct verbs_thread *thread, uint64_t now_ns) {
 
 static void look(struct rt_thread *rt_thread) {
     struct verbs_thread *thread = (struct verbs_thread *)rt_thread;
-    verbs_ring_all(thread);
+    verbs_ring_doorbells(thread);
     poll_thread(thread);
     if (dm_unlikely(thread->backlog != NULL)) {
         verbs_backlog_serve(thread);
     }
 }
 
-/* What completes from here on makes an event. */
+/* Arms the completion channel: what completes from here on raises an event. */
 static bool has_work(struct rt_thread *rt_thread) {
     struct verbs_thread *thread = (struct verbs_thread *)rt_thread;
     struct ibv_cq *cq = atomic_load(&thread->cq);
@@ -204,29 +203,29 @@ static bool spins(struct rt_thread *rt_thread) {
 static int nap_ms(const struct verbs_thread *thread, uint64_t until_ns) {
     uint64_t now_ns = rt_clock_ns();
     uint64_t left = until_ns == UINT64_MAX ? UINT64_MAX : until_ns > now_ns ? until_ns - now_ns : 0;
-    left = thread->under_way > 0 && left > NAP_NS ? NAP_NS : left;
+    left = thread->outstanding > 0 && left > NAP_NS ? NAP_NS : left;
     return left == UINT64_MAX ? -1 : (int)(left / NS_PER_MS < 60000 ? left / NS_PER_MS + 1 : 60000);
 }
 
-static void rest_on_cond(struct rt_thread *thread, uint64_t until_ns) {
+static void sleep_on_cond(struct rt_thread *thread, uint64_t until_ns) {
     pthread_mutex_lock(&thread->lock);
     while (atomic_load(&thread->sleeping) && rt_cond_wait(&thread->cond, &thread->lock, until_ns)) {
     }
     pthread_mutex_unlock(&thread->lock);
 }
 
-static void rest(struct rt_thread *rt_thread, uint64_t until_ns) {
+static void sleep_on_events(struct rt_thread *rt_thread, uint64_t until_ns) {
     struct verbs_thread *thread = (struct verbs_thread *)rt_thread;
     if (!atomic_load(&thread->cq)) {
-        rest_on_cond(rt_thread, until_ns);
+        sleep_on_cond(rt_thread, until_ns);
         return;
     }
     struct pollfd fds[2] = {{.fd = thread->event, .events = POLLIN}, {.fd = thread->channel->fd, .events = POLLIN}};
     if (atomic_load(&rt_thread->sleeping)) {
         poll(fds, 2, nap_ms(thread, until_ns));
     }
-    uint64_t roused;
-    ssize_t ignored = read(thread->event, &roused, sizeof(roused));
+    uint64_t signalled;
+    ssize_t ignored = read(thread->event, &signalled, sizeof(signalled));
     (void)ignored;
     struct ibv_cq *cq;
     void *cq_context;
@@ -240,7 +239,7 @@ static void rest(struct rt_thread *rt_thread, uint64_t until_ns) {
     }
 }
 
-static void rouse(struct rt_thread *rt_thread) {
+static void wake_sleeper(struct rt_thread *rt_thread) {
     struct verbs_thread *thread = (struct verbs_thread *)rt_thread;
     if (atomic_load(&thread->cq)) {
         uint64_t one = 1;
@@ -253,4 +252,5 @@ static void rouse(struct rt_thread *rt_thread) {
     pthread_mutex_unlock(&rt_thread->lock);
 }
 
-const struct rt_hooks verbs_hooks = {.look = look, .has_work = has_work, .spins = spins, .rest = rest, .rouse = rouse};
+const struct rt_hooks verbs_hooks = {
+    .look = look, .has_work = has_work, .spins = spins, .sleep = sleep_on_events, .wake = wake_sleeper};

@@ -37,7 +37,7 @@ void verbs_call_answered(struct verbs_conn *conn, struct verbs_call *call, int r
     call->is_answered = true;
     call->rc = rc;
     conn->calls_open--;
-    conn->thread->under_way--;
+    conn->thread->outstanding--;
     if (call->ctx->rt.wait == RT_AWAY) {
         rt_ready(&conn->thread->rt, &call->ctx->rt, 0);
     }
@@ -45,8 +45,8 @@ void verbs_call_answered(struct verbs_conn *conn, struct verbs_call *call, int r
 
 /* ---- failure ---------------------------------------------------------------------------------------------------- */
 
-/* Contexts that sent unsignalled work here get to know it at their next commit. */
-static void tell_unsignalled(const struct verbs_conn *conn, int code) {
+/* The next commit of contexts that sent unsignalled work on this connection returns the failure. */
+static void fail_unsignalled(const struct verbs_conn *conn, int code) {
     for (struct rt_ctx *at = conn->thread->rt.contexts; at; at = at->thread_next) {
         struct verbs_ctx *ctx = (struct verbs_ctx *)at;
         if (ctx->async_nodes[conn->node / 64] >> conn->node % 64 & 1) {
@@ -75,7 +75,7 @@ void verbs_conn_break(struct verbs_conn *conn, int code) {
     ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE); /* the device touches no buffer any more */
     for (struct verbs_tag *tag = conn->head, *next; tag; tag = next) {
         next = tag->next;
-        conn->thread->under_way--;
+        conn->thread->outstanding--;
         if (tag->kind == VERBS_BATCH) {
             verbs_batch_done(conn, tag->ctx, code);
         }
@@ -83,10 +83,10 @@ void verbs_conn_break(struct verbs_conn *conn, int code) {
     conn->head = NULL;
     conn->held = NULL;
     if (!conn->is_incoming) {
-        tell_unsignalled(conn, code);
+        fail_unsignalled(conn, code);
     }
     calls_break(conn, code);
-    verbs_wake_waiters(conn, &conn->room, true);
+    verbs_wake_waiters(conn, &conn->space, true);
 }
 
 /* ---- the send queue --------------------------------------------------------------------------------------------- */
@@ -100,10 +100,10 @@ void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t cou
     tag->next = NULL;
     *(conn->head ? &conn->tail->next : &conn->head) = tag;
     conn->tail = tag;
-    conn->thread->under_way++;
+    conn->thread->outstanding++;
 }
 
-void verbs_ring(struct verbs_conn *conn) {
+void verbs_ring_doorbell(struct verbs_conn *conn) {
     struct ibv_send_wr *first = conn->held, *bad = NULL;
     if (!first) {
         return;
@@ -119,11 +119,11 @@ void verbs_ring(struct verbs_conn *conn) {
     }
 }
 
-void verbs_ring_all(struct verbs_thread *thread) {
+void verbs_ring_doorbells(struct verbs_thread *thread) {
     for (struct verbs_conn *conn = thread->held, *next; conn; conn = next) {
         next = conn->held_next;
         conn->is_held = false;
-        verbs_ring(conn);
+        verbs_ring_doorbell(conn);
     }
     thread->held = NULL;
     thread->wrs_used = thread->batches_held = 0;

@@ -12,16 +12,16 @@
 
 #include "transport/verbs/verbs.h"
 
-enum { HANDLER_ROOM = 64 };
+enum { HANDLER_COMPLETIONS = 64 };
 
 /* ---- queues of a thread ----------------------------------------------------------------------------------------- */
 
-/* Completions that may be there at once: own ones, and those of the calls that it serves. */
+/* Completions that can be in the queue at once: of its own verbs, and of the calls that it serves. */
 static int cq_entries(const struct verbs_thread *thread) {
     const struct dm_fabric *fabric = thread->rt.base.fabric;
     const struct verbs *verbs = verbs_of(fabric);
     uint64_t slots = verbs->options->call_slots, nodes = dm_first_cn(&fabric->topology);
-    uint64_t contexts = fabric->topology.clients_per_thread + HANDLER_ROOM;
+    uint64_t contexts = fabric->topology.clients_per_thread + HANDLER_COMPLETIONS;
     uint64_t serving = verbs_ends_max(fabric) / fabric->nodes[thread->rt.base.node].thread_count + 1;
     uint64_t serving_nodes = nodes * fabric->topology.mn_cores, handler_slots = verbs->options->handler_slots;
     uint64_t entries = nodes * (contexts + VERBS_ASYNC_TAGS + 3 * slots) + serving * (4 * slots + 1) +
@@ -48,13 +48,13 @@ static int thread_queues(struct verbs *verbs, struct verbs_thread *thread, struc
     }
     thread->channel = ibv_create_comp_channel(port->device);
     if (!thread->channel || fcntl(thread->channel->fd, F_SETFL, fcntl(thread->channel->fd, F_GETFL) | O_NONBLOCK) < 0) {
-        return dm_fail(err, DM_ERR_IO, "device %s gives no completion channel: %s", port->name, strerror(errno));
+        return dm_fail(err, DM_ERR_IO, "device %s cannot create a completion channel: %s", port->name, strerror(errno));
     }
     int entries = cq_entries(thread);
     struct ibv_cq *cq = ibv_create_cq(port->device, entries, thread, thread->channel, 0);
     if (!cq) {
-        return dm_fail(err, DM_ERR_IO, "device %s gives no completion queue of %d entries: %s", port->name, entries,
-                       strerror(errno));
+        return dm_fail(err, DM_ERR_IO, "device %s cannot create a completion queue of %d entries: %s", port->name,
+                       entries, strerror(errno));
     }
     atomic_store(&thread->cq, cq);
     return 0;
@@ -82,8 +82,8 @@ static int qp_new(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *e
             break;
         }
         if (inline_bytes == 0) {
-            return dm_fail(err, DM_ERR_IO, "device %s gives no queue pair of %u work requests: %s", conn->port->name,
-                           conn->depth, strerror(errno));
+            return dm_fail(err, DM_ERR_IO, "device %s cannot create a queue pair of %u work requests: %s",
+                           conn->port->name, conn->depth, strerror(errno));
         }
     }
     struct ibv_qp_attr init = {
@@ -219,7 +219,7 @@ static int incoming_new(struct verbs *verbs, unsigned node, unsigned caller, uin
     return conn_new(verbs, thread, caller, slots, true, conn, err);
 }
 
-/* Gives the end to its thread once it is joined; else it is gone. */
+/* Hands the end to its thread once it is joined; releases it if joining failed. */
 static int incoming_add(struct verbs_conn *conn, int rc) {
     struct verbs_thread *thread = conn->thread;
     if (rc < 0) {
@@ -265,17 +265,17 @@ static int connect_hosted(struct verbs *verbs, struct verbs_conn *conn, struct v
 
 static int connect_remote(struct verbs *verbs, struct verbs_conn *conn, struct verbs_end *ours, struct dm_err *err) {
     struct verbs_end theirs;
-    DM_TRY(verbs_peer_meet(verbs, conn->node, err));
+    DM_TRY(verbs_session_ensure(verbs, conn->node, err));
     int rc = verbs_cm_connect(verbs, conn, err);
     verbs->connect_kind = rc == 0 ? "cm" : "tcp";
     if (rc <= 0) {
         return rc;
     }
-    DM_TRY(verbs_peer_connect(verbs, conn->node, conn->thread->rt.base.node, ours, &theirs, err));
+    DM_TRY(verbs_session_connect(verbs, conn->node, conn->thread->rt.base.node, ours, &theirs, err));
     return conn_join(verbs, conn, ours, &theirs, err);
 }
 
-/* Handlers may call on, and hold their slot meanwhile: a ring of them must not run out of slots. */
+/* Handlers may call other nodes and hold their slot meanwhile: a cycle of them must not run out of slots. */
 static uint32_t slots_of(const struct verbs *verbs, const struct verbs_thread *thread) {
     uint64_t slots = verbs->options->call_slots, handler_slots = verbs->options->handler_slots;
     bool is_cn = thread->rt.base.node >= dm_first_cn(&verbs->rt.fabric->topology);

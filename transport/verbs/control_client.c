@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The control connections that this process makes: one to the process of each node that is not its own. Requests and
+ * The control connections that this process opens: one to the process of each node that is not its own. Requests and
  * answers alternate, and every wait is bounded.
  */
 #include <errno.h>
@@ -70,7 +70,7 @@ static int bytes_read(int fd, unsigned char *bytes, size_t count) {
 static int exchange(int fd, const struct wire_message *request, enum wire_kind wanted, struct wire_message *answer,
                     struct dm_err *err) {
     unsigned char bytes[WIRE_MAX];
-    size_t count = wire_encode(request, bytes);
+    size_t count = verbs_wire_encode(request, bytes);
     if (send(fd, bytes, count, MSG_NOSIGNAL) != (ssize_t)count) {
         return dm_fail(err, DM_ERR_PEER, "its control port does not take requests: %s", strerror(errno));
     }
@@ -79,8 +79,9 @@ static int exchange(int fd, const struct wire_message *request, enum wire_kind w
         return errno == EAGAIN ? dm_fail(err, DM_ERR_PEER, "its control port does not answer")
                                : dm_fail(err, DM_ERR_PEER, "its control port hung up; is the token the same?");
     }
-    int length = wire_length(bytes);
-    if (length < 0 || bytes_read(fd, bytes, (size_t)length) < 0 || wire_decode(bytes, (size_t)length, answer) < 0 ||
+    int length = verbs_wire_length(bytes);
+    if (length < 0 || bytes_read(fd, bytes, (size_t)length) < 0 ||
+        verbs_wire_decode(bytes, (size_t)length, answer) < 0 ||
         (answer->kind != wanted && answer->kind != WIRE_REFUSED)) {
         return dm_fail(err, DM_ERR_CORRUPT, "what answers at its control port is not dmbench of this version");
     }
@@ -111,7 +112,7 @@ static int try_connect(const struct addrinfo *found, uint64_t timeout_ns) {
     return -1;
 }
 
-/* The other side may start a little later. */
+/* Retries until the timeout: the other process may start later. */
 static int socket_open(const char *address, uint64_t timeout_ns, int *fd, struct dm_err *err) {
     struct addrinfo *found = NULL;
     uint64_t end_ns = rt_clock_ns() + timeout_ns;
@@ -124,32 +125,32 @@ static int socket_open(const char *address, uint64_t timeout_ns, int *fd, struct
     return *fd >= 0 ? 0 : dm_fail(err, DM_ERR_PEER, "cannot reach '%.100s': %s", address, strerror(errno));
 }
 
-/* What the other side offers has to be what the topology says: every later address is checked against that alone. */
+/* What the other side offers must match the topology: every later address is checked against the topology alone. */
 static int regions_take(struct verbs *verbs, unsigned node, const struct wire_message *welcome, struct dm_err *err) {
     const struct dm_topology *topology = &verbs->rt.fabric->topology;
     uint64_t chip_bytes = node < topology->mns ? topology->chip_bytes : 0;
     if (welcome->welcome.node != node || welcome->welcome.dram.bytes != topology->mn_bytes ||
         welcome->welcome.chip.bytes != chip_bytes) {
-        return dm_fail(err, DM_ERR_CORRUPT, "it offers other memory than the topology says");
+        return dm_fail(err, DM_ERR_CORRUPT, "it offers other memory than the topology has");
     }
     verbs->regions[node][DM_DRAM] = welcome->welcome.dram;
     verbs->regions[node][DM_CHIP] = welcome->welcome.chip;
-    verbs->peer->places[node] = welcome->welcome.place;
+    verbs->control->cm_addresses[node] = welcome->welcome.cm_address;
     return 0;
 }
 
 static int session_open(struct verbs *verbs, unsigned node, struct dm_err *err) {
-    struct verbs_peer *peer = verbs->peer;
-    if (peer->sessions[node] >= 0) {
+    struct verbs_control *control = verbs->control;
+    if (control->sessions[node] >= 0) {
         return 0;
     }
     struct wire_message hello = {.kind = WIRE_HELLO}, welcome;
-    memcpy(hello.hello.token, peer->token, WIRE_TOKEN);
-    hello.hello.fabric = peer->fabric;
+    memcpy(hello.hello.token, control->token, WIRE_TOKEN);
+    hello.hello.fabric = control->fabric;
     hello.hello.node = node;
-    hello.hello.caller = peer->own_node;
+    hello.hello.caller = control->own_node;
     int fd = -1;
-    const char *address = peer->processes->addresses ? peer->processes->addresses[node] : NULL;
+    const char *address = control->processes->addresses ? control->processes->addresses[node] : NULL;
     if (!address) {
         return dm_fail(err, DM_ERR_INVALID, "no address of its process is known");
     }
@@ -160,7 +161,7 @@ static int session_open(struct verbs *verbs, unsigned node, struct dm_err *err) 
         close(fd);
         return rc;
     }
-    peer->sessions[node] = fd;
+    control->sessions[node] = fd;
     return 0;
 }
 
@@ -176,35 +177,35 @@ int verbs_sessions_open(struct verbs *verbs, struct dm_err *err) {
 }
 
 void verbs_sessions_close(struct verbs *verbs) {
-    const struct verbs_peer *peer = verbs->peer;
-    for (unsigned node = 0; peer->sessions && node < verbs->rt.fabric->node_count; node++) {
-        if (peer->sessions[node] >= 0) {
-            close(peer->sessions[node]);
+    const struct verbs_control *control = verbs->control;
+    for (unsigned node = 0; control->sessions && node < verbs->rt.fabric->node_count; node++) {
+        if (control->sessions[node] >= 0) {
+            close(control->sessions[node]);
         }
     }
 }
 
-int verbs_peer_meet(struct verbs *verbs, unsigned node, struct dm_err *err) {
-    struct verbs_peer *peer = verbs->peer;
-    if (!peer || node >= dm_first_cn(&verbs->rt.fabric->topology)) {
+int verbs_session_ensure(struct verbs *verbs, unsigned node, struct dm_err *err) {
+    struct verbs_control *control = verbs->control;
+    if (!control || node >= dm_first_cn(&verbs->rt.fabric->topology)) {
         return dm_fail(err, DM_ERR_UNSUPPORTED, "compute nodes of other processes cannot be reached");
     }
-    pthread_mutex_lock(&peer->lock);
+    pthread_mutex_lock(&control->lock);
     int rc = session_open(verbs, node, err);
-    pthread_mutex_unlock(&peer->lock);
+    pthread_mutex_unlock(&control->lock);
     return rc;
 }
 
-int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
-                       struct verbs_end *theirs, struct dm_err *err) {
-    struct verbs_peer *peer = verbs->peer;
+int verbs_session_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
+                          struct verbs_end *theirs, struct dm_err *err) {
+    struct verbs_control *control = verbs->control;
     struct wire_message request = {.kind = WIRE_CONNECT}, answer;
     request.connect.node = node;
     request.connect.caller = caller;
     request.connect.end = *ours;
-    pthread_mutex_lock(&peer->lock);
-    int rc = exchange(peer->sessions[node], &request, WIRE_CONNECTED, &answer, err);
-    pthread_mutex_unlock(&peer->lock);
+    pthread_mutex_lock(&control->lock);
+    int rc = exchange(control->sessions[node], &request, WIRE_CONNECTED, &answer, err);
+    pthread_mutex_unlock(&control->lock);
     DM_TRY(rc);
     *theirs = answer.connect.end;
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which devices, ports and addresses are used. Whatever is not told by option is chosen: the first device with an
- * active port, and of the port's addresses the one that other hosts can most likely reach.
+ * Which devices, ports and addresses are used. What the options leave open is chosen: the first device with an active
+ * port, and of the port's addresses the one that other hosts can most likely reach.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum {
     GIDS_MAX = 256,
-    READS_MAX = 16, /* reads and atomics under way a connection, where the device can do more */
+    READS_MAX = 16, /* outstanding reads and atomics of a connection, where the device can do more */
 };
 
 /* ---- addresses -------------------------------------------------------------------------------------------------- */
@@ -57,18 +57,18 @@ static int gid_open(const struct verbs *verbs, struct verbs_port *port, bool is_
         }
     }
     uint64_t wanted = verbs->options->gid;
-    int place = -1;
+    int chosen = -1;
     for (size_t i = 0; wanted > 0 && i < count; i++) {
-        place = own[i].gid_index == wanted - 1 ? (int)i : place;
+        chosen = own[i].gid_index == wanted - 1 ? (int)i : chosen;
     }
-    place = wanted == 0 ? verbs_gid_choose(own, count, is_ethernet) : place;
-    if (place < 0) {
+    chosen = wanted == 0 ? verbs_gid_choose(own, count, is_ethernet) : chosen;
+    if (chosen < 0) {
         return dm_fail(err, DM_ERR_INVALID,
                        "verbs: device %s, port %u has no %s address (GID); `ibv_devinfo -v` shows those it has",
                        port->name, port->number, wanted > 0 ? "such" : "usable");
     }
-    port->gid = own[place].gid;
-    port->gid_index = (uint8_t)own[place].gid_index;
+    port->gid = own[chosen].gid;
+    port->gid_index = (uint8_t)own[chosen].gid_index;
     return 0;
 }
 
@@ -125,7 +125,8 @@ static int port_open(const struct verbs *verbs, struct ibv_device *device, struc
     }
     port->pd = ibv_alloc_pd(port->device);
     if (!port->pd) {
-        return dm_fail(err, DM_ERR_IO, "verbs: device %s gives no protection domain: %s", port->name, strerror(errno));
+        return dm_fail(err, DM_ERR_IO, "verbs: device %s cannot create a protection domain: %s", port->name,
+                       strerror(errno));
     }
     return port_query(verbs, port, err);
 }

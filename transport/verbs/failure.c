@@ -23,15 +23,15 @@ void verbs_failure_note(struct verbs *verbs, int code, const char *format, ...) 
     va_end(args);
 }
 
-bool verbs_peer_is_gone(const struct verbs *verbs, unsigned node) {
-    return verbs->peer && atomic_load(&verbs->peer->is_gone[node]);
+bool verbs_has_ended(const struct verbs *verbs, unsigned node) {
+    return verbs->control && atomic_load(&verbs->control->is_gone[node]);
 }
 
 const char *verbs_node_name(const struct verbs *verbs, unsigned node, char *text, size_t capacity) {
     const struct dm_topology *topology = &verbs->rt.fabric->topology;
     bool is_memory = node < topology->mns, is_server = !is_memory && node < dm_first_cn(topology);
     const char *kind = is_memory ? "memory node" : is_server ? "index server" : "compute node";
-    const struct dm_processes *processes = verbs->peer ? verbs->peer->processes : NULL;
+    const struct dm_processes *processes = verbs->control ? verbs->control->processes : NULL;
     bool is_remote = processes && !processes->hosted[node] && processes->addresses && node < dm_first_cn(topology);
     if (is_remote && processes->addresses[node]) {
         snprintf(text, capacity, "%s %u (%s)", kind, node, processes->addresses[node]);

@@ -30,7 +30,7 @@ int verbs_arena_open(struct verbs *verbs, struct dm_err *err) {
     pthread_mutex_init(&verbs->arena_lock, NULL);
     void *map = mmap(NULL, ARENA_SPAN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "verbs: no room for %zu bytes of addresses: %s", ARENA_SPAN,
+        return dm_fail(err, DM_ERR_NO_MEMORY, "verbs: cannot reserve %zu bytes of address space: %s", ARENA_SPAN,
                        strerror(errno));
     }
     verbs->arena = map;
@@ -103,7 +103,7 @@ bool verbs_arena_key(const struct verbs *verbs, const struct verbs_port *port, c
     if (offset >= verbs->arena_bytes) {
         return false;
     }
-    /* Whoever has a piece had it from the lock's holder, who had registered it. A range over two pieces is nobody's. */
+    /* A piece was registered under the lock before it was handed out. No piece spans two registrations. */
     const struct ibv_mr *mr = verbs->arena_mrs[offset / VERBS_SLAB][port - verbs->ports];
     if (!mr || (uintptr_t)at + len > (uintptr_t)mr->addr + mr->length) {
         return false;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From a batch to work requests: those to one node are linked, posted with one doorbell, and the last of them is
- * signalled. What does not lie in registered memory goes through a copy: of the context where it is waited for, and of
- * the connection where it is not.
+ * signalled. Bytes outside registered memory go through a copy: the context's bounce buffer if the batch is waited for,
+ * the connection's ring if not.
  *
  * While other contexts of the thread are ready to run, a batch that is waited for is held back: theirs may share its
- * doorbell. It is rung at the latest when nobody else is ready, so that a lone context never waits, or when `gather`
- * batches are held.
+ * doorbell. It is rung when no other context is ready, so that a lone context never waits, or when `gather` batches are
+ * held.
  *
  * Order: a reliable connection executes in posted order, except that a send, write or atomic may overtake a read or an
- * atomic before it. Those get a fence where the same batch, or unsignalled work before it, has such a one.
+ * atomic before it. Those get a fence if the same batch, or unsignalled work before it, has one.
  *
- * Software RoCE sends again what is under way whenever its timer fires, lost or not. A fenced verb that is sent again
- * waits for all reads and atomics under way, those behind it and itself among them: for good. So there (option `order`)
- * a batch is cut where it would take a fence, and each piece waited for; and reads and atomics always are, so that
- * nothing is loose.
+ * Software RoCE resends all outstanding requests whenever its timer fires, lost or not. A resent fenced verb waits for
+ * all outstanding reads and atomics, including those behind it and itself: it never completes. So there (option
+ * `order`) a batch is cut where it would take a fence, and each piece is waited for; reads and atomics are always
+ * waited for, so that no verb ever needs a fence.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static inline bool is_atomic(const struct dm_verb *verb) {
     return verb->kind != DM_VERB_READ && verb->kind != DM_VERB_WRITE;
 }
 
-/* Does it need a fence? Then goes on to whether anything is loose behind it. */
+/* True if the verb needs a fence. *is_loose: an unfenced read or atomic is before it; updated for the next verb. */
 static inline bool takes_fence(const struct dm_verb *verb, bool *is_loose) {
     bool fence = verb->kind != DM_VERB_READ && *is_loose;
     *is_loose = verb->kind != DM_VERB_WRITE || (*is_loose && !fence);
@@ -92,16 +92,16 @@ static int plan(struct verbs_ctx *ctx, bool wait, uint64_t *staged) {
     return 0;
 }
 
-/* A piece of the ring is whole, so up to a piece may be lost at its end. */
-static bool ring_has_room(const struct verbs_conn *conn, uint32_t bytes) {
+/* A piece of the ring is contiguous, so up to one piece may be lost at the ring's end. */
+static bool ring_has_space(const struct verbs_conn *conn, uint32_t bytes) {
     return conn->ring_taken - conn->ring_done + 2 * (uint64_t)bytes <= VERBS_RING;
 }
 
-/* The first connection of the plan that has no room, or NULL. */
+/* The first connection of the plan without enough space in its send queue or ring, or NULL. */
 static struct verbs_conn *plan_blocked(const struct verbs_thread *thread, bool wait) {
     for (unsigned i = 0; i < thread->touched_count; i++) {
         const struct verbs_chain *chain = &thread->chains[thread->touched[i]];
-        if (!verbs_has_room(chain->conn, chain->count) || (!wait && !ring_has_room(chain->conn, chain->staged))) {
+        if (!verbs_has_space(chain->conn, chain->count) || (!wait && !ring_has_space(chain->conn, chain->staged))) {
             return chain->conn;
         }
     }
@@ -132,14 +132,14 @@ static int plan_memory(struct verbs_ctx *ctx, bool wait, uint64_t staged) {
     return 0;
 }
 
-/* A plan for which there is room. Others may plan while this waits, so it is made anew then. */
-static int plan_with_room(struct verbs_ctx *ctx, bool *wait) {
+/* Plans until there is space for the plan. Other contexts may plan while this one waits, so it plans again then. */
+static int plan_with_space(struct verbs_ctx *ctx, bool *wait) {
     struct verbs_thread *thread = verbs_thread_of(ctx);
     for (;;) {
         uint64_t staged;
         DM_TRY(plan(ctx, *wait, &staged));
         if (!*wait && staged > VERBS_RING / 4) {
-            *wait = true; /* large: it is simpler to wait for it */
+            *wait = true; /* large: it is waited for instead */
             plan_clear(thread);
             continue;
         }
@@ -148,7 +148,7 @@ static int plan_with_room(struct verbs_ctx *ctx, bool *wait) {
             return plan_memory(ctx, *wait, staged);
         }
         plan_clear(thread);
-        verbs_wait_in(ctx, &blocked->room);
+        verbs_wait_in(ctx, &blocked->space);
     }
 }
 
@@ -218,7 +218,7 @@ static enum verbs_verb verb_number(const struct dm_verb *verb) {
     }
 }
 
-/* The tag at the end of a chain. Unsignalled ones have one too: a failure comes with it. */
+/* The tag at the end of a chain. Unsignalled chains have one too: a failure is reported with it. */
 static struct verbs_tag *chain_tag(struct verbs_ctx *ctx, struct verbs_conn *conn, bool wait) {
     struct verbs_tag *tag = wait ? &ctx->tags[conn->node] : &conn->async[conn->async_next % VERBS_ASYNC_TAGS];
     if (wait) {
@@ -276,7 +276,7 @@ static void chain_hold(struct verbs_thread *thread, struct verbs_conn *conn, con
     }
 }
 
-/* Others are about to run, and may post as well. What runs in the background may take long. */
+/* True if another context is about to run and may post too. Background contexts may take long, so they do not count. */
 static bool may_hold(const struct verbs_thread *thread) {
     const struct rt_ctx *next = thread->rt.ready_head;
     return next && !next->base.background && thread->batches_held < verbs_of_thread(thread)->options->gather;
@@ -300,7 +300,7 @@ static void chain_send(struct verbs_ctx *ctx, struct verbs_chain *chain, bool wa
     chain_hold(conn->thread, conn, chain);
 }
 
-/* What came into the copy goes where it was wanted. */
+/* Copies what was read into the bounce buffer to its destinations. */
 static void take_results(struct verbs_ctx *ctx) {
     const struct verbs_thread *thread = verbs_thread_of(ctx);
     const struct verbs *verbs = verbs_of_thread(thread);
@@ -319,13 +319,13 @@ static void take_results(struct verbs_ctx *ctx) {
 /* Posts the verbs from `first` to `end`. */
 static int piece_commit(struct verbs_ctx *ctx, bool wait) {
     struct verbs_thread *thread = verbs_thread_of(ctx);
-    int rc = plan_with_room(ctx, &wait);
+    int rc = plan_with_space(ctx, &wait);
     if (rc < 0) {
         plan_clear(thread);
         return rc;
     }
     if (thread->wrs_used + ctx->end - ctx->first > VERBS_WRS) {
-        verbs_ring_all(thread);
+        verbs_ring_doorbells(thread);
     }
     build(ctx, wait);
     ctx->failure = 0;
@@ -335,7 +335,7 @@ static int piece_commit(struct verbs_ctx *ctx, bool wait) {
     plan_clear(thread);
     thread->batches_held++;
     if (!wait || !may_hold(thread)) { /* what is not waited for may be written over as soon as this returns */
-        verbs_ring_all(thread);
+        verbs_ring_doorbells(thread);
     }
     while (ctx->waiting > 0) {
         rt_suspend(&ctx->rt, RT_AWAY);

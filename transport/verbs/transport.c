@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport's frame: opening and closing, options, the table. Real time, a real device.
+ * The transport's table and options; opening and closing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "transport/verbs/verbs.h"
 
-/* Every thread has two file descriptors; the usual limit is for interactive programs. */
+/* Every thread has two file descriptors, and the usual limit is low. */
 static void raise_file_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -37,12 +37,12 @@ static int verbs_parts_open(struct verbs *verbs, struct dm_err *err) {
     if (topology->chip_bytes > verbs->options->chip_bytes) {
         topology->chip_bytes = (uint32_t)verbs->options->chip_bytes;
     }
-    DM_TRY(verbs_peers_plan(verbs, err));
+    DM_TRY(verbs_control_plan(verbs, err));
     DM_TRY(verbs_ports_open(verbs, err));
     DM_TRY(check_device(verbs, err));
     DM_TRY(verbs_arena_open(verbs, err));
     DM_TRY(verbs_offers_open(verbs, err));
-    return verbs_peers_open(verbs, err);
+    return verbs_control_open(verbs, err);
 }
 
 static int verbs_open(struct dm_fabric *fabric, struct dm_err *err) {
@@ -86,7 +86,7 @@ static void free_tags(const struct dm_fabric *fabric) {
 
 static void verbs_close(struct dm_fabric *fabric) {
     struct verbs *verbs = verbs_of(fabric);
-    verbs_peers_close(verbs); /* nobody connects from here on */
+    verbs_control_close(verbs); /* no process connects from here on */
     rt_join(&verbs->rt);
     rt_each_thread(&verbs->rt, close_thread);
     free_tags(fabric);
@@ -100,14 +100,14 @@ static void verbs_close(struct dm_fabric *fabric) {
     free(verbs->offers);
     free(verbs->regions);
     free(verbs->hosted);
-    verbs_peers_free(verbs);
+    verbs_control_free(verbs);
     free(verbs);
     fabric->impl = NULL;
 }
 
 static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
     struct verbs *verbs = verbs_of(fabric);
-    verbs_peers_serve(verbs); /* what is to be served has been registered */
+    verbs_control_serve(verbs); /* all handlers have been registered */
     int rc = rt_run(fabric, err);
     if (atomic_load(&verbs->has_failed)) {
         rc = verbs->failure_code;
@@ -145,15 +145,15 @@ static void *verbs_local_alloc(struct dm_fabric *fabric, size_t bytes) {
     return verbs_arena_alloc(verbs_of(fabric), bytes);
 }
 
-/* In the order of enum verbs_way. */
-static const char *const ways[] = {"either", "cm", "tcp", NULL};
+/* In the order of enum verbs_connect. */
+static const char *const connect_methods[] = {"either", "cm", "tcp", NULL};
 
 #define ROW(member, ...)          DM_OPT_ROW(struct verbs_options, member, __VA_ARGS__)
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct verbs_options, member, __VA_ARGS__)
 
 static const struct dm_opt options[] = {
     ROW(device, DM_OPT_STRING, .initial = "",
-        .help = "RDMA device, as `ibv_devices` names it; empty: the first that has an active port"),
+        .help = "RDMA device, as `ibv_devices` names it; empty: the first one with an active port"),
     ROW(mn_device, DM_OPT_STRING, .initial = "",
         .help = "another device for the memory nodes and index servers of this process; empty: the same"),
     ROW(port, DM_OPT_COUNT, .initial = "0", .max = 255,
@@ -164,15 +164,15 @@ static const struct dm_opt options[] = {
     ROW(mtu, DM_OPT_BYTES, .initial = "0", .max = 4096,
         .help = "path MTU: 256, 512, 1024, 2048 or 4096, no more than the port's; 0: the port's"),
     ROW(traffic_class, DM_OPT_COUNT, .initial = "0", .max = 255,
-        .help = "of packets, for a lossless class of the switches"),
-    ROW(connect, DM_OPT_ENUM, .initial = "either", .choices = ways,
+        .help = "traffic class of packets, for a lossless class of the switches"),
+    ROW(connect, DM_OPT_ENUM, .initial = "either", .choices = connect_methods,
         .help =
             "how connections between processes are made: cm: by the RDMA connection manager, which needs IP addresses "
             "at both devices; tcp: by the control port alone; either: cm where it works"),
     ROW(order, DM_OPT_ENUM, .initial = "either", .choices = orders,
         .help =
             "how a write or atomic stays behind a read or atomic of its batch: fence: the device's; wait: it is posted "
-            "after them; either: wait on software RoCE, whose fences may stand still, fence elsewhere"),
+            "after them; either: wait on software RoCE, whose fences may deadlock, fence elsewhere"),
     ROW(depth, DM_OPT_COUNT, .initial = "1024", .min = 1024, .max = 32768, .unit = "work requests",
         .help = "length of a connection's send queue"),
     ROW(call_slots, DM_OPT_COUNT, .initial = "4", .min = 1, .max = 1024,
@@ -182,28 +182,28 @@ static const struct dm_opt options[] = {
             "the same for threads of memory nodes and index servers, whose handlers may call on: at least as many as "
             "may wait for each other"),
     ROW_AS("inline_max", inline_bytes, DM_OPT_BYTES, .initial = "220", .max = 1024,
-           .help = "writes of so many bytes at most go into the work request itself, where the device can"),
+           .help = "largest write that is inlined in the work request, where the device can"),
     ROW(gather, DM_OPT_COUNT, .initial = "8", .min = 1, .max = 1024, .unit = "batches",
-        .help =
-            "contexts of a thread that are ready one after the other share a doorbell, so many at most; 1: each rings"),
+        .help = "batches of different contexts of a thread that may share one doorbell; 1: each batch has its own"),
     ROW(ack_timeout, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 31,
-        .help = "a packet is sent again after 4.096 us times 2 to this power"),
+        .help = "a packet is resent after 4.096 us times 2 to this power"),
     ROW(retries, DM_OPT_COUNT, .initial = "7", .max = 7,
-        .help = "a packet is sent again so often before the peer counts as failed"),
+        .help = "times that a packet is resent before the peer counts as failed"),
     ROW_AS("timeout", timeout_ns, DM_OPT_DURATION, .initial = "10s", .min = 1e6, .max = 1e12,
            .help = "verbs that have not completed by then, and processes that have not answered, count as failed"),
     ROW_AS("call_timeout", call_timeout_ns, DM_OPT_DURATION, .initial = "30s", .min = 1e6, .max = 1e12,
            .help = "calls that have not been answered by then count as failed"),
     ROW_AS("spin", spin_ns, DM_OPT_DURATION, .initial = "1ms",
-           .help = "a thread that waits looks at its completion queue so long before it sleeps"),
+           .help = "time that a waiting thread polls its completion queue before it sleeps"),
     ROW(chip_bytes, DM_OPT_BYTES, .initial = "128KiB", .max = 1 << 24,
-        .help = "on-chip memory to take of a memory node's device at most; where it has less, ordinary memory stands "
-                "for it"),
-    ROW(huge_pages, DM_OPT_BOOL, .initial = "on", .help = "memory of nodes on huge pages where the system has some"),
+        .help = "on-chip memory to take of a memory node's device at most; where it has less, ordinary memory "
+                "replaces it"),
+    ROW(huge_pages, DM_OPT_BOOL, .initial = "on",
+        .help = "puts the memory of nodes on huge pages if the system has some"),
     ROW(pin, DM_OPT_BOOL, .initial = "off",
         .help = "bind each thread to one of the processors that the program may use, in turn"),
     ROW(yield_every, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1e9, .unit = "waits",
-        .help = "a thread looks for stops and new work after so many waits for verbs at the latest"),
+        .help = "waits for verbs after which a thread checks for stops and new work at the latest"),
     DM_OPT_END,
 };
 

@@ -10,14 +10,14 @@
  *   conn.c      the state of one connection: its send queue, who waits for it, how it breaks
  *   messages.c  the buffers of calls
  *   wire.c      the messages of the control connection between processes
- *   session.c   the control connections that this process makes
+ *   control_client.c  the control connections that this process opens
  *   cm.c        joining queue pairs through the RDMA connection manager
  *   connect.c   completion queues and queue pairs, and joining two ends
  *   post.c      from a batch to linked work requests
  *   calls.c     requests and responses
  *   complete.c  completions, and how a thread waits for them
  *   cm_accept.c requests that come in through the connection manager
- *   peer.c      the control connections that come in, and watching all of them
+ *   control_server.c  the control connections that come in, and watching all of them
  *   transport.c open, close, options, the table
  */
 #ifndef DM_TRANSPORT_VERBS_VERBS_H
@@ -31,8 +31,8 @@
 enum {
     VERBS_NODES = 256,            /* that an address can name */
     VERBS_PORTS = 2,              /* devices in use: of compute nodes, of memory nodes */
-    VERBS_ASYNC_TAGS = 16,        /* signalled ends of unsignalled work a connection, far more than can be under way */
-    VERBS_RING = 64 * 1024,       /* bytes of unsignalled writes under way a connection */
+    VERBS_ASYNC_TAGS = 16,        /* signalled ends of unsignalled work of a connection: more than can be outstanding */
+    VERBS_RING = 64 * 1024,       /* bytes of outstanding unsignalled writes of a connection */
     VERBS_SLAB = 2 << 20,         /* registered at once */
     VERBS_WRS = 2 * DM_BATCH_MAX, /* work requests built and not yet posted, of a thread */
     VERBS_TEXT = 300,
@@ -45,13 +45,13 @@ struct verbs_options {
     uint64_t ack_timeout, retries, gather;
     uint64_t timeout_ns, call_timeout_ns, spin_ns;
     uint64_t chip_bytes, yield_every;
-    unsigned connect; /* enum verbs_way */
+    unsigned connect; /* enum verbs_connect */
     unsigned order;   /* enum verbs_order */
     bool huge_pages, pin;
 };
 
 /* How queue pairs of two processes are joined. */
-enum verbs_way { VERBS_BY_EITHER, VERBS_BY_CM, VERBS_BY_TCP };
+enum verbs_connect { VERBS_BY_EITHER, VERBS_BY_CM, VERBS_BY_TCP };
 
 /* How verbs of a batch keep their order where the device might not. */
 enum verbs_order { VERBS_ORDER_EITHER, VERBS_ORDER_FENCE, VERBS_ORDER_WAIT };
@@ -68,7 +68,7 @@ struct verbs_port {
     enum ibv_mtu mtu;
     bool is_global; /* addresses carry the GID: RoCE */
     bool is_roce;
-    bool is_software; /* software RoCE, which copies with the processor and whose fences may stand still */
+    bool is_software; /* software RoCE, which copies with the processor and whose fences may deadlock */
     char name[64];
 };
 
@@ -85,7 +85,7 @@ struct verbs_ctx;
 enum verbs_tag_kind { VERBS_BATCH, VERBS_ASYNC, VERBS_SEND, VERBS_RECEIVE };
 
 /* What a completion is for. Those of the send queue are in the connection's list, in posted order. The low bits of a
- * work request's number say which verb it is (enum verbs_verb). */
+ * work request's number are the verb (enum verbs_verb). */
 struct verbs_tag {
     enum verbs_tag_kind kind;
     struct verbs_conn *conn;
@@ -98,18 +98,18 @@ struct verbs_tag {
 
 enum verbs_verb { VERBS_READ, VERBS_WRITE, VERBS_CAS, VERBS_FAA, VERBS_SENT, VERBS_RECEIVED, VERBS_VERB_MASK = 7 };
 
-/* A call under way, on the caller's side. */
+/* A current call, on the caller's side. */
 struct verbs_call {
-    struct verbs_ctx *ctx;               /* NULL: the slot is free, or nobody waits any more */
+    struct verbs_ctx *ctx;               /* NULL: the slot is free, or no context waits any more */
     bool is_taken, is_sent, is_answered; /* a slot is free again when its message has been sent and answered */
     void *resp;
-    uint32_t room, len;
+    uint32_t capacity, len;
     int rc;
     uint64_t begin_ns;
     struct verbs_tag sent;
 };
 
-/* A call under way, on the called side: a buffer that a request came into. */
+/* A current call, on the called side: a buffer that a request arrived in. */
 struct verbs_job {
     struct rt_job job;
     struct verbs_conn *conn;
@@ -149,7 +149,7 @@ struct verbs_conn {
     bool is_held; /* in the thread's list */
     struct verbs_tag async[VERBS_ASYNC_TAGS];
     uint32_t async_next;
-    struct verbs_waiters room;
+    struct verbs_waiters space;
     const struct verbs_tag *seen; /* the oldest one at the last look, and since when */
     uint64_t seen_upto, seen_ns;
 
@@ -196,9 +196,9 @@ struct verbs_thread {
     _Atomic(struct ibv_cq *) cq;
     struct ibv_comp_channel *channel;
     struct verbs_port *port;
-    int event; /* file descriptor that rouses; valid with cq */
+    int event; /* file descriptor that wakes the thread; valid with cq */
     bool is_armed, was_busy;
-    uint32_t under_way; /* tags and calls whose completions are to come */
+    uint32_t outstanding; /* tags and calls whose completions are to come */
     uint64_t idle_since_ns, checked_ns;
     uint32_t spins;
     struct verbs_conn **conns;             /* to a node; NULL: none yet */
@@ -213,7 +213,7 @@ struct verbs_thread {
     struct verbs_conn *held; /* with work requests that wait for the doorbell */
 };
 
-struct verbs_peer;
+struct verbs_control;
 
 struct verbs {
     struct rt rt;
@@ -241,7 +241,7 @@ struct verbs {
     int failure_code;
     char failure[VERBS_TEXT];
 
-    struct verbs_peer *peer; /* other processes; NULL: there are none */
+    struct verbs_control *control; /* other processes; NULL: there are none */
 };
 
 static inline struct verbs *verbs_of(const struct dm_fabric *fabric) {
@@ -264,7 +264,7 @@ struct verbs_port *verbs_port_of(struct verbs *verbs, unsigned node);
 /* Which entry of a port's table of addresses is best; -1: none is usable. */
 int verbs_gid_choose(const struct ibv_gid_entry *entries, size_t count, bool is_ethernet);
 
-/* Reads and atomics that the port can have under way on one connection. */
+/* The most outstanding reads and atomics of one connection of the port. */
 uint8_t verbs_reads_at_once(const struct verbs_port *port);
 
 /* The most connections that there can be to one node: one for each thread of the fabric. */
@@ -279,7 +279,7 @@ void verbs_failure_note(struct verbs *verbs, int code, const char *format, ...) 
 const char *verbs_node_name(const struct verbs *verbs, unsigned node, char *text, size_t capacity);
 
 /* True if the process that has the node has closed its control connection. */
-bool verbs_peer_is_gone(const struct verbs *verbs, unsigned node);
+bool verbs_has_ended(const struct verbs *verbs, unsigned node);
 
 /* ---- memory.c --------------------------------------------------------------------------------------------------- */
 
@@ -301,7 +301,7 @@ uint64_t verbs_cpu_cas(struct dm_ctx *ctx, dm_addr addr, uint64_t expect, uint64
 
 /* ---- conn.c ----------------------------------------------------------------------------------------------------- */
 
-static inline bool verbs_has_room(const struct verbs_conn *conn, uint32_t count) {
+static inline bool verbs_has_space(const struct verbs_conn *conn, uint32_t count) {
     return conn->posted - conn->done + count <= conn->depth;
 }
 
@@ -323,8 +323,8 @@ void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t cou
 
 /* Posts the work requests that the connection's contexts hold back; the second, those of all the thread's connections.
  */
-void verbs_ring(struct verbs_conn *conn);
-void verbs_ring_all(struct verbs_thread *thread);
+void verbs_ring_doorbell(struct verbs_conn *conn);
+void verbs_ring_doorbells(struct verbs_thread *thread);
 
 /* ---- messages.c ------------------------------------------------------------------------------------------------- */
 
@@ -378,22 +378,22 @@ struct rdma_event_channel;
 struct verbs_cm {
     struct rdma_event_channel *incoming, *outgoing;
     struct rdma_cm_id *listener;
-    uint16_t port; /* 0: nobody listens */
-    unsigned ends; /* asked for by those who know the token */
+    uint16_t port; /* 0: not listening */
+    unsigned ends; /* connections made for requests with the token */
 };
 
 /* Listens on the address of the memory nodes' device, if options and address allow. */
 int verbs_cm_listen(struct verbs *verbs, struct dm_err *err);
-void verbs_cm_offer(struct verbs *verbs, struct verbs_cm_place *place);
-int verbs_cm_fd(const struct verbs *verbs); /* readable when something has come in; -1: nothing can */
+void verbs_cm_offer(struct verbs *verbs, struct verbs_cm_address *to_address);
+int verbs_cm_fd(const struct verbs *verbs); /* readable when a request has come in; -1: none can */
 
-/* Joins the connection to the node's process; 1: there is no such way, and nothing has been done. */
+/* Joins the connection to the node's process. 1: the connection manager cannot be used, and nothing has been done. */
 int verbs_cm_connect(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err);
-/* The called side of it. On failure the identifier stays the caller's. */
+/* The called side. On failure the caller keeps the identifier. */
 int verbs_cm_join(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_cm_request *wanted,
                   struct dm_err *err);
 void verbs_cm_leave(struct verbs_conn *conn);
-void verbs_cm_close(struct verbs *verbs); /* once there are no connections any more */
+void verbs_cm_close(struct verbs *verbs); /* when no connection is left */
 
 /* ---- post.c ----------------------------------------------------------------------------------------------------- */
 
@@ -408,9 +408,9 @@ extern const struct rt_hooks verbs_hooks;
 void verbs_call_sent(struct verbs_conn *conn, struct verbs_tag *tag);
 void verbs_received(struct verbs_conn *conn, const struct verbs_tag *tag, uint32_t bytes);
 void verbs_backlog_serve(struct verbs_thread *thread);
-/* Breaks the connection if a call has taken too long. */
+/* Breaks the connection if a call has exceeded its timeout. */
 void verbs_calls_check(struct verbs_conn *conn, uint64_t now_ns);
-/* Counts their time anew from this moment. */
+/* Restarts the timeouts of all calls at this moment. */
 void verbs_calls_postpone(struct verbs_conn *conn, uint64_t now_ns);
 int verbs_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req, uint32_t req_len, void *resp,
                uint32_t *resp_len);
@@ -420,14 +420,14 @@ int verbs_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *r
 /* Takes all connection requests that have come in. */
 void verbs_cm_take(struct verbs *verbs);
 
-/* ---- peer.c ----------------------------------------------------------------------------------------------------- */
+/* ---- control_server.c ------------------------------------------------------------------------------------------- */
 
-enum { VERBS_INCOMING = 256, VERBS_STRANGERS = 16 };
+enum { VERBS_INCOMING = 256, VERBS_UNAUTHENTICATED = 16 };
 
-/* A control connection that came in. */
-struct verbs_guest {
+/* An incoming control connection. */
+struct verbs_incoming {
     int fd;
-    bool is_known; /* has shown the token */
+    bool is_known; /* has sent the token */
     uint32_t node, caller;
     uint32_t ends;        /* made for it */
     uint64_t deadline_ns; /* for the token */
@@ -435,50 +435,50 @@ struct verbs_guest {
     uint32_t got;
 };
 
-struct verbs_peer {
+struct verbs_control {
     const struct dm_processes *processes;
     uint8_t token[WIRE_TOKEN];
-    uint64_t fabric; /* what processes have to agree on, as a hash */
+    uint64_t fabric; /* hash of the configuration that all processes share */
     unsigned own_node;
 
-    /* Connections that this process makes, one a node; -1: none yet. */
+    /* Sockets that this process opened, one for each node; -1: none yet. */
     pthread_mutex_t lock;
     int *sessions;
-    _Atomic bool *is_gone;         /* the node's process has closed its end */
-    struct verbs_cm_place *places; /* of each node, as told */
+    _Atomic bool *is_gone;                 /* the node's process has closed its end */
+    struct verbs_cm_address *cm_addresses; /* of each node, as its process reported it */
     struct verbs_cm cm;
 
     pthread_t watcher;
     bool is_watching;
     int event; /* wakes the watcher */
     _Atomic bool is_closing, is_serving;
-    struct verbs_guest guests[VERBS_INCOMING];
-    unsigned guest_count;
-    _Atomic unsigned compute_guests;
-    _Atomic bool had_compute_guests;
+    struct verbs_incoming incoming[VERBS_INCOMING];
+    unsigned incoming_count;
+    _Atomic unsigned compute_peers;
+    _Atomic bool had_compute_peers;
 };
 
-/* Says which nodes are this process's. */
-int verbs_peers_plan(struct verbs *verbs, struct dm_err *err);
-int verbs_peers_open(struct verbs *verbs, struct dm_err *err);
-void verbs_peers_close(struct verbs *verbs); /* nobody connects any more */
-void verbs_peers_free(struct verbs *verbs);  /* once all threads have ended */
-void verbs_peers_serve(struct verbs *verbs); /* from here on others may connect */
+/* Determines which nodes belong to this process. */
+int verbs_control_plan(struct verbs *verbs, struct dm_err *err);
+int verbs_control_open(struct verbs *verbs, struct dm_err *err);
+void verbs_control_close(struct verbs *verbs); /* no process connects after this */
+void verbs_control_free(struct verbs *verbs);  /* once all threads have ended */
+void verbs_control_serve(struct verbs *verbs); /* after this, other processes may connect */
 unsigned verbs_peers(struct dm_fabric *fabric, bool *have_been);
 
-/* ---- session.c -------------------------------------------------------------------------------------------------- */
+/* ---- control_client.c -------------------------------------------------------------------------------------------- */
 
-/* Connects to the processes of all nodes that are not ours and learns of their memory. */
+/* Connects to the processes of all other nodes and stores what memory they offer. */
 int verbs_sessions_open(struct verbs *verbs, struct dm_err *err);
 void verbs_sessions_close(struct verbs *verbs);
 
 int verbs_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err);
 
-/* Learns of the process of `node` what it offers, if that is not known yet. */
-int verbs_peer_meet(struct verbs *verbs, unsigned node, struct dm_err *err);
+/* Opens a session with the process of `node`, if there is none yet. */
+int verbs_session_ensure(struct verbs *verbs, unsigned node, struct dm_err *err);
 
 /* Asks the process of `node` for an end joined to `ours`. */
-int verbs_peer_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
-                       struct verbs_end *theirs, struct dm_err *err);
+int verbs_session_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
+                          struct verbs_end *theirs, struct dm_err *err);
 
 #endif

@@ -92,8 +92,8 @@ static void body(struct cursor *cursor, struct wire_message *message) {
         u32(cursor, &message->welcome.node);
         region(cursor, &message->welcome.dram);
         region(cursor, &message->welcome.chip);
-        octets(cursor, message->welcome.place.gid, sizeof(message->welcome.place.gid));
-        u16(cursor, &message->welcome.place.port);
+        octets(cursor, message->welcome.cm_address.gid, sizeof(message->welcome.cm_address.gid));
+        u16(cursor, &message->welcome.cm_address.port);
         break;
     case WIRE_CONNECT:
     case WIRE_CONNECTED:
@@ -106,19 +106,19 @@ static void body(struct cursor *cursor, struct wire_message *message) {
         u32(cursor, &refused);
         message->refused.code = (int32_t)refused;
         break;
-    case WIRE_KNOCK:
-        octets(cursor, message->knock.token, WIRE_TOKEN);
-        u64(cursor, &message->knock.fabric);
-        u32(cursor, &message->knock.node);
-        u32(cursor, &message->knock.caller);
-        u32(cursor, &message->knock.slots);
+    case WIRE_CM_REQUEST:
+        octets(cursor, message->cm_request.token, WIRE_TOKEN);
+        u64(cursor, &message->cm_request.fabric);
+        u32(cursor, &message->cm_request.node);
+        u32(cursor, &message->cm_request.caller);
+        u32(cursor, &message->cm_request.slots);
         break;
     case WIRE_KIND_END:
         break;
     }
 }
 
-size_t wire_encode(const struct wire_message *message, unsigned char *bytes) {
+size_t verbs_wire_encode(const struct wire_message *message, unsigned char *bytes) {
     struct wire_message copy = *message;
     struct cursor cursor = {.out = bytes, .at = 4, .end = WIRE_MAX};
     uint64_t kind = (uint64_t)message->kind;
@@ -130,7 +130,7 @@ size_t wire_encode(const struct wire_message *message, unsigned char *bytes) {
     return cursor.at;
 }
 
-int wire_length(const unsigned char word[4]) {
+int verbs_wire_length(const unsigned char word[4]) {
     uint64_t length = 0;
     struct cursor cursor = {.in = word, .end = 4};
     number(&cursor, &length, 4);
@@ -163,16 +163,16 @@ static bool is_possible(const struct wire_message *message) {
                end_is_possible(&message->connect.end);
     case WIRE_REFUSED:
         return message->refused.code < 0;
-    case WIRE_KNOCK:
-        return message->knock.node < WIRE_NODES && message->knock.caller < WIRE_NODES &&
-               slots_are_possible(message->knock.slots);
+    case WIRE_CM_REQUEST:
+        return message->cm_request.node < WIRE_NODES && message->cm_request.caller < WIRE_NODES &&
+               slots_are_possible(message->cm_request.slots);
     case WIRE_KIND_END:
         break;
     }
     return false;
 }
 
-int wire_decode(const unsigned char *bytes, size_t len, struct wire_message *message) {
+int verbs_wire_decode(const unsigned char *bytes, size_t len, struct wire_message *message) {
     memset(message, 0, sizeof(*message));
     struct cursor cursor = {.in = bytes, .end = len};
     uint64_t kind = 0;
@@ -185,7 +185,7 @@ int wire_decode(const unsigned char *bytes, size_t len, struct wire_message *mes
     return cursor.is_short || cursor.at != len || !is_possible(message) ? DM_ERR_CORRUPT : 0;
 }
 
-bool wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]) {
+bool verbs_wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]) {
     volatile uint8_t difference = 0;
     for (size_t i = 0; i < WIRE_TOKEN; i++) {
         difference = (uint8_t)(difference | (a[i] ^ b[i]));
@@ -193,7 +193,7 @@ bool wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]) 
     return difference == 0;
 }
 
-bool wire_token_from(const char *text, uint8_t token[WIRE_TOKEN]) {
+bool verbs_wire_token_from(const char *text, uint8_t token[WIRE_TOKEN]) {
     size_t length = strlen(text);
     if (length == 0 || length > WIRE_TOKEN) {
         return false;

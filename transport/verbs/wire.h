@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The messages of the control connection between the processes of one fabric: fixed sizes, little-endian, no pointers.
- * What comes in is checked before anything is done with it; a description of memory is only kept, never followed here.
- * Knows nothing of devices, so that it can be tested, and fuzzed, anywhere.
+ * An incoming message is checked before it is used; a description of memory is only stored, never followed. This file
+ * does not depend on RDMA, so that it can be tested and fuzzed anywhere.
  */
 #ifndef DM_TRANSPORT_VERBS_WIRE_H
 #define DM_TRANSPORT_VERBS_WIRE_H
@@ -18,19 +18,19 @@ enum {
     WIRE_TOKEN = 32, /* bytes, zero-padded */
     WIRE_MAX = 256,  /* bytes of a message, its length word included */
     WIRE_NODES = 256,
-    WIRE_KNOCK_BYTES = 53, /* without the length word; connection managers carry 56 */
+    WIRE_CM_REQUEST_BYTES = 53, /* without the length word; the connection manager carries 56 */
 };
 
-/* Memory that a node offers to all connected ends. */
+/* Memory that a node offers to all connections. */
 struct verbs_region {
-    uint64_t base, bytes; /* what a verb's address is counted from; 0 bytes: there is none */
+    uint64_t base, bytes; /* start, which a verb's offset is added to; 0 bytes: none */
     uint32_t rkey;
 };
 
-/* Where a process takes in connections through the RDMA connection manager. */
-struct verbs_cm_place {
+/* The address at which a process accepts connections through the RDMA connection manager. */
+struct verbs_cm_address {
     uint8_t gid[16];
-    uint16_t port; /* 0: it does not */
+    uint16_t port; /* 0: it accepts none */
 };
 
 /* One end of a connection. */
@@ -44,12 +44,12 @@ struct verbs_end {
 };
 
 enum wire_kind {
-    WIRE_HELLO = 1, /* caller: version, token, what it believes the fabric to be, its node */
-    WIRE_WELCOME,   /* the answer: which node this is, and its memory */
-    WIRE_CONNECT,   /* caller: its end */
-    WIRE_CONNECTED, /* the answer: the other end */
-    WIRE_REFUSED,   /* the answer to anything: why not, as a code */
-    WIRE_KNOCK,     /* caller, through the connection manager: token, what it believes, its node and what it wants */
+    WIRE_HELLO = 1,  /* caller: version, token, hash of its configuration, its node */
+    WIRE_WELCOME,    /* the answer: which node this is, and its memory */
+    WIRE_CONNECT,    /* caller: its end */
+    WIRE_CONNECTED,  /* the answer: the other end */
+    WIRE_REFUSED,    /* the answer to anything: why not, as a code */
+    WIRE_CM_REQUEST, /* caller, through the connection manager: token, hash, its node, the node it wants */
     WIRE_KIND_END,
 };
 
@@ -58,17 +58,17 @@ struct wire_message {
     union {
         struct {
             uint8_t token[WIRE_TOKEN];
-            uint64_t fabric; /* a hash of what both sides must mean the same by */
+            uint64_t fabric; /* hash of the configuration that both sides must share */
             uint32_t node;   /* that the caller wants to talk to */
             uint32_t caller; /* a node of the caller's process */
         } hello;
         struct {
             uint32_t node;
             struct verbs_region dram, chip;
-            struct verbs_cm_place place;
+            struct verbs_cm_address cm_address;
         } welcome;
         struct {
-            uint32_t node, caller; /* to be connected to; whose end it is */
+            uint32_t node, caller; /* node to connect to; node of the caller */
             struct verbs_end end;
         } connect; /* CONNECTED too */
         struct {
@@ -77,25 +77,25 @@ struct wire_message {
         struct {
             uint8_t token[WIRE_TOKEN];
             uint64_t fabric;
-            uint32_t node, caller; /* to be connected to; whose end it is */
+            uint32_t node, caller; /* node to connect to; node of the caller */
             uint32_t slots;
-        } knock;
+        } cm_request;
     };
 };
 
 /* Writes the message; returns its bytes, length word included, at most WIRE_MAX. */
-size_t wire_encode(const struct wire_message *message, unsigned char *bytes);
+size_t verbs_wire_encode(const struct wire_message *message, unsigned char *bytes);
 
-/* What a message's first four bytes say of the length of the rest, or DM_ERR_CORRUPT if that cannot be. */
-int wire_length(const unsigned char word[4]);
+/* The length of the rest of a message from its first four bytes, or DM_ERR_CORRUPT if it is invalid. */
+int verbs_wire_length(const unsigned char word[4]);
 
-/* Reads the rest of a message, `len` bytes. DM_ERR_CORRUPT if any of it cannot be. */
-int wire_decode(const unsigned char *bytes, size_t len, struct wire_message *message);
+/* Decodes the rest of a message, `len` bytes. 0, or DM_ERR_CORRUPT if any member is invalid. */
+int verbs_wire_decode(const unsigned char *bytes, size_t len, struct wire_message *message);
 
 /* Compares in time that depends on the length alone. */
-bool wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]);
+bool verbs_wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]);
 
 /* Zero-pads; false if the text is longer or empty. */
-bool wire_token_from(const char *text, uint8_t token[WIRE_TOKEN]);
+bool verbs_wire_token_from(const char *text, uint8_t token[WIRE_TOKEN]);
 
 #endif

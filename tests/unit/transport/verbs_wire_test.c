@@ -27,7 +27,7 @@ static struct wire_message sample(enum wire_kind kind) {
         message.welcome.node = 2;
         message.welcome.dram = (struct verbs_region){UINT64_C(0x7f0000000000), 1 << 20, 77};
         message.welcome.chip = (struct verbs_region){0, 4096, 78};
-        message.welcome.place = (struct verbs_cm_place){{[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}, 40000};
+        message.welcome.cm_address = (struct verbs_cm_address){{[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}, 40000};
         break;
     case WIRE_CONNECT:
     case WIRE_CONNECTED:
@@ -40,12 +40,12 @@ static struct wire_message sample(enum wire_kind kind) {
     case WIRE_REFUSED:
         message.refused.code = DM_ERR_INVALID;
         break;
-    case WIRE_KNOCK:
-        memset(message.knock.token, 0xa5, WIRE_TOKEN);
-        message.knock.fabric = UINT64_C(0x8877665544332211);
-        message.knock.node = 2;
-        message.knock.caller = 254;
-        message.knock.slots = 64;
+    case WIRE_CM_REQUEST:
+        memset(message.cm_request.token, 0xa5, WIRE_TOKEN);
+        message.cm_request.fabric = UINT64_C(0x8877665544332211);
+        message.cm_request.node = 2;
+        message.cm_request.caller = 254;
+        message.cm_request.slots = 64;
         break;
     case WIRE_KIND_END:
         break;
@@ -58,12 +58,12 @@ static void a_message_is_read_as_it_was_written(void **state) {
     for (int kind = WIRE_HELLO; kind < WIRE_KIND_END; kind++) {
         unsigned char bytes[WIRE_MAX], again[WIRE_MAX];
         struct wire_message message = sample((enum wire_kind)kind), back;
-        size_t count = wire_encode(&message, bytes);
+        size_t count = verbs_wire_encode(&message, bytes);
         assert_in_range(count, 6, WIRE_MAX);
-        assert_int_equal(wire_length(bytes), count - 4);
-        assert_int_equal(wire_decode(bytes + 4, count - 4, &back), 0);
+        assert_int_equal(verbs_wire_length(bytes), count - 4);
+        assert_int_equal(verbs_wire_decode(bytes + 4, count - 4, &back), 0);
         assert_int_equal(back.kind, kind);
-        assert_int_equal(wire_encode(&back, again), count);
+        assert_int_equal(verbs_wire_encode(&back, again), count);
         assert_memory_equal(bytes, again, count);
     }
 }
@@ -73,9 +73,9 @@ static void a_message_of_any_other_length_is_refused(void **state) {
     for (int kind = WIRE_HELLO; kind < WIRE_KIND_END; kind++) {
         unsigned char bytes[WIRE_MAX + 1] = {0};
         struct wire_message message = sample((enum wire_kind)kind), back;
-        size_t count = wire_encode(&message, bytes) - 4;
+        size_t count = verbs_wire_encode(&message, bytes) - 4;
         for (size_t length = 0; length <= WIRE_MAX - 4; length++) {
-            int rc = wire_decode(bytes + 4, length, &back);
+            int rc = verbs_wire_decode(bytes + 4, length, &back);
             assert_int_equal(rc, length == count ? 0 : DM_ERR_CORRUPT);
         }
     }
@@ -93,7 +93,7 @@ static void a_length_that_cannot_be_is_refused(void **state) {
         {{0, 0, 0, 0x80}, DM_ERR_CORRUPT},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(wire_length(cases[i].word), cases[i].length);
+        assert_int_equal(verbs_wire_length(cases[i].word), cases[i].length);
     }
 }
 
@@ -101,8 +101,8 @@ static void a_length_that_cannot_be_is_refused(void **state) {
 static void refuse(const struct wire_message *message) {
     unsigned char bytes[WIRE_MAX];
     struct wire_message back;
-    size_t count = wire_encode(message, bytes);
-    assert_int_equal(wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
+    size_t count = verbs_wire_encode(message, bytes);
+    assert_int_equal(verbs_wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
 }
 
 static void numbers_that_cannot_be_are_refused(void **state) {
@@ -134,53 +134,53 @@ static void numbers_that_cannot_be_are_refused(void **state) {
     message = sample(WIRE_REFUSED);
     message.refused.code = 0;
     refuse(&message);
-    message = sample(WIRE_KNOCK);
-    message.knock.node = WIRE_NODES;
+    message = sample(WIRE_CM_REQUEST);
+    message.cm_request.node = WIRE_NODES;
     refuse(&message);
-    message = sample(WIRE_KNOCK);
-    message.knock.slots = 0;
+    message = sample(WIRE_CM_REQUEST);
+    message.cm_request.slots = 0;
     refuse(&message);
 }
 
 static void a_knock_fits_what_connection_managers_carry(void **state) {
     (void)state;
     unsigned char bytes[WIRE_MAX];
-    struct wire_message message = sample(WIRE_KNOCK);
-    assert_int_equal(wire_encode(&message, bytes), 4 + WIRE_KNOCK_BYTES);
-    assert_true(WIRE_KNOCK_BYTES <= 56);
+    struct wire_message message = sample(WIRE_CM_REQUEST);
+    assert_int_equal(verbs_wire_encode(&message, bytes), 4 + WIRE_CM_REQUEST_BYTES);
+    assert_true(WIRE_CM_REQUEST_BYTES <= 56);
 }
 
 static void unknown_kinds_and_other_versions_are_refused(void **state) {
     (void)state;
     unsigned char bytes[WIRE_MAX];
     struct wire_message message = sample(WIRE_HELLO), back;
-    size_t count = wire_encode(&message, bytes);
+    size_t count = verbs_wire_encode(&message, bytes);
     const unsigned char kinds[] = {0, WIRE_KIND_END, 255};
     for (size_t i = 0; i < sizeof(kinds); i++) {
         bytes[4] = kinds[i];
-        assert_int_equal(wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
+        assert_int_equal(verbs_wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
     }
     bytes[4] = WIRE_HELLO;
     bytes[5] ^= 1; /* the version's lowest byte */
-    assert_int_equal(wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
+    assert_int_equal(verbs_wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
 }
 
 static void tokens_are_equal_only_as_a_whole(void **state) {
     (void)state;
     uint8_t a[WIRE_TOKEN], b[WIRE_TOKEN];
-    assert_true(wire_token_from("secret", a));
-    assert_true(wire_token_from("secret", b));
-    assert_true(wire_token_equal(a, b));
+    assert_true(verbs_wire_token_from("secret", a));
+    assert_true(verbs_wire_token_from("secret", b));
+    assert_true(verbs_wire_token_equal(a, b));
     for (size_t i = 0; i < WIRE_TOKEN; i++) {
         b[i] ^= 0x80;
-        assert_false(wire_token_equal(a, b));
+        assert_false(verbs_wire_token_equal(a, b));
         b[i] ^= 0x80;
     }
-    assert_true(wire_token_from("secret2", b));
-    assert_false(wire_token_equal(a, b));
-    assert_false(wire_token_from("", a));
-    assert_true(wire_token_from("12345678901234567890123456789012", a));
-    assert_false(wire_token_from("123456789012345678901234567890123", a));
+    assert_true(verbs_wire_token_from("secret2", b));
+    assert_false(verbs_wire_token_equal(a, b));
+    assert_false(verbs_wire_token_from("", a));
+    assert_true(verbs_wire_token_from("12345678901234567890123456789012", a));
+    assert_false(verbs_wire_token_from("123456789012345678901234567890123", a));
 }
 
 int main(void) {
