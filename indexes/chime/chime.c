@@ -211,7 +211,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
         .values = cn->params->values,
         .value_bytes = cn->shape->value_bytes,
         .found_max = (cn->tree.scan_batch + 1) * cn->layout.span,
-        .gone = &client->counts[CHIME_BLOCK_GONE],
+        .reused = &client->counts[CHIME_BLOCK_REUSED],
     };
     return ix_indirect_open(ctx, &values, &client->indirect);
 }

@@ -50,7 +50,7 @@ struct chime_params {
     X(HOTSPOT_HIT, "hotspot_hit", 0)     /* a speculative read found the key */                                        \
     X(HOTSPOT_WRONG, "hotspot_wrong", 0) /* it did not */                                                              \
     X(HOTSPOT_MISS, "hotspot_miss", 0)   /* nothing to speculate on */                                                 \
-    X(BLOCK_GONE, "block_gone", 1)       /* a value's block had been used again before it was read */                  \
+    X(BLOCK_REUSED, "block_reused", 1)   /* a value's block had been reused before it was read */                      \
     X(SCAN_PART, "scan_part", 1)         /* a scan read only parts of a leaf */
 enum chime_counter {
 #define X(name, text, rare) CHIME_##name,

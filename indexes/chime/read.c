@@ -127,6 +127,6 @@ int chime_get(void *handle, uint64_t key, void *value) {
         DM_TRY(ix_tree_descend(&client->tree, key, 0, &attempts));
         rc = leaf_get(client, key, &attempts, client->indirect ? &word : value);
         rc = rc == 0 ? ix_indirect_fetch(client->indirect, key, word, &attempts, value) : rc;
-    } while (rc == IX_TREE_AGAIN || rc == IX_INDIRECT_GONE);
+    } while (rc == IX_TREE_AGAIN || rc == IX_INDIRECT_REUSED);
     return rc;
 }

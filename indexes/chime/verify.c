@@ -98,7 +98,7 @@ static int blocks_check(struct audit *audit, dm_addr addr) {
         uint64_t word = ix_indirect_word(audit->indirect, chime_value(layout, audit->image, i));
         int rc = key == CHIME_NO_KEY ? 0 : ix_indirect_check(audit->indirect, key, word);
         DM_TRY(rc);
-        if (rc == IX_INDIRECT_GONE) {
+        if (rc == IX_INDIRECT_REUSED) {
             ix_report_problem(audit->walk.report, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's",
                               addr.bits, key);
         }

@@ -178,7 +178,7 @@ int ix_btree_attach(struct ix_btree *btree, struct ix_btree_cn *cn, struct dm_ct
         .values = (enum ix_values)cn->config.values,
         .value_bytes = cn->shape->value_bytes,
         .found_max = (cn->tree.scan_batch + 1) * cn->leaf.cap,
-        .gone = counts->gone ? counts->gone : &btree->no_counts[1],
+        .reused = counts->reused ? counts->reused : &btree->no_counts[1],
     };
     return ix_indirect_open(ctx, &values, &btree->indirect);
 }

@@ -74,10 +74,10 @@ int ix_btree_verify(struct ix_btree_cn *cn, struct dm_ctx *ctx, struct ix_report
 
 /* Where a client's counters are; NULL for those that the index does not declare. */
 struct ix_btree_counts {
-    uint64_t *tree;  /* IX_TREE_COUNTERS */
-    uint64_t *cache; /* IX_TREE_CACHE_COUNTERS: with a cache */
-    uint64_t *torn;  /* half-written entries: with entry_versions */
-    uint64_t *gone;  /* blocks used again before they were read: with values=indirect */
+    uint64_t *tree;   /* IX_TREE_COUNTERS */
+    uint64_t *cache;  /* IX_TREE_CACHE_COUNTERS: with a cache */
+    uint64_t *torn;   /* half-written entries: with entry_versions */
+    uint64_t *reused; /* blocks reused before they were read, with values=indirect */
 };
 
 struct ix_btree {

@@ -79,6 +79,6 @@ int ix_btree_get(struct ix_btree *btree, uint64_t key, void *value) {
         DM_TRY(ix_tree_descend(&btree->tree, key, 0, &attempts));
         rc = leaf_get(btree, key, &attempts, btree->indirect ? &word : value);
         rc = rc == 0 ? ix_indirect_fetch(btree->indirect, key, word, &attempts, value) : rc;
-    } while (rc == IX_TREE_AGAIN || rc == IX_INDIRECT_GONE);
+    } while (rc == IX_TREE_AGAIN || rc == IX_INDIRECT_REUSED);
     return rc;
 }

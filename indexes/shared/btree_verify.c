@@ -24,7 +24,7 @@ static int block_check(struct ix_walk *walk, dm_addr addr, unsigned at) {
     uint64_t word = ix_indirect_word(audit->indirect, ix_leaf_value(layout, walk->image, at));
     int rc = ix_indirect_check(audit->indirect, key, word);
     DM_TRY(rc);
-    if (rc == IX_INDIRECT_GONE) {
+    if (rc == IX_INDIRECT_REUSED) {
         ix_report_problem(walk->report, "leaf %016" PRIx64 ": the block of key %" PRIu64 " is another's", addr.bits,
                           key);
     }

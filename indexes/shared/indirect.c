@@ -35,7 +35,7 @@ struct ix_indirect {
     uint32_t block_bytes; /* that it is allocated with */
     uint32_t batch;
     bool validate; /* that fetch and found check the stamps */
-    uint64_t *gone;
+    uint64_t *reused;
     uint64_t *found; /* words of the pairs that a scan has found */
     uint32_t found_max;
     struct pool pools[DM_MNS_MAX];
@@ -144,7 +144,7 @@ static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t
 static int decode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire, void *value) {
     dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
     if (indirect->validate && !is_right(indirect, word, key, wire)) {
-        return IX_INDIRECT_GONE;
+        return IX_INDIRECT_REUSED;
     }
     uint32_t at = KEY_BYTES;
     data_copy(wire, &at, value, indirect->value_bytes, false);
@@ -168,7 +168,7 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
         .used_bytes = used_bytes_of(config->value_bytes),
         .block_bytes = ix_indirect_block_bytes(config->value_bytes),
         .validate = config->values == IX_VALUES_INDIRECT,
-        .gone = config->gone,
+        .reused = config->reused,
         .found = calloc(config->found_max + 1, sizeof(*indirect->found)),
         .found_max = config->found_max,
     };
@@ -300,10 +300,10 @@ static int read_posted(struct ix_indirect *indirect) {
     return rc;
 }
 
-/* Reads the block of a word into ->wires. 0, IX_INDIRECT_GONE if the word names none, or a failure. [waits] */
+/* Reads the block of a word into ->wires. 0, IX_INDIRECT_REUSED if the word names none, or a failure. [waits] */
 static int block_read(struct ix_indirect *indirect, uint64_t word) {
     if (!word_valid(indirect, word)) {
-        return IX_INDIRECT_GONE;
+        return IX_INDIRECT_REUSED;
     }
     dm_post_read(indirect->ctx, word_addr(word), indirect->wires, indirect->used_bytes);
     return read_posted(indirect);
@@ -315,8 +315,8 @@ int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word,
     }
     int rc = block_read(indirect, word);
     rc = rc == 0 ? decode(indirect, word, key, indirect->wires, value) : rc;
-    if (rc == IX_INDIRECT_GONE) {
-        (*indirect->gone)++;
+    if (rc == IX_INDIRECT_REUSED) {
+        (*indirect->reused)++;
         DM_TRY(dm_retry(indirect->ctx, DM_RETRY_TORN, attempts));
     }
     return rc;
@@ -324,7 +324,7 @@ int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word,
 
 int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word) {
     int rc = indirect ? block_read(indirect, word) : 0;
-    return rc == 0 && indirect && !is_right(indirect, word, key, indirect->wires) ? IX_INDIRECT_GONE : rc;
+    return rc == 0 && indirect && !is_right(indirect, word, key, indirect->wires) ? IX_INDIRECT_REUSED : rc;
 }
 
 /* ---- scans ------------------------------------------------------------------------------------------------------- */
@@ -385,7 +385,7 @@ int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t 
         for (uint32_t i = 0; i < n; i++) {
             int rc = 0;
             if (!has[i]) {
-                (*found->indirect->gone)++;
+                (*found->indirect->reused)++;
                 rc = get(client, found->keys[first + i], found->values + (size_t)(first + i) * found->value_bytes);
                 DM_TRY(rc);
             }

@@ -32,7 +32,7 @@
 
 enum {
     IX_INDIRECT_VALUE_MAX = 16384, /* of a value */
-    IX_INDIRECT_GONE = 1100,       /* outcome of a read: the block has been reused; read the index again */
+    IX_INDIRECT_REUSED = 1100,     /* outcome of a read: the block has been reused; read the index again */
 };
 
 /* ---- the parameter `values` of an index that has both ------------------------------------------------------------ */
@@ -67,7 +67,7 @@ struct ix_indirect_config {
     enum ix_values values; /* UNCHECKED is known to be wrong: fetch and found take whatever the block holds */
     uint32_t value_bytes;
     uint32_t found_max; /* pairs of a scan whose values may be missing at a time; 0: no scans */
-    uint64_t *gone;     /* counts reused blocks that fetch and found have read; NULL: neither will be called */
+    uint64_t *reused;   /* counts reused blocks that fetch and found have read; NULL: neither will be called */
 };
 
 /* Allocates local memory, so not in the measured phase. *out is NULL with inline values. 0 or DM_ERR_NO_MEMORY. */
@@ -99,11 +99,11 @@ void ix_indirect_drop(struct ix_indirect *indirect, uint64_t word);
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Reads the value named by `word`, which the index has for `key`. 0, IX_INDIRECT_GONE, which is counted as a retry, or
- * a failure. With inline values 0 at once. [waits] */
+/* Reads the value named by `word`, which the index has for `key`. 0, IX_INDIRECT_REUSED, which is counted as a retry,
+ * or a failure. With inline values 0 at once. [waits] */
 int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word, uint32_t *attempts, void *value);
 
-/* For verify: whether `word` names a block of the key. 0, IX_INDIRECT_GONE, or a failure. [waits] */
+/* For verify: whether `word` names a block of the key. 0, IX_INDIRECT_REUSED, or a failure. [waits] */
 int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word);
 
 /* The pairs that a scan has found. Inline values are copied at once. For indirect values the words are collected, and

@@ -138,7 +138,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
         .tree = &client->counts[SHERMAN_LEAF_SPLIT],
         .cache = &client->counts[SHERMAN_CACHE_HIT],
         .torn = &client->counts[SHERMAN_TORN_ENTRY],
-        .gone = &client->counts[SHERMAN_BLOCK_GONE],
+        .reused = &client->counts[SHERMAN_BLOCK_REUSED],
     };
     (void)err;
     client->cn = cn_handle;

@@ -39,7 +39,7 @@ struct sherman_params {
     IX_TREE_CACHE_COUNTERS(X)                                                                                          \
     X(HAND_OVER, "hand_over", 1)                                                                                       \
     X(TORN_ENTRY, "torn_entry", 1)                                                                                     \
-    X(BLOCK_GONE, "block_gone", 1) /* a value's block had been used again before it was read */
+    X(BLOCK_REUSED, "block_reused", 1) /* a value's block had been reused before it was read */
 enum sherman_counter {
 #define X(name, text, rare) SHERMAN_##name,
     SHERMAN_COUNTERS(X)

@@ -19,7 +19,7 @@ enum { VALUE_BYTES = 300, STAMPS = 1 << 18, PAIRS = 300 };
 struct test {
     void (*body)(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test);
     enum ix_values values;
-    uint64_t gone; /* reads of blocks that had been reused */
+    uint64_t reused; /* reads of blocks that had been reused */
     unsigned failed_line;
 };
 #define CHECK(test, condition)                                                                                         \
@@ -33,7 +33,7 @@ static int entry(struct dm_ctx *ctx, void *arg) {
     struct test *test = arg;
     struct ix_indirect *indirect;
     struct ix_indirect_config config = {
-        .values = test->values, .value_bytes = VALUE_BYTES, .found_max = PAIRS, .gone = &test->gone};
+        .values = test->values, .value_bytes = VALUE_BYTES, .found_max = PAIRS, .reused = &test->reused};
     CHECK(test, ix_indirect_open(ctx, &config, &indirect) == 0);
     test->body(ctx, indirect, test);
     ix_indirect_close(indirect);
@@ -77,13 +77,13 @@ static bool holds(struct ix_indirect *indirect, uint64_t key, uint64_t word, uin
 }
 
 /* True if a reader learns that the block was reused, and the value stays as it was. */
-static bool is_gone(struct ix_indirect *indirect, struct test *test, uint64_t key, uint64_t word) {
+static bool is_reused(struct ix_indirect *indirect, struct test *test, uint64_t key, uint64_t word) {
     unsigned char value[VALUE_BYTES] = {0};
     uint32_t attempts = 0;
-    uint64_t before = test->gone;
-    return ix_indirect_check(indirect, key, word) == IX_INDIRECT_GONE &&
-           ix_indirect_fetch(indirect, key, word, &attempts, value) == IX_INDIRECT_GONE && attempts == 1 &&
-           test->gone == before + 1 && value[0] == 0;
+    uint64_t before = test->reused;
+    return ix_indirect_check(indirect, key, word) == IX_INDIRECT_REUSED &&
+           ix_indirect_fetch(indirect, key, word, &attempts, value) == IX_INDIRECT_REUSED && attempts == 1 &&
+           test->reused == before + 1 && value[0] == 0;
 }
 
 static void round_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
@@ -91,9 +91,9 @@ static void round_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct 
     CHECK(test, holds(indirect, 7, words[0], 1));
     CHECK(test, ix_indirect_check(indirect, 7, words[0]) == 0);
     CHECK(test, holds(indirect, 8, words[1], 2));
-    CHECK(test, is_gone(indirect, test, 9, words[0]));
-    CHECK(test, is_gone(indirect, test, 9, 0));
-    CHECK(test, is_gone(indirect, test, 9, UINT64_MAX));
+    CHECK(test, is_reused(indirect, test, 9, words[0]));
+    CHECK(test, is_reused(indirect, test, 9, 0));
+    CHECK(test, is_reused(indirect, test, 9, UINT64_MAX));
     ix_indirect_drop(indirect, UINT64_MAX); /* a word of garbage does no harm */
 }
 
@@ -112,7 +112,7 @@ static void reuse_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct 
     CHECK(test, (now & addr_mask) == (old & addr_mask) && now != old); /* the same block, of its own node */
     CHECK(test, (other & addr_mask) != (old & addr_mask));
     CHECK(test, holds(indirect, 7, now, 3));
-    CHECK(test, is_gone(indirect, test, 7, old));
+    CHECK(test, is_reused(indirect, test, 7, old));
 }
 
 static void a_block_reused_for_its_own_key_is_detected(void **state) {
@@ -125,7 +125,7 @@ static void unchecked_body(struct dm_ctx *ctx, struct ix_indirect *indirect, str
     ix_indirect_drop(indirect, old);
     put(ctx, indirect, test, 0, 8, 3);
     CHECK(test, holds(indirect, 7, old, 3));
-    CHECK(test, ix_indirect_check(indirect, 7, old) == IX_INDIRECT_GONE); /* verify always checks */
+    CHECK(test, ix_indirect_check(indirect, 7, old) == IX_INDIRECT_REUSED); /* verify always checks */
 }
 
 static void without_validation_another_value_is_read(void **state) {
@@ -204,7 +204,7 @@ static void scan_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct t
         }
     }
     CHECK(test, ix_found_complete(&found, again, &asked) == 0);
-    CHECK(test, asked == PAIRS / 3 && test->gone == asked);
+    CHECK(test, asked == PAIRS / 3 && test->reused == asked);
     CHECK(test, found.count == PAIRS - PAIRS / 6 && !ix_found_all(&found));
     for (unsigned i = 0; i < found.count; i++) {
         unsigned char wanted[VALUE_BYTES];
