@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast the judge is: histories of 100 000 operations of many clients, on 1 000 keys and on one.
+ * Measures the judge on histories of 100 000 operations of many clients, on 1 000 keys and on one key.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* What clients of registers see whose moments are in order; each overlaps with about all others. */
+/* Makes a history of registers with linearization points in order. Each operation overlaps those of about all other
+ * clients. */
 static void history_make(struct ck_op *ops, uint64_t *values, unsigned keys, unsigned clients) {
     struct dm_prng prng = dm_prng_stream(1, "check bench", keys);
     uint64_t *ends = calloc(clients, sizeof(*ends));
@@ -31,8 +32,8 @@ static void history_make(struct ck_op *ops, uint64_t *values, unsigned keys, uns
         op.response = moment + dm_prng_below(&prng, 99 * clients);
         ends[client] = op.response;
         op.kind = kinds[dm_prng_below(&prng, sizeof(kinds) / sizeof(kinds[0]))];
-        bool is_there = values[key] != 0;
-        op.outcome = op.kind == WL_INSERT ? (is_there ? DM_EXISTS : 0) : is_there ? 0 : DM_NOT_FOUND;
+        bool is_present = values[key] != 0;
+        op.outcome = op.kind == WL_INSERT ? (is_present ? DM_EXISTS : 0) : is_present ? 0 : DM_NOT_FOUND;
         if (op.kind == WL_GET) {
             op.value = values[key];
         } else if (op.outcome == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast is the simulator's engine? Verbs a second of host time for some numbers of clients, sizes and working sets,
- * beside a limit probe run in turn with it: the same heap, context switches, three events a verb and copies from random
- * places with prefetch, and nothing else. The ratio is what can be compared between machines.
+ * Measures the engine of the simulator: verbs per second of host time for several numbers of clients, sizes and working
+ * sets. A probe, run in turn with it, measures the limit: it has the same heap, context switches, three events per verb
+ * and copies from random addresses with prefetch, and nothing else. The ratio of both can be compared between machines.
  *
  *     build/release/bench/engine_bench [rounds [row]]
  */
@@ -38,17 +38,17 @@ static void engine_client(struct dm_ctx *ctx, void *arg) {
     const struct point *point = arg;
     unsigned char *buffer = dm_local_alloc(ctx, point->bytes);
     struct dm_prng *prng = dm_random(ctx);
-    uint64_t places = (point->memory - DM_RESERVED_BYTES) / point->bytes;
+    uint64_t blocks = (point->memory - DM_RESERVED_BYTES) / point->bytes;
     while (left > 0) {
         left--;
-        uint64_t offset = DM_RESERVED_BYTES + dm_prng_below(prng, places) * point->bytes;
+        uint64_t offset = DM_RESERVED_BYTES + dm_prng_below(prng, blocks) * point->bytes;
         if (dm_read(ctx, dm_addr_make(0, DM_DRAM, offset), buffer, point->bytes) < 0) {
             return;
         }
     }
 }
 
-/* Puts pages under the whole working set, so that its misses are those of real data. */
+/* Writes all of the working set, so that its pages exist and its cache misses are those of real data. */
 static int touch(struct dm_ctx *ctx, void *arg) {
     const struct point *point = arg;
     static unsigned char bytes[65536];
@@ -113,8 +113,8 @@ static struct probe {
 static void probe_entry(void *arg) {
     struct probe_client *client = arg;
     for (;;) {
-        uint64_t places = probe.point.memory / probe.point.bytes;
-        client->target = probe.memory + dm_prng_below(&client->prng, places) * probe.point.bytes;
+        uint64_t blocks = probe.point.memory / probe.point.bytes;
+        client->target = probe.memory + dm_prng_below(&client->prng, blocks) * probe.point.bytes;
         for (uint32_t line = 0; line < probe.point.bytes; line += 64) {
             dm_prefetch_read(client->target + line);
         }
@@ -187,7 +187,7 @@ static int compare_doubles(const void *a, const void *b) {
 int main(int argc, char **argv) {
     unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 3;
     rounds = rounds < 1 ? 1 : rounds > 20 ? 20 : rounds;
-    size_t only = argc > 2 ? strtoul(argv[2], NULL, 10) : 0; /* rows count from 1; 0: all */
+    size_t only = argc > 2 ? strtoul(argv[2], NULL, 10) : 0; /* the first row is 1; 0 means all rows */
     static const struct point points[] = {
         {16, 64, UINT64_C(64) << 20, 3000000},   {16, 1024, UINT64_C(64) << 20, 3000000},
         {640, 64, UINT64_C(64) << 20, 3000000},  {640, 1024, UINT64_C(64) << 20, 3000000},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What does it cost to train piecewise linear models? ns a key on one core, for sorted uniform 64-bit keys, beside the
- * floor of reading the keys and a subtraction and comparison each.
+ * Measures the training of piecewise linear models in ns per key on one core, for sorted uniform 64-bit keys. The lower
+ * bound is the time to read the keys, with one subtraction and one comparison for each.
  *
  *     build/release/bench/plr_bench [keys]
  */
@@ -24,7 +24,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Trains once; the number of segments, 0 when out of memory. */
+/* Trains once. Returns the number of segments, 0 when out of memory. */
 static uint64_t train(const uint64_t *keys, uint64_t count, uint32_t epsilon) {
     struct ix_plr *plr;
     struct ix_plr_segment segment;
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
         narrow += keys[i] - keys[i - 1] < 1000;
     }
     double floor_ns = 1e9 * (seconds() - begin) / (double)count;
-    printf("floor: %.2f ns a key (%llu narrow gaps)\n", floor_ns, (unsigned long long)narrow);
+    printf("lower bound: %.2f ns per key (%llu narrow gaps)\n", floor_ns, (unsigned long long)narrow);
     for (size_t e = 0; e < sizeof(epsilons) / sizeof(epsilons[0]); e++) {
         double best = 1e9;
         uint64_t segments = 0;
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
             double taken = seconds() - begin;
             best = taken < best ? taken : best;
         }
-        printf("epsilon %4u: %8llu segments, %9.1f keys each, %6.1f ns a key\n", epsilons[e],
+        printf("epsilon %4u: %8llu segments, %9.1f keys each, %6.1f ns per key\n", epsilons[e],
                (unsigned long long)segments, (double)count / (double)segments, 1e9 * best / (double)count);
     }
     free(keys);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast are reads through the contract? The latency of one client's reads and the rate that a thread of many clients
- * reaches, on any transport of real time; to be set beside perftest on the same devices (tests/rxe/perftest_test.sh).
- * Prints one line a figure: what, bytes, clients, value, unit; lines that begin with # say how it was measured. The
- * same conditions of perftest: `ib_read_lat`, and `ib_read_bw -t 16 -Q 1`: sixteen reads outstanding, each with its own
- * completion, because each client has to hear of its own. (Without -Q 1 only every sixteenth has one, and all sixteen
- * are waited for before the next are posted.) Neither posts a list unless told: -l has no counterpart here, where those
- * clients share a doorbell that happen to be ready together (option `gather`).
+ * Measures reads through the contract of the transport: the latency of one client's reads, and the rate of a thread of
+ * many clients, on any transport of real time. tests/rxe/perftest_test.sh compares them with perftest on the same
+ * devices. Prints one line per measurement: name, bytes, clients, value, unit; lines that begin with # describe the
+ * method. The equivalent conditions of perftest are `ib_read_lat`, and `ib_read_bw -t 16 -Q 1`: sixteen outstanding
+ * reads, each with its own completion, because each client waits for its own read. (Without -Q 1 only every sixteenth
+ * read has a completion, and all sixteen must complete before the next ones are posted.) perftest posts lists of verbs
+ * only with -l, which has no counterpart here: clients that are ready at the same time share a doorbell (option
+ * `gather`).
  *
- *     build/release/bench/verbs_bench [TRANSPORT [NAME=VALUE...]]      default: verbs; the options are the transport's
+ *     build/release/bench/verbs_bench [TRANSPORT [NAME=VALUE...]]      default: verbs; the options are those of the
+ * transport
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,7 @@ struct reader {
     int rc;
 };
 
-/* Always the same place: the devices' speed is in question, not the memory's. */
+/* Always reads the same address, to measure the devices and not the memory. */
 static void reader_entry(struct dm_ctx *ctx, void *arg) {
     struct reader *reader = arg;
     const struct point *point = reader->point;
@@ -49,7 +51,7 @@ static void reader_entry(struct dm_ctx *ctx, void *arg) {
     uint64_t before_ns = reader->begin_ns;
     for (uint64_t i = 0; i < point->reads / point->clients && reader->rc == 0; i++) {
         reader->rc = dm_read(ctx, addr, buffer, point->bytes);
-        if (point->clients == 1) { /* where only the rate is asked for, the clock would cost a part of it */
+        if (point->clients == 1) { /* reading the clock would reduce the rate where only the rate is measured */
             uint64_t now_ns = dm_now(ctx);
             dm_hist_record(reader->hist, now_ns - before_ns);
             before_ns = now_ns;
@@ -71,7 +73,7 @@ static int fabric_open(const struct dm_fabric_config *config, const struct point
     return dm_fabric_open(&own, fabric, err);
 }
 
-/* All clients on one thread. */
+/* Runs all clients on one thread. */
 static int point_run(const struct dm_fabric_config *config, const struct point *point, struct dm_err *err) {
     struct dm_fabric *fabric = NULL;
     static struct dm_hist hist;
@@ -122,8 +124,8 @@ int main(int argc, char **argv) {
         *value = 0;
         settings[config.setting_count++] = (struct dm_setting){argv[i], value + 1};
     }
-    printf("# latency: one client, one read outstanding; rate: one thread, as many reads outstanding as clients, each "
-           "waited for by its own client\n");
+    printf("# latency: one client, one read outstanding; rate: one thread, one read outstanding for each client, "
+           "which waits for it\n");
     for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
         struct dm_err err = {0};
         int rc = point_run(&config, &points[i], &err);

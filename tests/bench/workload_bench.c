@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What generating costs: ns a request for each distribution on one core, the time to open a workload over 10^9 keys,
- * and the time to make the sorted array of keys to load. Best of several rounds, as other programs only add time.
+ * Measures the generation of requests: ns per request for each distribution on one core, the time to open a workload
+ * over 10^9 keys, and the time to make the sorted array of keys to load. Prints the best of several rounds, as other
+ * programs only add time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static struct wl *workload_open(const struct wl_config *config, uint64_t operati
     return wl;
 }
 
-/* Draws and acknowledges; returns ns a request. `sum` keeps the work from being optimised away. */
+/* Draws and acknowledges requests; returns ns per request. `sum` prevents the compiler from removing the work. */
 static double draw(struct wl_stream *stream, uint64_t *sum) {
     double start = now_ns();
     for (int i = 0; i < REQUESTS; i++) {
@@ -53,7 +54,7 @@ static void request_bench(const char *name, const struct wl_config *config) {
         double ns = draw(stream, &sum);
         best = ns < best ? ns : best;
     }
-    printf("%-40s %8.1f ns a request   (sum %016" PRIx64 ")\n", name, best, sum);
+    printf("%-40s %8.1f ns per request (sum %016" PRIx64 ")\n", name, best, sum);
     wl_stream_close(stream);
     wl_close(wl);
 }

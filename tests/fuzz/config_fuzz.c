@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Configurations: any JSON is taken or refused, and the configuration that a taken one resolves to is one itself.
+ * Configurations: any JSON is accepted or refused, and what an accepted one resolves to is accepted again.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "fuzz/fuzz_file.h"
 #include "harness/run/config.h"
 
-/* Names of files are left alone: what is in them is for the other targets. */
+/* Whether the input may name files. Such inputs are not resolved: other targets fuzz the contents of files. */
 static bool names_files(const uint8_t *data, size_t size) {
     return memchr(data, '/', size) || memchr(data, '.', size) || memchr(data, '\\', size);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the fuzz targets share: readers take a path, so each input becomes a file in a folder of this process, which is
- * also where it works: a name that an input makes up is not found there.
+ * Shared by the fuzz targets. Readers take a path, so each input is written to a file in a temporary folder of this
+ * process.
  */
 #ifndef DM_TESTS_FUZZ_FILE_H
 #define DM_TESTS_FUZZ_FILE_H
@@ -27,7 +27,7 @@ static void fuzz_folder_remove(void) {
     rmdir(fuzz_folder);
 }
 
-/* Aborts: the property that the target asserts does not hold. */
+/* Aborts with a message unless the property holds. */
 static inline void fuzz_require(bool holds, const char *what) {
     if (!holds) {
         fprintf(stderr, "fuzz: %s\n", what);
@@ -35,7 +35,7 @@ static inline void fuzz_require(bool holds, const char *what) {
     }
 }
 
-/* The input as a file. */
+/* Writes the input to the file and returns its path. */
 static inline const char *fuzz_file(const uint8_t *data, size_t size) {
     int fd = open(fuzz_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size, "cannot write the input's file");
@@ -46,7 +46,7 @@ static inline const char *fuzz_file(const uint8_t *data, size_t size) {
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
-    /* In memory where that is possible: a file is written for every input. */
+    /* In memory if possible, because every input is written to a file. */
     const char *parent = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(fuzz_folder, sizeof(fuzz_folder), "%s/dmbench_fuzz.XXXXXX", parent);
     fuzz_require(mkdtemp(fuzz_folder) != NULL, "cannot make a folder");

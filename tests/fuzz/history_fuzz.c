@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Histories: any file is read or refused, and what was read can be judged, written and read again.
+ * Histories: any file is accepted or refused, and an accepted one can be judged, written and read again.
  */
 #include "check/judge.h"
 #include "fuzz/fuzz_file.h"
 
-enum { JUDGED_MAX = 12 }; /* operations: a wild history can take long to judge */
+enum { JUDGED_MAX = 12 }; /* operations; an arbitrary history may take long to judge */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ck_history history, again;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Key files, SOSD's and raw ones: any file is taken or refused, and the keys of a taken one ascend.
+ * Key files, SOSD's and raw ones: any file is accepted or refused, and the keys of an accepted one ascend.
  */
 #include "fuzz/fuzz_file.h"
 #include "workloads/keyset.h"
@@ -20,10 +20,11 @@ static void keys_check(const char *scheme, uint64_t wanted) {
     for (uint64_t i = 0; keys && i < count; i++) {
         fuzz_require(keys[i] <= WL_KEY_MAX && (i == 0 || keys[i] > keys[i - 1]), "keys do not ascend");
     }
-    /* The reserve of new keys is the widest gap, at least what lies above the last key; it is not bounded. */
-    bool has_room = keys && count > 0 && WL_KEY_MAX - keys[count - 1] >= FRESH;
-    for (uint64_t number = 0; has_room && number < FRESH; number++) {
-        fuzz_require(wl_keymap_key(&map, map.fresh_start + number) <= WL_KEY_MAX, "a new key that is none");
+    /* New keys come from the widest gap, which has at least as many keys as follow the last one, and may have very few.
+     */
+    bool has_free_keys = keys && count > 0 && WL_KEY_MAX - keys[count - 1] >= FRESH;
+    for (uint64_t number = 0; has_free_keys && number < FRESH; number++) {
+        fuzz_require(wl_keymap_key(&map, map.fresh_start + number) <= WL_KEY_MAX, "a new key is out of range");
     }
     wl_keymap_close(&map);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Profiles: any file is taken or refused.
+ * Profiles: any file is accepted or refused.
  */
 #include "fuzz/fuzz_file.h"
 #include "transport/fabric.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * YCSB property files: any text is taken or refused, and the shares of a specification that holds sum to one.
+ * YCSB property files: any text is accepted or refused, and the shares of an accepted specification sum to one.
  */
 #include <math.h>
 

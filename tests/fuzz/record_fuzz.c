@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recorded operations: any file is taken or refused, and all clients together find what its header says.
+ * Recorded operations: any file is accepted or refused, and all clients together get as many operations as its header
+ * states.
  */
 #include "fuzz/fuzz_file.h"
 #include "workloads/record.h"
@@ -18,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             struct wl_replay_cursor cursor = wl_replay_cursor_make(replay, client, CLIENTS);
             struct wl_op op;
             while (wl_replay_next(&cursor, &op) == 0) {
-                fuzz_require(op.kind < WL_OP_KIND_COUNT, "an operation of no kind");
+                fuzz_require(op.kind < WL_OP_KIND_COUNT, "an operation of an unknown kind");
                 taken++;
             }
         }

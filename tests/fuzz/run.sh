@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh TARGET CORPUS: every input of the corpus, then a fixed number of mutations of them. New inputs of interest stay in
-# a folder of their own; one that fails is kept beside the target, with its name in the output.
+# run.sh TARGET CORPUS: runs every input of the corpus, then a fixed number of mutations of them. New inputs that
+# increase coverage go to a temporary folder; a failing input is stored next to the target, and the output names it.
 set -eu
 target=$1
 corpus=$2

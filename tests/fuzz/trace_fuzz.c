@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cache traces, plain or compressed: any file is read or refused, and then gives as many requests as it was said to
- * have.
+ * Cache traces, plain or compressed: any file is accepted or refused, and an accepted one yields as many requests as
+ * its summary counts.
  */
 #include "fuzz/fuzz_file.h"
 #include "workloads/trace.h"
@@ -17,7 +17,7 @@ static void requests_take(const char *path, bool lenient) {
     while (taken <= wanted && wl_trace_next(trace, &op) == 0) {
         taken++;
     }
-    fuzz_require(taken == wanted, "a trace has another number of requests the second time");
+    fuzz_require(taken == wanted, "a trace has a different number of requests in the second pass");
     free(wl_trace_keys(trace, &keys));
     wl_trace_close(trace);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Control messages between processes: any bytes are taken or refused, what is taken is written again as it was, and no
- * number in it is beyond what the rest of the transport takes for granted.
+ * Control messages between processes: any bytes are accepted or refused. An accepted message encodes to the same bytes,
+ * and its numbers are within the limits that the rest of the transport relies on.
  */
 #include <string.h>
 
@@ -20,8 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     size_t bytes = verbs_wire_encode(&message, again);
-    fuzz_require(bytes == size && memcmp(again + 4, data + 4, size - 4) == 0, "taken, but not as it was");
+    fuzz_require(bytes == size && memcmp(again + 4, data + 4, size - 4) == 0,
+                 "an accepted message encodes to other bytes");
     fuzz_require(message.kind != WIRE_WELCOME || message.welcome.dram.base <= UINT64_MAX - message.welcome.dram.bytes,
-                 "memory beyond the end of addresses");
+                 "memory exceeds the address range");
     return 0;
 }

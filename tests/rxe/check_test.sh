@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for index in $(indexes); do
-    # Words.
+    # The settings are separate words.
     # shellcheck disable=SC2046
     "$DMBENCH" check --index "$index" --transport verbs --seeds 20 --coverage off $(patience "$index") || fail "check of $index"
 done

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# counts.py NAME A B TOLERANCE: holds what an operation costs in result A against B: round trips, verbs and bytes, by type of
-# operation. Prints one line a type, and each difference; status 1 if one is more than TOLERANCE of what an operation takes
-# in B (round trips and verbs of its round trips, bytes of its bytes).
+# counts.py NAME A B TOLERANCE: compares the cost of operations in results A and B: round trips, verbs and bytes, for
+# each kind of operation. Prints one line per kind, and each difference. Exits with status 1 if a difference is more
+# than TOLERANCE times the cost in B: for round trips and verbs of its round trips, for bytes of its bytes.
 import json
 import sys
 
@@ -13,7 +13,7 @@ def costs(path):
     found = {}
     for kind, op in ops.items():
         found[kind] = {"count": op["count"], "round trips": op["round_trips_mean"]}
-        found[kind].update({"bytes " + way: op[f"bytes_{way}_mean"] for way in ("read", "written")})
+        found[kind].update({"bytes " + side: op[f"bytes_{side}_mean"] for side in ("read", "written")})
         found[kind].update(op["verbs_mean"])
     return found
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# With one client, what an operation costs on real RDMA, in round trips, verbs and bytes, is what it costs in the model.
+# With one client, an operation needs as many round trips, verbs and bytes on real RDMA as in the model.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# The model with what the library can do: it has no masked atomics.
+# The model without masked atomics, which the library does not support.
 cat >plain.json <<'JSON'
 {"schema_version": 1, "name": "plain", "summary": "cx6-100g without masked atomics", "inherits": "cx6-100g",
  "parameters": {"masked_atomics": {"value": 0, "source": "libibverbs has no verb for them", "confidence": "H"}}}
@@ -14,14 +14,14 @@ different=""
 for index in $(indexes); do
     for mix in read=0.5,update=0.5 read=0.5,insert=0.5 insert=0.2,scan=0.8; do
         for transport in sim verbs; do
-            # Words.
+            # The settings are separate words.
             # shellcheck disable=SC2046
             expect 0 run --index "$index" --transport "$transport" --mix "$mix" --keys 2K --ops 300 --clients 1 --mns 2 \
                 --servers 2 --scan-max 10 --profile ./plain.json --json $(patience "$index")
             mv out "$transport.json"
         done
-        # Index servers of hstore apply their logs in the background: how far they are when an operation looks is a matter
-        # of time, and a few operations in a hundred take another way.
+        # The index servers of hstore apply their logs in the background. How much they have applied when an operation
+        # runs depends on time, and a few operations in a hundred take another path.
         tolerance=0
         [ "$index" != hstore ] || tolerance=0.05
         python3 "$DM_SOURCE_DIR/tests/rxe/counts.py" "$index" verbs.json sim.json "$tolerance" ||

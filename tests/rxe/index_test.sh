@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What every index promises, held on real RDMA: against a map, many clients with verify behind them, full memory nodes.
+# The contract of every index on real RDMA: compared with a map, with many clients and verify, with full memory nodes.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The first process of the virtual machine that run.sh boots, run by busybox from the initial file system: loads the modules,
-# puts a memory overlay above the host's root, which arrives read-only, and runs guest.sh in it. Whatever happens, the
-# machine ends; the command's status is in the exchange folder only if the command ended by itself.
+# The first process of the virtual machine that run.sh boots; busybox runs it from the initial file system. Loads the
+# modules, mounts an overlay in memory over the host's root, which is read-only, and runs guest.sh in it. In any case
+# the machine ends. The exchange folder has the status of the command only if the command ended regularly.
 export PATH=/bin
 busybox mount -t proc proc /proc
 busybox --install -s /bin
@@ -26,7 +26,7 @@ mkdir /upper/new /upper/work
 mount -t overlay -o lowerdir=/host,upperdir=/upper/new,workdir=/upper/work overlay /files ||
     give_up "cannot mount the overlay"
 
-# No more of the host's than its files: what the host mounted there stays out of sight.
+# Only files of the host are visible, not what it mounted on these folders.
 mkdir -p /files/proc /files/sys /files/dev /files/run/rxe
 mount -t proc proc /files/proc
 mount -t sysfs sys /files/sys
@@ -36,7 +36,7 @@ mount -t devpts devpts /files/dev/pts
 mount -t tmpfs -o mode=1777 shm /files/dev/shm
 mount -t 9p -o "$share,cache=none" exchange /files/run/rxe || give_up "cannot mount the exchange folder"
 
-# Both are inherited; the shell of the host's files need not have ulimit's options.
+# Both limits are inherited. They are set here because the shell of the host may not have these options of ulimit.
 # shellcheck disable=SC3045
 ulimit -l unlimited || give_up "cannot lift the limit of locked memory"
 # shellcheck disable=SC3045

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# kernel.sh CACHE MODULE...: prints a folder of the cache that holds a kernel (vmlinuz), the modules named and those that
-# they need (modules/) and the order to load them in (order). On the first call the distribution's kernel package is
-# downloaded and unpacked, never installed; afterwards nothing is fetched. Status 77, with the reason, where that cannot be.
+# kernel.sh CACHE MODULE...: prints a folder of the cache that has a kernel (vmlinuz), the named modules and those that
+# they need (modules/), and the order in which to load them (order). The first call downloads the kernel package of the
+# distribution and unpacks it, without installing it; later calls download nothing. Exits with status 77 and the reason
+# if that is impossible.
 set -eu
 cache=$1
 shift
@@ -14,7 +15,7 @@ unavailable() {
     exit 77
 }
 
-# What a folder holds follows from the modules asked for.
+# The requested modules determine the name and the contents of a folder.
 folder=$cache/kernel-$(echo "$@" | cksum | cut -d ' ' -f 1)
 if [ -e "$folder/order" ]; then
     echo "$folder"
@@ -28,14 +29,14 @@ work=$(mktemp -d "$cache/unpack.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# fetch: the versioned image that the package linux-image-amd64 stands for.
+# fetch: downloads the versioned image that the package linux-image-amd64 depends on.
 fetch() {
     package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
     [ -n "$package" ] || return 1
     (cd "$work" && apt-get download -q "$package" >download.log 2>&1)
 }
 if ! fetch; then
-    # Lists that are missing, or so old that the server dropped what they name.
+    # The package lists may be missing, or so old that the server has removed the packages in them.
     [ "$(id -u)" -ne 0 ] || apt-get update -q >"$work/update.log" 2>&1 || true
     fetch || unavailable "cannot download a kernel: $(tail -n 2 "$work/download.log" 2>/dev/null || echo 'apt knows no linux-image-amd64')"
 fi
@@ -47,7 +48,7 @@ version=$(basename "$work"/tree/boot/vmlinuz-* | sed 's/^vmlinuz-//')
 depmod -b "$work/tree" "$version"
 mkdir -p "$work/result/modules"
 cp "$work/tree/boot/vmlinuz-$version" "$work/result/vmlinuz"
-# Lines are "insmod PATH" or "builtin NAME"; a module is loaded after all that it needs, once.
+# Lines are "insmod PATH" or "builtin NAME". A module is loaded once, after all modules that it needs.
 for module in "$@"; do
     modprobe -d "$work/tree" -S "$version" --show-depends "$module" ||
         unavailable "the kernel package $package has no module $module"
@@ -57,6 +58,6 @@ while read -r path; do
     basename "$path"
 done <"$work/paths" >"$work/result/order"
 [ -s "$work/result/order" ] || unavailable "the kernel package $package has none of the modules: $*"
-# Whoever is first wins: both have the same.
+# If two calls run at once, the first one wins; both have the same result.
 mv -T "$work/result" "$folder" 2>/dev/null || [ -e "$folder/order" ]
 echo "$folder"

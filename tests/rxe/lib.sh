@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# What the tests in the virtual machine share: what tests/cli/lib.sh has, and both ends of a perftest program. Sourced;
-# needs DMBENCH, DM_SOURCE_DIR and DM_BUILD_DIR.
+# Functions for the tests in the virtual machine: those of tests/cli/lib.sh, and both ends of a perftest program. Is
+# sourced; needs DMBENCH, DM_SOURCE_DIR and DM_BUILD_DIR.
 # shellcheck source=tests/cli/lib.sh
 . "$DM_SOURCE_DIR/tests/cli/lib.sh"
 : "${DM_BUILD_DIR:?the build tree}"
@@ -15,8 +15,8 @@ grep -q '"verbs"' listed || {
     exit 77
 }
 
-# perftest_row BYTES PROGRAM OPTIONS...: the row of figures that a program of perftest prints at its client's side, the
-# server on rxe1 and the client on rxe0.
+# perftest_row BYTES PROGRAM OPTIONS...: prints the row of results that the client of a perftest program prints, with
+# the server on rxe1 and the client on rxe0.
 perftest_row() {
     bytes=$1
     program=$2
@@ -24,7 +24,7 @@ perftest_row() {
     timeout 60 "$program" -F -d rxe1 -x 1 -s "$bytes" "$@" >server 2>&1 &
     server=$!
     for attempt in 1 2 3 4 5 6 7 8 9 10 last; do
-        # Until the server listens.
+        # Retries until the server listens.
         if timeout 60 "$program" -F -d rxe0 -x 1 -s "$bytes" "$@" 127.0.0.1 >client 2>&1; then
             break
         fi
@@ -35,15 +35,15 @@ perftest_row() {
     awk -v bytes="$bytes" '$1 == bytes { print }' client
 }
 
-# indexes: the names of all that keep data.
+# indexes: prints the names of all indexes that store data.
 indexes() {
     python3 -c '
 import json, sys
 print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if index["keeps_data"]))' <listed
 }
 
-# patience INDEX: settings for a machine whose verbs take ten times as long as those of a NIC. The addresses of hstore are good
-# for so long only; what is looked at here is not what happens when they all have expired.
+# patience INDEX: prints settings for a machine whose verbs take ten times as long as those of a NIC. The addresses of
+# hstore expire after a time; these tests are not about expired addresses.
 patience() {
     [ "$1" != hstore ] || echo "--set grace_us=1000000 --set lease_us=1000000"
 }

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Reads through the contract beside perftest on the same devices, in turns: latency of one client, rate of sixteen on one
-# thread and as many outstanding. Conditions are equal with -Q 1: a completion for each read (see tests/bench/verbs_bench.c). A
-# report: how fast is for the reader to judge, the test fails only without figures.
+# Compares reads through the contract with perftest on the same devices, in turns: the latency of one client, and the
+# rate of sixteen clients on one thread against sixteen outstanding reads. With -Q 1 conditions are equal: each read has
+# a completion (see tests/bench/verbs_bench.c). This is a report: the reader judges the speed, and the test fails only
+# if results are missing.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 

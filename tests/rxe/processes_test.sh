@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# A run of several processes on real RDMA: memory nodes by `dmbench serve` and the compute side by `dmbench run`; ranks of
-# MPI; and how it ends when a memory node's process does.
+# Runs of several processes on real RDMA: memory nodes by `dmbench serve` and the compute side by `dmbench run`; ranks
+# of MPI; and the end of a run when the process of a memory node dies.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 echo "a token of this test" >token
 point="--transport verbs --index sherman --workload d --keys 5000 --mns 2 --clients 8 --coroutines 4 --seed 3"
-# The words are options.
+# The options are separate words.
 # shellcheck disable=SC2086
 serve() {
     node=$1
@@ -23,7 +23,7 @@ expect 0 run $point --ops 2000 --verify --json --mn 127.0.0.1:7000,127.0.0.1:700
 mv out served.json
 wait
 holds served.json '"broken": 0'
-echo "serve and run: well"
+echo "serve and run: passed"
 
 # The same point in one process counts the same memory.
 # shellcheck disable=SC2086
@@ -32,7 +32,7 @@ mv out alone.json
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader,tcp
 if command -v mpirun >/dev/null 2>&1; then
-    # Allocations of MPI's own live until the end.
+    # MPI never frees some of its own allocations.
     # shellcheck disable=SC2086
     ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=8 timeout 300 mpirun --oversubscribe -np 4 "$DMBENCH" run $point --ops 2000 --verify \
         --out ranks.json >out 2>err || fail "mpirun: $(cat err)"
@@ -43,15 +43,15 @@ for result in (served, ranks):
     assert result["verify"]["broken"] == 0, result["verify"]
     assert result["phases"][2]["operations"] == 2000, result["phases"]
 assert ranks["config"]["cns"] == 2 and alone["config"]["cns"] == 1
-# Nothing but the clients' own inserts comes on top of what was loaded, and each is a key of its own.
+# The keys are the loaded ones and those that clients inserted, and no two inserts have the same key.
 for result in (alone, served, ranks):
     inserts = result["ops"]["insert"]["outcomes"]
     assert set(inserts) <= {"ok"} or all(inserts[name] == 0 for name in inserts if name != "ok"), inserts
     assert result["verify"]["keys"] >= 5000 + result["ops"]["insert"]["count"], result["verify"]
 PY
-    echo "ranks of MPI: well"
+    echo "ranks of MPI: passed"
 else
-    echo "no MPI here: not tried"
+    echo "ranks of MPI: skipped, there is no mpirun"
     [ "${CI:-}" != true ] || exit 1
 fi
 
@@ -65,7 +65,7 @@ victim=$!
 started=$(date +%s)
 # shellcheck disable=SC2086
 expect 1 run $point --ops 10M --mn 127.0.0.1:7000,127.0.0.1:7001 --token-file token
-[ $(($(date +%s) - started)) -lt 60 ] || fail "a memory node's end was noticed late"
+[ $(($(date +%s) - started)) -lt 60 ] || fail "the end of a memory node was detected late"
 holds err "memory node 1"
 wait
 echo "a memory node that dies ends the run: $(cat err)"

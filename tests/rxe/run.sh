@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs a command in a throw-away virtual machine that has two software RoCE devices: the kernel's real RDMA stack on a
-# machine without a NIC. No special right is needed, nothing of the host is changed: the machine sees the host's files
-# read-only with an overlay in its memory, and forgets all at its end.
+# Runs a command in a temporary virtual machine with two software RoCE devices: the real RDMA stack of the kernel, on a
+# host without a NIC. This needs no special rights and changes nothing on the host: the machine sees the files of the
+# host read-only, with an overlay in memory that is lost at the end.
 set -eu
 usage() {
     cat <<'TEXT'
 usage: tests/rxe/run.sh [--timeout SECONDS] [--memory MEGABYTES] [--cpus COUNT] -- COMMAND [ARGUMENTS...]
 
 Runs the command, in the working folder and environment of the caller, in a virtual machine with the devices rxe0
-(10.77.0.1) and rxe1 (10.77.1.1). Its output and its status become those of this script. It has no input, and what it
-writes to files is lost. Limits unless told otherwise: 600 seconds for all, 2048 MB, 2 processors. With one processor no two
-copies of software RoCE overlap, so that it keeps a line of 64 bytes whole, as NICs do.
+(10.77.0.1) and rxe1 (10.77.1.1). This script prints the output of the command and exits with its status. The command has
+no input, and the files that it writes are lost. Default limits: 600 seconds in total, 2048 MB, 2 processors. With one
+processor no two copies of software RoCE overlap, so that accesses to a line of 64 bytes are atomic, as with NICs.
 
-status  the command's; 77 where the machine cannot be had here (1 with CI=true); 124 after the time limit;
-        125 if the machine ended without a status: its console is shown then
+status  that of the command; 77 if the machine is not available (1 with CI=true); 124 after the time limit;
+        125 if the machine ended without a status: the end of its console is then printed
 
 DM_RXE_CACHE  where the kernel is kept (default: build/rxe of the source tree)
 DM_RXE_KVM    1 to use /dev/kvm, which is faster, and on some hosts hangs
@@ -54,7 +54,7 @@ done
 
 unavailable() {
     [ $# -eq 0 ] || echo "tests/rxe: skipped: $*" >&2
-    # What CI lacks it could have installed.
+    # CI can install what is missing.
     [ "${CI:-}" != true ] || exit 1
     exit 77
 }
@@ -63,7 +63,7 @@ for tool in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio 
 done
 [ -e /etc/libibverbs.d/rxe.driver ] || unavailable "libibverbs has no driver for rxe (package ibverbs-providers)"
 
-# crc32_generic is nobody's dependency on paper; without it rxe refuses every device.
+# No module declares that it depends on crc32_generic, but without it rxe refuses every device.
 status=0
 kernel=$("$here/kernel.sh" "${DM_RXE_CACHE:-$here/../../build/rxe}" virtio_pci 9pnet_virtio 9p overlay crc32_generic \
     ib_uverbs rdma_ucm rdma_rxe veth) || status=$?
@@ -92,11 +92,11 @@ cp "$here/init.sh" "$work/first/init"
 chmod +x "$work/first/init"
 cp "$kernel/order" "$work/first/"
 cp "$kernel"/modules/* "$work/first/modules/"
-# The init's interpreter is there before it can make links.
+# The interpreter of init must exist before init can make links.
 ln -s busybox "$work/first/bin/sh"
 (cd "$work/first" && find . | cpio --quiet -o -H newc) >"$work/initrd"
 
-# The command: one quoted word an argument.
+# The command, with each argument as one quoted word.
 cp "$here/guest.sh" "$work/exchange/"
 export -p >"$work/exchange/environment"
 {
@@ -123,7 +123,7 @@ timeout -k 5 "$limit_s" qemu-system-x86_64 -M q35 "$@" -smp "$cpus" -m "$memory_
     -virtfs "local,path=$work/exchange,mount_tag=exchange,security_model=none" \
     </dev/null >"$work/qemu" 2>&1 &
 machine=$!
-# What the command prints appears while it runs.
+# The output of the command is shown while it runs.
 tail -q -n +1 -f --pid="$machine" "$work/exchange/stdout" &
 readers=$!
 tail -q -n +1 -f --pid="$machine" "$work/exchange/stderr" >&2 &
@@ -131,7 +131,7 @@ readers="$readers $!"
 ended=0
 wait "$machine" || ended=$?
 machine=""
-# The readers see the machine's end and print the rest.
+# The readers print the rest when the machine has ended.
 for process in $readers; do
     wait "$process" || true
 done
@@ -141,12 +141,12 @@ if [ -s "$work/exchange/status" ]; then
     exit "$(cat "$work/exchange/status")"
 fi
 {
-    echo "tests/rxe: the machine's console ends:"
+    echo "tests/rxe: the end of the machine's console:"
     tail -n 40 "$work/console" "$work/qemu" 2>/dev/null
 } >&2
 if [ "$ended" -eq 124 ] || [ "$ended" -eq 137 ]; then
-    echo "tests/rxe: no end within $limit_s s" >&2
+    echo "tests/rxe: not finished within $limit_s s" >&2
     exit 124
 fi
-echo "tests/rxe: the machine ended without the command's status" >&2
+echo "tests/rxe: the machine ended without a status of the command" >&2
 exit 125
