@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dmbench check`: seeds of small worlds, their judgement, and the smallest part of the first one that fails.
+ * `dmbench check`: runs and judges small worlds drawn from seeds, and shrinks the first one that fails.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static const struct dm_opt check_options[] = {
 };
 #undef ROW
 
-/* NAME=VALUE options, kept apart. */
+/* Options of the form NAME=VALUE, split. */
 struct pairs {
     struct dm_setting settings[PAIRS_MAX];
     char text[PAIRS_MAX][PAIR_BYTES];
@@ -143,7 +143,7 @@ static int options_check(const struct check *check, struct dm_err *err) {
         return dm_fail(err, DM_ERR_INVALID, "--trace: needs --replay SEED");
     }
     if (options->jobs > 1 && !(transport->caps & DM_CAP_VIRTUAL_TIME)) {
-        return dm_fail(err, DM_ERR_INVALID, "--jobs: transport %s runs in real time, one seed after the other",
+        return dm_fail(err, DM_ERR_INVALID, "--jobs: transport %s runs in real time, seeds one by one",
                        transport->name);
     }
     return 0;
@@ -153,7 +153,7 @@ static void help_print(const struct check *check) {
     printf(
         "Usage: dmbench check [options]\n\n"
         "Runs small worlds drawn from seeds (few keys, tiny nodes and caches, lines that land in any order), judges\n"
-        "what every client was told (linearizability of every key, scans, the index's own verify, progress), and\n"
+        "what every client received (linearizability of every key, scans, the index's own verify, progress), and\n"
         "shrinks the first world that fails to the smallest part that still fails.\n\n"
         "Examples:\n"
         "  dmbench check --index sherman --seeds 10K --jobs 2\n"
@@ -196,14 +196,14 @@ static void command_text(const struct check *check, const struct ix_ops *index, 
     }
 }
 
-/* What is known of a failing seed. */
+/* A failing seed and its run. */
 struct finding {
     const struct ix_ops *index;
     const struct ck_world *world; /* NULL for a history from a file */
     const struct ck_part *part;
     const struct ck_result *result;
     uint64_t seed;
-    int runs; /* that shrinking took; 0: not shrunk */
+    int runs; /* runs that shrinking took; 0: not shrunk */
 };
 
 static size_t steps_of(const struct ck_part *part) {
@@ -246,7 +246,7 @@ static json_t *finding_json(const struct check *check, const struct finding *fin
     return object;
 }
 
-/* Runs the part once more, now keeping its verbs: in virtual time it is the same run. */
+/* Repeats the run and keeps its verbs: in virtual time it is the same run. */
 static int verbs_fetch(struct ck_world *world, const struct ck_part *part, struct ck_result *result,
                        struct dm_err *err) {
     if (!result->is_virtual || result->verbs.count > 0) {
@@ -265,7 +265,7 @@ static int verbs_fetch(struct ck_world *world, const struct ck_part *part, struc
     return 0;
 }
 
-/* Shrinks if that makes sense, keeps the history if asked, and tells. `result` fails. */
+/* Shrinks a failing run in virtual time, stores its history if asked, and reports it. */
 static int finding_tell(struct check *check, const struct ix_ops *index, struct ck_world *world, struct ck_part *part,
                         struct ck_result *result, json_t *into, struct dm_err *err) {
     struct finding finding = {index, world, part, result, world->seed, 0};
@@ -310,7 +310,7 @@ static void counter_tell(const struct telling *telling, const char *name, uint64
     }
 }
 
-/* Tells the counters, and which events should have been seen but were not. */
+/* Reports the counters, and the rare events that never happened. */
 static void counters_tell(struct check *check, const struct ix_ops *index, const struct ck_summary *summary,
                           json_t *into) {
     json_t *counters = json_object(), *missing = json_array();
@@ -367,7 +367,7 @@ static struct ck_request request_of(const struct check *check, const struct ix_o
                                .rdwc = check->options.rdwc};
 }
 
-/* How far a campaign is: in seeds, or in time when only that is bounded. */
+/* The progress of a campaign: in seeds, or in time if only time is bounded. */
 struct watch {
     struct hx_progress progress;
     bool by_time;

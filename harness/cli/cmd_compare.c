@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dmbench compare`: two results or sets of results, point by point, with how sure the difference is.
+ * `dmbench compare`: compares two results or sets of results point by point, with intervals and tests.
  */
-#include "harness/study/compare.h"
-
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +10,7 @@
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
 #include "harness/cli/commands.h"
+#include "harness/study/compare_text.h"
 
 enum { LIMITS_MAX = 32, FILTERS_MAX = 8 };
 
@@ -94,107 +92,9 @@ static int take(void *arg, const char *name, const char *value, struct dm_err *e
     return rc < 0 ? dm_fail_in(err, rc, "--fail-if") : 0;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------- */
-
-static void number_print(const char *metric, double value) {
-    const char *dot = strrchr(metric, '.');
-    if (strcmp(metric, "throughput") == 0) {
-        printf(" %11.4f Mops/s", value * 1e-6);
-    } else if (strcmp(metric, "cache_bytes") == 0) {
-        printf(" %11.4f MB    ", value * 1e-6);
-    } else if (dot != NULL && (strcmp(dot, ".p50") == 0 || strcmp(dot, ".p99") == 0)) {
-        printf(" %11.3f us    ", value * 1e-3);
-    } else {
-        printf(" %11.3f       ", value);
-    }
-}
-
-static void metric_print(const struct hx_compare_point *point, const struct hx_compare_metric *metric) {
-    printf("  %-18s", metric->name);
-    number_print(metric->name, metric->a);
-    number_print(metric->name, metric->b);
-    printf(" %8.4f", metric->ratio);
-    if (point->a_count > 1 || point->b_count > 1) {
-        printf("  %8.4f %8.4f  %6.4f  %+5.2f %s\n", metric->interval.low, metric->interval.high, metric->test.p,
-               metric->delta, dm_delta_text(metric->delta));
-    } else {
-        printf("\n");
-    }
-}
-
-static void differences_print(const json_t *differences) {
-    const char *path;
-    json_t *values;
-    const char *separator = "A and B differ in:";
-    json_object_foreach((json_t *)differences, path, values) {
-        char *a = json_dumps(json_array_get(values, 0), JSON_ENCODE_ANY);
-        char *b = json_dumps(json_array_get(values, 1), JSON_ENCODE_ANY);
-        printf("%s %s %s -> %s", separator, path, a != NULL ? a : "?", b != NULL ? b : "?");
-        separator = ",";
-        free(a);
-        free(b);
-    }
-    printf("%s\n", separator[0] == ',' ? "" : "A and B have the same configuration");
-}
-
-static void text_print(const struct session *session) {
-    const struct hx_compare *compare = session->compare;
-    const char *base = json_string_value(json_object_get(compare->a->items[0], "time_base"));
-    printf("A: %s (%zu results)\nB: %s (%zu results)\n%s\n", session->names[0], compare->a->count, session->names[1],
-           compare->b->count,
-           base != NULL && strcmp(base, "virtual") == 0 ? "simulated: virtual time" : "measured: real time");
-    differences_print(compare->differences);
-    for (size_t i = 0; i < compare->point_count; i++) {
-        const struct hx_compare_point *point = &compare->points[i];
-        bool repeated = point->a_count > 1 || point->b_count > 1;
-        printf("\n%s%s%zu and %zu runs%s\n", point->label, point->label[0] != '\0' ? ": " : "", point->a_count,
-               point->b_count, repeated ? "" : "; no interval without repetitions (--repeat)");
-        printf("  %-18s %18s %18s %8s", "median", "A", "B", "B/A");
-        printf(repeated ? "  %8s %8s  %6s  %s\n" : "\n", "from", "to", "p", "Cliff's delta");
-        for (size_t k = 0; k < point->metric_count; k++) {
-            metric_print(point, &point->metrics[k]);
-        }
-    }
-    if (compare->only_a > 0 || compare->only_b > 0) {
-        printf("\nwithout a partner: %zu results of A, %zu of B\n", compare->only_a, compare->only_b);
-    }
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
-
-static json_t *real(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *metric_object(const struct hx_compare_metric *metric) {
-    return json_pack("{s:o, s:o, s:o, s:[o, o], s:o, s:o, s:b, s:o, s:s}", "a", real(metric->a), "b", real(metric->b),
-                     "ratio", real(metric->ratio), "interval", real(metric->interval.low), real(metric->interval.high),
-                     "u", real(metric->test.u), "p", real(metric->test.p), "p_exact", metric->test.exact,
-                     "cliffs_delta", real(metric->delta), "effect", dm_delta_text(metric->delta));
-}
-
-static json_t *compare_object(const struct session *session) {
-    const struct hx_compare *compare = session->compare;
-    json_t *points = json_array();
-    for (size_t i = 0; i < compare->point_count; i++) {
-        const struct hx_compare_point *point = &compare->points[i];
-        json_t *metrics = json_object();
-        for (size_t k = 0; k < point->metric_count; k++) {
-            json_object_set_new(metrics, point->metrics[k].name, metric_object(&point->metrics[k]));
-        }
-        json_array_append_new(points, json_pack("{s:s, s:I, s:I, s:o}", "point", point->label, "runs_a",
-                                                (json_int_t)point->a_count, "runs_b", (json_int_t)point->b_count,
-                                                "metrics", metrics));
-    }
-    return json_pack("{s:s, s:s, s:O, s:O, s:o, s:I, s:I, s:f}", "a", session->names[0], "b", session->names[1],
-                     "time_base", json_object_get(compare->a->items[0], "time_base"), "differences",
-                     compare->differences, "points", points, "only_a", (json_int_t)compare->only_a, "only_b",
-                     (json_int_t)compare->only_b, "confidence", session->options.confidence);
-}
-
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
-/* A condition that speaks of nothing there is would never fail: a mistake, not a success. */
+/* A condition on a metric that no point has would never hold: an error, not a success. */
 static int check_limits(const struct session *session, bool *failed, struct dm_err *err) {
     for (size_t i = 0; i < session->limit_count; i++) {
         const struct hx_compare_limit *limit = &session->limits[i];
@@ -218,7 +118,7 @@ static int check_limits(const struct session *session, bool *failed, struct dm_e
     return 0;
 }
 
-/* Whether a result's option reads as the filter says. */
+/* Whether a result's option has the value of the filter. */
 static bool filter_passes(const char *filter, const json_t *result) {
     char path[128];
     const char *wanted = strchr(filter, '=') + 1;
@@ -270,12 +170,12 @@ static int session_run(struct session *session, bool *failed, struct dm_err *err
                                          .seed = session->options.seed};
     DM_TRY(hx_compare_make(&session->sets[0], &session->sets[1], &options, &session->compare, err));
     if (session->options.json) {
-        json_t *object = compare_object(session);
+        json_t *object = hx_compare_object(session->compare, session->names, session->options.confidence);
         json_dumpf(object, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
         printf("\n");
         json_decref(object);
     } else {
-        text_print(session);
+        hx_compare_print(session->compare, session->names, stdout);
     }
     return check_limits(session, failed, err);
 }

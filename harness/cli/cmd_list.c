@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dmbench list`: what there is to run, and the parameters of one of them. Everything comes from the tables that the
- * program itself works with.
+ * `dmbench list`: indexes, workloads and the like, and the parameters of one of them. All of it comes from the tables
+ * that the program uses.
  */
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dmbench trace`: what is in a cache trace, before a run is made of it.
+ * `dmbench trace`: a summary of a cache trace.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training timed, and the errors of what came out of it, taken over every key in a second pass that is not timed.
+ * Times training, and computes the errors of the models over every key in a second pass that is not timed.
  */
+#include "harness/lab/train.h"
+
 #include <stdlib.h>
 
 #include "common/array.h"
 #include "harness/base/progress.h"
-#include "harness/lab/train.h"
 #include "indexes/shared/plr.h"
 #include "indexes/shared/rmi.h"
 
+enum { EPSILON_FIRST = 4, EPSILON_LAST = 256, MODEL_STEPS = 8 }; /* of a sweep */
 enum { ERROR_COUNTS = UINT16_MAX + 1, PLR_MODEL_BYTES = 24, RMI_TOP_BYTES = 24, TABLE_ENTRY_BYTES = 8 };
 
 /* ---- errors ----------------------------------------------------------------------------------------------------- */
 
 struct errors {
-    uint64_t *counts; /* of each distance; the last one of all above too */
+    uint64_t *counts; /* of each distance; the last one counts all greater ones */
     uint64_t all, max;
     double sum;
 };
@@ -141,5 +143,30 @@ int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t
     row->bound_mean = count > 0 ? bounds / (double)count : 0;
     row->error = errors_close(&errors);
     free(rmi.models);
+    return 0;
+}
+
+/* ---- one or a sweep ---------------------------------------------------------------------------------------------- */
+
+static uint32_t models_of(const struct hx_training *training, uint64_t keys) {
+    uint64_t models = training->models > 0 ? training->models : keys / 200;
+    return models > 0 ? (uint32_t)models : 1;
+}
+
+int hx_train_measure(const struct hx_training *training, bool sweeps, const uint64_t *keys, uint64_t count,
+                     struct hx_train_row *rows, uint32_t *row_count, struct dm_err *err) {
+    uint64_t epsilon = sweeps ? EPSILON_FIRST : training->epsilon, last = sweeps ? EPSILON_LAST : epsilon;
+    uint32_t models = models_of(training, count), steps = sweeps ? MODEL_STEPS : 1;
+    uint64_t each = sweeps ? models / 8 : models;
+    *row_count = 0;
+    for (bool more = true; more; epsilon *= 2) {
+        DM_TRY(hx_train_plr(keys, count, (uint32_t)epsilon, &rows[(*row_count)++], err));
+        more = epsilon < last;
+    }
+    for (uint32_t i = 0; i < steps; i++, each *= 2) {
+        each = each > 0 ? each : 1;
+        DM_TRY(hx_train_rmi(keys, count, (uint32_t)(each < UINT32_MAX ? each : UINT32_MAX), (uint32_t)training->slots,
+                            (uint32_t)training->fill, &rows[(*row_count)++], err));
+    }
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training of learned models on a key set, apart from any index: what `dmbench train` measures and how it is shown.
+ * Training of learned models on a key set, without an index around them: what `dmbench train` measures.
  */
 #ifndef DM_HARNESS_LAB_TRAIN_H
 #define DM_HARNESS_LAB_TRAIN_H
@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "harness/points/training.h"
 
-/* Distances between predicted and true position, over all keys. p50 and p99 say UINT16_MAX for anything above. */
+/* Distances between predicted and true position, over all keys. p50 and p99 are at most UINT16_MAX. */
 struct hx_train_error {
     double mean;
     uint64_t p50, p99, max;
@@ -21,8 +22,8 @@ struct hx_train_row {
     bool is_rmi;
     uint64_t setting; /* the PLR's epsilon; the RMI's sub-models */
     uint64_t models;  /* segments, or sub-models */
-    uint64_t bytes;   /* of the models: 24 a segment; 14 a sub-model, as XStore's paper counts it, and 24 of the top */
-    uint64_t table_bytes; /* RMI over leaves: 8 a leaf */
+    uint64_t bytes;   /* of the models: 24 per segment; 14 per sub-model, as XStore's paper counts, and 24 for the top model */
+    uint64_t table_bytes; /* RMI over leaves: 8 per leaf */
     double bound_mean;    /* of a key: positions that a look-up has to consider beside the predicted one */
     double ns_per_key;    /* of training, on this host */
     struct hx_train_error error;
@@ -34,5 +35,12 @@ int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, struct 
 /* Trains a two-level RMI, positions as in ix_rmi_train. DM_ERR_NO_MEMORY. */
 int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,
                  struct hx_train_row *row, struct dm_err *err);
+
+enum { HX_TRAIN_ROWS_MAX = 32 };
+
+/* One training of each kind with the settings; with `sweeps` epsilon from 4 to 256, and an eighth to 16 times the
+ * sub-models. `rows` has HX_TRAIN_ROWS_MAX entries. */
+int hx_train_measure(const struct hx_training *training, bool sweeps, const uint64_t *keys, uint64_t count,
+                     struct hx_train_row *rows, uint32_t *row_count, struct dm_err *err);
 
 #endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of the commands that take part in one point: `dmbench run` and `dmbench serve`.
+ */
+#ifndef DM_HARNESS_CLI_POINT_ARGS_H
+#define DM_HARNESS_CLI_POINT_ARGS_H
+
+#include "harness/run/config.h"
+#include "harness/run/options.h"
+#include "harness/run/team.h"
+
+/* Options of the command itself; they are no part of the point. */
+struct hx_point_options {
+    const char *out, *verb_trace;
+    uint64_t trace_ops;
+    bool json;
+    struct hx_team_options team;
+};
+
+/* Names of options beyond the table of the command, and those of them that are switches. */
+struct hx_point_names {
+    const char *all[HX_OPTIONS_MAX + 6];
+    const char *flags[HX_OPTIONS_MAX];
+};
+
+enum { HX_WORDS_MAX = 256 };
+
+/* What the command line asks for. Options of the configuration are kept until all of it is read, because files come
+ * before options. */
+struct hx_point_request {
+    struct hx_point_options options;
+    struct hx_point_names names;
+    struct {
+        const char *name, *value;
+    } words[HX_WORDS_MAX];
+    size_t count;
+};
+
+/* Reads argv and applies it to a new configuration. 0; 1 after --help, which is printed; or a failure. The caller frees
+ * the request in any case. */
+int hx_point_args_read(struct hx_point_request *request, int argc, char **argv, struct hx_config *config,
+                       struct dm_err *err);
+void hx_point_args_free(struct hx_point_request *request);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Validation points and micro-benchmarks as tables and JSON, and the curves of points.
+ */
+#include "harness/lab/validate_output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PATH_BYTES = 1024 };
+
+json_t *hx_point_object(const struct hx_point *point, double model) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:s, s:s, s:s, s:s}", "id", point->id, "what",
+                     point->what, "profile", point->profile, "unit", hx_point_unit(point->value), "published",
+                     point->published, "model", model, "ratio", model / point->published, "tolerance", point->tolerance,
+                     "bound", point->bound == HX_NEAR ? "near" : "at_least", "kind",
+                     point->is_calibration ? "calibration" : "validation", "source", point->source, "verdict",
+                     hx_point_holds(point, model) ? "ok" : "out of tolerance");
+}
+
+void hx_point_print(const struct hx_point *point, double model) {
+    printf("%-4s %-44s %-13s %c%10.3f %10.3f %-6s %6.3f %s%3.0f %% %-11s %-4s %s\n", point->id, point->what,
+           point->profile, point->bound == HX_AT_LEAST ? '>' : ' ', point->published, model,
+           hx_point_unit(point->value), model / point->published, point->bound == HX_AT_LEAST ? " -" : "+-",
+           point->tolerance * 100, point->is_calibration ? "calibration" : "validation",
+           hx_point_holds(point, model) ? "ok" : "OUT", point->source);
+}
+
+/* One curve's data, a line a point, and the gnuplot program that draws it beside the published values. */
+static int curve_write(const struct hx_curve *curve, const char *folder, const double *models, struct dm_err *err) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "%s/%s.tsv", folder, curve->name);
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        return dm_fail(err, DM_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    const char *series = "";
+    unsigned blocks = 0;
+    for (size_t i = 0; i < hx_point_count; i++) {
+        const struct hx_point *point = &hx_points[i];
+        if (!point->curve || strcmp(point->curve, curve->name) != 0) {
+            continue;
+        }
+        if (strcmp(series, point->series) != 0) {
+            series = point->series;
+            fprintf(file, "%s\"%s\"\tpublished\tmodel\n", blocks++ ? "\n\n" : "", series);
+        }
+        fprintf(file, "%.10g\t%.10g\t%.10g\n", point->x, point->published, models[i]);
+    }
+    int rc = fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
+    snprintf(path, sizeof(path), "%s/%s.gp", folder, curve->name);
+    file = rc == 0 ? fopen(path, "w") : NULL;
+    if (!file) {
+        return rc < 0 ? rc : dm_fail(err, DM_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    fprintf(
+        file,
+        "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 480; height = 320\nload '%s/plots/style.gp'\n"
+        "set datafile separator tab\nset xlabel '%s'\nset ylabel '%s'\nset yrange [0:*]\n%s"
+        "do for [kind in kinds] {\n    eval(open(kind))\n"
+        "    plot for [b=0:%u] name.'.tsv' index b using 1:3 with linespoints linestyle b + 1 title columnheader(1)."
+        "' (model)', \\\n"
+        "         for [b=0:%u] '' index b using 1:2 with points linestyle b + 101 title columnheader(1).' "
+        "(published)'\n    unset output\n}\n",
+        curve->name, curve->name, DM_SOURCE_DIR, curve->x_label, curve->y_label,
+        curve->is_log_x ? "set logscale x 2\n" : "", blocks - 1, blocks - 1);
+    return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
+}
+
+int hx_curves_write(const char *folder, const double *models, struct dm_err *err) {
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
+        return dm_fail(err, DM_ERR_IO, "%s: %s", folder, strerror(errno));
+    }
+    for (size_t i = 0; i < hx_curve_count; i++) {
+        DM_TRY(curve_write(&hx_curves[i], folder, models, err));
+    }
+    fprintf(stderr, "curves: cd %s && for f in *.gp; do gnuplot $f; done\n", folder);
+    return 0;
+}
+
+void hx_micro_print(json_t *rows) {
+    printf("%-34s %8s %8s %12s %12s\n", "what", "bytes", "clients", "M/s", "us");
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        printf("%-34s %8lld %8lld %12.3f %12.3f\n", json_string_value(json_object_get(row, "what")),
+               (long long)json_integer_value(json_object_get(row, "bytes")),
+               (long long)json_integer_value(json_object_get(row, "clients")),
+               json_real_value(json_object_get(row, "mops")), json_real_value(json_object_get(row, "latency_us")));
+    }
+}
