@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line of the commands that run many points.
+ * Reading the command line of a command.
  */
 #include "harness/base/args.h"
 
@@ -39,7 +39,7 @@ static bool is_among(const char *const *names, const char *name) {
     return false;
 }
 
-/* One option at argv[*at]; moves *at over a value that is a word of its own. */
+/* Reads the option at argv[*at], and advances *at if its value is the next word. */
 static int parse_option(const struct hx_args *args, char **argv, int argc, int *at, struct dm_err *err) {
     const char *text = argv[*at] + 2;
     size_t length = strcspn(text, "=");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line of the commands that run many points: an option table, a few options that may be given again and
- * again, and plain words.
+ * The command line of a command: an option table, a few options that may be repeated, and plain words.
  */
 #ifndef DM_HARNESS_BASE_ARGS_H
 #define DM_HARNESS_BASE_ARGS_H
@@ -12,8 +11,8 @@ struct hx_args {
     const struct dm_opt *table;
     void *values;
     const char *const *repeated; /* options outside the table that take a value each time; NULL-terminated */
-    const char *const *flags;    /* those of them that may stand alone and then mean "1"; NULL: none */
-    /* Takes a repeated option, or with name NULL a plain word. 0 or a failure. */
+    const char *const *flags;    /* those of them that need no value and then mean "1"; NULL: none */
+    /* Receives a repeated option, or with name NULL a plain word. 0 or a failure. */
     int (*take)(void *arg, const char *name, const char *value, struct dm_err *err);
     void *arg;
 };

@@ -21,8 +21,8 @@ enum hx_exit {
  * for DM_ERR_INVALID, HX_INTERRUPTED for DM_ERR_STOPPED, otherwise HX_FAILED. */
 int hx_report(const char *command, const struct dm_err *err);
 
-/* To be called when a file that the user named proved damaged (DM_ERR_CORRUPT): that is wrong usage, like a damaged
- * spec. Changes the code in err, which may be NULL; returns DM_ERR_INVALID. */
+/* For a damaged file (DM_ERR_CORRUPT) that the user named: a usage error, as a damaged spec is. Changes the code in
+ * err, which may be NULL; returns DM_ERR_INVALID. */
 int hx_fail_file(struct dm_err *err);
 
 /* Writes "unknown WHAT 'NAME' (did you mean 'NEAREST'? available: A, B, C)" into err, which may be NULL; returns

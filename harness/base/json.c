@@ -11,7 +11,7 @@
 
 enum { STEP_BYTES = 128 };
 
-int hx_tree_check(const json_t *object, const char *const *known, const char *where, struct dm_err *err) {
+int hx_json_check(const json_t *object, const char *const *known, const char *where, struct dm_err *err) {
     if (!json_is_object(object)) {
         return dm_fail(err, DM_ERR_INVALID, "%s: must be an object", where);
     }
@@ -66,7 +66,7 @@ static bool type_matches(const json_t *value, json_type type) {
     return json_typeof(value) == type;
 }
 
-int hx_tree_get(const json_t *object, const char *name, json_type type, bool required, const char *where,
+int hx_json_get(const json_t *object, const char *name, json_type type, bool required, const char *where,
                 const json_t **value, struct dm_err *err) {
     *value = json_object_get(object, name);
     if (*value == NULL) {
@@ -79,7 +79,7 @@ int hx_tree_get(const json_t *object, const char *name, json_type type, bool req
     return 0;
 }
 
-json_t *hx_tree_merge(const json_t *base, const json_t *over) {
+json_t *hx_json_merge(const json_t *base, const json_t *over) {
     json_t *merged = base != NULL ? json_deep_copy(base) : json_object();
     if (merged == NULL || over == NULL) {
         return merged;
@@ -90,7 +90,7 @@ json_t *hx_tree_merge(const json_t *base, const json_t *over) {
         const json_t *value = json_object_iter_value(iter);
         const json_t *below = json_object_get(merged, name);
         json_t *copy =
-            json_is_object(value) && json_is_object(below) ? hx_tree_merge(below, value) : json_deep_copy(value);
+            json_is_object(value) && json_is_object(below) ? hx_json_merge(below, value) : json_deep_copy(value);
         if (copy == NULL || json_object_set_new(merged, name, copy) != 0) {
             json_decref(merged);
             return NULL;
@@ -99,8 +99,8 @@ json_t *hx_tree_merge(const json_t *base, const json_t *over) {
     return merged;
 }
 
-/* Copies the first step of a dotted path and returns what follows it, or NULL at the last step. A step too long to be a
- * name becomes an empty one, which nothing has. */
+/* Copies the first step of a dotted path and returns what follows it, or NULL at the last step. A step that is longer
+ * than any name becomes "", which no object has as a member. */
 static const char *next_step(const char *path, char step[STEP_BYTES]) {
     size_t length = strcspn(path, ".");
     step[0] = '\0';
@@ -111,7 +111,7 @@ static const char *next_step(const char *path, char step[STEP_BYTES]) {
     return path[length] == '.' ? path + length + 1 : NULL;
 }
 
-int hx_tree_put(json_t *object, const char *path, json_t *value) {
+int hx_json_put(json_t *object, const char *path, json_t *value) {
     char step[STEP_BYTES];
     const char *rest = next_step(path, step);
     if (rest == NULL) {
@@ -124,10 +124,10 @@ int hx_tree_put(json_t *object, const char *path, json_t *value) {
             return DM_ERR_NO_MEMORY;
         }
     }
-    return hx_tree_put(inner, rest, value);
+    return hx_json_put(inner, rest, value);
 }
 
-const json_t *hx_tree_find(const json_t *object, const char *path) {
+const json_t *hx_json_find(const json_t *object, const char *path) {
     while (path != NULL && object != NULL) {
         char step[STEP_BYTES];
         path = next_step(path, step);

@@ -10,7 +10,7 @@
 
 #define NS_PER_S      UINT64_C(1000000000)
 #define PRINT_PAUSE   (NS_PER_S / 5)
-#define ESTIMATE_FROM (NS_PER_S / 2) /* earlier estimates jump about */
+#define ESTIMATE_FROM (NS_PER_S / 2) /* earlier estimates vary too much */
 
 uint64_t hx_host_ns(void) {
     struct timespec now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One line on stderr that says how far a run is; only on a terminal, silent elsewhere.
+ * The progress line of one run, on stderr. It is printed on a terminal only.
  */
 #ifndef DM_HARNESS_BASE_PROGRESS_H
 #define DM_HARNESS_BASE_PROGRESS_H
@@ -15,10 +15,10 @@ struct hx_progress {
     uint64_t total;
     uint64_t begun_ns;
     uint64_t printed_ns;
-    atomic_flag busy; /* clients of several threads come by */
+    atomic_flag busy; /* clients of several threads report progress */
 };
 
-/* Looks whether stderr is a terminal. */
+/* Checks whether stderr is a terminal. */
 void hx_progress_init(struct hx_progress *progress);
 
 /* A phase of `total` steps begins (0: unknown). */
@@ -27,7 +27,7 @@ void hx_progress_phase(struct hx_progress *progress, const char *phase, uint64_t
 /* Prints at most a few times a second; cheap enough for every few thousand steps. */
 void hx_progress_at(struct hx_progress *progress, uint64_t done);
 
-/* Wipes the line. */
+/* Erases the line. */
 void hx_progress_end(struct hx_progress *progress);
 
 /* ns of the monotonic clock. */

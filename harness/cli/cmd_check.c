@@ -53,8 +53,8 @@ static const struct dm_opt check_options[] = {
         .help = "fail if a rare event of the index never happened; auto: from 100 seeds on, with no --set"),
     ROW(rdwc, DM_OPT_ENUM, .initial = "drawn", .choices = rdwc_names,
         .help =
-            "read delegation and write combining around the index: in some worlds, in none, in all, or in all in a way "
-            "that is known to be wrong"),
+            "read delegation and write combining around the index: in some worlds, in none, in all, or in all with a "
+            "variant that is known to be wrong"),
     ROW(shrink_runs, DM_OPT_COUNT, .initial = "20000", .max = 1e9, .help = "runs that shrinking may take"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the findings as JSON"),
     DM_OPT_END,
@@ -266,8 +266,8 @@ static int verbs_fetch(struct ck_world *world, const struct ck_part *part, struc
 }
 
 /* Shrinks a failing run in virtual time, stores its history if asked, and reports it. */
-static int finding_tell(struct check *check, const struct ix_ops *index, struct ck_world *world, struct ck_part *part,
-                        struct ck_result *result, json_t *into, struct dm_err *err) {
+static int finding_report(struct check *check, const struct ix_ops *index, struct ck_world *world, struct ck_part *part,
+                          struct ck_result *result, json_t *into, struct dm_err *err) {
     struct finding finding = {index, world, part, result, world->seed, 0};
     if (result->is_virtual && !check->options.part[0] && check->options.shrink_runs > 0) {
         finding.runs = ck_shrink(world, part, result, (unsigned)check->options.shrink_runs, err);
@@ -296,33 +296,33 @@ static bool wants_coverage(const struct check *check, const struct ck_summary *s
            strcmp(check->options.transport, "sim") == 0;
 }
 
-struct telling {
+struct counter_report {
     json_t *into, *counters, *missing;
 };
 
-static void counter_tell(const struct telling *telling, const char *name, uint64_t count, bool is_rare) {
-    json_object_set_new(telling->counters, name, json_integer((json_int_t)count));
+static void counter_report(const struct counter_report *report, const char *name, uint64_t count, bool is_rare) {
+    json_object_set_new(report->counters, name, json_integer((json_int_t)count));
     if (is_rare && count == 0) {
-        json_array_append_new(telling->missing, json_string(name));
+        json_array_append_new(report->missing, json_string(name));
     }
-    if (!telling->into && is_rare) {
+    if (!report->into && is_rare) {
         printf("  %-20s %llu%s\n", name, (unsigned long long)count, count > 0 ? "" : "   <== never happened");
     }
 }
 
 /* Reports the counters, and the rare events that never happened. */
-static void counters_tell(struct check *check, const struct ix_ops *index, const struct ck_summary *summary,
-                          json_t *into) {
+static void counters_report(struct check *check, const struct ix_ops *index, const struct ck_summary *summary,
+                            json_t *into) {
     json_t *counters = json_object(), *missing = json_array();
-    const struct telling telling = {into, counters, missing};
+    const struct counter_report report = {into, counters, missing};
     bool is_checked = wants_coverage(check, summary) && !summary->has_failed;
     for (size_t i = 0; i < ix_counter_count(index) && i < CK_COUNTERS_MAX; i++) {
-        counter_tell(&telling, index->counters[i].name, summary->counters[i], index->counters[i].rare);
+        counter_report(&report, index->counters[i].name, summary->counters[i], index->counters[i].rare);
     }
     if (check->options.rdwc != CK_RDWC_OFF) {
-        counter_tell(&telling, "shared_get", summary->shared.shared_gets, true);
-        counter_tell(&telling, "shared_update", summary->shared.shared_updates, index->caps & IX_CAP_INSERT);
-        counter_tell(&telling, "rdwc_bypass", summary->shared.bypassed, true);
+        counter_report(&report, "shared_get", summary->shared.shared_gets, true);
+        counter_report(&report, "shared_update", summary->shared.shared_updates, index->caps & IX_CAP_INSERT);
+        counter_report(&report, "rdwc_bypass", summary->shared.bypassed, true);
     }
     if (is_checked && json_array_size(missing) > 0) {
         check->is_wrong = true;
@@ -338,8 +338,8 @@ static void counters_tell(struct check *check, const struct ix_ops *index, const
     json_decref(missing);
 }
 
-static json_t *summary_tell(struct check *check, const struct ix_ops *index, const struct ck_campaign *campaign,
-                            const struct ck_summary *summary) {
+static json_t *summary_report(struct check *check, const struct ix_ops *index, const struct ck_campaign *campaign,
+                              const struct ck_summary *summary) {
     json_t *into = NULL;
     if (check->findings) {
         into = json_pack("{s:s, s:I, s:I, s:I, s:f}", "index", index->name, "first_seed",
@@ -353,7 +353,7 @@ static json_t *summary_tell(struct check *check, const struct ix_ops *index, con
                summary->host_s > 0 ? 60 * (double)summary->seeds / summary->host_s : 0.0,
                summary->has_failed ? "WRONG" : "nothing found");
     }
-    counters_tell(check, index, summary, into);
+    counters_report(check, index, summary, into);
     return into;
 }
 
@@ -402,7 +402,7 @@ static int campaign_do(struct check *check, const struct ix_ops *index, struct c
     struct ck_summary summary;
     struct ck_result result;
     int rc = campaign_run(&campaign, &summary, &result, err);
-    json_t *into = rc < 0 ? NULL : summary_tell(check, index, &campaign, &summary);
+    json_t *into = rc < 0 ? NULL : summary_report(check, index, &campaign, &summary);
     if (rc == 0 && summary.has_failed) {
         struct ck_part part;
         bool is_kept = result.verdict.fault != CK_RIGHT;
@@ -411,7 +411,7 @@ static int campaign_do(struct check *check, const struct ix_ops *index, struct c
             ck_part_all(world, &part);
             rc = is_kept ? 0 : ck_run(world, &part, &result, err);
         }
-        rc = rc < 0 ? rc : finding_tell(check, index, world, &part, &result, into, err);
+        rc = rc < 0 ? rc : finding_report(check, index, world, &part, &result, into, err);
         ck_world_fini(world);
     }
     ck_result_fini(&result);
@@ -458,7 +458,7 @@ static int replay_do(struct check *check, struct ck_world *world, struct dm_err 
         json_object_set_new(into, "index", json_string(index->name));
     }
     if (rc == 0 && result.verdict.fault != CK_RIGHT) {
-        rc = finding_tell(check, index, world, &part, &result, into, err);
+        rc = finding_report(check, index, world, &part, &result, into, err);
     } else if (rc == 0) {
         char text[WORLD_TEXT_BYTES];
         if (!into) {

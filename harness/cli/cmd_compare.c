@@ -123,7 +123,7 @@ static bool filter_passes(const char *filter, const json_t *result) {
     char path[128];
     const char *wanted = strchr(filter, '=') + 1;
     snprintf(path, sizeof(path), "config.%.*s", (int)(wanted - filter - 1), filter);
-    const json_t *value = hx_tree_find(result, path);
+    const json_t *value = hx_json_find(result, path);
     if (json_is_string(value)) {
         return strcmp(json_string_value(value), wanted) == 0;
     }

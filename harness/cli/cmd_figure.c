@@ -30,9 +30,8 @@ struct figure_options {
 
 static const struct dm_opt figure_table[] = {
     ROW(scale, DM_OPT_STRING, .initial = "quick",
-        .help =
-            "size of the points: paper is what the papers used, quick keeps their proportions, a number divides the "
-            "paper's keys, caches and operations by itself"),
+        .help = "size of the points: paper is what the papers used, quick keeps their proportions, a number is the "
+                "divisor of the paper's keys, caches and operations"),
     ROW(out, DM_OPT_STRING, .initial = "results", .help = "folder for points/ and figures/"),
     HX_POINTS_ROWS(struct figure_options, run),
     ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
@@ -141,7 +140,7 @@ static json_t *figure_object(const struct hx_figure *figure) {
         json_array_append_new(absent, json_string(figure->absent[i].label));
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o}", "id", figure->id, "title", figure->title, "shows",
-                     figure->shows, "keeps", figure->keeps, "points", (json_int_t)hx_figure_places(figure), "plots",
+                     figure->shows, "keeps", figure->keeps, "points", (json_int_t)hx_figure_slots(figure), "plots",
                      plots, "not_built", absent);
 }
 

@@ -45,7 +45,7 @@ static void print_help(void) {
         "usage: dmbench report [options]\n\n"
         "Writes OUT/report.html: all figures that were drawn, the papers' claims with their verdicts, the simulated\n"
         "network against published measurements (OUT/validation.json), and provenance. One file without script or\n"
-        "network; it links to the tables and results beside it. What is missing is said in its place.\n\n");
+        "network; it links to the tables and results beside it. What is missing is listed where it belongs.\n\n");
     hx_args_help(report_table);
     printf("\nexamples:\n"
            "  dmbench figure all && dmbench validate --json >results/validation.json && dmbench report\n"

@@ -32,15 +32,14 @@ static const struct dm_opt sweep_table[] = {
 };
 
 static void print_help(void) {
-    printf(
-        "usage: dmbench sweep [BASE.json] [--grid NAME=V,V,...]... [options]\n\n"
-        "Runs every combination of the values over the base spec (without one: the defaults of `dmbench run`).\n"
-        "A point whose result is in the folder already is not run again.\n\n"
-        "  --grid NAME=V,V,...   values of an option (clients), an index parameter (set.node_bytes) or a transport\n"
-        "                        option (transport_set.NAME); grids are crossed. Values that hold commas are parted\n"
-        "                        by semicolons: --grid 'mix=read=1;read=0.5,update=0.5'\n"
-        "  --list NAME=V,V,...   as --grid, but all lists go together: first values, second values, ...\n"
-        "  --column PATH         one more column of the table, a path in results (throughput_ops_per_s is there)\n");
+    printf("usage: dmbench sweep [BASE.json] [--grid NAME=V,V,...]... [options]\n\n"
+           "Runs every combination of the values over the base spec (without one: the defaults of `dmbench run`).\n"
+           "A point whose result is in the folder already is not run again.\n\n"
+           "  --grid NAME=V,V,...   values of an option (clients), an index parameter (set.node_bytes) or a transport\n"
+           "                        option (transport_set.NAME); grids are crossed. Values that contain commas are\n"
+           "                        separated by semicolons: --grid 'mix=read=1;read=0.5,update=0.5'\n"
+           "  --list NAME=V,V,...   as --grid, but all lists go together: first values, second values, ...\n"
+           "  --column PATH         one more column of the table, a path in results (throughput_ops_per_s is there)\n");
     hx_args_help(sweep_table);
     printf("\nexamples:\n"
            "  dmbench sweep base.json --grid clients=16,64,256 --grid set.node_bytes=512,1024 --out results/nodes\n"

@@ -29,17 +29,18 @@ struct client {
     unsigned char *buffer;
 };
 
-static dm_addr next_place(struct dm_ctx *ctx, const struct client *client) {
+static dm_addr next_address(struct dm_ctx *ctx, const struct client *client) {
     const struct hx_micro *micro = &client->micro;
     uint64_t first = micro->space == DM_DRAM ? FIRST_BYTE : 0;
-    uint64_t place = micro->own_place ? client->number % micro->places : dm_prng_below(dm_random(ctx), micro->places);
-    return dm_addr_make(0, micro->space, first + place * micro->stride);
+    uint64_t number =
+        micro->own_address ? client->number % micro->addresses : dm_prng_below(dm_random(ctx), micro->addresses);
+    return dm_addr_make(0, micro->space, first + number * micro->stride);
 }
 
 static void post(struct dm_ctx *ctx, const struct client *client, uint32_t bytes) {
     const struct hx_micro *micro = &client->micro;
     unsigned char *buffer = client->buffer;
-    dm_addr addr = next_place(ctx, client);
+    dm_addr addr = next_address(ctx, client);
     if (micro->verb == DM_VERB_READ) {
         dm_post_read(ctx, addr, buffer, bytes);
     } else if (micro->verb == DM_VERB_WRITE) {
@@ -63,7 +64,7 @@ static int verbs_once(struct dm_ctx *ctx, const struct client *client, uint32_t 
 
 static int update_once(struct dm_ctx *ctx, const struct client *client) {
     for (unsigned i = 0; i < client->micro.reads; i++) {
-        DM_TRY(dm_read(ctx, next_place(ctx, client), client->buffer, client->micro.bytes));
+        DM_TRY(dm_read(ctx, next_address(ctx, client), client->buffer, client->micro.bytes));
     }
     return verbs_once(ctx, client, UPDATE_BYTES);
 }
@@ -72,8 +73,8 @@ static int once(struct dm_ctx *ctx, const struct client *client) {
     const struct hx_micro *micro = &client->micro;
     switch (micro->kind) {
     case HX_MICRO_CALL: {
-        uint32_t room = 64;
-        return dm_call(ctx, 0, METHOD, client->buffer, micro->bytes, client->buffer + DM_CALL_MAX, &room);
+        uint32_t capacity = 64;
+        return dm_call(ctx, 0, METHOD, client->buffer, micro->bytes, client->buffer + DM_CALL_MAX, &capacity);
     }
     case HX_MICRO_UPDATE:
         return update_once(ctx, client);
@@ -104,7 +105,7 @@ static void keep_extremes(struct bench *bench, uint64_t begin, uint64_t end) {
     }
 }
 
-/* Takes as many verbs of those that are left as one step does; false when none is. */
+/* Draws the verbs of one step from those that remain; false when none remain. */
 static bool take_step(struct bench *bench) {
     uint64_t step = bench->micro.batch, left = atomic_load(&bench->left);
     while (left >= step) {
@@ -147,7 +148,7 @@ static struct one_way one_way;
 
 enum { ROUNDS = 200, POLL_NS = 5 };
 
-/* On the memory node: looks at the word until it has the round's number. */
+/* On the memory node: polls the word until it has the round's number. */
 static void watcher_main(struct dm_ctx *ctx, void *arg) {
     (void)arg;
     for (uint64_t round = 1; round <= ROUNDS; round++) {
@@ -196,14 +197,14 @@ static void fill_defaults(struct hx_micro *micro, const struct hx_micro_fabric *
     micro->mn_cores = at_least_1(micro->mn_cores);
     micro->batch = at_least_1(micro->batch);
     if (!fabric->is_virtual && micro->machines * micro->threads > fabric->threads_max) {
-        /* As many threads as the host has; the clients stay as many. */
+        /* Limits threads to those of the host; the number of clients stays the same. */
         unsigned clients = micro->machines * micro->threads * micro->coroutines;
         micro->machines = 1;
         micro->threads = at_least_1(fabric->threads_max);
         micro->coroutines = (clients + micro->threads - 1) / micro->threads;
     }
-    if (micro->places == 0) {
-        micro->places = micro->bytes > 4096 ? 64 : 4096;
+    if (micro->addresses == 0) {
+        micro->addresses = micro->bytes > 4096 ? 64 : 4096;
         micro->stride = micro->bytes > 64 ? (micro->bytes + 63) / 64 * 64 : 64;
     }
     if (micro->count == 0) {
@@ -249,11 +250,11 @@ int hx_micro_run(const struct hx_micro_fabric *where, const struct hx_micro *mic
                      .mn_cores = bench.micro.mn_cores,
                      .clients = bench.micro.machines * bench.micro.threads * bench.micro.coroutines,
                      .clients_per_thread = bench.micro.coroutines,
-                     .mn_bytes = FIRST_BYTE + bench.micro.places * bench.micro.stride + (1 << 20),
+                     .mn_bytes = FIRST_BYTE + bench.micro.addresses * bench.micro.stride + (1 << 20),
                      .chip_bytes = 1 << 20}};
     struct dm_fabric *fabric = NULL;
     DM_TRY(dm_fabric_open(&config, &fabric, err));
-    uint64_t chip = dm_fabric_topology(fabric)->chip_bytes, needed = bench.micro.places * bench.micro.stride;
+    uint64_t chip = dm_fabric_topology(fabric)->chip_bytes, needed = bench.micro.addresses * bench.micro.stride;
     int rc = bench.micro.space == DM_CHIP && needed > chip
                  ? dm_fail(err, DM_ERR_UNSUPPORTED, "%llu bytes of on-chip memory are wanted, the device has %llu",
                            (unsigned long long)needed, (unsigned long long)chip)

@@ -8,11 +8,11 @@
 
 #include "transport/fabric.h"
 
-/* What clients do again and again. */
+/* What clients do in a loop. */
 enum hx_micro_kind {
     HX_MICRO_VERBS,   /* a batch of `batch` verbs of one kind, waited for */
     HX_MICRO_CALL,    /* a call whose handler charges `work_units` of `work` */
-    HX_MICRO_UPDATE,  /* `reads` waited reads of `bytes`, then a batch of verbs, and work at the client before */
+    HX_MICRO_UPDATE,  /* work at the client, `reads` reads of `bytes` one by one, then a batch of verbs */
     HX_MICRO_ONE_WAY, /* a write, until the memory node's CPU sees it */
     HX_MICRO_CHARGE,  /* work at the memory node alone */
 };
@@ -25,8 +25,8 @@ struct hx_micro {
     unsigned machines, threads, coroutines; /* compute nodes; threads on each; clients on each thread. 0: 1 */
     unsigned mn_cores;                      /* 0: 1 */
     uint32_t batch;                         /* 0: 1 */
-    uint64_t stride, places;                /* of the addresses; 0: 64 bytes apart, 4096 of them */
-    bool own_place;                         /* client i uses place i % places alone; else each verb a random one */
+    uint64_t stride, addresses;             /* distance and number of the addresses; 0: 64 bytes, 4096 */
+    bool own_address;                       /* client i uses only address i % addresses; else each verb a random one */
     unsigned reads;
     enum dm_work work;
     uint32_t work_units;
@@ -43,7 +43,7 @@ struct hx_micro_fabric {
     const char *transport, *profile;
     uint64_t seed;
     bool is_virtual;
-    unsigned threads_max; /* of a real-time transport: what the host has */
+    unsigned threads_max; /* of a real-time transport: the threads of the host */
 };
 
 int hx_micro_run(const struct hx_micro_fabric *fabric, const struct hx_micro *micro, struct hx_micro_result *result,

@@ -60,11 +60,11 @@ static double per_key(uint64_t begin_ns, uint64_t count) {
 
 struct segments {
     struct ix_plr_segment *items;
-    uint64_t count, room;
+    uint64_t count, capacity;
 };
 
 static int segment_add(struct segments *segments, const struct ix_plr_segment *segment) {
-    struct ix_plr_segment *items = dm_array_grow(segments->items, segments->count, &segments->room, sizeof(*items));
+    struct ix_plr_segment *items = dm_array_grow(segments->items, segments->count, &segments->capacity, sizeof(*items));
     if (!items) {
         return DM_ERR_NO_MEMORY;
     }

@@ -22,7 +22,8 @@ struct hx_train_row {
     bool is_rmi;
     uint64_t setting; /* the PLR's epsilon; the RMI's sub-models */
     uint64_t models;  /* segments, or sub-models */
-    uint64_t bytes;   /* of the models: 24 per segment; 14 per sub-model, as XStore's paper counts, and 24 for the top model */
+    uint64_t
+        bytes; /* of the models: 24 per segment; 14 per sub-model, as XStore's paper counts, and 24 for the top model */
     uint64_t table_bytes; /* RMI over leaves: 8 per leaf */
     double bound_mean;    /* of a key: positions that a look-up has to consider beside the predicted one */
     double ns_per_key;    /* of training, on this host */

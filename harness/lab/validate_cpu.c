@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the CPU work units of dm_charge cost on this host: each is timed on the code that indexes run, and the least of
- * some rounds is taken, which is what a core does that is not disturbed. A simulated run never reads a clock; it reads
- * the profile that these numbers are written into. Training is measured as its arithmetic alone, on keys in the cache;
- * the shipped profiles keep what the papers say a key costs with everything around it.
+ * What the CPU work units of dm_charge cost on this host: each is timed on the code that indexes run, and the minimum
+ * of some rounds is taken, which is the time of an undisturbed core. A simulated run never reads a clock; it reads the
+ * profile that these numbers are written into. Training is measured as its arithmetic alone, on keys in the cache; the
+ * shipped profiles have the cost per key that the papers report, with everything around it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ enum {
     TRAIN_EPSILON = 16
 };
 
-static volatile uint64_t sink; /* keeps results alive */
+static volatile uint64_t sink; /* prevents that the compiler drops results */
 
 struct bench {
     unsigned char *nodes; /* NODES of them, sorted 8-byte keys at every ENTRY_BYTES */
@@ -114,7 +114,7 @@ static void run_model_eval(struct bench *bench, uint64_t seed) {
     sink = sum;
 }
 
-/* A pass of piecewise linear regression over keys that lie in the cache. */
+/* A pass of piecewise linear regression over keys that are in the cache. */
 static void run_train_key(struct bench *bench, uint64_t seed) {
     struct ix_plr_segment closed;
     uint64_t sum = seed;
@@ -128,7 +128,7 @@ static void run_train_key(struct bench *bench, uint64_t seed) {
     sink = sum;
 }
 
-/* A whole node checked and decoded, by the line. */
+/* Checks and decodes a complete node; the cost is per line. */
 static void run_line_copy(struct bench *bench, uint64_t seed) {
     uint64_t sum = seed;
     for (unsigned i = 0; i < STEPS / (NODE_BYTES / DM_LINE); i++) {

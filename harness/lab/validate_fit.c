@@ -3,8 +3,8 @@
  * The micro-benchmarks of one fabric as a table, and a profile fitted to them.
  *
  * What is fitted: message rates, the time that an atomic holds its unit, link bandwidth, and latency. The model's idle
- * latency is a sum of parts that cannot be told apart from outside, so the difference from the base profile's goes into
- * the parts in a fixed order, and no part below zero.
+ * latency is a sum of parts that measurements cannot distinguish, so the difference from the base profile's is
+ * distributed over the parts in a fixed order, and no part becomes negative.
  */
 #include <math.h>
 #include <string.h>
@@ -22,9 +22,9 @@ struct row {
 
 #define VERBS(kind, size) .verb = DM_VERB_##kind, .bytes = (size)
 #define ATOMICS(kind)                                                                                                  \
-    { VERBS(kind, 8), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 8 }
+    { VERBS(kind, 8), .machines = 8, .threads = 16, .coroutines = 4, .addresses = 8192, .stride = 8 }
 #define ALL(kind, size)                                                                                                \
-    { VERBS(kind, size), .machines = 8, .threads = 16, .coroutines = 4, .places = 8192, .stride = 64 }
+    { VERBS(kind, size), .machines = 8, .threads = 16, .coroutines = 4, .addresses = 8192, .stride = 64 }
 static const struct row rows[] = {
     {"READ, idle", {VERBS(READ, 8)}},
     {"READ, idle", {VERBS(READ, 64)}},
@@ -50,13 +50,15 @@ static const struct row rows[] = {
     {"WRITE, 8 machines", ALL(WRITE, 64)},
     {"CAS on distinct words", ATOMICS(CAS)},
     {"FAA on distinct words", ATOMICS(FAA)},
-    {"CAS on one word", {VERBS(CAS, 8), .machines = 8, .threads = 16, .places = 1, .stride = 8}},
-    {"CAS 256 B apart", {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_place = true, .places = 128, .stride = 256}},
-    {"CAS 4 KB apart", {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_place = true, .places = 128, .stride = 4096}},
+    {"CAS on one word", {VERBS(CAS, 8), .machines = 8, .threads = 16, .addresses = 1, .stride = 8}},
+    {"CAS 256 B apart",
+     {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_address = true, .addresses = 128, .stride = 256}},
+    {"CAS 4 KB apart",
+     {VERBS(CAS, 8), .machines = 8, .threads = 16, .own_address = true, .addresses = 128, .stride = 4096}},
     {"CAS on one on-chip word",
-     {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .places = 1, .stride = 8}},
+     {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .addresses = 1, .stride = 8}},
     {"CAS on distinct on-chip words",
-     {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .places = 1024, .stride = 8}},
+     {VERBS(CAS, 8), .space = DM_CHIP, .machines = 8, .threads = 16, .addresses = 1024, .stride = 8}},
     {"READ, batches of 4", {VERBS(READ, 64), .batch = 4, .threads = 8}},
     {"READ, batches of 16", {VERBS(READ, 64), .batch = 16, .threads = 8}},
     {"WRITE, batches of 16", {VERBS(WRITE, 64), .batch = 16, .threads = 8}},
@@ -138,7 +140,7 @@ static int fit_rates(struct fitting *fitting, struct dm_err *err) {
         {"rx_atomic_mops",
          "tx_atomic_mops",
          ATOMICS(FAA),
-         {VERBS(FAA, 8), .threads = 16, .coroutines = 8, .places = 8192, .stride = 8}},
+         {VERBS(FAA, 8), .threads = 16, .coroutines = 8, .addresses = 8192, .stride = 8}},
     };
     for (size_t i = 0; i < DM_ARRAY_LEN(rates); i++) {
         struct hx_micro_result all, one;
@@ -151,7 +153,7 @@ static int fit_rates(struct fitting *fitting, struct dm_err *err) {
 }
 
 static int fit_atomics(struct fitting *fitting, struct dm_err *err) {
-    struct hx_micro one_word = {VERBS(FAA, 8), .machines = 4, .threads = 16, .places = 1, .stride = 8};
+    struct hx_micro one_word = {VERBS(FAA, 8), .machines = 4, .threads = 16, .addresses = 1, .stride = 8};
     struct hx_micro_result result;
     DM_TRY(measure(fitting->fabric, one_word, &result, err));
     put(fitting, "atomic_hold_dram_ns", 1e3 / result.mops, 1, 1e5);
@@ -172,7 +174,7 @@ static int fit_link(struct fitting *fitting, const struct dm_profile *base, stru
     return 0;
 }
 
-/* The idle READ: what it takes here more or less than in the base profile's model. */
+/* The difference of an idle READ here from that of the base profile's model. */
 static int fit_latency(struct fitting *fitting, const char *base_name, const struct dm_profile *base,
                        struct dm_err *err) {
     const struct hx_micro_fabric model = {.transport = "sim", .profile = base_name, .seed = 1, .is_virtual = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Published micro-benchmark measurements, each with the set-up that repeats it here. The numbers are facts from the
- * sources named; docs/fabric-model.md says which of them the profiles are calibrated on and which only judge.
+ * sources named; docs/fabric-model.md lists which of them the profiles are calibrated on and which are only compared.
  */
 #include "common/compiler.h"
 #include "harness/lab/validate.h"
@@ -11,25 +11,28 @@
     { VERBS(kind, size), .count = 400 }
 #define ONE_WAY(size)                                                                                                  \
     { .kind = HX_MICRO_ONE_WAY, VERBS(WRITE, size) }
-/* SJTU's cluster: 12 threads a client machine, two batches in flight on each. */
+/* SJTU's cluster: 12 threads per client machine, two batches in flight on each. */
 #define VAL(kind, m)                                                                                                   \
-    { VERBS(kind, 8), .machines = (m), .threads = 12, .coroutines = 2, .batch = 16, .places = 100000, .stride = 8 }
+    { VERBS(kind, 8), .machines = (m), .threads = 12, .coroutines = 2, .batch = 16, .addresses = 100000, .stride = 8 }
 /* Atomics of one batch would be fenced, because the contract keeps their order; those of different clients are not. */
 #define VAL_ATOMIC(kind, m)                                                                                            \
-    { VERBS(kind, 8), .machines = (m), .threads = 12, .coroutines = 16, .places = 100000, .stride = 8 }
-/* The benchmark's own loop takes 60 to 150 ns a verb: here one access of memory. */
+    { VERBS(kind, 8), .machines = (m), .threads = 12, .coroutines = 16, .addresses = 100000, .stride = 8 }
+/* The loop of the original benchmark takes 60 to 150 ns per verb: here one access of memory. */
 #define ONE_AT_A_TIME(m)                                                                                               \
     { VERBS(READ, 8), .machines = (m), .threads = 12, .work = DM_WORK_DRAM_ACCESS, .work_units = 1 }
 #define ONE_QP(kind)                                                                                                   \
-    { VERBS(kind, 8), .coroutines = 128, .places = 1, .stride = 8, .count = 12800 }
+    { VERBS(kind, 8), .coroutines = 128, .addresses = 1, .stride = 8, .count = 12800 }
 #define STRIDE(apart)                                                                                                  \
-    { VERBS(CAS, 8), .machines = 4, .threads = 32, .own_place = true, .places = 128, .stride = (apart), .count = 60000 }
+    {                                                                                                                  \
+        VERBS(CAS, 8), .machines = 4, .threads = 32, .own_address = true, .addresses = 128, .stride = (apart),         \
+                       .count = 60000                                                                                  \
+    }
 #define CONTENDED(kind, in)                                                                                            \
-    { VERBS(kind, 8), .machines = 4, .threads = 32, .space = (in), .places = 1, .stride = 8, .count = 20000 }
+    { VERBS(kind, 8), .machines = 4, .threads = 32, .space = (in), .addresses = 1, .stride = 8, .count = 20000 }
 #define PAYLOAD(size)                                                                                                  \
-    { VERBS(READ, size), .machines = 6, .threads = 14, .batch = 4, .places = 10000, .stride = 256 }
+    { VERBS(READ, size), .machines = 6, .threads = 14, .batch = 4, .addresses = 10000, .stride = 256 }
 #define PAIRS(m, t)                                                                                                    \
-    { VERBS(READ, 32), .machines = (m), .threads = (t), .places = 10000, .stride = 64 }
+    { VERBS(READ, 32), .machines = (m), .threads = (t), .addresses = 10000, .stride = 64 }
 #define TREE(cores)                                                                                                    \
     {                                                                                                                  \
         .kind = HX_MICRO_CALL, .bytes = 16, .machines = 8, .threads = 24, .mn_cores = (cores),                         \
@@ -38,7 +41,7 @@
 #define RPC_CAS(cores)                                                                                                 \
     { .kind = HX_MICRO_CALL, .bytes = 16, .machines = 4, .threads = 24, .mn_cores = (cores) }
 #define CHIME(size)                                                                                                    \
-    { VERBS(READ, size), .machines = 10, .threads = 64, .places = 20000, .stride = 1024, .count = 100000 }
+    { VERBS(READ, size), .machines = 10, .threads = 64, .addresses = 20000, .stride = 1024, .count = 100000 }
 /* 4 compute nodes of 18 threads on 4 memory nodes: 18 threads for each. The cache lookup is their figure of 1 to 2 us.
  */
 #define DOLPHIN(round_trips)                                                                                           \

@@ -16,7 +16,7 @@
 #include "harness/points/training.h"
 #include "harness/run/config.h"
 
-/* Bytes an entry may take in memory all told: a key, its value slot, headers, and what splits leave half empty. */
+/* Bytes an entry may take in memory beside its value: key, headers, and the free space that splits leave. */
 #define ENTRY_OVERHEAD_BYTES 48.0
 #define CLIENT_BYTES         (128.0 * 1024)
 #define PROCESS_BYTES        (64.0 * 1024 * 1024)
@@ -84,17 +84,17 @@ static double config_number(const json_t *config, const char *name, double other
     return json_is_number(value) ? json_number_value(value) : otherwise;
 }
 
-/* From above: everything a run may insert is counted as if it were new keys. */
+/* An upper bound: every operation of the run is counted as if it inserted a new key. */
 static void estimate(struct hx_point *point) {
     const json_t *config = point->config;
     double keys = config_number(config, "keys", 0);
     double ops = config_number(config, "ops", 0) + config_number(config, "warmup", 0);
     double entry = config_number(config, "value_size", 8) + ENTRY_OVERHEAD_BYTES;
     double caches = config_number(config, "cns", 1) * config_number(config, "cache", 0);
-    /* A cache never holds much more than the index it is a copy of. */
+    /* A cache is never much larger than the index that it copies. */
     double index = (keys + ops) * entry;
-    double room = config_number(config, "mns", 1) * config_number(config, "mn_memory", 0);
-    index = room > 0 && room < index ? room : index;
+    double memory = config_number(config, "mns", 1) * config_number(config, "mn_memory", 0);
+    index = memory > 0 && memory < index ? memory : index;
     double cached = caches < index ? caches : index;
     double clients = config_number(config, "clients", 1) * CLIENT_BYTES;
     point->memory_bytes = (uint64_t)(index + cached + clients + PROCESS_BYTES);
@@ -126,7 +126,7 @@ static bool is_training(const json_t *config) {
     return source != NULL && strcmp(source, "train") == 0;
 }
 
-/* Takes point->config over, or frees it where the same point is there already. */
+/* Takes ownership of point->config, or frees it if the set has the same point. */
 static int add_resolved(struct hx_points *points, struct hx_point *point, const char *label, size_t *index,
                         struct dm_err *err) {
     for (*index = 0; *index < points->count; (*index)++) {
@@ -187,7 +187,7 @@ json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_e
         json_decref(result);
         result = NULL;
     }
-    if (result != NULL && json_integer_value(hx_tree_find(result, "verify.broken")) > 0) {
+    if (result != NULL && json_integer_value(hx_json_find(result, "verify.broken")) > 0) {
         dm_fail(err, DM_ERR_CORRUPT, "%s: the index was found broken after the run", path);
         json_decref(result);
         result = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many points: a set of resolved configurations whose results live in one folder, <out>/points/<hash>.json, and the
- * running of those that are not there yet, each in a process of its own, several at once. Sweeps and figures are built
- * on it; a point that two of them share is run once.
+ * Many points: a set of resolved configurations whose results live in one folder, <out>/points/<hash>.json, and running
+ * those that have no result yet, each in a process of its own, several at once. Sweeps and figures use it; a point that
+ * two of them share is run once.
  *
- * A configuration with "source": "train" is no run but a training of models (`dmbench train`), whose result lives in
- * <out>/training. Those are short and run on this machine alone.
+ * A configuration with "source": "train" is not a run but a training of models (`dmbench train`), whose result is in
+ * <out>/training. Trainings are short and run on this machine alone.
  */
 #ifndef DM_HARNESS_POINTS_POINTS_H
 #define DM_HARNESS_POINTS_POINTS_H
@@ -20,16 +20,16 @@
 
 enum hx_point_state {
     HX_POINT_ABSENT, /* no result yet */
-    HX_POINT_THERE,  /* its result file is whole and of this schema */
-    HX_POINT_FAILED, /* was run, and said why not */
+    HX_POINT_THERE,  /* its result file is complete and of this schema */
+    HX_POINT_FAILED, /* was run, and reported why it failed */
 };
 
 struct hx_point {
     json_t *config; /* resolved; owned */
-    char *label;    /* for people: what sets the point apart; owned */
+    char *label;    /* describes what distinguishes the point; owned */
     char hash[17];
     enum hx_point_state state;
-    uint64_t memory_bytes; /* an estimate, from above, of what running it takes */
+    uint64_t memory_bytes; /* an upper estimate of what running it takes */
     double cost;           /* an estimate of the work, in operations */
     char error[400];       /* why it failed */
 };
@@ -45,7 +45,7 @@ struct hx_points {
 struct hx_points *hx_points_new(const char *out);
 void hx_points_free(struct hx_points *points); /* accepts NULL */
 
-/* Resolves a spec and adds it, or finds the point that is the same; *index is its place. `where` begins errors. */
+/* Resolves a spec and adds it, or finds the point that is the same; *index is its position. `where` begins errors. */
 int hx_points_add(struct hx_points *points, const json_t *spec, const char *where, const char *label, size_t *index,
                   struct dm_err *err);
 
@@ -55,18 +55,18 @@ bool hx_point_trains(const struct hx_point *point);
 /* The folder in <out> of its result: "points" or "training". */
 const char *hx_point_folder(const struct hx_point *point);
 
-/* Where a point's result is or will be; the caller frees it. NULL when out of memory. */
+/* The path of a point's result; the caller frees it. NULL when out of memory. */
 char *hx_points_file(const struct hx_points *points, size_t index);
 
 /* The point's result as a new object, or NULL with the reason in err: absent, cut short, of another schema. */
 json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err);
 
-/* Looks at the result files and sets every state. Returns how many are absent. */
+/* Reads the result files and sets every state. Returns how many are absent. */
 size_t hx_points_scan(struct hx_points *points);
 
 struct hx_points_options {
-    uint64_t jobs;            /* processes at once; 0: one a core, as far as memory goes */
-    bool force;               /* run what is there too */
+    uint64_t jobs;            /* processes at once; 0: one per core, limited by memory */
+    bool force;               /* run points that have a result, too */
     const char *program;      /* what is run as `program run SPEC --out FILE`; NULL: this program */
     const char *sshloginfile; /* run them through GNU parallel on the machines of this file; NULL or "": here */
     const char *slurm;        /* run none, write a Slurm array script to this file; NULL or "": run them */
@@ -75,7 +75,7 @@ struct hx_points_options {
 /* Rows of an option table for those that a user sets, with `run` the member of `values` that holds them. */
 #define HX_POINTS_ROWS(values, run)                                                                                    \
     DM_OPT_ROW_AS("jobs", values, run.jobs, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 4096,                       \
-                  .help = "points that run at once; 0: one a core, as far as memory goes"),                            \
+                  .help = "points that run at once; 0: one per core, limited by memory"),                              \
         DM_OPT_ROW_AS("sshloginfile", values, run.sshloginfile, DM_OPT_STRING, .initial = "",                          \
                       .help =                                                                                          \
                           "machines for GNU parallel, one a line (\":\" is this one), which share this folder and "    \
@@ -83,9 +83,9 @@ struct hx_points_options {
         DM_OPT_ROW_AS("slurm", values, run.slurm, DM_OPT_STRING, .initial = "",                                        \
                       .help = "run nothing, write a Slurm array script for the points to this file")
 
-/* Runs what is absent. A point that fails prints one line and the others go on. SIGINT, SIGTERM and SIGHUP stop the
- * children, keep what is finished and leave no partial file. Returns the exit status: 0 all there, 1 some failed or the
- * folder cannot be written (said on stderr), 130 interrupted. */
+/* Runs the points without a result. A point that fails prints one line and the others continue. SIGINT, SIGTERM and
+ * SIGHUP stop the children, keep finished results and leave no partial file. Returns the exit status: 0 all points have
+ * results, 1 some failed or the folder cannot be written (reported on stderr), 130 interrupted. */
 int hx_points_run(struct hx_points *points, const struct hx_points_options *options);
 
 /* Makes a folder and those above it. 0 or DM_ERR_IO. */

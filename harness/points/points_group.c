@@ -16,16 +16,16 @@
 #include "harness/run/provenance.h"
 #include "harness/run/result.h"
 
-/* Options that are of no account until the index is loaded. The number of clients is not among them: it shapes the
+/* Options that have no effect before the index is loaded. The number of clients is not among them: it shapes the
  * fabric. */
 static const char *const asked[] = {
     "ops",      "warmup",   "duration",          "workload", "properties", "mix",  "distribution", "theta",
     "scan_min", "scan_max", "scan_distribution", "rate",     "arrival",    "rdwc", "verify",       NULL,
 };
 
-/* What points must have in common to share a load, as text that the caller frees; NULL: this one shares with none. Its
- * inserts would make the index another size, a trace or a recording says itself what is loaded, and in real time a run
- * is not to begin with a copied memory. */
+/* What points must have in common to share a load, as text that the caller frees; NULL: this point shares with none.
+ * Points with inserts do not, because inserts change the size of the index; nor points with a trace or a recording,
+ * which defines the loaded keys; nor points in real time, where a run must not start from copied memory. */
 static char *load_key(const struct hx_point *point) {
     const char *transport = json_string_value(json_object_get(point->config, "transport"));
     const char *mix = json_string_value(json_object_get(point->config, "mix"));

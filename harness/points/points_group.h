@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Points that share a load: those that differ only in what is asked of the loaded index. Used by points_run.c alone.
+ * Points that share a load: those that differ only in options that apply after loading. Used by points_run.c alone.
  */
 #ifndef DM_HARNESS_POINTS_POINTS_GROUP_H
 #define DM_HARNESS_POINTS_POINTS_GROUP_H
@@ -8,8 +8,8 @@
 #include "harness/points/points.h"
 
 /* Puts points that can share a load next to one another in `order`, groups in the order of their first points, and sets
- * group[i] to the size of the group that begins at place i (other places to 0). A group has at most `most` points. When
- * memory runs out every point is a group of its own. */
+ * group[i] to the size of the group that begins at index i (other entries to 0). A group has at most `most` points.
+ * When memory runs out every point is a group of its own. */
 void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t most, size_t *group);
 
 /* Runs a group in this process and writes its results. Returns the exit status; why points failed is on stderr. */

@@ -23,7 +23,7 @@ void hx_points_progress_step(struct hx_points_progress *progress, double cost) {
     progress->cost_done += cost;
 }
 
-/* Seconds for people: "42 s", "3 min 10 s", "2 h 5 min". */
+/* Seconds as text: "42 s", "3 min 10 s", "2 h 5 min". */
 static void seconds_format(double seconds, char *text, size_t capacity) {
     unsigned long whole = (unsigned long)(seconds + 0.5);
     if (whole >= 3600) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The progress line of many points: done of total and the time that remains, on stderr when it is a terminal; nothing
- * elsewhere. (harness/base/progress.h is the line of one run.)
+ * The progress line of many points: done of total and the remaining time, on stderr if it is a terminal.
+ * (harness/base/progress.h is the line of one run.)
  */
 #ifndef DM_HARNESS_POINTS_POINTS_PROGRESS_H
 #define DM_HARNESS_POINTS_POINTS_PROGRESS_H
@@ -12,7 +12,7 @@
 
 struct hx_points_progress {
     bool terminal;
-    bool shown; /* a line stands on the terminal */
+    bool shown; /* the terminal shows a line */
     size_t done, total;
     double cost_done, cost_total; /* in operations */
     uint64_t start_ns;
@@ -25,10 +25,10 @@ void hx_points_progress_step(struct hx_points_progress *progress, double cost);
 
 void hx_points_progress_show(struct hx_points_progress *progress, size_t running);
 
-/* Takes the line away, so that another can be printed. */
+/* Erases the line, so that another can be printed. */
 void hx_points_progress_clear(struct hx_points_progress *progress);
 
-/* The time since the start, for people. */
+/* The time since the start as text. */
 void hx_points_progress_elapsed(const struct hx_points_progress *progress, char *text, size_t capacity);
 
 #endif

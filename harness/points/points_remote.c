@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Points on many machines that share the folder of results and the program's path: through GNU parallel, or as a script
- * for Slurm. Specs go to <out>/specs/<hash>.json, results come to <out>/points/<hash>.json as they always do, so that
- * whatever was not finished is done by the next run.
+ * for Slurm. Specs go to <out>/specs/<hash>.json, results to <out>/points/<hash>.json as for local runs, so that the
+ * next run does what was not finished.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -105,15 +105,15 @@ static void parallel_exec(const struct remote *remote, const struct hx_points_op
     if (getppid() != parent) {
         _exit(HX_INTERRUPTED);
     }
-    /* A terminal gets the line with the remaining time; elsewhere it would be noise. */
+    /* GNU parallel prints its line with the remaining time only on a terminal. */
     char *quiet = isatty(STDERR_FILENO) ? (char *)"--eta" : (char *)"--will-cite";
     execlp("parallel", "parallel", "--will-cite", "--sshloginfile", options->sshloginfile, "--jobs", jobs, "--termseq",
            "INT,1000,KILL,25", "--arg-file", list, quiet, command, (char *)NULL);
     _exit(EXIT_NOT_THERE);
 }
 
-/* What a point that failed said last. */
-static void tell_failure(const struct remote *remote, struct hx_point *point) {
+/* The last line of the messages of a failed point. */
+static void report_failure(const struct remote *remote, struct hx_point *point) {
     char path[PATH_MAX + ARGUMENT_BYTES], line[sizeof(point->error)];
     snprintf(path, sizeof(path), "%s/%s.txt", remote->folder, point->hash);
     snprintf(point->error, sizeof(point->error), "no result, and no message in %.300s", path);
@@ -129,7 +129,7 @@ static void tell_failure(const struct remote *remote, struct hx_point *point) {
     fprintf(stderr, "dmbench: point %s (%s): %s\n", point->label, point->hash, point->error);
 }
 
-static int say_results(const struct remote *remote, bool stopped) {
+static int report_results(const struct remote *remote, bool stopped) {
     size_t done = 0;
     for (size_t i = 0; i < remote->count; i++) {
         struct hx_point *point = &remote->points->items[remote->order[i]];
@@ -137,12 +137,12 @@ static int say_results(const struct remote *remote, bool stopped) {
         point->state = result != NULL ? HX_POINT_THERE : HX_POINT_ABSENT;
         done += result != NULL;
         if (result == NULL && !stopped) {
-            tell_failure(remote, point);
+            report_failure(remote, point);
         }
         json_decref(result);
     }
     if (stopped) {
-        fprintf(stderr, "interrupted: %zu of %zu points done; run it again to go on\n", done, remote->count);
+        fprintf(stderr, "interrupted: %zu of %zu points done; run it again to continue\n", done, remote->count);
         return HX_INTERRUPTED;
     }
     fprintf(stderr, "%zu of %zu points done\n", done, remote->count);
@@ -190,7 +190,7 @@ static int run_parallel(const struct remote *remote, const struct hx_points_opti
         return dm_fail(err, DM_ERR_UNSUPPORTED,
                        "--sshloginfile: GNU parallel is not installed (Debian package parallel)");
     }
-    return say_results(remote, stopped);
+    return report_results(remote, stopped);
 }
 
 /* ---- Slurm ------------------------------------------------------------------------------------------------------ */

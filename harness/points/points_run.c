@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the absent points of a set as child processes, several at once, as far as cores and memory go. A child gets its
- * spec through a memory file and writes its result by rename, so that whatever is interrupted leaves no partial file.
+ * Runs the absent points of a set as child processes, several at once, limited by cores and memory. A child reads its
+ * spec from a memory file and writes its result by rename, so that an interrupted child leaves no partial file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +26,13 @@
 
 #define NS_PER_S      UINT64_C(1000000000)
 #define PATIENCE_NS   NS_PER_S          /* between SIGINT and SIGKILL to a child */
-#define POLL_NS       (NS_PER_S / 5)    /* how often the progress line moves */
-#define MEMORY_SHARE  0.9               /* of what the machine has available */
+#define POLL_NS       (NS_PER_S / 5)    /* interval between updates of the progress line */
+#define MEMORY_SHARE  0.9               /* share of the available memory that points may use */
 #define ERROR_MAX     ((size_t)400)     /* bytes of a child's message that are kept */
-#define DEFAULT_SPARE UINT64_C(1) << 30 /* assumed available where the system does not say */
+#define DEFAULT_SPARE UINT64_C(1) << 30 /* assumed if the system does not report the available memory */
 
 struct job {
-    size_t first, count; /* its points: places in the runner's order */
+    size_t first, count; /* its points: indexes into the runner's order */
     uint64_t memory_bytes;
     pid_t pid;
     int errors; /* memory file that is the child's stderr */
@@ -43,7 +43,7 @@ struct runner {
     const struct hx_points_options *options;
     size_t *order; /* absent points, those of a group together; groups longest first */
     size_t order_count, next;
-    size_t *group; /* how many points the group has that begins at a place of the order */
+    size_t *group; /* the size of the group that begins at an index of the order; 0 within a group */
     struct job *jobs;
     size_t job_limit, job_count;
     uint64_t memory_limit, memory_used;
@@ -173,7 +173,7 @@ static pid_t group_start(const struct runner *runner, size_t first, size_t count
     return pid;
 }
 
-/* A group has the loaded index once, and what its points change of it one after the other. */
+/* A group needs the memory of the loaded index once, and that of the changes of one point at a time. */
 static uint64_t group_memory(const struct runner *runner, size_t first, size_t count) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
@@ -252,7 +252,7 @@ static void point_ended(struct runner *runner, const struct job *job, size_t ind
     char message[ERROR_MAX];
     struct dm_err err = {.text = ""};
     bool done = WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE;
-    /* An interrupt may come between a child's result and its end; of a group some may have failed. */
+    /* An interrupt may arrive between a child's result and its exit, and some points of a group may have failed. */
     json_t *result = done || runner->stopping || job->count > 1 ? hx_points_load(runner->points, index, &err) : NULL;
     if (result != NULL) {
         json_decref(result);
@@ -338,8 +338,8 @@ static json_int_t seed_of(const struct hx_points *points, size_t index) {
     return json_integer_value(json_object_get(points->items[index].config, "seed"));
 }
 
-/* Longest first, so that the last ones to run are short. Among equals a round of all points for each seed, so that a
- * machine that grows slower meets all of them alike; then the order of points. */
+/* Longest first, so that the last ones to run are short. Points of equal cost are run seed by seed, so that a machine
+ * that becomes slower affects all of them alike; then in the order of the set. */
 static int compare_cost(const void *left, const void *right, void *arg) {
     const struct hx_points *points = arg;
     size_t a = *(const size_t *)left, b = *(const size_t *)right;
@@ -368,7 +368,7 @@ static int runner_init(struct runner *runner) {
         }
     }
     qsort_r(runner->order, runner->order_count, sizeof(*runner->order), compare_cost, points);
-    /* Every core gets some jobs, else sharing loads would cost more than it saves. */
+    /* The limit of a group's size: every core must get some jobs, or sharing a load costs more time than it saves. */
     size_t group_max = runner->options->program != NULL ? 1 : runner->order_count / (2 * runner->job_limit);
     hx_points_group(points, runner->order, runner->order_count, group_max > 1 ? group_max : 1, runner->group);
     hx_points_progress_init(&runner->progress, runner->order_count, cost);
@@ -389,18 +389,18 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
     return rc;
 }
 
-static void say_plan(const struct runner *runner) {
+static void print_plan(const struct runner *runner) {
     size_t limit = runner->job_limit < runner->order_count ? runner->job_limit : runner->order_count;
     fprintf(stderr, "%zu point%s: %zu there already, %zu to run, %zu at once\n", runner->points->count,
             runner->points->count == 1 ? "" : "s", runner->points->count - runner->order_count, runner->order_count,
             limit);
 }
 
-static int say_end(const struct runner *runner) {
+static int report_end(const struct runner *runner) {
     char elapsed[32];
     hx_points_progress_elapsed(&runner->progress, elapsed, sizeof(elapsed));
     if (runner->stopping) {
-        fprintf(stderr, "interrupted: %zu of %zu points done; run it again to go on\n", runner->progress.done,
+        fprintf(stderr, "interrupted: %zu of %zu points done; run it again to continue\n", runner->progress.done,
                 runner->order_count);
         return HX_INTERRUPTED;
     }
@@ -420,7 +420,7 @@ static bool is_remote(const struct hx_points_options *options) {
            (options->slurm != NULL && options->slurm[0] != '\0');
 }
 
-/* Runs on other machines; trainings stay for this one. 0 when all is there; else the status to end with. */
+/* Runs points on other machines, except trainings. Returns 0 when all of them have results, else the exit status. */
 static int run_remote(struct runner *runner) {
     const struct hx_points_options *options = runner->options;
     struct dm_err err = {.text = ""};
@@ -447,8 +447,9 @@ static int run_remote(struct runner *runner) {
     return status;
 }
 
-/* Signals wait for the loop, which stops its children in order. They do so before anything can be seen of the run, so
- * that whoever sees something can stop it: a shell starts what it puts in the background with interrupts ignored. */
+/* Blocks signals: the loop receives them and stops its children in order. This is done before the run prints or writes
+ * anything, so that a process that observes the run can already stop it; a shell starts background jobs with interrupts
+ * ignored. */
 static void signals_hold(struct runner *runner) {
     sigemptyset(&runner->signals);
     sigaddset(&runner->signals, SIGCHLD);
@@ -472,9 +473,9 @@ static int run_held(struct runner *runner) {
         fprintf(stderr, "dmbench: no memory for %zu points\n", runner->points->count);
         return HX_FAILED;
     }
-    say_plan(runner);
+    print_plan(runner);
     if (is_remote(runner->options)) {
-        signals_release(runner); /* it holds them itself */
+        signals_release(runner); /* the group blocks them itself */
         int status = run_remote(runner);
         if (status != HX_DONE || runner->order_count == 0) {
             return status;
@@ -482,7 +483,7 @@ static int run_held(struct runner *runner) {
         signals_hold(runner);
     }
     runner_loop(runner);
-    return say_end(runner);
+    return report_end(runner);
 }
 
 int hx_points_run(struct hx_points *points, const struct hx_points_options *options) {

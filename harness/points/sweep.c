@@ -67,7 +67,7 @@ static int add_combination(struct hx_sweep *sweep, const size_t *choice, size_t 
     for (size_t i = 0; i < sweep->grid.count && rc == 0; i++) {
         const struct hx_column *column = &sweep->grid.columns[i];
         json_t *value = json_string(column->values[choice[i]]);
-        rc = value == NULL ? DM_ERR_INVALID : hx_tree_put(spec, column->name, value);
+        rc = value == NULL ? DM_ERR_INVALID : hx_json_put(spec, column->name, value);
         json_decref(value);
         if (length < sizeof(label)) {
             length += (size_t)snprintf(label + length, sizeof(label) - length, "%s%s=%s", i > 0 ? " " : "",
@@ -147,7 +147,7 @@ static json_t *row_new(const struct hx_sweep *sweep, size_t row, const json_t *r
         json_object_set_new(object, column->name, json_string(column->values[choice[i]]));
     }
     for (size_t i = 0; i < sweep->path_count; i++) {
-        const json_t *value = hx_tree_find(result, sweep->paths[i]);
+        const json_t *value = hx_json_find(result, sweep->paths[i]);
         json_object_set_new(object, sweep->paths[i], value != NULL ? json_deep_copy(value) : json_null());
     }
     json_object_set_new(object, "point", json_string(point->hash));

@@ -96,7 +96,7 @@ out:
     return rc;
 }
 
-/* True for the list column that stands for all of them. */
+/* True for the first list column, which represents all of them. */
 static bool is_first_list(const struct hx_grid *grid, size_t at) {
     for (size_t i = 0; i < at; i++) {
         if (grid->columns[i].listed) {

@@ -26,8 +26,8 @@ struct hx_grid {
 
 void hx_grid_fini(struct hx_grid *grid);
 
-/* Adds "name=v1,v2,v3"; values that hold commas are parted by semicolons ("mix=read=1;read=0.5,update=0.5"). A column
- * that is there already, or a list of another length than the lists before it, is an error. */
+/* Adds "name=v1,v2,v3"; values that contain commas are separated by semicolons ("mix=read=1;read=0.5,update=0.5"). A
+ * column that exists already, or a list of another length than the lists before it, is an error. */
 int hx_grid_add(struct hx_grid *grid, const char *text, bool listed, struct dm_err *err);
 
 /* The number of combinations; 1 for an empty grid. */

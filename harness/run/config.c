@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A configuration as it is put together: defaults, spec objects, single options. What needs to know the index or the
- * transport waits in `pending` until config_resolve.c applies it.
+ * Building a configuration from defaults, spec objects and single options. Values that depend on the index or the
+ * transport are kept in `pending` until config_resolve.c applies them.
  */
 #include "harness/run/config.h"
 
@@ -123,13 +123,13 @@ static int apply_pending_object(struct hx_config *config, bool transport, const 
     return 0;
 }
 
-/* One option from JSON: through the table's own reader, so that units, ranges and types are checked in one place. */
+/* One option from JSON: through the table's own reader, so that units, ranges and types are checked in one member. */
 static int apply_member(struct hx_config *config, const char *name, json_t *value, const char *where,
                         struct dm_err *err) {
-    char place[256];
+    char member[256];
     if (strcmp(name, "set") == 0 || strcmp(name, "transport_set") == 0) {
-        snprintf(place, sizeof(place), "%s: %s", where, name);
-        return apply_pending_object(config, name[0] == 't', value, place, err);
+        snprintf(member, sizeof(member), "%s: %s", where, name);
+        return apply_pending_object(config, name[0] == 't', value, member, err);
     }
     void *values = &config->run;
     const struct dm_opt *row = hx_run_option(name);
@@ -148,11 +148,11 @@ static int apply_member(struct hx_config *config, const char *name, json_t *valu
     }
     int rc = dm_opt_from_json(table, values, single, where, err);
     json_decref(single);
-    snprintf(place, sizeof(place), "%s: %s", where, name);
-    return rc < 0 ? rc : origin_note(config, name, place, err);
+    snprintf(member, sizeof(member), "%s: %s", where, name);
+    return rc < 0 ? rc : origin_note(config, name, member, err);
 }
 
-/* A whole result is a spec too: its `config` member is what counts. */
+/* A complete result is also accepted as a spec: its `config` member is used. */
 static int find_spec(const json_t **spec, const char *where, struct dm_err *err) {
     const json_t *version = json_object_get(*spec, "schema_version");
     if (version && json_integer_value(version) != HX_SCHEMA_VERSION) {
@@ -191,7 +191,7 @@ static int set_pending(struct hx_config *config, const char *name, const char *t
     return pending_add(config, transport, parameter, json_string(text), transport ? "--transport-set" : "--set", err);
 }
 
-/* "-p NAME=VALUE": one YCSB property behind those there are. They are kept with commas between them. */
+/* "-p NAME=VALUE": appends one YCSB property. They are stored separated by commas. */
 static int add_property(struct hx_config *config, const char *text, struct dm_err *err) {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text) {

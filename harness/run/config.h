@@ -24,18 +24,18 @@ struct hx_config;
 struct hx_config *hx_config_new(void);
 void hx_config_close(struct hx_config *config); /* accepts NULL */
 
-/* Applies a spec object over what is there; `where` (a file name) begins every error. */
+/* Applies a spec object over the current values; `where` (a file name) begins every error. */
 int hx_config_apply_json(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err);
 
 /* Applies one option by its command-line name without dashes ("clients"), or "set.NAME" / "transport_set.NAME". "ycsb"
- * is a workload that is a file, "p" adds one YCSB property. */
+ * names a workload file, "p" adds one YCSB property. */
 int hx_config_set(struct hx_config *config, const char *name, const char *text, struct dm_err *err);
 
-/* The members that say what a named workload does. A workload named anew (on the command line over a result, or by a
- * sweep) means its own mix, not the one that the file spells out. NULL-terminated. */
+/* The members that describe what a named workload does. When the workload is named again (on the command line over a
+ * result, or by a sweep), its own mix applies and not the one that the file spells out. NULL-terminated. */
 extern const char *const hx_workload_details[];
 
-/* Sets them back to what the named workload says. */
+/* Resets them, so that the named workload defines them. */
 int hx_config_forget_details(struct hx_config *config, struct dm_err *err);
 
 /* Checks everything that can be checked without running: names, ranges, index parameters against the shape, memory
@@ -50,7 +50,7 @@ json_t *hx_config_to_json(const struct hx_config *config);
  * point. */
 void hx_config_hash(const struct hx_config *config, char hex[17]);
 
-/* Over what the processes of one run have to agree on: devices and timeouts are each one's own. */
+/* A hash over the values that all processes of one run must share. Devices and timeouts may differ. */
 uint64_t hx_config_fingerprint(const struct hx_config *config);
 
 #endif

@@ -14,7 +14,7 @@
 #include "transport/fabric.h"
 #include "workloads/workload.h"
 
-/* One value of "set" or "transport_set" that waits until the index and the transport are known. */
+/* One value of "set" or "transport_set" that is applied once the index and the transport are known. */
 struct hx_pending {
     char *name;
     json_t *value;
@@ -38,9 +38,9 @@ struct hx_config {
     void *transport_options;
     struct dm_topology topology;
     struct ix_shape shape;
-    double share[WL_OP_KIND_COUNT]; /* of each kind of operation, 0 where the workload cannot tell */
+    double share[WL_OP_KIND_COUNT]; /* of each kind of operation; 0 if the workload does not know it */
     char profile_hash[17];          /* "" where the transport takes no profile */
-    struct wl *opened;              /* the workload, where looking at it opened all of it; hx_measure takes it */
+    struct wl *opened;              /* the workload, if resolving opened it with all its keys; hx_measure takes it */
     const struct hx_team *team;     /* the processes of the run, borrowed; NULL: only this one */
 };
 

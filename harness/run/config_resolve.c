@@ -17,7 +17,7 @@
 #include "harness/run/fabric_settings.h"
 
 enum {
-    PREVIEW_KEYS = 1000, /* enough for a workload to say what it would do */
+    PREVIEW_KEYS = 1000, /* enough keys for a workload to report its mix */
     SETTING_BYTES = 8,   /* the largest C type behind an option */
     PROBE_CHUNK_BYTES = 65536,
     PROBE_MN_BYTES = 4 * 1024 * 1024,
@@ -145,7 +145,8 @@ static int resolve_parameters(struct hx_config *config, struct dm_err *err) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
-/* What an index that needs servers gets when nobody says how many: a pair, which one that needs a single one can use.
+/* Index servers that an index gets if it needs them and the user gives no number: a pair, which an index that needs one
+ * can also use.
  */
 enum { DEFAULT_SERVERS = 2 };
 
@@ -178,8 +179,8 @@ static int resolve_topology(struct hx_config *config, struct dm_err *err) {
     return 0;
 }
 
-/* On-chip memory is the device's to say: a fabric with little memory is asked. It has all nodes and clients, because
- * options of the transport may name them. */
+/* The size of on-chip memory depends on the device: a fabric with little memory is opened to ask for it. It has all
+ * nodes and clients, because options of the transport may name them. */
 static int resolve_chip(struct hx_config *config, struct dm_err *err) {
     if (!(config->transport->caps & DM_CAP_CHIP_MEMORY)) {
         return 0;
@@ -199,7 +200,7 @@ static int resolve_chip(struct hx_config *config, struct dm_err *err) {
     return rc;
 }
 
-/* An index that cannot do what the workload asks for would only measure refusals. */
+/* Refuses an index that lacks an operation of the workload: all that such a run measures is refused operations. */
 static int check_operations(const struct hx_config *config, struct dm_err *err) {
     static const unsigned needs[WL_OP_KIND_COUNT] = {
         [WL_UPDATE] = IX_CAP_INSERT, [WL_INSERT] = IX_CAP_INSERT, [WL_SCAN] = IX_CAP_SCAN,
@@ -215,8 +216,8 @@ static int check_operations(const struct hx_config *config, struct dm_err *err) 
     return 0;
 }
 
-/* Errors of the workload name the option first, or behind the workload's name; the user is told where that option was
- * set. Errors about a file, or about what a property file says, are left as they are. */
+/* Errors of the workload begin with the option, or have it after the workload's name; it is replaced by where the user
+ * set it. Errors about a file, or about the contents of a property file, are left as they are. */
 static int fail_workload(const struct hx_config *config, int code, struct dm_err *err) {
     struct dm_err cause = *err;
     for (const char *part = cause.text, *colon; part; part = colon ? colon + strlen(": ") : NULL) {
@@ -236,7 +237,7 @@ static bool is_text(const char *text) {
     return text && text[0];
 }
 
-/* What options mean together, before the workload looks at its own. */
+/* Refuses combinations of options that the workload does not check. */
 static int check_load(const struct hx_config *config, struct dm_err *err) {
     const struct hx_settings *run = &config->run;
     const struct wl_config *workload = &config->workload;
@@ -260,8 +261,8 @@ static int check_load(const struct hx_config *config, struct dm_err *err) {
     return 0;
 }
 
-/* A trace or a recording ends. Unless the user says how much of it, the run takes a whole recording, or what the
- * default of ops allows of a trace, and of that the usual part for warm-up. */
+/* A trace or a recording has an end. Unless the user sets ops, the run takes a complete recording, or as much of a
+ * trace as the default of ops covers; the usual share of that is warm-up. */
 static int resolve_length(struct hx_config *config, uint64_t length, struct dm_err *err) {
     struct hx_settings *run = &config->run;
     if (length == 0) {
@@ -281,12 +282,12 @@ static int resolve_length(struct hx_config *config, uint64_t length, struct dm_e
     return 0;
 }
 
-/* Opens the workload for the settings in force and the shares of its operations. Where it has many keys, a few are
- * enough; otherwise it is kept for the run, so that a trace is not read once more. */
+/* Opens the workload to learn its effective settings and the shares of its operations. If it has many keys, it is
+ * opened with a few of them and closed again; otherwise it is kept for the run, so that a trace is read once. */
 static int resolve_workload(struct hx_config *config, struct dm_err *err) {
     DM_TRY(check_load(config, err));
     struct wl_config preview = config->workload;
-    bool has_file = is_text(preview.trace) || is_text(preview.replay); /* it says which keys there are */
+    bool has_file = is_text(preview.trace) || is_text(preview.replay); /* the file defines the keys */
     preview.keys = !has_file && preview.keys > PREVIEW_KEYS ? PREVIEW_KEYS : preview.keys;
     struct wl *wl = NULL;
     int rc =
@@ -315,13 +316,14 @@ static uint64_t round_up(uint64_t bytes, uint64_t grain) {
     return (bytes + grain - 1) / grain * grain;
 }
 
-/* Bytes as a person reads and types them. */
+/* Bytes in the form in which a user types them. */
 static const char *bytes_text(uint64_t bytes, char *text, size_t capacity) {
     snprintf(text, capacity, "%" PRIu64 "MiB", round_up(bytes, MEMORY_GRAIN) / MEMORY_GRAIN);
     return text;
 }
 
-/* Memory nodes get what the index asks for all keys there will be, and a chunk for every thread that allocates. */
+/* Sizes memory nodes: what the index needs for all keys at the end of the run, and a chunk for every thread that
+ * allocates. */
 static int resolve_memory(struct hx_config *config, struct dm_err *err) {
     struct hx_settings *run = &config->run;
     double inserts = ceil(config->share[WL_INSERT] * (double)(run->ops + run->warmup));

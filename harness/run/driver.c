@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The phases of a point: keys, fabric, servers, format, compute nodes, load, clients, a look at what is there, verify,
- * and closing in the opposite order. The measured loop itself is worker.c.
+ * The phases of a point: keys, fabric, servers, format, compute nodes, load, clients, collecting the measurements,
+ * verify, and closing in the opposite order. The measured loop is in worker.c.
  */
 #include "harness/run/driver.h"
 
@@ -34,9 +34,9 @@ struct point {
     const uint64_t *keys;
     struct hx_fabric_settings settings;
     struct dm_fabric *fabric;
-    void **servers; /* one a memory node and index server; NULL where none serves */
+    void **servers; /* one per memory node and index server; NULL if the node has none */
     void **cns;
-    struct ix_rdwc **rdwcs; /* one a compute node; all NULL without */
+    struct ix_rdwc **rdwcs; /* one per compute node; all NULL without read delegation */
     struct hx_worker *workers;
     struct hx_tally **tallies;
     size_t tally_count;
@@ -63,7 +63,7 @@ struct setup_step {
     struct dm_err err;
 };
 
-/* Runs a step on a node; its failure is told as "WHAT: why". */
+/* Runs a step on a node; a failure is reported as "WHAT: why". */
 static int setup_do(struct point *point, unsigned node, int (*entry)(struct dm_ctx *, void *), struct setup_step *step,
                     const char *what, struct dm_err *err) {
     step->point = point;
@@ -78,7 +78,7 @@ static int setup_do(struct point *point, unsigned node, int (*entry)(struct dm_c
     return 0;
 }
 
-/* What is wrong with a file of keys, a trace or a recording is the user's to mend. */
+/* An error in a file of keys, a trace or a recording is a usage error. */
 static int workload_open(struct point *point, struct dm_err *err) {
     struct hx_config *config = point->config;
     const struct hx_settings *run = &config->run;
@@ -245,7 +245,7 @@ static int rdwcs_open(struct point *point, struct dm_err *err) {
     return 0;
 }
 
-/* Client i works on compute node i % cns; the clients of a node fill its threads one after the other. */
+/* Client i works on compute node i % cns; the clients of a node fill its threads one by one. */
 static int workers_open(struct point *point, struct dm_err *err) {
     const struct dm_topology *topology = point->shape.topology;
     point->workers = calloc(topology->clients, sizeof(*point->workers));
@@ -268,9 +268,9 @@ static int workers_open(struct point *point, struct dm_err *err) {
     return 0;
 }
 
-/* In virtual time every client draws for itself, so that the order of draws is that of time; so it does where numbers
- * stand for times, and where what a client has left over would be missing elsewhere. Otherwise clients draw blocks,
- * small enough that they end together. */
+/* How many operations a client draws from the budget at a time. One in virtual time, so that operations are drawn in
+ * the order of time; in an open loop, where an operation's number decides its time; and in a replay, where the rest of
+ * a block would be lost to other clients. Otherwise a block, small enough that clients end together. */
 static uint32_t draw_block(const struct point *point) {
     const struct hx_settings *run = &point->config->run;
     uint64_t fair = (run->ops + run->warmup) / (run->clients * 8); /* the same in every process */
@@ -280,7 +280,7 @@ static uint32_t draw_block(const struct point *point) {
     return fair < BLOCK_MAX ? (uint32_t)fair : BLOCK_MAX;
 }
 
-/* The part of `all` that falls to this process, by its clients: the parts add up. */
+/* This process's part of `all`, by its number of clients. The parts of all processes add up to `all`. */
 static uint64_t share_of(const struct point *point, uint64_t all) {
     const struct dm_topology *topology = &point->config->topology;
     unsigned before = 0, own = 0, parts = hx_team_parts(point->config->team), part = hx_team_part(point->config->team);
@@ -318,7 +318,7 @@ static int run_init(struct point *point, struct dm_err *err) {
     return point->run.resources ? tallies_open(point, err) : fail_no_memory(err);
 }
 
-/* The file is whole or not there, whatever ends the run. */
+/* However the run ends, the file is complete or does not exist. */
 static int record_begin(struct point *point, struct dm_err *err) {
     const char *path = point->config->run.record;
     char *temporary = NULL;
@@ -369,14 +369,14 @@ static int clients_run(struct point *point, struct dm_err *err) {
         return point->run.err.code;
     }
     if (point->run.err.code < 0) {
-        return dm_fail_in(err, rc, "%s", point->run.err.text); /* the fabric knows why */
+        return dm_fail_in(err, rc, "%s", point->run.err.text); /* the error of the fabric has the reason */
     }
     return rc < 0 ? dm_fail_in(err, rc, "running") : 0;
 }
 
 /* ---- what is there afterwards ----------------------------------------------------------------------------------- */
 
-/* Takes over what the clients saw of the resources. */
+/* Moves the state of the resources, as the clients recorded it, to the measurement. */
 static int resources_take(struct point *point) {
     struct hx_measured *measured = point->measured;
     size_t count = point->run.resources_at > 0 ? point->run.resource_count : 0;
@@ -384,7 +384,7 @@ static int resources_take(struct point *point) {
     point->run.resources = NULL;
     for (; measured->resource_count < count; measured->resource_count++) {
         struct dm_resource *resource = &measured->resources[measured->resource_count];
-        resource->name = strdup(resource->name); /* the fabric's own name goes with it */
+        resource->name = strdup(resource->name); /* the fabric's own string is freed with it */
         if (!resource->name) {
             return DM_ERR_NO_MEMORY;
         }
@@ -422,7 +422,7 @@ static int collect(struct point *point, struct dm_err *err) {
     totals->drawn = totals->operations + run->warmup;
     for (unsigned cn = 0; cn < point->shape.topology->cns; cn++) {
         if (!point->cns[cn]) {
-            continue; /* another process has it */
+            continue; /* it belongs to another process */
         }
         uint64_t bytes = ix_cache_bytes(point->index, point->cns[cn]);
         totals->cache_bytes = bytes > totals->cache_bytes ? bytes : totals->cache_bytes;
@@ -469,7 +469,7 @@ static void point_close(struct point *point) {
     free(point->run.resources);
     dm_fabric_close(point->fabric);
     hx_fabric_settings_fini(&point->settings);
-    wl_close(point->wl); /* removes a recording that was not finished */
+    wl_close(point->wl); /* removes an unfinished recording */
     hx_interrupt_remove(NULL);
     for (size_t i = 0; point->tallies && i < point->tally_count; i++) {
         hx_tally_free(point->tallies[i]);
@@ -498,7 +498,7 @@ static int point_ask(struct point *point, struct dm_err *err) {
     return record_end(point, err);
 }
 
-/* Until compute processes have come and gone. */
+/* Waits until compute processes have connected and all have disconnected. */
 static int serve_entry(struct dm_ctx *ctx, void *arg) {
     struct setup_step *step = arg;
     for (;;) {
@@ -531,7 +531,7 @@ int hx_serve(struct hx_config *config, struct dm_err *err) {
     return rc;
 }
 
-/* Makes a point and loads it. The caller closes it and frees what was measured in any case. */
+/* Opens a point and loads it. The caller closes it and frees the measurement, also after a failure. */
 static int point_open(struct point *point, struct hx_config *config, struct hx_tracer *tracer, struct dm_err *err) {
     *point = (struct point){.config = config, .tracer = tracer, .index = config->index, .measured = hx_measured_new()};
     hx_progress_init(&point->progress);
@@ -557,7 +557,8 @@ int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_mea
     return 0;
 }
 
-/* What a process of its own does with the loaded index: the operations of one configuration. Its exit status. */
+/* The main function of a forked process: runs the operations of one configuration on the loaded index. Returns its exit
+ * status. */
 static int member_main(struct point *point, struct hx_config *config, size_t at, const struct hx_taker *taker) {
     struct dm_err err = {.text = ""};
     uint64_t begin = hx_host_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a configuration to the fabric's own: topology, seed, and the transport's options as text.
+ * Makes a fabric's configuration: topology, seed, and the transport's options as text.
  */
 #include "harness/run/fabric_settings.h"
 

@@ -17,7 +17,7 @@
 #include "harness/base/errors.h"
 #include "transport/fabric.h"
 
-/* What a stopped fabric may take to return before the process ends without it. */
+/* How long a stopped fabric may take to return; after that the process ends. */
 #define GRACE_NS 600000000L
 
 static struct dm_fabric *_Atomic watched;

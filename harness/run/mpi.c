@@ -13,8 +13,8 @@
 
 static MPI_Comm group = MPI_COMM_NULL;
 
-/* The variables are set by the launchers of Open MPI, MPICH and Slurm. They are read before MPI starts; in a single
- * process it never does. */
+/* The launchers of Open MPI, MPICH and Slurm set these variables. They are read before MPI is initialized, which does
+ * not happen in a single process. */
 bool hx_mpi_is_launched(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -28,7 +28,7 @@ static const struct dm_opt what_options[] = {
     DM_OPT_END,
 };
 
-/* The greatest numbers of nodes add up to less than the 256 that an address can tell apart. */
+/* The maxima of the node counts add up to less than 256, because an address has 8 bits for the node. */
 static const struct dm_opt cluster_options[] = {
     ROW(cns, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 128, .help = "compute nodes"),
     ROW(mns, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 64, .help = "memory nodes"),

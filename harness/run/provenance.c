@@ -35,7 +35,7 @@ static bool is_revision(const char *text) {
     return strlen(text) >= REVISION_DIGITS && strspn(text, "0123456789abcdef") >= REVISION_DIGITS;
 }
 
-/* Looks a reference up in packed-refs: lines of "<revision> <name>". */
+/* Searches packed-refs for a reference: lines of "<revision> <name>". */
 static bool find_packed(const char *git, const char *name, char *revision, size_t capacity) {
     char path[2 * PATH_BYTES + 16], line[LINE_BYTES];
     snprintf(path, sizeof(path), "%s/packed-refs", git);
@@ -92,7 +92,7 @@ static const char *source_revision(char *text, size_t capacity) {
 }
 
 static const char *compiler_name(void) {
-    /* clang's version text says what it is; gcc's is the number alone */
+    /* clang's version text has its name; gcc's is only a number */
     return strchr(__VERSION__, 'l') ? __VERSION__ : "gcc " __VERSION__;
 }
 
@@ -129,7 +129,7 @@ static json_t *command_line(int argc, char **argv) {
     return words;
 }
 
-/* The machine and what the run took of it. */
+/* The machine, and the time and memory that the run took there. */
 static json_t *host_object(const struct hx_measured *measured) {
     struct utsname system;
     struct rusage usage;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was measured, as JSON. Everything here is a function of the configuration in virtual time; what is not, the
- * host and its speed, is in provenance.c.
+ * What was measured, as JSON. In virtual time all of it depends on the configuration alone; what depends on the host
+ * and its speed is in provenance.c.
  */
 #include "harness/run/result.h"
 
@@ -13,7 +13,7 @@
 
 #define NS_TO_S 1e-9
 
-/* Puts a new value into an object; false when out of memory. A number that JSON cannot say becomes null. */
+/* Puts a new value into an object; false when out of memory. A number that JSON cannot represent becomes null. */
 static bool put(json_t *object, const char *name, json_t *value) {
     return json_object_set_new(object, name, value) == 0;
 }
@@ -66,9 +66,9 @@ static json_t *retries_object(const struct dm_account *account, uint64_t count) 
 
 static json_t *outcomes_object(const struct hx_op_stats *stats) {
     json_t *object = json_object();
-    for (int place = 0; place < HX_OUTCOMES; place++) {
-        if (stats->outcomes[place] > 0) {
-            put(object, dm_code_name(place - HX_OUTCOME_ZERO), whole(stats->outcomes[place]));
+    for (int slot = 0; slot < HX_OUTCOMES; slot++) {
+        if (stats->outcomes[slot] > 0) {
+            put(object, dm_code_name(slot - HX_OUTCOME_ZERO), whole(stats->outcomes[slot]));
         }
     }
     return object;
@@ -186,7 +186,8 @@ static json_t *bottleneck_object(const struct dm_topology *topology, const struc
                      node_role(topology, busiest->node), "resource", busiest->name, "busy", real(busiest->busy));
 }
 
-/* By kind, what was given back, and what threads hold in chunks but have not used; together all chunks. */
+/* Bytes by kind, freed bytes, and bytes that threads have in chunks but have not used. They add up to the bytes of all
+ * chunks. */
 static json_t *memory_object(const struct dm_memory_use *use) {
     static const char *const names[] = {
 #define X(name, text) [name] = text,
@@ -239,7 +240,7 @@ static double rate_over(uint64_t count, uint64_t ns, double otherwise) {
     return count > 0 && ns > 0 ? (double)count * 1e9 / (double)ns : otherwise;
 }
 
-/* Rates between the first and the last beginning: what the schedule asked for, and what came of it. */
+/* Rates between the first and the last operation: what the schedule demanded, and what was achieved. */
 static json_t *load_object(const struct hx_settings *run, const struct hx_measured *measured) {
     static const double tolerance = 0.01;
     const struct hx_totals *totals = &measured->totals;
@@ -251,7 +252,7 @@ static json_t *load_object(const struct hx_settings *run, const struct hx_measur
                      achieved >= offered * (1 - tolerance), "start_delay_max_ns", (json_int_t)totals->delay_max_ns);
 }
 
-/* Read delegation and write combining; `shared` of the operations has the rest. */
+/* Read delegation and write combining; see also `shared` of the operations. */
 static json_t *rdwc_object(const struct hx_measured *measured) {
     return json_pack("{s:I, s:I}", "bypassed", (json_int_t)measured->totals.bypassed, "bytes_per_cn",
                      (json_int_t)measured->totals.rdwc_bytes);

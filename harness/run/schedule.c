@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fixed distances follow from the number alone. A Poisson process is a running sum of exponential distances, each drawn
- * from the operation's number, so that it does not matter which client asks.
+ * from the operation's number, so that the times do not depend on which client draws.
  */
 #include "harness/run/schedule.h"
 

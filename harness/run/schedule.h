@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The schedule of an open loop: when each operation of a run is to begin, whatever became of those before it. Times are
- * a function of rate, seed and the operation's number, so that two indexes meet the same arrivals.
+ * The schedule of an open loop: when each operation of a run is due, however long earlier operations take. Times are a
+ * function of rate, seed and the operation's number, so that two indexes get the same arrivals.
  */
 #ifndef DM_HARNESS_RUN_SCHEDULE_H
 #define DM_HARNESS_RUN_SCHEDULE_H
@@ -20,8 +20,8 @@ struct hx_schedule {
 
 void hx_schedule_init(struct hx_schedule *schedule, uint64_t rate, bool is_poisson, uint64_t seed);
 
-/* The time at which operation `number` is to begin, on the clock of `now_ns`; the schedule begins with the first call.
- * To be called once for each number, from 0 on; numbers that threads ask for at the same time may change places. */
+/* The time at which operation `number` is due, on the clock of `now_ns`; the schedule starts with the first call.
+ * Called once for each number, from 0 on; times of numbers that threads request concurrently may be exchanged. */
 uint64_t hx_schedule_at(struct hx_schedule *schedule, uint64_t number, uint64_t now_ns);
 
 #endif

@@ -9,8 +9,8 @@
 
 enum { TEXT_BYTES = 32 };
 
-/* Members of results are there: they were written by this program or checked when they were read. Absent ones show as
- * nothing rather than fail. */
+/* The members of a result exist: this program wrote them, or they were checked when they were read. An absent member is
+ * printed as nothing. */
 static double number_of(const json_t *object, const char *name) {
     return json_number_value(json_object_get(object, name));
 }
@@ -118,7 +118,7 @@ static void outcomes_print(const json_t *result, FILE *out) {
     }
 }
 
-/* With read delegation and write combining: what touched no network. */
+/* With read delegation and write combining: operations that used no network. */
 static void shared_print(const json_t *result, FILE *out) {
     const json_t *rdwc = json_object_get(result, "rdwc");
     const char *name;
@@ -152,7 +152,7 @@ static void memory_print(const json_t *result, FILE *out) {
     fprintf(out, "%s\n", separator[0] == ',' ? "" : " none");
 }
 
-/* What the run took of this machine. */
+/* Time and memory that the run took on this machine. */
 static void host_print(const json_t *result, FILE *out) {
     const json_t *host = json_object_get(json_object_get(result, "provenance"), "host");
     char rate[TEXT_BYTES], bytes[TEXT_BYTES];
@@ -191,7 +191,7 @@ static void throughput_print(const json_t *result, FILE *out) {
     fprintf(out, "  throughput  %s\n", rate_text(throughput, text, sizeof(text)));
 }
 
-/* Of an open loop: what was asked for, and whether it was kept to. */
+/* Of an open loop: the scheduled rate, and whether it was reached. */
 static void load_print(const json_t *result, FILE *out) {
     const json_t *load = json_object_get(result, "load");
     char target[TEXT_BYTES], achieved[TEXT_BYTES], delay[TEXT_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A result for people. Works from the JSON alone, so that it can show any result.
+ * A result as text. It is made from the JSON alone, so that any result can be shown.
  */
 #ifndef DM_HARNESS_RUN_SUMMARY_H
 #define DM_HARNESS_RUN_SUMMARY_H

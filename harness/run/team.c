@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is who. With MPI the first ranks are compute processes and each of the last is a memory node or index server;
- * without, `run` is the one compute process and the command line names the others.
+ * Assigns nodes to processes. With MPI the first ranks are compute processes and each of the last ranks is a memory
+ * node or index server. Without MPI `run` is the only compute process and the command line names the others.
  */
 #include "harness/run/team.h"
 
@@ -36,7 +36,8 @@ static int fail_no_memory(struct dm_err *err) {
     return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
 }
 
-/* Ranks beyond those of memory nodes and index servers are compute nodes, unless told otherwise. */
+/* Ranks beyond those of memory nodes and index servers are compute processes; there is a compute node for each of them,
+ * or more if --cns asks for more. */
 static int ranks_join(struct hx_team *team, struct hx_config *config, struct dm_err *err) {
     uint64_t servers = config->run.mns + config->run.servers;
     DM_TRY(hx_mpi_open(&team->rank, &team->count, err));
@@ -61,7 +62,7 @@ int hx_team_join(struct hx_config *config, bool is_server, const struct hx_team_
     *team = NULL;
     bool is_mpi = hx_mpi_is_launched() && strcmp(config->run.transport, "verbs") == 0;
     if (is_mpi && (is_server || options->mn[0])) {
-        return dm_fail(err, DM_ERR_INVALID, "MPI says itself which processes there are: neither serve nor --mn");
+        return dm_fail(err, DM_ERR_INVALID, "MPI defines the processes: use neither serve nor --mn");
     }
     if (!is_mpi && !is_server && options->mn[0] == '\0') {
         return 0;
@@ -94,7 +95,7 @@ void hx_team_leave(struct hx_team *team, bool has_failed) {
 
 /* ---- tokens and addresses --------------------------------------------------------------------------------------- */
 
-/* One line of at most TOKEN_BYTES; who may read the file is its owner's to say. */
+/* Reads one line of at most TOKEN_BYTES. Its owner decides who may read the file. */
 static int token_read(struct hx_team *team, const char *path, struct dm_err *err) {
     if (path[0] == '\0') {
         return dm_fail(err, DM_ERR_INVALID,
@@ -151,7 +152,8 @@ static int addresses_read(struct hx_team *team, const char *list, struct dm_err 
     return 0;
 }
 
-/* Everybody on one host: loopback will do. Else each listens on the name of its host, if told so. */
+/* If all ranks are on one host, loopback is enough. Otherwise each memory node listens on the name of its host, with
+ * --listen host. */
 static int own_address(const struct hx_team *team, const char *listen, char *address, size_t capacity,
                        struct dm_err *err) {
     char own[HOST_BYTES] = {0};
@@ -178,7 +180,7 @@ static int own_address(const struct hx_team *team, const char *listen, char *add
     return 0;
 }
 
-/* Ranks behind the compute processes are memory nodes and index servers, in order. */
+/* The ranks after the compute processes are memory nodes and index servers, in order. */
 static int ranks_assign(struct hx_team *team, const char *listen, struct dm_err *err) {
     char address[ADDRESS_BYTES], own[ADDRESS_BYTES] = {0};
     char(*all)[ADDRESS_BYTES] = calloc(team->count, sizeof(*all));

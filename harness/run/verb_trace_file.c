@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing trace files. Slices of one track may lie within each other but not overlap, so what does overlap, verbs at a
- * memory node and unsignalled ones, is spread over as many tracks as it takes.
+ * Writing trace files. Slices of one track may be nested but not overlap, so slices that overlap (verbs at a memory
+ * node, and unsignalled ones) are distributed over as many tracks as they need.
  */
 #include "harness/run/verb_trace_file.h"
 
@@ -114,7 +114,7 @@ static void verb_args_print(struct writer *writer, const struct ck_verb *verb) {
     fputs("}}", out);
 }
 
-/* The first track that is free at begin_ns, which it then is not until end_ns; a name for a new one. */
+/* The first track that is free at begin_ns; it is occupied until end_ns. A new track gets a name. */
 static unsigned lane_take(struct writer *writer, struct lanes *lanes, unsigned node, const char *name,
                           uint64_t begin_ns, uint64_t end_ns) {
     unsigned lane = 0;
@@ -147,7 +147,7 @@ static int arrived_compare(const void *a, const void *b) {
     return x->landed_ns > y->landed_ns ? -1 : x->landed_ns < y->landed_ns;
 }
 
-/* On the side of whoever posted it. */
+/* The slice on the side of the client that posted the verb. */
 static void requests_print(struct writer *writer, struct lanes *lanes) {
     const struct hx_trace *trace = writer->trace;
     qsort(trace->verbs, trace->verb_count, sizeof(*trace->verbs), posted_compare);
@@ -166,7 +166,7 @@ static void requests_print(struct writer *writer, struct lanes *lanes) {
     }
 }
 
-/* On the side of the node that it went to, from its arrival to its effect. */
+/* The slice on the target node, from arrival to effect. */
 static void responses_print(struct writer *writer, struct lanes *lanes) {
     const struct hx_trace *trace = writer->trace;
     qsort(trace->verbs, trace->verb_count, sizeof(*trace->verbs), arrived_compare);
@@ -249,7 +249,7 @@ int hx_trace_store_run(const struct ck_result *result, const char *path, struct 
     for (size_t i = 0; i < history->op_count; i++) {
         const struct ck_op *op = &history->ops[i];
         if (history->first_reader > 0 && op->client >= history->first_reader) {
-            continue; /* what is read in the end takes no time */
+            continue; /* the time of the final read is its effect */
         }
         ops[trace.op_count++] = (struct hx_trace_op){
             .client = op->client,

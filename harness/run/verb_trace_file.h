@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A trace file: operations and their verbs as the JSON array of events that Perfetto and chrome://tracing open. A node
- * is a process and a client a thread of its compute node; docs/results-format.md has the whole.
+ * is a process and a client a thread of its compute node; docs/results-format.md describes the format.
  */
 #ifndef DM_HARNESS_RUN_VERB_TRACE_FILE_H
 #define DM_HARNESS_RUN_VERB_TRACE_FILE_H
@@ -25,7 +25,7 @@ struct hx_trace {
     size_t verb_count;
 };
 
-/* Writes the file, whole or not at all. 0, DM_ERR_IO or DM_ERR_NO_MEMORY. */
+/* Writes the file atomically. 0, DM_ERR_IO or DM_ERR_NO_MEMORY. */
 int hx_trace_store(const struct hx_trace *trace, const char *path, struct dm_err *err);
 
 /* The same from a checked run that kept its verbs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps a verb if a client posted it within a traced operation, or if a handler or background context did while traced
- * operations were under way. The operations of a client that are traced follow one another, so two times tell.
+ * Keeps a verb if a client posted it within a traced operation, or if a handler or background context posted it between
+ * the first and the last traced operation. The traced operations of a client are consecutive, so two times bound them.
  */
 #include "harness/run/verb_tracer.h"
 
@@ -13,12 +13,12 @@
 
 /* Of one client, used on its thread alone. */
 struct client {
-    uint64_t first_ns, last_ns; /* its traced operations lie within */
+    uint64_t first_ns, last_ns; /* all its traced operations are between them */
     bool is_begun, is_open;
 };
 
-/* Which client a context is: a table that grows no more, found by the context's id. */
-struct place {
+/* The client of a context: a hash table of fixed size, by the context's id. */
+struct slot {
     _Atomic unsigned ctx; /* 0: free */
     unsigned client;
 };
@@ -27,9 +27,9 @@ struct hx_tracer {
     struct hx_trace_op *ops;
     size_t op_max;
     _Atomic size_t begun, ended;
-    unsigned place_count;
+    unsigned slot_count;
     struct client *clients;
-    struct place *places;
+    struct slot *slots;
     struct ck_verb_log verbs;
 };
 
@@ -39,11 +39,11 @@ struct hx_tracer *hx_tracer_new(uint64_t ops, unsigned clients) {
         return NULL;
     }
     tracer->op_max = (size_t)ops;
-    tracer->place_count = 2 * clients + 1;
+    tracer->slot_count = 2 * clients + 1;
     tracer->ops = calloc(tracer->op_max, sizeof(*tracer->ops));
     tracer->clients = calloc(clients, sizeof(*tracer->clients));
-    tracer->places = calloc(tracer->place_count, sizeof(*tracer->places));
-    if (!tracer->ops || !tracer->clients || !tracer->places) {
+    tracer->slots = calloc(tracer->slot_count, sizeof(*tracer->slots));
+    if (!tracer->ops || !tracer->clients || !tracer->slots) {
         hx_tracer_free(tracer);
         return NULL;
     }
@@ -54,26 +54,26 @@ void hx_tracer_free(struct hx_tracer *tracer) {
     if (tracer) {
         free(tracer->ops);
         free(tracer->clients);
-        free(tracer->places);
+        free(tracer->slots);
         ck_verb_log_fini(&tracer->verbs);
         free(tracer);
     }
 }
 
 void hx_tracer_client(struct hx_tracer *tracer, struct dm_ctx *ctx, unsigned client) {
-    unsigned id = dm_ctx_id(ctx), at = id % tracer->place_count, is_free = 0;
-    while (!atomic_compare_exchange_strong(&tracer->places[at].ctx, &is_free, id)) {
-        at = (at + 1) % tracer->place_count;
+    unsigned id = dm_ctx_id(ctx), at = id % tracer->slot_count, is_free = 0;
+    while (!atomic_compare_exchange_strong(&tracer->slots[at].ctx, &is_free, id)) {
+        at = (at + 1) % tracer->slot_count;
         is_free = 0;
     }
-    tracer->places[at].client = client;
+    tracer->slots[at].client = client;
 }
 
 static unsigned client_of(struct hx_tracer *tracer, unsigned ctx) {
-    for (unsigned at = ctx % tracer->place_count;; at = (at + 1) % tracer->place_count) {
-        unsigned found = atomic_load(&tracer->places[at].ctx);
+    for (unsigned at = ctx % tracer->slot_count;; at = (at + 1) % tracer->slot_count) {
+        unsigned found = atomic_load(&tracer->slots[at].ctx);
         if (found == ctx) {
-            return tracer->places[at].client;
+            return tracer->slots[at].client;
         }
         if (found == 0) {
             return CK_NO_CLIENT;
@@ -81,7 +81,7 @@ static unsigned client_of(struct hx_tracer *tracer, unsigned ctx) {
     }
 }
 
-/* Unsignalled verbs may end after their operation: what counts is when they were posted. */
+/* Unsignalled verbs may end after their operation, so the time at which they were posted decides. */
 static void verb_see(void *arg, const struct dm_trace_event *event) {
     struct hx_tracer *tracer = arg;
     size_t begun = atomic_load(&tracer->begun), ended = atomic_load(&tracer->ended);

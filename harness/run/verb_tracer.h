@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verbs of some operations of a run: those from the first measured one on, until so many have begun. What a run
- * measures in virtual time is the same with a tracer and without.
+ * Traces the verbs of the first measured operations of a run. In virtual time a run measures the same with and without
+ * a tracer.
  */
 #ifndef DM_HARNESS_RUN_VERB_TRACER_H
 #define DM_HARNESS_RUN_VERB_TRACER_H
@@ -18,17 +18,17 @@ enum { HX_TRACER_OPS_MAX = 1000000 };
 struct hx_tracer *hx_tracer_new(uint64_t ops, unsigned clients);
 void hx_tracer_free(struct hx_tracer *tracer); /* accepts NULL; after the fabric */
 
-/* Sees the fabric's verbs from now on. Before its contexts run. */
+/* Traces the fabric's verbs from now on. Called before its contexts run. */
 void hx_tracer_watch(struct hx_tracer *tracer, struct dm_fabric *fabric);
 
-/* The context is this client's. */
+/* Registers the context of a client. */
 void hx_tracer_client(struct hx_tracer *tracer, struct dm_ctx *ctx, unsigned client);
 
 /* A measured operation begins; returns its number for hx_tracer_end, or HX_NOT_TRACED. */
 size_t hx_tracer_begin(struct hx_tracer *tracer, struct dm_ctx *ctx, unsigned client, const struct wl_op *op);
 void hx_tracer_end(struct hx_tracer *tracer, struct dm_ctx *ctx, size_t number, int outcome);
 
-/* Writes the trace file, whole or not at all, once the run is over. 0, DM_ERR_IO or DM_ERR_NO_MEMORY. */
+/* Writes the trace file atomically, after the run. 0, DM_ERR_IO or DM_ERR_NO_MEMORY. */
 int hx_tracer_store(struct hx_tracer *tracer, const struct dm_topology *topology, const char *path, struct dm_err *err);
 
 #endif

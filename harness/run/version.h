@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What program this is.
+ * The version of the program.
  */
 #ifndef DM_HARNESS_RUN_VERSION_H
 #define DM_HARNESS_RUN_VERSION_H

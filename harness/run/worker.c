@@ -10,10 +10,10 @@
 #include "common/compiler.h"
 
 enum {
-    VERSION_SHIFT = 40,         /* versions of different clients never meet */
-    PROGRESS_EVERY = 8192,      /* operations between two looks at the progress line */
-    POLL_NS = 50000,            /* in real time the last part of a wait is spent looking at the clock */
-    OUTCOME_STRANGE = DM_ERR_IO /* what a code outside the table counts as */
+    VERSION_SHIFT = 40,         /* bits of a version below the client number: no two clients write the same version */
+    PROGRESS_EVERY = 8192,      /* operations between two updates of the progress line */
+    POLL_NS = 50000,            /* in real time the last part of a wait polls the clock */
+    OUTCOME_STRANGE = DM_ERR_IO /* how a code outside the table is counted */
 };
 
 int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
@@ -50,7 +50,7 @@ void hx_worker_fini(struct hx_worker *worker) {
     *worker = (struct hx_worker){0};
 }
 
-/* Ends the run: the first failure is the one that is told. */
+/* Ends the run; the first failure is reported. */
 static void run_fail(struct hx_worker *worker, int code, const char *what, const char *why) {
     struct hx_run *run = worker->run;
     if (code == DM_ERR_STOPPED) {
@@ -69,7 +69,7 @@ static void atomic_min(_Atomic uint64_t *into, uint64_t value) {
     }
 }
 
-/* Does the measurement end before this time? */
+/* Whether the measurement ends before this time. */
 static bool is_too_late(struct hx_run *run, uint64_t at_ns) {
     uint64_t start = atomic_load_explicit(&run->start_ns, memory_order_relaxed);
     return start != UINT64_MAX && at_ns >= start && at_ns - start >= run->config->run.duration_ns;
@@ -130,8 +130,8 @@ static int operation_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t
     return rc != 0 || is_replay ? rc : wl_next(worker->stream, op);
 }
 
-/* Looks at the resources when nothing measured is under way and nothing more seems to come. If more does come, the next
- * look replaces this one; what clients do behind the last measured operation is not in it. */
+/* Samples the resources when no measured operation is running and no further one is expected. If another one does
+ * follow, the next sample replaces this one; work after the last measured operation is not included. */
 static void resources_look(struct hx_worker *worker) {
     struct hx_run *run = worker->run;
     uint64_t ended = worker->tally->totals.operations;
@@ -141,7 +141,7 @@ static void resources_look(struct hx_worker *worker) {
     }
 }
 
-/* Operations of this client so far that another one's answered. */
+/* Operations of this client so far that were answered by another client's operation. */
 static uint64_t shared_so_far(const struct hx_worker *worker) {
     const struct ix_rdwc_counts *counts = worker->rdwc ? ix_rdwc_counts(&worker->index) : NULL;
     return counts ? counts->shared_gets + counts->shared_updates : 0;
@@ -161,16 +161,17 @@ static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64
     }
 }
 
-/* What became of an operation that began at `begin_ns` and has just ended; in an open loop it was due at `due_ns`. */
+/* Records the outcome and the latency of an operation that began at `begin_ns` and has just ended; in an open loop it
+ * was due at `due_ns`. */
 static void outcome_note(const struct hx_worker *worker, struct dm_ctx *ctx, struct hx_op_stats *stats, uint64_t due_ns,
                          uint64_t begin_ns, int outcome) {
     uint64_t now = dm_now(ctx);
-    int place = outcome + HX_OUTCOME_ZERO;
-    if (dm_unlikely(place < 0 || place >= HX_OUTCOMES)) {
-        place = OUTCOME_STRANGE + HX_OUTCOME_ZERO;
+    int slot = outcome + HX_OUTCOME_ZERO;
+    if (dm_unlikely(slot < 0 || slot >= HX_OUTCOMES)) {
+        slot = OUTCOME_STRANGE + HX_OUTCOME_ZERO;
     }
     stats->count++;
-    stats->outcomes[place]++;
+    stats->outcomes[slot]++;
     if (worker->run->schedule.rate > 0) {
         dm_hist_record(&stats->latency_ns, now - due_ns);
         dm_hist_record(&stats->service_ns, now - begin_ns);
@@ -203,7 +204,7 @@ static int index_call(struct hx_worker *worker, enum wl_op_kind kind, const stru
     return DM_ERR_UNSUPPORTED;
 }
 
-/* One operation of the index, due at worker->due_ns. During warm-up `stats` is NULL and nothing is put down. */
+/* One operation of the index, due at worker->due_ns. During warm-up `stats` is NULL and nothing is recorded. */
 static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind kind, const struct wl_op *op,
                   struct hx_op_stats *stats, struct dm_account *account) {
     uint32_t entries = 0;
@@ -214,7 +215,7 @@ static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind 
     uint64_t begin_ns = dm_now(ctx);
     uint64_t shared = shared_so_far(worker);
     int rc = index_call(worker, kind, op, &entries);
-    dm_phase(ctx, DM_PHASE_OTHER); /* a failed operation may have left another one */
+    dm_phase(ctx, DM_PHASE_OTHER); /* a failed operation may have left its phase set */
     if (rc != DM_ERR_STOPPED) {
         outcome_note(worker, ctx, stats, worker->due_ns, begin_ns, rc);
         stats->entries += entries;
@@ -252,7 +253,7 @@ static void begin_note(struct hx_worker *worker, struct dm_ctx *ctx, struct hx_t
     }
 }
 
-/* Runs what the workload asked for, and counts it if it is measured. */
+/* Runs one operation of the workload, and counts it if it is measured. */
 static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op) {
     struct hx_tally *tally = worker->is_measuring ? worker->tally : NULL;
     struct hx_op_stats *stats = tally ? &tally->totals.ops[op->kind] : NULL;
@@ -318,7 +319,7 @@ static void detach(struct hx_worker *worker) {
     ix_detach(&worker->index);
 }
 
-/* What was counted elsewhere since this client's first measured operation. */
+/* Adds the counters of the index and of read delegation since this client's first measured operation. */
 static void counters_take(struct hx_worker *worker) {
     struct hx_run *run = worker->run;
     if (!worker->is_measuring) {

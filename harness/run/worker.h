@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One client of the measurement: draws operations from the shared budget, runs them on the index, and puts down what
- * they cost. Everything it needs is allocated before the measurement begins.
+ * One client of the measurement: draws operations from the shared budget, runs them on the index, and records what they
+ * cost. Everything it needs is allocated before the measurement begins.
  */
 #ifndef DM_HARNESS_RUN_WORKER_H
 #define DM_HARNESS_RUN_WORKER_H
@@ -27,11 +27,11 @@ struct hx_run {
     bool is_replay;       /* clients own their operations, so one without any must not use up the budget */
     uint32_t block;       /* operations drawn from the budget at a time */
     uint64_t ops, warmup; /* the budget of this process's clients */
-    /* In virtual time: what the resources did until the last measured operation had ended. */
+    /* In virtual time: the resources, sampled when the last measured operation had ended. */
     struct dm_resource *resources;
     size_t resource_count;
-    uint64_t resources_at; /* operations that had ended when they were looked at; 0: not yet */
-    bool is_drawn;         /* no more operations are begun, but by clients that have drawn already */
+    uint64_t resources_at; /* operations that had ended at that sample; 0: no sample yet */
+    bool is_drawn;         /* the budget is used up: only clients that have drawn already begin operations */
     _Atomic uint64_t drawn;
     _Atomic uint64_t begin_ns; /* when the first client began */
     _Atomic uint64_t start_ns; /* when the first measured operation began; UINT64_MAX before */
@@ -48,7 +48,7 @@ struct hx_worker {
     struct wl_stream *stream;
     struct ix_client index;
     uint64_t drawn_next, drawn_left; /* what is left of the block drawn last */
-    uint64_t due_ns;                 /* of an open loop: when its operation is to begin */
+    uint64_t due_ns;                 /* of an open loop: when its operation is due */
     uint64_t version;                /* of the next value it writes */
     bool is_measuring;
     uint64_t *counters_before;
@@ -62,7 +62,7 @@ struct hx_worker {
 /* Allocates what client number `client` needs. `rdwc` is NULL without read delegation. */
 int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
                    struct hx_tally *tally);
-void hx_worker_fini(struct hx_worker *worker); /* accepts one that is all zero */
+void hx_worker_fini(struct hx_worker *worker); /* accepts a zeroed one */
 
 /* The client's context; `arg` is its worker. */
 void hx_worker_main(struct dm_ctx *ctx, void *arg);

@@ -262,7 +262,7 @@ static int parse_arguments(struct parser *parser, struct hx_curve *arguments, si
         }
         int rc = parse_any(parser, &arguments[*count]);
         if (rc != 0) {
-            return rc; /* also where numbers are not there, which is no failure */
+            return rc; /* also DM_NOT_FOUND for missing numbers, which is not a failure */
         }
         (*count)++;
     } while (accept(parser, ","));
@@ -293,7 +293,7 @@ static int parse_call(struct parser *parser, const char *name, struct hx_curve *
 
 /* ---- atoms ------------------------------------------------------------------------------------------------------ */
 
-/* One label up to a comma or the closing brace; in single quotes it may hold both. */
+/* One label up to a comma or the closing brace; in single quotes it may contain both. */
 static int parse_label(struct parser *parser, char label[HX_LABEL_MAX]) {
     skip_blanks(parser);
     bool quoted = *parser->at == '\'';

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The expressions in which claims say what they are about: arithmetic over the curves of a figure.
+ * The expressions of claims: arithmetic over the curves of a figure.
  *
- *   throughput{CHIME, YCSB C}       a curve: a metric of a series in a panel, one value an x
+ *   throughput{CHIME, YCSB C}       a curve: a metric of a series in a panel, one value per x
  *   throughput{CHIME, YCSB C, 64}   one of its values, by the x or by the name of the case
- *   + - * / ( )                     value by value; a single number goes with every value of a curve
- *   < <= > >=, and, or              1 where it is so, 0 where not
+ *   + - * / ( )                     value by value; a single number is combined with every value of a curve
+ *   < <= > >=, and, or              1 where it holds, 0 where not
  *   max min mean first last         of a curve; max and min of several curves: value by value
  *   all any                         over a curve of 0 and 1
- *   rises(c[, slack]) falls(c[, slack])   no step goes the other way by more than the slack (0.02), and the last value
- *                                   is beyond the first one by more than it
- *   flat(c, share)                  the greatest value is at most 1 + share times the least
- *   from(c, x) upto(c, x)           the part of a curve with at least, at most that x
- *   power(c)                        the exponent of the power of x that fits the curve best: 1 for a straight line
- *   scale                           what the paper's sizes were divided by: 1 at paper scale
- *   over_x(c)                       every value over its x
- *   best_x(c)                       the x of the greatest value
+ *   rises(c[, slack]) falls(c[, slack])   no step goes in the other direction by more than the slack (0.02), and the
+ * last value is beyond the first one by more than it flat(c, share)                  the greatest value is at most 1 +
+ * share times the least from(c, x) upto(c, x)           the part of a curve with at least, at most that x power(c) the
+ * exponent of the power of x that fits the curve best: 1 for a straight line scale                           what the
+ * paper's sizes were divided by: 1 at paper scale over_x(c)                       every value over its x best_x(c) the
+ * x of the greatest value
  */
 #ifndef DM_HARNESS_STUDY_CLAIM_EXPR_H
 #define DM_HARNESS_STUDY_CLAIM_EXPR_H
@@ -34,15 +32,15 @@ struct hx_curve {
     double y[HX_CURVE_MAX], x[HX_CURVE_MAX];
 };
 
-/* What stands before and between the braces. */
+/* The names before and between the braces. */
 struct hx_select {
     char metric[HX_LABEL_MAX];
     char parts[HX_SELECT_MAX][HX_LABEL_MAX];
     size_t part_count;
 };
 
-/* Looks up a selection. 0; DM_NOT_FOUND when its numbers are not there (yet), with the reason in err; or a failure: the
- * figure has nothing of that name. */
+/* Looks up a selection. 0; DM_NOT_FOUND if its numbers are missing, with the reason in err; or a failure: the figure
+ * has nothing of that name. */
 struct hx_curve_source {
     int (*find)(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err);
     void *arg;

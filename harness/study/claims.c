@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the claims, strictly: whatever is not understood is an error that names the file, the claim and the member.
+ * Reads the claims strictly: an unknown member or value is an error that names the file, the claim and the member.
  */
 #include "harness/study/claims.h"
 
@@ -23,7 +23,7 @@ static int no_memory(struct dm_err *err) {
 static int read_text(const json_t *object, const char *name, bool required, const char *where, const char **text,
                      struct dm_err *err) {
     const json_t *value;
-    DM_TRY(hx_tree_get(object, name, JSON_STRING, required, where, &value, err));
+    DM_TRY(hx_json_get(object, name, JSON_STRING, required, where, &value, err));
     *text = json_string_value(value);
     return 0;
 }
@@ -39,7 +39,7 @@ static int read_bound(const json_t *value, double open, const char *where, doubl
 static int read_expected(const json_t *object, enum hx_claim_kind kind, const char *where, struct hx_check *check,
                          struct dm_err *err) {
     const json_t *expect = json_object_get(object, "expect"), *tolerance;
-    DM_TRY(hx_tree_get(object, "tolerance", JSON_REAL, false, where, &tolerance, err));
+    DM_TRY(hx_json_get(object, "tolerance", JSON_REAL, false, where, &tolerance, err));
     check->tolerance = tolerance != NULL ? json_number_value(tolerance) : kind == HX_CLAIM_RATIO ? 0.25 : 0.05;
     if ((expect != NULL) == (kind == HX_CLAIM_TREND)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.expect: values and ratios need it, trends have none", where);
@@ -56,11 +56,11 @@ static int read_expected(const json_t *object, enum hx_claim_kind kind, const ch
 static int read_line(const json_t *object, const char *where, struct hx_check *check, struct dm_err *err) {
     static const char *const known[] = {"plot", "panel", NULL};
     const json_t *line;
-    DM_TRY(hx_tree_get(object, "line", JSON_OBJECT, false, where, &line, err));
+    DM_TRY(hx_json_get(object, "line", JSON_OBJECT, false, where, &line, err));
     if (line == NULL) {
         return 0;
     }
-    DM_TRY(hx_tree_check(line, known, where, err));
+    DM_TRY(hx_json_check(line, known, where, err));
     DM_TRY(read_text(line, "plot", true, where, &check->line_plot, err));
     DM_TRY(read_text(line, "panel", false, where, &check->line_panel, err));
     check->line_panel = check->line_panel != NULL ? check->line_panel : "";
@@ -71,7 +71,7 @@ static int read_check(const json_t *object, const struct hx_claim *claim, const 
                       struct hx_check *check, struct dm_err *err) {
     static const char *const known[] = {"what",      "reads",     "value", "over",    "expect",
                                         "tolerance", "direction", "line",  "not_run", NULL};
-    DM_TRY(hx_tree_check(object, known, where, err));
+    DM_TRY(hx_json_check(object, known, where, err));
     DM_TRY(read_text(object, "what", false, where, &check->what, err));
     const char *not_run = check->not_run;
     DM_TRY(read_text(object, "not_run", false, where, &check->not_run, err));
@@ -105,39 +105,39 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
                                         "reads", "checks", "analysis", "not_run", NULL};
     const char *figure, *not_run;
     const json_t *checks;
-    char place[WHERE_BYTES];
-    DM_TRY(hx_tree_check(object, known, where, err));
+    char member[WHERE_BYTES];
+    DM_TRY(hx_json_check(object, known, where, err));
     DM_TRY(read_text(object, "id", true, where, &claim->id, err));
-    snprintf(place, sizeof(place), "%.180s: %.60s", where, claim->id);
-    DM_TRY(read_text(object, "paper", true, place, &claim->paper, err));
-    DM_TRY(read_text(object, "figure", true, place, &claim->figure, err));
-    DM_TRY(read_text(object, "text", true, place, &claim->text, err));
-    DM_TRY(read_text(object, "analysis", false, place, &claim->analysis, err));
-    DM_TRY(read_text(object, "needs", false, place, &claim->needs, err));
-    DM_TRY(read_text(object, "reads", false, place, &figure, err));
-    DM_TRY(read_text(object, "not_run", false, place, &not_run, err));
-    DM_TRY(read_kind(object, place, &claim->kind, err));
-    DM_TRY(hx_tree_get(object, "checks", JSON_ARRAY, true, place, &checks, err));
+    snprintf(member, sizeof(member), "%.180s: %.60s", where, claim->id);
+    DM_TRY(read_text(object, "paper", true, member, &claim->paper, err));
+    DM_TRY(read_text(object, "figure", true, member, &claim->figure, err));
+    DM_TRY(read_text(object, "text", true, member, &claim->text, err));
+    DM_TRY(read_text(object, "analysis", false, member, &claim->analysis, err));
+    DM_TRY(read_text(object, "needs", false, member, &claim->needs, err));
+    DM_TRY(read_text(object, "reads", false, member, &figure, err));
+    DM_TRY(read_text(object, "not_run", false, member, &not_run, err));
+    DM_TRY(read_kind(object, member, &claim->kind, err));
+    DM_TRY(hx_json_get(object, "checks", JSON_ARRAY, true, member, &checks, err));
     claim->analysis = claim->analysis != NULL ? claim->analysis : "";
     claim->checks = calloc(json_array_size(checks) + 1, sizeof(*claim->checks));
     if (claim->checks == NULL) {
         return no_memory(err);
     }
     for (size_t i = 0; i < json_array_size(checks); i++) {
-        snprintf(place, sizeof(place), "%.150s: %.60s.checks[%zu]", where, claim->id, i);
+        snprintf(member, sizeof(member), "%.150s: %.60s.checks[%zu]", where, claim->id, i);
         claim->check_count = i + 1;
         claim->checks[i].not_run = not_run;
-        DM_TRY(read_check(json_array_get(checks, i), claim, figure, place, &claim->checks[i], err));
+        DM_TRY(read_check(json_array_get(checks, i), claim, figure, member, &claim->checks[i], err));
     }
-    return claim->check_count > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: has no checks", place);
+    return claim->check_count > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: has no checks", member);
 }
 
 static int read_items(struct hx_claims *claims, const char *where, struct dm_err *err) {
     static const char *const known[] = {"metrics", "claims", NULL};
     const json_t *array;
-    DM_TRY(hx_tree_check(claims->file, known, where, err));
-    DM_TRY(hx_tree_get(claims->file, "metrics", JSON_OBJECT, true, where, &claims->metrics, err));
-    DM_TRY(hx_tree_get(claims->file, "claims", JSON_ARRAY, true, where, &array, err));
+    DM_TRY(hx_json_check(claims->file, known, where, err));
+    DM_TRY(hx_json_get(claims->file, "metrics", JSON_OBJECT, true, where, &claims->metrics, err));
+    DM_TRY(hx_json_get(claims->file, "claims", JSON_ARRAY, true, where, &array, err));
     claims->items = calloc(json_array_size(array) + 1, sizeof(*claims->items));
     if (claims->items == NULL) {
         return no_memory(err);
@@ -167,7 +167,7 @@ static int check_sensitivity(const json_t *sensitivity, const char *where, struc
         }
         json_array_foreach(variants, at, variant) {
             const char *text;
-            DM_TRY(hx_tree_check(variant, known, where, err));
+            DM_TRY(hx_json_check(variant, known, where, err));
             DM_TRY(read_text(variant, "profile", true, where, &text, err));
             DM_TRY(read_text(variant, "parameter", true, where, &text, err));
         }

@@ -3,14 +3,13 @@
  * The papers' claims, as data (plots/claims.json), judged by the results of figures.
  *
  *   claims.c reads and checks the file, claims_figures.c looks up what figures measured, claims_judge.c judges,
- *   claims_points.c says which points are needed, claims_lines.c draws into figures, claims_text.c prints.
+ *   claims_points.c lists the points that are needed, claims_lines.c draws into figures, claims_text.c prints.
  *
- * A claim has checks, each an expression (claim_expr.h) over one figure and what it should come to:
- *   value or ratio: `expect`, a number or [from, to], within `tolerance` (a share); a ratio must lie on the right side
- *                   of 1 besides. Failing that, `direction` (an expression; for ratios "on the right side of 1" by
- *                   default) makes it "direction only".
- *   trend:          the expression is true; `direction` is a weaker one.
- * A claim is as good as the worst of its checks that could be run.
+ * A claim has checks, each an expression (claim_expr.h) over one figure and its expected value:
+ *   value or ratio: `expect`, a number or [from, to], within `tolerance` (a share); a ratio must also lie on the right
+ * side of 1. Failing that, `direction` (an expression; for ratios "on the right side of 1" by default) makes it
+ * "direction only". trend:          the expression is true; `direction` is a weaker one. A claim's verdict is the worst
+ * of the checks that could be run.
  */
 #ifndef DM_HARNESS_STUDY_CLAIMS_H
 #define DM_HARNESS_STUDY_CLAIMS_H
@@ -41,41 +40,41 @@ struct hx_judgement {
 struct hx_check {
     const char *what;      /* "over Sherman"; "" */
     const char *figure;    /* the id of the figure that it reads */
-    const char *not_run;   /* why nothing here can measure it; NULL: something can */
+    const char *not_run;   /* why it cannot be measured here; NULL: it can */
     const char *value;     /* expression */
     const char *over;      /* expression that the value is divided by; NULL: none */
     const char *direction; /* expression; NULL: none or the usual one */
-    double low, high;      /* what is expected; infinite where open; of a trend unused */
+    double low, high;      /* the expected range; infinite at an open end; unused for a trend */
     double tolerance;
-    const char *line_plot, *line_panel; /* where it is drawn as a line; NULL: nowhere */
+    const char *line_plot, *line_panel; /* the plot and panel where it is drawn as a line; NULL: none */
     struct hx_judgement base;
 };
 
 struct hx_claim_variant {
     const char *profile, *parameter; /* pointers into plots/sensitivity.json */
-    enum hx_verdict verdict;         /* HX_NOT_RUN: not all of its points are there */
+    enum hx_verdict verdict;         /* HX_NOT_RUN: not all of its points have results */
 };
 
 struct hx_claim {
     const char *id, *paper, *figure, *text, *analysis; /* figure: as the paper numbers it */
-    const char *needs; /* index without which nothing of it is judged, the paper's own; NULL: none */
+    const char *needs; /* the paper's own index, without which the claim is not judged; NULL: none */
     enum hx_claim_kind kind;
     struct hx_check *checks;
     size_t check_count;
     size_t run_count; /* checks that could be judged */
     enum hx_verdict verdict;
-    enum hx_verdict base_verdict; /* before sensitivity was looked at */
+    enum hx_verdict base_verdict; /* before sensitivity was considered */
     struct hx_claim_variant variants[HX_VARIANTS_MAX];
     size_t variant_count;
 };
 
-/* A figure in the state that claims look at it: with one profile. */
+/* A figure as claims read it: with one profile. */
 struct hx_claim_figure {
     struct hx_figure *figure;
     char *profile; /* NULL: its own */
     struct hx_fig_data data;
     bool loaded;
-    bool *used; /* one a place: a claim reads it */
+    bool *used; /* one per slot: a claim reads it */
 };
 
 struct hx_claims {
@@ -88,7 +87,7 @@ struct hx_claims {
     struct hx_points *points;
     struct hx_claim_figure **figures;
     size_t figure_count;
-    bool collecting; /* marks what is used instead of looking it up */
+    bool collecting; /* expressions mark what they use instead of reading it */
 };
 
 /* Reads <plots>/claims.json and <plots>/sensitivity.json and checks their form. `out` is the folder of the results. The
@@ -100,7 +99,7 @@ void hx_claims_close(struct hx_claims *claims); /* accepts NULL */
 /* Frees one of claims->figures. */
 void hx_claim_figure_free(struct hx_claim_figure *view);
 
-/* Whether a claim is meant by one of the ids. */
+/* Whether one of the ids selects the claim; without ids all are selected. */
 bool hx_claim_is_among(const struct hx_claim *claim, const char *const *ids, size_t id_count);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What claims see of figures: curves by the names of series, panels and cases, under a profile, from the results that
- * are there.
+ * Looking up curves in the results of a figure, by the names of series, panels and cases, under a profile.
  */
 #include "harness/study/claims_figures.h"
 
@@ -16,7 +15,7 @@
 #include "harness/study/claim_expr.h"
 #include "harness/study/figure_points.h"
 
-/* Where an expression looks. */
+/* What an expression reads from. */
 struct view {
     struct hx_claims *claims;
     struct hx_claim_figure *figure;
@@ -50,7 +49,7 @@ static int figure_new(struct hx_claims *claims, const char *id, const char *prof
     if (rc == 0) {
         (*view)->figure->repeat = claims->repeat;
         (*view)->figure->profile = (*view)->profile;
-        (*view)->used = calloc(hx_figure_places((*view)->figure) + 1, sizeof(*(*view)->used));
+        (*view)->used = calloc(hx_figure_slots((*view)->figure) + 1, sizeof(*(*view)->used));
         rc = (*view)->used == NULL ? no_memory(err) : hx_figure_points((*view)->figure, claims->points, err);
     }
     if (rc < 0) {
@@ -61,7 +60,7 @@ static int figure_new(struct hx_claims *claims, const char *id, const char *prof
     return 0;
 }
 
-/* 0, or DM_NOT_FOUND where there is no such figure. */
+/* 0, or DM_NOT_FOUND if there is no such figure. */
 static int figure_find(struct hx_claims *claims, const char *id, const char *profile, struct hx_claim_figure **view,
                        struct dm_err *err) {
     for (size_t i = 0; i < claims->figure_count; i++) {
@@ -90,8 +89,8 @@ static int figure_load(struct hx_claims *claims, struct hx_claim_figure *view, s
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* 2: the label is the name (a new line counts as a blank); 1: the label goes on behind the name with something that is
- * no letter or digit, as "YCSB C (read only)" behind "YCSB C"; 0: neither. */
+/* Returns 2 if the label is the name (a new line counts as a blank); 1 if the label begins with the name, followed by a
+ * character that is no letter or digit, as "YCSB C (read only)" for "YCSB C"; otherwise 0. */
 static int match(const char *label, const char *name) {
     for (; *name != '\0'; label++, name++) {
         if (*label != *name && !(*label == '\n' && *name == ' ')) {
@@ -136,7 +135,7 @@ static int fail_name(const struct hx_figure *figure, const char *what, const str
                    list);
 }
 
-struct place {
+struct target {
     size_t panel, series, at; /* at: SIZE_MAX for all cases */
 };
 
@@ -147,15 +146,15 @@ static double paper_factor(const struct hx_figure *figure) {
 
 static double x_of(const struct view *view, size_t panel, size_t series, size_t at) {
     const struct hx_figure *figure = view->figure->figure;
-    size_t place = hx_figure_at(figure, panel, series, at);
-    return hx_figure_x(figure, view->claims->points, place, at) * paper_factor(figure);
+    size_t slot = hx_figure_at(figure, panel, series, at);
+    return hx_figure_x(figure, view->claims->points, slot, at) * paper_factor(figure);
 }
 
-static int find_case(const struct view *view, const char *name, struct place *place, struct dm_err *err) {
+static int find_case(const struct view *view, const char *name, struct target *target, struct dm_err *err) {
     const struct hx_figure *figure = view->figure->figure;
     if (figure->x_option == NULL) {
-        place->at = find_item(figure->cases, figure->case_count, name);
-        if (place->at == SIZE_MAX) {
+        target->at = find_item(figure->cases, figure->case_count, name);
+        if (target->at == SIZE_MAX) {
             return is_absent(figure, name, err)
                        ? DM_NOT_FOUND
                        : fail_name(figure, "case", figure->cases, figure->case_count, name, err);
@@ -164,24 +163,24 @@ static int find_case(const struct view *view, const char *name, struct place *pl
     }
     double wanted = strtod(name, NULL);
     for (size_t at = 0; at < figure->case_count; at++) {
-        /* dividing made whole numbers of them */
-        if (fabs(x_of(view, place->panel, place->series, at) - wanted) <= fabs(wanted) * 1e-3) {
-            place->at = at;
+        /* values were rounded after division */
+        if (fabs(x_of(view, target->panel, target->series, at) - wanted) <= fabs(wanted) * 1e-3) {
+            target->at = at;
             return 0;
         }
     }
     return dm_fail(err, DM_ERR_INVALID, "figure %s has no x of %s", figure->id, name);
 }
 
-/* Series, then the panel unless there is but one without a name, then perhaps a case. */
-static int find_place(const struct view *view, const struct hx_select *select, struct place *place,
-                      struct dm_err *err) {
+/* The names are the series, then the panel unless the only panel has no name, then optionally a case. */
+static int find_target(const struct view *view, const struct hx_select *select, struct target *target,
+                       struct dm_err *err) {
     const struct hx_figure *figure = view->figure->figure;
     bool panels = figure->panel_count > 1 || figure->panels[0].label[0] != '\0';
     size_t parts = panels ? 2 : 1;
-    *place = (struct place){.at = SIZE_MAX};
-    place->series = find_item(figure->series, figure->series_count, select->parts[0]);
-    if (place->series == SIZE_MAX) {
+    *target = (struct target){.at = SIZE_MAX};
+    target->series = find_item(figure->series, figure->series_count, select->parts[0]);
+    if (target->series == SIZE_MAX) {
         return is_absent(figure, select->parts[0], err)
                    ? DM_NOT_FOUND
                    : fail_name(figure, "series", figure->series, figure->series_count, select->parts[0], err);
@@ -192,12 +191,12 @@ static int find_place(const struct view *view, const struct hx_select *select, s
                        select->part_count);
     }
     if (panels) {
-        place->panel = find_item(figure->panels, figure->panel_count, select->parts[1]);
-        if (place->panel == SIZE_MAX) {
+        target->panel = find_item(figure->panels, figure->panel_count, select->parts[1]);
+        if (target->panel == SIZE_MAX) {
             return fail_name(figure, "panel", figure->panels, figure->panel_count, select->parts[1], err);
         }
     }
-    return select->part_count > parts ? find_case(view, select->parts[parts], place, err) : 0;
+    return select->part_count > parts ? find_case(view, select->parts[parts], target, err) : 0;
 }
 
 /* A name that all figures share, or a column of one of the figure's plots. */
@@ -224,19 +223,19 @@ static int find_metric(const struct view *view, const char *name, struct hx_fig_
 
 /* ---- curves ----------------------------------------------------------------------------------------------------- */
 
-static int take_curve(const struct view *view, const struct place *place, const struct hx_fig_metric *metric,
+static int take_curve(const struct view *view, const struct target *target, const struct hx_fig_metric *metric,
                       struct hx_curve *curve, struct dm_err *err) {
     const struct hx_figure *figure = view->figure->figure;
-    size_t first = place->at == SIZE_MAX ? 0 : place->at;
-    size_t count = place->at == SIZE_MAX ? figure->case_count : 1, missing = 0;
+    size_t first = target->at == SIZE_MAX ? 0 : target->at;
+    size_t count = target->at == SIZE_MAX ? figure->case_count : 1, missing = 0;
     if (count > HX_CURVE_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "figure %s has more than %d cases", figure->id, HX_CURVE_MAX);
     }
-    *curve = (struct hx_curve){.single = place->at != SIZE_MAX, .count = count};
+    *curve = (struct hx_curve){.single = target->at != SIZE_MAX, .count = count};
     for (size_t i = 0; i < count; i++) {
-        size_t at = hx_figure_at(figure, place->panel, place->series, first + i);
+        size_t at = hx_figure_at(figure, target->panel, target->series, first + i);
         view->figure->used[at] = true;
-        curve->x[i] = x_of(view, place->panel, place->series, first + i);
+        curve->x[i] = x_of(view, target->panel, target->series, first + i);
         curve->y[i] = 1;
         if (!view->claims->collecting) {
             bool there = true;
@@ -256,17 +255,16 @@ static int take_curve(const struct view *view, const struct place *place, const 
 
 static int find_curve(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err) {
     const struct view *view = arg;
-    struct place place;
+    struct target target;
     struct hx_fig_metric metric;
     DM_TRY(find_metric(view, select->metric, &metric, err));
-    int rc = find_place(view, select, &place, err);
-    return rc != 0 ? rc : take_curve(view, &place, &metric, curve, err);
+    int rc = find_target(view, select, &target, err);
+    return rc != 0 ? rc : take_curve(view, &target, &metric, curve, err);
 }
 
-/* What the paper's sizes were divided by: the divisor, or for a scale that says everything itself what it did to the
- * keys. */
+/* What the paper's sizes were divided by: the divisor, or for a scale without one the ratio of the numbers of keys. */
 static double scale_of(const struct hx_figure *figure) {
-    const json_t *paper = hx_tree_find(figure->spec, "scales.paper.config.keys");
+    const json_t *paper = hx_json_find(figure->spec, "scales.paper.config.keys");
     const json_t *own = json_object_get(figure->scale_config, "keys");
     uint64_t paper_keys = 0, own_keys = 0;
     if (figure->divisor > 0) {

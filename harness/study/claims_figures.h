@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What figures measured, as claims look it up: expressions over the curves of a figure.
+ * Evaluating the expressions of claims over what figures measured.
  */
 #ifndef DM_HARNESS_STUDY_CLAIMS_FIGURES_H
 #define DM_HARNESS_STUDY_CLAIMS_FIGURES_H
@@ -11,8 +11,8 @@
 int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
                      double *value, struct dm_err *err);
 
-/* The profiles that a figure's numbers are judged under besides its own, with the parameter that differs. Returns how
- * many, 0 for a figure that is not there. */
+/* The profiles under which a figure's numbers are judged beside its own, with the parameter that differs. Returns their
+ * number, 0 for a figure that does not exist. */
 size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct hx_claim_variant *variants);
 
 #endif

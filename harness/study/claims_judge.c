@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The judging: each check, each claim as the worst of its checks, and whether it would come out the same at the other
- * end of what sources say about the fabric.
+ * Judges each check, each claim by the worst of its checks, and whether the verdict is the same at the other end of the
+ * range of fabric parameters that the sources give.
  */
 #include "harness/study/claims_judge.h"
 
@@ -41,7 +41,7 @@ static int right_direction(struct hx_claims *claims, enum hx_claim_kind kind, co
     return 0;
 }
 
-/* 0 or DM_ERR_NO_MEMORY; what is not there, and a name that the figure does not have, is a verdict. */
+/* Returns 0 or DM_ERR_NO_MEMORY. Missing results and names that the figure does not have give the verdict "not run". */
 static int judge_check(struct hx_claims *claims, enum hx_claim_kind kind, const struct hx_check *check,
                        const char *profile, struct hx_judgement *judgement, struct dm_err *err) {
     struct dm_err why = {.text = ""};
@@ -85,7 +85,7 @@ static enum hx_verdict worse(enum hx_verdict so_far, enum hx_verdict next) {
     return next > so_far ? next : so_far;
 }
 
-/* A claim of a paper whose own system is not built is not judged by what remains of it. */
+/* A claim of a paper whose own system is not built is not judged by its remaining checks. */
 static bool lacks_system(struct hx_claim *claim) {
     if (claim->needs == NULL || ix_find(claim->needs) != NULL) {
         return false;
@@ -118,7 +118,7 @@ static int judge_base(struct hx_claims *claims, struct hx_claim *claim, struct d
     return 0;
 }
 
-/* Under another profile, the same checks; one that is not there leaves all of it open. */
+/* Judges the same checks under another profile; if the results of one are missing, the variant has no verdict. */
 static int judge_variant(struct hx_claims *claims, const struct hx_claim *claim, struct hx_claim_variant *variant,
                          struct dm_err *err) {
     enum hx_verdict verdict = HX_NOT_RUN;

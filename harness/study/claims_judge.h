@@ -7,7 +7,7 @@
 
 #include "harness/study/claims.h"
 
-/* Judges all claims by the results that are there. */
+/* Judges all claims by the existing results. */
 int hx_claims_judge(struct hx_claims *claims, struct dm_err *err);
 
 #endif

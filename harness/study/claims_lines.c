@@ -18,7 +18,7 @@ static size_t line_panel(const struct hx_figure *figure, const char *name) {
     return SIZE_MAX;
 }
 
-/* The middle of what is expected, in the plot's unit: times what it is over. */
+/* The middle of the expected range, in the plot's unit: a ratio is multiplied by its denominator. */
 static double line_height(const struct hx_check *check) {
     double middle = isinf(check->low) ? check->high : isinf(check->high) ? check->low : (check->low + check->high) / 2;
     return check->over != NULL ? middle * check->base.over : middle;

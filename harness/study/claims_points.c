@@ -8,7 +8,7 @@
 
 #include "harness/study/claims_figures.h"
 
-/* Marks what a check reads, as far as its systems are built. */
+/* Marks the points that a check reads, if its systems are built. */
 static int collect(struct hx_claims *claims, const struct hx_check *check, const char *profile, struct dm_err *err) {
     const char *const expressions[] = {check->value, check->over, check->direction};
     if (check->not_run != NULL) {
@@ -53,8 +53,8 @@ int hx_claims_check(struct hx_claims *claims, struct dm_err *err) {
 static int add_used(const struct hx_claims *claims, struct hx_points *points, struct dm_err *err) {
     for (size_t i = 0; i < claims->figure_count; i++) {
         const struct hx_claim_figure *view = claims->figures[i];
-        size_t places = hx_figure_places(view->figure);
-        for (size_t at = 0; at < places * view->figure->repeat; at++) {
+        size_t slots = hx_figure_slots(view->figure);
+        for (size_t at = 0; at < slots * view->figure->repeat; at++) {
             const struct hx_point *point = &claims->points->items[view->figure->points[at]];
             size_t unused;
             if (view->used[at / view->figure->repeat]) {
@@ -71,11 +71,11 @@ struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *
     int rc = points == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
     claims->collecting = true;
     for (size_t i = 0; i < claims->figure_count; i++) {
-        memset(claims->figures[i]->used, 0, hx_figure_places(claims->figures[i]->figure) * sizeof(bool));
+        memset(claims->figures[i]->used, 0, hx_figure_slots(claims->figures[i]->figure) * sizeof(bool));
     }
     for (size_t i = 0; rc == 0 && i < claims->count; i++) {
         if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
-            /* A claim whose names do not fit its figure needs no points; judging it says why. */
+            /* A claim whose names do not fit its figure needs no points; judging it reports why. */
             rc = collect_claim(claims, &claims->items[i], variants, err) == DM_ERR_NO_MEMORY ? DM_ERR_NO_MEMORY : 0;
         }
     }

@@ -7,12 +7,12 @@
 
 #include "harness/study/claims.h"
 
-/* Checks what hx_claims_open does not: that every expression can be read, and that the figures that are there have the
- * names it uses. A claim that fails here is judged as "not run". */
+/* Checks what hx_claims_open does not: that every expression can be read, and that existing figures have the names that
+ * it uses. A claim that fails here is judged as "not run". */
 int hx_claims_check(struct hx_claims *claims, struct dm_err *err);
 
-/* A new set of the points that claims with one of the ids (all if there are none; also "chime", the beginning of ids)
- * read; with `variants` also those under the other profiles. NULL with err. */
+/* A new set of the points that the selected claims read (an id selects all claims that begin with it; without ids all
+ * are selected); with `variants` also those under the other profiles. NULL with err. */
 struct hx_points *hx_claims_points(struct hx_claims *claims, const char *const *ids, size_t id_count, bool variants,
                                    struct dm_err *err);
 

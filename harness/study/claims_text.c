@@ -68,7 +68,7 @@ void hx_claim_sensitivity(const struct hx_claim *claim, char *text, size_t capac
     }
 }
 
-/* Which verdict it depends on, for an unresolved claim. */
+/* The parameter that the verdict of an unresolved claim depends on. */
 static void depends(const struct hx_claim *claim, char *text, size_t capacity) {
     text[0] = '\0';
     for (size_t i = 0; i < claim->variant_count; i++) {
@@ -196,7 +196,7 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
     fprintf(out, " |\n");
 }
 
-/* A row a paper; claims of one stand together in the file. */
+/* A row per paper; claims of one paper are consecutive in the file. */
 static void print_papers(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
     size_t counts[HX_VERDICTS], partly[HX_VERDICTS];
     const char *paper = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which points of two sets of results belong together, and how their numbers differ.
+ * Matches the points of two sets of results, and compares their numbers.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,8 +14,8 @@
 
 enum { LABEL_BYTES = 512, PATH_BYTES = 128 };
 
-/* Options that set no points apart: repetitions differ in the seed, and the others follow from the rest or only name
- * files. */
+/* Options that do not distinguish points: repetitions differ in the seed, and the others depend on other options or
+ * name files. */
 static const char *const ignored[] = {"seed", "record", "mn_memory", NULL};
 
 static int no_memory(struct dm_err *err) {
@@ -61,9 +61,9 @@ struct side_view {
 };
 
 static struct side_view look(const struct hx_result_set *set, const char *path) {
-    struct side_view view = {.everywhere = true, .value = hx_tree_find(config_of(set->items[0]), path)};
+    struct side_view view = {.everywhere = true, .value = hx_json_find(config_of(set->items[0]), path)};
     for (size_t i = 0; i < set->count; i++) {
-        const json_t *value = hx_tree_find(config_of(set->items[i]), path);
+        const json_t *value = hx_json_find(config_of(set->items[i]), path);
         view.everywhere = view.everywhere && value != NULL;
         view.varies =
             view.varies || (value == NULL) != (view.value == NULL) || (value != NULL && !json_equal(value, view.value));
@@ -150,7 +150,7 @@ static void label_make(const struct hx_compare *compare, const json_t *result, c
     size_t length = 0;
     label[0] = '\0';
     for (size_t i = 0; i < compare->axis_count && length < LABEL_BYTES; i++) {
-        const json_t *value = hx_tree_find(config_of(result), compare->axes[i]);
+        const json_t *value = hx_json_find(config_of(result), compare->axes[i]);
         char *text = json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_ENCODE_ANY);
         length += (size_t)snprintf(label + length, LABEL_BYTES - length, "%s%s=%s", i > 0 ? " " : "", compare->axes[i],
                                    text != NULL ? text : "?");
@@ -171,27 +171,27 @@ static bool same_point(const json_t *a, const json_t *b) {
     return same;
 }
 
-/* The places of a side's results that have a label; they must be repetitions of one point. */
+/* The indexes of a side's results that have a label; they must be repetitions of one point. */
 static int find_label(const struct hx_compare *compare, const struct hx_result_set *set, const char *label,
-                      size_t **places, size_t *count, struct dm_err *err) {
+                      size_t **indexes, size_t *count, struct dm_err *err) {
     *count = 0;
-    *places = calloc(set->count, sizeof(**places));
-    if (*places == NULL) {
+    *indexes = calloc(set->count, sizeof(**indexes));
+    if (*indexes == NULL) {
         return no_memory(err);
     }
     for (size_t i = 0; i < set->count; i++) {
         char other[LABEL_BYTES];
         label_make(compare, set->items[i], other);
         if (strcmp(label, other) == 0) {
-            (*places)[(*count)++] = i;
+            (*indexes)[(*count)++] = i;
         }
     }
     for (size_t i = 1; i < *count; i++) {
-        if (!same_point(set->items[(*places)[0]], set->items[(*places)[i]])) {
+        if (!same_point(set->items[(*indexes)[0]], set->items[(*indexes)[i]])) {
             return dm_fail(err, DM_ERR_INVALID,
-                           "%s and %s are two points, but the other side has nothing that tells them apart: compare "
+                           "%s and %s are two points, but no option of the other side distinguishes them: compare "
                            "one of them at a time",
-                           set->names[(*places)[0]], set->names[(*places)[i]]);
+                           set->names[(*indexes)[0]], set->names[(*indexes)[i]]);
         }
     }
     return 0;
@@ -246,15 +246,15 @@ struct request {
     struct hx_compare *compare;
     const struct hx_compare_options *options;
     struct hx_compare_point *point;
-    double *a, *b; /* values of the metric at hand */
+    double *a, *b; /* values of the current metric */
 };
 
-/* The values of a path over repetitions; false where one of them has none. */
-static bool take_values(const struct hx_result_set *set, const size_t *places, size_t count, const char *path,
+/* The values of a path over repetitions; false if one of them has none. */
+static bool take_values(const struct hx_result_set *set, const size_t *indexes, size_t count, const char *path,
                         const char *second, double *values) {
     for (size_t i = 0; i < count; i++) {
-        values[i] = hx_result_number(set->items[places[i]], path);
-        values[i] += second != NULL ? hx_result_number(set->items[places[i]], second) : 0;
+        values[i] = hx_result_number(set->items[indexes[i]], path);
+        values[i] += second != NULL ? hx_result_number(set->items[indexes[i]], second) : 0;
         if (!isfinite(values[i])) {
             return false;
         }
@@ -262,7 +262,7 @@ static bool take_values(const struct hx_result_set *set, const size_t *places, s
     return true;
 }
 
-/* A metric that a side has not is left out. `second` is added to the first. */
+/* A metric that a side lacks is left out. `second` is added to the first. */
 static int add_metric(struct request *request, const char *name, const char *path, const char *second,
                       struct dm_err *err) {
     struct hx_compare_point *point = request->point;

@@ -3,8 +3,8 @@
  * Comparing two sets of results, point by point.
  *
  * A point is a configuration without its seed: results of one point are its repetitions. Points of the two sides belong
- * together when they agree in every option that varies within a side (clients, say); options that are the same all over
- * a side may differ between the sides, which is what is compared (the index, say).
+ * together when they agree in every option that varies within a side (clients, say); options that are constant within
+ * each side may differ between the sides: these are compared (the index, say).
  */
 #ifndef DM_HARNESS_STUDY_COMPARE_H
 #define DM_HARNESS_STUDY_COMPARE_H
@@ -29,7 +29,7 @@ struct hx_compare_metric {
 
 struct hx_compare_point {
     char *label;   /* "clients=64 workload=a" */
-    size_t *a, *b; /* places of the repetitions in the sets */
+    size_t *a, *b; /* indexes of the repetitions in the sets */
     size_t a_count, b_count;
     struct hx_compare_metric *metrics;
     size_t metric_count;
@@ -37,29 +37,29 @@ struct hx_compare_point {
 
 struct hx_compare {
     const struct hx_result_set *a, *b;
-    char **axes; /* dotted option paths that set points apart */
+    char **axes; /* dotted option paths that distinguish points */
     size_t axis_count;
     json_t *differences; /* option path -> [value of A, value of B] */
     struct hx_compare_point *points;
     size_t point_count;
-    size_t only_a, only_b; /* results without a partner */
+    size_t only_a, only_b; /* results without a counterpart */
 };
 
 struct hx_compare_options {
-    bool force;        /* compare what is unlike, too */
+    bool force;        /* compare also sets that differ in time base, workload or schema */
     double confidence; /* 0.95 */
     unsigned rounds;
     uint64_t seed;
 };
 
 /* Compares; both sets must outlive the result, which the caller frees. Refuses (DM_ERR_INVALID) sets that differ in
- * schema version, time base or workload unless forced, sets with two points that nothing common tells apart, and sets
- * that have no point in common. */
+ * schema version, time base or workload unless forced, sets with two points that no common option distinguishes, and
+ * sets that have no point in common. */
 int hx_compare_make(const struct hx_result_set *a, const struct hx_result_set *b,
                     const struct hx_compare_options *options, struct hx_compare **compare, struct dm_err *err);
 void hx_compare_free(struct hx_compare *compare); /* accepts NULL */
 
-/* A condition on ratios: "p99 > 1.05" holds of every operation's p99, "get.p99 > 1.05" of that of gets. */
+/* A condition on ratios: "p99 > 1.05" applies to the p99 of every operation, "get.p99 > 1.05" to that of gets. */
 struct hx_compare_limit {
     char name[HX_COMPARE_NAME_MAX];
     bool above, or_equal;
@@ -68,10 +68,10 @@ struct hx_compare_limit {
 
 int hx_compare_limit_parse(const char *text, struct hx_compare_limit *limit, struct dm_err *err);
 
-/* Whether the condition holds of a metric; `certain`: of its whole interval. */
+/* Whether the condition holds for a metric; with `certain`, for its complete interval. */
 bool hx_compare_limit_holds(const struct hx_compare_limit *limit, const struct hx_compare_metric *metric, bool certain);
 
-/* Whether the condition speaks of a metric of that name. */
+/* Whether the condition applies to a metric of that name. */
 bool hx_compare_limit_names(const struct hx_compare_limit *limit, const char *name);
 
 #endif

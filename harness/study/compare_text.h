@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A comparison for people and as JSON.
+ * A comparison as text and as JSON.
  */
 #ifndef DM_HARNESS_STUDY_COMPARE_TEXT_H
 #define DM_HARNESS_STUDY_COMPARE_TEXT_H

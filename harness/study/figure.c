@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a figure's spec, strictly: whatever is not understood is an error that names the file and the member.
+ * Reads a figure's spec strictly: an unknown member or value is an error that names the file and the member.
  */
 #include "harness/study/figure.h"
 
@@ -21,33 +21,33 @@
 
 enum { WHERE_BYTES = 512 };
 
-/* Where in the spec: what an error begins with, cut if it is very long. */
-__attribute__((format(printf, 2, 3))) static void place_set(char place[WHERE_BYTES], const char *format, ...) {
+/* Formats a path in the spec, with which errors begin; a very long one is cut. */
+__attribute__((format(printf, 2, 3))) static void member_path(char member[WHERE_BYTES], const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(place, WHERE_BYTES, format, arguments);
+    vsnprintf(member, WHERE_BYTES, format, arguments);
     va_end(arguments);
 }
 
-/* The member's text into *text; "" or `otherwise` where it is absent and need not be there. */
+/* Sets *text to the member's text, or to `otherwise` if it is absent and not required. */
 static int read_text(const json_t *object, const char *name, bool required, const char *otherwise, const char *where,
                      const char **text, struct dm_err *err) {
     const json_t *value;
-    DM_TRY(hx_tree_get(object, name, JSON_STRING, required, where, &value, err));
+    DM_TRY(hx_json_get(object, name, JSON_STRING, required, where, &value, err));
     *text = value != NULL ? json_string_value(value) : otherwise;
     return 0;
 }
 
 static int read_flag(const json_t *object, const char *name, const char *where, bool *flag, struct dm_err *err) {
     const json_t *value;
-    DM_TRY(hx_tree_get(object, name, JSON_TRUE, false, where, &value, err));
+    DM_TRY(hx_json_get(object, name, JSON_TRUE, false, where, &value, err));
     *flag = json_is_true(value);
     return 0;
 }
 
 static int read_factor(const json_t *object, const char *where, double *factor, struct dm_err *err) {
     const json_t *value;
-    DM_TRY(hx_tree_get(object, "factor", JSON_REAL, false, where, &value, err));
+    DM_TRY(hx_json_get(object, "factor", JSON_REAL, false, where, &value, err));
     *factor = value != NULL ? json_number_value(value) : 1;
     return 0;
 }
@@ -69,10 +69,10 @@ static int read_item(const json_t *object, bool styled, const char *where, struc
                      struct dm_err *err) {
     static const char *const plain[] = {"label", "config", NULL};
     static const char *const with_style[] = {"label", "config", "style", NULL};
-    DM_TRY(hx_tree_check(object, styled ? with_style : plain, where, err));
+    DM_TRY(hx_json_check(object, styled ? with_style : plain, where, err));
     DM_TRY(read_text(object, "label", true, NULL, where, &item->label, err));
     DM_TRY(read_text(object, "style", false, NULL, where, &item->style, err));
-    return hx_tree_get(object, "config", JSON_OBJECT, false, where, &item->config, err);
+    return hx_json_get(object, "config", JSON_OBJECT, false, where, &item->config, err);
 }
 
 static int read_items(const json_t *array, bool styled, const char *where, struct hx_fig_item **items, size_t *count,
@@ -81,17 +81,17 @@ static int read_items(const json_t *array, bool styled, const char *where, struc
     DM_TRY(make_array(array, where, sizeof(**items), &memory, count, err));
     *items = memory;
     for (size_t i = 0; i < *count; i++) {
-        char place[WHERE_BYTES];
-        place_set(place, "%s[%zu]", where, i);
-        DM_TRY(read_item(json_array_get(array, i), styled, place, &(*items)[i], err));
+        char member[WHERE_BYTES];
+        member_path(member, "%s[%zu]", where, i);
+        DM_TRY(read_item(json_array_get(array, i), styled, member, &(*items)[i], err));
     }
     return 0;
 }
 
-/* Without panels a figure has one that has no name and no settings. */
+/* A spec without panels has one panel, without a name and settings. */
 static int read_panels(struct hx_figure *figure, const char *where, struct dm_err *err) {
     const json_t *array;
-    DM_TRY(hx_tree_get(figure->spec, "panels", JSON_ARRAY, false, where, &array, err));
+    DM_TRY(hx_json_get(figure->spec, "panels", JSON_ARRAY, false, where, &array, err));
     if (array == NULL) {
         figure->panels = calloc(1, sizeof(*figure->panels));
         if (figure->panels == NULL) {
@@ -101,15 +101,15 @@ static int read_panels(struct hx_figure *figure, const char *where, struct dm_er
         figure->panel_count = 1;
         return 0;
     }
-    char place[WHERE_BYTES];
-    place_set(place, "%s: panels", where);
-    return read_items(array, false, place, &figure->panels, &figure->panel_count, err);
+    char member[WHERE_BYTES];
+    member_path(member, "%s: panels", where);
+    return read_items(array, false, member, &figure->panels, &figure->panel_count, err);
 }
 
-/* Whether an index is one that a paper compares with and that may be built some day. */
+/* Checks that an index that is not built is one that a paper compares with (plots/systems.json). */
 static int check_system(const char *plots, const char *index, const char *where, struct dm_err *err) {
     char path[WHERE_BYTES];
-    place_set(path, "%s/systems.json", plots);
+    member_path(path, "%s/systems.json", plots);
     json_t *systems = dm_json_load(path, NULL);
     const char *names[64] = {NULL};
     size_t count = 0;
@@ -129,20 +129,20 @@ static int check_system(const char *plots, const char *index, const char *where,
     return rc;
 }
 
-/* Takes the items whose index is not built out of a list. */
+/* Removes the items whose index is not built from a list. */
 static int drop_absent(struct hx_figure *figure, const char *plots, const char *where, struct hx_fig_item *items,
                        size_t *count, struct dm_err *err) {
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++) {
-        char place[WHERE_BYTES];
+        char member[WHERE_BYTES];
         const json_t *own = json_object_get(items[i].config, "index");
         const char *index = json_string_value(own != NULL ? own : json_object_get(figure->config, "index"));
         if (index == NULL || ix_find(index) != NULL) {
             items[kept++] = items[i];
             continue;
         }
-        place_set(place, "%s[%zu]", where, i);
-        DM_TRY(check_system(plots, index, place, err));
+        member_path(member, "%s[%zu]", where, i);
+        DM_TRY(check_system(plots, index, member, err));
         struct hx_fig_absent *absent = realloc(figure->absent, (figure->absent_count + 1) * sizeof(*absent));
         if (absent == NULL) {
             return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
@@ -154,7 +154,7 @@ static int drop_absent(struct hx_figure *figure, const char *plots, const char *
     return 0;
 }
 
-/* An index has one look in all figures; where several series are of one, the first has it. */
+/* An index has the same style in all figures; if several series use it, the first one has that style. */
 static const char *style_default(const struct hx_figure *figure, size_t series) {
     const char *label = figure->series[series].label;
     const json_t *index = json_object_get(figure->series[series].config, "index");
@@ -170,15 +170,15 @@ static const char *style_default(const struct hx_figure *figure, size_t series) 
 
 static int read_series(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
     const json_t *array;
-    char place[WHERE_BYTES];
-    DM_TRY(hx_tree_get(figure->spec, "series", JSON_ARRAY, true, where, &array, err));
-    place_set(place, "%s: series", where);
-    DM_TRY(read_items(array, true, place, &figure->series, &figure->series_count, err));
+    char member[WHERE_BYTES];
+    DM_TRY(hx_json_get(figure->spec, "series", JSON_ARRAY, true, where, &array, err));
+    member_path(member, "%s: series", where);
+    DM_TRY(read_items(array, true, member, &figure->series, &figure->series_count, err));
     for (size_t i = 0; i < figure->series_count; i++) {
         struct hx_fig_item *item = &figure->series[i];
         item->style = item->style != NULL ? item->style : style_default(figure, i);
     }
-    return drop_absent(figure, plots, place, figure->series, &figure->series_count, err);
+    return drop_absent(figure, plots, member, figure->series, &figure->series_count, err);
 }
 
 /* The values that an option takes along x: one case each, with a config of that option alone. */
@@ -194,7 +194,7 @@ static int read_values(struct hx_figure *figure, const json_t *values, const cha
             json_decref(config);
             return dm_fail(err, DM_ERR_INVALID, "%s[%zu]: must be a value of option '%s'", where, i, figure->x_option);
         }
-        if (hx_tree_put(config, figure->x_option, value) < 0 ||
+        if (hx_json_put(config, figure->x_option, value) < 0 ||
             json_array_append_new(figure->cases_config, config) != 0) {
             return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
         }
@@ -204,7 +204,7 @@ static int read_values(struct hx_figure *figure, const json_t *values, const cha
     return 0;
 }
 
-/* Named cases with an index of their own may name one that is not built. */
+/* Named cases may have an index of their own, which may not be built. */
 static int drop_absent_cases(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
     for (size_t i = 0; i < figure->case_count; i++) {
         if (json_object_get(figure->cases[i].config, "index") != NULL) {
@@ -218,30 +218,30 @@ static int read_x(struct hx_figure *figure, const char *plots, const json_t *sca
                   struct dm_err *err) {
     static const char *const known[] = {"option", "label", "factor", "log", "cases", NULL};
     const json_t *x, *cases, *values;
-    char place[WHERE_BYTES];
-    DM_TRY(hx_tree_get(figure->spec, "x", JSON_OBJECT, true, where, &x, err));
-    place_set(place, "%s: x", where);
-    DM_TRY(hx_tree_check(x, known, place, err));
-    DM_TRY(read_text(x, "option", false, NULL, place, &figure->x_option, err));
-    DM_TRY(read_text(x, "label", true, NULL, place, &figure->x_label, err));
-    DM_TRY(read_factor(x, place, &figure->x_factor, err));
-    DM_TRY(read_flag(x, "log", place, &figure->x_log, err));
-    DM_TRY(hx_tree_get(x, "cases", JSON_ARRAY, false, place, &cases, err));
+    char member[WHERE_BYTES];
+    DM_TRY(hx_json_get(figure->spec, "x", JSON_OBJECT, true, where, &x, err));
+    member_path(member, "%s: x", where);
+    DM_TRY(hx_json_check(x, known, member, err));
+    DM_TRY(read_text(x, "option", false, NULL, member, &figure->x_option, err));
+    DM_TRY(read_text(x, "label", true, NULL, member, &figure->x_label, err));
+    DM_TRY(read_factor(x, member, &figure->x_factor, err));
+    DM_TRY(read_flag(x, "log", member, &figure->x_log, err));
+    DM_TRY(hx_json_get(x, "cases", JSON_ARRAY, false, member, &cases, err));
     if ((cases == NULL) == (figure->x_option == NULL)) {
-        return dm_fail(err, DM_ERR_INVALID, "%s: needs either 'option' or 'cases'", place);
+        return dm_fail(err, DM_ERR_INVALID, "%s: needs either 'option' or 'cases'", member);
     }
     if (cases != NULL) {
-        place_set(place, "%s: x.cases", where);
-        DM_TRY(read_items(cases, false, place, &figure->cases, &figure->case_count, err));
-        return drop_absent_cases(figure, plots, place, err);
+        member_path(member, "%s: x.cases", where);
+        DM_TRY(read_items(cases, false, member, &figure->cases, &figure->case_count, err));
+        return drop_absent_cases(figure, plots, member, err);
     }
     const char *name = json_object_get(scale, "x") != NULL || figure->divisor == 0 ? figure->scale : "paper";
     const json_t *scales = json_object_get(figure->spec, "scales");
     figure->cases_as_is = strcmp(name, "paper") != 0;
-    place_set(place, "%s: scales.%s", where, name);
-    DM_TRY(hx_tree_get(json_object_get(scales, name), "x", JSON_ARRAY, true, place, &values, err));
-    place_set(place, "%s: scales.%s.x", where, name);
-    return read_values(figure, values, place, err);
+    member_path(member, "%s: scales.%s", where, name);
+    DM_TRY(hx_json_get(json_object_get(scales, name), "x", JSON_ARRAY, true, member, &values, err));
+    member_path(member, "%s: scales.%s.x", where, name);
+    return read_values(figure, values, member, err);
 }
 
 /* ---- plots ------------------------------------------------------------------------------------------------------ */
@@ -251,10 +251,10 @@ static bool is_column_name(const char *name) {
     return name[0] != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
 }
 
-/* A list of paths, which may be left out. */
+/* An optional list of paths. */
 static int read_paths(const json_t *object, const char *name, const char *where, const json_t **paths,
                       struct dm_err *err) {
-    DM_TRY(hx_tree_get(object, name, JSON_ARRAY, false, where, paths, err));
+    DM_TRY(hx_json_get(object, name, JSON_ARRAY, false, where, paths, err));
     for (size_t i = 0; i < json_array_size(*paths); i++) {
         if (!json_is_string(json_array_get(*paths, i))) {
             return dm_fail(err, DM_ERR_INVALID, "%s.%s[%zu]: must be a string", where, name, i);
@@ -265,7 +265,7 @@ static int read_paths(const json_t *object, const char *name, const char *where,
 
 static int read_metric(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
     static const char *const known[] = {"path", "over", "plus", "else", "column", "label", "factor", NULL};
-    DM_TRY(hx_tree_check(object, known, where, err));
+    DM_TRY(hx_json_check(object, known, where, err));
     DM_TRY(read_text(object, "path", true, NULL, where, &metric->path, err));
     DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
     DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));
@@ -309,33 +309,33 @@ static int read_plot(const struct hx_figure *figure, const json_t *object, const
     static const char *const known[] = {"id", "title",   "kind",  "x",           "x_log",
                                         "y",  "y_label", "y_log", "relative_to", NULL};
     const json_t *x, *y;
-    char place[WHERE_BYTES];
-    DM_TRY(hx_tree_check(object, known, where, err));
+    char member[WHERE_BYTES];
+    DM_TRY(hx_json_check(object, known, where, err));
     DM_TRY(read_text(object, "id", true, "", where, &plot->id, err));
     DM_TRY(read_text(object, "title", false, figure->title, where, &plot->title, err));
     DM_TRY(read_text(object, "y_label", true, NULL, where, &plot->y_label, err));
     DM_TRY(read_flag(object, "x_log", where, &plot->x_log, err));
     DM_TRY(read_flag(object, "y_log", where, &plot->y_log, err));
-    DM_TRY(hx_tree_get(object, "x", JSON_OBJECT, false, where, &x, err));
+    DM_TRY(hx_json_get(object, "x", JSON_OBJECT, false, where, &x, err));
     if (!is_column_name(plot->id)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.id: '%s' is not made of small letters, digits and _", where, plot->id);
     }
     if (x != NULL) {
         plot->by_metric = true;
-        place_set(place, "%s.x", where);
-        DM_TRY(read_metric(x, place, &plot->x, err));
+        member_path(member, "%s.x", where);
+        DM_TRY(read_metric(x, member, &plot->x, err));
     } else {
         plot->x_log = figure->x_log;
     }
     DM_TRY(read_kind(figure, object, where, plot, err));
-    DM_TRY(hx_tree_get(object, "y", JSON_ARRAY, true, where, &y, err));
+    DM_TRY(hx_json_get(object, "y", JSON_ARRAY, true, where, &y, err));
     plot->y_count = json_array_size(y);
     if (plot->y_count == 0 || plot->y_count > (plot->bars ? 1 : HX_METRICS_MAX)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.y: needs 1 to %d metrics", where, plot->bars ? 1 : HX_METRICS_MAX);
     }
     for (size_t i = 0; i < plot->y_count; i++) {
-        place_set(place, "%s.y[%zu]", where, i);
-        DM_TRY(read_metric(json_array_get(y, i), place, &plot->y[i], err));
+        member_path(member, "%s.y[%zu]", where, i);
+        DM_TRY(read_metric(json_array_get(y, i), member, &plot->y[i], err));
     }
     return 0;
 }
@@ -343,14 +343,14 @@ static int read_plot(const struct hx_figure *figure, const json_t *object, const
 static int read_plots(struct hx_figure *figure, const char *where, struct dm_err *err) {
     const json_t *array;
     void *memory = NULL;
-    char place[WHERE_BYTES];
-    DM_TRY(hx_tree_get(figure->spec, "plots", JSON_ARRAY, true, where, &array, err));
-    place_set(place, "%s: plots", where);
-    DM_TRY(make_array(array, place, sizeof(*figure->plots), &memory, &figure->plot_count, err));
+    char member[WHERE_BYTES];
+    DM_TRY(hx_json_get(figure->spec, "plots", JSON_ARRAY, true, where, &array, err));
+    member_path(member, "%s: plots", where);
+    DM_TRY(make_array(array, member, sizeof(*figure->plots), &memory, &figure->plot_count, err));
     figure->plots = memory;
     for (size_t i = 0; i < figure->plot_count; i++) {
-        place_set(place, "%s: plots[%zu]", where, i);
-        DM_TRY(read_plot(figure, json_array_get(array, i), place, &figure->plots[i], err));
+        member_path(member, "%s: plots[%zu]", where, i);
+        DM_TRY(read_plot(figure, json_array_get(array, i), member, &figure->plots[i], err));
     }
     return 0;
 }
@@ -358,7 +358,7 @@ static int read_plots(struct hx_figure *figure, const char *where, struct dm_err
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static int check_scaled(struct hx_figure *figure, const char *where, struct dm_err *err) {
-    DM_TRY(hx_tree_get(figure->spec, "scaled", JSON_ARRAY, false, where, &figure->scaled, err));
+    DM_TRY(hx_json_get(figure->spec, "scaled", JSON_ARRAY, false, where, &figure->scaled, err));
     for (size_t i = 0; i < json_array_size(figure->scaled); i++) {
         if (!json_is_string(json_array_get(figure->scaled, i))) {
             return dm_fail(err, DM_ERR_INVALID, "%s: scaled[%zu]: must be a string", where, i);
@@ -388,7 +388,7 @@ int hx_figure_check_scale(const char *scale, struct dm_err *err) {
 static int read_divisors(struct hx_figure *figure, const json_t *scale, const char *where, struct dm_err *err) {
     const char *option;
     json_t *divisor;
-    DM_TRY(hx_tree_get(scale, "factors", JSON_OBJECT, false, where, &figure->divisors, err));
+    DM_TRY(hx_json_get(scale, "factors", JSON_OBJECT, false, where, &figure->divisors, err));
     json_object_foreach((json_t *)figure->divisors, option, divisor) {
         if (!json_is_number(divisor) || json_number_value(divisor) < 1) {
             return dm_fail(err, DM_ERR_INVALID, "%s.factors.%s: must be a number of at least 1", where, option);
@@ -397,39 +397,39 @@ static int read_divisors(struct hx_figure *figure, const json_t *scale, const ch
     return 0;
 }
 
-/* A member of `scales`: everything by itself, or a factor and what differs. */
+/* A member of `scales`: either a complete configuration, or a factor and what differs. */
 static int read_named_scale(struct hx_figure *figure, const json_t *scales, const char *where, const json_t **scale,
                             struct dm_err *err) {
     static const char *const known[] = {"factor", "factors", "config", "x", NULL};
-    char place[WHERE_BYTES];
-    place_set(place, "%s: scales", where);
-    DM_TRY(hx_tree_get(scales, figure->scale, JSON_OBJECT, true, place, scale, err));
-    place_set(place, "%s: scales.%s", where, figure->scale);
-    DM_TRY(hx_tree_check(*scale, known, place, err));
+    char member[WHERE_BYTES];
+    member_path(member, "%s: scales", where);
+    DM_TRY(hx_json_get(scales, figure->scale, JSON_OBJECT, true, member, scale, err));
+    member_path(member, "%s: scales.%s", where, figure->scale);
+    DM_TRY(hx_json_check(*scale, known, member, err));
     const json_t *factor, *config;
-    DM_TRY(hx_tree_get(*scale, "factor", JSON_REAL, false, place, &factor, err));
-    DM_TRY(hx_tree_get(*scale, "config", JSON_OBJECT, factor == NULL, place, &config, err));
+    DM_TRY(hx_json_get(*scale, "factor", JSON_REAL, false, member, &factor, err));
+    DM_TRY(hx_json_get(*scale, "config", JSON_OBJECT, factor == NULL, member, &config, err));
     figure->scale_config = config;
     if (factor == NULL) {
         return 0;
     }
     figure->divisor = json_number_value(factor);
     figure->over_config = config;
-    DM_TRY(read_divisors(figure, *scale, place, err));
+    DM_TRY(read_divisors(figure, *scale, member, err));
     return figure->divisor >= 1 && strcmp(figure->scale, "paper") != 0
                ? 0
-               : dm_fail(err, DM_ERR_INVALID, "%s.factor: must be at least 1, and not the paper's", place);
+               : dm_fail(err, DM_ERR_INVALID, "%s.factor: must be at least 1, and not the paper's", member);
 }
 
 static int read_scale(struct hx_figure *figure, const char *asked, const char *where, const json_t **scale,
                       struct dm_err *err) {
     static const char *const names[] = {"quick", "paper", NULL};
     const json_t *scales, *paper;
-    char place[WHERE_BYTES];
+    char member[WHERE_BYTES];
     DM_TRY(check_scaled(figure, where, err));
-    DM_TRY(hx_tree_get(figure->spec, "scales", JSON_OBJECT, true, where, &scales, err));
-    place_set(place, "%s: scales", where);
-    DM_TRY(hx_tree_check(scales, names, place, err));
+    DM_TRY(hx_json_get(figure->spec, "scales", JSON_OBJECT, true, where, &scales, err));
+    member_path(member, "%s: scales", where);
+    DM_TRY(hx_json_check(scales, names, member, err));
     if (is_named_scale(asked)) {
         snprintf(figure->scale, sizeof(figure->scale), "%s", asked);
         DM_TRY(read_named_scale(figure, scales, where, scale, err));
@@ -442,9 +442,9 @@ static int read_scale(struct hx_figure *figure, const char *asked, const char *w
     if (figure->divisor == 0) {
         return 0;
     }
-    DM_TRY(hx_tree_get(scales, "paper", JSON_OBJECT, true, place, &paper, err));
-    place_set(place, "%s: scales.paper", where);
-    return hx_tree_get(paper, "config", JSON_OBJECT, true, place, &figure->scale_config, err);
+    DM_TRY(hx_json_get(scales, "paper", JSON_OBJECT, true, member, &paper, err));
+    member_path(member, "%s: scales.paper", where);
+    return hx_json_get(paper, "config", JSON_OBJECT, true, member, &figure->scale_config, err);
 }
 
 static int read_all(struct hx_figure *figure, const char *plots, const char *id, const char *asked, const char *where,
@@ -452,12 +452,12 @@ static int read_all(struct hx_figure *figure, const char *plots, const char *id,
     static const char *const known[] = {"id",     "title",  "shows",  "keeps", "config", "scales",
                                         "scaled", "panels", "series", "x",     "plots",  NULL};
     const json_t *scale;
-    DM_TRY(hx_tree_check(figure->spec, known, where, err));
+    DM_TRY(hx_json_check(figure->spec, known, where, err));
     DM_TRY(read_text(figure->spec, "id", true, NULL, where, &figure->id, err));
     DM_TRY(read_text(figure->spec, "title", true, NULL, where, &figure->title, err));
     DM_TRY(read_text(figure->spec, "shows", true, NULL, where, &figure->shows, err));
     DM_TRY(read_text(figure->spec, "keeps", true, NULL, where, &figure->keeps, err));
-    DM_TRY(hx_tree_get(figure->spec, "config", JSON_OBJECT, true, where, &figure->config, err));
+    DM_TRY(hx_json_get(figure->spec, "config", JSON_OBJECT, true, where, &figure->config, err));
     if (strcmp(figure->id, id) != 0) {
         return dm_fail(err, DM_ERR_INVALID, "%s: id: '%s' must be the file's name, '%s'", where, figure->id, id);
     }
@@ -475,7 +475,7 @@ int hx_figure_load(const char *plots, const char *id, const char *scale, struct 
     if (*figure == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for figure '%s'", id);
     }
-    place_set(path, "%s/figures/%s.json", plots, id);
+    member_path(path, "%s/figures/%s.json", plots, id);
     (*figure)->repeat = 1;
     (*figure)->spec = dm_json_load(path, err);
     int rc = (*figure)->spec != NULL ? read_all(*figure, plots, id, scale, path, err)
@@ -511,7 +511,7 @@ static int is_spec(const struct dirent *entry) {
 int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err) {
     char path[WHERE_BYTES];
     struct dirent **entries = NULL;
-    place_set(path, "%s/figures", plots);
+    member_path(path, "%s/figures", plots);
     int count = scandir(path, &entries, is_spec, alphasort);
     if (count < 0) {
         return dm_fail(err, DM_ERR_IO, "%s: cannot read the folder: %s", path, strerror(errno));

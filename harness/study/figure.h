@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Figures. A spec (plots/figures/<id>.json) is data: which points, and which plots are drawn from them. Its axes are
- * panels x series x cases, each a label and a piece of configuration; the configuration of a point is the figure's own,
- * then the scale's, the panel's, the series' and the case's, later ones winning member by member.
+ * The model of a figure. A spec (plots/figures/<id>.json) is data: the points, and the plots that are drawn from them.
+ * Its axes are panels x series x cases, each with a label and a partial configuration; a combination of the three is a
+ * slot; the configuration of a point is the figure's own, then the scale's, the panel's, the series' and the case's,
+ * later ones winning member by member.
  *
- * A scale with a `factor` is the paper's made smaller: the options that the spec lists as `scaled` (keys, ops, warmup
- * and cache unless it says otherwise) are divided by the factor, or by their own one of `factors`, wherever paper,
- * panel, series or case set them, and the scale's own config goes over that. `--scale NUMBER` does the same with any
+ * A scale with a `factor` is a smaller version of the paper's: the options that the spec lists as `scaled` (keys, ops,
+ * warmup and cache by default) are divided by the factor, or by their own member of `factors`, wherever paper, panel,
+ * series or case set them, and the scale's own config is merged over that. `--scale NUMBER` does the same with any
  * factor.
  *
- * Systems that are not built here are left out of series and cases; the figure says which.
+ * Systems that are not built here are left out of series and cases, and listed in the figure.
  *
- *   figure.c reads and checks a spec, figure_points.c makes its points, figure_data.c has what they measured,
+ *   figure.c reads and checks a spec, figure_points.c makes its points, figure_data.c loads what they measured,
  *   figure_table.c writes the tables, figure_plot.c the gnuplot programs.
  */
 #ifndef DM_HARNESS_STUDY_FIGURE_H
@@ -38,9 +39,9 @@ struct hx_fig_absent {
     const char *label, *index;
 };
 
-/* A number of a result: path, what it is multiplied by, the table's column and the words for people. With `over`, a
- * list of paths, it is a share: the number over the sum of theirs. With `plus`, theirs are added to it. `otherwise` (in
- * a spec: "else") is read where a result has no such number. */
+/* A number of a result: path, what it is multiplied by, the table's column and a label. With `over`, a list of paths,
+ * it is divided by the sum of their numbers. With `plus`, their numbers are added to it. `otherwise` (in a spec:
+ * "else") is used if a result has no such number. */
 struct hx_fig_metric {
     const char *path, *column, *label;
     const char *otherwise; /* a path, or NULL */
@@ -58,24 +59,24 @@ struct hx_fig_plot {
     size_t y_count;
     const char *y_label;
     bool x_log, y_log;
-    size_t reference; /* bars: the case that gains are given over; SIZE_MAX: none */
+    size_t reference; /* bars: the case to which gains are relative; SIZE_MAX: none */
 };
 
 struct hx_figure {
     json_t *spec;         /* owned */
-    json_t *cases_config; /* owned: what the values of the x option came to */
+    json_t *cases_config; /* owned: the configurations of the values of the x option */
     const char *id, *title, *shows, *keeps;
     char scale[32];                      /* "quick", "paper", "1/20" */
     const json_t *config, *scale_config; /* with a divisor scale_config is the paper's */
-    const json_t *over_config;           /* of a scale with a factor: goes over what was divided; or NULL */
-    double divisor;                      /* of the scaled options; 0: the scale says everything itself */
-    const json_t *divisors;              /* of some options, in place of that; NULL: none */
+    const json_t *over_config;           /* of a scale with a factor: merged over the divided options; or NULL */
+    double divisor;                      /* of the scaled options; 0: the scale has a complete configuration */
+    const json_t *divisors;              /* divisors of single options, instead of that; NULL: none */
     const json_t *scaled;                /* the spec's list; NULL: the usual ones */
     bool cases_as_is;                    /* the scale has its own x: nothing to divide */
     struct hx_fig_absent *absent;
     size_t absent_count;
-    unsigned repeat;     /* seeds a place: 1 from hx_figure_load; may be changed before hx_figure_points */
-    const char *profile; /* in place of the spec's own; NULL from hx_figure_load; borrowed */
+    unsigned repeat;     /* seeds per slot: 1 after hx_figure_load; may be changed before hx_figure_points */
+    const char *profile; /* replaces the spec's own; NULL after hx_figure_load; borrowed */
     struct hx_fig_item *panels, *series, *cases;
     size_t panel_count, series_count, case_count;
     const char *x_option; /* NULL: the cases have names, not numbers */
@@ -84,47 +85,47 @@ struct hx_figure {
     bool x_log;
     struct hx_fig_plot *plots;
     size_t plot_count;
-    size_t *points; /* [panel][series][case][seed]: place in the set of points; filled by hx_figure_points */
+    size_t *points; /* [panel][series][case][seed]: index in the set of points; filled by hx_figure_points */
 };
 
 enum { HX_FIG_REPEAT_MAX = 1000 };
 
 /* Reads <plots>/figures/<id>.json for a scale ("quick", "paper", or a number that the paper's sizes are divided by) and
- * checks all of it: an unknown or missing member, a wrong type, a scale that is not there, an index that is neither
- * built nor in <plots>/systems.json are errors with file and member path. The caller frees it. A figure none of whose
- * systems is built has no series, thus no points. */
+ * checks all of it: an unknown or missing member, a wrong type, a missing scale, an index that is neither built nor in
+ * <plots>/systems.json are errors with file and member path. The caller frees it. A figure without any built system has
+ * no series, thus no points. */
 int hx_figure_load(const char *plots, const char *id, const char *scale, struct hx_figure **figure, struct dm_err *err);
 void hx_figure_free(struct hx_figure *figure); /* accepts NULL */
 
-/* Refuses what is no scale, naming --scale. */
+/* Refuses an invalid scale; the error names --scale. */
 int hx_figure_check_scale(const char *scale, struct dm_err *err);
 
 /* Sorted ids of the specs in <plots>/figures, NULL-terminated; the caller frees it with hx_figure_ids_free. */
 int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err);
 void hx_figure_ids_free(char **ids); /* accepts NULL */
 
-/* Refuses a name that is none of the ids, and names those that may be meant: near ones, or those of the paper's figure
- * with the same number. Returns DM_ERR_INVALID. */
+/* Fails with the message that no figure has that name, and suggests the nearest id, or the ids with the same figure
+ * number. Returns DM_ERR_INVALID. */
 int hx_figure_fail_unknown(struct dm_err *err, const char *name, const char *const *ids, size_t count);
 
 /* The options that a smaller scale divides. */
 size_t hx_figure_scaled(const struct hx_figure *figure);
 const char *hx_figure_scaled_option(const struct hx_figure *figure, size_t i);
 
-/* What an option of the paper's scale was divided by: 1 for one that is not scaled. */
+/* The divisor of an option of the paper's scale: 1 for one that is not scaled. */
 double hx_figure_divisor(const struct hx_figure *figure, const char *option);
 
-/* How many places a figure has. */
-static inline size_t hx_figure_places(const struct hx_figure *figure) {
+/* The number of slots: panels x series x cases. */
+static inline size_t hx_figure_slots(const struct hx_figure *figure) {
     return figure->panel_count * figure->series_count * figure->case_count;
 }
 
-/* The point of a place and seed. */
-static inline size_t hx_figure_point(const struct hx_figure *figure, size_t place, unsigned seed) {
-    return figure->points[place * figure->repeat + seed];
+/* The point of a slot and seed. */
+static inline size_t hx_figure_point(const struct hx_figure *figure, size_t slot, unsigned seed) {
+    return figure->points[slot * figure->repeat + seed];
 }
 
-/* The number of a place. */
+/* The number of a slot. */
 static inline size_t hx_figure_at(const struct hx_figure *figure, size_t panel, size_t series, size_t at) {
     return (panel * figure->series_count + series) * figure->case_count + at;
 }

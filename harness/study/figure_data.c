@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the points of a figure measured, and the numbers that its metrics take from there.
+ * Loads what the points of a figure measured, and computes the values of its metrics.
  */
 #include "harness/study/figure_data.h"
 
@@ -13,16 +13,16 @@
 #include "harness/base/json.h"
 #include "harness/study/result_set.h"
 
-static bool place_missing(const struct hx_figure *figure, const struct hx_fig_data *data, size_t place) {
+static bool slot_missing(const struct hx_figure *figure, const struct hx_fig_data *data, size_t slot) {
     bool missing = false;
     for (unsigned i = 0; i < figure->repeat; i++) {
-        missing = missing || data->results[place * figure->repeat + i] == NULL;
+        missing = missing || data->results[slot * figure->repeat + i] == NULL;
     }
     return missing;
 }
 
-/* Operations that found no memory, or gave up after the bound of retries, are fast or slow for nothing: what was
- * measured beside them is no point of a figure. */
+/* A result in which operations ran out of memory or of retries is not used: the latencies of such operations distort
+ * what was measured. */
 static json_t *operations_done(json_t *result, const struct hx_point *point) {
     static const char *const failures[] = {"no_memory", "retry_limit"};
     const char *name;
@@ -43,26 +43,26 @@ static json_t *operations_done(json_t *result, const struct hx_point *point) {
 
 int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *points, struct hx_fig_data *data,
                      struct dm_err *err) {
-    size_t count = hx_figure_places(figure);
+    size_t count = hx_figure_slots(figure);
     *data = (struct hx_fig_data){.results = calloc(count * figure->repeat + 1, sizeof(*data->results))};
     if (data->results == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "figure %s: no memory for its results", figure->id);
     }
-    for (size_t place = 0; place < count; place++) {
+    for (size_t slot = 0; slot < count; slot++) {
         for (unsigned i = 0; i < figure->repeat; i++) {
-            size_t point = hx_figure_point(figure, place, i);
+            size_t point = hx_figure_point(figure, slot, i);
             json_t *result = hx_points_load(points, point, NULL);
-            data->results[place * figure->repeat + i] = operations_done(result, &points->items[point]);
+            data->results[slot * figure->repeat + i] = operations_done(result, &points->items[point]);
         }
-        data->missing += place_missing(figure, data, place);
+        data->missing += slot_missing(figure, data, slot);
     }
     return 0;
 }
 
 void hx_fig_data_fini(const struct hx_figure *figure, struct hx_fig_data *data) {
-    size_t count = hx_figure_places(figure) * figure->repeat;
-    for (size_t place = 0; place < count && data->results != NULL; place++) {
-        json_decref(data->results[place]);
+    size_t count = hx_figure_slots(figure) * figure->repeat;
+    for (size_t slot = 0; slot < count && data->results != NULL; slot++) {
+        json_decref(data->results[slot]);
     }
     free(data->results);
     *data = (struct hx_fig_data){.results = NULL};
@@ -72,7 +72,7 @@ size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_d
     size_t missing = 0;
     for (size_t series = 0; series < figure->series_count; series++) {
         for (size_t at = 0; at < figure->case_count; at++) {
-            missing += place_missing(figure, data, hx_figure_at(figure, panel, series, at));
+            missing += slot_missing(figure, data, hx_figure_at(figure, panel, series, at));
         }
     }
     return missing;
@@ -80,7 +80,7 @@ size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_d
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
-/* Of what a list of paths leads to. */
+/* The sum of the numbers at a list of paths. */
 static double numbers_sum(const json_t *result, const json_t *paths) {
     double sum = 0;
     for (size_t i = 0; i < json_array_size(paths); i++) {
@@ -98,12 +98,12 @@ double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *res
 }
 
 struct hx_fig_value hx_fig_value(const struct hx_figure *figure, const struct hx_fig_data *data,
-                                 const struct hx_fig_metric *metric, size_t place) {
+                                 const struct hx_fig_metric *metric, size_t slot) {
     enum { ROUNDS = 1000, SEED = 1 };
     static const struct hx_fig_value none = {NAN, NAN, NAN};
     double values[HX_FIG_REPEAT_MAX];
     for (unsigned i = 0; i < figure->repeat; i++) {
-        values[i] = hx_fig_metric_value(metric, data->results[place * figure->repeat + i]);
+        values[i] = hx_fig_metric_value(metric, data->results[slot * figure->repeat + i]);
         if (!isfinite(values[i])) {
             return none;
         }
@@ -112,10 +112,10 @@ struct hx_fig_value hx_fig_value(const struct hx_figure *figure, const struct hx
     return (struct hx_fig_value){dm_median(values, figure->repeat), interval.low, interval.high};
 }
 
-double hx_figure_x(const struct hx_figure *figure, const struct hx_points *points, size_t place, size_t at) {
+double hx_figure_x(const struct hx_figure *figure, const struct hx_points *points, size_t slot, size_t at) {
     if (figure->x_option == NULL) {
         return (double)at;
     }
-    const json_t *value = hx_tree_find(points->items[hx_figure_point(figure, place, 0)].config, figure->x_option);
+    const json_t *value = hx_json_find(points->items[hx_figure_point(figure, slot, 0)].config, figure->x_option);
     return json_is_number(value) ? json_number_value(value) * figure->x_factor : NAN;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Draws figures: tables, gnuplot programs and pictures, with the claims as lines. A signal takes effect between two
- * pictures, so that none is cut short.
+ * pictures, so that every picture is complete.
  */
 #include "harness/study/figure_draw.h"
 
@@ -21,7 +21,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* A path, or "" where it is longer than any file's, so that opening it fails. */
+/* Formats a path; one that is too long becomes "", so that opening it fails. */
 __attribute__((format(printf, 2, 3))) static void path_set(char path[PATH_BYTES], const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -64,7 +64,7 @@ static int draw_plot(const struct hx_drawing *drawing, const struct hx_figure *f
     DM_TRY(hx_fig_table(figure, plot, drawing->points, data, path, err));
     path_set(path, "%s/%s.gp", folder, plot->id);
     DM_TRY(hx_fig_program(figure, plot, drawing->points, data, lines, path, err));
-    /* An older picture beside newer numbers would be a wrong one. */
+    /* An older picture would not show the newer numbers. */
     remove_pictures(folder, plot->id);
     if (drawing->no_plot) {
         printf("%s/%s.tsv\n", folder, plot->id);
@@ -116,8 +116,8 @@ static int draw_figure(const struct hx_drawing *drawing, const struct hx_figure 
     if (absent[0] != '\0') {
         fprintf(stderr, "%s: %s\n", figure->id, absent);
     }
-    if (hx_figure_places(figure) == 0) {
-        return 0; /* nothing of it is built: no picture is better than an empty one */
+    if (hx_figure_slots(figure) == 0) {
+        return 0; /* none of its systems is built: no picture instead of an empty one */
     }
     DM_TRY(hx_fig_data_load(figure, drawing->points, &data, err));
     int rc = drawing->claims != NULL ? hx_claims_lines(drawing->claims, figure, &lines, err) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drawing figures whose points are there.
+ * Drawing figures from the results of their points.
  */
 #ifndef DM_HARNESS_STUDY_FIGURE_DRAW_H
 #define DM_HARNESS_STUDY_FIGURE_DRAW_H
@@ -18,10 +18,10 @@ struct hx_drawing {
     const struct hx_claims *claims; /* judged; NULL: no lines */
 };
 
-/* What drawing left undone. */
+/* What could not be drawn. */
 struct hx_undone {
     size_t points; /* missing */
-    size_t plots;  /* that gnuplot would not draw */
+    size_t plots;  /* that gnuplot failed to draw */
 };
 
 /* Draws all figures; each picture's path is printed. 0; DM_ERR_STOPPED after a signal; DM_ERR_UNSUPPORTED without

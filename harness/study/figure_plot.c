@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes the gnuplot program of a plot: the layout, the axes and which rows of the table make which curve. Colours,
- * line and point types, fonts and terminals are plots/style.gp's, which the program loads.
+ * line and point types, fonts and terminals are in plots/style.gp, which the program loads.
  */
 #include "harness/study/figure_plot.h"
 
@@ -24,9 +24,9 @@ enum {
     EDGE_LEFT = 30, /* the y label */
     EDGE_RIGHT = 8,
     HEADER = 30,       /* the title */
-    LEGEND = 22,       /* a strip of its own, where no cell is free */
+    LEGEND = 22,       /* a strip of its own, if no cell is free */
     FOOTER = 44,       /* the x label and the line of provenance */
-    FOOTER_LETTER = 5, /* of the latter, in the mean */
+    FOOTER_LETTER = 5, /* mean width of a letter of the footer */
     ABSENT = 14,       /* the line of what is not built */
     PANEL_LEFT = 40,   /* tic labels */
     PANEL_RIGHT = 10,
@@ -74,7 +74,7 @@ static void write_quoted(FILE *file, const char *text) {
     write_escaped(file, text, "%");
 }
 
-/* gnuplot takes the label of a tic for a number's format. */
+/* gnuplot uses the label of a tic as a number format. */
 static void write_tic(FILE *file, const char *label, size_t at) {
     write_escaped(file, label, "%%");
     fprintf(file, " %zu", at);
@@ -84,10 +84,10 @@ static void write_tic(FILE *file, const char *label, size_t at) {
 
 /* The value that an option has in all points of the figure, or NULL if they differ. */
 static const json_t *common_option(const struct hx_figure *figure, const struct hx_points *points, const char *name) {
-    size_t count = hx_figure_places(figure);
+    size_t count = hx_figure_slots(figure);
     const json_t *common = json_object_get(points->items[hx_figure_point(figure, 0, 0)].config, name);
-    for (size_t place = 1; place < count && common != NULL; place++) {
-        if (!json_equal(common, json_object_get(points->items[hx_figure_point(figure, place, 0)].config, name))) {
+    for (size_t slot = 1; slot < count && common != NULL; slot++) {
+        if (!json_equal(common, json_object_get(points->items[hx_figure_point(figure, slot, 0)].config, name))) {
             common = NULL;
         }
     }
@@ -110,10 +110,10 @@ static void count_text(double number, char *text, size_t capacity) {
 }
 
 static const char *time_base_text(const struct hx_figure *figure, const struct hx_fig_data *data) {
-    size_t count = hx_figure_places(figure) * figure->repeat;
+    size_t count = hx_figure_slots(figure) * figure->repeat;
     size_t virtual_count = 0, real_count = 0, trained_count = 0;
-    for (size_t place = 0; place < count; place++) {
-        const char *base = json_string_value(json_object_get(data->results[place], "time_base"));
+    for (size_t slot = 0; slot < count; slot++) {
+        const char *base = json_string_value(json_object_get(data->results[slot], "time_base"));
         virtual_count += base != NULL && strcmp(base, "virtual") == 0;
         real_count += base != NULL && strcmp(base, "real") == 0;
         trained_count += base != NULL && strcmp(base, "none") == 0;
@@ -127,7 +127,7 @@ static const char *time_base_text(const struct hx_figure *figure, const struct h
     return real_count > 0 ? "measured (real time)" : "simulated (virtual time)";
 }
 
-/* One line: time base, profile, cluster and scale, as far as all points share them. */
+/* One line: time base, profile, cluster and scale; an option is given if all points share it. */
 static void footer_text(const struct hx_figure *figure, const struct hx_points *points, const struct hx_fig_data *data,
                         char *text, size_t capacity) {
     static const struct {
@@ -219,7 +219,7 @@ static void write_cell(const struct writer *writer, size_t cell) {
 
 /* ---- axes ------------------------------------------------------------------------------------------------------- */
 
-/* A logarithmic x has a tic at every value, a linear one where gnuplot likes. */
+/* A logarithmic x has tics at its values, a linear x those that gnuplot chooses. */
 static void write_x_option(const struct writer *writer) {
     const struct hx_figure *figure = writer->figure;
     double low = INFINITY, high = 0;
@@ -244,7 +244,7 @@ static void write_x_option(const struct writer *writer) {
     fprintf(writer->file, ")\n");
 }
 
-/* Powers of ten alone would leave less than two decades with one number. */
+/* With tics at powers of ten alone, less than two decades would have only one number. */
 static void write_tics_log(FILE *file, double low, double high) {
     if (high >= 100 * low) {
         fprintf(file, "    set ytics autofreq\n");
@@ -265,8 +265,8 @@ static void write_y(const struct writer *writer, size_t panel) {
     const struct hx_fig_plot *plot = writer->plot;
     double low = INFINITY, high = 0;
     for (size_t at = 0; plot->y_log && at < figure->series_count * figure->case_count * plot->y_count; at++) {
-        size_t place = hx_figure_at(figure, panel, 0, 0) + at / plot->y_count;
-        double y = hx_fig_value(figure, writer->data, &plot->y[at % plot->y_count], place).middle;
+        size_t slot = hx_figure_at(figure, panel, 0, 0) + at / plot->y_count;
+        double y = hx_fig_value(figure, writer->data, &plot->y[at % plot->y_count], slot).middle;
         low = y > 0 && y < low ? y : low;
         high = y > high ? y : high;
     }
@@ -352,7 +352,7 @@ static void write_lines(const struct writer *writer, size_t panel) {
     }
 }
 
-/* Their names, at their left ends; behind the panel they are taken away again. */
+/* Their names, at their left ends; after the panel they are unset. */
 static void write_line_labels(const struct writer *writer, size_t panel, bool set) {
     for (size_t i = 0; i < writer->lines->count; i++) {
         const struct hx_fig_line *line = &writer->lines->items[i];
@@ -383,7 +383,7 @@ static void write_gains(const struct writer *writer, size_t panel, size_t series
             writer->plot->y[0].column);
 }
 
-/* What stands in a panel that lacks points: nobody should take half a curve for a result. */
+/* A panel that lacks points shows how many instead of partial curves, which could be mistaken for results. */
 static void write_missing(const struct writer *writer, size_t missing) {
     size_t total = writer->figure->series_count * writer->figure->case_count;
     fprintf(writer->file,

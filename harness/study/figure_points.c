@@ -13,9 +13,9 @@
 
 enum { LABEL_BYTES = 256 };
 
-/* Divides a number that may have a unit ("60M", "100MB") by what the figure says. */
+/* Divides a number that may have a unit ("60M", "100MB") by the figure's divisor. */
 static int divide(const struct hx_figure *figure, json_t *config, const char *path, struct dm_err *err) {
-    const json_t *value = hx_tree_find(config, path);
+    const json_t *value = hx_json_find(config, path);
     uint64_t number = 0;
     if (value == NULL) {
         return 0;
@@ -32,7 +32,7 @@ static int divide(const struct hx_figure *figure, json_t *config, const char *pa
     }
     double scaled = (double)number / hx_figure_divisor(figure, path);
     json_t *smaller = json_integer((json_int_t)(number > 0 && scaled < 1 ? 1 : scaled + 0.5));
-    int rc = smaller == NULL ? DM_ERR_NO_MEMORY : hx_tree_put(config, path, smaller);
+    int rc = smaller == NULL ? DM_ERR_NO_MEMORY : hx_json_put(config, path, smaller);
     json_decref(smaller);
     return rc < 0 ? dm_fail(err, rc, "figure %s: no memory", figure->id) : 0;
 }
@@ -44,20 +44,20 @@ static int divide_all(const struct hx_figure *figure, json_t *config, struct dm_
     return 0;
 }
 
-/* Puts `over` over *config; NULL changes nothing. */
+/* Merges `over` over *config; NULL changes nothing. */
 static int put_over(json_t **config, const json_t *over, struct dm_err *err) {
-    json_t *merged = hx_tree_merge(*config, over);
+    json_t *merged = hx_json_merge(*config, over);
     json_decref(*config);
     *config = merged;
     return merged != NULL ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a figure's points");
 }
 
-/* The configuration of one place and seed: figure, scale, panel, series, what a smaller scale says, case. */
-static int place_config(const struct hx_figure *figure, size_t panel, size_t series, size_t at, json_t **config,
-                        struct dm_err *err) {
+/* The configuration of one slot: figure, scale, panel, series, the config of a smaller scale, case. */
+static int slot_config(const struct hx_figure *figure, size_t panel, size_t series, size_t at, json_t **config,
+                       struct dm_err *err) {
     const json_t *parts[] = {figure->config, figure->scale_config, figure->panels[panel].config,
                              figure->series[series].config};
-    json_t *case_config = hx_tree_merge(figure->cases[at].config, NULL);
+    json_t *case_config = hx_json_merge(figure->cases[at].config, NULL);
     int rc = case_config == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a figure's points") : 0;
     *config = NULL;
     for (size_t i = 0; rc == 0 && i < DM_ARRAY_LEN(parts); i++) {
@@ -78,12 +78,12 @@ static int place_config(const struct hx_figure *figure, size_t panel, size_t ser
     return rc;
 }
 
-/* What sets a place apart: "sherman-clients: YCSB A, Sherman, clients 64". */
-static void place_label(const struct hx_figure *figure, size_t panel, size_t series, size_t at, const json_t *config,
-                        char label[LABEL_BYTES]) {
+/* The label of a slot: "sherman-clients: YCSB A, Sherman, clients 64". */
+static void slot_label(const struct hx_figure *figure, size_t panel, size_t series, size_t at, const json_t *config,
+                       char label[LABEL_BYTES]) {
     char value[64] = "";
     if (figure->x_option != NULL) {
-        const json_t *number = hx_tree_find(config, figure->x_option);
+        const json_t *number = hx_json_find(config, figure->x_option);
         char *text = json_dumps(number, JSON_ENCODE_ANY);
         snprintf(value, sizeof(value), "%s %s", figure->x_option, text != NULL ? text : "?");
         free(text);
@@ -96,36 +96,36 @@ static void place_label(const struct hx_figure *figure, size_t panel, size_t ser
     }
 }
 
-/* The points of a place, one a seed; the seeds follow the first one. */
-static int add_seeds(struct hx_figure *figure, struct hx_points *points, size_t place, json_t *config,
-                     const char *label, struct dm_err *err) {
+/* The points of a slot, one per seed; seeds are consecutive. */
+static int add_seeds(struct hx_figure *figure, struct hx_points *points, size_t slot, json_t *config, const char *label,
+                     struct dm_err *err) {
     const json_t *seed = json_object_get(config, "seed");
     json_int_t first = json_is_integer(seed) ? json_integer_value(seed) : 1;
     for (unsigned i = 0; i < figure->repeat; i++) {
         if (i > 0 && json_object_set_new(config, "seed", json_integer(first + (json_int_t)i)) != 0) {
             return dm_fail(err, DM_ERR_NO_MEMORY, "figure %s: no memory for its points", figure->id);
         }
-        DM_TRY(hx_points_add(points, config, label, label, &figure->points[place * figure->repeat + i], err));
+        DM_TRY(hx_points_add(points, config, label, label, &figure->points[slot * figure->repeat + i], err));
     }
     return 0;
 }
 
 int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err) {
-    size_t count = hx_figure_places(figure);
+    size_t count = hx_figure_slots(figure);
     figure->points = calloc(count * figure->repeat + 1, sizeof(*figure->points));
     if (figure->points == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "figure %s: no memory for %zu points", figure->id, count);
     }
-    for (size_t place = 0; place < count; place++) {
-        size_t at = place % figure->case_count;
-        size_t series = place / figure->case_count % figure->series_count;
-        size_t panel = place / figure->case_count / figure->series_count;
+    for (size_t slot = 0; slot < count; slot++) {
+        size_t at = slot % figure->case_count;
+        size_t series = slot / figure->case_count % figure->series_count;
+        size_t panel = slot / figure->case_count / figure->series_count;
         char label[LABEL_BYTES];
         json_t *config;
-        int rc = place_config(figure, panel, series, at, &config, err);
+        int rc = slot_config(figure, panel, series, at, &config, err);
         if (rc == 0) {
-            place_label(figure, panel, series, at, config, label);
-            rc = add_seeds(figure, points, place, config, label, err);
+            slot_label(figure, panel, series, at, config, label);
+            rc = add_seeds(figure, points, slot, config, label, err);
         }
         json_decref(config);
         DM_TRY(rc);

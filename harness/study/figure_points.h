@@ -8,7 +8,7 @@
 #include "harness/points/points.h"
 #include "harness/study/figure.h"
 
-/* Adds the figure's points to the set and remembers their numbers in figure->points. */
+/* Adds the figure's points to the set and stores their indexes in figure->points. */
 int hx_figure_points(struct hx_figure *figure, struct hx_points *points, struct dm_err *err);
 
 #endif

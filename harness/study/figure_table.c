@@ -42,8 +42,8 @@ static void table_header(const struct hx_figure *figure, const struct hx_fig_plo
 
 static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
                       const struct hx_fig_data *data, size_t panel, size_t series, size_t at, FILE *file) {
-    size_t place = hx_figure_at(figure, panel, series, at);
-    double x = hx_figure_x(figure, points, place, at);
+    size_t slot = hx_figure_at(figure, panel, series, at);
+    double x = hx_figure_x(figure, points, slot, at);
     print_text(file, figure->panels[panel].label);
     fputc('\t', file);
     print_text(file, figure->series[series].label);
@@ -55,10 +55,10 @@ static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *
         print_text(file, figure->cases[at].label);
     }
     if (plot->by_metric) {
-        print_number(file, hx_fig_value(figure, data, &plot->x, place).middle);
+        print_number(file, hx_fig_value(figure, data, &plot->x, slot).middle);
     }
     for (size_t i = 0; i < plot->y_count; i++) {
-        struct hx_fig_value value = hx_fig_value(figure, data, &plot->y[i], place);
+        struct hx_fig_value value = hx_fig_value(figure, data, &plot->y[i], slot);
         print_number(file, value.middle);
         if (figure->repeat > 1) {
             print_number(file, value.low);
@@ -67,12 +67,12 @@ static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *
     }
     if (plot->reference != SIZE_MAX) {
         size_t reference = hx_figure_at(figure, panel, series, plot->reference);
-        print_number(file, hx_fig_value(figure, data, &plot->y[0], place).middle /
+        print_number(file, hx_fig_value(figure, data, &plot->y[0], slot).middle /
                                hx_fig_value(figure, data, &plot->y[0], reference).middle);
     }
     fprintf(file, "\t");
     for (unsigned i = 0; i < figure->repeat; i++) {
-        fprintf(file, "%s%s", i > 0 ? "," : "", points->items[hx_figure_point(figure, place, i)].hash);
+        fprintf(file, "%s%s", i > 0 ? "," : "", points->items[hx_figure_point(figure, slot, i)].hash);
     }
     fprintf(file, "\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of a plot: what gnuplot draws from.
+ * The table of a plot, which gnuplot reads.
  */
 #ifndef DM_HARNESS_STUDY_FIGURE_TABLE_H
 #define DM_HARNESS_STUDY_FIGURE_TABLE_H

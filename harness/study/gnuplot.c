@@ -13,7 +13,8 @@
 
 enum { EXIT_NOT_THERE = 127, EXIT_NO_FOLDER = 126, MESSAGE_MAX = 256 };
 
-/* Only calls that are safe between fork and exec. A group of its own: Ctrl-C lets the picture be finished. */
+/* Only calls that are safe between fork and exec. A process group of its own: Ctrl-C does not stop it, and the picture
+ * is finished. */
 static void child_exec(const char *folder, const char *program, int messages) {
     setpgid(0, 0);
     int null = open("/dev/null", O_RDWR);
@@ -25,7 +26,7 @@ static void child_exec(const char *folder, const char *program, int messages) {
     _exit(EXIT_NOT_THERE);
 }
 
-/* The line that says what is wrong: gnuplot's last. */
+/* gnuplot's last line, which is its error. */
 static void last_line(int messages, char line[MESSAGE_MAX]) {
     off_t end = lseek(messages, 0, SEEK_END);
     off_t start = end > MESSAGE_MAX - 1 ? end - (MESSAGE_MAX - 1) : 0;

@@ -7,8 +7,8 @@
 
 #include "common/err.h"
 
-/* Runs `gnuplot PROGRAM` in a folder. 0; DM_ERR_UNSUPPORTED when gnuplot is not installed; DM_ERR_IO with the last line
- * of what gnuplot had to say. */
+/* Runs `gnuplot PROGRAM` in a folder. 0; DM_ERR_UNSUPPORTED when gnuplot is not installed; DM_ERR_IO with gnuplot's
+ * last line of output. */
 int hx_gnuplot(const char *folder, const char *program, struct dm_err *err);
 
 #endif

@@ -36,7 +36,7 @@ void hx_html_text(FILE *out, const char *text) {
 
 /* ---- pictures --------------------------------------------------------------------------------------------------- */
 
-/* A whole file as text; the caller frees it. */
+/* A file as text; the caller frees it. */
 static char *read_file(const char *path, struct dm_err *err) {
     FILE *in = fopen(path, "r");
     char *text = NULL;
@@ -61,7 +61,7 @@ static char *read_file(const char *path, struct dm_err *err) {
     return text;
 }
 
-/* What comes before a name that is to have a prefix. */
+/* The texts before names that get a prefix. */
 static const char *const before_names[] = {" id=\"", " id='", "href='#", "href=\"#", "url(#"};
 
 static size_t name_follows(const char *at) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report: one page with every figure, the claims that it decides, the validation of the fabric, and where all of it
- * came from. It needs nothing beside itself: no network, no script; links go to the files that lie around it.
+ * The report: one page with every figure, the claims that it decides, the validation of the fabric, and the provenance.
+ * The page is self-contained: no network, no script; links go to files in its folder.
  *
  *   report_figures.c writes the figures and the claims, report_sources.c the fabric and the provenance, html.c the
  *   pieces of HTML.
@@ -22,14 +22,14 @@ struct hx_page {
     size_t figure_count;
     struct hx_points *points;
     struct hx_claims *claims; /* judged */
-    unsigned pictures;        /* put in so far */
+    unsigned pictures;        /* inserted so far */
     size_t incomplete;        /* figures with something missing */
 };
 
-/* How many claims of each paper came out how. */
+/* The number of claims of each paper by verdict. */
 void hx_page_summary(struct hx_page *page);
 
-/* The claims, a table a paper. */
+/* The claims, a table per paper. */
 void hx_page_claims(struct hx_page *page);
 
 /* Every figure: pictures, what they show, what is missing, which claims read it. 0 or a failure of memory. */

@@ -128,7 +128,7 @@ void hx_page_claims(struct hx_page *page) {
 
 /* ---- figures ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the picture that lies there was drawn at the page's scale: its program says so in the first line. */
+/* Whether the existing picture was drawn at the page's scale, which is in the first line of its program. */
 static bool drawn_at_scale(const struct hx_page *page, const struct hx_figure *figure, const char *plot) {
     char path[PATH_BYTES], line[TEXT_BYTES] = "", wanted[64];
     snprintf(path, sizeof(path), "%s/figures/%s/%s.gp", page->folder, figure->id, plot);
@@ -190,7 +190,7 @@ static void figure_claims(const struct hx_page *page, const struct hx_figure *fi
 
 /* The results that the figure is made of. */
 static void figure_points(const struct hx_page *page, const struct hx_figure *figure) {
-    size_t count = hx_figure_places(figure) * figure->repeat;
+    size_t count = hx_figure_slots(figure) * figure->repeat;
     fprintf(page->out, "<details><summary class=\"soft\">%zu results</summary><p class=\"soft\">", count);
     for (size_t i = 0; i < count; i++) {
         const struct hx_point *point = &page->points->items[figure->points[i]];
@@ -218,8 +218,8 @@ static int put_figure(struct hx_page *page, struct hx_figure *figure, struct dm_
         fputs(".</p>\n", page->out);
     }
     figure_claims(page, figure);
-    size_t places = hx_figure_places(figure);
-    if (places == 0) {
+    size_t slots = hx_figure_slots(figure);
+    if (slots == 0) {
         fputs("<p class=\"missing\">None of its systems is built here.</p></section>\n", page->out);
         return 0;
     }
@@ -229,7 +229,7 @@ static int put_figure(struct hx_page *page, struct hx_figure *figure, struct dm_
         fprintf(page->out,
                 "<p class=\"missing\">%zu of its %zu points are missing; panels that need them are not "
                 "drawn.</p>\n",
-                data.missing, places);
+                data.missing, slots);
     }
     for (size_t i = 0; i < figure->plot_count; i++) {
         whole = put_plot(page, figure, &figure->plots[i]) && whole;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report's end: how far the fabric is to be believed, and what program, profile and machine the numbers are of.
+ * The end of the report: the validation of the fabric, and the program, profile and machine of the results.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static void put_validation(struct hx_page *page) {
 
 /* ---- provenance ------------------------------------------------------------------------------------------------- */
 
-/* What is told of provenance: each different value once. */
+/* The provenance of the results: each different value once. */
 static const struct {
     const char *path, *name;
 } facts[] = {
@@ -124,7 +124,7 @@ static void put_provenance(struct hx_page *page) {
         json_t *result = hx_points_load(page->points, i, NULL);
         there += result != NULL;
         for (size_t k = 0; k < FACTS && result != NULL; k++) {
-            add_text(lists[k], hx_tree_find(result, facts[k].path));
+            add_text(lists[k], hx_json_find(result, facts[k].path));
         }
         json_decref(result);
     }

@@ -39,7 +39,7 @@ static bool is_result(const json_t *object) {
            json_is_integer(json_object_get(object, "schema_version"));
 }
 
-/* `optional`: a JSON file that is no result is passed over. */
+/* `optional`: a JSON file that is no result is skipped. */
 static int add_file(struct hx_result_set *set, const char *path, bool optional, struct dm_err *err) {
     json_t *object = dm_json_load(path, err);
     if (object == NULL) {
@@ -167,7 +167,7 @@ static double merged_mean(const json_t *ops, const char *what) {
     const char *name;
     json_t *op;
     json_object_foreach((json_t *)ops, name, op) {
-        const json_t *value = hx_tree_find(op, what);
+        const json_t *value = hx_json_find(op, what);
         double weight = json_number_value(json_object_get(op, "count"));
         if (!counts_twice(name) && json_is_number(value)) {
             sum += json_number_value(value) * weight;
@@ -179,7 +179,7 @@ static double merged_mean(const json_t *ops, const char *what) {
 
 double hx_result_number(const json_t *result, const char *path) {
     static const char all[] = "ops.all.", latency[] = "latency_ns.";
-    const json_t *value = hx_tree_find(result, path);
+    const json_t *value = hx_json_find(result, path);
     if (value != NULL || result == NULL || strncmp(path, all, sizeof(all) - 1) != 0) {
         return json_is_number(value) ? json_number_value(value) : NAN;
     }

@@ -77,7 +77,7 @@ static void a_micro_benchmark_runs_in_real_time(void **state) {
 static void more_on_chip_memory_than_there_is_is_unsupported(void **state) {
     (void)state;
     struct hx_micro_fabric fabric = {.transport = "sim", .profile = "cx4-100g", .seed = 1, .is_virtual = true};
-    struct hx_micro micro = {.verb = DM_VERB_FAA, .bytes = 8, .space = DM_CHIP, .places = 8, .stride = 8};
+    struct hx_micro micro = {.verb = DM_VERB_FAA, .bytes = 8, .space = DM_CHIP, .addresses = 8, .stride = 8};
     struct hx_micro_result result;
     struct dm_err err = {0};
     assert_int_equal(hx_micro_run(&fabric, &micro, &result, &err), DM_ERR_UNSUPPORTED);

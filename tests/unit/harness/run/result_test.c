@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/run/result.h"
 #include "harness/run/config.h"
 #include "harness/run/config_fields.h"
+#include "harness/run/result.h"
 
 static struct hx_config *config_of_rate(const char *rate) {
     struct hx_config *config = hx_config_new();

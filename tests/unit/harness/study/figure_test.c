@@ -95,12 +95,12 @@ static void must_refuse(const char *path, const char *value_text, const char *re
     assert_non_null(spec);
     assert_non_null(value);
     if (strchr(path, '[') == NULL) {
-        assert_int_equal(hx_tree_put(spec, path, value), 0);
+        assert_int_equal(hx_json_put(spec, path, value), 0);
     } else {
         char array[32];
         snprintf(array, sizeof(array), "%.*s", (int)strcspn(path, "["), path);
         json_t *first = json_array_get(json_object_get(spec, array), 0);
-        assert_int_equal(hx_tree_put(first, strchr(path, ']') + 2, value), 0);
+        assert_int_equal(hx_json_put(first, strchr(path, ']') + 2, value), 0);
     }
     assert_non_null(mkdtemp(folder));
     snprintf(name, sizeof(name), "%s/figures", folder);
