@@ -83,7 +83,7 @@ static void check_codes(struct dm_ctx *ctx, struct tw_client *client) {
     }
 }
 
-static void the_handlers_value_comes_back_as_it_is(void **state) {
+static void the_value_of_the_handler_is_returned_unchanged(void **state) {
     struct tw tw;
     tw_open_setup(&tw, state);
     tw_method(&tw, 0, REFUSE, handle_refuse, NULL);
@@ -109,7 +109,7 @@ static void check_bad_calls(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_call(ctx, 0, ECHO, NULL, 0, NULL, NULL), 0);
 }
 
-static void a_call_that_cannot_be_made_fails_at_once(void **state) {
+static void an_invalid_call_fails_at_once(void **state) {
     struct tw tw;
     tw_open_setup(&tw, state);
     tw_method(&tw, 0, ECHO, handle_echo, NULL);
@@ -205,7 +205,7 @@ static void many_callers_each_get_their_own_answer(void **state) {
     tw_close(&tw);
 }
 
-/* Adds 1 with the node's own CPU; the word of client n lies behind that. */
+/* Adds 1 with the node's own CPU; the word of client n follows it. */
 static int handle_count(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
                         uint32_t *resp_len) {
     (void)arg;
@@ -377,8 +377,8 @@ static void a_context_may_start_background_contexts_on_any_node(void **state) {
 int main(void) {
     static const struct tw_row rows[] = {
         TW(a_call_carries_up_to_16_kilobytes_there_and_back),
-        TW(the_handlers_value_comes_back_as_it_is),
-        TW(a_call_that_cannot_be_made_fails_at_once),
+        TW(the_value_of_the_handler_is_returned_unchanged),
+        TW(an_invalid_call_fails_at_once),
         TW(a_handler_may_use_verbs_and_calls_to_other_nodes),
         TW(many_callers_each_get_their_own_answer),
         TW(the_nodes_cpu_reads_and_writes_the_same_bytes_and_its_swaps_are_atomic),

@@ -188,7 +188,7 @@ enum { MESSAGES = 2000 };
 static void pass_messages(struct dm_ctx *ctx, struct tw_client *client) {
     dm_addr data = tw_word(0, 0), flag = tw_word(0, 64);
     uint64_t block[32];
-    tw_meet(ctx, tw_word(0, 128), client->count);
+    tw_barrier(ctx, tw_word(0, 128), client->count);
     if (client->number == 0) {
         for (uint64_t message = 1; message <= MESSAGES; message++) {
             for (unsigned i = 0; i < 32; i++) {
@@ -323,7 +323,7 @@ static void check_masked_faa(struct dm_ctx *ctx, struct tw_client *client) {
         /* Two fields of 32 bits: the carry of the lower is lost. */
         {UINT64_C(0x00000001ffffffff), 1, UINT64_C(1) << 31, UINT64_C(0x0000000100000000)},
         {UINT64_C(0x00000001ffffffff), UINT64_C(0x0000000300000002), UINT64_C(1) << 31, UINT64_C(0x0000000400000001)},
-        /* Bytes, each overflowing by itself. */
+        /* Bytes, each of which overflows separately. */
         {UINT64_C(0xff00ff01807f0102), UINT64_C(0x0101010180810304), UINT64_C(0x8080808080808080),
          UINT64_C(0x0001000200000406)},
         /* Fields of 1, 3 and 60 bits; subtraction by the complement within a field. */
@@ -356,7 +356,7 @@ struct counters {
 static void add_many(struct dm_ctx *ctx, struct tw_client *client) {
     const struct counters *counters = client->shared;
     const dm_addr *words = counters->words;
-    tw_meet(ctx, tw_word(1, dm_addr_space(words[0])), client->count);
+    tw_barrier(ctx, tw_word(1, dm_addr_space(words[0])), client->count);
     for (unsigned i = 0; i < counters->adds; i++) {
         CHECK_EQ(dm_faa(ctx, words[0], 1, NULL), 0);
         CHECK_EQ(dm_masked_faa(ctx, words[1], UINT64_C(0x100000001), UINT64_C(1) << 31, NULL), 0);
@@ -444,7 +444,7 @@ static void check_chip_limits(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_chip_alloc(ctx, 1, 1, &addr), 0);
 }
 
-static void chip_memory_ends_where_the_topology_says(void **state) {
+static void chip_memory_is_bounded_by_the_topology(void **state) {
     for (unsigned has_chip = 0; has_chip < 2; has_chip++) {
         struct tw tw;
         struct dm_topology topology = tw_topology();
@@ -513,7 +513,7 @@ static void check_accounting(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(account.bytes_written, 158);
     dm_post_write(ctx, tw_word(2, 0), buffer, 10);
     CHECK_EQ(dm_commit_async(ctx), 0);
-    CHECK_EQ(account.round_trips, 1); /* nobody waited */
+    CHECK_EQ(account.round_trips, 1); /* nothing was waited for */
     CHECK_EQ(account.doorbells, 3);
     CHECK_EQ(account.bytes_written, 168);
     dm_account_use(ctx, NULL);
@@ -557,7 +557,7 @@ static void masked_atomics_are_counted_as_what_was_sent(void **state) {
     tw_close(&tw);
 }
 
-static void verbs_in_all_grow_by_what_was_sent(void **state) {
+static void the_total_of_verbs_grows_by_what_was_sent(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
     uint64_t before = dm_verb_total(tw.fabric);
@@ -616,7 +616,7 @@ static void an_unknown_option_or_a_bad_value_is_named(void **state) {
     }
 }
 
-static void a_topology_that_cannot_be_is_refused_with_its_reason(void **state) {
+static void an_invalid_topology_is_refused_with_the_reason(void **state) {
     const struct dm_transport_info *info = *state;
     struct dm_topology topologies[6];
     for (size_t i = 0; i < 6; i++) {
@@ -664,14 +664,14 @@ int main(void) {
         TW(atomics_of_many_clients_on_one_word_lose_nothing),
         TW_NEEDS(atomics_on_chip_memory_lose_nothing_either, DM_CAP_CHIP_MEMORY),
         TW_NEEDS(chip_memory_keeps_order_with_the_nodes_other_memory, DM_CAP_CHIP_MEMORY),
-        TW_NEEDS(chip_memory_ends_where_the_topology_says, DM_CAP_CHIP_MEMORY),
+        TW_NEEDS(chip_memory_is_bounded_by_the_topology, DM_CAP_CHIP_MEMORY),
         TW(reads_and_writes_of_any_range_touch_exactly_its_bytes),
         TW(round_trips_verbs_bytes_and_doorbells_are_counted_once),
         TW(masked_atomics_are_counted_as_what_was_sent),
-        TW(verbs_in_all_grow_by_what_was_sent),
+        TW(the_total_of_verbs_grows_by_what_was_sent),
         TW(retries_are_counted_by_cause_and_end_at_the_limit),
         TW(an_unknown_option_or_a_bad_value_is_named),
-        TW(a_topology_that_cannot_be_is_refused_with_its_reason),
+        TW(an_invalid_topology_is_refused_with_the_reason),
         TW(a_fabric_closes_without_ever_having_run),
     };
     return tw_run_table("transport: verbs", rows, sizeof(rows) / sizeof(rows[0]));

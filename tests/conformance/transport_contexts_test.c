@@ -46,8 +46,8 @@ static void a_mutex_lets_one_context_in_whatever_threads_they_run_on(void **stat
 
 enum { QUEUE = 8 };
 
-/* All on one thread: nobody comes between taking a ticket and standing in line. */
-static void stand_in_line(struct dm_ctx *ctx, struct tw_client *client) {
+/* All on one thread: no other context runs between taking a ticket and queueing. */
+static void queue_up(struct dm_ctx *ctx, struct tw_client *client) {
     struct shared *shared = client->shared;
     if (client->number == 0) {
         CHECK_EQ(dm_mutex_lock(ctx, &shared->mutex), 0);
@@ -75,7 +75,7 @@ static void a_mutex_serves_its_waiters_in_order(void **state) {
     struct shared shared = {0};
     struct tw_client clients[QUEUE + 1];
     for (unsigned i = 0; i <= QUEUE; i++) {
-        clients[i] = (struct tw_client){i, QUEUE + 1, &shared, stand_in_line};
+        clients[i] = (struct tw_client){i, QUEUE + 1, &shared, queue_up};
         tw_spawn(&tw, tw_first_cn(&tw), 0, &clients[i]);
     }
     tw_run(&tw);
@@ -150,7 +150,7 @@ static void check_time(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK(dm_now(ctx) >= before);
 }
 
-static void time_begins_with_the_measured_phase_and_a_sleep_lasts_at_least_as_said(void **state) {
+static void time_begins_with_the_measured_phase_and_a_sleep_lasts_at_least_its_duration(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
     tw_run_one(&tw, check_time, &tw);
@@ -173,7 +173,7 @@ static void sleep_or_work(struct dm_ctx *ctx, struct tw_client *client) {
     shared->open = true;
 }
 
-static void a_sleeper_does_not_keep_its_thread_and_is_not_forgotten(void **state) {
+static void a_sleeper_frees_its_thread_and_is_woken(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
     struct shared shared = {0};
@@ -190,7 +190,7 @@ struct seen {
     uint64_t random[TW_CLIENTS];
 };
 
-static void tell_who(struct dm_ctx *ctx, struct tw_client *client) {
+static void record_identity(struct dm_ctx *ctx, struct tw_client *client) {
     struct seen *seen = client->shared;
     seen->id[client->number] = dm_ctx_id(ctx);
     seen->random[client->number] = dm_prng_u64(dm_random(ctx));
@@ -204,11 +204,11 @@ static void tell_who(struct dm_ctx *ctx, struct tw_client *client) {
     }
 }
 
-static void every_context_has_its_own_number_place_and_random_stream(void **state) {
+static void every_context_has_its_own_number_thread_and_random_stream(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
     struct seen seen;
-    tw_run_clients(&tw, TW_CLIENTS, false, tell_who, &seen);
+    tw_run_clients(&tw, TW_CLIENTS, false, record_identity, &seen);
     for (unsigned i = 0; i < TW_CLIENTS; i++) {
         assert_int_not_equal(seen.id[i], 0);
         for (unsigned j = 0; j < i; j++) {
@@ -247,17 +247,17 @@ static void many_clients_run_each_on_a_thread_of_its_own(void **state) {
     tw_close(&tw);
 }
 
-static int do_and_tell(struct dm_ctx *ctx, void *arg) {
+static int read_and_return(struct dm_ctx *ctx, void *arg) {
     const int *value = arg;
     uint64_t word;
     CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
     return *value;
 }
 
-static void a_fabric_runs_as_often_as_one_likes(void **state) {
+static void a_fabric_may_run_many_times(void **state) {
     struct tw tw;
     tw_open_setup(&tw, state);
-    tw_run(&tw); /* nobody there: over at once */
+    tw_run(&tw); /* no context: it ends at once */
     for (int i = 0; i < 30; i++) {
         if (i == 10) {
             dm_fabric_measure(tw.fabric);
@@ -266,7 +266,7 @@ static void a_fabric_runs_as_often_as_one_likes(void **state) {
             dm_fabric_setup(tw.fabric);
         }
         int rc = 1000;
-        assert_int_equal(dm_fabric_do(tw.fabric, tw_first_cn(&tw), do_and_tell, &i, &rc, &tw.err), 0);
+        assert_int_equal(dm_fabric_do(tw.fabric, tw_first_cn(&tw), read_and_return, &i, &rc, &tw.err), 0);
         assert_int_equal(rc, i);
     }
     assert_int_equal(dm_spawn(tw.fabric, 200, 0, tw_client_entry, NULL), DM_ERR_INVALID);
@@ -340,7 +340,7 @@ static void lock_both(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK(false);
 }
 
-static void contexts_that_wait_for_one_another_are_reported(void **state) {
+static void contexts_that_wait_for_each_other_are_reported(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
     struct shared shared[2];
@@ -410,13 +410,13 @@ int main(void) {
         TW(a_mutex_serves_its_waiters_in_order),
         TW(a_condition_hands_work_from_context_to_context),
         TW(a_condition_wakes_all_that_wait),
-        TW(time_begins_with_the_measured_phase_and_a_sleep_lasts_at_least_as_said),
-        TW(a_sleeper_does_not_keep_its_thread_and_is_not_forgotten),
-        TW(every_context_has_its_own_number_place_and_random_stream),
+        TW(time_begins_with_the_measured_phase_and_a_sleep_lasts_at_least_its_duration),
+        TW(a_sleeper_frees_its_thread_and_is_woken),
+        TW(every_context_has_its_own_number_thread_and_random_stream),
         TW(many_clients_run_each_on_a_thread_of_its_own),
-        TW(a_fabric_runs_as_often_as_one_likes),
+        TW(a_fabric_may_run_many_times),
         TW(a_stop_ends_every_wait),
-        TW_NEEDS(contexts_that_wait_for_one_another_are_reported, DM_CAP_VIRTUAL_TIME),
+        TW_NEEDS(contexts_that_wait_for_each_other_are_reported, DM_CAP_VIRTUAL_TIME),
         TW_NEEDS(virtual_time_repeats_itself_and_another_seed_gives_another_history, DM_CAP_VIRTUAL_TIME),
     };
     return tw_run_table("transport: contexts", rows, sizeof(rows) / sizeof(rows[0]));

@@ -79,7 +79,7 @@ static void check_pieces(struct tw *tw, struct piece *pieces, size_t count) {
     assert_true(use.chunk_bytes <= (TW_MNS + TW_SERVERS) * (uint64_t)TW_MN_BYTES);
 }
 
-static void pieces_for_many_clients_are_zero_aligned_and_apart(void **state) {
+static void allocations_of_many_clients_are_zero_aligned_and_disjoint(void **state) {
     static struct piece pieces[OWNERS * PIECES];
     struct tw tw;
     tw_open_measured(&tw, state);
@@ -110,7 +110,7 @@ static void check_bad_requests(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_addr_offset(addr) % 4096, 0);
 }
 
-static void a_piece_that_cannot_be_is_refused(void **state) {
+static void an_invalid_allocation_is_refused(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
     tw_run_one(&tw, check_bad_requests, NULL);
@@ -143,7 +143,7 @@ static void check_reuse(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK(dm_addr_equal(again, first[4]));
 }
 
-static void a_freed_piece_is_used_again_for_its_size_and_node(void **state) {
+static void a_freed_piece_is_reused_for_its_size_and_node(void **state) {
     struct tw tw;
     tw_open_measured(&tw, state);
     tw_run_one(&tw, check_reuse, &tw);
@@ -184,7 +184,7 @@ static void fill_up(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_alloc(ctx, TW_MNS, BIG, BIG, DM_MEM_LEAF, &addr), 0);
 }
 
-static void full_nodes_say_so_and_nothing_is_lost(void **state) {
+static void full_nodes_report_no_memory_and_nothing_is_lost(void **state) {
     for (unsigned measured = 0; measured < 2; measured++) {
         struct tw tw;
         tw_open_setup(&tw, state);
@@ -242,7 +242,7 @@ static void flip_or_look(struct dm_ctx *ctx, struct tw_client *client) {
     struct looks *looks = client->shared;
     dm_addr object = dm_addr_make(0, DM_DRAM, DM_RESERVED_BYTES);
     uint64_t words[OBJECT / 8];
-    tw_meet(ctx, tw_word(1, 0), client->count);
+    tw_barrier(ctx, tw_word(1, 0), client->count);
     for (uint64_t i = 1; i <= looks->flips; i++) {
         if (looks->pause_ns > 0) {
             CHECK_EQ(dm_sleep(ctx, dm_prng_below(dm_random(ctx), looks->pause_ns)), 0);
@@ -287,7 +287,7 @@ static void larger_objects_are_torn_where_accesses_overlap(void **state) {
     tw_close(&tw);
 }
 
-/* Pieces that share lines with one another but no byte: nobody changes a neighbour. */
+/* Pieces that share lines but no byte: no write changes a neighbour. */
 static void write_own_bytes(struct dm_ctx *ctx, struct tw_client *client) {
     enum { STRIDE = 13, ROUNDS = 300 };
     dm_addr own = dm_addr_make(0, DM_DRAM, DM_RESERVED_BYTES + 7 + (uint64_t)client->number * STRIDE);
@@ -333,11 +333,11 @@ static void atomics_lose_nothing_beside_writes_to_the_same_line(void **state) {
 int main(void) {
     static const struct tw_row rows[] = {
         TW(the_reserved_page_of_every_node_is_zero_and_never_handed_out),
-        TW(pieces_for_many_clients_are_zero_aligned_and_apart),
+        TW(allocations_of_many_clients_are_zero_aligned_and_disjoint),
         TW(the_same_holds_in_the_set_up_phase),
-        TW(a_piece_that_cannot_be_is_refused),
-        TW(a_freed_piece_is_used_again_for_its_size_and_node),
-        TW(full_nodes_say_so_and_nothing_is_lost),
+        TW(an_invalid_allocation_is_refused),
+        TW(a_freed_piece_is_reused_for_its_size_and_node),
+        TW(full_nodes_report_no_memory_and_nothing_is_lost),
         TW(bulk_data_is_spread_evenly_over_the_memory_nodes),
         TW(later_pieces_are_spread_chunk_by_chunk),
         TW(a_line_is_never_torn),

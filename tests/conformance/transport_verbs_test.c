@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What only `verbs` can show, on a real device: how failures are told, that every wait has an end, and what a stranger
- * at the control port gets. Skipped with the reason where there is no device.
+ * What only `verbs` can show, on a real device: how failures are reported, that every wait is bounded, and what a
+ * connection without the token gets at the control port. Skipped with the reason where there is no device.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -55,7 +55,7 @@ static void read_in_vain(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
 }
 
-static void a_verb_that_the_device_refuses_names_itself_the_node_and_the_status(void **state) {
+static void a_refused_verb_is_reported_with_the_node_and_the_status(void **state) {
     (void)state;
     struct tw tw;
     open_with(&tw, NULL, 0, NULL);
@@ -75,7 +75,7 @@ static void write_unsignalled_in_vain(struct dm_ctx *ctx, struct tw_client *clie
     }
 }
 
-static void a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node(void **state) {
+static void a_failure_of_unsignalled_work_is_returned_by_a_later_commit_to_any_node(void **state) {
     (void)state;
     struct tw tw;
     open_with(&tw, NULL, 0, NULL);
@@ -127,7 +127,7 @@ static void order_is_kept(const struct dm_setting *settings, size_t count) {
 }
 
 /* Software RoCE with a short timer sends again much that was not lost. */
-static void ordered_batches_end_however_often_the_device_sends_again(void **state) {
+static void ordered_batches_complete_however_often_the_device_resends(void **state) {
     (void)state;
     static const struct dm_setting settings[] = {{"ack_timeout", "11"}};
     order_is_kept(settings, DM_ARRAY_LEN(settings));
@@ -141,7 +141,7 @@ static void fences_keep_the_order_too(void **state) {
 }
 
 /* The other end goes away without a word. */
-static void read_from_nobody(struct dm_ctx *ctx, struct tw_client *client) {
+static void read_from_a_missing_node(struct dm_ctx *ctx, struct tw_client *client) {
     (void)client;
     uint64_t word;
     CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
@@ -155,12 +155,12 @@ static void read_from_nobody(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), DM_ERR_PEER);
 }
 
-static void a_peer_that_is_silent_is_given_up_after_the_retries(void **state) {
+static void a_silent_peer_counts_as_failed_after_the_retries(void **state) {
     (void)state;
     static const struct dm_setting settings[] = {{"ack_timeout", "10"}, {"retries", "2"}};
     struct tw tw;
     open_with(&tw, settings, 2, NULL);
-    run_failing(&tw, read_from_nobody, DM_ERR_PEER, "READ to memory node 0: transport retry counter exceeded");
+    run_failing(&tw, read_from_a_missing_node, DM_ERR_PEER, "READ to memory node 0: transport retry counter exceeded");
     tw_close(&tw);
 }
 
@@ -169,7 +169,7 @@ static void call_in_vain(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_call(ctx, 0, NEVER, NULL, 0, NULL, NULL), DM_ERR_PEER);
 }
 
-static void a_call_that_nobody_answers_has_an_end(void **state) {
+static void a_call_without_an_answer_times_out(void **state) {
     (void)state;
     static const struct dm_setting settings[] = {{"call_timeout", "300ms"}};
     struct tw tw;
@@ -193,7 +193,7 @@ static void read_both(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(dm_read(ctx, tw_word(0, 0), &good, 8), 0);
 }
 
-static void contexts_that_share_a_doorbell_all_hear_of_its_failure(void **state) {
+static void contexts_that_share_a_doorbell_all_get_its_failure(void **state) {
     (void)state;
     enum { READERS = 40 }; /* on one thread; more than share a doorbell */
     struct tw tw;
@@ -237,7 +237,7 @@ static void time_between_runs_counts_for_no_limit(void **state) {
         tw_spawn(&tw, tw_first_cn(&tw), 0, &client);
         assert_int_equal(dm_fabric_run(tw.fabric, &tw.err), 0);
         tw_raise();
-        /* The background's read is under way most likely, and its thread looks at the limits. */
+        /* The read of the background context is most likely outstanding, and its thread checks the limits. */
         for (uint64_t end_ns = rt_clock_ns() + LIMITS * (uint64_t)LIMIT_NS; rt_clock_ns() < end_ns;) {
             sched_yield();
         }
@@ -246,7 +246,7 @@ static void time_between_runs_counts_for_no_limit(void **state) {
     tw_close(&tw);
 }
 
-static void what_is_not_there_is_named(void **state) {
+static void a_missing_device_is_named(void **state) {
     (void)state;
     static const struct {
         struct dm_setting setting;
@@ -368,7 +368,7 @@ static struct wire_message hello_of(const struct port *port, const char *token) 
     return hello;
 }
 
-static void a_stranger_gets_no_answer_and_those_who_know_the_token_still_do(void **state) {
+static void connections_without_the_token_get_no_answer_and_those_with_it_still_do(void **state) {
     (void)state;
     struct port port;
     port_open(&port);
@@ -396,7 +396,7 @@ static void a_stranger_gets_no_answer_and_those_who_know_the_token_still_do(void
     port_close(&port);
 }
 
-static void a_known_caller_gets_nothing_of_nodes_or_runs_that_are_not_here(void **state) {
+static void a_caller_with_the_token_gets_nothing_of_other_nodes_or_runs(void **state) {
     (void)state;
     struct port port;
     port_open(&port);
@@ -445,19 +445,19 @@ static void a_message_may_come_byte_by_byte(void **state) {
 static void use_the_other_process(struct dm_ctx *ctx, struct tw_client *client) {
     (void)client;
     uint64_t word = 0, answer = 0;
-    uint32_t room = sizeof(answer);
+    uint32_t capacity = sizeof(answer);
     for (uint64_t i = 1; i <= 100; i++) {
         CHECK_EQ(dm_write(ctx, tw_word(0, 0), &i, 8), 0);
         CHECK_EQ(dm_read(ctx, tw_word(0, 0), &word, 8), 0);
         CHECK_EQ(word, i);
     }
-    CHECK_EQ(dm_call(ctx, 0, ECHO, &word, sizeof(word), &answer, &room), 7);
+    CHECK_EQ(dm_call(ctx, 0, ECHO, &word, sizeof(word), &answer, &capacity), 7);
     CHECK_EQ(answer, 100);
 }
 
 /* All nodes but memory node 0 are this process's. */
-static void caller_run(const struct port *port, const char *way, const char *joined) {
-    const struct dm_setting setting = {"connect", way};
+static void caller_run(const struct port *port, const char *method, const char *joined) {
+    const struct dm_setting setting = {"connect", method};
     bool hosted[TW_MNS + TW_SERVERS + TW_CNS];
     const char *addresses[TW_MNS + TW_SERVERS] = {port->address};
     for (size_t i = 0; i < DM_ARRAY_LEN(hosted); i++) {
@@ -472,13 +472,13 @@ static void caller_run(const struct port *port, const char *way, const char *joi
     int rc = dm_fabric_run(tw.fabric, &tw.err);
     tw_raise();
     if (rc < 0) {
-        fail_msg("connect=%s: %s", way, tw.err.text);
+        fail_msg("connect=%s: %s", method, tw.err.text);
     }
     assert_string_equal(fabric_note(tw.fabric, "connect"), joined);
     tw_close(&tw);
 }
 
-static void processes_are_joined_by_either_way(void **state) {
+static void processes_are_joined_by_either_method(void **state) {
     (void)state;
     struct port port;
     port_open(&port);
@@ -524,7 +524,7 @@ static enum rdma_cm_event_type knock_with(const struct port *port, const unsigne
     return answer;
 }
 
-static void the_connection_manager_refuses_whoever_does_not_know_the_token(void **state) {
+static void the_connection_manager_rejects_requests_without_the_token(void **state) {
     (void)state;
     struct port port;
     port_open(&port);
@@ -552,20 +552,20 @@ static void the_connection_manager_refuses_whoever_does_not_know_the_token(void 
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_verb_that_the_device_refuses_names_itself_the_node_and_the_status),
-        cmocka_unit_test(a_failure_of_unsignalled_work_comes_with_a_later_commit_to_any_node),
-        cmocka_unit_test(ordered_batches_end_however_often_the_device_sends_again),
+        cmocka_unit_test(a_refused_verb_is_reported_with_the_node_and_the_status),
+        cmocka_unit_test(a_failure_of_unsignalled_work_is_returned_by_a_later_commit_to_any_node),
+        cmocka_unit_test(ordered_batches_complete_however_often_the_device_resends),
         cmocka_unit_test(fences_keep_the_order_too),
-        cmocka_unit_test(a_peer_that_is_silent_is_given_up_after_the_retries),
-        cmocka_unit_test(a_call_that_nobody_answers_has_an_end),
-        cmocka_unit_test(contexts_that_share_a_doorbell_all_hear_of_its_failure),
+        cmocka_unit_test(a_silent_peer_counts_as_failed_after_the_retries),
+        cmocka_unit_test(a_call_without_an_answer_times_out),
+        cmocka_unit_test(contexts_that_share_a_doorbell_all_get_its_failure),
         cmocka_unit_test(time_between_runs_counts_for_no_limit),
-        cmocka_unit_test(what_is_not_there_is_named),
-        cmocka_unit_test(a_stranger_gets_no_answer_and_those_who_know_the_token_still_do),
-        cmocka_unit_test(a_known_caller_gets_nothing_of_nodes_or_runs_that_are_not_here),
+        cmocka_unit_test(a_missing_device_is_named),
+        cmocka_unit_test(connections_without_the_token_get_no_answer_and_those_with_it_still_do),
+        cmocka_unit_test(a_caller_with_the_token_gets_nothing_of_other_nodes_or_runs),
         cmocka_unit_test(a_message_may_come_byte_by_byte),
-        cmocka_unit_test(processes_are_joined_by_either_way),
-        cmocka_unit_test(the_connection_manager_refuses_whoever_does_not_know_the_token),
+        cmocka_unit_test(processes_are_joined_by_either_method),
+        cmocka_unit_test(the_connection_manager_rejects_requests_without_the_token),
     };
     if (!test_runs_on(dm_transport_find("verbs"))) {
         return 77;

@@ -174,7 +174,7 @@ static inline void tw_run_one(struct tw *tw, void (*body)(struct dm_ctx *ctx, st
     tw_run_clients(tw, 1, true, body, shared);
 }
 
-/* A piece of the reserved page of a memory node: zero at start and nobody else's. */
+/* A piece of the reserved page of a memory node: zero at start and used by the tests only. */
 static inline dm_addr tw_word(unsigned node, unsigned index) {
     return dm_addr_make(node, DM_DRAM, DM_LINE + 8 * (uint64_t)index);
 }
@@ -185,8 +185,8 @@ static inline uint64_t tw_read_word(struct dm_ctx *ctx, dm_addr addr) {
     return word;
 }
 
-/* Waits until all `count` clients are here, so that what follows really overlaps. `word` is used once. */
-static inline void tw_meet(struct dm_ctx *ctx, dm_addr word, unsigned count) {
+/* A barrier of all `count` clients, so that what follows really overlaps. Each `word` serves once. */
+static inline void tw_barrier(struct dm_ctx *ctx, dm_addr word, unsigned count) {
     CHECK_EQ(dm_faa(ctx, word, 1, NULL), 0);
     while (tw_read_word(ctx, word) < count && !dm_stopping(ctx)) {
     }

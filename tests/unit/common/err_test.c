@@ -57,13 +57,13 @@ static void a_failure_carries_its_message_and_returns_its_code(void **state) {
     assert_string_equal(err.text, "disk has 3 parts");
 }
 
-static void nobody_needs_to_want_the_message(void **state) {
+static void the_message_may_be_omitted(void **state) {
     (void)state;
     assert_int_equal(dm_fail(NULL, DM_ERR_PEER, "lost %d", 1), DM_ERR_PEER);
     assert_int_equal(dm_fail_in(NULL, DM_ERR_PEER, "node %d", 1), DM_ERR_PEER);
 }
 
-static void callers_put_their_place_in_front(void **state) {
+static void callers_put_their_context_in_front(void **state) {
     (void)state;
     struct dm_err err = {0};
     (void)dm_fail(&err, DM_ERR_INVALID, "12q is no count");
@@ -92,7 +92,7 @@ static void a_message_may_quote_the_one_that_it_replaces(void **state) {
     assert_string_equal(err.text, "[second, after first]: second, after first");
 }
 
-static void a_message_that_does_not_fit_says_so(void **state) {
+static void a_message_that_does_not_fit_is_marked_as_cut(void **state) {
     (void)state;
     struct dm_err err = {0};
     char longest[sizeof(err.text) + 100];
@@ -137,11 +137,11 @@ int main(void) {
         cmocka_unit_test(every_name_is_the_enumerator_in_lower_case_without_prefix),
         cmocka_unit_test(codes_outside_the_table_have_a_text_and_a_name),
         cmocka_unit_test(a_failure_carries_its_message_and_returns_its_code),
-        cmocka_unit_test(nobody_needs_to_want_the_message),
-        cmocka_unit_test(callers_put_their_place_in_front),
+        cmocka_unit_test(the_message_may_be_omitted),
+        cmocka_unit_test(callers_put_their_context_in_front),
         cmocka_unit_test(a_prefix_without_a_message_gets_the_text_of_the_code),
         cmocka_unit_test(a_message_may_quote_the_one_that_it_replaces),
-        cmocka_unit_test(a_message_that_does_not_fit_says_so),
+        cmocka_unit_test(a_message_that_does_not_fit_is_marked_as_cut),
         cmocka_unit_test(a_message_is_one_line_of_valid_text),
         cmocka_unit_test(try_returns_failures_only),
     };

@@ -163,7 +163,7 @@ static void assert_not_loaded(const char *content, const char *place) {
     assert_null(dm_json_load(path, NULL));
 }
 
-static void malformed_files_are_refused_with_their_place(void **state) {
+static void malformed_files_are_refused_with_line_and_column(void **state) {
     (void)state;
     assert_not_loaded("{\n \"a\": 1,\n \"b\" 2\n}", "3:6: ':' expected");
     assert_not_loaded("{\"a\": 1", "1:7: '}' expected near end of file");
@@ -237,7 +237,7 @@ static void numbers_truths_and_strings_set_options(void **state) {
     dm_opt_free(table, &settings);
 }
 
-static void bad_members_are_named_with_their_place(void **state) {
+static void bad_members_are_named_with_their_file_or_path(void **state) {
     (void)state;
     assert_refused("{\"cleints\": 1}", "run.json: unknown option 'cleints' (did you mean 'clients'?)");
     assert_refused("{\"colour\": null}", "run.json: unknown option 'colour'");
@@ -362,13 +362,13 @@ static void a_missing_folder_is_an_error(void **state) {
     assert_not_stored(path_in("none/out.json"), "No such file or directory", 0);
 }
 
-static void a_file_in_place_of_the_folder_is_an_error(void **state) {
+static void a_file_instead_of_the_folder_is_an_error(void **state) {
     (void)state;
     (void)file_with("{}");
     assert_not_stored(path_in("in.json/out.json"), "Not a directory", 1);
 }
 
-static void a_folder_in_place_of_the_file_leaves_nothing_behind(void **state) {
+static void a_folder_instead_of_the_file_leaves_nothing_behind(void **state) {
     (void)state;
     assert_int_equal(mkdir(path_in("out.json"), 0700), 0);
     assert_not_stored(path_in("out.json"), "Is a directory", 1);
@@ -417,19 +417,19 @@ static void what_is_not_json_is_not_stored(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_file_is_loaded),
-        IN_FOLDER(malformed_files_are_refused_with_their_place),
+        IN_FOLDER(malformed_files_are_refused_with_line_and_column),
         IN_FOLDER(every_truncation_of_a_file_is_refused),
         IN_FOLDER(unreadable_files_are_refused_with_the_reason),
         cmocka_unit_test(numbers_truths_and_strings_set_options),
-        cmocka_unit_test(bad_members_are_named_with_their_place),
+        cmocka_unit_test(bad_members_are_named_with_their_file_or_path),
         cmocka_unit_test(a_missing_object_is_refused),
         cmocka_unit_test(options_become_plain_json),
         IN_FOLDER(options_survive_a_file),
         IN_FOLDER(stored_files_are_sorted_and_indented_by_one),
         IN_FOLDER(storing_replaces_an_older_file),
         IN_FOLDER(a_missing_folder_is_an_error),
-        IN_FOLDER(a_file_in_place_of_the_folder_is_an_error),
-        IN_FOLDER(a_folder_in_place_of_the_file_leaves_nothing_behind),
+        IN_FOLDER(a_file_instead_of_the_folder_is_an_error),
+        IN_FOLDER(a_folder_instead_of_the_file_leaves_nothing_behind),
         IN_FOLDER(an_unwritable_folder_is_an_error),
         IN_FOLDER(a_write_that_fails_half_way_keeps_the_old_file),
         IN_FOLDER(what_is_not_json_is_not_stored),

@@ -35,7 +35,7 @@ static void assert_refused(parse_fn parse, const char *text, const char *words) 
     assert_int_equal(parse(text, &value, NULL), DM_ERR_INVALID);
 }
 
-static void counts_are_whole_numbers_with_decimal_units(void **state) {
+static void counts_are_integers_with_decimal_units(void **state) {
     (void)state;
     assert_parsed(dm_parse_count, "0", 0);
     assert_parsed(dm_parse_count, "007", 7);
@@ -49,7 +49,7 @@ static void counts_are_whole_numbers_with_decimal_units(void **state) {
     assert_parsed(dm_parse_count, "000000000000000000000000000000000000000000001", 1);
 }
 
-static void fractions_and_exponents_are_fine_when_the_value_is_whole(void **state) {
+static void fractions_and_exponents_are_allowed_when_the_value_is_an_integer(void **state) {
     (void)state;
     assert_parsed(dm_parse_count, "1.5M", 1500000);
     assert_parsed(dm_parse_count, "0.001K", 1);
@@ -134,7 +134,7 @@ static void values_that_do_not_fit_are_refused(void **state) {
     assert_parsed(dm_parse_duration, "5124095h", UINT64_C(18446742000000000000));
 }
 
-static void values_that_are_not_whole_are_refused(void **state) {
+static void values_that_are_not_integers_are_refused(void **state) {
     (void)state;
     assert_refused(dm_parse_count, "1.5", "'1.5' is not a whole number");
     assert_refused(dm_parse_count, "1.2345K", "is not a whole number");
@@ -241,13 +241,13 @@ static void no_random_text_breaks_the_parsers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_whole_numbers_with_decimal_units),
-        cmocka_unit_test(fractions_and_exponents_are_fine_when_the_value_is_whole),
+        cmocka_unit_test(counts_are_integers_with_decimal_units),
+        cmocka_unit_test(fractions_and_exponents_are_allowed_when_the_value_is_an_integer),
         cmocka_unit_test(bytes_have_units_of_ten_and_of_two),
         cmocka_unit_test(durations_need_their_unit),
         cmocka_unit_test(text_that_is_no_number_is_quoted_with_advice),
         cmocka_unit_test(values_that_do_not_fit_are_refused),
-        cmocka_unit_test(values_that_are_not_whole_are_refused),
+        cmocka_unit_test(values_that_are_not_integers_are_refused),
         cmocka_unit_test(long_texts_are_cut_in_messages),
         cmocka_unit_test(reals_are_plain_decimals),
         cmocka_unit_test(reals_that_are_no_numbers_are_refused),

@@ -183,7 +183,7 @@ static void unknown_names_get_a_suggestion(void **state) {
     assert_refused("Clients", "1", "unknown option 'Clients' (did you mean 'clients'?)");
 }
 
-static void rows_are_found_by_their_whole_name(void **state) {
+static void rows_are_found_by_their_full_name(void **state) {
     (void)state;
     assert_ptr_equal(dm_opt_find(table, "clients"), &table[1]);
     assert_null(dm_opt_find(table, "client"));
@@ -362,7 +362,7 @@ int main(void) {
         cmocka_unit_test(bounds_are_inclusive),
         cmocka_unit_test(bad_values_name_the_option_and_what_is_right),
         cmocka_unit_test(unknown_names_get_a_suggestion),
-        cmocka_unit_test(rows_are_found_by_their_whole_name),
+        cmocka_unit_test(rows_are_found_by_their_full_name),
         cmocka_unit_test(formatted_values_read_back_to_the_same_values),
         cmocka_unit_test(values_are_formatted_plainly),
         cmocka_unit_test(formatting_reports_the_length_that_it_needs),

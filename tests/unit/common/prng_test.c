@@ -76,7 +76,7 @@ static void one_changed_bit_changes_about_half_of_the_stream(void **state) {
     assert_in_range(changed, 4096 - 272, 4096 + 272);
 }
 
-static void bounded_numbers_are_in_range_and_even(void **state) {
+static void bounded_numbers_are_in_range_and_uniform(void **state) {
     (void)state;
     struct dm_prng prng = dm_prng_stream(3, "below", 0);
     unsigned hits[10] = {0};
@@ -94,7 +94,7 @@ static void bounded_numbers_are_in_range_and_even(void **state) {
     }
 }
 
-static void doubles_are_in_the_unit_interval_and_even(void **state) {
+static void doubles_are_in_the_unit_interval_and_uniform(void **state) {
     (void)state;
     struct dm_prng prng = dm_prng_stream(3, "double", 0);
     double sum = 0.0;
@@ -112,8 +112,8 @@ int main(void) {
         cmocka_unit_test(streams_are_the_same_on_every_machine),
         cmocka_unit_test(different_arguments_give_different_streams),
         cmocka_unit_test(one_changed_bit_changes_about_half_of_the_stream),
-        cmocka_unit_test(bounded_numbers_are_in_range_and_even),
-        cmocka_unit_test(doubles_are_in_the_unit_interval_and_even),
+        cmocka_unit_test(bounded_numbers_are_in_range_and_uniform),
+        cmocka_unit_test(doubles_are_in_the_unit_interval_and_uniform),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

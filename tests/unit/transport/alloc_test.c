@@ -54,7 +54,7 @@ static void the_last_chunk_of_a_node_is_what_is_left_of_it(void **state) {
     assert_int_equal(fake->nodes[0].memory_bytes[DM_MEM_LEAF], 1000);
 }
 
-static void a_full_node_sends_pieces_for_anywhere_to_the_others(void **state) {
+static void allocations_for_any_node_avoid_a_full_node(void **state) {
     struct fake *fake = *state;
     for (unsigned measuring = 0; measuring < 2; measuring++) {
         fake->fabric.measuring = measuring;
@@ -83,7 +83,7 @@ static void freed_pieces_wait_for_a_request_that_fits(void **state) {
     assert_int_equal(fake->nodes[0].memory_freed, 0);
 }
 
-static void more_sizes_than_there_are_lists_are_counted_and_not_used_again(void **state) {
+static void freed_sizes_beyond_the_free_lists_are_counted_and_not_reused(void **state) {
     struct fake *fake = *state;
     struct dm_ctx *ctx = &fake->contexts[0];
     dm_addr addrs[DM_FREE_CLASSES + 1], addr;
@@ -103,7 +103,7 @@ static void more_sizes_than_there_are_lists_are_counted_and_not_used_again(void 
     assert_true(dm_addr_equal(addr, addrs[0]));
 }
 
-static void a_stop_during_the_call_for_a_chunk_is_passed_on_and_the_thread_is_free(void **state) {
+static void a_stop_during_the_call_for_a_chunk_is_returned_and_releases_the_thread(void **state) {
     struct fake *fake = *state;
     dm_addr addr;
     fake->fabric.stop = true;
@@ -113,7 +113,7 @@ static void a_stop_during_the_call_for_a_chunk_is_passed_on_and_the_thread_is_fr
     assert_int_equal(dm_alloc(&fake->contexts[1], 0, 64, 64, DM_MEM_LEAF, &addr), 0);
 }
 
-static void the_chunk_handler_refuses_requests_of_another_shape(void **state) {
+static void the_chunk_handler_refuses_requests_of_a_wrong_size(void **state) {
     struct fake *fake = *state;
     struct dm_ctx handler = {.fabric = &fake->fabric, .ops = &fake->ops, .node = 0};
     const uint64_t request[2] = {4096, 64};
@@ -131,7 +131,7 @@ static void the_chunk_handler_refuses_requests_of_another_shape(void **state) {
     assert_int_equal(len, 16);
 }
 
-static void local_memory_is_zero_aligned_and_apart(void **state) {
+static void local_memory_is_zero_aligned_and_disjoint(void **state) {
     struct fake *fake = *state;
     struct dm_ctx *ctx = &fake->contexts[0];
     static const uint32_t sizes[] = {1, 63, 64, 65, 4096};
@@ -155,13 +155,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(one_chunk_serves_many_pieces_with_one_call, reset, release),
         cmocka_unit_test_setup_teardown(a_piece_larger_than_a_chunk_gets_a_chunk_of_its_size, reset, release),
         cmocka_unit_test_setup_teardown(the_last_chunk_of_a_node_is_what_is_left_of_it, reset, release),
-        cmocka_unit_test_setup_teardown(a_full_node_sends_pieces_for_anywhere_to_the_others, reset, release),
+        cmocka_unit_test_setup_teardown(allocations_for_any_node_avoid_a_full_node, reset, release),
         cmocka_unit_test_setup_teardown(freed_pieces_wait_for_a_request_that_fits, reset, release),
-        cmocka_unit_test_setup_teardown(more_sizes_than_there_are_lists_are_counted_and_not_used_again, reset, release),
-        cmocka_unit_test_setup_teardown(a_stop_during_the_call_for_a_chunk_is_passed_on_and_the_thread_is_free, reset,
+        cmocka_unit_test_setup_teardown(freed_sizes_beyond_the_free_lists_are_counted_and_not_reused, reset, release),
+        cmocka_unit_test_setup_teardown(a_stop_during_the_call_for_a_chunk_is_returned_and_releases_the_thread, reset,
                                         release),
-        cmocka_unit_test_setup_teardown(the_chunk_handler_refuses_requests_of_another_shape, reset, release),
-        cmocka_unit_test_setup_teardown(local_memory_is_zero_aligned_and_apart, reset, release),
+        cmocka_unit_test_setup_teardown(the_chunk_handler_refuses_requests_of_a_wrong_size, reset, release),
+        cmocka_unit_test_setup_teardown(local_memory_is_zero_aligned_and_disjoint, reset, release),
     };
     return cmocka_run_group_tests_name("transport: alloc", tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ static void disturb_always(struct fake *fake) {
     memory_set(fake, word_at(0, 0), memory_word(fake, word_at(0, 0)) + 100);
 }
 
-static void an_emulated_atomic_tries_again_when_it_was_disturbed(void **state) {
+static void an_emulated_atomic_retries_after_a_conflict(void **state) {
     (void)state;
     struct fake *fake = fake_new(0);
     struct dm_ctx *ctx = &fake->contexts[0];
@@ -233,7 +233,7 @@ static void after_a_stop_nothing_is_sent(void **state) {
     fake_free(fake);
 }
 
-static void doorbells_are_one_a_node_of_the_batch(void **state) {
+static void a_batch_rings_one_doorbell_for_each_node(void **state) {
     (void)state;
     struct fake *fake = fake_new(DM_CAP_MASKED_ATOMICS);
     struct dm_ctx *ctx = &fake->contexts[0];
@@ -259,7 +259,7 @@ int main(void) {
         cmocka_unit_test(masked_addition_equals_addition_field_by_field),
         cmocka_unit_test(masked_swap_equals_its_definition_bit_by_bit),
         cmocka_unit_test(an_emulated_addition_is_a_read_and_a_swap),
-        cmocka_unit_test(an_emulated_atomic_tries_again_when_it_was_disturbed),
+        cmocka_unit_test(an_emulated_atomic_retries_after_a_conflict),
         cmocka_unit_test(an_emulated_swap_that_does_not_match_writes_nothing),
         cmocka_unit_test(a_batch_with_emulated_atomics_keeps_its_order),
         cmocka_unit_test(native_masked_atomics_are_one_verb),
@@ -267,7 +267,7 @@ int main(void) {
         cmocka_unit_test(a_failed_commit_leaves_no_verbs_behind),
         cmocka_unit_test(the_failure_of_an_unsignalled_verb_surfaces_once),
         cmocka_unit_test(after_a_stop_nothing_is_sent),
-        cmocka_unit_test(doorbells_are_one_a_node_of_the_batch),
+        cmocka_unit_test(a_batch_rings_one_doorbell_for_each_node),
     };
     return cmocka_run_group_tests_name("transport: batch", tests, NULL, NULL);
 }

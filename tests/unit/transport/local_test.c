@@ -113,7 +113,7 @@ static void chip_memory_is_bounded_by_the_option(void **state) {
     tw_close(&tw);
 }
 
-static void memory_that_cannot_be_reserved_is_told_with_the_node(void **state) {
+static void memory_that_cannot_be_reserved_is_reported_with_the_node(void **state) {
     (void)state;
     struct dm_fabric_config config = {.transport = "local", .topology = tw_topology()};
     config.topology.mn_bytes = (UINT64_C(1) << 48) - 4096;
@@ -130,7 +130,7 @@ int main(void) {
         cmocka_unit_test(a_pinned_thread_has_one_processor),
         cmocka_unit_test(a_spinning_context_lets_the_holder_of_the_lock_work),
         cmocka_unit_test(chip_memory_is_bounded_by_the_option),
-        cmocka_unit_test(memory_that_cannot_be_reserved_is_told_with_the_node),
+        cmocka_unit_test(memory_that_cannot_be_reserved_is_reported_with_the_node),
     };
     return cmocka_run_group_tests_name("transport: local", tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void every_profile_that_comes_with_the_program_loads(void **state) {
     assert_true(count > 0);
 }
 
-static void an_unknown_name_is_answered_with_the_nearest(void **state) {
+static void an_unknown_name_gets_the_nearest_name_as_a_suggestion(void **state) {
     (void)state;
     struct dm_profile profile;
     struct dm_err err = {0};
@@ -166,7 +166,7 @@ static void a_file_that_is_not_there_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_profile_that_comes_with_the_program_loads),
-        cmocka_unit_test(an_unknown_name_is_answered_with_the_nearest),
+        cmocka_unit_test(an_unknown_name_gets_the_nearest_name_as_a_suggestion),
         cmocka_unit_test(the_nearest_definition_of_a_number_wins),
         cmocka_unit_test(numbers_not_names_decide_the_hash),
         cmocka_unit_test(a_bad_file_is_named_with_what_is_wrong),

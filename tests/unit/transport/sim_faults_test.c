@@ -96,7 +96,7 @@ static void other_words(struct dm_ctx *ctx, void *arg) {
     *returned = true;
 }
 
-static void a_client_that_stops_for_good_has_sent_what_came_before(void **state) {
+static void a_client_that_stops_for_good_has_sent_its_earlier_verbs(void **state) {
     (void)state;
     struct world world = {.clients = 2};
     struct writer writer = {.returned = false};
@@ -115,7 +115,7 @@ static void a_client_that_stops_for_good_has_sent_what_came_before(void **state)
     world_close(&world);
 }
 
-static void a_client_that_stops_for_a_while_goes_on_afterwards(void **state) {
+static void a_client_that_stops_for_a_while_continues_afterwards(void **state) {
     (void)state;
     struct world world = {.clients = 1};
     struct writer writer = {.returned = false};
@@ -146,7 +146,7 @@ static void a_stop_at_the_last_verb_of_a_batch_keeps_the_others_completions(void
     world_close(&world);
 }
 
-static void a_verb_in_error_takes_those_behind_it_with_it_and_no_more(void **state) {
+static void a_failed_verb_fails_those_behind_it_on_its_queue_pair_only(void **state) {
     (void)state;
     struct world world = {.clients = 1};
     struct writer writer = {.returned = false};
@@ -254,7 +254,7 @@ static void call_once(struct dm_ctx *ctx, void *arg) {
     *rc = dm_call(ctx, 0, METHOD, &word, 8, NULL, NULL);
 }
 
-static void a_handler_of_a_failed_node_does_nothing_more_and_its_callers_hear_of_it(void **state) {
+static void a_handler_of_a_failed_node_stops_and_its_callers_get_an_error(void **state) {
     (void)state;
     struct world world = {.mns = 2, .clients = 300};
     static int rc[300];
@@ -327,7 +327,7 @@ static struct timing timing_with(const char *faults, uint64_t seed) {
     return timing;
 }
 
-static void delayed_verbs_are_late_keep_their_order_and_depend_on_the_seed_alone(void **state) {
+static void delayed_verbs_keep_their_order_and_depend_on_the_seed_only(void **state) {
     (void)state;
     struct timing none = timing_with("", 1), some = timing_with("delay:p=0.1,by=20us,kind=write", 1);
     assert_true(none.is_ordered && some.is_ordered);
@@ -342,15 +342,15 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_that_make_no_sense_are_refused_with_a_reason),
         cmocka_unit_test(too_many_rules_are_refused),
-        cmocka_unit_test(a_client_that_stops_for_good_has_sent_what_came_before),
-        cmocka_unit_test(a_client_that_stops_for_a_while_goes_on_afterwards),
+        cmocka_unit_test(a_client_that_stops_for_good_has_sent_its_earlier_verbs),
+        cmocka_unit_test(a_client_that_stops_for_a_while_continues_afterwards),
         cmocka_unit_test(a_stop_at_the_last_verb_of_a_batch_keeps_the_others_completions),
-        cmocka_unit_test(a_verb_in_error_takes_those_behind_it_with_it_and_no_more),
+        cmocka_unit_test(a_failed_verb_fails_those_behind_it_on_its_queue_pair_only),
         cmocka_unit_test(an_unsignalled_verb_s_error_shows_at_the_next_commit),
         cmocka_unit_test(verbs_and_calls_to_a_failed_node_end_in_peer_failed_after_the_timeout),
-        cmocka_unit_test(a_handler_of_a_failed_node_does_nothing_more_and_its_callers_hear_of_it),
+        cmocka_unit_test(a_handler_of_a_failed_node_stops_and_its_callers_get_an_error),
         cmocka_unit_test(a_failed_node_stays_failed_for_the_checks_after_a_run),
-        cmocka_unit_test(delayed_verbs_are_late_keep_their_order_and_depend_on_the_seed_alone),
+        cmocka_unit_test(delayed_verbs_keep_their_order_and_depend_on_the_seed_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

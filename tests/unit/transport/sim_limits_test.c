@@ -93,7 +93,7 @@ static void too_many_outstanding_verbs_slow_a_requester_down(void **state) {
     assert_near(beyond, 57 / 1.35, 0.05);
 }
 
-static void a_queue_pair_has_sixteen_reads_outstanding_at_most(void **state) {
+static void a_queue_pair_has_at_most_sixteen_reads_outstanding(void **state) {
     (void)state;
     struct world world = {.profile = "cx6-100g-high", .per_thread = 64};
     struct load load = {.kind = DM_VERB_READ, .batch = 1, .left = 50000};
@@ -244,7 +244,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_queue_pairs_than_a_nic_caches_slow_it_down),
         cmocka_unit_test(too_many_outstanding_verbs_slow_a_requester_down),
-        cmocka_unit_test(a_queue_pair_has_sixteen_reads_outstanding_at_most),
+        cmocka_unit_test(a_queue_pair_has_at_most_sixteen_reads_outstanding),
         cmocka_unit_test(a_write_or_atomic_behind_a_read_or_atomic_waits_for_it_and_nothing_else_waits),
         cmocka_unit_test(calls_are_served_at_the_rate_of_the_cores_behind_them),
         cmocka_unit_test(the_bottleneck_is_busy_all_the_time_and_the_others_by_their_share),

@@ -29,7 +29,7 @@ static void away_open(struct world *world, const char *rules) {
 /* ---- rules --------------------------------------------------------------------------------------------------------
  */
 
-static void a_time_away_of_nothing_is_refused(void **state) {
+static void a_failure_of_zero_duration_is_refused(void **state) {
     (void)state;
     struct world world = {.clients = 1};
     world_set(&world, "faults", "fail:node=0,at=5us,for=0ns");
@@ -100,7 +100,7 @@ static void write_across(struct dm_ctx *ctx, void *arg) {
     }
 }
 
-static void a_write_that_is_under_way_when_a_node_fails_lands_not_on_its_next_life(void **state) {
+static void a_write_in_flight_when_a_node_fails_does_not_land_after_its_restart(void **state) {
     (void)state;
     for (unsigned at = 97500; at < 102000; at += 125) {
         struct world world = {.clients = 1};
@@ -246,7 +246,7 @@ static void a_failed_node_is_back_when_the_verbs_that_it_sent_are(void **state) 
     }
 }
 
-static void a_stop_for_a_client_is_none_for_a_handler(void **state) {
+static void a_stop_rule_for_a_client_does_not_stop_a_handler(void **state) {
     (void)state;
     struct world world = {.mns = 2, .clients = 2};
     int rc[3] = {1, 1, 1};
@@ -297,7 +297,7 @@ static int pass_time(struct dm_ctx *ctx, void *arg) {
     return dm_sleep(ctx, 200000);
 }
 
-static void a_context_that_was_to_begin_with_the_measured_phase_holds_up_no_restart(void **state) {
+static void a_context_that_waits_for_the_measured_phase_does_not_delay_a_restart(void **state) {
     (void)state;
     struct world world = {.mns = 1, .clients = 1};
     struct life life = {.sleep_rc = 1};
@@ -315,14 +315,14 @@ static void a_context_that_was_to_begin_with_the_measured_phase_holds_up_no_rest
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_time_away_of_nothing_is_refused),
+        cmocka_unit_test(a_failure_of_zero_duration_is_refused),
         cmocka_unit_test(a_node_that_comes_back_has_empty_memory_and_allocates_from_the_start),
-        cmocka_unit_test(a_write_that_is_under_way_when_a_node_fails_lands_not_on_its_next_life),
+        cmocka_unit_test(a_write_in_flight_when_a_node_fails_does_not_land_after_its_restart),
         cmocka_unit_test(waits_of_a_failed_node_end_and_its_first_context_runs_before_calls_are_served),
         cmocka_unit_test(a_failed_node_is_back_when_the_verbs_that_it_sent_are),
-        cmocka_unit_test(a_stop_for_a_client_is_none_for_a_handler),
+        cmocka_unit_test(a_stop_rule_for_a_client_does_not_stop_a_handler),
         cmocka_unit_test(a_handler_may_wait_in_the_set_up_phase_too),
-        cmocka_unit_test(a_context_that_was_to_begin_with_the_measured_phase_holds_up_no_restart),
+        cmocka_unit_test(a_context_that_waits_for_the_measured_phase_does_not_delay_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void a_free_mutex_is_taken_without_waiting(void **state) {
     assert_int_equal(fake->woken_count, 0);
 }
 
-static void an_unlock_hands_over_to_the_first_in_line(void **state) {
+static void an_unlock_hands_over_to_the_first_waiter(void **state) {
     struct fake *fake = *state;
     assert_int_equal(dm_mutex_lock(&fake->contexts[0], &mutex), 0);
     for (unsigned i = 1; i < FAKE_CONTEXTS; i++) {
@@ -85,7 +85,7 @@ static void an_unlock_hands_over_to_the_first_in_line(void **state) {
     assert_null(mutex.waiters.tail);
 }
 
-static void a_waiter_that_was_handed_the_mutex_has_it(void **state) {
+static void a_waiter_that_was_handed_the_mutex_holds_it(void **state) {
     struct fake *fake = *state;
     assert_int_equal(dm_mutex_lock(&fake->contexts[0], &mutex), 0);
     fake->parked = park_until_handed;
@@ -95,7 +95,7 @@ static void a_waiter_that_was_handed_the_mutex_has_it(void **state) {
     assert_ptr_equal(fake->woken[0], &fake->contexts[1]);
 }
 
-static void a_stopped_waiter_leaves_the_line_wherever_it_stands(void **state) {
+static void a_stopped_waiter_leaves_the_queue_from_any_position(void **state) {
     struct fake *fake = *state;
     for (unsigned before = 0; before < 3; before++) {
         mutex = (struct dm_mutex){0};
@@ -118,7 +118,7 @@ static void a_stopped_waiter_leaves_the_line_wherever_it_stands(void **state) {
     }
 }
 
-static void a_mutex_handed_over_at_the_stop_is_given_on(void **state) {
+static void a_mutex_handed_over_at_the_stop_is_handed_on(void **state) {
     struct fake *fake = *state;
     assert_int_equal(dm_mutex_lock(&fake->contexts[0], &mutex), 0);
     fake->parked = park_handed_over;
@@ -144,7 +144,7 @@ static void a_stopped_condition_wait_does_not_hold_the_mutex(void **state) {
     assert_false(mutex.held);
 }
 
-static void wakes_go_to_waiters_in_order_and_to_nobody_else(void **state) {
+static void wakes_go_to_waiters_in_order_and_to_no_other_context(void **state) {
     struct fake *fake = *state;
     dm_cond_wake_one(&fake->contexts[0], &cond);
     dm_cond_wake_all(&fake->contexts[0], &cond);
@@ -165,14 +165,14 @@ static void wakes_go_to_waiters_in_order_and_to_nobody_else(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_free_mutex_is_taken_without_waiting, reset, release),
-        cmocka_unit_test_setup_teardown(an_unlock_hands_over_to_the_first_in_line, reset, release),
-        cmocka_unit_test_setup_teardown(a_waiter_that_was_handed_the_mutex_has_it, reset, release),
-        cmocka_unit_test_setup_teardown(a_stopped_waiter_leaves_the_line_wherever_it_stands, reset, release),
-        cmocka_unit_test_setup_teardown(a_mutex_handed_over_at_the_stop_is_given_on, reset, release),
+        cmocka_unit_test_setup_teardown(an_unlock_hands_over_to_the_first_waiter, reset, release),
+        cmocka_unit_test_setup_teardown(a_waiter_that_was_handed_the_mutex_holds_it, reset, release),
+        cmocka_unit_test_setup_teardown(a_stopped_waiter_leaves_the_queue_from_any_position, reset, release),
+        cmocka_unit_test_setup_teardown(a_mutex_handed_over_at_the_stop_is_handed_on, reset, release),
         cmocka_unit_test_setup_teardown(a_condition_releases_the_mutex_while_it_waits_and_takes_it_again, reset,
                                         release),
         cmocka_unit_test_setup_teardown(a_stopped_condition_wait_does_not_hold_the_mutex, reset, release),
-        cmocka_unit_test_setup_teardown(wakes_go_to_waiters_in_order_and_to_nobody_else, reset, release),
+        cmocka_unit_test_setup_teardown(wakes_go_to_waiters_in_order_and_to_no_other_context, reset, release),
     };
     return cmocka_run_group_tests_name("transport: sync", tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void atomics_check(const struct ck_verb_log *verbs) {
     assert_false(find(verbs, DM_VERB_WRITE, 1)->event.is_waited);
 }
 
-static void each_verb_is_told_once_with_its_stages_in_order(void **state) {
+static void each_verb_is_traced_once_with_its_stages_in_order(void **state) {
     (void)state;
     struct ck_verb_log verbs = {.count = 0};
     struct world world = {.clients = 1};
@@ -104,7 +104,7 @@ static int six_verbs_in_set_up(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
-static void nothing_is_told_of_the_set_up_phase(void **state) {
+static void the_set_up_phase_is_not_traced(void **state) {
     (void)state;
     int rc = -1;
     struct ck_verb_log verbs = {.count = 0};
@@ -136,7 +136,7 @@ static void call_and_lock(struct dm_ctx *ctx, void *arg) {
     dm_mutex_unlock(ctx, &shared_mutex);
 }
 
-static void calls_and_waits_are_told_with_their_times(void **state) {
+static void calls_and_waits_are_traced_with_their_times(void **state) {
     (void)state;
     struct ck_verb_log verbs = {.count = 0};
     struct world world = {.clients = 2, .per_thread = 2};
@@ -164,7 +164,7 @@ static void calls_and_waits_are_told_with_their_times(void **state) {
     world_close(&world);
 }
 
-static void a_client_that_a_fault_stops_is_told_and_so_are_its_verbs_before(void **state) {
+static void a_client_that_a_fault_stops_is_traced_and_so_are_its_earlier_verbs(void **state) {
     (void)state;
     struct ck_verb_log verbs = {.count = 0};
     struct world world = {.clients = 1};
@@ -179,7 +179,7 @@ static void a_client_that_a_fault_stops_is_told_and_so_are_its_verbs_before(void
     world_close(&world);
 }
 
-static void on_local_verbs_are_told_without_a_responder(void **state) {
+static void on_local_verbs_are_traced_without_a_responder(void **state) {
     (void)state;
     struct ck_verb_log verbs = {.count = 0};
     struct dm_err err = {0};
@@ -206,12 +206,12 @@ static void on_local_verbs_are_told_without_a_responder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_verb_is_told_once_with_its_stages_in_order),
+        cmocka_unit_test(each_verb_is_traced_once_with_its_stages_in_order),
         cmocka_unit_test(tracing_changes_no_time),
-        cmocka_unit_test(nothing_is_told_of_the_set_up_phase),
-        cmocka_unit_test(calls_and_waits_are_told_with_their_times),
-        cmocka_unit_test(a_client_that_a_fault_stops_is_told_and_so_are_its_verbs_before),
-        cmocka_unit_test(on_local_verbs_are_told_without_a_responder),
+        cmocka_unit_test(the_set_up_phase_is_not_traced),
+        cmocka_unit_test(calls_and_waits_are_traced_with_their_times),
+        cmocka_unit_test(a_client_that_a_fault_stops_is_traced_and_so_are_its_earlier_verbs),
+        cmocka_unit_test(on_local_verbs_are_traced_without_a_responder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

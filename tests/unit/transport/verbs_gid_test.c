@@ -44,7 +44,7 @@ static void routable_addresses_of_the_second_version_come_first(void **state) {
     assert_int_equal(verbs_gid_choose(entries, 0, true), -1);
 }
 
-static void infiniband_has_addresses_of_its_own_kind(void **state) {
+static void infiniband_has_its_own_kind_of_addresses(void **state) {
     (void)state;
     const struct ibv_gid_entry entries[] = {entry(IBV_GID_TYPE_ROCE_V2, "ipv4"), entry(IBV_GID_TYPE_IB, "link-local")};
     assert_int_equal(verbs_gid_choose(entries, 2, false), 1);
@@ -54,7 +54,7 @@ static void infiniband_has_addresses_of_its_own_kind(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routable_addresses_of_the_second_version_come_first),
-        cmocka_unit_test(infiniband_has_addresses_of_its_own_kind),
+        cmocka_unit_test(infiniband_has_its_own_kind_of_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void a_message_of_any_other_length_is_refused(void **state) {
     }
 }
 
-static void a_length_that_cannot_be_is_refused(void **state) {
+static void an_invalid_length_is_refused(void **state) {
     (void)state;
     static const struct {
         unsigned char word[4];
@@ -105,7 +105,7 @@ static void refuse(const struct wire_message *message) {
     assert_int_equal(verbs_wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
 }
 
-static void numbers_that_cannot_be_are_refused(void **state) {
+static void invalid_numbers_are_refused(void **state) {
     (void)state;
     struct wire_message message = sample(WIRE_HELLO);
     message.hello.node = WIRE_NODES;
@@ -142,7 +142,7 @@ static void numbers_that_cannot_be_are_refused(void **state) {
     refuse(&message);
 }
 
-static void a_knock_fits_what_connection_managers_carry(void **state) {
+static void a_request_fits_the_private_data_of_the_connection_manager(void **state) {
     (void)state;
     unsigned char bytes[WIRE_MAX];
     struct wire_message message = sample(WIRE_CM_REQUEST);
@@ -165,7 +165,7 @@ static void unknown_kinds_and_other_versions_are_refused(void **state) {
     assert_int_equal(verbs_wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
 }
 
-static void tokens_are_equal_only_as_a_whole(void **state) {
+static void tokens_are_compared_completely(void **state) {
     (void)state;
     uint8_t a[WIRE_TOKEN], b[WIRE_TOKEN];
     assert_true(verbs_wire_token_from("secret", a));
@@ -187,11 +187,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_is_read_as_it_was_written),
         cmocka_unit_test(a_message_of_any_other_length_is_refused),
-        cmocka_unit_test(a_length_that_cannot_be_is_refused),
-        cmocka_unit_test(numbers_that_cannot_be_are_refused),
-        cmocka_unit_test(a_knock_fits_what_connection_managers_carry),
+        cmocka_unit_test(an_invalid_length_is_refused),
+        cmocka_unit_test(invalid_numbers_are_refused),
+        cmocka_unit_test(a_request_fits_the_private_data_of_the_connection_manager),
         cmocka_unit_test(unknown_kinds_and_other_versions_are_refused),
-        cmocka_unit_test(tokens_are_equal_only_as_a_whole),
+        cmocka_unit_test(tokens_are_compared_completely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
