@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two-stage allocation of remote memory: a call fetches a chunk of a memory node, the thread cuts nodes from it. Freed
- * pieces go to the thread's list for their size and are used again first. In the set-up phase consecutive pieces go
- * round all memory nodes, so that a bulk load is spread evenly; later a thread stays on one node until its chunk is
+ * Two-stage allocation of remote memory: a call fetches a chunk of a memory node, from which the thread allocates.
+ * Freed pieces go to the thread's list for their size and are used again first. In the set-up phase consecutive pieces
+ * go round all memory nodes, so that a bulk load is spread evenly; later a thread stays on one node until its chunk is
  * used up.
  */
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static struct dm_node_state *node_of(struct dm_ctx *ctx, dm_addr addr) {
 
 struct chunk_request {
     uint64_t wanted;  /* a whole chunk */
-    uint64_t minimum; /* what the piece at hand needs */
+    uint64_t minimum; /* what the requested piece needs */
 };
 
 int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
@@ -121,7 +121,7 @@ static int alloc_anywhere(struct dm_ctx *ctx, uint32_t bytes, uint32_t align, dm
     }
     int rc = DM_ERR_NO_MEMORY;
     for (unsigned tries = 0; tries < mns && rc == DM_ERR_NO_MEMORY; tries++) {
-        /* In a run the chunk of the node that comes next in turn, so that threads spread as their chunks run out. */
+        /* In a run the next node in turn, so that threads spread over the nodes as their chunks run out. */
         node = setup && tries == 0 ? node : (node + 1) % mns;
         rc = alloc_on(ctx, node, bytes, align, addr);
     }
@@ -164,7 +164,7 @@ void dm_free(struct dm_ctx *ctx, dm_addr addr, uint32_t bytes, enum dm_mem kind)
             class->capacity = capacity;
         }
     }
-    /* Out of local memory or of classes: the bytes stay counted as freed and are not used again. */
+    /* Out of local memory or of classes: the bytes stay counted as freed and are not reused. */
     if (class && class->count < class->capacity) {
         class->addrs[class->count++] = addr;
     }

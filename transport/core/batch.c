@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Posting, committing, counting. Everything a context sends passes here once, so this is the one place that counts
+ * Posting, committing, counting. Everything that a context sends passes through here once, so only this file counts
  * round trips, verbs, bytes and doorbells. Masked atomics are emulated here for transports whose device has none.
  */
 #include <assert.h>
@@ -85,7 +85,7 @@ static void batch_clear(struct dm_ctx *ctx) {
     ctx->batch_error = 0;
 }
 
-/* Doorbells are one a destination queue pair; with one thread's queue pairs that is one a node. */
+/* One doorbell for each destination queue pair; a thread has one queue pair to each node. */
 static uint32_t count_doorbells(const struct dm_ctx *ctx) {
     if (ctx->batch_count == 1) {
         return 1;
@@ -120,7 +120,7 @@ static void count_sent(struct dm_ctx *ctx, bool wait) {
     account->round_trips += wait;
 }
 
-/* A plain or masked CAS that found something else. Needs the old value, so unsignalled ones without one are not seen.
+/* A plain or masked CAS that found something else. It needs the old value, so those without one are not counted.
  */
 static void count_cas_failures(struct dm_ctx *ctx) {
     for (uint32_t i = 0; i < ctx->batch_count; i++) {
@@ -134,7 +134,7 @@ static void count_cas_failures(struct dm_ctx *ctx) {
     }
 }
 
-/* A profile may take away what the transport can do. */
+/* A profile may disable what the transport can do. */
 static bool sends_masked(const struct dm_ctx *ctx) {
     const struct dm_profile *profile = ctx->fabric->profile;
     return (ctx->ops->info.caps & DM_CAP_MASKED_ATOMICS) && (!profile || profile->masked_atomics > 0);
@@ -166,7 +166,7 @@ static int send_batch(struct dm_ctx *ctx, bool wait) {
     return rc;
 }
 
-/* One masked atomic by a loop of plain CAS on the whole word: each failed try is a round trip. */
+/* One masked atomic by a loop of plain CAS on the word: each failed attempt is a round trip. */
 static int emulate_masked(struct dm_ctx *ctx, struct dm_verb verb) {
     uint64_t found = 0;
     ctx->account->masked_emulated++;
@@ -192,7 +192,8 @@ static int emulate_masked(struct dm_ctx *ctx, struct dm_verb verb) {
     return 0;
 }
 
-/* The batch cut at its masked atomics, each part waited for: order is kept, round trips are more, and they are counted.
+/* The batch cut at its masked atomics, each part waited for: order is kept, and the additional round trips are
+ * counted.
  */
 static int commit_emulated(struct dm_ctx *ctx) {
     uint32_t count = ctx->batch_count;

@@ -28,7 +28,7 @@ struct dm_verb {
         void *dst;       /* reads, and where an atomic's old value goes (may be NULL) */
         const void *src; /* writes */
     };
-    struct dm_mask op; /* CAS: compare, swap; FAA: swap = what is added, compare_mask = field boundaries */
+    struct dm_mask op; /* CAS: compare, swap; FAA: swap = the addend, compare_mask = field boundaries */
 };
 
 struct dm_local_block {
@@ -77,7 +77,7 @@ struct dm_thread {
     struct dm_fabric *fabric;
     unsigned node, index;
     struct dm_mutex alloc_mutex; /* one context of the thread fetches a chunk, the others wait */
-    struct dm_chunk *chunks;     /* one a memory node */
+    struct dm_chunk *chunks;     /* one for each node with memory */
     unsigned alloc_node;
     uint64_t verbs; /* sent by contexts of this thread */
     struct dm_free_class free[DM_FREE_CLASSES];
@@ -167,7 +167,7 @@ struct dm_transport_ops {
     size_t (*notes)(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity); /* may be NULL */
 };
 
-/* transports.c: NULL when there is none of that name. */
+/* transports.c: NULL if there is none of that name. */
 const struct dm_transport_ops *dm_transport_ops_find(const char *name);
 
 /* context.c: makes a context and adds it to the fabric's list; the transport's `start` makes it run. NULL when out of
@@ -206,13 +206,13 @@ void dm_trace_wait(struct dm_ctx *ctx, enum dm_trace_kind kind, uint64_t posted_
 /* Records in an atomic verb's event the value that it found. */
 void dm_trace_found(struct dm_trace_event *event, const struct dm_verb *verb, uint64_t found);
 
-/* atomics.c: the new value that an atomic verb stores for what it found; *swapped says whether it stores. */
+/* atomics.c: the new value that an atomic verb stores for what it found; *swapped: whether it stores. */
 uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped);
 
 /* ---- mapping.c ------------------------------------------------------------------------------------------------- */
 
 struct dm_mapping {
-    unsigned char *base; /* aligned to huge pages within the map, so that bulk data can lie on them */
+    unsigned char *base; /* aligned to huge pages within the map, so that bulk data can be stored on them */
     void *map;
     size_t map_bytes;
 };

@@ -102,7 +102,7 @@ static int unknown_number(const char *path, const char *name, struct dm_err *err
                    near ? near : "", near ? "'?)" : "");
 }
 
-/* A number alone, or an object that says where it comes from. */
+/* A number alone, or an object with its source. */
 static int number_value(const char *path, const char *name, const json_t *given, double *value, struct dm_err *err) {
     const json_t *number = given;
     if (json_is_object(given)) {

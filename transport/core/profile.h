@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A profile: the numbers of one NIC, its link and the CPUs, read from a JSON file in which each number has its
- * source. "inherits" names another profile whose numbers hold where this one has none.
+ * source. "inherits" names another profile, whose numbers are used where this one has none.
  *
  * File: { "schema_version": 1, "name": ..., "summary": ..., "inherits": ..., "parameters": { NAME: NUMBER or
  *         { "value": NUMBER, "source": TEXT, "confidence": "H" | "m" | "L", "range": [LOW, HIGH] } } }
@@ -11,7 +11,7 @@
 
 #include "transport/dm.h"
 
-/* X(name, unit, smallest, largest, what it is). Booleans are 0 or 1. */
+/* X(name, unit, smallest, largest, meaning). Booleans are 0 or 1. */
 #define DM_PROFILE_NUMBERS(X)                                                                                          \
     X(link_gbps, "Gbit/s", 1, 3200, "link bandwidth, each way")                                                        \
     X(mtu, "bytes", 256, 9000, "payload of one packet at most")                                                        \
@@ -65,8 +65,8 @@ struct dm_profile {
     char hash[17]; /* of all numbers: two profiles with the same hash behave alike */
 };
 
-/* Loads a profile by name or path with all that it inherits. Missing, unknown, out-of-range numbers and cycles are
- * errors that name the file. */
+/* Loads a profile by name or path with everything that it inherits. Missing, unknown, out-of-range numbers and cycles
+ * are errors that name the file. */
 int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err *err);
 
 #endif

@@ -6,7 +6,7 @@
  * accesses ignore it: they are atomic for each word only, as in the contract.
  */
 #include "transport/local/local.h"
-#include "transport/realtime/words.h"
+#include "transport/realtime/atomic_copy.h"
 
 enum { SPINS = 100 }; /* reads of a changing line before the processor is yielded: its writer may wait for it */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of nodes in real time, and the accesses of their own processors: atomic per word, as the contract says.
+ * Accesses of a node's own processor to its memory: atomic for each word, as in the contract.
  */
 #include <stdlib.h>
 
+#include "transport/realtime/atomic_copy.h"
 #include "transport/realtime/realtime.h"
-#include "transport/realtime/words.h"
 
 void rt_bytes_load(const unsigned char *at, unsigned char *out, uint32_t len) {
     rt_load_any(at, out, len);

@@ -7,7 +7,7 @@
  *   threads.c    the loop of a thread: which context runs, when the thread sleeps and who wakes it
  *   handlers.c   the contexts that serve calls
  *   runs.c       starting, ending and stopping a run; time; the table functions that both transports share
- *   memory.c     the memory of nodes, and what their own processors do with it
+ *   atomic_copy.c  accesses of a node's own processor to its memory
  */
 #ifndef DM_TRANSPORT_REALTIME_REALTIME_H
 #define DM_TRANSPORT_REALTIME_REALTIME_H
@@ -24,7 +24,7 @@ enum rt_wait {
     RT_NEW,      /* to be started */
     RT_RUNNABLE, /* nothing: it runs or is in the ready queue */
     RT_PARKED,   /* a wake */
-    RT_ASLEEP,   /* a moment */
+    RT_ASLEEP,   /* its wake_at */
     RT_AWAY,     /* what the transport delivers: an answer, a completion */
     RT_IDLE,     /* a handler context without a job */
 };
@@ -78,7 +78,7 @@ struct rt_thread {
     pthread_t pthread;
 };
 
-/* What a transport adds to the loop of its threads; called on the thread itself, but for rouse. */
+/* What a transport adds to the loop of its threads; called on the thread itself, except wake. */
 struct rt_hooks {
     /* Once a round: makes contexts ready, serves requests. Required. */
     void (*look)(struct rt_thread *thread);
@@ -87,7 +87,8 @@ struct rt_hooks {
     bool (*has_work)(struct rt_thread *thread);
     /* Nothing is ready: true to look again at once instead of sleeping. NULL: never. */
     bool (*spins)(struct rt_thread *thread);
-    /* Sleeps until roused or until the moment, and may return early; rouse wakes it. NULL, both: a condition variable.
+    /* Sleeps until woken or until until_ns, and may return early; `wake` wakes it. Both NULL: a condition variable is
+     * used.
      */
     void (*sleep)(struct rt_thread *thread, uint64_t until_ns);
     void (*wake)(struct rt_thread *thread);
@@ -145,13 +146,13 @@ void rt_notify(struct rt_ctx *ctx);
 /* The same, called on the context's own thread. */
 void rt_deliver(struct rt_thread *thread, struct rt_ctx *ctx);
 
-/* Others run until the context is ready again (ctx->wait says for what); returns its status. */
+/* Others run until the context is ready again (ctx->wait states for what); returns its status. */
 int rt_suspend(struct rt_ctx *ctx, enum rt_wait wait);
 
 /* Lets other contexts run if any are ready, and from time to time other threads; with `hurry` those at once. */
 void rt_yield(struct rt_ctx *ctx, bool hurry);
 
-/* Suspends until the moment. */
+/* Suspends until the time `at`. */
 int rt_sleep_until(struct rt_ctx *ctx, uint64_t at);
 
 /* The coroutine of a new context. */
@@ -173,7 +174,7 @@ void rt_serve(struct rt_thread *thread, struct rt_job *job);
 /* With fabric->impl set and the members up to `pin` filled. Cannot fail half-way: rt_close undoes it in any case. */
 int rt_open(struct rt *rt);
 
-/* Ends and joins all threads; then rt_close. Contexts and memory are the core's and the transport's. */
+/* Ends and joins all threads; rt_close must follow. Contexts and memory are released by the core and the transport. */
 void rt_join(struct rt *rt);
 void rt_close(struct rt *rt);
 
@@ -189,9 +190,9 @@ uint64_t rt_now(struct dm_ctx *base);
 void rt_charge(struct dm_ctx *base, enum dm_work work, uint32_t units);
 int rt_measure(struct dm_fabric *fabric);
 
-/* ---- memory.c --------------------------------------------------------------------------------------------------- */
+/* ---- atomic_copy.c ---------------------------------------------------------------------------------------------- */
 
-/* By atomic words where the address allows. */
+/* Copies by atomic words, bytes where the alignment requires it. */
 void rt_bytes_load(const unsigned char *at, unsigned char *out, uint32_t len);
 void rt_bytes_store(unsigned char *at, const unsigned char *data, uint32_t len);
 uint64_t rt_word_cas(unsigned char *at, uint64_t expect, uint64_t desired);

@@ -91,7 +91,7 @@ void rt_close(struct rt *rt) {
 static void notify_holder(struct rt_thread *thread) {
     const struct rt_hooks *hooks = rt_of(thread->base.fabric)->hooks;
     bool has_work = atomic_load(&thread->inbox) || atomic_load(&thread->holding);
-    /* A thread that sleeps in the transport's `rest` checks for work on its own. */
+    /* A thread that sleeps in the transport's `sleep` checks for work on its own. */
     if (has_work || hooks->sleep || (thread->watched && atomic_load(thread->watched) > 0)) {
         rt_thread_notify(thread);
     }

@@ -345,7 +345,7 @@ static int start_pthread(struct rt *rt, struct rt_thread *thread) {
     }
     pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
     pin_next(rt, &attributes);
-    /* Signals are the program's main thread's business, but for those that say that this thread did wrong. */
+    /* The program's main thread handles signals, except those that report an error of this thread. */
     sigset_t mask, before;
     sigfillset(&mask);
     const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF};

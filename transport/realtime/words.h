@@ -4,8 +4,8 @@
  * must not. Under ThreadSanitizer on x86 the accesses are relaxed: the instructions are the same, but the sanitizer
  * then reports an index that relies on remote memory to order ordinary memory.
  */
-#ifndef DM_TRANSPORT_REALTIME_WORDS_H
-#define DM_TRANSPORT_REALTIME_WORDS_H
+#ifndef DM_TRANSPORT_REALTIME_ATOMIC_COPY_H
+#define DM_TRANSPORT_REALTIME_ATOMIC_COPY_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 
 enum { SIM_HANDLERS_MAX = 256 };
 
-/* The core that is free first: what one shared queue in front of all cores does. */
+/* The core that is free first, as with one shared queue in front of all cores. */
 static struct dm_thread *least_busy(struct dm_fabric *fabric, unsigned node) {
     struct dm_node_state *state = &fabric->nodes[node];
     struct dm_thread *best = state->threads[0];
@@ -31,7 +31,6 @@ void sim_handler_assign(struct sim *sim, struct sim_ctx *handler, struct sim_cal
     sim_ready(sim, handler);
 }
 
-/* The caller of a request that no handler will answer. */
 void sim_call_lose(struct sim *sim, struct sim_call *call) {
     if (call->is_setup) {
         call->rc = DM_ERR_PEER;

@@ -38,7 +38,7 @@ struct sim_fate {
     bool stops;
     uint64_t stop_ns; /* 0: for good */
     uint64_t delay_ns;
-    bool fails, lands; /* an error; and whether the verb took effect all the same */
+    bool fails, lands; /* it completes in error; whether it takes effect nevertheless */
 };
 struct sim_fate sim_faults_draw(struct sim_faults *faults, int64_t client, uint64_t number, enum dm_verb_kind kind,
                                 unsigned node);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What verbs do to bytes. Memory holds the state after all writes that have begun. A write swaps its payload with
- * memory when it begins, so while it is in progress its payload holds, line by line, what was there before; the line i
+ * memory when it begins, so while it is in progress its payload holds, line by line, what was there before; line i
  * of a write lands at a moment of its own, and so is each line of a read sampled. A read that overlaps a write in time
  * compares those moments and takes the older bytes where it must. That is exact for any number of overlapping accesses,
- * and costs one look at a short list when nothing overlaps.
+ * and costs one check of a short list when nothing overlaps.
  *
  * Order of writes to one line: by (moment, tag). A write that lands before one that has already begun goes under it: it
  * is swapped with the other's older bytes instead of with memory.

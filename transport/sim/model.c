@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pure cost functions; docs/fabric-model.md says where each term comes from.
+ * Pure cost functions; docs/fabric-model.md has the source of each term.
  */
 #include "transport/sim/model.h"
 

@@ -35,7 +35,7 @@ uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, ui
 /* Time on PCIe. */
 uint64_t sim_pcie_time(const struct sim_costs *costs, uint32_t bytes);
 
-/* Of the payload, what the last packet on the wire carries at most. */
+/* The most payload bytes that the last packet on the wire carries. */
 static inline uint32_t sim_packet_bytes(const struct sim_costs *costs, uint32_t payload_bytes) {
     return payload_bytes < costs->mtu ? payload_bytes : costs->mtu;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulator's nodes: their memory, NICs and queue pairs, made and released; and what their resources did.
+ * The simulator's nodes: their memory, NICs and queue pairs, made and released; and the utilisation of their resources.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
     sim_costs_init(&sim->costs, fabric->profile);
     DM_TRY(sim_faults_parse(&sim->faults, sim->options->faults, &fabric->topology, err));
     sim->faults.prng = dm_prng_stream(fabric->config.seed, "faults", 0);
-    /* What the device has is the profile's to say; a topology may take less. */
+    /* The profile states how much the device has; a topology may use less. */
     uint32_t chip = (uint32_t)fabric->profile->chip_bytes;
     fabric->topology.chip_bytes = fabric->topology.chip_bytes < chip ? fabric->topology.chip_bytes : chip;
     sim->nodes = calloc(fabric->node_count, sizeof(*sim->nodes));
@@ -139,7 +139,7 @@ void sim_nodes_close(struct dm_fabric *fabric) {
     fabric->impl = NULL;
 }
 
-/* ---- what the resources did ------------------------------------------------------------------------------------- */
+/* ---- utilisation ------------------------------------------------------------------------------------- */
 
 enum { SERVERS = 7 };
 

@@ -286,7 +286,7 @@ static void set_window(struct sim *sim, struct sim_op *op, uint64_t at) {
     }
     bool any_order = op->kind == DM_VERB_READ && sim->options->read_order == SIM_READS_ANY;
     if (dm_unlikely(any_order)) {
-        /* Anywhere within the time that a fetch takes; only behind what changes memory. */
+        /* Anywhere within the time that a fetch takes; but after earlier verbs that change memory. */
         uint64_t late = dm_prng_below(&sim->lines, sim->costs.pcie_read + 1);
         op->begin += late;
         op->end += late;
@@ -376,7 +376,7 @@ void sim_effect(struct sim *sim, struct sim_op *op) {
             sim_memory_forget(memory, op);
             op->end = op->begin;
         }
-        /* Acknowledgements are small and coalesced: they take time on the wire but no share of it. */
+        /* Acknowledgements are small and coalesced: they take time on the wire but no bandwidth. */
         sent = op->end + wire;
     }
     if (dm_unlikely(dm_is_traced(sim->fabric)) && !op->no_effect) {
@@ -395,7 +395,7 @@ void sim_lose(struct sim *sim, struct sim_op *op) {
     sim_schedule(sim, op, SIM_COMPLETE, sim->now + sim->options->peer_timeout_ns * 1000);
 }
 
-/* The first failure of what a context waits for is what its wait returns; of what it does not, its next commit. */
+/* A wait returns the first failure of what it waited for; a failure of other verbs is returned by the next commit. */
 static void report_failure(struct sim_ctx *ctx, const struct sim_op *op) {
     int *report = op->wait ? &ctx->status : &ctx->base.pending_error;
     *report = *report ? *report : op->status;

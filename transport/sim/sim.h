@@ -96,7 +96,7 @@ struct sim_op {
     uint32_t len;
     uint16_t unit;             /* processing unit at the responder */
     uint8_t from;              /* the requester's node */
-    uint8_t life;              /* of the node that it goes to, when it was posted */
+    uint8_t life;              /* of the target node when it was posted */
     struct sim_ctx *ctx;       /* of a KICK: unused */
     struct sim_thread *thread; /* whose queue pair it uses; of a KICK: the core */
     dm_addr addr;
@@ -128,7 +128,7 @@ struct sim_call {
     bool is_setup;  /* it costs nothing, and its caller is made ready at once */
 };
 
-/* A queue pair's send side: verbs that may not go yet, in order. */
+/* A queue pair's send side: verbs that may not be sent yet, in order. */
 struct sim_qp {
     struct sim_op *head, *tail;
     uint32_t reads_atomics; /* outstanding */
@@ -140,7 +140,7 @@ struct sim_thread {
     uint64_t busy, waited, served;
     struct sim_ctx *ready_head, *ready_tail;
     bool kick_pending;
-    struct sim_qp *qps; /* one a memory-bearing node */
+    struct sim_qp *qps; /* one for each node with memory */
     uint16_t unit;      /* processing unit that its queue pairs use at every responder */
 };
 
@@ -148,7 +148,7 @@ struct sim_thread {
 struct sim_lane {
     uint64_t last_arrival, last_effect; /* of its last verb to the node: verbs of a queue pair keep order */
     uint64_t last_change;               /* of its last verb to the node that is not a read */
-    uint32_t reads_atomics;             /* own outstanding ones, for fences */
+    uint32_t reads_atomics;             /* outstanding ones of this context, for fences */
 };
 
 struct sim_ctx {
@@ -158,7 +158,7 @@ struct sim_ctx {
     int status;           /* what the wait returns */
     uint64_t ready_at;
     struct sim_ctx *ready_next; /* not wait_next: a stopped waiter is still in its waitlist */
-    struct sim_lane *lanes;     /* one a memory-bearing node */
+    struct sim_lane *lanes;     /* one for each node with memory */
     struct sim_call *job;       /* of a handler context */
     struct sim_ctx *idle_next;
     int64_t client;       /* number of a foreground context of a compute node, or SIM_ANY */
@@ -186,7 +186,7 @@ struct sim_node {
     uint64_t failed_at;                       /* SIM_NEVER, or from when nothing answers */
     uint8_t life;                             /* how often it has come back */
     bool starts;                              /* it is back, and its first context has not run yet: calls wait */
-    uint32_t unwinding;                       /* contexts of its last life that have not ended */
+    uint32_t unwinding;                       /* contexts from before its failure that have not ended */
     struct sim_call *queue_head, *queue_tail; /* requests that wait for a handler context */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Queues of threads and connections between them. Made when first needed, under one lock, since an end is made for
- * another thread to serve; used by their own thread alone from then on.
+ * Completion queues of threads, and queue pairs between threads. They are made when first needed, under one lock, since
+ * an end may be made for another thread to serve; after that only their own thread uses them.
  */
 #include <errno.h>
 #include <fcntl.h>

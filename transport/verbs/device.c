@@ -146,7 +146,7 @@ static int port_find(struct verbs *verbs, const char *name, struct verbs_port *p
     int count = 0;
     struct ibv_device **devices = ibv_get_device_list(&count);
     if (!devices || count == 0) {
-        if (devices) { /* the library takes no NULL, which it gives where the kernel knows no RDMA */
+        if (devices) { /* the library does not accept the NULL that it returns where the kernel has no RDMA */
             ibv_free_device_list(devices);
         }
         return dm_fail(err, DM_ERR_IO,

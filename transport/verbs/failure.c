@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first failure of a fabric, kept in words for the run's error, and what the errors call a node.
+ * The first failure of a fabric, kept as a message for the run's error, and the names of nodes in errors.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Registered memory. Nodes of this process offer theirs to every connected end; what verbs of this process read from
- * and write to lies in one span of addresses, so that a pointer's key is found by a subtraction.
+ * Registered memory. Nodes of this process offer theirs to every connection; local buffers of verbs are in one range of
+ * addresses, so that a pointer's key is found by a subtraction.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "transport/verbs/verbs.h"
 
-/* Addresses alone; the address sanitizer keeps books of them all. */
+/* Address space only; the address sanitizer has shadow memory for all of it. */
 #define ARENA_SPAN ((size_t)1 << (DM_ASAN ? 32 : 36))
 
 enum {
@@ -83,7 +83,7 @@ void *verbs_arena_alloc(struct verbs *verbs, size_t bytes) {
     size_t wanted = (bytes + DM_LINE - 1) & ~(size_t)(DM_LINE - 1);
     pthread_mutex_lock(&verbs->arena_lock);
     if (wanted > verbs->arena_ready - verbs->arena_used) {
-        /* A piece lies in one registration. */
+        /* A piece must be within one registration. */
         verbs->arena_used = verbs->arena_ready;
         size_t slabs = (wanted + VERBS_SLAB - 1) / VERBS_SLAB;
         if (arena_grow(verbs, slabs * VERBS_SLAB) < 0) {
@@ -114,7 +114,7 @@ bool verbs_arena_key(const struct verbs *verbs, const struct verbs_port *port, c
 
 /* ---- what nodes offer ------------------------------------------------------------------------------------------- */
 
-/* On huge pages where the system has some reserved; else it may still find some. */
+/* On huge pages where the system has some reserved; otherwise it may find some later. */
 static int dram_map(struct verbs *verbs, struct dm_mapping *memory, uint64_t bytes) {
     size_t rounded = (size_t)((bytes + VERBS_SLAB - 1) & ~(uint64_t)(VERBS_SLAB - 1));
     if (verbs->options->huge_pages) {

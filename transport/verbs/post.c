@@ -72,7 +72,7 @@ static int chain_begin(struct verbs_thread *thread, unsigned node, struct verbs_
     return 0;
 }
 
-/* How many verbs go where, and how many bytes have to be copied. */
+/* Counts the verbs to each node and the bytes that have to be copied. */
 static int plan(struct verbs_ctx *ctx, bool wait, uint64_t *staged) {
     struct verbs_thread *thread = verbs_thread_of(ctx);
     const struct verbs *verbs = verbs_of_thread(thread);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The structures of the transport `verbs`. Threads and their contexts are those of transport/realtime. A thread has one
- * completion queue, and a reliable connection to every node that it talks to, made when it first does; the other end
+ * completion queue, and a reliable connection to every node that it talks to, made at its first use; the other end
  * belongs to a thread of that node, which serves the calls that come over it. Only its thread touches a connection.
  *
  *   device.c    which device, port and address; protection domains
@@ -150,7 +150,7 @@ struct verbs_conn {
     struct verbs_tag async[VERBS_ASYNC_TAGS];
     uint32_t async_next;
     struct verbs_waiters space;
-    const struct verbs_tag *seen; /* the oldest one at the last look, and since when */
+    const struct verbs_tag *seen; /* the oldest one at the last check, and since when */
     uint64_t seen_upto, seen_ns;
 
     /* Bytes of unsignalled writes. */
@@ -201,11 +201,11 @@ struct verbs_thread {
     uint32_t outstanding; /* tags and calls whose completions are to come */
     uint64_t idle_since_ns, checked_ns;
     uint32_t spins;
-    struct verbs_conn **conns;             /* to a node; NULL: none yet */
+    struct verbs_conn **conns;             /* one for each node; NULL: none yet */
     _Atomic(struct verbs_conn *) incoming; /* made by others for this thread to serve */
     struct verbs_job *backlog, *backlog_tail;
     struct verbs_chain *chains; /* one a node, empty between commits */
-    unsigned *touched;          /* nodes of the batch at hand */
+    unsigned *touched;          /* nodes of the current batch */
     unsigned touched_count;
     struct ibv_send_wr *wrs; /* VERBS_WRS each */
     struct ibv_sge *sges;
@@ -221,7 +221,7 @@ struct verbs {
     struct verbs_port ports[VERBS_PORTS];
     unsigned port_count;
     bool waits_for_order;              /* batches are cut where they would take a fence */
-    struct verbs_offer *offers;        /* one a node; empty where it is not ours */
+    struct verbs_offer *offers;        /* one for each node; empty for those of other processes */
     struct verbs_region (*regions)[2]; /* of each node: DRAM, chip */
     bool *hosted;                      /* nodes of this process */
     pthread_mutex_t connect_lock;      /* of making queue pairs and threads' queues */
@@ -351,14 +351,14 @@ int verbs_message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes,
 
 /* ---- connect.c -------------------------------------------------------------------------------------------------- */
 
-/* The thread's connection to the node, made if there is none yet. A failure is noted (see verbs_failure_note). */
+/* The thread's connection to the node, made if there is none yet. A failure is recorded (see verbs_failure_note). */
 int verbs_connect(struct verbs_thread *thread, unsigned node, struct verbs_conn **conn);
 
 /* The called side: makes an end for a thread of `node` to serve, joined to `theirs`, and describes it. */
 int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
                  struct verbs_end *ours, struct dm_err *err);
 
-/* A request that came through the connection manager; its identifier goes over to the connection. */
+/* A request that came through the connection manager; its identifier then belongs to the connection. */
 struct verbs_cm_request {
     struct rdma_cm_id *id;
     unsigned caller;
@@ -371,7 +371,7 @@ void verbs_thread_close(struct verbs_thread *thread);
 
 /* ---- cm.c ------------------------------------------------------------------------------------------------------- */
 
-enum { VERBS_RNR_RETRIES = 6 /* 7 would be without end */, VERBS_RNR_TIMER = 12 /* 0.64 ms */ };
+enum { VERBS_RNR_RETRIES = 6 /* 7 would be unbounded */, VERBS_RNR_TIMER = 12 /* 0.64 ms */ };
 
 struct rdma_event_channel;
 

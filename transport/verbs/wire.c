@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Reads or writes members in order; past the end it does nothing and remembers. */
+/* Reads or writes members in order; past the end it does nothing and sets is_short. */
 struct cursor {
     unsigned char *out;
     const unsigned char *in;
