@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * FG, the fine-grained B-link tree: a tree of shared/btree.h whose nodes carry one word that is version and lock.
+ */
+#include "fg.h"
+
+static const char *const version_choices[] = {"lines", "bookend", "none", NULL};
+static const char *const upgrade_choices[] = {"version", "blind", NULL};
+
+#define ROW(member, ...) DM_OPT_ROW(struct fg_params, member, __VA_ARGS__)
+
+static const struct dm_opt params_table[] = {
+    ROW(node_bytes, DM_OPT_BYTES, .initial = "1024", .min = 128, .max = 16384,
+        .help = "Size of a node in remote memory, a multiple of 64."),
+    ROW(fill, DM_OPT_REAL, .initial = "0.8", .min = 0.1, .max = 1,
+        .help = "Share of a node's entries that bulk load fills."),
+    ROW(cache_levels, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 16, .unit = "levels",
+        .help = "Levels of inner nodes that may be cached, counted from the root; 0: no cache, as published."),
+    ROW(combine, DM_OPT_BOOL, .initial = "off", .help = "The write-back and the unlock go with one doorbell."),
+    ROW(versions, DM_OPT_ENUM, .initial = "lines", .choices = version_choices,
+        .help = "What readers compare beside the lock word: the versions of all lines, or (wrong) of the first and "
+                "last line, or none."),
+    ROW(upgrade, DM_OPT_ENUM, .initial = "version", .choices = upgrade_choices,
+        .help = "A writer locks the version that it has read, or (wrong) whatever version the node has by then."),
+    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
+    DM_OPT_END,
+};
+
+static const struct ix_counter counters[] = {FG_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
+
+/* ---- known to be wrong: a writer that locks without looking at the version it has read --------------------------- */
+
+static int blind_upgrade(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
+    for (;;) {
+        int rc = ix_tree_optimistic.upgrade(tree, addr, attempts);
+        if (rc != IX_TREE_AGAIN || ix_tree_optimistic.is_locked(*tree->old)) {
+            return rc;
+        }
+        ix_node_set_word(tree->wire, *tree->old);
+    }
+}
+static int blind_commit_unlock(struct ix_tree *tree) {
+    return ix_tree_optimistic.commit_unlock(tree);
+}
+static int blind_unlock(struct ix_tree *tree) {
+    return ix_tree_optimistic.unlock(tree);
+}
+static dm_addr blind_lock_word(const struct ix_tree_cn *cn, dm_addr addr) {
+    return ix_tree_optimistic.lock_word(cn, addr);
+}
+static bool blind_is_locked(uint64_t word) {
+    return ix_tree_optimistic.is_locked(word);
+}
+
+static const struct ix_tree_policy blind = {
+    .upgrade = blind_upgrade,
+    .commit_unlock = blind_commit_unlock,
+    .unlock = blind_unlock,
+    .lock_word = blind_lock_word,
+    .is_locked = blind_is_locked,
+};
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+static struct ix_btree_config config_of(const struct fg_params *params) {
+    return (struct ix_btree_config){
+        .policy = params->upgrade == FG_UPGRADE_BLIND ? &blind : &ix_tree_optimistic,
+        .format = &ix_format_word,
+        .node_bytes = params->node_bytes,
+        .sorted = true,
+        .versions = params->versions,
+        .values = params->values,
+        .fill = params->fill,
+        .cache_levels = params->cache_levels,
+        .combine = params->combine,
+    };
+}
+
+static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    struct ix_btree_config config = config_of(values);
+    return ix_btree_check(&config, shape, err);
+}
+
+static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
+    struct ix_btree_config config = config_of(values);
+    return ix_btree_memory_needed(&config, shape, keys);
+}
+
+static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
+    struct ix_btree_config config = config_of(values);
+    return ix_btree_format(&config, ctx, shape, err);
+}
+
+/* ---- compute nodes ----------------------------------------------------------------------------------------------- */
+
+static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
+                   struct dm_err *err) {
+    struct fg_cn *cn = handle;
+    struct ix_btree_config config = config_of(values);
+    (void)err;
+    return ix_btree_open(&cn->btree, &config, ctx, NULL, shape);
+}
+
+static void close_cn(void *handle) {
+    struct fg_cn *cn = handle;
+    ix_btree_close(&cn->btree);
+}
+
+static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
+    struct fg_cn *cn = handle;
+    return ix_btree_load(&cn->btree, ctx, pairs, err);
+}
+
+static uint64_t cache_bytes(const void *handle) {
+    const struct fg_cn *cn = handle;
+    return ix_btree_cache_bytes(&cn->btree);
+}
+
+static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
+    struct fg_cn *cn = handle;
+    return ix_btree_verify(&cn->btree, ctx, report, err);
+}
+
+/* ---- clients ----------------------------------------------------------------------------------------------------- */
+
+static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
+    struct fg_client *client = handle;
+    struct fg_cn *cn = cn_handle;
+    struct ix_btree_counts counts = {
+        .tree = &client->counts[FG_LEAF_SPLIT],
+        .cache = &client->counts[FG_CACHE_HIT],
+        .gone = &client->counts[FG_BLOCK_GONE],
+    };
+    (void)err;
+    return ix_btree_attach(&client->btree, &cn->btree, ctx, client, &counts);
+}
+
+static void detach(void *handle) {
+    struct fg_client *client = handle;
+    ix_btree_detach(&client->btree);
+}
+
+static int get(void *handle, uint64_t key, void *value) {
+    struct fg_client *client = handle;
+    return ix_btree_get(&client->btree, key, value);
+}
+
+static int insert(void *handle, uint64_t key, const void *value) {
+    struct fg_client *client = handle;
+    return ix_btree_insert(&client->btree, key, value);
+}
+
+static int update(void *handle, uint64_t key, const void *value) {
+    struct fg_client *client = handle;
+    return ix_btree_update(&client->btree, key, value);
+}
+
+static int remove_key(void *handle, uint64_t key) {
+    struct fg_client *client = handle;
+    return ix_btree_remove(&client->btree, key);
+}
+
+static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
+    struct fg_client *client = handle;
+    return ix_btree_scan(&client->btree, first, count, keys, values, found);
+}
+
+static const struct ix_wrong wrong_values[] = {
+    {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},
+    {"versions", "none", 40, "a read mixes two writes of one node: the lock word is in the first line alone"},
+    {"upgrade", "blind", 40, "a writer writes back a node that another client has changed since it was read"},
+    {"values", "unchecked", 400, "a block that has been reused is taken for the value that it held before"},
+    {.param = NULL},
+};
+
+static const struct ix_setting tiny[] = {{"node_bytes", "128"}, {.param = NULL}};
+
+const struct ix_ops ix_ops_fg = {
+    .name = "fg",
+    .summary = "B-link tree spread over memory nodes, a version and lock word a node; one-sided verbs only",
+    .paper = "T. Ziegler, S. Tumkur Vani, C. Binnig, R. Fonseca, T. Kraska: Designing Distributed Tree-based Index "
+             "Structures for Fast RDMA-capable Networks. SIGMOD 2019",
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
+    .params = params_table,
+    .params_bytes = sizeof(struct fg_params),
+    .counters = counters,
+    .counts_offset = offsetof(struct fg_client, counts),
+    .wrong = wrong_values,
+    .tiny = tiny,
+    .cn_bytes = sizeof(struct fg_cn),
+    .client_bytes = sizeof(struct fg_client),
+    .check = check,
+    .memory_needed = memory_needed,
+    .format = format,
+    .open = open_cn,
+    .close = close_cn,
+    .load = load,
+    .attach = attach,
+    .detach = detach,
+    .get = get,
+    .insert = insert,
+    .update = update,
+    .remove = remove_key,
+    .scan = scan,
+    .cache_bytes = cache_bytes,
+    .verify = verify,
+};
