@@ -129,7 +129,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     struct ix_btree_counts counts = {
         .tree = &client->counts[FG_LEAF_SPLIT],
         .cache = &client->counts[FG_CACHE_HIT],
-        .gone = &client->counts[FG_BLOCK_GONE],
+        .reused = &client->counts[FG_BLOCK_REUSED],
     };
     (void)err;
     return ix_btree_attach(&client->btree, &cn->btree, ctx, client, &counts);

@@ -24,7 +24,7 @@ struct fg_params {
 #define FG_COUNTERS(X)                                                                                                 \
     IX_TREE_COUNTERS(X)                                                                                                \
     IX_TREE_CACHE_COUNTERS(X)                                                                                          \
-    X(BLOCK_GONE, "block_gone", 1) /* a value's block had been reused before it was read */
+    X(BLOCK_REUSED, "block_reused", 1) /* a value's block had been reused before it was read */
 enum fg_counter {
 #define X(name, text, rare) FG_##name,
     FG_COUNTERS(X)
