@@ -50,28 +50,28 @@ static void json_print(json_t *json) {
 /* Measures all points, or those of one id. */
 static int points_measure(const struct options *options, double *models, json_t *rows, unsigned counts[2],
                           struct dm_err *err) {
-    for (size_t i = 0; i < hx_point_count; i++) {
-        const struct hx_point *point = &hx_points[i];
+    for (size_t i = 0; i < hx_published_count; i++) {
+        const struct hx_published *point = &hx_published_points[i];
         if (options->only[0] && strcmp(options->only, point->id) != 0) {
             continue;
         }
-        int rc = hx_point_measure(point, &models[i], err);
+        int rc = hx_published_measure(point, &models[i], err);
         if (rc < 0) {
             return dm_fail_in(err, rc, "%s, %s", point->id, point->what);
         }
-        counts[hx_point_holds(point, models[i])]++;
+        counts[hx_published_holds(point, models[i])]++;
         if (options->json) {
-            json_array_append_new(rows, hx_point_object(point, models[i]));
+            json_array_append_new(rows, hx_published_object(point, models[i]));
         } else {
-            hx_point_print(point, models[i]);
+            hx_published_print(point, models[i]);
         }
     }
     return 0;
 }
 
 static int check_only(const char *only, struct dm_err *err) {
-    for (size_t i = 0; i < hx_point_count; i++) {
-        if (only[0] == '\0' || strcmp(only, hx_points[i].id) == 0) {
+    for (size_t i = 0; i < hx_published_count; i++) {
+        if (only[0] == '\0' || strcmp(only, hx_published_points[i].id) == 0) {
             return 0;
         }
     }
@@ -83,7 +83,7 @@ static int validate_points(const struct options *options, struct dm_err *err) {
     if (options->out[0] && options->only[0]) {
         return dm_fail(err, DM_ERR_INVALID, "--out: needs all points, leave out --only");
     }
-    double *models = calloc(hx_point_count, sizeof(*models));
+    double *models = calloc(hx_published_count, sizeof(*models));
     json_t *rows = json_array();
     unsigned counts[2] = {0};
     int rc = models && rows ? 0 : DM_ERR_NO_MEMORY;
@@ -96,7 +96,7 @@ static int validate_points(const struct options *options, struct dm_err *err) {
     }
     rc = rc < 0 ? rc : points_measure(options, models, rows, counts, err);
     if (rc == 0 && options->out[0]) {
-        rc = hx_curves_write(options->out, models, err);
+        rc = hx_published_curves_write(options->out, models, err);
     }
     if (rc == 0 && options->json) {
         json_t *top =

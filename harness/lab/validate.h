@@ -11,7 +11,7 @@
 #include "harness/lab/micro.h"
 
 /* How a point's value is made of its one or two micro-benchmarks. */
-enum hx_point_value {
+enum hx_published_value {
     HX_MOPS,
     HX_LATENCY_US,
     HX_GBITS,         /* payload */
@@ -20,13 +20,13 @@ enum hx_point_value {
     HX_DIFFERENCE_US, /* latency of a less that of b */
 };
 
-enum hx_point_bound { HX_NEAR, HX_AT_LEAST };
+enum hx_published_bound { HX_NEAR, HX_AT_LEAST };
 
-struct hx_point {
+struct hx_published {
     const char *id, *what, *profile;
     bool is_calibration; /* the profile's numbers come from it: not evidence */
-    enum hx_point_value value;
-    enum hx_point_bound bound;
+    enum hx_published_value value;
+    enum hx_published_bound bound;
     double published, tolerance; /* tolerance as a share */
     const char *source;
     const char *curve; /* points of one plot; NULL: of none */
@@ -35,23 +35,23 @@ struct hx_point {
     struct hx_micro a, b;
 };
 
-extern const struct hx_point hx_points[];
-extern const size_t hx_point_count;
+extern const struct hx_published hx_published_points[];
+extern const size_t hx_published_count;
 
 /* The axes of a curve of points. */
-struct hx_curve {
+struct hx_published_curve {
     const char *name, *x_label, *y_label;
     bool is_log_x;
 };
-extern const struct hx_curve hx_curves[];
-extern const size_t hx_curve_count;
+extern const struct hx_published_curve hx_published_curves[];
+extern const size_t hx_published_curve_count;
 
 /* The unit of a point's value. */
-const char *hx_point_unit(enum hx_point_value value);
+const char *hx_published_unit(enum hx_published_value value);
 
 /* Measures a point on the simulated fabric. */
-int hx_point_measure(const struct hx_point *point, double *model, struct dm_err *err);
-bool hx_point_holds(const struct hx_point *point, double model);
+int hx_published_measure(const struct hx_published *point, double *model, struct dm_err *err);
+bool hx_published_holds(const struct hx_published *point, double model);
 
 /* Micro-benchmarks of one fabric as a table: a new array of objects with what, bytes, clients, mops and latency_us. */
 int hx_micro_table(const struct hx_micro_fabric *fabric, json_t **table, struct dm_err *err);

@@ -11,25 +11,26 @@
 
 enum { PATH_BYTES = 1024 };
 
-json_t *hx_point_object(const struct hx_point *point, double model) {
+json_t *hx_published_object(const struct hx_published *point, double model) {
     return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:s, s:s, s:s, s:s}", "id", point->id, "what",
-                     point->what, "profile", point->profile, "unit", hx_point_unit(point->value), "published",
+                     point->what, "profile", point->profile, "unit", hx_published_unit(point->value), "published",
                      point->published, "model", model, "ratio", model / point->published, "tolerance", point->tolerance,
                      "bound", point->bound == HX_NEAR ? "near" : "at_least", "kind",
                      point->is_calibration ? "calibration" : "validation", "source", point->source, "verdict",
-                     hx_point_holds(point, model) ? "ok" : "out of tolerance");
+                     hx_published_holds(point, model) ? "ok" : "out of tolerance");
 }
 
-void hx_point_print(const struct hx_point *point, double model) {
+void hx_published_print(const struct hx_published *point, double model) {
     printf("%-4s %-44s %-13s %c%10.3f %10.3f %-6s %6.3f %s%3.0f %% %-11s %-4s %s\n", point->id, point->what,
            point->profile, point->bound == HX_AT_LEAST ? '>' : ' ', point->published, model,
-           hx_point_unit(point->value), model / point->published, point->bound == HX_AT_LEAST ? " -" : "+-",
+           hx_published_unit(point->value), model / point->published, point->bound == HX_AT_LEAST ? " -" : "+-",
            point->tolerance * 100, point->is_calibration ? "calibration" : "validation",
-           hx_point_holds(point, model) ? "ok" : "OUT", point->source);
+           hx_published_holds(point, model) ? "ok" : "OUT", point->source);
 }
 
 /* One curve's data, a line a point, and the gnuplot program that draws it beside the published values. */
-static int curve_write(const struct hx_curve *curve, const char *folder, const double *models, struct dm_err *err) {
+static int curve_write(const struct hx_published_curve *curve, const char *folder, const double *models,
+                       struct dm_err *err) {
     char path[PATH_BYTES];
     snprintf(path, sizeof(path), "%s/%s.tsv", folder, curve->name);
     FILE *file = fopen(path, "w");
@@ -38,8 +39,8 @@ static int curve_write(const struct hx_curve *curve, const char *folder, const d
     }
     const char *series = "";
     unsigned blocks = 0;
-    for (size_t i = 0; i < hx_point_count; i++) {
-        const struct hx_point *point = &hx_points[i];
+    for (size_t i = 0; i < hx_published_count; i++) {
+        const struct hx_published *point = &hx_published_points[i];
         if (!point->curve || strcmp(point->curve, curve->name) != 0) {
             continue;
         }
@@ -69,12 +70,12 @@ static int curve_write(const struct hx_curve *curve, const char *folder, const d
     return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
 }
 
-int hx_curves_write(const char *folder, const double *models, struct dm_err *err) {
+int hx_published_curves_write(const char *folder, const double *models, struct dm_err *err) {
     if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
         return dm_fail(err, DM_ERR_IO, "%s: %s", folder, strerror(errno));
     }
-    for (size_t i = 0; i < hx_curve_count; i++) {
-        DM_TRY(curve_write(&hx_curves[i], folder, models, err));
+    for (size_t i = 0; i < hx_published_curve_count; i++) {
+        DM_TRY(curve_write(&hx_published_curves[i], folder, models, err));
     }
     fprintf(stderr, "curves: cd %s && for f in *.gp; do gnuplot $f; done\n", folder);
     return 0;

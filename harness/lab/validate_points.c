@@ -67,7 +67,7 @@ enum { JUDGES = false, CALIBRATES = true }; /* is_calibration */
 static const char fusa[] = "Fusa, 128 threads, CX6", val[] = "SJTU val cluster notes", rdma_bench[] = "rdma_bench logs",
                   perftest[] = "perftest logs", xstore[] = "XStore OSDI'20", same_host[] = "CX6 same-host notes";
 
-const struct hx_point hx_points[] = {
+const struct hx_published hx_published_points[] = {
     POINT("V1", "READ 64 B, idle", "cx6-100g", CALIBRATES, HX_LATENCY_US, HX_NEAR, 2.2, 0.05, "perftest and val notes",
           NO_CURVE, IDLE(READ, 64), NOTHING),
     POINT("V1", "READ 64 B, idle", "cx3-fdr", CALIBRATES, HX_LATENCY_US, HX_NEAR, 2.02, 0.15, perftest, "V1-cx3-read",
@@ -213,9 +213,9 @@ const struct hx_point hx_points[] = {
     POINT("V14", "update in 3 round trips less in 2", "cx5-100g", JUDGES, HX_DIFFERENCE_US, HX_NEAR, 1.95, 0.28,
           "Dolphin, section V.C: 1.4 to 2.5 us", NO_CURVE, DOLPHIN(3), DOLPHIN(2)),
 };
-const size_t hx_point_count = DM_ARRAY_LEN(hx_points);
+const size_t hx_published_count = DM_ARRAY_LEN(hx_published_points);
 
-const struct hx_curve hx_curves[] = {
+const struct hx_published_curve hx_published_curves[] = {
     {"V1-cx3-read", "payload (bytes)", "READ latency (us)", true},
     {"V3", "client machines", "READ rate, one at a time (M/s)", false},
     {"V4", "client machines", "batched rate (M/s)", false},
@@ -226,14 +226,14 @@ const struct hx_curve hx_curves[] = {
     {"V11-cx3", "queue pairs a NIC", "READ rate (M/s)", false},
     {"V12", "cores", "tree lookups by call (M/s)", false},
 };
-const size_t hx_curve_count = DM_ARRAY_LEN(hx_curves);
+const size_t hx_published_curve_count = DM_ARRAY_LEN(hx_published_curves);
 
-const char *hx_point_unit(enum hx_point_value value) {
+const char *hx_published_unit(enum hx_published_value value) {
     static const char *const units[] = {"M/s", "us", "Gbit/s", "", "", "us"};
     return units[value];
 }
 
-int hx_point_measure(const struct hx_point *point, double *model, struct dm_err *err) {
+int hx_published_measure(const struct hx_published *point, double *model, struct dm_err *err) {
     struct hx_micro_fabric fabric = {.transport = "sim", .profile = point->profile, .seed = 1, .is_virtual = true};
     struct hx_micro_result a, b = {0};
     DM_TRY(hx_micro_run(&fabric, &point->a, &a, err));
@@ -263,7 +263,7 @@ int hx_point_measure(const struct hx_point *point, double *model, struct dm_err 
     return 0;
 }
 
-bool hx_point_holds(const struct hx_point *point, double model) {
+bool hx_published_holds(const struct hx_published *point, double model) {
     double ratio = model / point->published;
     return ratio >= 1 - point->tolerance && (point->bound == HX_AT_LEAST || ratio <= 1 + point->tolerance);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every figure and claim of the repository, at a small fraction of the papers' sizes: all points run, all plots are drawn
-# and every claim has a verdict; the report holds them all.
+# and every claim has a verdict; the report contains all of them.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Wrong input gets one line that names the option or file and says what would be right, a status, and no file.
+# For wrong input there is one line that names the option or file and what is valid, a status, and no file.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# refused STATUS TEXT WORDS...: also asked to write a result, which must not appear.
+# refused STATUS TEXT WORDS...: the command is also asked to write a result, which must not exist.
 refused() {
     wanted=$1
     text=$2
@@ -120,7 +120,7 @@ expect 2 run -p
 holds err "-p: needs a value"
 refused 2 "unknown option '-q'" run -q a=b
 
-# data sets: SOSD's is a count and as many 64-bit keys
+# data sets: one of SOSD is a count and that many 64-bit keys
 : >empty.sosd
 printf '\002\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0' >short.sosd
 printf '\001\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0\0' >odd.sosd
@@ -141,18 +141,18 @@ refused 2 "line.csv:2: " run --index null --trace line.csv
 printf '\0\0\0\0' >binary.csv
 refused 2 "binary.csv:1: " run --index null --trace binary.csv
 
-# places that cannot be written, found out before anything runs
+# paths that cannot be written are refused before anything runs
 expect 1 run --out absent/folder/result.json
 holds err "--out: cannot write in folder 'absent/folder'"
-mkdir place
-expect 2 run --out place/
-holds err "--out: 'place/' is a folder"
-expect 1 run --index null --keys 1K --ops 1K --clients 1 --out place
+mkdir folder
+expect 2 run --out folder/
+holds err "--out: 'folder/' is a folder"
+expect 1 run --index null --keys 1K --ops 1K --clients 1 --out folder
 [ -z "$(find . -name '*.tmp.*')" ] || fail "temporary files are left"
 if [ "$(id -u)" -ne 0 ]; then
-    chmod a-w place
-    expect 1 run --out place/result.json
-    holds err "--out: cannot write in folder 'place'"
+    chmod a-w folder
+    expect 1 run --out folder/result.json
+    holds err "--out: cannot write in folder 'folder'"
 fi
 if [ -w /dev/full ]; then
     status=0

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# `dmbench check` over seeds that nobody has seen: other ones at every run. They are printed, so that what they find can
-# be replayed; what they have found is kept elsewhere, as a seed or a test.
+# `dmbench check` over fresh seeds: different ones at every run. They are printed, so that findings can be
+# replayed; known findings are kept elsewhere, as a seed or a test.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

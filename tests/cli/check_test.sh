@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# `dmbench check`: what it says and returns for indexes that are right and variants that are not, replays, histories.
+# `dmbench check`: its output and status for correct indexes and wrong variants, replays, histories.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

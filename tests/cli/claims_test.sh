@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `dmbench claims`: each verdict, from results alone; what is missing; the other ends of the fabric; lines in figures;
-# bad input. The figure and the claims here are small ones in a folder of plots of their own.
+# bad input. The figure and the claims are small ones in a separate folder of plots.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -77,7 +77,7 @@ holds out "| paper | reproduced | direction only | not reproduced | unresolved |
 holds out "| size | a claim | over the slow one: "
 holds out "because \\| so"
 
-# A slower fabric: what depends on it is not resolved.
+# A slower fabric: a claim that depends on it is unresolved.
 expect 0 claims --plots plots --run --sensitivity --json
 [ "$(verdict good)" = "reproduced" ] || fail "$(cat out)"
 [ "$(verdict fabric)" = "unresolved" ] || fail "$(cat out)"

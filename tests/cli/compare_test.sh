@@ -44,7 +44,7 @@ expect 0 compare "$one" "$one"
 holds out "no interval without repetitions"
 holds out "A and B have the same configuration"
 
-# One set against itself, taken apart by an option.
+# One set, whose two sides differ in an option.
 expect 0 compare after --a clients=2 --b clients=8
 holds out "A and B differ in: clients 2 -> 8"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `dmbench figure`: pictures, tables and programs; sharing of points; what is missing; an interrupt; bad input. The
-# figures here are small ones in a folder of plots of their own.
+# figures are small ones in a separate folder of plots.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -45,7 +45,7 @@ expect 0 figure all --plots plots --dry-run
 holds out "2 figures, 4 points in results/points, 4 to run"
 [ ! -e results ] || fail "a dry run wrote something"
 
-# Without drawing: tables and programs; the bars' points are two of the lines'.
+# Without drawing: tables and programs; the points of the bars are two of the lines' points.
 expect 0 figure all --plots plots --no-plot --out results --jobs 2
 [ "$(find results/points -name '*.json' | wc -l)" -eq 4 ] || fail "points: $(find results/points)"
 table=results/figures/lines/throughput.tsv
@@ -67,12 +67,12 @@ if command -v gnuplot >/dev/null 2>&1; then
         holds "results/figures/$plot.svg" "simulated (virtual time), profile cx6-100g"
         holds out "results/figures/$plot.png"
     done
-    # The program that is kept draws the same picture again, wherever it is called from its folder.
+    # The stored program draws the same picture again in its folder.
     cp results/figures/lines/throughput.svg first.svg
     (cd results/figures/lines && rm throughput.svg && gnuplot throughput.gp 2>"$work/gnuplot.err")
     [ ! -s gnuplot.err ] || fail "gnuplot says: $(cat gnuplot.err)"
     cmp -s first.svg results/figures/lines/throughput.svg || fail "the program draws another picture"
-    # A panel that lacks a point says so, and is not drawn from the rest.
+    # A panel that lacks a point reports it, and is not drawn from the remaining points.
     point=$(cut -f 7 $table | sed -n 2p)
     rm "results/points/$point.json"
     mkdir "results/points/$point.json"
@@ -80,7 +80,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     holds err "1 of its points are missing"
     holds results/figures/lines/throughput.svg "1 of 2 points"
     rmdir "results/points/$point.json"
-    # A plot that gnuplot will not draw is told of; the others are drawn.
+    # A plot that gnuplot fails to draw is reported; the others are drawn.
     mkdir broken
     printf '#!/bin/sh\ncase "$*" in *throughput.gp) echo "line 1: no" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' \
         "$(command -v gnuplot)" >broken/gnuplot
@@ -92,7 +92,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     holds err "throughput.gp: gnuplot failed: line 1: no"
     [ ! -e results/figures/lines/throughput.png ] || fail "an old picture is left"
     [ -s results/figures/lines/latency.png ] || fail "the other plot was not drawn"
-    # Without gnuplot the tables stay, and the package is named.
+    # Without gnuplot tables are written, and the package is named.
     mkdir bin
     expect_status=0
     PATH="$work/bin" "$DMBENCH" figure bars --plots plots --out results >out 2>err || expect_status=$?
@@ -104,7 +104,7 @@ elif [ "${CI:-}" = true ]; then
     fail "gnuplot is not installed"
 fi
 
-# A system that is not built is left out, and every place says so; one that nobody knows is a mistake.
+# A system that is not built is left out, and all outputs list it; an unknown one is an error.
 cp "$DM_SOURCE_DIR/plots/systems.json" plots/
 sed 's/"id": "lines"/"id": "systems"/; s/"series": .*/"series": [{"label": "null", "config": {"index": "null"}}, {"label": "Cell tree", "config": {"index": "cell"}}],/' \
     plots/figures/lines.json >plots/figures/systems.json
@@ -116,15 +116,15 @@ fi
 ! grep -q Cell results/figures/systems/throughput.tsv || fail "$(cat results/figures/systems/throughput.tsv)"
 expect 0 figure systems --plots plots --list
 holds out "not built here: Cell tree"
-sed 's/"cell"/"clel"/; s/"id": "systems"/"id": "nobody"/' plots/figures/systems.json >plots/figures/nobody.json
-expect 2 figure nobody --plots plots --out results
+sed 's/"cell"/"clel"/; s/"id": "systems"/"id": "unknown"/' plots/figures/systems.json >plots/figures/unknown.json
+expect 2 figure unknown --plots plots --out results
 holds err "series[1].config: unknown index 'clel' (did you mean 'cell'?"
-rm plots/figures/nobody.json
+rm plots/figures/unknown.json
 sed 's/"index": "null"/"index": "smart"/; s/"id": "systems"/"id": "empty"/' plots/figures/systems.json >plots/figures/empty.json
 expect 0 figure empty --plots plots --out results
 [ ! -e results/figures/empty ] || fail "drew a figure of nothing"
 
-# Two series of one index are told apart.
+# Two series of one index are distinguished.
 sed 's/"series": .*/"series": [{"label": "null"}, {"label": "null again", "config": {"seed": 2}}],/; s/"id": "lines"/"id": "twins"/' \
     plots/figures/lines.json >plots/figures/twins.json
 expect 0 figure twins --plots plots --out results --no-plot
@@ -132,7 +132,7 @@ holds results/figures/twins/throughput.gp 'style_of("sherman", 1, 0)'
 holds results/figures/twins/throughput.gp 'style_of("null again", 2, 0)'
 rm plots/figures/twins.json
 
-# A point whose operations found no memory is no point.
+# A point whose operations ran out of memory is not used.
 sed 's/"series": .*/"series": [{"label": "full", "config": {"workload": "load", "mix": "insert=1", "ops": "50K", "mn_memory": "1M"}}],/; s/"id": "lines"/"id": "full"/' \
     plots/figures/lines.json >plots/figures/full.json
 expect 1 figure full --plots plots --out results --no-plot
@@ -151,8 +151,8 @@ if command -v gnuplot >/dev/null 2>&1; then
     holds smaller/figures/lines/throughput.svg "scale 1/2.5, 3 seeds"
 fi
 
-# An interrupt: status 130, what is finished stays, nothing half-written or half-drawn, and the next run goes on. One
-# point ends soon and the other one never: once the first is there, the second runs.
+# An interrupt: status 130, finished results stay, there is no partial file or picture, and the next run continues. One
+# point ends soon and the other one never: once the first has a result, the second one runs.
 sed 's/"id": "bars"/"id": "long"/; s/"clients": 4/"ops": "100G"/' plots/figures/bars.json >plots/figures/long.json
 "$DMBENCH" figure long --plots plots --out long --jobs 2 >out 2>err &
 pid=$!

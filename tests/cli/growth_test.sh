@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Indexes that grow to eleven times their keys by inserts of many clients: with the memory that they ask for every insert
-# succeeds, and hardly any memory is given back unused; with too little each ends in "no memory", and none waits for what will not come.
+# succeeds, and hardly any memory is given back unused; with too little each ends in "no memory" and none waits forever.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# A signal ends a run in any phase with status 130, and leaves no file behind. The runs here would take hours; that they
-# end at all is what is tested.
+# A signal ends a run in any phase with status 130, and leaves no file. Without the signal these runs would take hours.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -17,11 +16,11 @@ stopped() {
     pid=$!
     worked=0
     while [ "$worked" -lt "$ticks" ]; do
-        read -r stat <"/proc/$pid/stat" || fail "ended by itself: $(cat err)"
-        # user time is the 12th field behind the name in parentheses
+        read -r stat <"/proc/$pid/stat" || fail "ended too early: $(cat err)"
+        # user time is the 12th field after the name in parentheses
         # shellcheck disable=SC2086
         worked=$(set -- ${stat##*) } && echo "${12}")
-        case $stat in *") Z "*) fail "ended by itself: $(cat err)" ;; esac
+        case $stat in *") Z "*) fail "ended too early: $(cat err)" ;; esac
     done
     kill -s "$signal" "$pid"
     status=0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# What the black-box tests share. Sourced; needs DMBENCH and DM_SOURCE_DIR. Everything happens in a folder of its own,
-# which goes away at the end.
+# What the black-box tests share. Sourced; needs DMBENCH and DM_SOURCE_DIR. Each test runs in a temporary folder,
+# which is removed at the end.
 set -eu
 : "${DMBENCH:?the program to test}" "${DM_SOURCE_DIR:?the source tree}"
 
@@ -40,11 +40,11 @@ pid= # of what a test runs beside itself
 # once COMMAND...: waits until the command succeeds while process $pid, whose errors are in `err`, runs.
 once() {
     until "$@"; do
-        kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
+        kill -0 "$pid" 2>/dev/null || fail "ended too early: $(cat err)"
     done
 }
 
-# interrupt SIGNAL: ends process $pid, which must say so with its status.
+# interrupt SIGNAL: ends process $pid, which must report it by its status.
 interrupt() {
     kill -s "$1" "$pid"
     status=0

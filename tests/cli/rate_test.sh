@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Open loops: the schedule is kept, a stall is seen in the latencies of all operations behind it, and what cannot be
-# reached is said. Also what the end of a measurement leaves out, and a run that takes no virtual time.
+# Open loops: the schedule is kept, a stall appears in the latencies of all operations after it, and a rate that cannot be
+# reached is reported. Also the end of a measurement, and a run that takes no virtual time.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -15,7 +15,7 @@ is() {
     $result true "$1" "$2" || fail "$1: not so: $2"
 }
 
-# A rate that can be kept is kept; nothing waits, so both latencies are the same but for the way from sleep to work.
+# A rate below the limit is reached; no operation waits, so both latencies are equal except for the wake-up.
 # shellcheck disable=SC2086
 expect 0 run $small --rate 500K --out fixed.json
 holds out "open loop, fixed arrivals at 500.00 Kops/s"
@@ -25,7 +25,7 @@ is fixed.json '0.995 * 500000 < throughput_ops_per_s < 1.005 * 500000'
 is fixed.json 'ops["get"]["service_ns"]["p50"] <= ops["get"]["latency_ns"]["p50"] < 1.1 * ops["get"]["service_ns"]["p50"]'
 is fixed.json 'phases[1]["duration_s"] > 0.99 * 800 / 500000'
 
-# The schedule of a Poisson process is another one, and the same one for every index.
+# The schedule of a Poisson process is different, and the same for every index.
 # shellcheck disable=SC2086
 expect 0 run $small --rate 500K --arrival poisson --out poisson.json
 # shellcheck disable=SC2086
@@ -41,7 +41,7 @@ $result config poisson.json >spec.json
 expect 0 run spec.json --out again.json
 $result same poisson.json again.json || fail "an open loop does not run again as it is"
 
-# More than the index can do: said, with what was achieved; waiting shows in one latency only.
+# A rate above the limit: it is reported with the achieved one; waiting is part of one latency only.
 # shellcheck disable=SC2086
 expect 0 run $small --rate 1G --out flood.json
 holds out "TARGET NOT REACHED"
@@ -56,7 +56,7 @@ is closed.json '"load" not in globals() and "service_ns" not in ops["get"]'
 paced=$($result get closed.json throughput_ops_per_s)
 is flood.json "0.9 * $paced < throughput_ops_per_s < 1.1 * $paced"
 
-# One client that stands still for 5 ms holds up 500 scheduled operations: a closed loop would see one slow one.
+# A client that stalls for 5 ms delays 500 scheduled operations: a closed loop would see one slow one.
 stall="--index sherman --keys 20K --ops 8K --warmup 800 --clients 1 --workload c"
 # shellcheck disable=SC2086
 expect 0 run $stall --rate 100K --transport-set "faults=stop:client=0,verb=4000,for=5ms" --out stall.json
@@ -69,7 +69,7 @@ is stall.json 'load["is_reached"] and throughput_ops_per_s > 0.99 * 100000'
 expect 0 run $small --rate 100K --ops 1M --duration 1ms --out duration.json
 is duration.json '100 <= phases[2]["operations"] <= 101'
 
-# Whatever a client still does for its warm-up when the measurement has ended is not in the utilisation.
+# Work of a client after the end of the measurement is not part of the utilisation.
 # shellcheck disable=SC2086
 expect 0 run $small --transport-set "faults=stop:client=3,verb=20,for=1s" --out late.json
 is late.json 'ops["get"]["service_ns"]["max"] < 1e8 if "service_ns" in ops["get"] else ops["get"]["latency_ns"]["max"] < 1e8'

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Recording a run's operations and running them again on other indexes and transports. A recording is there whole, or
-# after a failure or an interrupt not at all.
+# Recording a run's operations and running them again on other indexes and transports. A recording is
+# complete, or after a failure or an interrupt does not exist.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -20,7 +20,7 @@ nothing_left() {
     [ -z "$(find . -name "$1*")" ] || fail "$2 left $(find . -name "$1*")"
 }
 
-# Recording changes nothing but the configuration's word of it, and not the name of the point.
+# Recording changes only the member `record` of the configuration, and not the name of the point.
 # shellcheck disable=SC2086
 expect 0 run --index sherman --workload d $small --out plain.json
 # shellcheck disable=SC2086
@@ -39,7 +39,7 @@ expect 0 run recorded.json --out again.json
 $result same recorded.json again.json || fail "a recorded run does not run again as it is"
 cmp run.ops first.ops || fail "the same run recorded something else"
 
-# The same index asked for the same does the same; the whole recording is run unless told otherwise.
+# The same index gives the same result for the same operations; by default the complete recording is run.
 # shellcheck disable=SC2086
 expect 0 run --index sherman --replay run.ops --clients 12 --cns 2 --coroutines 2 --out replay.json
 holds out "replay of run.ops"
@@ -50,7 +50,7 @@ is replay.json 'config["replay"] == "run.ops" and config["keys"] == 20000 and co
 expect 0 run replay.json --out again.json
 $result same replay.json again.json || fail "a replay does not run again as it is"
 
-# Other indexes, transports and numbers of clients meet the same operations: every one of them, once.
+# Other indexes, transports and numbers of clients run the same operations: every one of them once.
 expect 0 run --index null --replay run.ops --warmup 0 --clients 12 --out null.json
 expect 0 run --index null --replay run.ops --warmup 0 --clients 5 --out fewer.json
 expect 0 run --index null --replay run.ops --warmup 0 --clients 12 --rate 1M --out paced.json
@@ -67,7 +67,7 @@ fi
 expect 0 run --index null --replay run.ops --warmup 0 --ops 100 --clients 12 --out part.json
 is part.json 'phases[2]["operations"] == 100'
 
-# What is no recording, or goes badly together, is one line and no file.
+# Files that are no recording, and options that conflict, give one line and no file.
 refused() {
     wanted=$1
     text=$2
@@ -88,10 +88,10 @@ refused 2 "--key-set: run.ops was recorded with" --replay run.ops --key-set dens
 refused 2 "--record: run.ops is a recording already" --replay run.ops --record refused.ops
 refused 2 "--record: 'refused.json' is where --out writes" --record refused.json
 refused 1 "--record: cannot write in folder 'absent'" --record absent/refused.ops
-mkdir place
-refused 2 "--record: 'place/' is a folder" --record place/
+mkdir folder
+refused 2 "--record: 'folder/' is a folder" --record folder/
 
-# A run that fails leaves no recording, nor touches one that is there.
+# A run that fails leaves no recording, and does not change an existing one.
 # shellcheck disable=SC2086
 expect 1 run --index sherman --workload a $small --transport-set "faults=fail:node=0,at=1ms" --record failed.ops
 nothing_left failed "a failed run"
@@ -101,12 +101,12 @@ expect 1 run --index sherman --workload a $small --transport-set "faults=fail:no
 cmp run.ops kept.ops || fail "a failed run changed a recording"
 nothing_left "kept.ops.tmp" "a failed run"
 
-# Nor does one that is interrupted, be it once or impatiently.
+# The same holds for a run that is interrupted once or twice.
 for signals in 1 2; do
     "$DMBENCH" run --index sherman --workload a --keys 10K --ops 100G --clients 16 --record interrupted.ops >out 2>err &
     pid=$!
     while [ ! -s "interrupted.ops.tmp.$pid" ]; do
-        kill -0 "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
+        kill -0 "$pid" 2>/dev/null || fail "ended too early: $(cat err)"
     done
     kill -s INT "$pid"
     [ "$signals" -eq 1 ] || kill -s INT "$pid" 2>/dev/null || true

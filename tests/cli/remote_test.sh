@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Points through GNU parallel, with this machine as its only one, and as a Slurm array, whose tasks are run here one by
-# one: the same results as without, failures told, an interrupt that leaves nothing half-written.
+# one: the same results as local runs, failures reported, and no partial file after an interrupt.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -49,7 +49,7 @@ holds err "3 of 3 points done"
 same "far away"
 [ "$(wc -l <"far away/table.tsv")" -eq 4 ] || fail "$(cat "far away/table.tsv")"
 
-# A point that fails is told with its own words, the others are there.
+# A point that fails is reported with its own message; the others have results.
 expect 0 sweep base.json --grid clients=2,4 --out failing --dry-run
 point=$(sed -n 's/^ *\([0-9a-f]*\) .*clients=4$/\1/p' out)
 mkdir -p "failing/points/$point.json"

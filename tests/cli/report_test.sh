@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# `dmbench report`: one page that needs nothing beside itself, says what is missing, and fits a desk and a phone: looked
-# at in headless Chromium. The figure and the claims here are small ones in a folder of plots of their own. With
-# DM_REPORT=FILE that page is looked at instead; with DM_SCREENSHOTS=FOLDER pictures of it are kept.
+# `dmbench report`: one self-contained page that lists what is missing and fits desktop and phone screens, tested in headless
+# Chromium. The figure and the claims are small ones in a separate folder of plots. With DM_REPORT=FILE that page is
+# tested instead; with DM_SCREENSHOTS=FOLDER pictures of it are kept.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -33,7 +33,7 @@ cat >plots/claims.json <<'JSON'
 ]}
 JSON
 
-# Before anything was run the page says so.
+# Before anything was run the page reports that.
 expect 0 report --plots plots
 page=results/report.html
 holds $page "8 of its 8 points are missing"
@@ -60,10 +60,10 @@ grep -o 'href="[a-z][^"#]*"' $page | sed 's/href="//; s/"//' | sort -u >links
 while read -r link; do
     [ -s "results/$link" ] || fail "the link $link leads nowhere"
 done <links
-# Names inside pictures are the page's own.
+# Ids inside pictures are unique in the page.
 [ "$(grep -o ' id=["'\''][^"'\'']*' $page | sort | uniq -d | wc -l)" -eq 0 ] || fail "an id is there twice"
 
-# Another scale has no picture here, and one that is there is not taken for it.
+# At another scale there is no picture, and the existing one is not shown instead.
 expect 0 report --plots plots --scale paper
 holds $page "no picture at scale paper here"
 ! grep -q '<svg' $page || fail "a picture of another scale is in the page"
@@ -82,7 +82,7 @@ browser() {
     timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --allow-file-access-from-files \
         --user-data-dir="$work/profile" "$@" 2>browser.err
 }
-# look WIDTH HEIGHT: the page in a frame of that width; nothing may stick out to the side.
+# look WIDTH HEIGHT: the page in a frame of that width; nothing may exceed the width.
 look() {
     cat >frame.html <<HTML
 <body style="margin:0"><iframe id="f" src="report.html" style="border:0;width:$1px;height:$2px"></iframe><script>

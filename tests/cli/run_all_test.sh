@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run_all.sh: options, the whole way from build to picture, resuming and an interrupt. The build is played by a cmake that
-# puts the program under test in its place, so that what is tested is the script.
+# run_all.sh: options, all steps from build to picture, resuming and an interrupt. A fake cmake installs the program under
+# test instead of building one, so that the script is tested.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -16,13 +16,13 @@ echo "cmake \$*" >>"$work/cmake.log"
 mkdir -p build/release
 cat >build/release/dmbench <<'PROGRAM'
 #!/bin/sh
-# As the real one: points outside their tolerance are a verdict.
+# Like the real one: points outside their tolerance are a verdict.
 case \$1 in validate) echo '{"points": []}' && exit 3 ;; esac
 exec "$DMBENCH" "\$@" --plots plots
 PROGRAM
 chmod +x build/release/dmbench
 SH
-# Packages are another test's; here all are there.
+# Packages are tested elsewhere; here all are installed.
 printf '#!/bin/sh\nexit 0\n' >tree/scripts/setup.sh
 chmod +x bin/cmake tree/scripts/setup.sh
 PATH=$work/bin:$PATH
@@ -94,7 +94,7 @@ JSON
 fi
 
 # An interrupt of the script alone ends its children, too. At scale paper one point ends soon and the other one never:
-# once the first is there, the second runs.
+# once the first has a result, the second one runs.
 sed -i 's/4K/100G/' tree/plots/figures/small.json
 wanted=$(($(find tree/results/points -name '*.json' 2>/dev/null | wc -l) + 1))
 tree/run_all.sh --scale paper --jobs 2 >out 2>err &
@@ -104,7 +104,7 @@ interrupt TERM
 holds err "interrupted: 1 of 2 points done"
 [ -z "$(find tree/results -name '*.tmp.*')" ] || fail "left: $(find tree/results)"
 
-# A build that fails says why and runs nothing.
+# A build that fails reports why, and nothing is run.
 : >cmake.fails
 script 1
 holds err "the compiler is unhappy"

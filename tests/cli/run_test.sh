@@ -31,7 +31,7 @@ $result validate "$DM_SOURCE_DIR/results/schema.json" ./*.json || status=$?
 [ "$status" -eq 77 ] && exit 77
 [ "$status" -eq 0 ] || fail "results do not fit the schema"
 
-# what was asked for is what was measured
+# as many operations are measured as were asked for
 [ "$($result get sherman_c.json ops.get.count)" -eq 8000 ] || fail "8000 gets were asked for"
 [ "$($result get sherman_c.json ops.get.outcomes.ok)" -eq 8000 ] || fail "every key of workload c is there"
 [ "$($result get sherman_c.json config.warmup)" -eq 800 ] || fail "warm-up is a tenth of the operations"
@@ -41,7 +41,7 @@ $result validate "$DM_SOURCE_DIR/results/schema.json" ./*.json || status=$?
 gets=$($result get sherman_f.json ops.get.count)
 [ "$gets" -eq 8000 ] || fail "a read-modify-write has a get: $gets of 8000"
 
-# read delegation: what is shared is counted apart, and the configuration says so
+# read delegation: shared operations are counted separately, and the configuration has the option
 expect 0 run --index sherman --workload a --keys 20 --ops 8K --clients 12 --rdwc on --out shared.json
 holds out "answered by another client's operation"
 $result validate "$DM_SOURCE_DIR/results/schema.json" shared.json || fail "a result with --rdwc does not fit the schema"
@@ -58,7 +58,7 @@ expect 0 run --config sherman_a.json --json
 cp out printed.json
 $result same sherman_a.json printed.json || fail "a whole result as spec, printed, gives another result"
 
-# spec and command line are equivalent, and the command line goes over the file
+# spec and command line are equivalent, and the command line overrides the file
 echo '{"index": "sherman", "workload": "a", "keys": "20K", "ops": 8000, "clients": 12, "cns": 2, "mns": 2,
        "coroutines": 3, "verify": true}' >hand.json
 expect 0 run hand.json --out hand_result.json
@@ -95,7 +95,7 @@ holds out "dmbench"
 expect 0 --help
 holds out "sweep"
 
-# a workload named over a result means its own mix; the keys stay
+# a workload that is named over a result has its own mix; the keys stay
 expect 0 run sherman_a.json --workload c --out renamed.json
 [ "$($result get renamed.json config.mix)" = "$($result get sherman_c.json config.mix)" ] || fail "the old mix is kept"
 [ "$($result get renamed.json config.keys)" -eq 20000 ] || fail "the keys of the file are gone"

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Points of a sweep that share a load give the same bytes as each of them run by itself, also behind others that write;
-# one that fails does not take the others with it.
+# Points of a sweep that share a load give the same bytes as each of them run alone, also after others that write;
+# if one fails, the others still run.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 cat >base.json <<'JSON'
 {"index": "sherman", "keys": "20K", "ops": "4K", "warmup": "500", "clients": 8, "cns": 2, "verify": true}
 JSON
-# alone FILE: the same point once more by itself differs in provenance alone.
+# alone FILE: the same point run alone differs only in provenance.
 alone() {
     expect 0 run "$1" --out again.json
     python3 -c "
 import json, sys
 a, b = (json.load(open(f)) for f in sys.argv[1:])
 a.pop('provenance'), b.pop('provenance')
-sys.exit(a != b)" "$1" again.json || fail "$1 is another one by itself"
+sys.exit(a != b)" "$1" again.json || fail "$1 is different when run alone"
 }
 for index in sherman chime; do
     expect 0 sweep base.json --grid index=$index --grid workload=a,b,c,f --grid theta=0.5,0.9 --jobs 1 --out "$index"
@@ -24,14 +24,14 @@ for index in sherman chime; do
     for file in "$index"/points/*.json; do
         alone "$file"
     done
-    # They did share: all but the first have the same time of loading, to the last digit.
+    # They shared a load: all but the first have the same loading time, to the last digit.
     [ "$(grep -h '"load_s"' "$index"/points/*.json | sort -u | wc -l)" -lt 8 ] || fail "nothing was shared"
 done
 expect 0 sweep base.json --grid index=chime --grid rdwc=off,on --grid key_set=uniform --grid 'mix=read=1;update=1' --jobs 1 --out sets
 for file in sets/points/*.json; do
     alone "$file"
 done
-# Inserts, clients and seeds make an index of their own.
+# Points with inserts, other clients or other seeds have an index of their own.
 expect 0 sweep base.json --grid workload=a,d,load --grid clients=4,8 --repeat 2 --jobs 1 --out apart
 for file in apart/points/*.json; do
     alone "$file"

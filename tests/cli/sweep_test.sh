@@ -31,14 +31,14 @@ holds sweep/table.tsv config.ops
 ! grep -q '\.tmp\.' sweep/table.tsv || fail "temporary names in the table"
 [ -z "$(find sweep -name '*.tmp.*')" ] || fail "temporary files are left"
 
-# Once more with one more value: only what is new is run, and what was there is the same file.
+# Again with one more value: only the new points are run, and existing results are unchanged files.
 before=$(find sweep/points -name '*.json' -exec cat {} + | sort | head -c 100000)
 expect 0 sweep base.json --grid clients=2,4,8 --grid workload=a,c --out sweep
 holds err "6 points: 4 there already, 2 to run"
 [ "$(results)" -eq 6 ] || fail "$(results) results instead of 6"
 [ -n "$before" ]
 
-# A damaged result counts as none.
+# A damaged result counts as missing.
 victim=$(find sweep/points -name '*.json' | sort | head -n 1)
 head -c 100 "$victim" >cut.json
 cp cut.json "$victim"
@@ -51,7 +51,7 @@ expect 0 sweep "$victim" --list keys=1K,2K --list clients=2,3 --repeat 3 --out s
 holds out '"seed": "3"'
 holds out '"point"'
 
-# Bad input: status 2, one line that names the culprit, nothing written.
+# Bad input: status 2, one line that names the cause, nothing written.
 bad() {
     reason=$1
     shift
@@ -77,7 +77,7 @@ bad "unknown.json" unknown.json
 expect 0 sweep --help
 holds out "--grid NAME=V,V"
 
-# A folder that cannot be written is said before anything runs.
+# A folder that cannot be written is reported before anything runs.
 echo >file
 expect 1 sweep base.json --out file/below
 holds err "file"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Cache traces: their summary, a run made of one, and what is wrong with a file.
+# Cache traces: their summary, a run of one, and errors in files.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -15,7 +15,7 @@ is() {
     $result true "$1" "$2" || fail "$1: not so: $2"
 }
 
-# the summary, for people and for programs
+# the summary, as text and as JSON
 expect 0 trace trace.csv
 holds out "trace.csv: 16 requests in 9 s"
 holds out "get 6 (37.5 %), update 6 (37.5 %), insert 3 (18.8 %), delete 1 (6.25 %)"
@@ -65,7 +65,7 @@ if [ -w /dev/full ]; then
     [ "$status" -eq 1 ] || fail "a full disk went unnoticed"
 fi
 
-# a run takes the whole trace, a part of it for warm-up, and its result runs again
+# a run uses the complete trace, a part of it for warm-up, and its result runs again
 expect 0 run --index sherman --trace trace.csv --clients 3 --verify --out run.json
 holds out "trace trace.csv, 5 keys"
 is run.json 'config["ops"] == 15 and config["warmup"] == 1 and phases[2]["operations"] == 15 and config["keys"] == 5'

@@ -47,7 +47,7 @@ expect 0 run --help
 holds out "--verb-trace"
 holds out "--trace-ops"
 
-# the simulated result is the same with and without, byte for byte but for where it came from
+# the simulated result is the same with and without, byte for byte except for provenance
 point="run --index sherman --workload a --keys 5K --ops 4K --clients 12 --cns 3 --mns 2 --coroutines 2"
 # shellcheck disable=SC2086
 expect 0 $point --out plain.json

@@ -47,7 +47,7 @@ static void a_path_finds_members_and_elements(void **state) {
     json_decref(tree);
 }
 
-static void put_makes_the_objects_on_the_way(void **state) {
+static void put_creates_missing_objects_of_the_path(void **state) {
     (void)state;
     json_t *tree = parse("{\"set\": {\"x\": 1}, \"flat\": 3}");
     json_t *value = json_integer(9);
@@ -84,7 +84,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_merge_puts_members_over_members_at_every_depth),
         cmocka_unit_test(a_path_finds_members_and_elements),
-        cmocka_unit_test(put_makes_the_objects_on_the_way),
+        cmocka_unit_test(put_creates_missing_objects_of_the_path),
         cmocka_unit_test(unknown_members_and_wrong_types_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

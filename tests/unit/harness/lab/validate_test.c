@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fabric model against published measurements: all points but the one that docs/fabric-model.md explains; and the
- * micro-benchmarks on real time, and a profile fitted to a known fabric.
+ * The fabric model against published measurements: all points except the one that docs/fabric-model.md explains;
+ * micro-benchmarks in real time; and a profile fitted to a known fabric.
  */
 #include "harness/lab/validate.h"
 
@@ -17,19 +17,19 @@
 
 #include "transport/core/profile.h"
 
-static bool is_known_miss(const struct hx_point *point) {
+static bool is_known_miss(const struct hx_published *point) {
     return strcmp(point->id, "V13") == 0 && strstr(point->what, "keys of 8 B");
 }
 
 static void every_published_point_is_within_its_tolerance_but_the_one_that_is_explained(void **state) {
     (void)state;
-    for (size_t i = 0; i < hx_point_count; i++) {
+    for (size_t i = 0; i < hx_published_count; i++) {
         double model = 0;
         struct dm_err err = {0};
-        assert_int_equal(hx_point_measure(&hx_points[i], &model, &err), 0);
-        if (hx_point_holds(&hx_points[i], model) == is_known_miss(&hx_points[i])) {
-            fail_msg("%s, %s: published %g, model %g", hx_points[i].id, hx_points[i].what, hx_points[i].published,
-                     model);
+        assert_int_equal(hx_published_measure(&hx_published_points[i], &model, &err), 0);
+        if (hx_published_holds(&hx_published_points[i], model) == is_known_miss(&hx_published_points[i])) {
+            fail_msg("%s, %s: published %g, model %g", hx_published_points[i].id, hx_published_points[i].what,
+                     hx_published_points[i].published, model);
         }
     }
 }
@@ -37,28 +37,28 @@ static void every_published_point_is_within_its_tolerance_but_the_one_that_is_ex
 static void every_curve_has_points_and_every_point_s_curve_is_known(void **state) {
     (void)state;
     unsigned used[32] = {0};
-    for (size_t i = 0; i < hx_point_count; i++) {
-        bool found = hx_points[i].curve == NULL;
-        for (size_t j = 0; j < hx_curve_count && hx_points[i].curve; j++) {
-            bool same = strcmp(hx_points[i].curve, hx_curves[j].name) == 0;
+    for (size_t i = 0; i < hx_published_count; i++) {
+        bool found = hx_published_points[i].curve == NULL;
+        for (size_t j = 0; j < hx_published_curve_count && hx_published_points[i].curve; j++) {
+            bool same = strcmp(hx_published_points[i].curve, hx_published_curves[j].name) == 0;
             used[j] += same;
             found = found || same;
         }
         assert_true(found);
     }
-    for (size_t j = 0; j < hx_curve_count; j++) {
+    for (size_t j = 0; j < hx_published_curve_count; j++) {
         assert_true(used[j] >= 2);
     }
 }
 
 static void a_bound_from_below_has_no_upper_end(void **state) {
     (void)state;
-    struct hx_point point = {.published = 10, .tolerance = 0.1, .bound = HX_AT_LEAST};
-    assert_true(hx_point_holds(&point, 100));
-    assert_false(hx_point_holds(&point, 8.9));
+    struct hx_published point = {.published = 10, .tolerance = 0.1, .bound = HX_AT_LEAST};
+    assert_true(hx_published_holds(&point, 100));
+    assert_false(hx_published_holds(&point, 8.9));
     point.bound = HX_NEAR;
-    assert_false(hx_point_holds(&point, 11.1));
-    assert_true(hx_point_holds(&point, 10.9));
+    assert_false(hx_published_holds(&point, 11.1));
+    assert_true(hx_published_holds(&point, 10.9));
 }
 
 static void a_micro_benchmark_runs_in_real_time(void **state) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many points: each is run once, as a process; what fails is said and does not stop the others; an interrupt keeps what
- * is finished and leaves nothing half-written. The processes are small scripts in place of the program.
+ * Many points: each is run once, as a process; a failure is reported and does not stop the others; an interrupt keeps
+ * finished results and leaves no partial file. Small scripts replace the program.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 #include "harness/points/points.h"
 
-/* Scripts get: run SPEC --out FILE. The result is cut from the spec where they need to know which point they are. */
+/* Scripts are called as: run SPEC --out FILE. Where they must know which point they run, they read it from the spec. */
 static const char write_result[] = "#!/bin/sh\necho x >> \"$(dirname \"$4\")/../calls\"\n"
                                    "echo '{\"schema_version\": 1}' > \"$4\"\n";
 static const char fail_for_seed_2[] = "#!/bin/sh\nif grep -q '\"seed\": 2' \"$2\"; then\n"
@@ -28,7 +28,7 @@ static const char fail_for_seed_2[] = "#!/bin/sh\nif grep -q '\"seed\": 2' \"$2\
                                       "echo '{\"schema_version\": 1}' > \"$4\"\n";
 static const char write_nonsense[] = "#!/bin/sh\nprintf '{\"schema_version\": 1' > \"$4\"\n";
 static const char write_other_schema[] = "#!/bin/sh\necho '{\"schema_version\": 999}' > \"$4\"\n";
-/* The first point ends; another one interrupts its parent and goes on as if nothing could stop it. */
+/* The first point ends; another one interrupts its parent and ignores signals. */
 static const char interrupt_parent[] = "#!/bin/sh\nif grep -q '\"seed\": 1' \"$2\"; then\n"
                                        "echo '{\"schema_version\": 1}' > \"$4\"; exit 0; fi\n"
                                        "trap '' INT TERM\necho half > \"$4.tmp.$$\"\nkill -INT \"$PPID\"\n"
@@ -83,7 +83,7 @@ static size_t lines_of(const struct world *world, const char *name) {
     return lines;
 }
 
-/* Files in points/, or those of them whose name holds `part`. */
+/* The number of files in points/, or of those whose name contains `part`. */
 static size_t files(const struct world *world, const char *part) {
     char path[128];
     size_t count = 0;
@@ -119,7 +119,7 @@ static void the_same_configuration_is_one_point(void **state) {
     world_close(&world);
 }
 
-/* Defaults that are spelled out make no other training; its result lives apart from those of runs. */
+/* A training with its defaults spelled out is the same training; its result is stored apart from those of runs. */
 static void a_training_is_a_point_of_its_own(void **state) {
     (void)state;
     struct hx_points *points = hx_points_new("out");
@@ -143,7 +143,7 @@ static void a_training_is_a_point_of_its_own(void **state) {
     hx_points_free(points);
 }
 
-static void a_bad_spec_is_refused_with_its_place(void **state) {
+static void a_bad_spec_is_refused_with_its_path(void **state) {
     (void)state;
     struct world world;
     struct dm_err err = {.text = ""};
@@ -158,7 +158,7 @@ static void a_bad_spec_is_refused_with_its_place(void **state) {
     world_close(&world);
 }
 
-static void a_point_that_is_there_is_not_run_again(void **state) {
+static void a_point_with_a_result_is_not_run_again(void **state) {
     (void)state;
     struct world world;
     world_open(&world, write_result);
@@ -175,7 +175,7 @@ static void a_point_that_is_there_is_not_run_again(void **state) {
     world_close(&world);
 }
 
-static void a_failing_point_says_why_and_the_others_go_on(void **state) {
+static void a_failing_point_reports_why_and_the_others_run(void **state) {
     (void)state;
     struct world world;
     world_open(&world, fail_for_seed_2);
@@ -190,7 +190,7 @@ static void a_failing_point_says_why_and_the_others_go_on(void **state) {
     world_close(&world);
 }
 
-static void a_result_that_is_cut_short_or_of_another_schema_is_none(void **state) {
+static void a_truncated_result_or_one_of_another_schema_counts_as_missing(void **state) {
     (void)state;
     const char *const scripts[] = {write_nonsense, write_other_schema};
     for (size_t i = 0; i < 2; i++) {
@@ -230,7 +230,7 @@ static void an_interrupt_keeps_finished_points_and_leaves_no_partial_file(void *
     world_close(&world);
 }
 
-static void a_folder_that_cannot_be_made_is_said_before_anything_runs(void **state) {
+static void a_folder_that_cannot_be_made_is_reported_before_anything_runs(void **state) {
     (void)state;
     struct world world;
     struct dm_err err = {.text = ""};
@@ -249,13 +249,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_configuration_is_one_point),
         cmocka_unit_test(a_training_is_a_point_of_its_own),
-        cmocka_unit_test(a_bad_spec_is_refused_with_its_place),
-        cmocka_unit_test(a_point_that_is_there_is_not_run_again),
-        cmocka_unit_test(a_failing_point_says_why_and_the_others_go_on),
-        cmocka_unit_test(a_result_that_is_cut_short_or_of_another_schema_is_none),
+        cmocka_unit_test(a_bad_spec_is_refused_with_its_path),
+        cmocka_unit_test(a_point_with_a_result_is_not_run_again),
+        cmocka_unit_test(a_failing_point_reports_why_and_the_others_run),
+        cmocka_unit_test(a_truncated_result_or_one_of_another_schema_counts_as_missing),
         cmocka_unit_test(a_program_that_cannot_be_started_is_a_failed_point),
         cmocka_unit_test(an_interrupt_keeps_finished_points_and_leaves_no_partial_file),
-        cmocka_unit_test(a_folder_that_cannot_be_made_is_said_before_anything_runs),
+        cmocka_unit_test(a_folder_that_cannot_be_made_is_reported_before_anything_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The grid of a sweep: how values are read, and which combinations come out in which order.
+ * The grid of a sweep: how values are read, and the combinations and their order.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void grids_are_crossed_and_the_first_changes_slowest(void **state) {
     hx_grid_fini(&grid);
 }
 
-static void lists_go_together_and_are_crossed_with_grids_as_one(void **state) {
+static void lists_advance_together_and_are_crossed_with_grids_as_one(void **state) {
     (void)state;
     struct hx_grid grid = {.columns = NULL};
     must_add(&grid, "keys=1M,10M", true);
@@ -64,7 +64,7 @@ static void lists_go_together_and_are_crossed_with_grids_as_one(void **state) {
     hx_grid_fini(&grid);
 }
 
-static void values_with_commas_are_parted_by_semicolons(void **state) {
+static void values_with_commas_are_separated_by_semicolons(void **state) {
     (void)state;
     struct hx_grid grid = {.columns = NULL};
     must_add(&grid, "mix=read=1;read=0.5,update=0.5", false);
@@ -100,8 +100,8 @@ static void mistakes_are_refused_and_change_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grids_are_crossed_and_the_first_changes_slowest),
-        cmocka_unit_test(lists_go_together_and_are_crossed_with_grids_as_one),
-        cmocka_unit_test(values_with_commas_are_parted_by_semicolons),
+        cmocka_unit_test(lists_advance_together_and_are_crossed_with_grids_as_one),
+        cmocka_unit_test(values_with_commas_are_separated_by_semicolons),
         cmocka_unit_test(an_empty_grid_is_one_combination),
         cmocka_unit_test(mistakes_are_refused_and_change_nothing),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Configurations: the two ways in are one, errors say where and what, and a resolved one survives the way through
- * JSON.
+ * Configurations: command line and JSON are equivalent, errors name option and origin, and a resolved configuration
+ * survives the round trip through JSON.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static void a_resolved_configuration_survives_json(void **state) {
     }
 }
 
-static void the_hash_tells_configurations_apart(void **state) {
+static void different_configurations_have_different_hashes(void **state) {
     (void)state;
     static const char *const changes[][2] = {{"seed", "2"},  {"clients", "5"}, {"workload", "c"},
                                              {"cache", "1"}, {"ops", "1001"},  {"profile", "cx5-100g"},
@@ -131,7 +131,7 @@ static void the_hash_tells_configurations_apart(void **state) {
     }
 }
 
-static void where_a_run_is_recorded_is_told_but_is_not_in_the_hash(void **state) {
+static void the_path_of_a_recording_is_kept_but_is_not_in_the_hash(void **state) {
     (void)state;
     struct hx_config *plain = small_config(), *recorded = small_config();
     char hash[17], hash_recorded[17];
@@ -148,7 +148,7 @@ static void where_a_run_is_recorded_is_told_but_is_not_in_the_hash(void **state)
     hx_config_close(recorded);
 }
 
-static void properties_add_up_behind_those_of_a_spec(void **state) {
+static void properties_are_appended_to_those_of_a_spec(void **state) {
     (void)state;
     struct hx_config *config = small_config();
     struct dm_err err = {0};
@@ -177,8 +177,8 @@ static void ycsb_is_a_workload_that_is_a_file(void **state) {
     hx_config_close(config);
 }
 
-/* The sum of both is what was recorded, or what the trace holds, unless both were given. */
-static void a_trace_says_how_many_operations_there_are(void **state) {
+/* Warm-up and ops add up to the length of the recording or trace, unless both were given. */
+static void a_trace_defines_the_number_of_operations(void **state) {
     (void)state;
     struct hx_config *config = new_config();
     struct dm_err err = {0};
@@ -235,7 +235,7 @@ static void later_settings_win(void **state) {
     hx_config_close(config);
 }
 
-static void a_whole_result_is_a_spec(void **state) {
+static void a_complete_result_is_a_spec(void **state) {
     (void)state;
     struct hx_config *config = new_config();
     must_apply(config, "{\"schema_version\": 1, \"config\": {\"clients\": 9}, \"ops\": {\"get\": {}}}");
@@ -243,12 +243,12 @@ static void a_whole_result_is_a_spec(void **state) {
     hx_config_close(config);
 }
 
-/* What is wrong, and what the one line must say. */
+/* A wrong input, and the text that its error must contain. */
 struct refusal {
     const char *spec, *says;
 };
 
-static void wrong_specs_say_where_and_what(void **state) {
+static void errors_of_specs_name_file_and_member(void **state) {
     (void)state;
     static const struct refusal refusals[] = {
         {"{\"clents\": 4}", "spec.json: unknown member 'clents' (did you mean 'clients'?"},
@@ -275,7 +275,7 @@ static void wrong_specs_say_where_and_what(void **state) {
     }
 }
 
-static void resolving_says_where_and_what(void **state) {
+static void errors_of_resolving_name_origin_and_option(void **state) {
     (void)state;
     static const struct refusal refusals[] = {
         {"{\"index\": \"shermann\"}", "spec.json: index: unknown index 'shermann' (did you mean 'sherman'?"},
@@ -321,8 +321,8 @@ static void options_are_refused_by_their_typed_name(void **state) {
     hx_config_close(config);
 }
 
-/* The schema closes `config`: every option must be there, and nothing that is no option. */
-static void the_schema_knows_every_option(void **state) {
+/* The schema allows no other members in `config`: every option must be in it, and nothing else. */
+static void the_schema_has_every_option(void **state) {
     (void)state;
     struct dm_err err = {0};
     json_t *schema = dm_json_load(DM_SOURCE_DIR "/results/schema.json", &err);
@@ -356,18 +356,18 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(command_line_and_spec_give_the_same_configuration),
         cmocka_unit_test(a_resolved_configuration_survives_json),
-        cmocka_unit_test(the_hash_tells_configurations_apart),
-        cmocka_unit_test(where_a_run_is_recorded_is_told_but_is_not_in_the_hash),
-        cmocka_unit_test(properties_add_up_behind_those_of_a_spec),
+        cmocka_unit_test(different_configurations_have_different_hashes),
+        cmocka_unit_test(the_path_of_a_recording_is_kept_but_is_not_in_the_hash),
+        cmocka_unit_test(properties_are_appended_to_those_of_a_spec),
         cmocka_unit_test(ycsb_is_a_workload_that_is_a_file),
-        cmocka_unit_test(a_trace_says_how_many_operations_there_are),
+        cmocka_unit_test(a_trace_defines_the_number_of_operations),
         cmocka_unit_test(derived_values_follow_unless_given),
         cmocka_unit_test(later_settings_win),
-        cmocka_unit_test(a_whole_result_is_a_spec),
-        cmocka_unit_test(wrong_specs_say_where_and_what),
-        cmocka_unit_test(resolving_says_where_and_what),
+        cmocka_unit_test(a_complete_result_is_a_spec),
+        cmocka_unit_test(errors_of_specs_name_file_and_member),
+        cmocka_unit_test(errors_of_resolving_name_origin_and_option),
         cmocka_unit_test(options_are_refused_by_their_typed_name),
-        cmocka_unit_test(the_schema_knows_every_option),
+        cmocka_unit_test(the_schema_has_every_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adding up tallies and totals: nothing is lost, and what two processes measured apart is what one would have.
+ * Adding up tallies and totals: nothing is lost, and the sum of two processes is what one process would measure.
  */
 #include <setjmp.h>
 #include <stdarg.h>

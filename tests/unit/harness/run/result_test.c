@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From measurements to JSON: what is counted arrives under the right name, and the histogram can be read back.
+ * From measurements to JSON: counts have the right names, and the histogram can be read back.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static void counts_latencies_and_outcomes_arrive(void **state) {
     hx_config_close(config);
 }
 
-/* 101 operations asked for at 1 a us, that began at 1 in `distance_ns`. */
+/* 101 operations that are due at one per us and began at one per `distance_ns`. */
 static json_t *open_result(uint64_t distance_ns) {
     struct hx_config *config = config_of_rate("1M");
     struct hx_measured *measured = new_measured(config);
@@ -115,7 +115,7 @@ static json_t *open_result(uint64_t distance_ns) {
     return result;
 }
 
-static void an_open_loop_is_held_against_its_schedule(void **state) {
+static void an_open_loop_is_compared_with_its_schedule(void **state) {
     (void)state;
     json_t *kept = open_result(1005), *missed = open_result(2000);
     const json_t *load = json_object_get(kept, "load");
@@ -166,8 +166,8 @@ static void the_bottleneck_is_the_busiest_resource(void **state) {
     assert_ptr_equal(hx_bottleneck(&measured), &resources[1]);
 }
 
-/* Every outcome of the table has a place of its own to be counted in. */
-static void every_code_has_a_place(void **state) {
+/* Every outcome of the table has a counter of its own. */
+static void every_code_has_a_counter(void **state) {
     (void)state;
 #define X(name, value, text) assert_in_range((value) + HX_OUTCOME_ZERO, 0, HX_OUTCOMES - 1);
     DM_CODES(X)
@@ -177,10 +177,10 @@ static void every_code_has_a_place(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_latencies_and_outcomes_arrive),
-        cmocka_unit_test(an_open_loop_is_held_against_its_schedule),
+        cmocka_unit_test(an_open_loop_is_compared_with_its_schedule),
         cmocka_unit_test(memory_kinds_sum_to_what_was_handed_out),
         cmocka_unit_test(the_bottleneck_is_the_busiest_resource),
-        cmocka_unit_test(every_code_has_a_place),
+        cmocka_unit_test(every_code_has_a_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

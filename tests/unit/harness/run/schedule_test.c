@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Schedules of open loops: distances are those of the rate, whoever asks, and long schedules stay exact.
+ * Schedules of open loops: distances are those of the rate, whichever client draws, and long schedules stay exact.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static void fixed_distances_follow_from_the_number(void **state) {
     /* later calls do not move the origin */
     assert_int_equal(hx_schedule_at(&schedule, 3, 99999), 1500);
     assert_int_equal(hx_schedule_at(&schedule, 1, 99999), 833);
-    /* no error adds up: 10^12 operations later */
+    /* errors do not accumulate: after 10^12 operations */
     assert_int_equal(hx_schedule_at(&schedule, UINT64_C(3000000000000), 0), 500 + UINT64_C(1000000000000000));
 }
 

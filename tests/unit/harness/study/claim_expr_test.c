@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-/* up: x = 1 2 4 8 -> 10 20 40 80; down: 4 3 2 1; flat: 5 5.1 5 4.9; "gone" is not there; all others are mistakes. */
+/* up: x = 1 2 4 8 -> 10 20 40 80; down: 4 3 2 1; flat: 5 5.1 5 4.9; "gone" has no numbers; all other names are errors.
+ */
 static int find(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err) {
     static const double up[] = {10, 20, 40, 80}, down[] = {4, 3, 2, 1}, flat[] = {5, 5.1, 5, 4.9};
     const char *series = select->parts[0];
@@ -104,7 +105,7 @@ static void trends_are_seen(void **state) {
     is("mean(over_x(y{up}))", 10);
 }
 
-static void what_is_not_there_is_told_from_mistakes(void **state) {
+static void missing_numbers_are_distinguished_from_mistakes(void **state) {
     (void)state;
     refuses("1 + y{'gone, away'}", DM_NOT_FOUND, "not built here");
     refuses("max((y{'gone, away'}), 2)", DM_NOT_FOUND, "not built here");
@@ -129,7 +130,7 @@ int main(void) {
         cmocka_unit_test(arithmetic_has_its_usual_order),
         cmocka_unit_test(curves_are_combined_value_by_value),
         cmocka_unit_test(trends_are_seen),
-        cmocka_unit_test(what_is_not_there_is_told_from_mistakes),
+        cmocka_unit_test(missing_numbers_are_distinguished_from_mistakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

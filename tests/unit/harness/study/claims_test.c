@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The claims of the project: all can be read, and fit the figures that are there. Mistakes in claims are named.
+ * The claims of the project: all can be read, and fit the existing figures. Mistakes in claims are named.
  */
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_points.h"
@@ -34,8 +34,8 @@ static void every_claim_fits_its_figure_at_every_scale(void **state) {
     }
 }
 
-/* No result is there: nothing may be judged, and every claim says why. */
-static void without_results_every_claim_says_why_it_was_not_run(void **state) {
+/* Without results no claim may be judged, and every claim has a reason. */
+static void without_results_every_claim_has_a_reason_why_it_was_not_run(void **state) {
     (void)state;
     struct hx_claims *claims;
     struct dm_err err = {.text = ""};
@@ -53,7 +53,7 @@ static void without_results_every_claim_says_why_it_was_not_run(void **state) {
     hx_claims_close(claims);
 }
 
-static void every_profile_of_the_sensitivity_table_is_there(void **state) {
+static void every_profile_of_the_sensitivity_table_exists(void **state) {
     (void)state;
     struct hx_claims *claims;
     struct dm_err err = {.text = ""};
@@ -72,8 +72,8 @@ static void every_profile_of_the_sensitivity_table_is_there(void **state) {
     hx_claims_close(claims);
 }
 
-/* Why nothing measures a claim stands in the file, and needs no figure. */
-static void a_claim_that_nothing_measures_says_so(void **state) {
+/* The reason why a claim cannot be measured is in the file, and needs no figure. */
+static void a_claim_that_cannot_be_measured_has_its_reason(void **state) {
     (void)state;
     struct hx_claims *claims;
     struct dm_err err = {.text = ""};
@@ -84,8 +84,8 @@ static void a_claim_that_nothing_measures_says_so(void **state) {
         for (size_t k = 0; k < claims->items[i].check_count; k++) {
             const struct hx_check *check = &claims->items[i].checks[k];
             if (check->not_run != NULL && check->base.why[0] != '\0') {
-                bool is_told = strcmp(check->base.why, check->not_run) == 0 || claims->items[i].needs != NULL;
-                assert_true(is_told);
+                bool has_reason = strcmp(check->base.why, check->not_run) == 0 || claims->items[i].needs != NULL;
+                assert_true(has_reason);
                 found++;
             }
             bool has_figure = check->figure[0] != '\0' || check->not_run != NULL;
@@ -139,9 +139,9 @@ static void mistakes_in_a_claim_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_claim_fits_its_figure_at_every_scale),
-        cmocka_unit_test(without_results_every_claim_says_why_it_was_not_run),
-        cmocka_unit_test(a_claim_that_nothing_measures_says_so),
-        cmocka_unit_test(every_profile_of_the_sensitivity_table_is_there),
+        cmocka_unit_test(without_results_every_claim_has_a_reason_why_it_was_not_run),
+        cmocka_unit_test(a_claim_that_cannot_be_measured_has_its_reason),
+        cmocka_unit_test(every_profile_of_the_sensitivity_table_exists),
         cmocka_unit_test(mistakes_in_a_claim_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

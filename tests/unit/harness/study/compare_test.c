@@ -87,7 +87,7 @@ static void must_refuse(struct hx_result_set *a, struct hx_result_set *b, const 
     }
 }
 
-static void unlike_things_are_refused_unless_forced(void **state) {
+static void sets_of_different_kinds_are_refused_unless_forced(void **state) {
     (void)state;
     struct hx_result_set a = {0}, b = {0};
     struct hx_compare *compare;
@@ -108,7 +108,7 @@ static void unlike_things_are_refused_unless_forced(void **state) {
     hx_result_set_fini(&b);
 }
 
-static void points_that_nothing_common_tells_apart_are_refused(void **state) {
+static void points_that_no_common_option_distinguishes_are_refused(void **state) {
     (void)state;
     struct hx_result_set a = {0}, b = {0};
     add(&a, "one", 8, 1, "c", 100, 500);
@@ -124,7 +124,7 @@ static void points_that_nothing_common_tells_apart_are_refused(void **state) {
     hx_result_set_fini(&b);
 }
 
-static void conditions_that_say_nothing_are_refused(void **state) {
+static void conditions_without_a_metric_are_refused(void **state) {
     (void)state;
     static const char *const texts[] = {"", "p99", "p99 1.05", "p99 > x", "p99 > 1 2", "p98 > 1", "> 1", "p99 > inf"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -136,9 +136,9 @@ static void conditions_that_say_nothing_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_matched_by_what_varies),
-        cmocka_unit_test(unlike_things_are_refused_unless_forced),
-        cmocka_unit_test(points_that_nothing_common_tells_apart_are_refused),
-        cmocka_unit_test(conditions_that_say_nothing_are_refused),
+        cmocka_unit_test(sets_of_different_kinds_are_refused_unless_forced),
+        cmocka_unit_test(points_that_no_common_option_distinguishes_are_refused),
+        cmocka_unit_test(conditions_without_a_metric_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

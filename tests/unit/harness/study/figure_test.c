@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Figure specs: those of the project are whole at every scale, and each kind of mistake is named with file and member.
+ * Figure specs: those of the project are valid at every scale, and each kind of mistake is named with file and member.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static struct hx_figure *must_load(const char *id, const char *scale, struct hx_
     return figure;
 }
 
-static void every_spec_is_whole_at_every_scale(void **state) {
+static void every_spec_is_valid_at_every_scale(void **state) {
     (void)state;
     struct dm_err err = {.text = ""};
     char **ids;
@@ -158,7 +158,7 @@ static void a_metric_takes_shares_and_merged_latencies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_spec_is_whole_at_every_scale),
+        cmocka_unit_test(every_spec_is_valid_at_every_scale),
         cmocka_unit_test(the_latency_figure_needs_no_points_beyond_the_throughput_figure),
         cmocka_unit_test(a_scale_may_divide_some_options_by_numbers_of_their_own),
         cmocka_unit_test(mistakes_in_a_spec_are_named_with_file_and_member),
