@@ -23,11 +23,11 @@ struct rolex_cn {
     const struct rolex_params *params;
     const struct ix_shape *shape;
     struct rolex_cache *cache;
-    struct rolex_cache *coming; /* the next one, while the client that holds `opening` fills it */
-    struct ix_queues *queues;   /* for the locks of groups; NULL: clients do not queue */
-    struct dm_mutex opening;    /* held while the cache is filled */
-    _Atomic unsigned clients;   /* attached */
-    struct dm_mutex replacing;  /* held by the client of the node that replaces a model */
+    struct rolex_cache *filling; /* the next one, while the client that holds `opening` fills it */
+    struct ix_queues *queues;    /* for the locks of groups; NULL: clients do not queue */
+    struct dm_mutex opening;     /* held while the cache is filled */
+    _Atomic unsigned clients;    /* attached */
+    struct dm_mutex replacing;   /* held by the client of the node that replaces a model */
     struct rolex_work *work;
 };
 

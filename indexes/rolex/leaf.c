@@ -66,7 +66,7 @@ static void pairs_move(const struct rolex_layout *layout, char *image, uint32_t 
     memmove(value_at(layout, image, to), value_at(layout, image, from), (size_t)pairs * layout->value_bytes);
 }
 
-void rolex_put(const struct rolex_layout *layout, char *image, uint32_t i, uint64_t key, const void *value) {
+void rolex_pair_insert(const struct rolex_layout *layout, char *image, uint32_t i, uint64_t key, const void *value) {
     uint32_t count = rolex_count(layout, image);
     pairs_move(layout, image, i, i + 1, count - i);
     put_u64(image, ROLEX_KEYS_AT + 8 * i, key);
@@ -74,13 +74,13 @@ void rolex_put(const struct rolex_layout *layout, char *image, uint32_t i, uint6
     count_set(image, count + 1);
 }
 
-void rolex_take(const struct rolex_layout *layout, char *image, uint32_t i) {
+void rolex_pair_remove(const struct rolex_layout *layout, char *image, uint32_t i) {
     uint32_t count = rolex_count(layout, image);
     pairs_move(layout, image, i + 1, i, count - i - 1);
     count_set(image, count - 1);
 }
 
-void rolex_split(const struct rolex_layout *layout, char *left, char *right, uint64_t key) {
+void rolex_leaf_halve(const struct rolex_layout *layout, char *left, char *right, uint64_t key) {
     uint32_t count = rolex_count(layout, left);
     bool above = count > 0 && key > rolex_key(left, count - 1);
     uint32_t stay = above ? count : count / 2;

@@ -68,12 +68,12 @@ void rolex_value_set(const struct rolex_layout *layout, char *image, uint32_t i,
 bool rolex_find(const struct rolex_layout *layout, const char *image, uint64_t key, uint32_t *at);
 
 /* Inserts a pair at index i of a leaf that is not full; removes the pair at index i. */
-void rolex_put(const struct rolex_layout *layout, char *image, uint32_t i, uint64_t key, const void *value);
-void rolex_take(const struct rolex_layout *layout, char *image, uint32_t i);
+void rolex_pair_insert(const struct rolex_layout *layout, char *image, uint32_t i, uint64_t key, const void *value);
+void rolex_pair_remove(const struct rolex_layout *layout, char *image, uint32_t i);
 
 /* Splits a full leaf for the insertion of `key`, which is not in it. `right` gets the upper half, or no pairs if key is
  * above all of them, so that ascending inserts leave full leaves. */
-void rolex_split(const struct rolex_layout *layout, char *left, char *right, uint64_t key);
+void rolex_leaf_halve(const struct rolex_layout *layout, char *left, char *right, uint64_t key);
 
 /* ---- table entries ----------------------------------------------------------------------------------------------- */
 

@@ -110,7 +110,7 @@ static int pair_add(struct loader *loader, uint64_t key) {
     }
     char value[ROLEX_VALUE_MAX];
     loader->pairs->value(loader->pairs, key, value);
-    rolex_put(&loader->env.layout, loader->image, (uint32_t)loader->in_leaf, key, value);
+    rolex_pair_insert(&loader->env.layout, loader->image, (uint32_t)loader->in_leaf, key, value);
     loader->in_leaf++;
     return 0;
 }

@@ -8,7 +8,8 @@
 #include "descend.h"
 #include "indexes/shared/retry.h"
 
-enum { TABLES_AGAIN = 64 }; /* every so many tries that find a model being replaced, its tables are read again */
+/* While a model is being replaced, its tables are read again at every n-th try. */
+enum { TABLES_REREAD_EVERY = 64 };
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
@@ -84,11 +85,11 @@ int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint3
         if (!(view->used & ROLEX_RETIRED)) {
             return 0;
         }
-        DM_TRY(rolex_moved(client, 0, attempts));
+        DM_TRY(rolex_model_follow(client, 0, attempts));
     }
 }
 
-void rolex_stale(struct rolex_client *client) {
+void rolex_tables_drop(struct rolex_client *client) {
     if (client->view.is_cached) {
         rolex_cache_drop(client->cn->cache, &client->view);
     }
@@ -106,13 +107,13 @@ static void moved_count(struct rolex_client *client, uint32_t count) {
 /* The replacement is not complete. If it fails, its marks are removed, and a compute node that cached the tables with
  * the marks would wait for ever. So the tables are read again from time to time. */
 static int not_moved_yet(struct rolex_client *client, uint32_t tries) {
-    if (tries % TABLES_AGAIN == 0) {
-        rolex_stale(client);
+    if (tries % TABLES_REREAD_EVERY == 0) {
+        rolex_tables_drop(client);
     }
     return ix_back_off(client->env.ctx, tries);
 }
 
-int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts) {
+int rolex_model_follow(struct rolex_client *client, uint32_t tries, uint32_t *attempts) {
     struct rolex_view *view = &client->view;
     DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
     if (!view->is_cached) {
@@ -155,7 +156,7 @@ static int item_add(struct rolex_client *client, uint32_t leaf, uint32_t slot, u
     return rolex_leaf_addr(&client->env, entry, &item->addr);
 }
 
-int rolex_list(struct rolex_client *client, uint32_t first, uint32_t last, bool synonyms) {
+int rolex_leaves_list(struct rolex_client *client, uint32_t first, uint32_t last, bool synonyms) {
     const struct rolex_view *view = &client->view;
     uint32_t used = rolex_used(view->used, view->head.synonyms);
     client->item_count = 0;
@@ -188,7 +189,7 @@ int rolex_fetch(struct rolex_client *client, uint64_t key, uint32_t more, bool s
     const struct rolex_view *view = &client->view;
     struct dm_ctx *ctx = client->env.ctx;
     DM_TRY(rolex_locate(client, key, more, attempts));
-    int rc = rolex_list(client, view->window.lo, view->window.hi, synonyms);
+    int rc = rolex_leaves_list(client, view->window.lo, view->window.hi, synonyms);
     if (rc != 0) {
         return rc;
     }

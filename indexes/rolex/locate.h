@@ -11,21 +11,21 @@
 int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint32_t *attempts);
 
 /* Drops the view's tables, which are too old, from the cache: the next locate reads them. */
-void rolex_stale(struct rolex_client *client);
+void rolex_tables_drop(struct rolex_client *client);
 
 /* Exchanges the view's model in the cache for its replacements. If the replacement is not complete, backs off. [waits]
  */
-int rolex_moved(struct rolex_client *client, uint32_t tries, uint32_t *attempts);
+int rolex_model_follow(struct rolex_client *client, uint32_t tries, uint32_t *attempts);
 
 /* Lists leaves first .. last of the leaf table, with or without their synonyms. DM_NOT_FOUND: the tables are not
  * consistent and must be read again. [waits] once a region */
-int rolex_list(struct rolex_client *client, uint32_t first, uint32_t last, bool synonyms);
+int rolex_leaves_list(struct rolex_client *client, uint32_t first, uint32_t last, bool synonyms);
 
 /* Posts reads of the listed leaves. */
 void rolex_post_items(struct rolex_client *client);
 
 /* Locates key and reads the leaves of its window, extended by `more`, with or without synonyms, and the used-slot
- * counter (into env.words[ROLEX_W_OWN]) with one doorbell. DM_NOT_FOUND as rolex_list. [waits] */
+ * counter (into env.words[ROLEX_W_OWN]) with one doorbell. DM_NOT_FOUND as rolex_leaves_list. [waits] */
 int rolex_fetch(struct rolex_client *client, uint64_t key, uint32_t more, bool synonyms, uint32_t *attempts);
 
 /* Decodes the item into `image`. False if it is torn. */

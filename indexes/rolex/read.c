@@ -51,11 +51,11 @@ int rolex_read_leaf(struct rolex_client *client, uint64_t key, uint32_t *attempt
         }
         client->counts[torn ? ROLEX_TORN : ROLEX_STALE_TABLE]++;
         if (stale && rc == 0 && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
-            DM_TRY(rolex_moved(client, 0, attempts));
+            DM_TRY(rolex_model_follow(client, 0, attempts));
             continue;
         }
         if (stale) {
-            rolex_stale(client);
+            rolex_tables_drop(client);
         }
         DM_TRY(dm_retry(client->env.ctx, torn ? DM_RETRY_TORN : DM_RETRY_STALE, attempts));
     }
@@ -78,7 +78,7 @@ int rolex_get(void *handle, uint64_t key, void *value) {
     }
     /* The answer is valid, but the model was replaced: "the next reading" (section 3.1) uses the new one. */
     if (client->view.is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
-        DM_TRY(rolex_moved(client, 0, &attempts));
+        DM_TRY(rolex_model_follow(client, 0, &attempts));
     }
     return rc;
 }

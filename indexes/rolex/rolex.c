@@ -92,7 +92,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 static void close_cn(void *handle) {
     struct rolex_cn *cn = handle;
     rolex_cache_close(cn->cache);
-    rolex_cache_close(cn->coming);
+    rolex_cache_close(cn->filling);
     rolex_work_close(cn->work);
     ix_queues_close(cn->queues);
 }
@@ -136,9 +136,9 @@ static int cache_refresh(struct rolex_cn *cn, struct rolex_env *env) {
     if (rc == 0 && cn->clients == 0 && !rolex_cache_is_of(cn->cache, *root)) {
         rolex_cache_close(cn->cache);
         cn->cache = NULL;
-        rc = rolex_cache_open(env, cn->shape->cache_bytes, &cn->coming);
-        cn->cache = cn->coming;
-        cn->coming = NULL;
+        rc = rolex_cache_open(env, cn->shape->cache_bytes, &cn->filling);
+        cn->cache = cn->filling;
+        cn->filling = NULL;
     }
     cn->clients += rc == 0;
     dm_mutex_unlock(env->ctx, &cn->opening);

@@ -69,9 +69,9 @@ int rolex_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, voi
         }
         client->counts[torn ? ROLEX_TORN : ROLEX_STALE_TABLE]++;
         if (!torn && client->view.is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
-            DM_TRY(rolex_moved(client, 0, &attempts));
+            DM_TRY(rolex_model_follow(client, 0, &attempts));
         } else if (!torn) {
-            rolex_stale(client);
+            rolex_tables_drop(client);
         }
         DM_TRY(dm_retry(client->env.ctx, torn ? DM_RETRY_TORN : DM_RETRY_STALE, &attempts));
     }

@@ -66,7 +66,7 @@ static int model_split(struct rolex_client *client, const struct rolex_group *gr
     dm_mutex_unlock(ctx, &cn->replacing);
     DM_TRY(rc);
     client->counts[ROLEX_MODEL_SPLIT] += rc == 0;
-    DM_TRY(rolex_moved(client, client->tries++, attempts));
+    DM_TRY(rolex_model_follow(client, client->tries++, attempts));
     return ROLEX_AGAIN;
 }
 
@@ -86,10 +86,10 @@ int rolex_leaf_split(struct rolex_client *client, const struct rolex_group *grou
     }
     uint32_t slot = (uint32_t)used + 1;
     uint32_t at;
-    rolex_split(layout, client->image, client->right, key);
+    rolex_leaf_halve(layout, client->image, client->right, key);
     char *into = rolex_covers(client->right, key) ? client->right : client->image;
     (void)rolex_find(layout, into, key, &at);
-    rolex_put(layout, into, at, key, value);
+    rolex_pair_insert(layout, into, at, key, value);
     uint64_t *slot_entry = &client->env.words[W_SLOT_ENTRY];
     *slot_entry = rolex_entry_link(fresh.entry, rolex_entry_synonym(group->entry));
     rolex_leaf_post(client, 0, fresh.addr, client->right, (fresh.version + 1) & 15);
@@ -149,6 +149,6 @@ int rolex_synonym_unlink(struct rolex_client *client, const struct rolex_group *
     rolex_leaf_post_free(&client->env, dm_addr_node(item->addr));
     DM_TRY(rolex_group_unlock(client, group, previous > 0 ? group->entry : rolex_entry_link(group->entry, after)));
     client->counts[ROLEX_UNLINKED]++;
-    rolex_stale(client);
+    rolex_tables_drop(client);
     return rolex_leaf_finish_free(&client->env, &emptied);
 }

@@ -17,7 +17,7 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
     if (rc == 0) {
         if (view->is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
             client->counts[ROLEX_MODEL_MOVED]++;
-            DM_TRY(rolex_moved(client, client->tries++, attempts));
+            DM_TRY(rolex_model_follow(client, client->tries++, attempts));
             return ROLEX_AGAIN;
         }
         for (uint32_t i = 0; i < client->item_count && rolex_item_low(&client->items[i]) <= key; i++) {
@@ -25,7 +25,7 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
         }
     }
     if (!last) {
-        rolex_stale(client);
+        rolex_tables_drop(client);
         DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
         return ROLEX_AGAIN;
     }
@@ -61,7 +61,7 @@ static int insert_once(struct rolex_client *client, uint64_t key, const void *va
     if (rolex_count(layout, client->image) == layout->delta) {
         return rolex_leaf_split(client, &group, item, key, value, attempts);
     }
-    rolex_put(layout, client->image, at, key, value);
+    rolex_pair_insert(layout, client->image, at, key, value);
     return rolex_leaf_write(client, &group, item);
 }
 
@@ -81,7 +81,7 @@ int rolex_insert(void *handle, uint64_t key, const void *value) {
 static int pair_remove(struct rolex_client *client, const struct rolex_group *group, const struct rolex_item *item,
                        uint32_t at) {
     const struct rolex_layout *layout = &client->env.layout;
-    rolex_take(layout, client->image, at);
+    rolex_pair_remove(layout, client->image, at);
     if (rolex_count(layout, client->image) == 0 && item->slot > 0 && client->item_count > 1) {
         int rc = rolex_synonym_unlink(client, group, item);
         if (rc != DM_NOT_FOUND) {

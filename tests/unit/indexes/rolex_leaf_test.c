@@ -30,12 +30,12 @@ static void a_leaf_keeps_its_keys_in_order_and_returns_their_values(void **state
             if (there[key]) {
                 memset(value, (int)key, value_bytes);
                 assert_memory_equal(rolex_value(&layout, image, at), value, value_bytes);
-                rolex_take(&layout, image, at);
+                rolex_pair_remove(&layout, image, at);
                 there[key] = false;
                 count--;
             } else if (count < layout.delta) {
                 memset(value, (int)key, value_bytes);
-                rolex_put(&layout, image, at, key, value);
+                rolex_pair_insert(&layout, image, at, key, value);
                 there[key] = true;
                 count++;
             }
@@ -54,9 +54,9 @@ static void a_split_leaf_has_all_keys_in_two_adjacent_ranges(void **state) {
         rolex_leaf_init(&layout, left, 0, 500);
         for (uint64_t i = 0; i < 16; i++) {
             uint64_t value = i;
-            rolex_put(&layout, left, (uint32_t)i, i * 10, &value);
+            rolex_pair_insert(&layout, left, (uint32_t)i, i * 10, &value);
         }
-        rolex_split(&layout, left, right, key);
+        rolex_leaf_halve(&layout, left, right, key);
         assert_int_equal(rolex_low(left), 0);
         assert_int_equal(rolex_high(left), rolex_low(right));
         assert_int_equal(rolex_high(right), 500);
