@@ -125,6 +125,18 @@ bool chime_hops_agree(struct chime_client *client, const struct chime_copy *copy
 /* The metadata that was read along. */
 struct chime_meta chime_copy_meta(const struct chime_client *client, const struct chime_copy *copy);
 
+/* Sends the changed entries of the current leaf and the unlock. [waits] */
+int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next);
+
+/* Lays a copy out for a write of the whole leaf with this node version. */
+void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t version);
+
+/* ---- lock.c ------------------------------------------------------------------------------------------------------ */
+
+static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
+    return dm_addr_add(leaf, cn->layout.lock_offset);
+}
+
 /* Takes the lock whose word is at `word`. 0, or a failure with nothing held. [waits] */
 int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock);
 
@@ -136,16 +148,6 @@ int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint
 
 /* Posts, commits, finishes; without a change. [waits] */
 int chime_lock_release(struct chime_client *client, struct chime_lock *lock);
-
-/* Sends the changed entries of the current leaf and the unlock. [waits] */
-int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next);
-
-/* Lays a copy out for a write of the whole leaf with this node version. */
-void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t version);
-
-static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
-    return dm_addr_add(leaf, cn->layout.lock_offset);
-}
 
 extern const struct ix_tree_policy chime_inner_locking;
 
