@@ -104,9 +104,9 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     struct hstore_geometry geometry = hstore_geometry_of(params, shape);
     const struct dm_topology *topology = shape->topology;
     uint64_t items = keys + items_spare(params, topology);
-    /* Heads of slabs, and what is left at the ends of chunks: up to a slab in 16. */
+    /* Heads of slabs, and the remainders of chunks: up to a slab in 16. */
     uint64_t pool = (items / topology->mns + 1) * (geometry.item_bytes + DM_LINE / 16) * 18 / 16 + DM_RESERVED_BYTES;
-    /* Asked before check has refused a single server. */
+    /* Also called before check, which refuses fewer than two servers. */
     uint64_t shard_keys = keys / (geometry.shards ? geometry.shards : 1) + 1;
     uint64_t table = geometry.buckets * HSTORE_BUCKET_STRIDE + shard_keys * HSTORE_BUCKET_STRIDE / HSTORE_SLOTS;
     uint64_t list = shard_keys * NODE_BYTES * 5 / 4 + 2 * (uint64_t)geometry.logs * ARENA_BYTES;
@@ -116,7 +116,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 
 /* ---- remote memory ---------------------------------------------------------------------------------------------- */
 
-/* Servers have made their tables and lists when they were started; here only the pool is prepared. */
+/* Writes the tags of the tables, and makes each server make its empty index. */
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)values;
     uint64_t *tags = dm_local_alloc(ctx, HSTORE_SHARDS_MAX * sizeof(*tags));
