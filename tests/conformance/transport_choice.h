@@ -55,7 +55,7 @@ static inline int test_run(const char *group, const struct CMUnitTest *tests, si
     return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
 }
 
-/* What the fabric says of itself under that name, or "". */
+/* The value of the fabric's note of that name, or "". */
 static inline const char *fabric_note(struct dm_fabric *fabric, const char *name) {
     struct dm_note notes[DM_NOTES_MAX];
     size_t count = dm_fabric_notes(fabric, notes, DM_NOTES_MAX);

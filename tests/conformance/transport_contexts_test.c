@@ -83,7 +83,7 @@ static void a_mutex_serves_its_waiters_in_order(void **state) {
     tw_close(&tw);
 }
 
-/* Even clients put, odd ones take; a shelf of one place. */
+/* Even clients put, odd ones take; the buffer holds one item. */
 static void put_and_take(struct dm_ctx *ctx, struct tw_client *client) {
     struct shared *shared = client->shared;
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -274,7 +274,7 @@ static void a_fabric_may_run_many_times(void **state) {
     tw_close(&tw);
 }
 
-/* Each of five kinds of waiting without end; the last client ends it. */
+/* Five kinds of endless waits; the last client ends them. */
 static void wait_for_ever(struct dm_ctx *ctx, struct tw_client *client) {
     struct shared *shared = client->shared;
     int rc = 0;

@@ -102,7 +102,7 @@ static void a_message_that_does_not_fit_is_marked_as_cut(void **state) {
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
     assert_string_equal(err.text + sizeof(err.text) - 5, "x...");
 
-    /* one that just fits is whole */
+    /* a message that just fits is complete */
     longest[sizeof(err.text) - 1] = '\0';
     (void)dm_fail(&err, DM_ERR_INVALID, "%s", longest);
     assert_string_equal(err.text, longest);

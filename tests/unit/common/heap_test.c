@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The event heap against a sorted list: order by time and then by arrival, for heaps of every size around the one at
- * which replacing changes its way.
+ * which replacing changes how it works.
  */
 #include "common/heap.h"
 

@@ -151,11 +151,11 @@ static void a_file_is_loaded(void **state) {
     json_decref(object);
 }
 
-static void assert_not_loaded(const char *content, const char *place) {
+static void assert_not_loaded(const char *content, const char *position) {
     struct dm_err err = {0};
     const char *path = file_with(content);
     char expected[600];
-    (void)snprintf(expected, sizeof(expected), "%s:%s", path, place);
+    (void)snprintf(expected, sizeof(expected), "%s:%s", path, position);
     assert_null(dm_json_load(path, &err));
     if (err.code != DM_ERR_INVALID || strncmp(err.text, expected, strlen(expected)) != 0) {
         fail_msg("'%s' instead of '%s'", err.text, expected);

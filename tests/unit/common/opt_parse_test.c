@@ -185,7 +185,7 @@ static void reals_that_are_no_numbers_are_refused(void **state) {
     assert_non_null(strstr(err.text, "'-1e999' is too large"));
 }
 
-/* A number written with a unit in a random way (fraction digits, exponent) reads back as what it stands for. */
+/* A number written with a unit, random fraction digits and a random exponent is read back as its value. */
 static void written_quantities_read_back_exactly(void **state) {
     (void)state;
     static const struct {

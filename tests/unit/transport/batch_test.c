@@ -84,7 +84,7 @@ static void an_emulated_addition_is_a_read_and_a_swap(void **state) {
     fake_free(fake);
 }
 
-/* Somebody else adds to the word before the second commit, that is between the read and the swap. */
+/* Another client adds to the word before the second commit: between the read and the swap. */
 static void disturb_once(struct fake *fake) {
     if (fake->commits == 2) {
         memory_set(fake, word_at(0, 0), memory_word(fake, word_at(0, 0)) + 100);

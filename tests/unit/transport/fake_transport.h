@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A transport that does everything at once on an array of bytes, for tests of the core alone. A hook lets a test play
- * somebody else between two commits, and waits end as the test says.
+ * A transport that does everything at once on an array of bytes, for tests of the core alone. A hook lets a test act
+ * as another client between two commits, and the test decides how waits end.
  */
 #ifndef DM_TESTS_FAKE_TRANSPORT_H
 #define DM_TESTS_FAKE_TRANSPORT_H

@@ -72,7 +72,7 @@ static void a_pinned_thread_has_one_processor(void **state) {
     }
 }
 
-/* One waits for the other with verbs alone; on one thread, whatever the setting, it must not wait for ever. */
+/* One client waits for the other by verbs only; on one thread, with any setting, it must not wait forever. */
 static void spin_or_work(struct dm_ctx *ctx, struct tw_client *client) {
     (void)client;
     for (unsigned i = 0; i < 200; i++) {

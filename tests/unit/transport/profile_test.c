@@ -158,9 +158,9 @@ static void a_file_that_is_not_there_is_named(void **state) {
     struct dm_err err = {0};
     assert_true(load("nowhere", &profile, &err) < 0);
     assert_non_null(strstr(err.text, "nowhere.json"));
-    file_put("orphan", "{\"schema_version\": 1, \"inherits\": \"nobody-at-all\", \"parameters\": {}}");
+    file_put("orphan", "{\"schema_version\": 1, \"inherits\": \"no-such-profile\", \"parameters\": {}}");
     assert_true(load("orphan", &profile, &err) < 0);
-    assert_non_null(strstr(err.text, "nobody-at-all"));
+    assert_non_null(strstr(err.text, "no-such-profile"));
 }
 
 int main(void) {

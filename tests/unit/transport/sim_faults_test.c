@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults on demand: clients that stop, nodes that fail, verbs that fail or are late; and rules that make no sense.
+ * Fault injection: clients that stop, nodes that fail, verbs that fail or are late; and rules that make no sense.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +67,7 @@ static void too_many_rules_are_refused(void **state) {
     assert_int_equal(world_try_open(&world), DM_ERR_INVALID);
 }
 
-/* Writes 1 to three words in one batch, then 2 to the first; says what it got. */
+/* Writes 1 to three words in one batch, then 2 to the first; records the results. */
 struct writer {
     int rc[2];
     uint64_t ns[2];

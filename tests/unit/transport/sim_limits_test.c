@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The limits of the simulated fabric, one by one: caches of queue pairs and of work requests, outstanding reads of a
- * queue pair, fences, cores behind calls; and that what it says of its resources adds up.
+ * queue pair, fences, cores behind calls; and that its utilisation figures are consistent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static void more_queue_pairs_than_a_nic_caches_slow_it_down(void **state) {
     struct load load = {.kind = DM_VERB_READ, .batch = 1, .left = 100000};
     double few = rate_and_close(world, load, 260), many = rate_and_close(world, load, 1040);
     assert_near(few / many, 1 + 0.56 * 0.75, 0.02);
-    /* It is the threads that count, not the clients that share one. */
+    /* Threads have queue pairs; clients of one thread share them. */
     world.per_thread = 4;
     assert_near(rate_and_close(world, load, 1040), few, 0.02);
 }
@@ -233,9 +233,9 @@ static void queue_lengths_obey_little_s_law(void **state) {
     struct load load = {.kind = DM_VERB_READ, .batch = 1, .left = 100000};
     double rate = rate_of(&world, &load, 256);
     double latency_us = (double)load.latency_ns / (double)load.waits / 1e3;
-    /* All clients are always under way. */
+    /* Each client always has a verb outstanding. */
     assert_near(rate * latency_us, 256, 0.01);
-    /* Those that are not in the saturated NIC are in the rest of the round trip, which takes what an idle one does. */
+    /* Verbs outside the saturated NIC are in the rest of the round trip, which takes as long as in an idle fabric. */
     assert_near(resource(&world, 0, "nic_rx").queue_mean, 256 - rate * 2.2, 0.03);
     world_close(&world);
 }

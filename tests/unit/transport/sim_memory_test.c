@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulator's memory against an oracle that knows every write's moment a byte: random overlapping reads, writes,
- * atomics and CPU accesses must give, a line, exactly what had landed when the line was sampled.
+ * The simulator's memory against an oracle that records for each byte when each write lands: random overlapping reads,
+ * writes, atomics and CPU accesses must give, for each line, exactly what had landed when the line was sampled.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * Which optimistic schemes the simulated fabric catches. A writer rewrites an object of some lines again and again;
  * readers take a copy by a scheme and either reject it or accept it, and an accepted copy that mixes two writes is an
  * anomaly. Schemes that are known to be wrong must show anomalies where hardware may reorder, and must look right where
- * the fabric is told to do all in ascending order; the sound ones must never show any.
+ * the fabric does all in ascending order; the sound ones must never show any.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,8 +52,8 @@ static void fill(enum scheme scheme, uint64_t *object, uint64_t version) {
     }
 }
 
-/* With versions apart from the data the writer says when it is at work: odd, data, even. Writes keep their order, so
- * one batch is enough. */
+/* With versions apart from the data the writer marks its work: odd version, data, even version. Writes keep their
+ * order, so one batch is enough. */
 static int write_split(struct dm_ctx *ctx, const uint64_t *object, uint64_t version) {
     uint64_t busy = 2 * version - 1, idle = 2 * version;
     dm_post_write(ctx, object_word(0), &busy, 8);
@@ -116,7 +116,7 @@ static void read_split(struct dm_ctx *ctx, struct trial *trial, uint64_t *object
     trial->anomalies += is_mixed(object, 8, WORDS) || object[8] != object[0] / 2;
 }
 
-static void read_whole(struct dm_ctx *ctx, struct trial *trial, uint64_t *object) {
+static void read_object(struct dm_ctx *ctx, struct trial *trial, uint64_t *object) {
     assert_int_equal(dm_read(ctx, object_word(0), object, WORDS * 8), 0);
     bool good = trial->scheme == BOOKEND         ? object[0] == object[LAST]
                 : trial->scheme == LINE_VERSIONS ? line_versions_agree(object)
@@ -136,7 +136,7 @@ static void reader_main(struct dm_ctx *ctx, void *arg) {
         if (trial->scheme == SPLIT_UNWAITED || trial->scheme == SPLIT_WAITED) {
             read_split(ctx, trial, object);
         } else {
-            read_whole(ctx, trial, object);
+            read_object(ctx, trial, object);
         }
     }
 }

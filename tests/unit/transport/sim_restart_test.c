@@ -113,7 +113,7 @@ static void a_write_in_flight_when_a_node_fails_does_not_land_after_its_restart(
         world_spawn(&world, 0, write_across, &rc);
         world_run(&world);
         if (at > 98000 && at < 99000) {
-            assert_int_equal(rc, DM_ERR_PEER); /* it was on its way */
+            assert_int_equal(rc, DM_ERR_PEER); /* it was in flight */
         }
         assert_true(rc == DM_ERR_PEER || rc == 0 || (rc == 1 && at <= 98000));
         world_close(&world);
@@ -128,7 +128,7 @@ struct life {
     struct dm_cond cond;
     int sleep_rc, cond_rc, lock_rc, call_rc, handler_rc;
     unsigned starts, served;
-    bool is_early; /* a call was served before what the node starts with had run */
+    bool is_early; /* a call was served before the node's first context had run */
     int ran_again;
 };
 
@@ -136,7 +136,7 @@ static void sleeper(struct dm_ctx *ctx, void *arg) {
     struct life *life = arg;
     (void)dm_mutex_lock(ctx, &life->mutex);
     life->sleep_rc = dm_sleep(ctx, 10000000);
-    dm_mutex_unlock(ctx, &life->mutex); /* what it held is free for whoever unwinds behind it */
+    dm_mutex_unlock(ctx, &life->mutex); /* released for the contexts that unwind after it */
 }
 
 static void locker(struct dm_ctx *ctx, void *arg) {

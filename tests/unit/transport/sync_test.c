@@ -28,7 +28,7 @@ static int park_until_handed(struct fake *fake, struct dm_ctx *ctx) {
     return 0;
 }
 
-/* Somebody takes the mutex, wakes one and leaves it. */
+/* Another context locks the mutex, wakes one waiter and unlocks it. */
 static int park_until_woken(struct fake *fake, struct dm_ctx *ctx) {
     (void)ctx;
     assert_int_equal(dm_mutex_lock(&fake->contexts[1], &mutex), 0);
@@ -49,7 +49,7 @@ static int release(void **state) {
     return 0;
 }
 
-/* Puts a context at the end of the list of waiters as a lock would that never returns. */
+/* Appends a context to the list of waiters, as a lock call does that has not returned. */
 static void waiters_add(struct dm_ctx *ctx) {
     *(mutex.waiters.tail ? &mutex.waiters.tail->wait_next : &mutex.waiters.head) = ctx;
     mutex.waiters.tail = ctx;
@@ -77,7 +77,7 @@ static void an_unlock_hands_over_to_the_first_waiter(void **state) {
         dm_mutex_unlock(&fake->contexts[i - 1], &mutex);
         assert_int_equal(fake->woken_count, i);
         assert_ptr_equal(fake->woken[i - 1], &fake->contexts[i]);
-        assert_true(mutex.held); /* nobody can slip in between */
+        assert_true(mutex.held); /* no other context can lock it in between */
         assert_false(dm_mutex_trylock(&fake->contexts[0], &mutex));
     }
     dm_mutex_unlock(&fake->contexts[FAKE_CONTEXTS - 1], &mutex);

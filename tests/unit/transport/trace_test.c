@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tracing: each verb, call and wait is told once, with times in their order, and nothing that happens is changed by it.
+ * Tracing: each verb, call and wait is reported once, with ordered times, and tracing changes nothing else.
  */
 #include <setjmp.h>
 #include <stdarg.h>

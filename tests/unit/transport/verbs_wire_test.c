@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Control messages: what is written is read as it was, and nothing else is taken.
+ * Control messages: a message is decoded as it was encoded, and invalid ones are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,7 @@ static void an_invalid_length_is_refused(void **state) {
     }
 }
 
-/* Writes the message and expects that it is not taken. */
+/* Encodes the message and expects that decoding refuses it. */
 static void refuse(const struct wire_message *message) {
     unsigned char bytes[WIRE_MAX];
     struct wire_message back;
