@@ -247,6 +247,30 @@ class Documents:
             for word in found.group(1).split():
                 self.check_path(where, here, word.rstrip(",;:."))
 
+    def check_listing(self, path):
+        """Indented lines that begin with a path, and the counts of lines that they give, which may be 10 % off."""
+        text = open(os.path.join(self.root, path), encoding="utf-8").read()
+        for at, line in enumerate(text.split("\n"), 1):
+            found = re.match(r"^    ((?:%s)/[\w./-]*)(?:  +(\d+) lines)?(?: |$)" % "|".join(TOPS), line)
+            if not found or found.group(1).startswith("results/"):
+                continue
+            name = found.group(1).rstrip("/")
+            self.counts["paths"] += 1
+            if not self.is_there(name):
+                self.complain(f"{path}:{at}", f"lists {name}, which does not exist")
+            elif found.group(2):
+                lines = open(os.path.join(self.root, name), encoding="utf-8").read().count("\n")
+                if abs(lines - int(found.group(2))) > max(5, lines // 10):
+                    self.complain(f"{path}:{at}", f"gives {name} {found.group(2)} lines; it has {lines}")
+
+    def check_folders(self, path):
+        """Every folder of sources is in this document."""
+        text = open(os.path.join(self.root, path), encoding="utf-8").read()
+        for folder in sorted({os.path.dirname(name) for name in self.files if name.endswith(".c")}):
+            folder = "/".join(folder.split("/")[:2])
+            if folder not in text:
+                self.complain(path, f"does not mention {folder}/")
+
     def check_path(self, where, here, word):
         if not re.match(r"^[\w.{},*-]+(/[\w.{},*-]+)*/?$", word) or "..." in word:
             return
@@ -255,6 +279,8 @@ class Documents:
         if not is_path and not word.endswith(ENDINGS):
             return
         if top in ("results", "build") or re.match(r"^[A-Z_]+\.", word) or re.match(r"^[A-Z]+/|.*/[A-Z]+(/|\.|$)", word):
+            return
+        if re.search(r"(^|[/_.])(NAME|ID|HASH|OUT)([/_.]|$)", word):
             return
         self.counts["paths"] += 1
         for name in braces(word.rstrip("/")):
@@ -368,7 +394,7 @@ def self_test():
         write("CMakePresets.json", '{"configurePresets": [{"name": "dev", "binaryDir": "${sourceDir}/build/dev"}], "buildPresets": [], "testPresets": []}')
         write("docs/there.md", "# A heading\n")
         write("run_all.sh", '#!/bin/sh\n[ "$1" != --wrong ]\n', 0o755)
-        write("good.md", "    dmbench run --keys 9M   # a remark\n    cmake --preset dev && ./run_all.sh\n`docs/there.md` [x](docs/there.md#a-heading)\n    mpirun dmbench run --keys 1\n")
+        write("good.md", "    dmbench run --keys 9M   # a remark\n    cmake --preset dev && ./run_all.sh\n`docs/there.md` [x](docs/there.md#a-heading)\n    docs/there.md   1 lines   what it has\n    mpirun dmbench run --keys 1\n")
         bad = [
             "    dmbench run --set bad=1",
             "    dmbench run --missing FILE",
@@ -383,6 +409,8 @@ def self_test():
             "`dmbench run --missing 1`",
             "[x](docs/none.md)",
             "[x](docs/there.md#none)",
+            "    docs/none.c   what it has",
+            "    docs/there.md   12 lines   what it has",
         ]
         for at, text in enumerate(bad):
             write(f"bad{at:02}.md", text + "\n")
@@ -390,8 +418,13 @@ def self_test():
         files = sorted(path for path in os.listdir(root) if path.endswith(".md"))
         read = Documents(root, dmbench, root, os.path.join(root, "not_run"))
         judge(read, files)
+        read.files.append("common/late.c")
+        read.check_folders("good.md")
+        folders = [text for text in read.complaints if "does not mention common" in text]
+        read.complaints = [text for text in read.complaints if text not in folders]
     found = "\n".join(read.complaints)
     failures = [f"not found: {text}" for at, text in enumerate(bad) if f"bad{at:02}.md:" not in found]
+    failures += [] if folders else ["a folder that is not mentioned is not found"]
     failures += ["a good document is refused: " + found] if "good.md" in found else []
     failures += ["a stale line of the list is not found"] if "srun" not in found else []
     failures += [] if read.counts["run"] >= 4 else [f"only {read.counts['run']} commands were run"]
@@ -406,6 +439,7 @@ def judge(read, paths):
         for where, command in list(read.commands_of(path)):
             read.check_command(where, command)
         read.check_paths(path)
+        read.check_listing(path)
 
     for path in paths:
         one(path)
@@ -422,6 +456,7 @@ def main():
     read = Documents(*sys.argv[1:5])
     prepare(read.dmbench)
     judge(read, documents(read.root, read.files))
+    read.check_folders("ARCHITECTURE.md")
     print("\n".join(read.complaints))
     print(", ".join(f"{count} {what}" for what, count in read.counts.items()))
     return bool(read.complaints)
