@@ -32,32 +32,20 @@ static const struct ix_counter counters[] = {FG_COUNTERS(IX_COUNTER) IX_COUNTERS
 
 static int blind_upgrade(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
     for (;;) {
-        int rc = ix_tree_optimistic.upgrade(tree, addr, attempts);
-        if (rc != IX_TREE_AGAIN || ix_tree_optimistic.is_locked(*tree->old)) {
+        int rc = ix_optimistic_upgrade(tree, addr, attempts);
+        if (rc != IX_TREE_AGAIN || ix_optimistic_is_locked(*tree->old)) {
             return rc;
         }
         ix_node_set_word(tree->wire, *tree->old);
     }
 }
-static int blind_commit_unlock(struct ix_tree *tree) {
-    return ix_tree_optimistic.commit_unlock(tree);
-}
-static int blind_unlock(struct ix_tree *tree) {
-    return ix_tree_optimistic.unlock(tree);
-}
-static dm_addr blind_lock_word(const struct ix_tree_cn *cn, dm_addr addr) {
-    return ix_tree_optimistic.lock_word(cn, addr);
-}
-static bool blind_is_locked(uint64_t word) {
-    return ix_tree_optimistic.is_locked(word);
-}
 
 static const struct ix_tree_policy blind = {
     .upgrade = blind_upgrade,
-    .commit_unlock = blind_commit_unlock,
-    .unlock = blind_unlock,
-    .lock_word = blind_lock_word,
-    .is_locked = blind_is_locked,
+    .commit_unlock = ix_optimistic_commit_unlock,
+    .unlock = ix_optimistic_unlock,
+    .lock_word = ix_optimistic_lock_word,
+    .is_locked = ix_optimistic_is_locked,
 };
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
@@ -106,21 +94,6 @@ static void close_cn(void *handle) {
     ix_btree_close(&cn->btree);
 }
 
-static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
-    struct fg_cn *cn = handle;
-    return ix_btree_load(&cn->btree, ctx, pairs, err);
-}
-
-static uint64_t cache_bytes(const void *handle) {
-    const struct fg_cn *cn = handle;
-    return ix_btree_cache_bytes(&cn->btree);
-}
-
-static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
-    struct fg_cn *cn = handle;
-    return ix_btree_verify(&cn->btree, ctx, report, err);
-}
-
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
@@ -140,30 +113,9 @@ static void detach(void *handle) {
     ix_btree_detach(&client->btree);
 }
 
-static int get(void *handle, uint64_t key, void *value) {
-    struct fg_client *client = handle;
-    return ix_btree_get(&client->btree, key, value);
-}
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
-static int insert(void *handle, uint64_t key, const void *value) {
-    struct fg_client *client = handle;
-    return ix_btree_insert(&client->btree, key, value);
-}
-
-static int update(void *handle, uint64_t key, const void *value) {
-    struct fg_client *client = handle;
-    return ix_btree_update(&client->btree, key, value);
-}
-
-static int remove_key(void *handle, uint64_t key) {
-    struct fg_client *client = handle;
-    return ix_btree_remove(&client->btree, key);
-}
-
-static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
-    struct fg_client *client = handle;
-    return ix_btree_scan(&client->btree, first, count, keys, values, found);
-}
+IX_BTREE_HOOKS(struct fg_cn, struct fg_client)
 
 static const struct ix_wrong wrong_values[] = {
     {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},

@@ -104,6 +104,42 @@ int ix_btree_remove(struct ix_btree *btree, uint64_t key);
 int ix_btree_scan(struct ix_btree *btree, uint64_t first, uint32_t count, uint64_t *keys, void *values,
                   uint32_t *found);
 
+/* Defines, as static functions, the hooks of an index that are these calls and nothing else: load, cache_bytes and
+ * verify; get, insert, update, remove_key and scan. The two objects embed their parts as the member `btree`. */
+#define IX_BTREE_HOOKS(cn_type, client_type)                                                                           \
+    static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {              \
+        cn_type *cn = handle;                                                                                          \
+        return ix_btree_load(&cn->btree, ctx, pairs, err);                                                             \
+    }                                                                                                                  \
+    static uint64_t cache_bytes(const void *handle) {                                                                  \
+        const cn_type *cn = handle;                                                                                    \
+        return ix_btree_cache_bytes(&cn->btree);                                                                       \
+    }                                                                                                                  \
+    static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {                \
+        cn_type *cn = handle;                                                                                          \
+        return ix_btree_verify(&cn->btree, ctx, report, err);                                                          \
+    }                                                                                                                  \
+    static int get(void *handle, uint64_t key, void *value) {                                                          \
+        client_type *client = handle;                                                                                  \
+        return ix_btree_get(&client->btree, key, value);                                                               \
+    }                                                                                                                  \
+    static int insert(void *handle, uint64_t key, const void *value) {                                                 \
+        client_type *client = handle;                                                                                  \
+        return ix_btree_insert(&client->btree, key, value);                                                            \
+    }                                                                                                                  \
+    static int update(void *handle, uint64_t key, const void *value) {                                                 \
+        client_type *client = handle;                                                                                  \
+        return ix_btree_update(&client->btree, key, value);                                                            \
+    }                                                                                                                  \
+    static int remove_key(void *handle, uint64_t key) {                                                                \
+        client_type *client = handle;                                                                                  \
+        return ix_btree_remove(&client->btree, key);                                                                   \
+    }                                                                                                                  \
+    static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {     \
+        client_type *client = handle;                                                                                  \
+        return ix_btree_scan(&client->btree, first, count, keys, values, found);                                       \
+    }
+
 /* ---- shared by their files --------------------------------------------------------------------------------------- */
 
 /* True if entry i of the leaf in `wire`, or each of them, is not half-written; of all, always with torn_is_absent. */

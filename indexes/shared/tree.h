@@ -81,6 +81,13 @@ struct ix_tree_policy {
  * the next version, with one doorbell with the writes if cn->combine. */
 extern const struct ix_tree_policy ix_tree_optimistic;
 
+/* Its functions, for a policy that differs in one. */
+int ix_optimistic_upgrade(struct ix_tree *tree, dm_addr addr, uint32_t *attempts);
+int ix_optimistic_commit_unlock(struct ix_tree *tree);
+int ix_optimistic_unlock(struct ix_tree *tree);
+dm_addr ix_optimistic_lock_word(const struct ix_tree_cn *cn, dm_addr addr);
+bool ix_optimistic_is_locked(uint64_t word);
+
 /* `is_locked` of a word that is 0 when free. */
 bool ix_tree_word_taken(uint64_t word);
 

@@ -5,18 +5,18 @@
  */
 #include "indexes/shared/tree.h"
 
-static dm_addr lock_word(const struct ix_tree_cn *cn, dm_addr addr) {
+dm_addr ix_optimistic_lock_word(const struct ix_tree_cn *cn, dm_addr addr) {
     (void)cn;
     return dm_addr_add(addr, IX_NODE_WORD_OFFSET);
 }
 
-static bool is_locked(uint64_t word) {
+bool ix_optimistic_is_locked(uint64_t word) {
     return (word & IX_NODE_WORD_LOCKED) != 0;
 }
 
 static int word_take(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
     uint64_t seen = ix_node_word(tree->wire);
-    tree->held_word = lock_word(tree->cn, addr);
+    tree->held_word = ix_optimistic_lock_word(tree->cn, addr);
     tree->held = seen | IX_NODE_WORD_LOCKED;
     DM_TRY(dm_cas(tree->ctx, tree->held_word, seen, tree->held, tree->old));
     if (*tree->old != seen) {
@@ -27,7 +27,7 @@ static int word_take(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
     return 0;
 }
 
-static int upgrade(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
+int ix_optimistic_upgrade(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
     enum dm_phase before = dm_phase(tree->ctx, DM_PHASE_LOCK);
     int rc = word_take(tree, addr, attempts);
     dm_phase(tree->ctx, before);
@@ -43,14 +43,14 @@ static int finish(struct ix_tree *tree, int rc) {
     return rc;
 }
 
-static int unlock(struct ix_tree *tree) {
+int ix_optimistic_unlock(struct ix_tree *tree) {
     return finish(tree, dm_faa(tree->ctx, tree->held_word, 1, tree->old));
 }
 
-static int commit_unlock(struct ix_tree *tree) {
+int ix_optimistic_commit_unlock(struct ix_tree *tree) {
     if (!tree->cn->combine) {
         DM_TRY(finish(tree, dm_commit(tree->ctx)));
-        return unlock(tree);
+        return ix_optimistic_unlock(tree);
     }
     /* The word is in the node, so the writes take effect before the addition. */
     dm_post_faa(tree->ctx, tree->held_word, 1, tree->old);
@@ -58,11 +58,11 @@ static int commit_unlock(struct ix_tree *tree) {
 }
 
 const struct ix_tree_policy ix_tree_optimistic = {
-    .upgrade = upgrade,
-    .commit_unlock = commit_unlock,
-    .unlock = unlock,
-    .lock_word = lock_word,
-    .is_locked = is_locked,
+    .upgrade = ix_optimistic_upgrade,
+    .commit_unlock = ix_optimistic_commit_unlock,
+    .unlock = ix_optimistic_unlock,
+    .lock_word = ix_optimistic_lock_word,
+    .is_locked = ix_optimistic_is_locked,
 };
 
 bool ix_tree_word_taken(uint64_t word) {

@@ -110,21 +110,6 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     return sherman_locks_open(cn, ctx);
 }
 
-static uint64_t cache_bytes(const void *handle) {
-    const struct sherman_cn *cn = handle;
-    return ix_btree_cache_bytes(&cn->btree);
-}
-
-static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
-    struct sherman_cn *cn = handle;
-    return ix_btree_load(&cn->btree, ctx, pairs, err);
-}
-
-static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
-    struct sherman_cn *cn = handle;
-    return ix_btree_verify(&cn->btree, ctx, report, err);
-}
-
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 static void detach(void *handle) {
@@ -145,30 +130,9 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     return ix_btree_attach(&client->btree, &client->cn->btree, ctx, client, &counts);
 }
 
-static int get(void *handle, uint64_t key, void *value) {
-    struct sherman_client *client = handle;
-    return ix_btree_get(&client->btree, key, value);
-}
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
-static int insert(void *handle, uint64_t key, const void *value) {
-    struct sherman_client *client = handle;
-    return ix_btree_insert(&client->btree, key, value);
-}
-
-static int update(void *handle, uint64_t key, const void *value) {
-    struct sherman_client *client = handle;
-    return ix_btree_update(&client->btree, key, value);
-}
-
-static int delete (void *handle, uint64_t key) {
-    struct sherman_client *client = handle;
-    return ix_btree_remove(&client->btree, key);
-}
-
-static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
-    struct sherman_client *client = handle;
-    return ix_btree_scan(&client->btree, first, count, keys, values, found);
-}
+IX_BTREE_HOOKS(struct sherman_cn, struct sherman_client)
 
 static const struct ix_wrong wrong_values[] = {
     {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},
@@ -205,7 +169,7 @@ const struct ix_ops ix_ops_sherman = {
     .get = get,
     .insert = insert,
     .update = update,
-    .remove = delete,
+    .remove = remove_key,
     .scan = scan,
     .cache_bytes = cache_bytes,
     .verify = verify,
