@@ -110,11 +110,13 @@ struct ix_ops {
     const struct ix_setting *tiny;     /* make the structure grow high with few keys of 8-byte values; NULL: none */
     const struct ix_setting *patient;  /* give time to an index whose addresses expire, on slow devices; NULL: none */
 
+    uint32_t value_bytes_max; /* of the values that can be stored; 0: `check` knows, from parameters */
+
     /* Sizes of the three objects; server_bytes is 0 without `serve`. */
     size_t cn_bytes, client_bytes, server_bytes;
 
-    /* Refuses parameters and shapes that cannot work, naming the limit. The number of memory nodes has been checked.
-     * Required. */
+    /* Refuses parameters and shapes that cannot work, naming the limit. The number of memory nodes and value_bytes_max
+     * have been checked. Required. */
     int (*check)(const void *params, const struct ix_shape *shape, struct dm_err *err);
 
     /* DRAM bytes a memory node needs for `keys` keys (including space for what operations leave behind). Also called
@@ -189,7 +191,7 @@ struct ix_client {
     uint32_t value_bytes;
 };
 
-/* The number of memory nodes, then the index's own check. */
+/* The number of memory nodes, the size of values, then the index's own check. */
 int ix_check(const struct ix_ops *ops, const void *params, const struct ix_shape *shape, struct dm_err *err);
 uint64_t ix_memory_needed(const struct ix_ops *ops, const void *params, const struct ix_shape *shape, uint64_t keys);
 

@@ -193,7 +193,7 @@ int ix_settings_set(const struct ix_ops *ops, const struct ix_setting *settings,
 
 /* ---- the callers of the hooks ------------------------------------------------------------------------------------ */
 
-/* The hook's message, or `what` and the code's text if it has left none, behind the index's name. */
+/* The index's name before the hook's message, or before `what` and the code's text if the hook left none. */
 static int fail(const struct ix_ops *ops, int rc, const struct dm_err *own, struct dm_err *err, const char *what,
                 unsigned number) {
     return own->text[0] ? dm_fail(err, rc, "index %s: %s", ops->name, own->text)
@@ -205,6 +205,11 @@ int ix_check(const struct ix_ops *ops, const void *params, const struct ix_shape
     if (shape->topology->mns < 1 || shape->topology->mns > DM_MNS_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "index %s: %u memory nodes: must be 1 to %d", ops->name,
                        shape->topology->mns, DM_MNS_MAX);
+    }
+    uint32_t most = ops->value_bytes_max > 0 ? ops->value_bytes_max : UINT32_MAX;
+    if (shape->value_bytes < 1 || shape->value_bytes > most) {
+        return dm_fail(err, DM_ERR_INVALID, "index %s: values of %u bytes: must be 1 to %u", ops->name,
+                       shape->value_bytes, most);
     }
     int rc = ops->check(params, shape, &own);
     return rc < 0 ? fail(ops, rc, &own, err, "work with value_bytes", shape->value_bytes) : 0;
@@ -242,7 +247,7 @@ int ix_format(const struct ix_ops *ops, struct dm_ctx *ctx, const void *params, 
               struct dm_err *err) {
     struct dm_err own = {0};
     int rc = ops->format(ctx, params, shape, &own);
-    return rc < 0 ? fail(ops, rc, &own, err, "write the empty index from node", dm_node(ctx)) : rc;
+    return rc < 0 ? fail(ops, rc, &own, err, "write the empty index from node", dm_node(ctx)) : 0;
 }
 
 int ix_open(const struct ix_ops *ops, struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, void **cn,
@@ -268,7 +273,11 @@ void ix_close(const struct ix_ops *ops, void *cn) {
 int ix_load(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     struct dm_err own = {0};
     int rc = ops->load(cn, ctx, pairs, &own);
-    return rc < 0 ? fail(ops, rc, &own, err, "load from compute node", dm_node(ctx)) : rc;
+    if (rc < 0 && !own.text[0]) {
+        dm_fail(&own, rc, "cannot load %llu keys: %s", (unsigned long long)pairs->count,
+                rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc));
+    }
+    return rc < 0 ? fail(ops, rc, &own, err, NULL, 0) : 0;
 }
 
 int ix_attach(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, const struct ix_shape *shape,
@@ -303,5 +312,5 @@ uint64_t ix_cache_bytes(const struct ix_ops *ops, const void *cn) {
 int ix_verify(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct dm_err own = {0};
     int rc = ops->verify(cn, ctx, report, &own);
-    return rc < 0 ? fail(ops, rc, &own, err, "walk the index from compute node", dm_node(ctx)) : rc;
+    return rc < 0 ? fail(ops, rc, &own, err, "walk the index from compute node", dm_node(ctx)) : 0;
 }

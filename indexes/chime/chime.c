@@ -128,7 +128,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     char *wire = dm_local_alloc(ctx, layout.wire_bytes);
     if (!image || !wire) {
         free(image);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory while formatting");
+        return DM_ERR_NO_MEMORY;
     }
     chime_leaf_init(&layout, image, &(struct chime_meta){.valid = true, .high = UINT64_MAX});
     /* The lock word, after the used bytes, is zero: the leaf is empty and free. */

@@ -77,9 +77,6 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "leaf_bytes %llu is not a multiple of %d",
                        (unsigned long long)params->leaf_bytes, DM_LINE);
     }
-    if (shape->value_bytes < 1 || shape->value_bytes > VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %d", shape->value_bytes, VALUE_MAX);
-    }
     if (layout_of(params, shape).cap < DOLPHIN_CAP_MIN) {
         return dm_fail(err, DM_ERR_INVALID,
                        "a leaf must hold %d entries: leaf_bytes %llu is too small for values of %u bytes",
@@ -107,7 +104,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     struct dolphin_node *root = dm_local_alloc(ctx, sizeof(*root));
     uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
     if (!root || !word) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
+        return DM_ERR_NO_MEMORY;
     }
     if (params->locks == DOLPHIN_LOCKS_CHIP) {
         DM_TRY(
@@ -122,8 +119,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
     *word = dolphin_word(0, 0, DOLPHIN_N256, addr);
     dm_post_write(ctx, addr, root, dolphin_node_bytes(DOLPHIN_N256));
     dm_post_write(ctx, dm_addr_make(0, DM_DRAM, DOLPHIN_ROOT_OFFSET), word, sizeof(*word));
-    rc = dm_commit(ctx);
-    return rc < 0 ? dm_fail(err, rc, "cannot write the empty tree: %s", dm_code_text(rc)) : 0;
+    return dm_commit(ctx);
 }
 
 /* ---- compute nodes ---------------------------------------------------------------------------------------------- */
@@ -237,6 +233,7 @@ const struct ix_ops ix_ops_dolphin = {
     .counts_offset = offsetof(struct dolphin_client, counts),
     .wrong = wrong_values,
     .tiny = tiny,
+    .value_bytes_max = VALUE_MAX,
     .cn_bytes = sizeof(struct dolphin_cn),
     .client_bytes = sizeof(struct dolphin_client),
     .check = check,

@@ -141,6 +141,7 @@ static int pairs_load(struct loader *loader) {
 
 int dolphin_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     struct dolphin_cn *cn = handle;
+    (void)err;
     if (pairs->count == 0) {
         return 0;
     }
@@ -160,7 +161,5 @@ int dolphin_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs,
         free(loader->value);
         free(loader);
     }
-    return rc < 0 ? dm_fail(err, rc, "loading %llu keys: %s", (unsigned long long)pairs->count,
-                            rc == DM_ERR_NO_MEMORY ? "the memory nodes are full" : dm_code_text(rc))
-                  : 0;
+    return rc;
 }

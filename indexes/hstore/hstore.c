@@ -71,10 +71,6 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     enum { BUCKETS_MAX = 8000000 };
     const struct hstore_params *params = values;
     const struct dm_topology *topology = shape->topology;
-    if (shape->value_bytes < 1 || shape->value_bytes > HSTORE_VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %d", shape->value_bytes,
-                       HSTORE_VALUE_MAX);
-    }
     if (topology->servers < 2 || topology->servers % 2 != 0 || topology->servers > 2 * HSTORE_SHARDS_MAX) {
         return dm_fail(err, DM_ERR_INVALID,
                        "%u index servers: a shard needs 2, one for the hash table and one for the skip list; "
@@ -119,9 +115,10 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
 /* Writes the tags of the tables, and makes each server make its empty index. */
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)values;
+    (void)err;
     uint64_t *tags = dm_local_alloc(ctx, HSTORE_SHARDS_MAX * sizeof(*tags));
     if (!tags) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
+        return DM_ERR_NO_MEMORY;
     }
     for (unsigned shard = 0; shard < HSTORE_SHARDS_MAX; shard++) {
         tags[shard] = 1;
@@ -132,7 +129,7 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
         rc = rc == 0 ? dm_call(ctx, hstore_sls_node(shape->topology, shard), HSTORE_METHOD_FORMAT, NULL, 0, NULL, NULL)
                      : rc;
     }
-    return rc < 0 ? dm_fail(err, rc, "cannot make the empty indexes: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? rc : 0;
 }
 
 /* ---- compute nodes ---------------------------------------------------------------------------------------------- */
@@ -188,16 +185,14 @@ static bool buffers_get(struct hstore_client *client, struct dm_ctx *ctx) {
 static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
     struct hstore_client *client = handle;
     struct hstore_cn *cn = cn_handle;
+    (void)err;
     client->cn = cn;
     client->ctx = ctx;
     if (!buffers_get(client, ctx)) {
         return DM_ERR_NO_MEMORY;
     }
     client->bucket = (struct hstore_bucket *)(void *)(client->words + DM_LINE / sizeof(uint64_t));
-    int rc = dm_faa(ctx, dm_addr_make(0, DM_DRAM, HSTORE_IDS_OFFSET), 1, client->words);
-    if (rc < 0) {
-        return dm_fail(err, rc, "cannot number a client: %s", dm_code_text(rc));
-    }
+    DM_TRY(dm_faa(ctx, dm_addr_make(0, DM_DRAM, HSTORE_IDS_OFFSET), 1, client->words));
     client->id = (uint32_t)client->words[0] + 1;
     client->supply.list = client->id;
     client->supply.item_bytes = cn->geometry.item_bytes;
@@ -224,6 +219,7 @@ const struct ix_ops ix_ops_hstore = {
     .patient = patient,
     .counters = counters,
     .counts_offset = offsetof(struct hstore_client, counts),
+    .value_bytes_max = HSTORE_VALUE_MAX,
     .cn_bytes = sizeof(struct hstore_cn),
     .server_bytes = sizeof(struct hstore_server),
     .client_bytes = sizeof(struct hstore_client),

@@ -85,9 +85,10 @@ static int load_all(struct load *load) {
 
 int hstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     struct hstore_cn *cn = handle;
+    (void)err;
     struct load *load = calloc(1, sizeof(*load));
     if (!load) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while loading");
+        return DM_ERR_NO_MEMORY;
     }
     load->cn = cn;
     load->ctx = ctx;
@@ -102,6 +103,5 @@ int hstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     int rc = load->items && load->words && load->shard_pairs ? load_all(load) : DM_ERR_NO_MEMORY;
     free(load->shard_pairs);
     free(load);
-    return rc < 0 ? dm_fail(err, rc, "cannot load %llu pairs: %s", (unsigned long long)pairs->count, dm_code_text(rc))
-                  : 0;
+    return rc < 0 ? rc : 0;
 }

@@ -170,6 +170,7 @@ static int shard_walk(struct walk *walk) {
 
 int hstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct hstore_cn *cn = handle;
+    (void)err;
     struct walk walk = {.cn = cn, .ctx = ctx, .report = report};
     bool interrupted = report->interrupted;
     *report = (struct ix_report){.interrupted = interrupted};
@@ -184,5 +185,5 @@ int hstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
     free(walk.message);
     free(walk.listed);
     free(walk.tabled);
-    return rc < 0 ? dm_fail(err, rc, "cannot walk the indexes: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? rc : 0;
 }

@@ -72,11 +72,13 @@ struct null_client {
 
 /* ---- before and after the measurement ---------------------------------------------------------------------------- */
 
-/* Required. 0, or DM_ERR_INVALID for parameters or a shape that cannot work, with the limit in the message. */
+/* Required. 0, or DM_ERR_INVALID for parameters or a shape that cannot work, with the limit in the message. The number
+ * of memory nodes and value_bytes_max have been checked. */
 static int check(const void *params, const struct ix_shape *shape, struct dm_err *err) {
     (void)params;
-    if (shape->value_bytes < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be at least 1", shape->value_bytes);
+    if (shape->expected_keys > IX_KEY_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "%llu keys: must be 2^64 - 2 at most",
+                       (unsigned long long)shape->expected_keys);
     }
     return 0;
 }

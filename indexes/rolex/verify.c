@@ -170,6 +170,7 @@ static int pause_all(struct audit *audit, bool pause) {
 
 int rolex_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct rolex_cn *cn = handle;
+    (void)err;
     *report = (struct ix_report){.interrupted = report->interrupted};
     struct audit audit = {.report = report};
     int rc = rolex_env_init(&audit.env, ctx, cn->params, cn->shape, audit.counts);
@@ -188,5 +189,5 @@ int rolex_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     free(audit.seen);
     free(audit.wire);
     free(audit.image);
-    return rc < 0 ? dm_fail(err, rc, "walking the index: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? rc : 0;
 }

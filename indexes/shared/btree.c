@@ -81,7 +81,7 @@ int ix_btree_format(const struct ix_btree_config *config, struct dm_ctx *ctx, co
     char *wire = dm_local_alloc(ctx, node_bytes);
     if (!image || !wire) {
         free(image);
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
+        return DM_ERR_NO_MEMORY;
     }
     ix_leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
     ix_leaf_refresh(&layout, image, 0);

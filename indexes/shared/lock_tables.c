@@ -26,7 +26,7 @@ int ix_lock_tables_format(struct dm_ctx *ctx, enum ix_lock_memory memory, uint32
                           struct dm_err *err) {
     dm_addr *bases = bases_alloc(ctx);
     if (!bases) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
+        return DM_ERR_NO_MEMORY;
     }
     for (unsigned mn = 0; mn < dm_topology(ctx)->mns; mn++) {
         int rc = ix_locks_format(ctx, mn, memory, count, &bases[mn]);
@@ -34,8 +34,7 @@ int ix_lock_tables_format(struct dm_ctx *ctx, enum ix_lock_memory memory, uint32
             return dm_fail(err, rc, "no memory for %u locks on memory node %u", count, mn);
         }
     }
-    int rc = dm_write(ctx, bases_addr(offset), bases, sizeof(*bases) * DM_MNS_MAX);
-    return rc < 0 ? dm_fail(err, rc, "cannot write the addresses of the lock tables: %s", dm_code_text(rc)) : 0;
+    return dm_write(ctx, bases_addr(offset), bases, sizeof(*bases) * DM_MNS_MAX);
 }
 
 int ix_lock_tables_open(struct dm_ctx *ctx, const struct ix_lock_config *config, uint64_t offset,

@@ -13,7 +13,7 @@ enum {
 int ix_tree_format(struct dm_ctx *ctx, const struct ix_tree_leaf *leaf, struct dm_err *err) {
     uint64_t *word = dm_local_alloc(ctx, sizeof(*word));
     if (!word) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of local memory while formatting");
+        return DM_ERR_NO_MEMORY;
     }
     dm_addr root;
     int rc = dm_alloc(ctx, 0, leaf->alloc_bytes, DM_LINE, DM_MEM_LEAF, &root);
@@ -22,8 +22,7 @@ int ix_tree_format(struct dm_ctx *ctx, const struct ix_tree_leaf *leaf, struct d
     }
     *word = ix_tree_root_word(root, 0);
     rc = dm_write(ctx, root, leaf->wire, leaf->wire_bytes);
-    rc = rc < 0 ? rc : dm_write(ctx, ix_tree_root_word_addr(), word, sizeof(*word));
-    return rc < 0 ? dm_fail(err, rc, "cannot write the empty tree: %s", dm_code_text(rc)) : 0;
+    return rc < 0 ? rc : dm_write(ctx, ix_tree_root_word_addr(), word, sizeof(*word));
 }
 
 int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes) {

@@ -310,6 +310,7 @@ static int models_walk(struct audit *audit) {
 
 int xstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct xstore_cn *cn = handle;
+    (void)err;
     *report = (struct ix_report){.interrupted = report->interrupted};
     struct audit audit = {.cn = cn, .ctx = ctx, .report = report};
     uint32_t bytes = cn->layout.leaf_bytes > XSTORE_INNER_BYTES ? cn->layout.leaf_bytes : XSTORE_INNER_BYTES;
@@ -322,5 +323,5 @@ int xstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
     }
     free(audit.seen);
     report->leaf_fill = report->leaves > 0 ? report->leaf_fill / (double)(report->leaves * cn->layout.slots) : 0;
-    return rc < 0 ? dm_fail(err, rc, "cannot walk memory node %u: %s", audit.node, dm_code_text(rc)) : 0;
+    return rc < 0 ? rc : 0;
 }

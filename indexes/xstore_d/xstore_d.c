@@ -59,10 +59,6 @@ static const struct ix_counter counters[] = {XSTORE_COUNTERS(IX_COUNTER) IX_COUN
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)values;
-    if (shape->value_bytes < 1 || shape->value_bytes > XSTORE_VALUE_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "values of %u bytes: must be 1 to %d", shape->value_bytes,
-                       XSTORE_VALUE_MAX);
-    }
     if (shape->topology->mn_cores < 1) {
         return dm_fail(err, DM_ERR_INVALID, "memory nodes need at least 1 core");
     }
@@ -184,6 +180,7 @@ const struct ix_ops ix_ops_xstore_d = {
     .counts_offset = offsetof(struct xstore_client, counts),
     .wrong = wrong_values,
     .tiny = tiny,
+    .value_bytes_max = XSTORE_VALUE_MAX,
     .cn_bytes = sizeof(struct xstore_cn),
     .server_bytes = sizeof(struct xstore_server),
     .client_bytes = sizeof(struct xstore_client),

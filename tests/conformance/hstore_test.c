@@ -175,8 +175,8 @@ static void a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_ref
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct dm_topology topology = {.mns = 1, .servers = cases[i].servers, .cns = 1, .clients = 1};
         struct ix_shape shape = {.value_bytes = cases[i].value_bytes, .expected_keys = 10, .topology = &topology};
-        assert_true(ix_ops_hstore.memory_needed(&params, &shape, 10) > 0); /* asked before check */
-        assert_int_equal(ix_ops_hstore.check(&params, &shape, &err), DM_ERR_INVALID);
+        assert_true(ix_memory_needed(&ix_ops_hstore, &params, &shape, 10) > 0); /* asked before check */
+        assert_int_equal(ix_check(&ix_ops_hstore, &params, &shape, &err), DM_ERR_INVALID);
         assert_non_null(strstr(err.text, cases[i].text));
     }
     assert_int_equal(dm_opt_set(ix_ops_hstore.params, &params, "key_bytes", "65", &err), DM_ERR_INVALID);

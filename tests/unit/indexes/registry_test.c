@@ -341,12 +341,15 @@ static int failures_entry(struct dm_ctx *ctx, void *arg) {
     assert_int_equal(seen.frees, 3); /* what a hook has filled half-way */
     assert_int_equal(seen.empty_frees, 0);
     assert_int_equal(seen.unzeroed, 0);
+    struct ix_pairs pairs = {.count = 10};
+    assert_int_equal(ix_load(&good, NULL, ctx, &pairs, &err), DM_ERR_NO_MEMORY);
+    assert_string_equal(err.text, "index good: cannot load 10 keys: the memory nodes are full");
     seen.message = "nodes are too small";
     assert_int_equal(ix_check(&good, params, shape, &err), DM_ERR_NO_MEMORY);
     assert_string_equal(err.text, "index good: nodes are too small");
     assert_int_equal(ix_format(&good, ctx, params, shape, &err), DM_ERR_NO_MEMORY);
     assert_string_equal(err.text, "index good: nodes are too small");
-    assert_int_equal(ix_load(&good, NULL, ctx, NULL, &err), DM_ERR_NO_MEMORY);
+    assert_int_equal(ix_load(&good, NULL, ctx, &pairs, &err), DM_ERR_NO_MEMORY);
     assert_string_equal(err.text, "index good: nodes are too small");
     return 0;
 }
@@ -361,6 +364,24 @@ static void objects_are_zeroed_filled_and_freed(void **state) {
     assert_int_equal(dm_fabric_do(world.fabric, 1, callers_entry, &callers, &rc, &err), 0);
     assert_int_equal(dm_fabric_do(world.fabric, 1, failures_entry, &callers, &rc, &err), 0);
     world_close(&world);
+}
+
+static void the_size_of_values_is_checked_against_the_tables(void **state) {
+    (void)state;
+    struct params params = {8};
+    struct dm_topology topology = {.mns = 1};
+    struct ix_ops limited = good;
+    limited.value_bytes_max = 100;
+    memset(&seen, 0, sizeof(seen));
+    for (uint32_t bytes = 0; bytes <= 101; bytes++) {
+        struct ix_shape shape = {.value_bytes = bytes, .topology = &topology};
+        struct dm_err err = {0};
+        assert_int_equal(ix_check(&good, &params, &shape, &err), bytes >= 1 ? 0 : DM_ERR_INVALID);
+        assert_int_equal(ix_check(&limited, &params, &shape, &err), bytes >= 1 && bytes <= 100 ? 0 : DM_ERR_INVALID);
+        if (bytes > 100) {
+            assert_string_equal(err.text, "index good: values of 101 bytes: must be 1 to 100");
+        }
+    }
 }
 
 static void the_number_of_memory_nodes_is_checked_for_every_index(void **state) {
@@ -388,6 +409,7 @@ int main(void) {
         cmocka_unit_test(settings_must_name_parameters_and_their_values),
         cmocka_unit_test(every_index_of_the_list_is_found_by_its_name),
         cmocka_unit_test(objects_are_zeroed_filled_and_freed),
+        cmocka_unit_test(the_size_of_values_is_checked_against_the_tables),
         cmocka_unit_test(the_number_of_memory_nodes_is_checked_for_every_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
