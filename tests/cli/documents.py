@@ -212,7 +212,7 @@ class Documents:
             self.complain(where, f"'{command}': there is no {path}")
             return
         if path == "run_all.sh":
-            # Options are read in order, so all that stand before --help have been checked when it ends.
+            # Options are read in order, so all options before --help have been checked when it ends.
             done = subprocess.run([full] + words[1:] + ["--help"], capture_output=True, text=True)
         elif path == "run_tests.sh":
             self.check_tests(where, command, words)

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# words.py PENDING FILE...: prints words of the project's former private English, each with the field's word for it.
+# words.py FILE...: prints words of the project's former private English, each with the field's word for it.
 # words.py --self-test: proves on sentences that each word is caught and that its ordinary uses are not.
 #
 # Identifiers are read as words too (key_place is "place"). Comments and strings are read across the ends of lines, so
-# that a phrase is seen, and an ordinary use is known, where it is broken. PENDING lists paths that are not translated
-# yet, one a line; what begins with one of them is counted, not refused.
+# that a phrase is seen, and an ordinary use is known, where it is broken.
 import bisect
-import os
 import re
 import sys
 
@@ -174,26 +172,16 @@ def self_test():
 def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
-    pending, complaints = {}, 0
-    if os.path.exists(sys.argv[1]):
-        for line in open(sys.argv[1], encoding="utf-8"):
-            if line.strip() and not line.startswith("#"):
-                pending[line.strip()] = 0
-    for path in sys.argv[2:]:
+    complaints = 0
+    for path in sys.argv[1:]:
         if path in SKIPPED:
             continue
-        under = [prefix for prefix in pending if path.startswith(prefix)]
         found = found_in(open(path, encoding="utf-8").read(), path) + [
             (0, word, instead) for _, word, instead in found_in(path, path)
         ]
-        if under:
-            pending[under[0]] += len(found)
-            continue
         for line, word, instead in found:
             print(f"{path}:{line}: '{word}': write {instead}")
         complaints += len(found)
-    for prefix, count in pending.items():
-        print(f"not translated yet: {prefix}: {count} words" + ("" if count else "; remove its line"))
     return complaints > 0
 
 
