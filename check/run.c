@@ -562,7 +562,7 @@ static int judge(struct run *run, const struct ck_verdict *structure, struct dm_
 }
 
 /* Judges a run in which a client stopped for good inside an operation: the history with as many final reads as succeed
- * and, if all of them do, the structure. */
+ * and, if the run ended and every reader could attach, the structure. */
 static int judge_starving(struct run *run, bool is_readable, struct dm_err *err) {
     struct ck_verdict structure = {.fault = CK_RIGHT, .op = CK_NO_OP};
     dm_fabric_setup(run->fabric);

@@ -23,7 +23,8 @@ struct ck_result {
 
 /* Runs the part: loads the index, runs the scripts of the clients, reads every key and scans from every compute node,
  * and calls the index's verify. Then judges. If a client stopped for good inside an operation and the index does not
- * claim to survive that, other clients may give up, and the structure is judged only if all final reads succeed.
+ * claim to survive that, other clients may give up, final reads too. The structure is judged nevertheless, as verify
+ * knows what an interrupted operation may leave behind, unless the run did not end or a reader could not attach.
  * Returns 0 with the verdict in *result, or an error (DM_ERR_INVALID and others) if the world could not be run. The
  * caller calls ck_result_fini, also after a failure. */
 int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_result *result, struct dm_err *err);

@@ -159,6 +159,9 @@ static inline unsigned chime_group_begin(const struct chime_layout *layout, unsi
 static inline bool chime_word_full(const struct chime_layout *layout, uint64_t word, unsigned group) {
     return word >> (1 + layout->argmax_bits + group) & 1;
 }
+static inline bool chime_word_locked(uint64_t word) {
+    return word & 1;
+}
 static inline unsigned chime_word_largest(const struct chime_layout *layout, uint64_t word) {
     return (unsigned)(word >> 1 & ((UINT64_C(1) << layout->argmax_bits) - 1)) % layout->span;
 }

@@ -5,7 +5,10 @@
  * bitmaps, the lock word with vacancies and the largest key.
  *
  * A leaf that no parent knows, and a lock that is held, are legal only if an operation was interrupted in the middle,
- * as this compute node knows of its own and the caller says of others.
+ * as this compute node knows of its own and the caller says of others. An insert that moves keys changes several
+ * entries with several writes, and the client may have stopped between two of them. Then hop bitmaps can disagree with
+ * the keys, and a moved key can be in two entries, but only in the leaf whose lock that client still holds: the lock
+ * word is written last.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,6 +47,7 @@ static void meta_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t
 static void keys_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t high) {
     const struct chime_layout *layout = &audit->cn->layout;
     struct ix_walk *walk = &audit->walk;
+    bool half_written = audit->interrupted && chime_word_locked(*audit->word);
     unsigned count = chime_leaf_sort(layout, audit->image, 0, audit->order);
     walk->report->keys += count;
     for (unsigned i = 0; i < count; i++) {
@@ -57,11 +61,11 @@ static void keys_check(struct audit *audit, dm_addr addr, uint64_t low, uint64_t
             ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is outside its neighbourhood",
                               addr.bits, key);
         }
-        if (i > 0 && key == chime_key(layout, audit->image, audit->order[i - 1])) {
+        if (i > 0 && key == chime_key(layout, audit->image, audit->order[i - 1]) && !half_written) {
             ix_report_problem(walk->report, "leaf %016" PRIx64 ": key %" PRIu64 " is there twice", addr.bits, key);
         }
     }
-    for (unsigned i = 0; i < layout->span; i++) {
+    for (unsigned i = 0; i < layout->span && !half_written; i++) {
         if (chime_hop(layout, audit->image, i) != chime_hops_of(layout, audit->image, i)) {
             ix_report_problem(walk->report, "leaf %016" PRIx64 ": the hop bitmap of entry %u is wrong", addr.bits, i);
         }
