@@ -37,12 +37,22 @@ struct ck_op {
     uint64_t invoke_ns, response_ns;
 };
 
+/* Failures of operations that faults of the run explain: bits of ck_history.may_fail. Without its bit a failure is a
+ * finding. The limit of retries is judged by may_starve. */
+enum ck_failure {
+    CK_MAY_BE_STOPPED = 1 << 0, /* DM_ERR_STOPPED: a client stops for good */
+    CK_MAY_FAIL_IO = 1 << 1,    /* DM_ERR_IO: verbs complete in error */
+    CK_MAY_FAIL_PEER = 1 << 2,  /* DM_ERR_PEER: nodes fail */
+    CK_MAY_RUN_OUT = 1 << 3,    /* DM_ERR_NO_MEMORY: memory can be used up */
+};
+
 struct ck_history {
     char index[40];
     uint64_t seed;
     unsigned first_reader; /* clients from this one on only read everything at the end; 0: there are none */
     /* A client stopped for good inside an operation, so the operations of others may give up without being wrong. */
     bool may_starve;
+    unsigned may_fail;
     struct ck_pair *initial; /* loaded before the first operation; keys ascending */
     size_t initial_count;
     struct ck_op *ops; /* grouped by client, in each client's order */

@@ -9,8 +9,9 @@
  *     {"client": 0, "op": "update", "key": 3, "value": 41, "invoke": 5, "response": 9, "outcome": "ok"},
  *     {"client": 1, "op": "scan", "key": 0, "count": 2, "pairs": [[1, 7], [3, 41]], ...}]}
  *
- * "may_starve" is present if a client stopped for good inside an operation, so that others may be unable to proceed. An
- * operation without a response has neither "response" nor "outcome". A value that no write wrote is 0. Numbers above
+ * "may_starve" is present if a client stopped for good inside an operation, so that others may be unable to proceed.
+ * "may_fail" has the failures among the outcomes that faults of the run explain: "stopped", "io", "peer", "no_memory".
+ * An operation without a response has neither "response" nor "outcome". A value that no write wrote is 0. Numbers above
  * 2^63 - 1 are strings.
  */
 #include <errno.h>
@@ -26,6 +27,16 @@
 
 enum { SCHEMA_VERSION = 1, SCAN_MAX = 1 << 20 };
 static const char kind_text[] = "dmbench history";
+
+static const struct {
+    unsigned bit;
+    int outcome;
+} failures[] = {
+    {CK_MAY_BE_STOPPED, DM_ERR_STOPPED},
+    {CK_MAY_FAIL_IO, DM_ERR_IO},
+    {CK_MAY_FAIL_PEER, DM_ERR_PEER},
+    {CK_MAY_RUN_OUT, DM_ERR_NO_MEMORY},
+};
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
@@ -74,6 +85,25 @@ static void op_print(FILE *out, const struct ck_op *op) {
     fputc('}', out);
 }
 
+static bool has_outcome(const struct ck_history *history, int outcome) {
+    for (size_t i = 0; i < history->op_count; i++) {
+        if (history->ops[i].finished && history->ops[i].outcome == outcome) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void failures_print(FILE *out, const struct ck_history *history) {
+    size_t count = 0;
+    for (size_t i = 0; i < DM_ARRAY_LEN(failures); i++) {
+        if (history->may_fail & failures[i].bit && has_outcome(history, failures[i].outcome)) {
+            fprintf(out, "%s\"%s\"", count++ == 0 ? ", \"may_fail\": [" : ", ", dm_code_name(failures[i].outcome));
+        }
+    }
+    fputs(count > 0 ? "]" : "", out);
+}
+
 static void history_print(FILE *out, const struct ck_history *history) {
     fprintf(out, "{\"kind\": \"%s\", \"schema_version\": %d, \"index\": \"%s\"", kind_text, SCHEMA_VERSION,
             history->index);
@@ -81,6 +111,7 @@ static void history_print(FILE *out, const struct ck_history *history) {
     if (history->may_starve) {
         fputs(", \"may_starve\": true", out);
     }
+    failures_print(out, history);
     fputs(",\n \"initial\": [", out);
     pairs_print(out, history->initial, history->initial_count);
     fputs("],\n \"operations\": [", out);
@@ -338,9 +369,27 @@ static size_t pairs_in(const json_t *operations) {
     return count;
 }
 
+static int failures_read(struct reader *reader) {
+    const json_t *may_fail = json_object_get(reader->top, "may_fail");
+    bool is_right = !may_fail || json_is_array(may_fail);
+    for (size_t i = 0; is_right && i < json_array_size(may_fail); i++) {
+        int outcome = 0;
+        is_right = outcome_read(json_string_value(json_array_get(may_fail, i)), &outcome);
+        unsigned bit = 0;
+        for (size_t k = 0; k < DM_ARRAY_LEN(failures); k++) {
+            bit |= failures[k].outcome == outcome ? failures[k].bit : 0;
+        }
+        is_right = is_right && bit != 0;
+        reader->history->may_fail |= bit;
+    }
+    return is_right ? 0
+                    : dm_fail(reader->err, DM_ERR_INVALID,
+                              "%s: \"may_fail\" must be an array of stopped, io, peer and no_memory", reader->path);
+}
+
 static int head_read(struct reader *reader) {
-    static const char *const members[] = {"kind",       "schema_version", "index",      "seed",
-                                          "may_starve", "initial",        "operations", NULL};
+    static const char *const members[] = {"kind",     "schema_version", "index",      "seed", "may_starve",
+                                          "may_fail", "initial",        "operations", NULL};
     const char *name;
     json_t *value;
     json_object_foreach(reader->top, name, value) {
@@ -366,6 +415,7 @@ static int head_read(struct reader *reader) {
         return dm_fail(reader->err, DM_ERR_INVALID, "%s: \"may_starve\" must be true or false", reader->path);
     }
     reader->history->may_starve = json_is_true(may_starve);
+    DM_TRY(failures_read(reader));
     snprintf(reader->history->index, sizeof(reader->history->index), "%s", index);
     if (!json_is_array(json_object_get(reader->top, "initial")) ||
         !json_is_array(json_object_get(reader->top, "operations"))) {

@@ -64,6 +64,24 @@ static void verdict_set(struct ck_verdict *verdict, enum ck_fault fault, const s
     snprintf(verdict->text, sizeof(verdict->text), "%s: %s", op_text(&history->ops[op], text, sizeof(text)), what);
 }
 
+/* True if a fault of the run explains the failure. Where nodes fail, the effect of a write can be lost for good, but a
+ * get or scan can be repeated until a successor answers. Only operations that store something need memory. */
+static bool failure_explained(const struct ck_history *history, const struct ck_op *op) {
+    bool is_read = op->kind == WL_GET || op->kind == WL_SCAN;
+    switch (op->outcome) {
+    case DM_ERR_STOPPED:
+        return history->may_fail & CK_MAY_BE_STOPPED;
+    case DM_ERR_IO:
+        return history->may_fail & CK_MAY_FAIL_IO;
+    case DM_ERR_PEER:
+        return history->may_fail & CK_MAY_FAIL_PEER && !is_read;
+    case DM_ERR_NO_MEMORY:
+        return history->may_fail & CK_MAY_RUN_OUT && !is_read;
+    default:
+        return true;
+    }
+}
+
 static bool outcome_allowed(const struct ck_op *op) {
     switch (op->outcome) {
     case DM_OK:
@@ -124,6 +142,8 @@ static void op_judge(const struct ck_history *history, size_t at, struct ck_verd
     if (!outcome_allowed(op)) {
         verdict_set(verdict, CK_STRANGE_OUTCOME, history, at, op->key,
                     "an outcome that the contract does not allow for this operation");
+    } else if (!failure_explained(history, op)) {
+        verdict_set(verdict, CK_UNEXPLAINED, history, at, op->key, "it failed, and no fault of the run explains that");
     } else if (op->outcome == DM_ERR_RETRY_LIMIT && !history->may_starve) {
         char what[96];
         snprintf(what, sizeof(what),

@@ -13,6 +13,7 @@
     X(CK_NOT_LINEARIZABLE, "not_linearizable") /* no order of the accesses of a key explains their results */          \
     X(CK_STRANGE_VALUE, "strange_value")       /* bytes that no write of this key wrote */                             \
     X(CK_STRANGE_OUTCOME, "strange_outcome")   /* an outcome that the contract does not allow for this operation */    \
+    X(CK_UNEXPLAINED, "unexplained_failure")   /* an operation failed without a fault of the run that explains it */   \
     X(CK_WRONG_SCAN, "wrong_scan")   /* unsorted, duplicate keys, keys below the lower bound, or too many pairs */     \
     X(CK_NO_PROGRESS, "no_progress") /* an operation gave up at the limit of retries */                                \
     X(CK_STUCK, "stuck")             /* the run did not end */                                                         \

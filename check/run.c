@@ -379,6 +379,12 @@ static unsigned actor_number(const struct run *run, unsigned client) {
     return i;
 }
 
+/* The failures that rules of the fabric explain. */
+static unsigned rules_failures(const char *rules) {
+    return (strstr(rules, "stop") ? CK_MAY_BE_STOPPED : 0U) | (strstr(rules, "error") ? CK_MAY_FAIL_IO : 0U) |
+           (strstr(rules, "fail") ? CK_MAY_FAIL_PEER : 0U);
+}
+
 /* Writes the rules of the fabric for the faults of the part, except those of clients without operations. */
 static void faults_prepare(struct run *run) {
     const struct ck_world *world = run->world;
@@ -393,6 +399,15 @@ static void faults_prepare(struct run *run) {
             bool stops = fault->kind == CK_CLIENT_STOPS &&
                          (!(world->index->caps & IX_CAP_CLIENT_STOP) || world->rdwc != IX_RDWC_OFF);
             run->result->history.may_starve = run->result->history.may_starve || stops;
+            run->result->history.may_fail |= fault->kind == CK_CLIENT_STOPS   ? CK_MAY_BE_STOPPED
+                                             : fault->kind == CK_SERVER_FAILS ? CK_MAY_FAIL_PEER
+                                                                              : 0;
+        }
+    }
+    /* Rules of the user replace those of the world. */
+    for (size_t i = 0; i < world->setting_count; i++) {
+        if (strcmp(world->settings[i].name, "faults") == 0) {
+            run->result->history.may_fail = rules_failures(world->settings[i].value);
         }
     }
 }
@@ -584,6 +599,13 @@ static int judge_all(struct run *run, struct dm_err *err) {
     return judge(run, &structure, err);
 }
 
+/* True if so much memory is in use that a node may be full. Worlds have far more than their few keys need. */
+static bool memory_may_run_out(const struct run *run) {
+    struct dm_memory_use use;
+    dm_memory_use(run->fabric, &use);
+    return use.chunk_bytes >= run->world->topology.mn_bytes / 2;
+}
+
 static int clients_run(struct run *run, struct dm_err *err) {
     dm_fabric_measure(run->fabric);
     DM_TRY(clients_start(run, err));
@@ -604,6 +626,7 @@ static int clients_run(struct run *run, struct dm_err *err) {
     if (run->setup.code < 0) {
         return dm_fail(err, run->setup.code, "%s", run->setup.text);
     }
+    run->result->history.may_fail |= memory_may_run_out(run) ? CK_MAY_RUN_OUT : 0;
     if (run->result->history.may_starve) {
         return judge_starving(run, rc == 0, err);
     }

@@ -130,6 +130,8 @@ static void malformed_files_are_refused_with_the_line(void **state) {
         {"{\"kind\": \"other\"}", "", "not a history"},
         {"{\"kind\": \"dmbench history\", \"schema_version\": 2}", "", "schema_version"},
         {HEAD "\"initial\": [], \"operations\": [], \"more\": 1}", "", "unknown member \"more\""},
+        {HEAD "\"may_fail\": \"io\", \"initial\": [], \"operations\": []}", "", "\"may_fail\" must be"},
+        {HEAD "\"may_fail\": [\"corrupt\"], \"initial\": [], \"operations\": []}", "", "\"may_fail\" must be"},
         {HEAD "\"initial\": [[1, 5],\n[1, 6]], \"operations\": []}", ":3: pair 1", "ascending"},
         {HEAD "\"initial\": [[1, 0]], \"operations\": []}", ":2: pair 0", "from 1 up"},
         {HEAD

@@ -84,22 +84,67 @@ static void outcomes_are_those_of_the_contract(void **state) {
         int outcome;
         enum ck_fault fault;
     } cases[] = {
-        {WL_INSERT, DM_NOT_FOUND, CK_STRANGE_OUTCOME},
-        {WL_UPDATE, DM_EXISTS, CK_STRANGE_OUTCOME},
-        {WL_GET, DM_EXISTS, CK_STRANGE_OUTCOME},
-        {WL_DELETE, DM_ERR_CORRUPT, CK_STRANGE_OUTCOME},
-        {WL_GET, DM_ERR_UNSUPPORTED, CK_STRANGE_OUTCOME},
-        {WL_SCAN, DM_NOT_FOUND, CK_STRANGE_OUTCOME},
-        {WL_UPDATE, DM_ERR_RETRY_LIMIT, CK_NO_PROGRESS},
-        {WL_INSERT, DM_ERR_NO_MEMORY, CK_RIGHT},
-        {WL_INSERT, DM_ERR_STOPPED, CK_RIGHT},
-        {WL_GET, DM_NOT_FOUND, CK_RIGHT},
+        {WL_INSERT, DM_NOT_FOUND, CK_STRANGE_OUTCOME},    {WL_UPDATE, DM_EXISTS, CK_STRANGE_OUTCOME},
+        {WL_GET, DM_EXISTS, CK_STRANGE_OUTCOME},          {WL_DELETE, DM_ERR_CORRUPT, CK_STRANGE_OUTCOME},
+        {WL_GET, DM_ERR_UNSUPPORTED, CK_STRANGE_OUTCOME}, {WL_SCAN, DM_NOT_FOUND, CK_STRANGE_OUTCOME},
+        {WL_UPDATE, DM_ERR_RETRY_LIMIT, CK_NO_PROGRESS},  {WL_GET, DM_NOT_FOUND, CK_RIGHT},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ck_op op =
             OP(.kind = cases[i].kind, .key = 4, .value = 9, .outcome = cases[i].outcome, .invoke = 1, .response = 2);
         assert_int_equal(judge(&op, 1, NULL, 0).fault, cases[i].fault);
     }
+}
+
+static enum ck_fault fault_of_one(enum wl_op_kind kind, int outcome, unsigned may_fail) {
+    struct ck_op op = OP(.kind = kind, .key = 4, .value = 9, .outcome = outcome, .invoke = 1, .response = 2);
+    const struct ck_history history = {.ops = &op, .op_count = 1, .may_fail = may_fail};
+    struct ck_verdict verdict;
+    assert_int_equal(ck_judge(&history, &verdict), 0);
+    return verdict.fault;
+}
+
+static void a_failure_is_right_only_if_a_fault_of_the_run_explains_it(void **state) {
+    (void)state;
+    static const struct {
+        int outcome;
+        unsigned explained_by;
+    } cases[] = {
+        {DM_ERR_STOPPED, CK_MAY_BE_STOPPED},
+        {DM_ERR_IO, CK_MAY_FAIL_IO},
+        {DM_ERR_PEER, CK_MAY_FAIL_PEER},
+        {DM_ERR_NO_MEMORY, CK_MAY_RUN_OUT},
+    };
+    const unsigned all = CK_MAY_BE_STOPPED | CK_MAY_FAIL_IO | CK_MAY_FAIL_PEER | CK_MAY_RUN_OUT;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(fault_of_one(WL_INSERT, cases[i].outcome, 0), CK_UNEXPLAINED);
+        assert_int_equal(fault_of_one(WL_INSERT, cases[i].outcome, all & ~cases[i].explained_by), CK_UNEXPLAINED);
+        assert_int_equal(fault_of_one(WL_INSERT, cases[i].outcome, cases[i].explained_by), CK_RIGHT);
+    }
+}
+
+static void reads_need_no_memory_and_can_be_repeated_after_a_node_failed(void **state) {
+    (void)state;
+    static const enum wl_op_kind reads[] = {WL_GET, WL_SCAN};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(fault_of_one(reads[i], DM_ERR_PEER, CK_MAY_FAIL_PEER), CK_UNEXPLAINED);
+        assert_int_equal(fault_of_one(reads[i], DM_ERR_NO_MEMORY, CK_MAY_RUN_OUT), CK_UNEXPLAINED);
+        assert_int_equal(fault_of_one(reads[i], DM_ERR_IO, CK_MAY_FAIL_IO), CK_RIGHT);
+        assert_int_equal(fault_of_one(reads[i], DM_ERR_STOPPED, CK_MAY_BE_STOPPED), CK_RIGHT);
+    }
+}
+
+/* Thirty operations that all end in one error are no evidence that an index is right. */
+static void a_history_in_which_every_operation_fails_is_refused(void **state) {
+    (void)state;
+    struct ck_op ops[30];
+    for (size_t i = 0; i < 30; i++) {
+        ops[i] = (struct ck_op)OP(.client = (unsigned)i % 3, .kind = i % 2 ? WL_GET : WL_UPDATE, .key = i % 5,
+                                  .value = i + 1, .outcome = DM_ERR_IO, .invoke = 2 * i, .response = 2 * i + 1);
+    }
+    struct ck_verdict verdict = judge(ops, 30, NULL, 0);
+    assert_int_equal(verdict.fault, CK_UNEXPLAINED);
+    assert_int_equal(verdict.op, 0);
 }
 
 static void out_of_memory_means_no_effect_but_an_unfinished_write_may_have_taken_effect(void **state) {
@@ -109,11 +154,18 @@ static void out_of_memory_means_no_effect_but_an_unfinished_write_may_have_taken
            .response = 2),
         OP(.client = 1, .kind = WL_GET, .key = 1, .value = 5, .invoke = 3, .response = 4),
     };
-    assert_int_equal(judge(ops, 2, NULL, 0).fault, CK_NOT_LINEARIZABLE);
+    struct ck_history history = {.ops = ops, .op_count = 2, .may_fail = CK_MAY_RUN_OUT};
+    struct ck_verdict verdict;
+    assert_int_equal(ck_judge(&history, &verdict), 0);
+    assert_int_equal(verdict.fault, CK_NOT_LINEARIZABLE);
     ops[0].outcome = DM_ERR_IO;
-    assert_int_equal(judge(ops, 2, NULL, 0).fault, CK_RIGHT);
+    history.may_fail = CK_MAY_FAIL_IO;
+    assert_int_equal(ck_judge(&history, &verdict), 0);
+    assert_int_equal(verdict.fault, CK_RIGHT);
     ops[0].finished = false;
-    assert_int_equal(judge(ops, 2, NULL, 0).fault, CK_RIGHT);
+    history.may_fail = 0;
+    assert_int_equal(ck_judge(&history, &verdict), 0);
+    assert_int_equal(verdict.fault, CK_RIGHT);
 }
 
 /* Each key is a register with many clients and linearization points in order. Then one result is falsified. */
@@ -164,6 +216,9 @@ int main(void) {
         cmocka_unit_test(a_scan_must_be_complete_up_to_its_last_key_or_to_the_end_if_it_returned_fewer),
         cmocka_unit_test(a_scan_must_be_sorted_without_duplicates_and_have_only_written_pairs),
         cmocka_unit_test(outcomes_are_those_of_the_contract),
+        cmocka_unit_test(a_failure_is_right_only_if_a_fault_of_the_run_explains_it),
+        cmocka_unit_test(reads_need_no_memory_and_can_be_repeated_after_a_node_failed),
+        cmocka_unit_test(a_history_in_which_every_operation_fails_is_refused),
         cmocka_unit_test(out_of_memory_means_no_effect_but_an_unfinished_write_may_have_taken_effect),
         cmocka_unit_test(a_single_wrong_result_among_many_operations_is_found),
     };

@@ -22,6 +22,8 @@ enum { TOY_KEYS_MAX = 64, TOY_VALUE_MAX = 64 };
     X(TOY_SCAN_GAP, "scan_gap")         /* a scan sometimes misses a key */                                            \
     X(TOY_SCAN_ORDER, "scan_order")     /* a scan returns two keys in the wrong order */                               \
     X(TOY_GIVES_UP, "gives_up")         /* an update reaches the limit of retries */                                   \
+    X(TOY_FAILS, "fails")               /* an update fails although no verb did */                                     \
+    X(TOY_RUNS_OUT, "runs_out")         /* an update reports that memory is used up */                                 \
     X(TOY_HANGS, "hangs")               /* an update never returns */                                                  \
     X(TOY_MISCOUNTS, "miscounts")       /* verify counts a key too many */                                             \
     X(TOY_BROKEN, "broken")             /* verify reports a problem */
@@ -221,6 +223,12 @@ static int toy_update(void *handle, uint64_t key, const void *value) {
     uint32_t attempts = 0;
     while (client->params->fault == TOY_GIVES_UP && key % 3 == 0) {
         DM_TRY(dm_retry(client->ctx, DM_RETRY_LOCK, &attempts));
+    }
+    if (client->params->fault == TOY_FAILS && key % 3 == 0) {
+        return DM_ERR_IO;
+    }
+    if (client->params->fault == TOY_RUNS_OUT && key % 3 == 0) {
+        return DM_ERR_NO_MEMORY;
     }
     while (client->params->fault == TOY_HANGS && key % 3 == 0) {
         DM_TRY(dm_sleep(client->ctx, 1000000));

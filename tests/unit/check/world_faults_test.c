@@ -158,17 +158,23 @@ static void giving_up_is_right_only_if_a_client_stopped_for_good(void **state) {
     assert_int_equal(judge_one_that_gave_up(true).fault, CK_RIGHT);
 }
 
-static void a_history_file_keeps_that_clients_may_starve(void **state) {
+static void a_history_file_keeps_that_clients_may_starve_and_which_failures_are_explained(void **state) {
     (void)state;
     char path[] = "/tmp/dmbench_history.XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    const struct ck_history history = {.index = "toy", .may_starve = true};
+    struct ck_op ops[2] = {
+        {.client = 1, .kind = WL_DELETE, .finished = true, .outcome = DM_ERR_IO, .invoke = 1, .response = 2},
+        {.client = 2, .kind = WL_DELETE, .finished = true, .outcome = DM_ERR_NO_MEMORY, .invoke = 1, .response = 2},
+    };
+    const struct ck_history history = {
+        .index = "toy", .may_starve = true, .may_fail = CK_MAY_FAIL_IO | CK_MAY_RUN_OUT, .ops = ops, .op_count = 2};
     struct ck_history again;
     assert_int_equal(ck_history_store(&history, path, NULL), 0);
     assert_int_equal(ck_history_load(path, &again, NULL), 0);
     assert_true(again.may_starve);
+    assert_int_equal(again.may_fail, CK_MAY_FAIL_IO | CK_MAY_RUN_OUT);
     ck_history_fini(&again);
     unlink(path);
 }
@@ -230,7 +236,7 @@ int main(void) {
         cmocka_unit_test(server_failures_are_drawn_only_for_indexes_that_survive_them),
         cmocka_unit_test(clients_that_stop_leave_operations_open_and_no_index_is_blamed_for_it),
         cmocka_unit_test(giving_up_is_right_only_if_a_client_stopped_for_good),
-        cmocka_unit_test(a_history_file_keeps_that_clients_may_starve),
+        cmocka_unit_test(a_history_file_keeps_that_clients_may_starve_and_which_failures_are_explained),
         cmocka_unit_test(the_timeline_shows_the_verbs_of_the_operations_of_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
