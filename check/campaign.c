@@ -2,7 +2,8 @@
  *
  * Distributes the seeds of a campaign over processes. Children take the next seed from shared memory and write one
  * record per seed to a shared pipe; a record is short enough to be written atomically. Seeds below one that failed are
- * still run, so that the reported seed does not depend on the number of processes.
+ * still run, so that the reported seed does not depend on the number of processes. A timer of a child's processor time
+ * ends a seed that takes too long: its handler writes the record that reports the seed, and ends the child.
  */
 #include "check/campaign.h"
 
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@ struct record {
     uint64_t seed;
     int rc; /* < 0: the world could not be run, and `text` is the reason */
     enum ck_fault fault;
+    bool is_endless;
     uint64_t operations;
     uint64_t counters[CK_COUNTERS_MAX];
     struct ix_rdwc_counts shared;
@@ -134,6 +137,7 @@ static void record_add(struct totals *totals, const struct record *record) {
     if (record->fault != CK_RIGHT && (!summary->has_failed || record->seed < summary->failed_seed)) {
         summary->has_failed = true;
         summary->failed_seed = record->seed;
+        summary->is_endless = record->is_endless;
         summary->verdict = (struct ck_verdict){.fault = record->fault, .op = CK_NO_OP};
         snprintf(summary->verdict.text, sizeof(summary->verdict.text), "%.290s", record->text);
     }
@@ -150,11 +154,49 @@ static int totals_close(const struct totals *totals, struct dm_err *err) {
 
 /* ---- processes -------------------------------------------------------------------------------------------------- */
 
+/* What the signal handler of a child reports: the current seed. */
+static struct {
+    struct record record;
+    struct shared *shared;
+    int out;
+} late;
+
+static void late_report(int number) {
+    (void)number;
+    limit_lower(late.shared, late.record.seed);
+    _exit(write(late.out, &late.record, sizeof(late.record)) == (ssize_t)sizeof(late.record) ? 0 : 1);
+}
+
+/* The handler needs a stack of its own, because those of contexts are small. */
+static void late_prepare(const struct worker *worker, int out) {
+    static char stack[1 << 16];
+    const stack_t own = {.ss_sp = stack, .ss_size = sizeof(stack)};
+    struct sigaction action = {.sa_handler = late_report, .sa_flags = SA_ONSTACK};
+    late.shared = worker->shared;
+    late.out = out;
+    late.record = (struct record){.fault = CK_STUCK, .is_endless = true};
+    snprintf(late.record.text, sizeof(late.record.text), "the run did not end within %.3g s of processor time",
+             (double)worker->campaign->seed_time_ns * 1e-9);
+    sigaltstack(&own, NULL);
+    sigaction(SIGPROF, &action, NULL);
+}
+
+/* Starts the time of a seed; 0 stops it. */
+static void late_set(uint64_t time_ns) {
+    uint64_t us = (time_ns + 999) / 1000;
+    const struct itimerval timer = {.it_value = {(time_t)(us / 1000000), (suseconds_t)(us % 1000000)}};
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
 static void child_main(struct worker *worker, int out) {
     uint64_t seed;
     struct record record;
+    late_prepare(worker, out);
     while (seed_take(worker, &seed)) {
+        late.record.seed = seed;
+        late_set(worker->campaign->seed_time_ns);
         seed_run(worker, seed, &record);
+        late_set(0);
         if (write(out, &record, sizeof(record)) != (ssize_t)sizeof(record)) {
             _exit(1);
         }
@@ -219,7 +261,8 @@ static int run_in_children(struct worker *worker, unsigned jobs, struct totals *
         is_complete = is_complete && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
     return is_complete ? 0
-                       : dm_fail(err, DM_ERR_IO, "a process of the check could not be started or died: try --jobs 1");
+                       : dm_fail(err, DM_ERR_IO,
+                                 "a process of the check could not be started or died: try --jobs 1 --seed-time 0");
 }
 
 static int run_here(struct worker *worker, struct totals *totals) {
@@ -248,7 +291,8 @@ int ck_campaign_run(const struct ck_campaign *campaign, struct ck_summary *summa
     }
     atomic_init(&worker.shared->taken, 0);
     atomic_init(&worker.shared->limit, UINT64_MAX);
-    int rc = jobs == 1 || !is_virtual ? run_here(&worker, &totals) : run_in_children(&worker, jobs, &totals, err);
+    bool is_here = !is_virtual || (jobs == 1 && campaign->seed_time_ns == 0);
+    int rc = is_here ? run_here(&worker, &totals) : run_in_children(&worker, jobs, &totals, err);
     summary->host_s = (double)(host_ns() - worker.begin_ns) * 1e-9;
     munmap(worker.shared, sizeof(*worker.shared));
     free(worker.world);

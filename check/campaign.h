@@ -13,7 +13,8 @@ struct ck_campaign {
     uint64_t first_seed;
     uint64_t seeds;                             /* at most; 0: until the time is over */
     uint64_t time_ns;                           /* at most, in time of the host; 0: until the seeds are done */
-    unsigned jobs;                              /* processes; 1: this process only */
+    uint64_t seed_time_ns;                      /* processor time of one seed in virtual time, at most; 0: no limit */
+    unsigned jobs;                              /* processes; 1 without a limit of a seed's time: this process only */
     void (*on_seed)(void *arg, uint64_t seeds); /* called after each seed with the number of seeds done; may be NULL */
     void *arg;
 };
@@ -26,12 +27,14 @@ struct ck_summary {
     double host_s;
     bool has_failed; /* if so, the next two describe the lowest seed that failed */
     uint64_t failed_seed;
+    bool is_endless;           /* that seed exceeded its time: running it again would take as long */
     struct ck_verdict verdict; /* names no operation: run the seed again to get its history */
 };
 
 /* Runs the campaign. Returns 0 with the summary, whether a seed failed or not; or an error that names the seed if a
- * world could not be run. In real time, where a seed cannot be run again, the result of the failing run is moved to
- * *kept, and jobs must be 1. The caller always calls ck_result_fini on *kept. */
+ * world could not be run. A seed that exceeds its time is a finding, CK_STUCK; in real time runs end after a time of
+ * their own, whatever the limit. In real time, where a seed cannot be run again, the result of the failing run is moved
+ * to *kept, and jobs must be 1. The caller always calls ck_result_fini on *kept. */
 int ck_campaign_run(const struct ck_campaign *campaign, struct ck_summary *summary, struct ck_result *kept,
                     struct dm_err *err);
 

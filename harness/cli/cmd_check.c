@@ -25,6 +25,8 @@ static const struct dm_opt check_options[] = {
     ROW(first_seed, DM_OPT_COUNT, .initial = "1", .help = "the first seed"),
     ROW_AS("time", time_ns, DM_OPT_DURATION, .initial = "0",
            .help = "stop after this time of the host; 0: when the seeds are done"),
+    ROW_AS("seed_time", seed_time_ns, DM_OPT_DURATION, .initial = "5m",
+           .help = "processor time of one seed on sim; a seed that takes longer is a finding; 0: no limit"),
     ROW(jobs, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256, .help = "processes that share the seeds"),
     ROW(transport, DM_OPT_STRING, .initial = "sim", .help = "the fabric; only sim can replay and shrink"),
     ROW(replay, DM_OPT_STRING, .initial = "", .help = "run this seed alone and show what happened"),

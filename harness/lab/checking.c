@@ -130,6 +130,37 @@ static int finding_report(struct hx_checking *check, const struct ix_ops *index,
     return 0;
 }
 
+static struct ck_request request_of(const struct hx_checking *check, const struct ix_ops *index) {
+    return (struct ck_request){.index = index,
+                               .transport = check->options.transport,
+                               .params = check->params.settings,
+                               .param_count = check->params.count,
+                               .settings = check->settings.settings,
+                               .setting_count = check->settings.count,
+                               .rdwc = check->options.rdwc};
+}
+
+/* Reports a seed that took too long. It is not run again, so there is no history. */
+static int endless_report(struct hx_checking *check, const struct ix_ops *index, const struct ck_summary *summary,
+                          struct ck_world *world, json_t *into, struct dm_err *err) {
+    char command[1024], text[WORLD_TEXT_BYTES];
+    const struct ck_request request = request_of(check, index);
+    DM_TRY(ck_world_draw(&request, summary->failed_seed, world, err));
+    command_text(check, index, summary->failed_seed, command, sizeof(command));
+    check->is_wrong = true;
+    const char *fault = ck_fault_names[summary->verdict.fault];
+    if (into) {
+        json_object_set_new(into, "finding",
+                            json_pack("{s:I, s:s, s:s, s:s}", "seed", (json_int_t)summary->failed_seed, "fault", fault,
+                                      "text", summary->verdict.text, "replay", command));
+    } else {
+        printf("%s: seed %llu: %s: %s\n  world:   %s\n  replay:  %s\n           (a replay has no limit of time)\n",
+               index->name, (unsigned long long)summary->failed_seed, fault, summary->verdict.text,
+               ck_world_text(world, text, sizeof(text)), command);
+    }
+    return 0;
+}
+
 /* ---- a campaign ------------------------------------------------------------------------------------------------- */
 
 static bool wants_coverage(const struct hx_checking *check, const struct ck_summary *summary) {
@@ -201,16 +232,6 @@ static json_t *summary_report(struct hx_checking *check, const struct ix_ops *in
     return into;
 }
 
-static struct ck_request request_of(const struct hx_checking *check, const struct ix_ops *index) {
-    return (struct ck_request){.index = index,
-                               .transport = check->options.transport,
-                               .params = check->params.settings,
-                               .param_count = check->params.count,
-                               .settings = check->settings.settings,
-                               .setting_count = check->settings.count,
-                               .rdwc = check->options.rdwc};
-}
-
 /* The progress of a campaign: in seeds, or in time if only time is bounded. */
 struct watch {
     struct hx_progress progress;
@@ -242,13 +263,17 @@ static int campaign_do(struct hx_checking *check, const struct ix_ops *index, st
         .first_seed = options->first_seed,
         .seeds = options->seeds > 0 || options->time_ns > 0 ? options->seeds : SEEDS_DEFAULT,
         .time_ns = options->time_ns,
+        .seed_time_ns = options->seed_time_ns,
         .jobs = (unsigned)options->jobs,
     };
     struct ck_summary summary;
     struct ck_result result;
     int rc = campaign_run(&campaign, &summary, &result, err);
     json_t *into = rc < 0 ? NULL : summary_report(check, index, &campaign, &summary);
-    if (rc == 0 && summary.has_failed) {
+    if (rc == 0 && summary.is_endless) {
+        rc = endless_report(check, index, &summary, world, into, err);
+        ck_world_fini(world);
+    } else if (rc == 0 && summary.has_failed) {
         struct ck_part part;
         bool is_kept = result.verdict.fault != CK_RIGHT;
         rc = ck_world_draw(&campaign.request, summary.failed_seed, world, err);

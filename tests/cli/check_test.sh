@@ -18,6 +18,8 @@ expect 0 check --index sherman --seeds 40 --first-seed 500 --jobs 2 --json
 python3 -c 'import json; top = json.load(open("out")); one = top["findings"][0]
 assert not top["wrong"] and one["seeds"] == 40 and one["first_seed"] == 500 and "leaf_split" in one["counters"]'
 expect 0 check --index sherman --time 200ms
+expect 0 check --index sherman --seeds 5 --seed-time 0
+expect 0 check --index sherman --seeds 5 --seed-time 1h
 
 # a variant that is known to be wrong: the finding, its minimum and its history
 expect 3 check --index sherman --set torn=absent --out failing.json

@@ -14,12 +14,13 @@
 #include "check/shrink.h"
 #include "tests/unit/check/toy_index.h"
 
-static struct ck_summary run(enum toy_fault fault, uint64_t seeds, unsigned jobs) {
+static struct ck_summary run_limited(enum toy_fault fault, uint64_t seeds, unsigned jobs, uint64_t seed_time_ns) {
     const struct dm_setting setting = {"fault", toy_fault_names[fault]};
     const struct ck_campaign campaign = {
         .request = {.index = &toy_index, .transport = "sim", .params = &setting, .param_count = 1},
         .first_seed = 1,
         .seeds = seeds,
+        .seed_time_ns = seed_time_ns,
         .jobs = jobs,
     };
     struct ck_summary summary;
@@ -31,6 +32,10 @@ static struct ck_summary run(enum toy_fault fault, uint64_t seeds, unsigned jobs
         fail_msg("%s: %s", toy_fault_names[fault], err.text);
     }
     return summary;
+}
+
+static struct ck_summary run(enum toy_fault fault, uint64_t seeds, unsigned jobs) {
+    return run_limited(fault, seeds, jobs, 0);
 }
 
 static void a_correct_index_passes(void **state) {
@@ -86,6 +91,30 @@ static void the_reported_seed_does_not_depend_on_the_number_of_processes(void **
     shared = run(TOY_NONE, 60, 3);
     assert_int_equal(alone.operations, shared.operations);
     assert_memory_equal(alone.counters, shared.counters, sizeof(alone.counters));
+}
+
+/* The update never ends, whatever the limit; correct seeds take some milliseconds. */
+static void a_seed_that_computes_for_ever_is_a_finding_with_its_seed(void **state) {
+    (void)state;
+    enum { LIMIT_NS = 1000000000 };
+    struct ck_summary alone = run_limited(TOY_SPINS, 20, 1, LIMIT_NS), shared = run_limited(TOY_SPINS, 20, 3, LIMIT_NS);
+    assert_true(alone.has_failed && alone.is_endless);
+    assert_int_equal(alone.verdict.fault, CK_STUCK);
+    assert_string_equal(alone.verdict.text, "the run did not end within 1 s of processor time");
+    assert_true(shared.has_failed && shared.is_endless);
+    assert_int_equal(alone.failed_seed, shared.failed_seed);
+}
+
+static void a_limit_of_time_does_not_change_what_seeds_do(void **state) {
+    (void)state;
+    struct ck_summary plain = run(TOY_NONE, 60, 1), limited = run_limited(TOY_NONE, 60, 1, UINT64_C(300000000000));
+    assert_false(limited.has_failed);
+    assert_int_equal(plain.operations, limited.operations);
+    assert_memory_equal(plain.counters, limited.counters, sizeof(plain.counters));
+    plain = run(TOY_LOST_UPDATE, 100, 1);
+    limited = run_limited(TOY_LOST_UPDATE, 100, 1, UINT64_C(300000000000));
+    assert_int_equal(plain.failed_seed, limited.failed_seed);
+    assert_false(limited.is_endless);
 }
 
 static void a_lost_update_is_shrunk_to_a_few_operations_that_replay(void **state) {
@@ -159,6 +188,8 @@ int main(void) {
         cmocka_unit_test(a_correct_index_passes),
         cmocka_unit_test(each_wrong_variant_is_found_with_the_right_fault),
         cmocka_unit_test(the_reported_seed_does_not_depend_on_the_number_of_processes),
+        cmocka_unit_test(a_seed_that_computes_for_ever_is_a_finding_with_its_seed),
+        cmocka_unit_test(a_limit_of_time_does_not_change_what_seeds_do),
         cmocka_unit_test(a_lost_update_is_shrunk_to_a_few_operations_that_replay),
         cmocka_unit_test(the_structure_is_judged_after_a_client_stopped_for_good_too),
     };

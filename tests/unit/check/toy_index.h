@@ -25,6 +25,7 @@ enum { TOY_KEYS_MAX = 64, TOY_VALUE_MAX = 64 };
     X(TOY_FAILS, "fails")               /* an update fails although no verb did */                                     \
     X(TOY_RUNS_OUT, "runs_out")         /* an update reports that memory is used up */                                 \
     X(TOY_HANGS, "hangs")               /* an update never returns */                                                  \
+    X(TOY_SPINS, "spins")               /* an update computes for ever: virtual time does not pass */                  \
     X(TOY_MISCOUNTS, "miscounts")       /* verify counts a key too many */                                             \
     X(TOY_BROKEN, "broken")             /* verify reports a problem */
 enum toy_fault {
@@ -229,6 +230,8 @@ static int toy_update(void *handle, uint64_t key, const void *value) {
     }
     if (client->params->fault == TOY_RUNS_OUT && key % 3 == 0) {
         return DM_ERR_NO_MEMORY;
+    }
+    for (volatile bool spins = client->params->fault == TOY_SPINS && key % 3 == 0; spins;) {
     }
     while (client->params->fault == TOY_HANGS && key % 3 == 0) {
         DM_TRY(dm_sleep(client->ctx, 1000000));
