@@ -153,8 +153,8 @@ static void a_leaf_that_a_stopped_client_left_half_written_is_no_fault_of_chime(
         size_t setting_count;
         struct dm_setting settings[4];
     } kept[] = {
-        {40000015536, CK_RDWC_DRAWN, 0, {{NULL}}},
-        {5550002433, CK_RDWC_ON, 0, {{NULL}}},
+        {40000015536, CK_RDWC_DRAWN, 0, {{NULL, NULL}}},
+        {5550002433, CK_RDWC_ON, 0, {{NULL, NULL}}},
         {31337003880, CK_RDWC_DRAWN, 3, {{"merge", "on"}, {"span", "4"}, {"neighbourhood", "2"}}},
         {71337004493,
          CK_RDWC_DRAWN,
