@@ -121,9 +121,9 @@ const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count) {
         return map->sorted;
     }
     if (map->load == NULL && map->loaded > 0) {
-        map->load = malloc(map->loaded * sizeof map->load[0]);
+        bool is_possible = map->loaded <= SIZE_MAX / sizeof map->load[0];
+        map->load = is_possible ? malloc(map->loaded * sizeof map->load[0]) : NULL;
         if (map->load == NULL) {
-            *count = 0;
             return NULL;
         }
         for (uint64_t i = 0; i < map->loaded; i++) {

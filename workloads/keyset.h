@@ -69,7 +69,8 @@ int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, ui
                    uint64_t seed, struct dm_err *err);
 void wl_keymap_close(struct wl_keymap *map);
 
-/* The loaded keys, ascending and distinct. The first call makes the array. NULL when out of memory or without keys. */
+/* The loaded keys, ascending and distinct. The first call makes the array. NULL without keys, and NULL with a count
+ * above 0 when there is no memory for them. */
 const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count);
 void wl_keymap_load_release(struct wl_keymap *map);
 

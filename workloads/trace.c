@@ -301,11 +301,12 @@ int wl_trace_summarize(const char *path, bool lenient, uint64_t requests_max, st
 }
 
 uint64_t *wl_trace_keys(const struct wl_trace *trace, uint64_t *count) {
-    *count = 0;
-    uint64_t *keys = trace->summary.keys_loaded > 0 ? malloc(trace->summary.keys_loaded * sizeof keys[0]) : NULL;
+    *count = trace->summary.keys_loaded;
+    uint64_t *keys = *count > 0 ? malloc(*count * sizeof keys[0]) : NULL;
     if (keys == NULL) {
         return NULL;
     }
+    *count = 0;
     for (uint64_t i = 0; i < trace->keys.capacity; i++) {
         if ((trace->keys.states[i] & KEY_LOADED) != 0) {
             keys[(*count)++] = trace->keys.keys[i];

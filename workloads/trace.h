@@ -58,8 +58,8 @@ int wl_trace_open(const char *path, bool lenient, uint64_t requests_max, struct 
 void wl_trace_close(struct wl_trace *trace); /* accepts NULL */
 const struct wl_trace_summary *wl_trace_summary_of(const struct wl_trace *trace);
 
-/* The keys to load, ascending and distinct, in a new array that the caller frees. NULL when there are none or when out
- * of memory. */
+/* The keys to load, ascending and distinct, in a new array that the caller frees. NULL without keys, and NULL with a
+ * count above 0 when there is no memory for them. */
 uint64_t *wl_trace_keys(const struct wl_trace *trace, uint64_t *count);
 
 /* Returns the next request of the trace: 0, DM_NOT_FOUND at the end, or a failure. Thread-safe; each request is

@@ -81,7 +81,7 @@ void wl_close(struct wl *wl);
 int wl_partition(struct wl *wl, unsigned part, unsigned parts, struct dm_err *err);
 
 /* The keys to load, ascending and distinct. The array is valid until wl_close or wl_keys_release; the latter frees it
- * once the index is loaded. */
+ * once the index is loaded. NULL without keys, and NULL with a count above 0 when there is no memory for them. */
 const uint64_t *wl_keys(struct wl *wl, uint64_t *count);
 void wl_keys_release(struct wl *wl);
 

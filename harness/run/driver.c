@@ -98,7 +98,8 @@ static int keys_open(struct point *point, struct dm_err *err) {
     DM_TRY(workload_open(point, err));
     point->keys = wl_keys(point->wl, &point->measured->loaded_keys);
     if (!point->keys && point->measured->loaded_keys > 0) {
-        return fail_no_memory(err);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for the array of %llu keys to load",
+                       (unsigned long long)point->measured->loaded_keys);
     }
     point->measured->host.keys_s = seconds_since(begin);
     return 0;

@@ -342,6 +342,17 @@ static void raw_files_have_no_count(void **state) {
     wl_keymap_close(&map);
 }
 
+/* A count of 0 would be taken for a workload that loads nothing. */
+static void an_array_of_keys_without_memory_still_has_its_count(void **state) {
+    (void)state;
+    const uint64_t beyond_memory = (UINT64_C(1) << 61) + 1; /* in bytes: 8, modulo 2^64 */
+    struct wl_keymap map = map_open("dense", beyond_memory, false);
+    uint64_t count = 0;
+    assert_null(wl_keymap_load(&map, &count));
+    assert_int_equal(count, beyond_memory);
+    wl_keymap_close(&map);
+}
+
 static void damaged_key_files_are_refused_with_what_is_wrong(void **state) {
     (void)state;
     const uint64_t unsorted[] = {1, 5, 4, 9}, swapped = UINT64_C(4) << 56;
@@ -434,6 +445,7 @@ int main(void) {
         cmocka_unit_test(repeated_keys_and_the_greatest_number_are_ignored),
         cmocka_unit_test(inserts_near_the_end_of_the_key_range_still_find_free_keys),
         cmocka_unit_test(raw_files_have_no_count),
+        cmocka_unit_test(an_array_of_keys_without_memory_still_has_its_count),
         cmocka_unit_test(damaged_key_files_are_refused_with_what_is_wrong),
         cmocka_unit_test(more_keys_than_a_file_has_are_refused),
         cmocka_unit_test(a_set_with_fewer_free_keys_than_inserts_is_refused),
