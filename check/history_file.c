@@ -24,6 +24,7 @@
 #include "check/history.h"
 #include "common/compiler.h"
 #include "common/opt_json.h"
+#include "common/output_file.h"
 
 enum { SCHEMA_VERSION = 1, SCAN_MAX = 1 << 20 };
 static const char kind_text[] = "dmbench history";
@@ -123,27 +124,12 @@ static void history_print(FILE *out, const struct ck_history *history) {
 }
 
 int ck_history_store(const struct ck_history *history, const char *path, struct dm_err *err) {
-    char *temporary = malloc(strlen(path) + 32);
-    if (!temporary) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
-    }
-    sprintf(temporary, "%s.tmp.%ld", path, (long)getpid());
-    int rc = 0;
-    FILE *out = fopen(temporary, "we");
+    FILE *out = dm_output_open(path, err);
     if (!out) {
-        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-        goto out;
+        return DM_ERR_IO;
     }
     history_print(out, history);
-    bool is_complete = fflush(out) == 0 && !ferror(out) && fsync(fileno(out)) == 0;
-    is_complete = fclose(out) == 0 && is_complete;
-    if (!is_complete || rename(temporary, path) != 0) {
-        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-        unlink(temporary);
-    }
-out:
-    free(temporary);
-    return rc;
+    return dm_output_close(out, path, err);
 }
 
 /* ---- lines of elements in the file ------------------------------------------------------------------------------ */

@@ -6,14 +6,14 @@
 #include "common/opt_json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "common/output_file.h"
 
 static const char *json_kind(const json_t *value) {
     switch (json_typeof(value)) {
@@ -206,65 +206,16 @@ json_t *dm_opt_to_json(const struct dm_opt *table, const void *values) {
     return object;
 }
 
-/* Writes and syncs; 0 or -1 with errno. */
-static int write_all(int fd, const char *text, size_t length) {
-    while (length > 0) {
-        ssize_t wrote = write(fd, text, length);
-        if (wrote < 0 && errno != EINTR) {
-            return -1;
-        }
-        if (wrote > 0) {
-            text += wrote;
-            length -= (size_t)wrote;
-        }
-    }
-    return fsync(fd);
-}
-
-/* Creates the file, which must not be left behind on failure; 0 or -1 with errno. */
-static int file_create(const char *path, const char *text, size_t length) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return -1;
-    }
-    int rc = write_all(fd, text, length);
-    int write_errno = errno;
-    /* network file systems report a full disk only here */
-    if (close(fd) < 0 && rc == 0) {
-        return -1;
-    }
-    errno = write_errno;
-    return rc;
-}
-
-/* Creates temp and renames it to path. */
-static int file_replace(const char *temp, const char *path, const char *text, size_t length, struct dm_err *err) {
-    if (file_create(temp, text, length) == 0 && rename(temp, path) == 0) {
-        return DM_OK;
-    }
-    int cause = errno;
-    (void)unlink(temp);
-    return dm_fail(err, DM_ERR_IO, "%s: cannot write: %s", path, strerror(cause));
-}
-
 int dm_json_store(const json_t *value, const char *path, struct dm_err *err) {
     char *text = json_dumps(value, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
-    char *temp = NULL;
-    int rc = DM_OK;
     if (text == NULL) {
         return dm_fail(err, DM_ERR_INVALID, "%s: cannot write: the value is no JSON object or array", path);
     }
-    if (asprintf(&temp, "%s.tmp.%ld", path, (long)getpid()) < 0) {
-        temp = NULL;
-        rc = dm_fail(err, DM_ERR_NO_MEMORY, "%s: cannot write: no memory for a file name", path);
-        goto out;
+    FILE *file = dm_output_open(path, err);
+    if (file != NULL) {
+        fputs(text, file);
+        fputc('\n', file);
     }
-    /* a text file ends with a line end; it replaces the terminating 0, which is not needed any more */
-    size_t length = strlen(text);
-    text[length] = '\n';
-    rc = file_replace(temp, path, text, length + 1, err);
-out:
-    free(temp);
     free(text);
-    return rc;
+    return file != NULL ? dm_output_close(file, path, err) : DM_ERR_IO;
 }

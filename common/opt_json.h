@@ -24,7 +24,7 @@ int dm_opt_from_json(const struct dm_opt *table, void *values, const json_t *obj
 json_t *dm_opt_to_json(const struct dm_opt *table, const void *values);
 
 /* Writes to "path.tmp.<pid>", syncs and renames: readers see the whole file or none. On failure nothing is left behind.
- */
+ * Symbolic links, devices and FIFOs: see common/output_file.h. */
 int dm_json_store(const json_t *value, const char *path, struct dm_err *err);
 
 #endif

@@ -11,15 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/output_file.h"
 #include "workloads/record_format.h"
 
 enum { BLOCK_OPS = 1024 };
 
 struct wl_recorder {
     FILE *file;
-    char *path, *temporary;
+    char *path;
     pthread_mutex_t lock; /* protects the file, the header's totals and the failure */
     struct wl_record_header header;
     int failed_errno;
@@ -65,7 +65,6 @@ static void recorder_free(struct wl_recorder *recorder) {
     }
     pthread_mutex_destroy(&recorder->lock);
     free(recorder->path);
-    free(recorder->temporary);
     free(recorder);
 }
 
@@ -90,17 +89,17 @@ int wl_recorder_open(const char *path, const struct wl_config *config, const str
     size_t config_bytes = 0;
     char *text = config_text(config, &config_bytes);
     opened->path = strdup(path);
-    if (text == NULL || opened->path == NULL || asprintf(&opened->temporary, "%s.tmp.%ld", path, (long)getpid()) < 0) {
+    if (text == NULL || opened->path == NULL) {
         free(text);
         recorder_free(opened);
         return dm_fail(err, DM_ERR_NO_MEMORY, "record %s: no memory", path);
     }
-    opened->file = fopen(opened->temporary, "wbxe");
+    int rc = dm_output_check(path, true, err); /* the header is written once more at the end */
+    opened->file = rc == 0 ? dm_output_open(path, err) : NULL;
     if (opened->file == NULL) {
-        int rc = dm_fail(err, DM_ERR_IO, "record %s: cannot be written: %s", path, strerror(errno));
         free(text);
         recorder_free(opened);
-        return rc;
+        return dm_fail_in(err, DM_ERR_IO, "record %s", path);
     }
     header_begin(opened, info, config_bytes);
     put(opened, &opened->header, sizeof opened->header);
@@ -119,23 +118,22 @@ int wl_recorder_close(struct wl_recorder *recorder, struct dm_err *err) {
         recorder->failed_errno = errno;
     }
     put(recorder, &recorder->header, sizeof recorder->header);
-    if (recorder->failed_errno == 0 && (fflush(recorder->file) != 0 || fsync(fileno(recorder->file)) != 0 ||
-                                        rename(recorder->temporary, recorder->path) != 0)) {
-        recorder->failed_errno = errno;
-    }
     int rc = 0;
     if (recorder->failed_errno != 0) {
-        unlink(recorder->temporary);
-        rc = dm_fail(err, DM_ERR_IO, "record %s: cannot be written: %s", recorder->path,
-                     strerror(recorder->failed_errno));
+        dm_output_abandon(recorder->file, recorder->path);
+        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write: %s", recorder->path, strerror(recorder->failed_errno));
+    } else {
+        rc = dm_output_close(recorder->file, recorder->path, err);
     }
+    recorder->file = NULL;
     recorder_free(recorder);
-    return rc;
+    return rc < 0 ? dm_fail_in(err, rc, "record") : 0;
 }
 
 void wl_recorder_abandon(struct wl_recorder *recorder) {
     if (recorder != NULL) {
-        unlink(recorder->temporary);
+        dm_output_abandon(recorder->file, recorder->path);
+        recorder->file = NULL;
         recorder_free(recorder);
     }
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/output_file.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
-#include "harness/base/output_file.h"
 #include "harness/cli/commands.h"
 #include "harness/study/claims_judge.h"
 #include "harness/study/figure_points.h"
@@ -112,7 +112,7 @@ static int write_page(struct session *session, struct dm_err *err) {
     if ((size_t)snprintf(path, sizeof(path), "%s/report.html", page->folder) >= sizeof(path)) {
         return dm_fail(err, DM_ERR_INVALID, "--out: is too long for a path");
     }
-    page->out = hx_output_open(path, err);
+    page->out = dm_output_open(path, err);
     if (page->out == NULL) {
         return DM_ERR_IO;
     }
@@ -122,7 +122,7 @@ static int write_page(struct session *session, struct dm_err *err) {
     hx_page_claims(page);
     hx_page_sources(page);
     fputs("</main></body></html>\n", page->out);
-    int closed = hx_output_close(page->out, path, err);
+    int closed = dm_output_close(page->out, path, err);
     if (rc == 0 && closed == 0) {
         printf("%s\n", path);
         if (page->incomplete > 0) {

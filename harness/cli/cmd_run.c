@@ -3,13 +3,13 @@
  * `dmbench run`: one point, from the command line to its result.
  */
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/opt_json.h"
+#include "common/output_file.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/point_args.h"
@@ -21,21 +21,13 @@
 #include "harness/run/summary.h"
 
 /* Checks before the run that a file can be written, because after the run its result would be lost. */
-static int out_check(const char *option, const char *path, struct dm_err *err) {
-    char *copy = strdup(path);
-    if (!copy) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
-    }
-    const char *folder = dirname(copy);
-    int rc = 0;
+static int out_check(const char *option, const char *path, bool is_seekable, struct dm_err *err) {
     size_t length = strlen(path);
     if (length > 0 && path[length - 1] == '/') {
-        rc = dm_fail(err, DM_ERR_INVALID, "%s: '%.200s' is a folder; name a file in it", option, path);
-    } else if (access(folder, W_OK | X_OK) != 0) {
-        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write in folder '%.200s': %s", option, folder, strerror(errno));
+        return dm_fail(err, DM_ERR_INVALID, "%s: '%.200s' is a folder; name a file in it", option, path);
     }
-    free(copy);
-    return rc;
+    int rc = dm_output_check(path, is_seekable, err);
+    return rc < 0 ? dm_fail_in(err, rc, "%s", option) : 0;
 }
 
 /* Result, recording and trace are each renamed to their path, so two with the same path would overwrite each other. */
@@ -43,16 +35,16 @@ static int outputs_check(const struct hx_point_options *options, const struct hx
     const char *record = config->run.record ? config->run.record : "";
     const char *out = options->out, *trace = options->verb_trace;
     if (out[0]) {
-        DM_TRY(out_check("--out", out, err));
+        DM_TRY(out_check("--out", out, false, err));
     }
     if (record[0]) {
-        DM_TRY(out_check("--record", record, err));
+        DM_TRY(out_check("--record", record, true, err));
     }
     if (record[0] && strcmp(record, out) == 0) {
         return dm_fail(err, DM_ERR_INVALID, "--record: '%.200s' is where --out writes the result", record);
     }
     if (trace[0]) {
-        DM_TRY(out_check("--verb-trace", trace, err));
+        DM_TRY(out_check("--verb-trace", trace, false, err));
     }
     if (trace[0] && (strcmp(trace, out) == 0 || strcmp(trace, record) == 0)) {
         return dm_fail(err, DM_ERR_INVALID, "--verb-trace: '%.200s' is where --out or --record writes", trace);

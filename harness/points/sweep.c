@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/opt_json.h"
+#include "common/output_file.h"
 #include "harness/base/json.h"
-#include "harness/base/output_file.h"
 #include "harness/run/config.h"
 
 enum { LABEL_BYTES = 512 };
@@ -207,7 +207,7 @@ static void cell_print(FILE *out, const json_t *value) {
 }
 
 static int table_write(const struct hx_sweep *sweep, const json_t *table, const char *path, struct dm_err *err) {
-    FILE *out = hx_output_open(path, err);
+    FILE *out = dm_output_open(path, err);
     if (out == NULL) {
         return DM_ERR_IO;
     }
@@ -231,7 +231,7 @@ static int table_write(const struct hx_sweep *sweep, const json_t *table, const 
         }
         fprintf(out, "\n");
     }
-    DM_TRY(hx_output_close(out, path, err));
+    DM_TRY(dm_output_close(out, path, err));
     fprintf(stderr, "table of %zu rows: %s\n", sweep->row_count, path);
     return 0;
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/output_file.h"
 #include "harness/base/errors.h"
 #include "harness/base/progress.h"
 #include "harness/run/config_fields.h"
@@ -322,13 +323,10 @@ static int run_init(struct point *point, struct dm_err *err) {
 /* However the run ends, the file is complete or does not exist. */
 static int record_begin(struct point *point, struct dm_err *err) {
     const char *path = point->config->run.record;
-    char *temporary = NULL;
     if (!path[0]) {
         return 0;
     }
-    if (asprintf(&temporary, "%s.tmp.%ld", path, (long)getpid()) < 0) {
-        return fail_no_memory(err);
-    }
+    char *temporary = dm_output_temporary(path);
     hx_interrupt_remove(temporary);
     free(temporary);
     return wl_record(point->wl, path, err);

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/output_file.h"
+
 /* Track numbers of a process: clients have their own number. */
 enum { TRACK_LANES = 100000, TRACK_CONTEXTS = 200000, LANES_MAX = 512 };
 
@@ -213,29 +215,16 @@ static int trace_print(const struct hx_trace *trace, FILE *out) {
 }
 
 int hx_trace_store(const struct hx_trace *trace, const char *path, struct dm_err *err) {
-    char *temporary = NULL;
-    if (asprintf(&temporary, "%s.tmp.%ld", path, (long)getpid()) < 0) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
-    }
-    int rc = 0;
-    FILE *out = fopen(temporary, "we");
+    FILE *out = dm_output_open(path, err);
     if (!out) {
-        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-        goto out;
+        return DM_ERR_IO;
     }
-    rc = trace_print(trace, out);
-    bool is_whole = fflush(out) == 0 && !ferror(out);
-    is_whole = fclose(out) == 0 && is_whole;
+    int rc = trace_print(trace, out);
     if (rc < 0) {
-        rc = dm_fail(err, rc, "out of memory");
-        unlink(temporary);
-    } else if (!is_whole || rename(temporary, path) != 0) {
-        rc = dm_fail(err, DM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-        unlink(temporary);
+        dm_output_abandon(out, path);
+        return dm_fail(err, rc, "out of memory");
     }
-out:
-    free(temporary);
-    return rc;
+    return dm_output_close(out, path, err);
 }
 
 int hx_trace_store_run(const struct ck_result *result, const char *path, struct dm_err *err) {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/compiler.h"
-#include "harness/base/output_file.h"
+#include "common/output_file.h"
 #include "harness/study/claims_lines.h"
 #include "harness/study/figure_plot.h"
 #include "harness/study/figure_table.h"
@@ -39,12 +39,12 @@ static int copy_style(const struct hx_drawing *drawing, struct dm_err *err) {
     if (in == NULL) {
         return dm_fail(err, DM_ERR_IO, "%s: cannot read it", from);
     }
-    FILE *out = hx_output_open(to, err);
+    FILE *out = dm_output_open(to, err);
     for (size_t bytes; out != NULL && (bytes = fread(block, 1, sizeof(block), in)) > 0;) {
         fwrite(block, 1, bytes, out);
     }
     fclose(in);
-    return out != NULL ? hx_output_close(out, to, err) : DM_ERR_IO;
+    return out != NULL ? dm_output_close(out, to, err) : DM_ERR_IO;
 }
 
 static void remove_pictures(const char *folder, const char *plot) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/compiler.h"
-#include "harness/base/output_file.h"
+#include "common/output_file.h"
 
 /* All in pixels of the SVG; the PNG is drawn larger by a factor of style.gp. */
 enum {
@@ -504,7 +504,7 @@ int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plo
                    const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *path,
                    struct dm_err *err) {
     struct writer writer = {.figure = figure, .plot = plot, .points = points, .data = data, .lines = lines};
-    writer.file = hx_output_open(path, err);
+    writer.file = dm_output_open(path, err);
     if (writer.file == NULL) {
         return DM_ERR_IO;
     }
@@ -522,5 +522,5 @@ int hx_fig_program(const struct hx_figure *figure, const struct hx_fig_plot *plo
         write_legend(&writer);
     }
     fprintf(writer.file, "    unset multiplot\n    unset output\n    reset\n    load \"../style.gp\"\n}\n");
-    return hx_output_close(writer.file, path, err);
+    return dm_output_close(writer.file, path, err);
 }

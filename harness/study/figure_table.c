@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "harness/base/output_file.h"
+#include "common/output_file.h"
 
 static void print_text(FILE *file, const char *text) {
     for (; *text != '\0'; text++) {
@@ -79,7 +79,7 @@ static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *
 
 int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
                  const struct hx_fig_data *data, const char *path, struct dm_err *err) {
-    FILE *file = hx_output_open(path, err);
+    FILE *file = dm_output_open(path, err);
     if (file == NULL) {
         return DM_ERR_IO;
     }
@@ -91,5 +91,5 @@ int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot,
             }
         }
     }
-    return hx_output_close(file, path, err);
+    return dm_output_close(file, path, err);
 }

@@ -31,3 +31,59 @@ if [ "$status" -eq 0 ]; then
     limited "-v 4000000" train --keys 1G --key-set dense
     one_line 1 "no memory for the array of 1000000000 keys"
 fi
+
+# tiny WORDS...: a run of no time, with more options.
+tiny() {
+    status=0
+    "$DMBENCH" run --index null --keys 1K --ops 1K --clients 1 "$@" >out 2>err || status=$?
+}
+
+# An output never replaces what is no regular file, and follows symbolic links.
+if [ -c /dev/full ] && [ -w /dev/full ]; then
+    mkdir devices
+    ln -s /dev/full devices/full
+    for option in --out --verb-trace; do
+        tiny $option devices/full
+        one_line 1 "devices/full: cannot write: No space left on device"
+        [ -c devices/full ] || fail "$option replaced a link to a device"
+    done
+    if mknod devices/node c 1 7 2>/dev/null; then
+        tiny --out devices/node
+        [ -c devices/node ] || fail "--out replaced a device"
+        [ "$status" -ne 0 ] || fail "a full device went unnoticed"
+    fi
+    tiny --record devices/full
+    one_line 1 "--record: devices/full: cannot write: it exists and is no regular file"
+    [ -c devices/full ] || fail "--record replaced a device"
+fi
+ln -s /dev/null null.link
+tiny --out null.link
+[ "$status" -eq 0 ] || fail "/dev/null as output: $(cat err)"
+mkfifo pipe
+for option in --out --verb-trace; do
+    tiny $option pipe
+    one_line 1 "pipe: cannot write: no process reads from it"
+done
+tiny --record pipe
+one_line 1 "--record: pipe: cannot write: it exists and is no regular file"
+cat pipe >piped &
+reader=$!
+until tiny --out pipe && [ "$status" -eq 0 ]; do
+    kill -0 "$reader" || fail "no output through a FIFO: $(cat err)"
+done
+wait "$reader"
+[ -p pipe ] || fail "a FIFO was replaced"
+holds piped '"throughput_ops_per_s"'
+mkdir elsewhere
+for option in out record verb-trace; do
+    ln -s elsewhere/$option $option.link
+    for time in first second; do
+        tiny --$option $option.link
+        [ "$status" -eq 0 ] || fail "--$option to a link, $time time: $(cat err)"
+        [ -L $option.link ] || fail "--$option replaced a symbolic link"
+        [ -s elsewhere/$option ] || fail "--$option did not follow a symbolic link"
+    done
+done
+ln -s circle circle
+tiny --out circle
+one_line 1 "--out: circle: cannot write: Too many levels of symbolic links"
