@@ -5,12 +5,10 @@
  */
 #include "harness/run/verb_trace_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/output_file.h"
 

@@ -87,3 +87,13 @@ done
 ln -s circle circle
 tiny --out circle
 one_line 1 "--out: circle: cannot write: Too many levels of symbolic links"
+
+# A limit of file sizes ends no program silently. What is below it is written.
+mkdir limit
+limited "-f 4" run --index null --keys 1K --ops 1K --clients 1 --out limit/result.json
+one_line 1 "limit/result.json: cannot write: File too large"
+limited "-f 4" run --index null --keys 1K --ops 10K --clients 1 --record limit/run.ops
+one_line 1 "record: limit/run.ops: cannot write: File too large"
+limited "-f 4" run --index null --keys 1K --ops 1K --clients 1 --verb-trace limit/trace.json
+one_line 1 "limit/trace.json: cannot write: File too large"
+[ -z "$(ls limit)" ] || fail "files are left: $(ls limit)"
