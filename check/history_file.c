@@ -22,6 +22,7 @@
 
 #include "check/history.h"
 #include "common/compiler.h"
+#include "common/input_file.h"
 #include "common/opt_json.h"
 #include "common/output_file.h"
 
@@ -145,7 +146,7 @@ struct reader {
 /* The line of element `index` of the array `member` of the top object, in a file that is valid JSON. 0 if the file
  * cannot be read again. */
 static unsigned element_line(const char *path, const char *member, size_t index) {
-    FILE *file = fopen(path, "re");
+    FILE *file = dm_input_open(path);
     if (!file) {
         return 0;
     }

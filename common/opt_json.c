@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/input_file.h"
 #include "common/output_file.h"
 
 static const char *json_kind(const json_t *value) {
@@ -65,7 +66,7 @@ static json_t *json_read(FILE *file, const char *path, struct dm_err *err) {
 }
 
 json_t *dm_json_load(const char *path, struct dm_err *err) {
-    FILE *file = fopen(path, "re");
+    FILE *file = dm_input_open(path);
     if (file == NULL) {
         (void)dm_fail(err, DM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
         return NULL;

@@ -55,7 +55,7 @@ static uint64_t file_key(const struct key_file *file, uint64_t position) {
 
 static int file_map(struct wl_keymap *map, const char *path, struct dm_err *err) {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0) {
         int rc = dm_fail(err, DM_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
         if (fd >= 0) {

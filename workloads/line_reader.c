@@ -12,6 +12,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "common/input_file.h"
+
 enum { BUFFER_BYTES = 1 << 20, RAW_BYTES = 1 << 17 };
 
 struct wl_line_reader {
@@ -50,7 +52,7 @@ int wl_line_reader_open(const char *path, struct wl_line_reader **reader, struct
     }
     opened->zstd = NULL;
     opened->path = strdup(path);
-    opened->file = fopen(path, "rbe");
+    opened->file = dm_input_open(path);
     if (opened->file == NULL || opened->path == NULL) {
         int rc = dm_fail(err, DM_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
         wl_line_reader_close(opened);

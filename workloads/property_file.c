@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/compiler.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/text.h"
 
@@ -274,7 +275,7 @@ int wl_spec_apply_file(struct wl_spec *spec, const char *path, struct dm_err *er
     struct note note = {0};
     unsigned number = 0;
     int rc = 0;
-    FILE *file = fopen(path, "re");
+    FILE *file = dm_input_open(path);
     if (file == NULL) {
         return dm_fail(err, DM_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }

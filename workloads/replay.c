@@ -25,7 +25,7 @@ struct wl_replay {
 
 static int file_map(struct wl_replay *replay, const char *path, struct dm_err *err) {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         return dm_fail(err, DM_ERR_IO, "replay: %s cannot be opened: %s", path, strerror(errno));
     }

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "common/input_file.h"
 #include "harness/run/config.h"
 #include "harness/run/config_fields.h"
 #include "harness/run/mpi.h"
@@ -104,7 +105,7 @@ static int token_read(struct hx_team *team, const char *path, struct dm_err *err
                        TOKEN_BYTES);
     }
     char line[TOKEN_BYTES + 3];
-    FILE *file = fopen(path, "r");
+    FILE *file = dm_input_open(path);
     bool has_line = file && fgets(line, sizeof(line), file);
     if (!file) {
         return dm_fail(err, DM_ERR_INVALID, "--token-file: '%.200s': %s", path, strerror(errno));

@@ -97,3 +97,23 @@ one_line 1 "record: limit/run.ops: cannot write: File too large"
 limited "-f 4" run --index null --keys 1K --ops 1K --clients 1 --verb-trace limit/trace.json
 one_line 1 "limit/trace.json: cannot write: File too large"
 [ -z "$(ls limit)" ] || fail "files are left: $(ls limit)"
+
+# A FIFO that no process writes to is refused, without waiting for a writer.
+mkfifo nobody
+fifo_refused() {
+    tiny "$@"
+    one_line "$wanted" "$said"
+}
+wanted=2 said="nobody: holds no keys"
+fifo_refused --key-set sosd:nobody
+fifo_refused --key-set raw:nobody
+said="nobody is not a file of recorded operations"
+fifo_refused --replay nobody
+wanted=1 said="nobody: cannot be opened: No data available"
+fifo_refused --trace nobody
+fifo_refused --ycsb ./nobody
+said="nobody: cannot open: No data available"
+fifo_refused nobody
+fifo_refused --profile ./nobody
+# A pipe with a writer is read.
+echo '{"seed": 7}' | expect 0 run --index null --keys 1K --ops 1K --clients 1 /dev/stdin

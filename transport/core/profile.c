@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -185,9 +186,7 @@ static void profile_path(const char *name, const char *from, char path[PATH_BYTE
     const char *suffix = is_path(name) ? "" : ".json";
     if (slash) {
         snprintf(path, PATH_BYTES, "%.*s/%s%s", (int)(slash - from), from, name, suffix);
-        FILE *file = fopen(path, "r");
-        if (file) {
-            fclose(file);
+        if (access(path, R_OK) == 0) {
             return;
         }
     }
