@@ -11,10 +11,12 @@
 #include <sys/stat.h>
 
 #include "common/array.h"
+#include "common/log.h"
 #include "common/opt_json.h"
 #include "harness/base/json.h"
 #include "harness/points/training.h"
 #include "harness/run/config.h"
+#include "harness/run/result_check.h"
 
 /* Bytes an entry may take in memory beside its value: key, headers, and the free space that splits leave. */
 #define ENTRY_OVERHEAD_BYTES 48.0
@@ -173,7 +175,22 @@ char *hx_points_file(const struct hx_points *points, size_t index) {
     return asprintf(&path, "%s/%s/%s.json", points->out, hx_point_folder(point), point->hash) < 0 ? NULL : path;
 }
 
+/* The name of a point's file is its hash, so that a file may be that of another point. */
+static int point_check(const struct hx_point *point, const json_t *result, const char *path, struct dm_err *err) {
+    const char *hash = json_string_value(json_object_get(result, "config_hash"));
+    if (hx_point_trains(point)) {
+        return 0;
+    }
+    if (json_object_get(result, "throughput_ops_per_s") == NULL || hash == NULL) {
+        return dm_fail(err, DM_ERR_CORRUPT, "%s: is not a result of `dmbench run`", path);
+    }
+    return strcmp(hash, point->hash) == 0
+               ? 0
+               : dm_fail(err, DM_ERR_CORRUPT, "%s: is the result of point %.20s", path, hash);
+}
+
 json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err) {
+    const struct hx_point *point = &points->items[index];
     char *path = hx_points_file(points, index);
     if (path == NULL) {
         dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a path");
@@ -192,6 +209,10 @@ json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_e
         json_decref(result);
         result = NULL;
     }
+    if (result != NULL && (hx_result_check(result, path, err) < 0 || point_check(point, result, path, err) < 0)) {
+        json_decref(result);
+        result = NULL;
+    }
     free(path);
     return result;
 }
@@ -199,7 +220,11 @@ json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_e
 size_t hx_points_scan(struct hx_points *points) {
     size_t absent = 0;
     for (size_t i = 0; i < points->count; i++) {
-        json_t *result = hx_points_load(points, i, NULL);
+        struct dm_err err = {.code = 0};
+        json_t *result = hx_points_load(points, i, &err);
+        if (result == NULL && err.code == DM_ERR_CORRUPT) {
+            dm_log(DM_LOG_WARN, "%s: counts as absent", err.text);
+        }
         points->items[i].state = result != NULL ? HX_POINT_THERE : HX_POINT_ABSENT;
         absent += result == NULL;
         json_decref(result);

@@ -50,6 +50,9 @@ json_t *hx_config_to_json(const struct hx_config *config);
  * point. */
 void hx_config_hash(const struct hx_config *config, char hex[17]);
 
+/* The same of a configuration as hx_config_to_json writes it; `profile_hash` is "" without a profile. */
+void hx_config_hash_of_json(const json_t *config, const char *profile_hash, char hex[17]);
+
 /* A hash over the values that all processes of one run must share. Devices and timeouts may differ. */
 uint64_t hx_config_fingerprint(const struct hx_config *config);
 

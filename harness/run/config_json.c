@@ -42,9 +42,11 @@ json_t *hx_config_to_json(const struct hx_config *config) {
     return object;
 }
 
-/* Over all members but those named. */
-static uint64_t hash_without(const struct hx_config *config, const char *const *names) {
-    json_t *object = hx_config_to_json(config);
+/* Changes nothing of what is measured. */
+static const char *const outside_hash[] = {"record", NULL};
+
+/* Over all members but those named. The object is changed and released. */
+static uint64_t hash_without(json_t *object, const char *profile_hash, const char *const *names) {
     for (; *names; names++) {
         json_object_del(object, *names);
     }
@@ -54,7 +56,7 @@ static uint64_t hash_without(const struct hx_config *config, const char *const *
     if (text) {
         XXH3_64bits_update(&state, text, strlen(text));
     }
-    XXH3_64bits_update(&state, config->profile_hash, strlen(config->profile_hash));
+    XXH3_64bits_update(&state, profile_hash, strlen(profile_hash));
     int version = HX_SCHEMA_VERSION;
     XXH3_64bits_update(&state, &version, sizeof(version));
     free(text);
@@ -63,11 +65,16 @@ static uint64_t hash_without(const struct hx_config *config, const char *const *
 }
 
 void hx_config_hash(const struct hx_config *config, char hex[17]) {
-    static const char *const names[] = {"record", NULL}; /* changes nothing of what is measured */
-    snprintf(hex, 17, "%016llx", (unsigned long long)hash_without(config, names));
+    uint64_t hash = hash_without(hx_config_to_json(config), config->profile_hash, outside_hash);
+    snprintf(hex, 17, "%016llx", (unsigned long long)hash);
+}
+
+void hx_config_hash_of_json(const json_t *config, const char *profile_hash, char hex[17]) {
+    uint64_t hash = hash_without(json_copy((json_t *)config), profile_hash, outside_hash);
+    snprintf(hex, 17, "%016llx", (unsigned long long)hash);
 }
 
 uint64_t hx_config_fingerprint(const struct hx_config *config) {
     static const char *const names[] = {"record", "verify", "transport_set", NULL};
-    return hash_without(config, names);
+    return hash_without(hx_config_to_json(config), config->profile_hash, names);
 }

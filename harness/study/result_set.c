@@ -13,7 +13,9 @@
 
 #include "common/hist.h"
 #include "common/opt_json.h"
+#include "harness/base/errors.h"
 #include "harness/base/json.h"
+#include "harness/run/result_check.h"
 
 static int set_grow(struct hx_result_set *set) {
     if (set->count < set->capacity) {
@@ -48,6 +50,11 @@ static int add_file(struct hx_result_set *set, const char *path, bool optional, 
     if (!is_result(object)) {
         json_decref(object);
         return optional ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: is not a result of `dmbench run`", path);
+    }
+    int rc = hx_result_check(object, path, err);
+    if (rc < 0) {
+        json_decref(object);
+        return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
     }
     char *name = strdup(path);
     if (name == NULL || set_grow(set) < 0) {

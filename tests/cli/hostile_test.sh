@@ -117,3 +117,42 @@ fifo_refused nobody
 fifo_refused --profile ./nobody
 # A pipe with a writer is read.
 echo '{"seed": 7}' | expect 0 run --index null --keys 1K --ops 1K --clients 1 /dev/stdin
+
+# A result that no run can have written is refused by its name, where results are compared and where points are read.
+"$DMBENCH" run --index sherman --keys 1K --ops 1K --clients 2 --out good.json >/dev/null
+"$DMBENCH" compare good.json good.json >/dev/null
+# altered EXPRESSION TEXT: the edited result is refused.
+altered() {
+    sed "$1" good.json >bad.json
+    ! cmp -s good.json bad.json || fail "'$1' changed nothing"
+    status=0
+    "$DMBENCH" compare good.json bad.json >out 2>err || status=$?
+    one_line 2 "bad.json: "
+    holds err "$2"
+}
+altered 's/"throughput_ops_per_s": .*/"throughput_ops_per_s": "fast",/' "throughput_ops_per_s is not a number"
+altered 's/"throughput_ops_per_s": .*/"throughput_ops_per_s": -1e308,/' "throughput_ops_per_s is -1e+308"
+altered 's/"throughput_ops_per_s": .*/"throughput_ops_per_s": 1e18,/' "throughput_ops_per_s is 1e+18"
+altered 's/"config_hash": ".*"/"config_hash": "0123456789abcdef"/' "config_hash is '0123456789abcdef'"
+altered 's/"seed": .*/"seed": 99,/' "it was altered"
+altered 's/"hash": ".*"/"hash": "0123456789abcdef"/' "it was altered"
+echo '{"index": "sherman", "keys": "1K", "ops": "1K", "seed": 1}' >base.json
+sweep() {
+    "$DMBENCH" sweep base.json --grid clients=1,2 --out swept "$@" >/dev/null 2>err
+}
+sweep || fail "a sweep: $(cat err)"
+for edit in 's/"throughput_ops_per_s": .*/"throughput_ops_per_s": "fast",/' 's/"seed": .*/"seed": 99,/'; do
+    cp swept/table.tsv table.tsv
+    point=$(find swept/points -name '*.json' | sort | head -n 1)
+    sed -i "$edit" "$point"
+    sweep || fail "a sweep with a damaged point: $(cat err)"
+    holds err "$point: "
+    holds err "counts as absent"
+    cmp -s swept/table.tsv table.tsv || fail "a damaged point is in the table"
+done
+# shellcheck disable=SC2046 # two names
+set -- $(find swept/points -name '*.json')
+cp "$1" "$2"
+sweep || fail "a sweep with a point twice: $(cat err)"
+holds err "$2: is the result of point $(basename "$1" .json)"
+cmp -s swept/table.tsv table.tsv || fail "the result of another point is in the table"

@@ -21,18 +21,22 @@
 #include "harness/points/points.h"
 
 /* Scripts are called as: run SPEC --out FILE. Where they must know which point they run, they read it from the spec. */
-static const char write_result[] = "#!/bin/sh\necho x >> \"$(dirname \"$4\")/../calls\"\n"
-                                   "echo '{\"schema_version\": 1}' > \"$4\"\n";
+#define WRITE_HASHED(hash)                                                                                             \
+    "printf '{\"schema_version\": 1, \"throughput_ops_per_s\": 1, \"config_hash\": \"%s\"}' " hash " > \"$4\""
+#define WRITE_RESULT WRITE_HASHED("\"$(basename \"$4\" .json)\"")
+static const char write_result[] = "#!/bin/sh\necho x >> \"$(dirname \"$4\")/../calls\"\n" WRITE_RESULT "\n";
 static const char fail_for_seed_2[] = "#!/bin/sh\nif grep -q '\"seed\": 2' \"$2\"; then\n"
-                                      "echo 'dmbench run: the node is full' >&2; exit 1; fi\n"
-                                      "echo '{\"schema_version\": 1}' > \"$4\"\n";
+                                      "echo 'dmbench run: the node is full' >&2; exit 1; fi\n" WRITE_RESULT "\n";
 static const char write_nonsense[] = "#!/bin/sh\nprintf '{\"schema_version\": 1' > \"$4\"\n";
 static const char write_other_schema[] = "#!/bin/sh\necho '{\"schema_version\": 999}' > \"$4\"\n";
+static const char write_other_point[] = "#!/bin/sh\n" WRITE_HASHED("0123456789abcdef") "\n";
+static const char write_text[] = "#!/bin/sh\necho '{\"schema_version\": 1, \"throughput_ops_per_s\": \"fast\", "
+                                 "\"config_hash\": \"'\"$(basename \"$4\" .json)\"'\"}' > \"$4\"\n";
 /* The first point ends; another one interrupts its parent and ignores signals. */
-static const char interrupt_parent[] = "#!/bin/sh\nif grep -q '\"seed\": 1' \"$2\"; then\n"
-                                       "echo '{\"schema_version\": 1}' > \"$4\"; exit 0; fi\n"
-                                       "trap '' INT TERM\necho half > \"$4.tmp.$$\"\nkill -INT \"$PPID\"\n"
-                                       "while :; do :; done\n";
+static const char interrupt_parent[] =
+    "#!/bin/sh\nif grep -q '\"seed\": 1' \"$2\"; then\n" WRITE_RESULT "; exit 0; fi\n"
+    "trap '' INT TERM\necho half > \"$4.tmp.$$\"\nkill -INT \"$PPID\"\n"
+    "while :; do :; done\n";
 
 struct world {
     char folder[64];
@@ -190,10 +194,10 @@ static void a_failing_point_reports_why_and_the_others_run(void **state) {
     world_close(&world);
 }
 
-static void a_truncated_result_or_one_of_another_schema_counts_as_missing(void **state) {
+static void a_truncated_or_damaged_result_or_one_of_another_schema_or_point_counts_as_missing(void **state) {
     (void)state;
-    const char *const scripts[] = {write_nonsense, write_other_schema};
-    for (size_t i = 0; i < 2; i++) {
+    const char *const scripts[] = {write_nonsense, write_other_schema, write_other_point, write_text};
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         struct world world;
         world_open(&world, scripts[i]);
         size_t index = add(&world, 1);
@@ -252,7 +256,7 @@ int main(void) {
         cmocka_unit_test(a_bad_spec_is_refused_with_its_path),
         cmocka_unit_test(a_point_with_a_result_is_not_run_again),
         cmocka_unit_test(a_failing_point_reports_why_and_the_others_run),
-        cmocka_unit_test(a_truncated_result_or_one_of_another_schema_counts_as_missing),
+        cmocka_unit_test(a_truncated_or_damaged_result_or_one_of_another_schema_or_point_counts_as_missing),
         cmocka_unit_test(a_program_that_cannot_be_started_is_a_failed_point),
         cmocka_unit_test(an_interrupt_keeps_finished_points_and_leaves_no_partial_file),
         cmocka_unit_test(a_folder_that_cannot_be_made_is_reported_before_anything_runs),
