@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "common/output_file.h"
 #include "workloads/record_format.h"
@@ -20,8 +22,9 @@ enum { BLOCK_OPS = 1024 };
 struct wl_recorder {
     FILE *file;
     char *path;
-    pthread_mutex_t lock; /* protects the file, the header's totals and the failure */
+    pthread_mutex_t lock; /* protects the file, the header's totals, the hash and the failure */
     struct wl_record_header header;
+    XXH64_state_t hash; /* of what follows the header */
     int failed_errno;
 };
 
@@ -35,6 +38,11 @@ static void put(struct wl_recorder *recorder, const void *bytes, size_t count) {
     if (recorder->failed_errno == 0 && fwrite(bytes, 1, count, recorder->file) != count) {
         recorder->failed_errno = errno != 0 ? errno : EIO;
     }
+}
+
+static void put_hashed(struct wl_recorder *recorder, const void *bytes, size_t count) {
+    XXH64_update(&recorder->hash, bytes, count);
+    put(recorder, bytes, count);
 }
 
 /* The options as "name=value" lines, padded with zero bytes to a multiple of 8. */
@@ -103,7 +111,8 @@ int wl_recorder_open(const char *path, const struct wl_config *config, const str
     }
     header_begin(opened, info, config_bytes);
     put(opened, &opened->header, sizeof opened->header);
-    put(opened, text, config_bytes);
+    XXH64_reset(&opened->hash, 0);
+    put_hashed(opened, text, config_bytes);
     free(text);
     *recorder = opened;
     return 0;
@@ -114,6 +123,8 @@ int wl_recorder_close(struct wl_recorder *recorder, struct dm_err *err) {
         return 0;
     }
     recorder->header.complete = 1;
+    XXH64_update(&recorder->hash, &recorder->header, sizeof recorder->header);
+    recorder->header.hash = XXH64_digest(&recorder->hash);
     if (recorder->failed_errno == 0 && fseek(recorder->file, 0, SEEK_SET) != 0) {
         recorder->failed_errno = errno;
     }
@@ -157,8 +168,8 @@ static void block_write(struct wl_recorder_stream *stream) {
         header->by_kind[op->kind]++;
         header->scan_max = op->scan_length > header->scan_max ? op->scan_length : header->scan_max;
     }
-    put(recorder, &stream->block, sizeof stream->block);
-    put(recorder, stream->ops, stream->block.count * sizeof stream->ops[0]);
+    put_hashed(recorder, &stream->block, sizeof stream->block);
+    put_hashed(recorder, stream->ops, stream->block.count * sizeof stream->ops[0]);
     pthread_mutex_unlock(&recorder->lock);
     stream->block.count = 0;
 }

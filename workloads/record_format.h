@@ -10,8 +10,11 @@
 
 #include "workloads/workload.h"
 
-/* "DMWLREC" and version 1, as one number; a machine of the other byte order reads another number. */
-#define WL_RECORD_MAGIC UINT64_C(0x014345524c574d44)
+/* "DMWLREC" and version 2, as one number; a machine of the other byte order reads another number. */
+#define WL_RECORD_MAGIC UINT64_C(0x024345524c574d44)
+
+/* The same of version 1, which had no hash. */
+#define WL_RECORD_MAGIC_1 UINT64_C(0x014345524c574d44)
 
 struct wl_record_header {
     uint64_t magic;
@@ -20,8 +23,9 @@ struct wl_record_header {
     uint32_t clients, scan_max;
     uint32_t config_bytes; /* of the text after the header, a multiple of 8 */
     uint32_t complete;     /* 1 when the totals are final */
+    uint64_t hash;         /* XXH64 of all that follows the header, and then of the header with a hash of 0 */
 };
-static_assert(sizeof(struct wl_record_header) == 96, "no padding in the file");
+static_assert(sizeof(struct wl_record_header) == 104, "no padding in the file");
 
 struct wl_record_block {
     uint32_t client, count; /* count operations follow */

@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "workloads/keyset.h"
 #include "workloads/record_format.h"
@@ -47,6 +49,9 @@ static int header_read(struct wl_replay *replay, const char *path, struct dm_err
     struct wl_record_header header;
     assert(replay->bytes != NULL);
     memcpy(&header, replay->bytes, sizeof header);
+    if (header.magic == WL_RECORD_MAGIC_1) {
+        return dm_fail(err, DM_ERR_CORRUPT, "replay: %s is of version 1, without a hash; record it again", path);
+    }
     if (header.magic != WL_RECORD_MAGIC) {
         return dm_fail(err, DM_ERR_CORRUPT,
                        "replay: %s is not a file of recorded operations, or comes from a machine of another byte order",
@@ -132,6 +137,21 @@ static int blocks_check(const struct wl_replay *replay, const char *path, struct
     return 0;
 }
 
+static int hash_check(const struct wl_replay *replay, const char *path, struct dm_err *err) {
+    struct wl_record_header header;
+    XXH64_state_t state;
+    memcpy(&header, replay->bytes, sizeof header);
+    uint64_t stated = header.hash;
+    header.hash = 0;
+    XXH64_reset(&state, 0);
+    XXH64_update(&state, replay->bytes + sizeof header, replay->size - sizeof header);
+    XXH64_update(&state, &header, sizeof header);
+    if (XXH64_digest(&state) != stated) {
+        return dm_fail(err, DM_ERR_CORRUPT, "replay: %s was changed after it was recorded: its hash is another", path);
+    }
+    return 0;
+}
+
 int wl_replay_open(const char *path, struct wl_config *config, struct wl_replay **replay, struct dm_err *err) {
     *replay = NULL;
     struct wl_replay *opened = calloc(1, sizeof *opened);
@@ -147,6 +167,9 @@ int wl_replay_open(const char *path, struct wl_config *config, struct wl_replay 
     }
     if (rc == 0) {
         rc = blocks_check(opened, path, err);
+    }
+    if (rc == 0) {
+        rc = hash_check(opened, path, err);
     }
     if (rc < 0) {
         wl_replay_close(opened);

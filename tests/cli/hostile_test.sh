@@ -156,3 +156,15 @@ cp "$1" "$2"
 sweep || fail "a sweep with a point twice: $(cat err)"
 holds err "$2: is the result of point $(basename "$1" .json)"
 cmp -s swept/table.tsv table.tsv || fail "the result of another point is in the table"
+
+# A recording that was changed is refused, also where any value is possible: bytes 8 to 15 of its header are the seed.
+"$DMBENCH" run --index null --keys 1K --ops 1K --clients 1 --record run.ops >/dev/null
+tiny --replay run.ops --warmup 0
+[ "$status" -eq 0 ] || fail "a replay: $(cat err)"
+{
+    head -c 8 run.ops
+    printf '\377\377\377\377\377\377\377\377'
+    tail -c +17 run.ops
+} >seed.ops
+tiny --replay seed.ops
+one_line 2 "replay: seed.ops was changed after it was recorded"
