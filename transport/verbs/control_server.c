@@ -18,8 +18,6 @@
 
 enum { TICK_MS = 100 };
 
-#define TOKEN_TIMEOUT_NS (UINT64_C(3) * 1000000000)
-
 /* ---- incoming -----------------------------------------------------------------------------------------------------
  */
 
@@ -33,7 +31,7 @@ static void incoming_close(struct verbs *verbs, struct verbs_incoming *incoming)
     if (incoming->is_known && is_compute(verbs, incoming->caller)) {
         atomic_fetch_sub(&control->compute_peers, 1);
     }
-    *incoming = control->incoming[--control->incoming_count];
+    *incoming = control->arrivals.items[--control->arrivals.count];
 }
 
 static bool message_send(const struct verbs_incoming *incoming, const struct wire_message *message) {
@@ -123,24 +121,6 @@ static bool incoming_read(struct verbs *verbs, struct verbs_incoming *incoming) 
     return true;
 }
 
-static void incoming_accept(struct verbs *verbs) {
-    struct verbs_control *control = verbs->control;
-    int fd = accept4(control->processes->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-        return;
-    }
-    unsigned unauthenticated = 0;
-    for (unsigned i = 0; i < control->incoming_count; i++) {
-        unauthenticated += !control->incoming[i].is_known;
-    }
-    if (control->incoming_count == VERBS_INCOMING || unauthenticated == VERBS_UNAUTHENTICATED) {
-        close(fd);
-        return;
-    }
-    control->incoming[control->incoming_count++] =
-        (struct verbs_incoming){.fd = fd, .deadline_ns = rt_clock_ns() + TOKEN_TIMEOUT_NS};
-}
-
 /* ---- the watcher ------------------------------------------------------------------------------------------------ */
 
 static void session_lost(struct verbs *verbs, unsigned node) {
@@ -163,11 +143,12 @@ static nfds_t watch_fill(struct verbs *verbs, struct watch *watch) {
     nfds_t count = 0;
     watch->fds[count++] = (struct pollfd){.fd = control->event, .events = POLLIN};
     int listener = atomic_load(&control->is_serving) ? control->processes->listener : -1;
-    watch->fds[count++] = (struct pollfd){.fd = listener, .events = POLLIN};
+    bool accepts = rt_clock_ns() >= control->arrivals.accept_after_ns;
+    watch->fds[count++] = (struct pollfd){.fd = accepts ? listener : -1, .events = POLLIN};
     watch->fds[count++] = (struct pollfd){.fd = listener >= 0 ? verbs_cm_fd(verbs) : -1, .events = POLLIN};
-    watch->incoming = control->incoming_count;
-    for (unsigned i = 0; i < control->incoming_count; i++) {
-        watch->fds[count++] = (struct pollfd){.fd = control->incoming[i].fd, .events = POLLIN};
+    watch->incoming = control->arrivals.count;
+    for (unsigned i = 0; i < control->arrivals.count; i++) {
+        watch->fds[count++] = (struct pollfd){.fd = control->arrivals.items[i].fd, .events = POLLIN};
     }
     watch->sessions = 0;
     pthread_mutex_lock(&control->lock);
@@ -191,14 +172,14 @@ static void watch_act(struct verbs *verbs, const struct watch *watch) {
     }
     uint64_t now_ns = rt_clock_ns();
     for (unsigned i = watch->incoming; i-- > 0;) { /* closing one moves the last one to its index */
-        struct verbs_incoming *incoming = &control->incoming[i];
+        struct verbs_incoming *incoming = &control->arrivals.items[i];
         bool is_late = !incoming->is_known && now_ns > incoming->deadline_ns;
         if (is_late || (polled[i].revents && !incoming_read(verbs, incoming))) {
             incoming_close(verbs, incoming);
         }
     }
     if (watch->fds[WATCH_LISTENER].revents) {
-        incoming_accept(verbs);
+        verbs_incoming_accept(&control->arrivals, control->processes->listener, now_ns);
     }
     if (watch->fds[WATCH_CM].revents) {
         verbs_cm_take(verbs);
@@ -327,8 +308,8 @@ void verbs_control_close(struct verbs *verbs) {
         (void)ignored;
         pthread_join(control->watcher, NULL);
     }
-    while (control->incoming_count > 0) {
-        incoming_close(verbs, &control->incoming[0]);
+    while (control->arrivals.count > 0) {
+        incoming_close(verbs, &control->arrivals.items[0]);
     }
     verbs_sessions_close(verbs);
     if (control->event >= 0) {

@@ -26,6 +26,7 @@
 #include <infiniband/verbs.h>
 
 #include "transport/realtime/realtime.h"
+#include "transport/verbs/incoming.h"
 #include "transport/verbs/wire.h"
 
 enum {
@@ -422,19 +423,6 @@ void verbs_cm_take(struct verbs *verbs);
 
 /* ---- control_server.c ------------------------------------------------------------------------------------------- */
 
-enum { VERBS_INCOMING = 256, VERBS_UNAUTHENTICATED = 16 };
-
-/* An incoming control connection. */
-struct verbs_incoming {
-    int fd;
-    bool is_known; /* has sent the token */
-    uint32_t node, caller;
-    uint32_t ends;        /* made for it */
-    uint64_t deadline_ns; /* for the token */
-    unsigned char bytes[WIRE_MAX];
-    uint32_t got;
-};
-
 struct verbs_control {
     const struct dm_processes *processes;
     uint8_t token[WIRE_TOKEN];
@@ -452,8 +440,7 @@ struct verbs_control {
     bool is_watching;
     int event; /* wakes the watcher */
     _Atomic bool is_closing, is_serving;
-    struct verbs_incoming incoming[VERBS_INCOMING];
-    unsigned incoming_count;
+    struct verbs_arrivals arrivals;
     _Atomic unsigned compute_peers;
     _Atomic bool had_compute_peers;
 };
