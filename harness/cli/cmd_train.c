@@ -53,10 +53,9 @@ static int train(const struct options *options, struct dm_err *err) {
         return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
     }
     const uint64_t *keys = wl_keymap_load(&map, &key_count);
-    rc = keys ? hx_train_measure(&options->training, sweeps, keys, key_count, rows, &count, err)
-         : key_count == 0
-             ? dm_fail(err, DM_ERR_INVALID, "no keys to train on: --keys must be at least 1")
-             : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for the array of %llu keys", (unsigned long long)key_count);
+    rc = key_count == 0 ? dm_fail(err, DM_ERR_INVALID, "no keys to train on: --keys must be at least 1")
+         : keys         ? hx_train_measure(&options->training, sweeps, keys, key_count, rows, &count, err)
+                : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for the array of %llu keys", (unsigned long long)key_count);
     if (rc == 0 && options->result[0]) {
         rc = hx_train_store(&options->training, key_count, rows, count, options->result, err);
     } else if (rc == 0 && options->json) {
