@@ -20,6 +20,7 @@
     X(propagation_ns, "ns", 0, 1e6, "cable and switch, one way")                                                       \
     X(nic_fixed_ns, "ns", 0, 5000, "latency of one pass through a NIC; four a round trip")                             \
     X(pcie_read_ns, "ns", 0, 10000, "NIC reads host memory, idle")                                                     \
+    X(pcie_read_spread_ns, "ns", 0, 5000, "standard deviation of it")                                                  \
     X(pcie_write_ns, "ns", 0, 10000, "NIC's posted write reaches host memory")                                         \
     X(payload_fetch_ns, "ns", 0, 10000, "NIC fetches the payload of a write that is not inline")                       \
     X(max_inline, "bytes", 0, 4096, "largest inline write")                                                            \
@@ -28,6 +29,7 @@
     X(rx_read_mops, "M/s", 0.1, 10000, "reads that a responder NIC serves")                                            \
     X(rx_write_mops, "M/s", 0.1, 10000, "writes and sends that a responder NIC serves")                                \
     X(rx_atomic_mops, "M/s", 0.1, 10000, "atomics on distinct words that a responder NIC serves")                      \
+    X(same_line_read_ns, "ns", 0, 5000, "two reads of one line of host memory are this far apart")                     \
     X(tx_read_mops, "M/s", 0.1, 10000, "reads that a requester NIC sends")                                             \
     X(tx_write_mops, "M/s", 0.1, 10000, "writes and sends that a requester NIC sends")                                 \
     X(tx_atomic_mops, "M/s", 0.1, 10000, "atomics that a requester NIC sends")                                         \
@@ -40,12 +42,17 @@
     X(max_rd_atomic, "verbs", 1, 1024, "reads and atomics outstanding on one queue pair")                              \
     X(qp_cache_entries, "queue pairs", 1, 1e6, "queue pairs whose state a NIC keeps")                                  \
     X(qp_miss_factor, "", 0, 100, "service time grows by this times the share of misses")                              \
-    X(wqe_cache_entries, "verbs", 1, 1e6, "outstanding verbs of a requester NIC without a penalty")                    \
-    X(wqe_miss_factor, "", 0, 100, "service time grows by this beyond them")                                           \
+    X(wqe_cache_entries, "verbs", 1, 1e6, "posted verbs of a requester NIC without a penalty")                         \
+    X(wqe_miss_factor, "", 0, 100, "reads and atomics: service grows by this for as many more")                        \
+    X(wqe_miss_factor_write, "", 0, 100, "the same for writes and calls")                                              \
     X(cpu_post_ns, "ns", 0, 10000, "client CPU for one work request")                                                  \
     X(cpu_doorbell_ns, "ns", 0, 10000, "client CPU for one doorbell")                                                  \
+    X(doorbell_registers, "registers", 0, 1024, "that threads of a compute node share; 0: one a thread")               \
+    X(doorbell_shared_ns, "ns", 0, 10000, "one ring of a register that threads share")                                 \
+    X(doorbell_waiter_ns, "ns", 0, 10000, "added to it for each thread that waits for it")                             \
     X(cpu_completion_ns, "ns", 0, 10000, "client CPU for one completion")                                              \
     X(cpu_switch_ns, "ns", 0, 10000, "client CPU to resume a coroutine")                                               \
+    X(hyper_thread_factor, "", 1, 4, "client work takes this times longer beside a busy sibling")                      \
     X(call_receive_ns, "ns", 0, 1e5, "server CPU to take one request")                                                 \
     X(call_send_ns, "ns", 0, 1e5, "server CPU to send one response")                                                   \
     X(work_node_probe_ns, "ns", 0, 1e5, "see dm_work")                                                                 \
