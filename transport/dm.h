@@ -232,8 +232,9 @@ void dm_cond_wake_all(struct dm_ctx *ctx, struct dm_cond *cond);
 
 /* CPU work in named units, whose cost the profile states. */
 #define DM_WORKS(X)                                                                                                    \
-    X(DM_WORK_NODE_PROBE, "node_probe")   /* search one node of about 1 KB in local memory */                          \
-    X(DM_WORK_CACHE_PROBE, "cache_probe") /* one step in a local index structure: hash, skip list or radix step */     \
+    X(DM_WORK_NODE_PROBE, "node_probe") /* search one node of about 1 KB that the processor has at hand */             \
+    X(DM_WORK_CACHE_PROBE,                                                                                             \
+      "cache_probe") /* one step in a local structure, without its accesses: hash, compare, copy */                    \
     X(DM_WORK_KEY_COMPARE, "key_compare") /* compare one key in a line already fetched */                              \
     X(DM_WORK_HASH, "hash")               /* hash one key */                                                           \
     X(DM_WORK_MODEL_EVAL, "model_eval")   /* evaluate one linear model */                                              \
@@ -250,6 +251,15 @@ enum dm_work {
 /* Charges work to the context's core: virtual time in sim, nothing on other transports. In sim a background context may
  * yield to others here, as a core's time is shared. */
 void dm_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
+
+/* Charges `count` dependent accesses, each to a random line of a structure of `bytes` in local memory, beside the work
+ * that dm_charge counts. The cost follows a curve of the profile, from the second-level cache to DRAM: so `bytes` is
+ * what the compute node really holds of that structure and the accesses really reach.
+ *  - Lines that are requested together (a node that is prefetched) are one access.
+ *  - Accesses that reach only a part, such as one level of a tree, have the bytes of that part.
+ *  - Of a binary search in an array, each step halves the bytes; below 32 KiB a step is a DM_WORK_KEY_COMPARE.
+ *  - A step in memory that was just written or received is work of dm_charge alone. */
+void dm_charge_access(struct dm_ctx *ctx, uint32_t count, uint64_t bytes);
 
 /* Nanoseconds since the measured phase began: virtual time in sim, the monotonic clock elsewhere. */
 uint64_t dm_now(struct dm_ctx *ctx);

@@ -118,6 +118,10 @@ void dm_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units) {
     ctx->ops->charge(ctx, work, units);
 }
 
+void dm_charge_access(struct dm_ctx *ctx, uint32_t count, uint64_t bytes) {
+    ctx->ops->charge_access(ctx, count, bytes);
+}
+
 uint64_t dm_now(struct dm_ctx *ctx) {
     return ctx->ops->now(ctx);
 }

@@ -148,6 +148,7 @@ struct dm_transport_ops {
     int (*sleep)(struct dm_ctx *ctx, uint64_t ns);
     uint64_t (*now)(struct dm_ctx *ctx);
     void (*charge)(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
+    void (*charge_access)(struct dm_ctx *ctx, uint32_t count, uint64_t bytes);
 
     void (*cpu_read)(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len);
     void (*cpu_write)(struct dm_ctx *ctx, dm_addr dst, const void *src, uint32_t len);

@@ -61,6 +61,11 @@
     X(work_hash_ns, "ns", 0, 1e5, "see dm_work")                                                                       \
     X(work_model_eval_ns, "ns", 0, 1e5, "see dm_work")                                                                 \
     X(work_line_copy_ns, "ns", 0, 1e5, "see dm_work")                                                                  \
+    X(work_access_512k_ns, "ns", 0, 1e5, "one dependent access to a local structure of 512 KiB or less")               \
+    X(work_access_4m_ns, "ns", 0, 1e5, "one dependent access to a local structure of 4 MiB")                           \
+    X(work_access_32m_ns, "ns", 0, 1e5, "one dependent access to a local structure of 32 MiB")                         \
+    X(work_access_256m_ns, "ns", 0, 1e5, "one dependent access to a local structure of 256 MiB")                       \
+    X(work_access_1g_ns, "ns", 0, 1e5, "one dependent access to a local structure of 1 GiB or more")                   \
     X(work_dram_access_ns, "ns", 0, 1e5, "see dm_work")                                                                \
     X(work_train_key_ns, "ns", 0, 1e5, "see dm_work")
 

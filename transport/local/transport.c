@@ -125,6 +125,7 @@ const struct dm_transport_ops dm_transport_local = {
     .sleep = rt_sleep,
     .now = rt_now,
     .charge = rt_charge,
+    .charge_access = rt_charge_access,
     .cpu_read = local_cpu_read,
     .cpu_write = local_cpu_write,
     .cpu_cas = local_cpu_cas,

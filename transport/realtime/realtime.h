@@ -188,6 +188,7 @@ void rt_wake(struct dm_ctx *waker, struct dm_ctx *target);
 int rt_sleep(struct dm_ctx *base, uint64_t ns);
 uint64_t rt_now(struct dm_ctx *base);
 void rt_charge(struct dm_ctx *base, enum dm_work work, uint32_t units);
+void rt_charge_access(struct dm_ctx *base, uint32_t units, uint64_t bytes);
 int rt_measure(struct dm_fabric *fabric);
 
 /* ---- atomic_copy.c ---------------------------------------------------------------------------------------------- */

@@ -178,6 +178,11 @@ uint64_t rt_now(struct dm_ctx *base) {
 /* Costs nothing, but background work lets others have the thread from time to time. */
 void rt_charge(struct dm_ctx *base, enum dm_work work, uint32_t units) {
     (void)work;
+    rt_charge_access(base, units, 0);
+}
+
+void rt_charge_access(struct dm_ctx *base, uint32_t units, uint64_t bytes) {
+    (void)bytes;
     struct rt_ctx *ctx = (struct rt_ctx *)base;
     if (!base->background || ctx->job) {
         return;

@@ -50,11 +50,7 @@ void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
         .call_receive = ps(p->call_receive_ns),
         .call_send = ps(p->call_send_ns),
     };
-    const double work[] = {p->work_node_probe_ns, p->work_cache_probe_ns, p->work_key_compare_ns, p->work_hash_ns,
-                           p->work_model_eval_ns, p->work_line_copy_ns,   p->work_dram_access_ns, p->work_train_key_ns};
-    for (unsigned i = 0; i < DM_WORK_COUNT; i++) {
-        costs->work[i] = ps(work[i]);
-    }
+    dm_work_costs_init(&costs->work, p);
 }
 
 uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, uint32_t extra_bytes) {

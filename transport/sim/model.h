@@ -7,6 +7,7 @@
 #define DM_TRANSPORT_SIM_MODEL_H
 
 #include "transport/core/profile.h"
+#include "transport/core/work.h"
 #include "transport/fabric.h"
 
 /* Times in ps; rates as ps of service; bytes cost ps / 1024 each (fixed point, so that no result depends on rounding of
@@ -24,7 +25,7 @@ struct sim_costs {
     uint32_t qp_entries;
     double qp_miss_factor;
     uint64_t call_receive, call_send;
-    uint64_t work[DM_WORK_COUNT];
+    struct dm_work_costs work;
 };
 
 void sim_costs_init(struct sim_costs *costs, const struct dm_profile *profile);

@@ -127,15 +127,9 @@ uint64_t sim_now(struct dm_ctx *base) {
     return (context_clock(base) - sim_of(base->fabric)->base) / 1000;
 }
 
-void sim_charge(struct dm_ctx *base, enum dm_work work, uint32_t units) {
-    struct sim *sim = sim_of(base->fabric);
-    if (!base->fabric->measuring) {
-        return;
-    }
-    struct sim_ctx *ctx = (struct sim_ctx *)base;
+static void charge_ps(struct sim_ctx *ctx, uint64_t cost) {
     struct sim_thread *thread = sim_thread_of(ctx);
-    uint64_t cost = sim->costs.work[work] * units;
-    if (dm_likely(!base->background || ctx->job)) {
+    if (dm_likely(!ctx->base.background || ctx->job)) {
         thread->clock += cost;
         thread->busy += cost;
         return;
@@ -148,9 +142,21 @@ void sim_charge(struct dm_ctx *base, enum dm_work work, uint32_t units) {
         cost -= part;
         if (ctx->slice == SIM_SLICE_PS) {
             ctx->slice = 0;
-            if (sim_sleep(base, 0) < 0) {
+            if (sim_sleep(&ctx->base, 0) < 0) {
                 return;
             }
         }
+    }
+}
+
+void sim_charge(struct dm_ctx *base, enum dm_work work, uint32_t units) {
+    if (base->fabric->measuring) {
+        charge_ps((struct sim_ctx *)base, dm_work_ps(&sim_of(base->fabric)->costs.work, work, units));
+    }
+}
+
+void sim_charge_access(struct dm_ctx *base, uint32_t count, uint64_t bytes) {
+    if (base->fabric->measuring) {
+        charge_ps((struct sim_ctx *)base, dm_work_access_ps(&sim_of(base->fabric)->costs.work, count, bytes));
     }
 }

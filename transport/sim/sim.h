@@ -289,6 +289,7 @@ void sim_wake(struct dm_ctx *waker, struct dm_ctx *target);
 int sim_sleep(struct dm_ctx *ctx, uint64_t ns);
 uint64_t sim_now(struct dm_ctx *ctx);
 void sim_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
+void sim_charge_access(struct dm_ctx *ctx, uint32_t count, uint64_t bytes);
 
 /* ---- path.c: a verb's path over the fabric ----------------------------------------------------------------------- */
 

@@ -125,6 +125,7 @@ const struct dm_transport_ops dm_transport_sim = {
     .sleep = sim_sleep,
     .now = sim_now,
     .charge = sim_charge,
+    .charge_access = sim_charge_access,
     .cpu_read = sim_cpu_read,
     .cpu_write = sim_cpu_write,
     .cpu_cas = sim_cpu_cas,

@@ -227,6 +227,7 @@ const struct dm_transport_ops dm_transport_verbs = {
     .sleep = rt_sleep,
     .now = rt_now,
     .charge = rt_charge,
+    .charge_access = rt_charge_access,
     .cpu_read = verbs_cpu_read,
     .cpu_write = verbs_cpu_write,
     .cpu_cas = verbs_cpu_cas,

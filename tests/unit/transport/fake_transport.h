@@ -85,6 +85,12 @@ static inline void fake_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t u
     (void)units;
 }
 
+static inline void fake_charge_access(struct dm_ctx *ctx, uint32_t count, uint64_t bytes) {
+    (void)ctx;
+    (void)count;
+    (void)bytes;
+}
+
 static inline int fake_park(struct dm_ctx *ctx) {
     struct fake *fake = fake_of(ctx);
     assert_non_null(fake->parked);
@@ -105,6 +111,7 @@ static inline struct fake *fake_new(unsigned caps) {
                                           .commit = fake_commit,
                                           .call = fake_call,
                                           .charge = fake_charge,
+                                          .charge_access = fake_charge_access,
                                           .park = fake_park,
                                           .wake = fake_wake};
     struct dm_fabric *fabric = &fake->fabric;
