@@ -103,27 +103,80 @@ static int unknown_number(const char *path, const char *name, struct dm_err *err
                    near ? near : "", near ? "'?)" : "");
 }
 
+/* What a number is given with: an object of these members, "value" among them. */
+static const char *const number_members[] = {"value", "source", "confidence", "range", "points", "note"};
+
+static bool is_text_or_absent(const json_t *member) {
+    return !member || json_is_string(member);
+}
+
+static int check_range(const char *path, const struct number *number, const json_t *given, struct dm_err *err) {
+    const json_t *range = json_object_get(given, "range");
+    if (!range) {
+        return 0;
+    }
+    const json_t *low = json_array_get(range, 0), *high = json_array_get(range, 1);
+    if (json_array_size(range) != 2 || !json_is_number(low) || !json_is_number(high)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: %s: range: [LOW, HIGH] is wanted, two numbers", path, number->name);
+    }
+    double least = json_number_value(low), most = json_number_value(high);
+    double value = json_number_value(json_object_get(given, "value"));
+    if (!(number->least <= least && least <= value && value <= most && most <= number->most)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: %s: range [%g, %g] must hold the value %g and lie in %g to %g %s",
+                       path, number->name, least, most, value, number->least, number->most, number->unit);
+    }
+    return 0;
+}
+
+static int check_points(const char *path, const char *name, const json_t *points, struct dm_err *err) {
+    bool good = !points || json_is_array(points);
+    size_t i;
+    json_t *point;
+    json_array_foreach(points, i, point) {
+        good = good && json_is_string(point);
+    }
+    return good ? 0
+                : dm_fail(err, DM_ERR_INVALID, "%s: %s: points: an array of ids is wanted, such as [\"V6\"]", path,
+                          name);
+}
+
+static int check_number_object(const char *path, const struct number *number, const json_t *given, struct dm_err *err) {
+    const char *key;
+    json_t *member;
+    json_object_foreach((json_t *)given, key, member) {
+        bool found = false;
+        for (size_t i = 0; i < DM_ARRAY_LEN(number_members); i++) {
+            found = found || strcmp(number_members[i], key) == 0;
+        }
+        if (!found) {
+            return dm_fail(err, DM_ERR_INVALID,
+                           "%s: %s: unknown member '%s' (value, source, confidence, range, points, note)", path,
+                           number->name, key);
+        }
+    }
+    const json_t *confidence = json_object_get(given, "confidence");
+    const char *level = json_string_value(confidence);
+    if (confidence && (!level || strlen(level) != 1 || !strchr("HmL", level[0]))) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: %s: confidence: \"H\", \"m\" or \"L\" is wanted", path, number->name);
+    }
+    if (!is_text_or_absent(json_object_get(given, "source")) || !is_text_or_absent(json_object_get(given, "note"))) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: %s: source and note: a text is wanted", path, number->name);
+    }
+    DM_TRY(check_points(path, number->name, json_object_get(given, "points"), err));
+    return json_is_number(json_object_get(given, "value")) ? check_range(path, number, given, err) : 0;
+}
+
 /* A number alone, or an object with its source. */
-static int number_value(const char *path, const char *name, const json_t *given, double *value, struct dm_err *err) {
+static int number_value(const char *path, const struct number *known, const json_t *given, double *value,
+                        struct dm_err *err) {
     const json_t *number = given;
     if (json_is_object(given)) {
-        const char *key;
-        json_t *member;
-        json_object_foreach((json_t *)given, key, member) {
-            static const char *const known[] = {"value", "source", "confidence", "range", "note"};
-            bool found = false;
-            for (size_t i = 0; i < DM_ARRAY_LEN(known); i++) {
-                found = found || strcmp(known[i], key) == 0;
-            }
-            if (!found) {
-                return dm_fail(err, DM_ERR_INVALID,
-                               "%s: %s: unknown member '%s' (value, source, confidence, range, note)", path, name, key);
-            }
-        }
+        DM_TRY(check_number_object(path, known, given, err));
         number = json_object_get(given, "value");
     }
     if (!json_is_number(number)) {
-        return dm_fail(err, DM_ERR_INVALID, "%s: %s: a number or {\"value\": NUMBER, ...} is wanted", path, name);
+        return dm_fail(err, DM_ERR_INVALID, "%s: %s: a number or {\"value\": NUMBER, ...} is wanted", path,
+                       known->name);
     }
     *value = json_number_value(number);
     return 0;
@@ -139,7 +192,7 @@ static int apply_numbers(const char *path, const json_t *parameters, struct dm_p
             return unknown_number(path, name, err);
         }
         double value = 0;
-        DM_TRY(number_value(path, name, given, &value, err));
+        DM_TRY(number_value(path, number, given, &value, err));
         if (!(value >= number->least && value <= number->most)) {
             return dm_fail(err, DM_ERR_INVALID, "%s: %s: %g is out of range (%g to %g %s)", path, name, value,
                            number->least, number->most, number->unit);
@@ -223,6 +276,32 @@ static int load_chain(const char *name, struct dm_profile *profile, bool *set, s
     return 0;
 }
 
+/* Numbers that are possible alone but not together. */
+static int check_combination(const char *name, const struct dm_profile *profile, struct dm_err *err) {
+    /* GB/s of one lane after encoding, by generation. */
+    static const double lane_gbytes[] = {0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
+    if (profile->pcie_generation != floor(profile->pcie_generation)) {
+        return dm_fail(err, DM_ERR_INVALID, "profile '%s': pcie_generation: %g is no whole number", name,
+                       profile->pcie_generation);
+    }
+    if (exp2(floor(log2(profile->pcie_lanes))) != profile->pcie_lanes) {
+        return dm_fail(err, DM_ERR_INVALID, "profile '%s': pcie_lanes: %g is none of 1, 2, 4, 8, 16 and 32", name,
+                       profile->pcie_lanes);
+    }
+    double most = lane_gbytes[(size_t)profile->pcie_generation - 1] * profile->pcie_lanes;
+    if (profile->pcie_gbytes_per_s > most) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "profile '%s': pcie_gbytes_per_s: %g GB/s are more than PCIe %g.0 x%g has (%g)", name,
+                       profile->pcie_gbytes_per_s, profile->pcie_generation, profile->pcie_lanes, most);
+    }
+    if (profile->doorbell_registers > 0 && profile->doorbell_shared_ns < profile->cpu_doorbell_ns) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "profile '%s': doorbell_shared_ns: %g ns are less than the %g of cpu_doorbell_ns", name,
+                       profile->doorbell_shared_ns, profile->cpu_doorbell_ns);
+    }
+    return 0;
+}
+
 int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err *err) {
     bool set[DM_ARRAY_LEN(numbers)] = {false};
     *profile = (struct dm_profile){0};
@@ -248,7 +327,7 @@ int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err 
         hash = XXH64(&value, sizeof(value), hash);
     }
     snprintf(profile->hash, sizeof(profile->hash), "%016llx", (unsigned long long)hash);
-    return 0;
+    return check_combination(name, profile, err);
 }
 
 int dm_profile_check(const char *name, char hash[17], struct dm_err *err) {

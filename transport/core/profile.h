@@ -4,7 +4,8 @@
  * source. "inherits" names another profile, whose numbers are used where this one has none.
  *
  * File: { "schema_version": 1, "name": ..., "summary": ..., "inherits": ..., "parameters": { NAME: NUMBER or
- *         { "value": NUMBER, "source": TEXT, "confidence": "H" | "m" | "L", "range": [LOW, HIGH] } } }
+ *         { "value": NUMBER, "source": TEXT, "confidence": "H" | "m" | "L", "range": [LOW, HIGH], "points": [ID],
+ *           "note": TEXT } } }; the points are those of `dmbench validate` that decide the number.
  */
 #ifndef DM_TRANSPORT_CORE_PROFILE_H
 #define DM_TRANSPORT_CORE_PROFILE_H
@@ -25,6 +26,8 @@
     X(payload_fetch_ns, "ns", 0, 10000, "NIC fetches the payload of a write that is not inline")                       \
     X(max_inline, "bytes", 0, 4096, "largest inline write")                                                            \
     X(pcie_gbytes_per_s, "GB/s", 0.1, 1000, "PCIe bandwidth, each way")                                                \
+    X(pcie_generation, "", 1, 6, "of the NIC's slot: with the lanes, the most that its bandwidth can be")              \
+    X(pcie_lanes, "lanes", 1, 32, "of the NIC's slot")                                                                 \
     X(pcie_read_overhead_bytes, "bytes", 0, 4096, "PCIe bytes of a read beside its payload")                           \
     X(rx_read_mops, "M/s", 0.1, 10000, "reads that a responder NIC serves")                                            \
     X(rx_write_mops, "M/s", 0.1, 10000, "writes and sends that a responder NIC serves")                                \
@@ -77,8 +80,8 @@ struct dm_profile {
     char hash[17]; /* of all numbers: two profiles with the same hash behave alike */
 };
 
-/* Loads a profile by name or path with everything that it inherits. Missing, unknown, out-of-range numbers and cycles
- * are errors that name the file. */
+/* Loads a profile by name or path with everything that it inherits. Missing, unknown, out-of-range numbers, cycles,
+ * and numbers that cannot be true together, are errors that name the file and the member. */
 int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err *err);
 
 #endif

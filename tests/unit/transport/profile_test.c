@@ -144,12 +144,50 @@ static void a_bad_file_is_named_with_what_is_wrong(void **state) {
     must_fail("valueless", "{\"schema_version\": 1, \"parameters\": {\"mtu\": {\"source\": \"x\"}}}", "mtu");
     must_fail("extra", "{\"schema_version\": 1, \"parameters\": {\"mtu\": {\"value\": 1024, \"unit\": \"B\"}}}",
               "unit");
+    must_fail("sourceless", "{\"schema_version\": 1, \"parameters\": {\"mtu\": {\"value\": 1024, \"source\": 7}}}",
+              "mtu: source");
+    must_fail("sure", "{\"schema_version\": 1, \"parameters\": {\"mtu\": {\"value\": 1024, \"confidence\": \"X\"}}}",
+              "mtu: confidence");
+    must_fail("point", "{\"schema_version\": 1, \"parameters\": {\"mtu\": {\"value\": 1024, \"points\": \"V1\"}}}",
+              "mtu: points");
+    must_fail("one end", "{\"schema_version\": 1, \"parameters\": {\"mtu\": {\"value\": 1024, \"range\": [512]}}}",
+              "mtu: range");
+    must_fail("outside", "{\"schema_version\": 1, \"parameters\": {\"mtu\": {\"value\": 1024, \"range\": [256, 512]}}}",
+              "mtu: range [256, 512]");
     must_fail("small", "{\"schema_version\": 1, \"parameters\": {\"mtu\": 1}}", "out of range");
     must_fail("large", "{\"schema_version\": 1, \"parameters\": {\"mtu\": 1e99}}", "out of range");
     must_fail("negative", "{\"schema_version\": 1, \"parameters\": {\"mmio_ns\": -1}}", "out of range");
     must_fail("few", "{\"schema_version\": 1, \"parameters\": {\"mtu\": 1024}}", "missing");
     must_fail("heir", "{\"schema_version\": 1, \"inherits\": 5, \"parameters\": {}}", "inherits");
     must_fail("circle", "{\"schema_version\": 1, \"inherits\": \"circle\", \"parameters\": {}}", "circle");
+}
+
+/* A profile that differs from a shipped one in these numbers. */
+static void must_not_combine(const char *numbers, const char *said) {
+    char text[512];
+    snprintf(text, sizeof(text), "{\"schema_version\": 1, \"inherits\": \"%s\", \"parameters\": {%s}}",
+             dm_profile_names()[0], numbers);
+    must_fail("together", text, said);
+}
+
+static void numbers_that_cannot_be_true_together_are_named(void **state) {
+    (void)state;
+    must_not_combine("\"pcie_generation\": 3, \"pcie_lanes\": 16, \"pcie_gbytes_per_s\": 15.8",
+                     "pcie_gbytes_per_s: 15.8 GB/s are more than PCIe 3.0 x16 has");
+    must_not_combine("\"pcie_generation\": 4, \"pcie_lanes\": 8, \"pcie_gbytes_per_s\": 26", "PCIe 4.0 x8");
+    must_not_combine("\"pcie_generation\": 3.5", "pcie_generation: 3.5");
+    must_not_combine("\"pcie_lanes\": 12", "pcie_lanes: 12");
+    must_not_combine("\"doorbell_registers\": 16, \"doorbell_shared_ns\": 10, \"cpu_doorbell_ns\": 50",
+                     "doorbell_shared_ns");
+    struct dm_profile profile;
+    struct dm_err err = {0};
+    char text[256];
+    snprintf(text, sizeof(text),
+             "{\"schema_version\": 1, \"inherits\": \"%s\", \"parameters\": {\"pcie_generation\": 4, "
+             "\"pcie_lanes\": 16, \"pcie_gbytes_per_s\": 31.5}}",
+             dm_profile_names()[0]);
+    file_put("together", text);
+    assert_int_equal(load("together", &profile, &err), 0);
 }
 
 static void a_file_that_is_not_there_is_named(void **state) {
@@ -170,6 +208,7 @@ int main(void) {
         cmocka_unit_test(the_nearest_definition_of_a_number_wins),
         cmocka_unit_test(numbers_not_names_decide_the_hash),
         cmocka_unit_test(a_bad_file_is_named_with_what_is_wrong),
+        cmocka_unit_test(numbers_that_cannot_be_true_together_are_named),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
     };
     return cmocka_run_group_tests_name("transport: profile", tests, folder_make, folder_remove);
