@@ -16,6 +16,9 @@ int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex
     *env = (struct rolex_env){.ctx = ctx, .params = params, .shape = shape, .counts = counts};
     env->layout = rolex_layout_make((uint32_t)params->delta, shape->value_bytes);
     env->per_leaf = rolex_per_leaf(params);
+    for (unsigned r = 0; r < ROLEX_REGIONS_MAX; r++) {
+        env->leaves[r] = (rolex_region_bytes(env, r) - DM_LINE) / env->layout.wire_bytes;
+    }
     env->words = dm_local_alloc(ctx, ROLEX_WORDS * sizeof(uint64_t));
     return env->words ? rolex_regions_read(env) : DM_ERR_NO_MEMORY;
 }
@@ -42,10 +45,6 @@ uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region) {
     bytes = bytes == 0 ? DM_LINE + leaves * env->layout.wire_bytes : bytes < least ? least : bytes;
     bytes <<= region / REGION_DOUBLES_EVERY;
     return bytes > REGION_BYTES_MAX ? REGION_BYTES_MAX : (uint32_t)bytes;
-}
-
-uint64_t rolex_region_leaves(const struct rolex_env *env, unsigned region) {
-    return (rolex_region_bytes(env, region) - DM_LINE) / env->layout.wire_bytes;
 }
 
 int rolex_regions_read(struct rolex_env *env) {

@@ -80,6 +80,7 @@ struct rolex_env {
     struct rolex_layout layout;
     uint32_t per_leaf;                   /* rolex_per_leaf */
     uint64_t regions[ROLEX_REGIONS_MAX]; /* their addresses; 0: not known here */
+    uint64_t leaves[ROLEX_REGIONS_MAX];  /* of each region */
     uint8_t current[64];                 /* of each memory node: 1 + the region that leaves are taken from; 0: none */
     uint64_t free_hint;                  /* a bit for each memory node: its reclaiming queue was not empty */
     uint64_t *words;                     /* device memory: ROLEX_WORDS */
@@ -98,7 +99,9 @@ enum { ROLEX_REGION_CLAIMED = 1 };
 
 /* Sizes follow from the region's number and grow with it, so that 127 regions are enough for any memory. */
 uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region);
-uint64_t rolex_region_leaves(const struct rolex_env *env, unsigned region);
+static inline uint64_t rolex_region_leaves(const struct rolex_env *env, unsigned region) {
+    return env->leaves[region];
+}
 
 /* Reads the addresses of all regions. [waits] */
 int rolex_regions_read(struct rolex_env *env);
