@@ -29,6 +29,7 @@ struct group {
 struct rolex_cache {
     uint64_t budget, root;
     _Atomic uint64_t used;
+    _Atomic uint64_t models_bytes; /* of these, all but tables */
     struct rolex_root shape;
     struct rolex_upper *uppers;
     uint64_t *lows; /* of groups */
@@ -211,7 +212,9 @@ static int cache_read(struct rolex_cache *cache, struct rolex_env *env, dm_addr 
     free(cache->heads);
     cache->branches = NULL;
     cache->heads = NULL;
-    return rc < 0 ? rc : atomic_load(&cache->used) > cache->budget ? DM_NOT_FOUND : 0;
+    uint64_t used = atomic_load(&cache->used);
+    atomic_store(&cache->models_bytes, used);
+    return rc < 0 ? rc : used > cache->budget ? DM_NOT_FOUND : 0;
 }
 
 int rolex_cache_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_cache **out) {
@@ -245,17 +248,21 @@ static uint32_t upper_find(const struct rolex_upper *uppers, struct rolex_run ru
 
 static uint32_t group_of(const struct rolex_cache *cache, const struct rolex_env *env, uint64_t key) {
     const struct rolex_root *root = &cache->shape;
+    uint32_t compares = root->levels + 1;
     struct rolex_run run = {0, root->levels > 0 ? root->counts[0] - 1 : (uint32_t)root->branches - 1};
     const struct rolex_upper *level = cache->uppers;
     for (uint32_t l = 0; l < root->levels; l++) {
-        run = rolex_upper_predict(&level[upper_find(level, run, key)], key);
+        uint32_t upper = upper_find(level, run, key);
+        compares += upper - run.lo;
+        run = rolex_upper_predict(&level[upper], key);
         level += root->counts[l];
     }
-    dm_charge(env->ctx, DM_WORK_MODEL_EVAL, root->levels + 1);
     uint32_t at = run.lo;
     while (at < run.hi && cache->lows[at + 1] <= key) {
         at++;
     }
+    dm_charge(env->ctx, DM_WORK_MODEL_EVAL, root->levels + 1);
+    dm_charge(env->ctx, DM_WORK_KEY_COMPARE, compares + at - run.lo);
     return at;
 }
 
@@ -274,13 +281,35 @@ static struct known *known_find(struct group *group, uint64_t key) {
     return &group->models[low];
 }
 
+/* Charges a look-up: the search among a group's models, and the words copied. It reaches a line of each upper level and
+ * of the branches, the group and its model, then the leaf table's window and the synonyms, on lines of their own. They
+ * are at hand if this client's last look-up was of the same model. The group is not locked, as a charge may wait. */
+static void find_charge(const struct rolex_cache *cache, struct dm_ctx *ctx, bool is_again, uint32_t models,
+                        uint32_t words) {
+    uint32_t steps = 1;
+    for (; models > 1; models /= 2) {
+        steps++;
+    }
+    dm_charge(ctx, DM_WORK_CACHE_PROBE, cache->shape.levels + 2);
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, steps);
+    dm_charge(ctx, DM_WORK_LINE_COPY, 2 + words / 8);
+    if (!is_again) {
+        dm_charge_access(ctx, cache->shape.levels + 1, cache->shape.branches * sizeof(uint64_t));
+        dm_charge_access(ctx, 2, atomic_load(&cache->models_bytes));
+        dm_charge_access(ctx, words > 0 ? 2 : 0, atomic_load(&cache->used));
+    }
+}
+
 bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, uint64_t key, uint32_t more,
                       struct rolex_view *view) {
+    uint32_t words = 0;
     view->group = group_of(cache, env, key);
     struct group *group = &cache->groups[view->group];
     group_lock(group);
     const struct known *known = known_find(group, key);
+    uint32_t models = group->count;
     bool there = !dm_addr_is_null(known->addr);
+    bool is_again = there && dm_addr_equal(view->model, known->addr);
     if (there) {
         view->model = known->addr;
         view->head = known->head;
@@ -290,14 +319,17 @@ bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, ui
         view->is_cached = true;
         view->has_tables = known->tables;
         if (known->tables) {
-            uint32_t words = view->window.hi - view->window.lo + 1;
+            uint32_t window = view->window.hi - view->window.lo + 1;
             const uint64_t *slots = known->tables + known->head.leaves;
-            memcpy(view->table, known->tables + view->window.lo, 8 * (size_t)words);
-            memcpy(view->slots, slots, 8 * (size_t)(1 + rolex_used(slots[0], known->head.synonyms)));
+            uint32_t used = rolex_used(slots[0], known->head.synonyms);
+            memcpy(view->table, known->tables + view->window.lo, 8 * (size_t)window);
+            memcpy(view->slots, slots, 8 * (size_t)(1 + used));
             view->used = slots[0];
+            words = window + 1 + used;
         }
     }
     group_unlock(group);
+    find_charge(cache, env->ctx, is_again, models, words);
     return there;
 }
 
@@ -391,6 +423,7 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
         for (uint32_t i = 0; i < count; i++) {
             grown[at + i] = (struct known){.addr = models[i], .head = heads[i]};
         }
+        atomic_fetch_add(&cache->models_bytes, bytes);
     }
     group_unlock(group);
     if (capacity && !grown) {

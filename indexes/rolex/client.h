@@ -47,7 +47,7 @@ struct rolex_client {
     bool is_attached;
     struct rolex_view view;
     struct rolex_item *items;
-    uint32_t item_count, item_max;
+    uint32_t item_count, item_max, cover_from;
     char *wires, *image, *right, *other; /* wires: item_max leaves as read, then leaves to write */
     uint64_t *fetched;                   /* all tables of a model */
     uint64_t counts[ROLEX_COUNTER_COUNT];

@@ -20,6 +20,7 @@ static int entry_find(struct rolex_env *env, dm_addr base, uint32_t bytes, struc
             return DM_NOT_FOUND;
         }
         DM_TRY(dm_read(env->ctx, from, words, n * bytes));
+        dm_charge(env->ctx, DM_WORK_KEY_COMPARE, n);
         for (uint32_t i = 0; i < n; i++) {
             const uint64_t *item = words + (size_t)i * bytes / 8;
             if (item[0] > key) {

@@ -96,6 +96,7 @@ int rolex_group_lock(struct rolex_client *client, uint64_t key, uint32_t leaf, b
     dm_addr word = dm_addr_add(rolex_table(client->view.model, &client->view.head), 8 * (uint64_t)leaf);
     *group = (struct rolex_group){.word = word, .leaf = leaf};
     group->queue = ix_queues_find(client->cn->queues, word);
+    dm_charge(client->env.ctx, DM_WORK_HASH, group->queue ? 1 : 0);
     enum dm_phase before = dm_phase(client->env.ctx, DM_PHASE_LOCK);
     int rc = ix_queue_enter(client->env.ctx, group->queue);
     if (rc == 0) {

@@ -26,8 +26,10 @@ static int tables_read(struct rolex_client *client) {
     memcpy(view->slots, slots, 8 * (size_t)(1 + head->synonyms));
     memcpy(view->table, table + view->window.lo, 8 * (size_t)(view->window.hi - view->window.lo + 1));
     if (view->is_cached && !(slots[0] & ROLEX_RETIRED)) {
+        dm_charge(client->env.ctx, DM_WORK_LINE_COPY, (1 + (uint32_t)head->synonyms + head->leaves) / 8 + 1);
         rolex_cache_keep(client->cn->cache, view, table, slots);
     }
+    dm_charge(client->env.ctx, DM_WORK_LINE_COPY, head->synonyms / 8 + 2);
     view->has_tables = true;
     return 0;
 }
@@ -176,6 +178,8 @@ int rolex_leaves_list(struct rolex_client *client, uint32_t first, uint32_t last
             return rc;
         }
     }
+    client->cover_from = 0;
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, client->item_count);
     return 0;
 }
 
@@ -209,8 +213,12 @@ bool rolex_item_decode(struct rolex_client *client, const struct rolex_item *ite
 }
 
 const struct rolex_item *rolex_cover(struct rolex_client *client, uint64_t key, bool *torn) {
+    uint32_t count = client->item_count, from = client->cover_from < count ? client->cover_from : 0;
+    const struct rolex_item *found = NULL;
+    uint32_t n = 0;
     *torn = false;
-    for (uint32_t i = 0; i < client->item_count; i++) {
+    for (; n < count && !found; n++) {
+        uint32_t i = from + n < count ? from + n : from + n - count;
         const struct rolex_item *item = &client->items[i];
         const char *first = item->wire + ix_lines_wire_offset(0);
         /* The bounds are in the first line, and a single line is never torn. */
@@ -218,9 +226,13 @@ const struct rolex_item *rolex_cover(struct rolex_client *client, uint64_t key, 
             continue;
         }
         if (rolex_item_decode(client, item, client->image)) {
-            return item;
+            found = item;
+            client->cover_from = i + 1;
+        } else {
+            *torn = true;
         }
-        *torn = true;
     }
-    return NULL;
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, n);
+    *torn = *torn && !found;
+    return found;
 }

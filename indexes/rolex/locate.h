@@ -36,7 +36,8 @@ static inline uint64_t rolex_item_low(const struct rolex_item *item) {
     return rolex_u64(item->wire, (uint32_t)ix_lines_wire_offset(ROLEX_LOW_AT));
 }
 
-/* Finds the listed leaf that covers key and decodes it into client->image; NULL: none. *torn: such a leaf was torn. */
+/* Finds a listed leaf that covers key and decodes it into client->image; NULL: none. *torn: such a leaf was torn. The
+ * search begins behind the leaf that it found last, as a scan continues there. */
 const struct rolex_item *rolex_cover(struct rolex_client *client, uint64_t key, bool *torn);
 
 #endif

@@ -17,6 +17,7 @@ static int leaf_by_counter(struct rolex_client *client, uint64_t key, const stru
     *torn = *stale = false;
     *found = NULL;
     for (uint32_t i = 0; i < client->item_count; i++) {
+        dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
         if (!rolex_item_decode(client, &client->items[i], client->image)) {
             *torn = true;
         } else if (rolex_find(&client->env.layout, client->image, key, &at)) {

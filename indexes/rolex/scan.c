@@ -19,14 +19,18 @@ struct output {
 static void leaf_take(struct rolex_client *client, struct output *output, uint64_t cursor) {
     const struct rolex_layout *layout = &client->env.layout;
     uint32_t count = rolex_count(layout, client->image);
-    uint32_t at;
-    (void)rolex_find(layout, client->image, cursor, &at);
-    for (; at < count && output->found < output->count; at++) {
-        output->keys[output->found] = rolex_key(client->image, at);
-        memcpy(output->values + (size_t)output->found * layout->value_bytes, rolex_value(layout, client->image, at),
-               layout->value_bytes);
-        output->found++;
+    uint32_t missing = output->count - output->found;
+    uint32_t at = 0;
+    if (rolex_low(client->image) < cursor) {
+        (void)rolex_find(layout, client->image, cursor, &at);
+        dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
     }
+    uint32_t taken = count - at < missing ? count - at : missing;
+    size_t value_bytes = layout->value_bytes;
+    memcpy(output->keys + output->found, client->image + ROLEX_KEYS_AT + 8 * at, 8 * (size_t)taken);
+    memcpy(output->values + output->found * value_bytes, rolex_value(layout, client->image, at), taken * value_bytes);
+    dm_charge(client->env.ctx, DM_WORK_LINE_COPY, (uint32_t)(taken * (8 + value_bytes) / DM_LINE) + 2);
+    output->found += taken;
 }
 
 /* Leaves to read after the window for the missing pairs, within the space that all synonyms leave. */
@@ -47,7 +51,6 @@ static int batch_take(struct rolex_client *client, struct output *output, uint64
     }
     bool advanced = false;
     while (output->found < output->count && *cursor < UINT64_MAX && rolex_cover(client, *cursor, torn)) {
-        dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
         leaf_take(client, output, *cursor);
         *cursor = rolex_high(client->image);
         advanced = true;

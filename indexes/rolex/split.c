@@ -86,6 +86,8 @@ int rolex_leaf_split(struct rolex_client *client, const struct rolex_group *grou
     }
     uint32_t slot = (uint32_t)used + 1;
     uint32_t at;
+    dm_charge(client->env.ctx, DM_WORK_LINE_COPY, 2 * layout->wire_bytes / DM_LINE);
+    dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
     rolex_leaf_halve(layout, client->image, client->right, key);
     char *into = rolex_covers(client->right, key) ? client->right : client->image;
     (void)rolex_find(layout, into, key, &at);

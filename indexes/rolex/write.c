@@ -31,6 +31,8 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
     }
     uint32_t at;
     *leaf = last->leaf;
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, (uint32_t)(last - client->items) + 1);
+    dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
     bool is_seen = rolex_item_decode(client, last, client->image) && rolex_covers(client->image, key) &&
                    rolex_find(&client->env.layout, client->image, key, &at);
     return is_seen ? DM_EXISTS : 0;
@@ -61,6 +63,7 @@ static int insert_once(struct rolex_client *client, uint64_t key, const void *va
     if (rolex_count(layout, client->image) == layout->delta) {
         return rolex_leaf_split(client, &group, item, key, value, attempts);
     }
+    dm_charge(client->env.ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE / 2);
     rolex_pair_insert(layout, client->image, at, key, value);
     return rolex_leaf_write(client, &group, item);
 }
@@ -111,6 +114,7 @@ static int change_once(struct rolex_client *client, uint64_t key, const void *va
     if (rc != 0) {
         return rc;
     }
+    dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
     if (!rolex_find(layout, client->image, key, &at)) {
         return DM_NOT_FOUND;
     }
