@@ -152,12 +152,27 @@ struct dm_account {
     uint64_t masked_emulated; /* masked atomics done by plain CAS */
     uint64_t retries[DM_RETRY_COUNT];
     uint64_t phase_ns[DM_PHASE_COUNT]; /* by dm_phase; `other` stays 0, it is the rest of the operation */
+    /* With a meter alone: time of index code, the parts that its waits cut it into, and what it charged. */
+    uint64_t code_ns, code_parts, charges, charged_ps;
 };
 
 /* From now on this context counts to `account`, which the caller owns and keeps; NULL: its counts are dropped. The
  * context's phase must be DM_PHASE_OTHER. */
 void dm_account_use(struct dm_ctx *ctx, struct dm_account *account);
 void dm_account_add(struct dm_account *into, const struct dm_account *from);
+
+/* A meter compares what index code takes on this host with what it charges by a profile: see code_ns above. It is
+ * for real-time transports, and only clients that say when they are in index code are metered. */
+struct dm_meter;
+int dm_meter_open(const char *profile, struct dm_meter **meter, struct dm_err *err);
+void dm_meter_close(struct dm_meter *meter); /* accepts NULL */
+
+/* The fabric uses the meter until it is closed; NULL: none. Only while no context runs. */
+void dm_fabric_meter(struct dm_fabric *fabric, const struct dm_meter *meter);
+
+/* The context enters index code, and leaves it. Nothing without a meter. */
+void dm_code_begin(struct dm_ctx *ctx);
+void dm_code_end(struct dm_ctx *ctx);
 
 /* Bytes in use on all memory nodes. */
 struct dm_memory_use {

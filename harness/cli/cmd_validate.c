@@ -12,13 +12,16 @@
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/lab/client_work.h"
 #include "harness/lab/validate_output.h"
 #include "harness/run/interrupt.h"
 
+enum { CLIENT_WORK_OPS = 200000 };
+
 struct options {
     bool json, cpu;
-    const char *out, *transport, *profile, *fit, *base, *only;
-    uint64_t seed;
+    const char *out, *transport, *profile, *fit, *base, *only, *index;
+    uint64_t seed, keys, rounds;
 };
 
 #define ROW(member, ...) DM_OPT_ROW(struct options, member, __VA_ARGS__)
@@ -34,7 +37,12 @@ static const struct dm_opt table[] = {
     ROW(fit, DM_OPT_STRING, .initial = "",
         .help = "write a profile with what was measured on the transport to this file"),
     ROW(cpu, DM_OPT_BOOL, .initial = "0",
-        .help = "measure the CPU work units on this host; with --fit FILE write them as a profile"),
+        .help = "measure the CPU work units on this host, and by them what each index charges beside what its code "
+                "takes; with --fit FILE write them as a profile"),
+    ROW(index, DM_OPT_STRING, .initial = "", .help = "with --cpu: this index alone"),
+    ROW(keys, DM_OPT_COUNT, .initial = "1M", .max = 1e10, .help = "with --cpu: keys of an index; 0: no index"),
+    ROW(rounds, DM_OPT_COUNT, .initial = "3", .min = 1, .max = 31,
+        .help = "with --cpu: how often an index is measured; the median counts"),
     ROW(base, DM_OPT_STRING, .initial = "cx6-100g", .help = "the profile that a fitted one inherits from"),
     ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0, .help = "of every random stream"),
     DM_OPT_END,
@@ -152,24 +160,50 @@ static int table_print(const struct options *options, struct dm_err *err) {
     return 0;
 }
 
+static void cpu_print(json_t *costs, json_t *rows) {
+    const char *name;
+    json_t *value;
+    size_t i;
+    json_object_foreach(costs, name, value) {
+        printf("%-22s %10.2f ns\n", name, json_real_value(value));
+    }
+    if (json_array_size(rows) > 0) {
+        printf("\n%-10s %-8s %12s %12s %8s\n", "index", "op", "charged ns", "real ns", "ratio");
+    }
+    json_array_foreach(rows, i, value) {
+        printf("%-10s %-8s %12.0f %12.0f %8.2f\n", json_string_value(json_object_get(value, "index")),
+               json_string_value(json_object_get(value, "op")), json_real_value(json_object_get(value, "charged_ns")),
+               json_real_value(json_object_get(value, "real_ns")), json_real_value(json_object_get(value, "ratio")));
+    }
+}
+
+/* The work units of this host, and then the indexes by a profile that is made of them. */
 static int cpu_measure(const struct options *options, struct dm_err *err) {
-    json_t *costs = NULL;
+    json_t *costs = NULL, *rows = NULL;
     DM_TRY(hx_cpu_costs(&costs, err));
     int rc = 0;
     if (options->fit[0]) {
         rc = hx_profile_write(options->fit, options->base, "CPU work units of this host",
                               "measured by dmbench validate --cpu", costs, err);
     }
+    if (rc == 0 && options->keys > 0) {
+        const struct hx_client_work wanted = {.index = options->index,
+                                              .base = options->base,
+                                              .costs = costs,
+                                              .keys = options->keys,
+                                              .ops = CLIENT_WORK_OPS,
+                                              .rounds = (unsigned)options->rounds};
+        rc = hx_client_work_measure(&wanted, &rows, err);
+    }
     if (rc == 0 && options->json) {
-        json_print(costs);
+        json_t *top = json_pack("{s:O, s:o}", "costs", costs, "indexes", rows ? json_incref(rows) : json_array());
+        json_print(top);
+        json_decref(top);
     } else if (rc == 0) {
-        const char *name;
-        json_t *value;
-        json_object_foreach(costs, name, value) {
-            printf("%-22s %10.2f ns\n", name, json_real_value(value));
-        }
+        cpu_print(costs, rows);
     }
     json_decref(costs);
+    json_decref(rows);
     return rc;
 }
 

@@ -62,6 +62,9 @@ int hx_fit(const struct hx_micro_fabric *fabric, const char *base, const char *p
 /* Measures the costs of work units on this host: a new object, name to ns. */
 int hx_cpu_costs(json_t **costs, struct dm_err *err);
 
+/* Adds the costs of accesses to local structures of several sizes, which hx_cpu_costs includes. */
+int hx_access_costs(json_t *costs, struct dm_err *err);
+
 /* A profile that inherits from `base` with these numbers and one source for all of them, written to `path`. */
 int hx_profile_write(const char *path, const char *base, const char *summary, const char *source, json_t *numbers,
                      struct dm_err *err);

@@ -41,6 +41,7 @@ struct hx_config {
     double share[WL_OP_KIND_COUNT]; /* of each kind of operation; 0 if the workload does not know it */
     char profile_hash[17];          /* "" where the transport takes no profile */
     struct wl *opened;              /* the workload, if resolving opened it with all its keys; hx_measure takes it */
+    const struct dm_meter *meter;   /* of index code, borrowed; NULL: none */
     const struct hx_team *team;     /* the processes of the run, borrowed; NULL: only this one */
 };
 

@@ -350,6 +350,7 @@ static int clients_run(struct point *point, struct dm_err *err) {
     DM_TRY(run_init(point, err));
     DM_TRY(record_begin(point, err));
     dm_fabric_measure(point->fabric);
+    dm_fabric_meter(point->fabric, point->config->meter);
     if (point->tracer) {
         hx_tracer_watch(point->tracer, point->fabric);
     }

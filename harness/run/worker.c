@@ -214,7 +214,9 @@ static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind 
     dm_account_use(ctx, account);
     uint64_t begin_ns = dm_now(ctx);
     uint64_t shared = shared_so_far(worker);
+    dm_code_begin(ctx);
     int rc = index_call(worker, kind, op, &entries);
+    dm_code_end(ctx);
     dm_phase(ctx, DM_PHASE_OTHER); /* a failed operation may have left its phase set */
     if (rc != DM_ERR_STOPPED) {
         outcome_note(worker, ctx, stats, worker->due_ns, begin_ns, rc);

@@ -155,7 +155,9 @@ static int send_batch(struct dm_ctx *ctx, bool wait) {
     if (dm_unlikely(is_traced)) {
         dm_trace_begin(ctx);
     }
+    dm_code_leave(ctx);
     int rc = ctx->ops->commit(ctx, wait);
+    dm_code_return(ctx);
     if (dm_unlikely(is_traced) && !ctx->ops->traces_verbs) {
         dm_trace_batch(ctx, wait, rc);
     }

@@ -86,7 +86,9 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
     if (dm_unlikely(is_traced)) {
         dm_trace_begin(ctx);
     }
+    dm_code_leave(ctx);
     int rc = ctx->ops->call(ctx, node, method, req, req_len, resp, len);
+    dm_code_return(ctx);
     if (dm_unlikely(is_traced)) {
         dm_trace_call(ctx, node, method, req_len, rc);
     }
@@ -115,10 +117,16 @@ bool dm_stopping(struct dm_ctx *ctx) {
 }
 
 void dm_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units) {
+    if (dm_unlikely(ctx->fabric->meter != NULL)) {
+        dm_meter_charge(ctx, work, units);
+    }
     ctx->ops->charge(ctx, work, units);
 }
 
 void dm_charge_access(struct dm_ctx *ctx, uint32_t count, uint64_t bytes) {
+    if (dm_unlikely(ctx->fabric->meter != NULL)) {
+        dm_meter_charge_access(ctx, count, bytes);
+    }
     ctx->ops->charge_access(ctx, count, bytes);
 }
 
@@ -127,7 +135,10 @@ uint64_t dm_now(struct dm_ctx *ctx) {
 }
 
 int dm_sleep(struct dm_ctx *ctx, uint64_t ns) {
-    return dm_is_over(ctx) ? DM_ERR_STOPPED : ctx->ops->sleep(ctx, ns);
+    dm_code_leave(ctx);
+    int rc = dm_is_over(ctx) ? DM_ERR_STOPPED : ctx->ops->sleep(ctx, ns);
+    dm_code_return(ctx);
+    return rc;
 }
 
 void dm_cpu_read(struct dm_ctx *ctx, dm_addr src, void *dst, uint32_t len) {

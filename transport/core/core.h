@@ -11,6 +11,7 @@
 
 #include "common/compiler.h"
 #include "common/coro.h"
+#include "transport/core/work.h"
 #include "transport/fabric.h"
 
 enum {
@@ -59,6 +60,8 @@ struct dm_ctx {
     struct dm_ctx *wait_next; /* in a waitlist or a ready queue */
     struct dm_ctx *all_next;  /* in fabric->contexts */
     struct dm_account nowhere;
+    bool is_metered;              /* it is in index code, and its fabric has a meter */
+    uint64_t code_since_ns;       /* when it entered or returned to index code */
     struct dm_trace_event traced; /* times of the current batch or call; only while tracing */
 };
 
@@ -119,6 +122,7 @@ struct dm_fabric {
     _Atomic unsigned setup_node; /* round robin of set-up allocations */
     dm_trace_sink trace;         /* NULL: no tracing */
     void *trace_arg;
+    const struct dm_meter *meter; /* NULL: none */
     _Atomic uint64_t trace_batches;
     void *impl; /* the transport's */
 };
@@ -206,6 +210,23 @@ void dm_trace_wait(struct dm_ctx *ctx, enum dm_trace_kind kind, uint64_t posted_
 
 /* Records in an atomic verb's event the value that it found. */
 void dm_trace_found(struct dm_trace_event *event, const struct dm_verb *verb, uint64_t found);
+
+/* meter.c, called only while there is a meter: index code is left for a wait; it continues; it charges work. */
+void dm_meter_stop(struct dm_ctx *ctx);
+void dm_meter_go(struct dm_ctx *ctx);
+void dm_meter_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
+void dm_meter_charge_access(struct dm_ctx *ctx, uint32_t accesses, uint64_t bytes);
+
+static inline void dm_code_leave(struct dm_ctx *ctx) {
+    if (dm_unlikely(ctx->fabric->meter != NULL)) {
+        dm_meter_stop(ctx);
+    }
+}
+static inline void dm_code_return(struct dm_ctx *ctx) {
+    if (dm_unlikely(ctx->fabric->meter != NULL)) {
+        dm_meter_go(ctx);
+    }
+}
 
 /* atomics.c: the new value that an atomic verb stores for what it found; *swapped: whether it stores. */
 uint64_t dm_atomic_apply(const struct dm_verb *verb, uint64_t found, bool *swapped);

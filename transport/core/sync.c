@@ -56,7 +56,9 @@ static bool waitlist_remove(struct dm_waitlist *list, struct dm_ctx *ctx) {
 static int wait_here(struct dm_ctx *ctx) {
     bool is_traced = dm_is_traced(ctx->fabric);
     uint64_t posted_ns = dm_unlikely(is_traced) ? ctx->ops->now(ctx) : 0;
+    dm_code_leave(ctx);
     int rc = ctx->gone ? DM_ERR_STOPPED : ctx->ops->park(ctx);
+    dm_code_return(ctx);
     if (dm_unlikely(is_traced)) {
         dm_trace_wait(ctx, DM_TRACE_WAIT, posted_ns, rc);
     }

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The clock that stops and goes costs time itself, and so does each call that charges: both are measured first, on a
+ * context that does nothing else, and subtracted for every part and every charge.
+ */
+#include "harness/lab/client_work.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/compiler.h"
+#include "harness/lab/validate.h"
+#include "harness/run/config.h"
+#include "harness/run/config_fields.h"
+#include "harness/run/driver.h"
+
+enum { ROUNDS_MAX = 32, EMPTY_PARTS = 20000, CALIBRATIONS = 9, INDEXES_MAX = 32 };
+
+/* What the measurement itself takes, in ns. */
+struct overhead {
+    double part, charge;
+};
+
+/* One operation of one index in one round. */
+struct sample {
+    uint64_t count;
+    double charged_ns, real_ns;
+};
+
+struct round_samples {
+    struct sample ops[WL_OP_KIND_COUNT];
+};
+
+/* ---- the overhead of measuring ---------------------------------------------------------------------------------- */
+
+static void calibrate_main(struct dm_ctx *ctx, void *arg) {
+    struct overhead *least = arg;
+    *least = (struct overhead){1e9, 1e9};
+    for (unsigned round = 0; round < CALIBRATIONS; round++) {
+        struct dm_account parts = {0}, charges = {0};
+        dm_account_use(ctx, &parts);
+        for (unsigned i = 0; i < EMPTY_PARTS; i++) {
+            dm_code_begin(ctx);
+            dm_code_end(ctx);
+        }
+        dm_account_use(ctx, &charges);
+        dm_code_begin(ctx);
+        for (unsigned i = 0; i < EMPTY_PARTS; i++) {
+            dm_charge(ctx, DM_WORK_HASH, 1);
+        }
+        dm_code_end(ctx);
+        dm_account_use(ctx, NULL);
+        double part = (double)parts.code_ns / EMPTY_PARTS, charge = (double)charges.code_ns / EMPTY_PARTS;
+        least->part = part < least->part ? part : least->part;
+        least->charge = charge < least->charge ? charge : least->charge;
+    }
+}
+
+static int calibrate(const struct dm_meter *meter, struct overhead *overhead, struct dm_err *err) {
+    const struct dm_fabric_config config = {
+        .transport = "local",
+        .seed = 1,
+        .topology = {.mns = 1, .cns = 1, .mn_cores = 1, .clients = 1, .clients_per_thread = 1, .mn_bytes = 1 << 22}};
+    struct dm_fabric *fabric = NULL;
+    DM_TRY(dm_fabric_open(&config, &fabric, err));
+    dm_fabric_measure(fabric);
+    dm_fabric_meter(fabric, meter);
+    int rc = dm_spawn(fabric, dm_first_cn(&config.topology), 0, calibrate_main, overhead);
+    rc = rc < 0 ? dm_fail(err, rc, "cannot start a client") : dm_fabric_run(fabric, err);
+    dm_fabric_close(fabric);
+    return rc;
+}
+
+/* ---- one run of one index --------------------------------------------------------------------------------------- */
+
+static int config_make(const struct hx_client_work *wanted, const struct ix_ops *index, unsigned seed,
+                       struct hx_config **out, struct dm_err *err) {
+    bool scans = index->caps & IX_CAP_SCAN;
+    char keys[32], ops[32], text[16];
+    snprintf(keys, sizeof(keys), "%llu", (unsigned long long)wanted->keys);
+    snprintf(ops, sizeof(ops), "%llu", (unsigned long long)wanted->ops);
+    snprintf(text, sizeof(text), "%u", seed);
+    const char *const settings[][2] = {
+        {"index", index->name},
+        {"transport", "local"},
+        {"mix", scans ? "read=0.4,update=0.3,insert=0.2,scan=0.1" : "read=0.5,update=0.3,insert=0.2"},
+        {"distribution", "uniform"},
+        {"scan_min", "50"},
+        {"scan_max", "50"},
+        {"keys", keys},
+        {"ops", ops},
+        {"warmup", ops},
+        {"clients", "1"},
+        {"cache", "100MB"},
+        {"seed", text},
+    };
+    *out = hx_config_new();
+    int rc = *out ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    for (size_t i = 0; rc == 0 && i < DM_ARRAY_LEN(settings); i++) {
+        rc = hx_config_set(*out, settings[i][0], settings[i][1], err);
+    }
+    return rc < 0 ? rc : hx_config_resolve(*out, err);
+}
+
+static void samples_take(const struct hx_measured *measured, const struct overhead *overhead,
+                         struct round_samples *into) {
+    for (unsigned kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        const struct hx_op_stats *stats = &measured->totals.ops[kind];
+        const struct dm_account *account = &stats->account;
+        double count = (double)stats->count;
+        if (count == 0) {
+            continue;
+        }
+        double spent = (double)account->code_parts * overhead->part + (double)account->charges * overhead->charge;
+        into->ops[kind] = (struct sample){.count = stats->count,
+                                          .charged_ns = (double)account->charged_ps / 1e3 / count,
+                                          .real_ns = ((double)account->code_ns - spent) / count};
+    }
+}
+
+static int index_run(const struct hx_client_work *wanted, const struct ix_ops *index, const struct dm_meter *meter,
+                     const struct overhead *overhead, unsigned seed, struct round_samples *into, struct dm_err *err) {
+    struct hx_config *config = NULL;
+    struct hx_measured *measured = NULL;
+    int rc = config_make(wanted, index, seed, &config, err);
+    if (rc == 0) {
+        config->meter = meter;
+        rc = hx_measure(config, NULL, &measured, err);
+    }
+    if (rc == 0) {
+        samples_take(measured, overhead, into);
+    }
+    hx_measured_free(measured);
+    hx_config_close(config);
+    return rc < 0 ? dm_fail_in(err, rc, "%s", index->name) : 0;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------ */
+
+static int compare_ratios(const void *a, const void *b) {
+    const struct sample *left = a, *right = b;
+    double difference = left->charged_ns / left->real_ns - right->charged_ns / right->real_ns;
+    return difference < 0 ? -1 : difference > 0;
+}
+
+/* The harness makes the value of an update and hands the operation to the index: what index null takes for the same
+ * operation is not the index's. */
+static void rows_add(json_t *rows, const char *index, const struct round_samples *samples,
+                     const struct round_samples *floors, unsigned rounds) {
+    for (unsigned kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        struct sample own[ROUNDS_MAX];
+        if (samples[0].ops[kind].count == 0) {
+            continue;
+        }
+        for (unsigned i = 0; i < rounds; i++) {
+            own[i] = samples[i].ops[kind];
+            own[i].real_ns = fmax(own[i].real_ns - fmax(floors[i].ops[kind].real_ns, 0), 1);
+        }
+        qsort(own, rounds, sizeof(*own), compare_ratios);
+        struct sample middle = own[rounds / 2];
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:f, s:f, s:f}", "index", index, "op", wl_op_names[kind],
+                                              "charged_ns", middle.charged_ns, "real_ns", middle.real_ns, "ratio",
+                                              middle.charged_ns / middle.real_ns));
+    }
+}
+
+/* Rounds go over all indexes, so that a disturbance of some seconds meets one round of each and not all of one. */
+static int rounds_run(const struct hx_client_work *wanted, const struct ix_ops *const *indexes, size_t count,
+                      const struct dm_meter *meter, struct round_samples (*samples)[ROUNDS_MAX], struct dm_err *err) {
+    struct overhead overhead;
+    for (unsigned round = 0; round < wanted->rounds; round++) {
+        DM_TRY(calibrate(meter, &overhead, err));
+        for (size_t i = 0; i < count; i++) {
+            DM_TRY(index_run(wanted, indexes[i], meter, &overhead, round + 1, &samples[i][round], err));
+        }
+    }
+    return 0;
+}
+
+static int indexes_choose(const char *name, const struct ix_ops **indexes, size_t *count, struct dm_err *err) {
+    indexes[0] = ix_find("null");
+    *count = 1;
+    for (const struct ix_ops *const *all = ix_all(); *all && *count < INDEXES_MAX; all++) {
+        bool is_wanted = name[0] == '\0' || strcmp(name, (*all)->name) == 0;
+        if (is_wanted && !((*all)->caps & IX_CAP_NO_DATA)) {
+            indexes[(*count)++] = *all;
+        }
+    }
+    return *count > 1 ? 0 : dm_fail(err, DM_ERR_INVALID, "--index: there is no index '%.60s' that keeps data", name);
+}
+
+/* A meter by a profile of the measured costs, which is a file for as long as it is read. */
+static int meter_open(const struct hx_client_work *wanted, struct dm_meter **meter, struct dm_err *err) {
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    snprintf(path, sizeof(path), "%s/dmbench-cpu-%ld.json", folder ? folder : "/tmp", (long)getpid());
+    int rc = hx_profile_write(path, wanted->base, "CPU work units of this host", "measured", wanted->costs, err);
+    rc = rc < 0 ? rc : dm_meter_open(path, meter, err);
+    unlink(path);
+    return rc;
+}
+
+int hx_client_work_measure(const struct hx_client_work *wanted, json_t **rows, struct dm_err *err) {
+    const struct ix_ops *indexes[INDEXES_MAX];
+    size_t count;
+    struct dm_meter *meter = NULL;
+    *rows = NULL;
+    if (wanted->rounds == 0 || wanted->rounds > ROUNDS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "1 to %d rounds", ROUNDS_MAX);
+    }
+    DM_TRY(indexes_choose(wanted->index, indexes, &count, err));
+    struct round_samples(*samples)[ROUNDS_MAX] = calloc(count, sizeof(*samples));
+    int rc = samples ? meter_open(wanted, &meter, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    rc = rc < 0 ? rc : rounds_run(wanted, indexes, count, meter, samples, err);
+    if (rc == 0) {
+        *rows = json_array();
+        for (size_t i = 1; i < count; i++) {
+            rows_add(*rows, indexes[i]->name, samples[i], samples[0], wanted->rounds);
+        }
+    }
+    dm_meter_close(meter);
+    free(samples);
+    return rc;
+}
