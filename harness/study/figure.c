@@ -509,9 +509,13 @@ static int is_spec(const struct dirent *entry) {
 }
 
 int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err) {
+    return hx_spec_ids(plots, "figures", ids, err);
+}
+
+int hx_spec_ids(const char *plots, const char *folder, char ***ids, struct dm_err *err) {
     char path[WHERE_BYTES];
     struct dirent **entries = NULL;
-    member_path(path, "%s/figures", plots);
+    member_path(path, "%s/%s", plots, folder);
     int count = scandir(path, &entries, is_spec, alphasort);
     if (count < 0) {
         return dm_fail(err, DM_ERR_IO, "%s: cannot read the folder: %s", path, strerror(errno));
@@ -529,7 +533,7 @@ int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err) {
     if (rc < 0) {
         hx_figure_ids_free(*ids);
         *ids = NULL;
-        return dm_fail(err, rc, "no memory for the list of figures");
+        return dm_fail(err, rc, "no memory for the list of %s", folder);
     }
     return 0;
 }

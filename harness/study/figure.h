@@ -104,6 +104,9 @@ int hx_figure_check_scale(const char *scale, struct dm_err *err);
 int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err);
 void hx_figure_ids_free(char **ids); /* accepts NULL */
 
+/* The same for the specs in another folder of plots. */
+int hx_spec_ids(const char *plots, const char *folder, char ***ids, struct dm_err *err);
+
 /* Fails with the message that no figure has that name, and suggests the nearest id, or the ids with the same figure
  * number. Returns DM_ERR_INVALID. */
 int hx_figure_fail_unknown(struct dm_err *err, const char *name, const char *const *ids, size_t count);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/compiler.h"
 #include "common/stats.h"
 #include "harness/base/json.h"
 #include "harness/study/result_set.h"
@@ -19,26 +18,6 @@ static bool slot_missing(const struct hx_figure *figure, const struct hx_fig_dat
         missing = missing || data->results[slot * figure->repeat + i] == NULL;
     }
     return missing;
-}
-
-/* A result in which operations ran out of memory or of retries is not used: the latencies of such operations distort
- * what was measured. */
-static json_t *operations_done(json_t *result, const struct hx_point *point) {
-    static const char *const failures[] = {"no_memory", "retry_limit"};
-    const char *name;
-    json_t *operation;
-    json_object_foreach(json_object_get(result, "ops"), name, operation) {
-        for (size_t i = 0; i < DM_ARRAY_LEN(failures); i++) {
-            json_int_t count = json_integer_value(json_object_get(json_object_get(operation, "outcomes"), failures[i]));
-            if (count > 0) {
-                fprintf(stderr, "dmbench: point %s (%s) is not used: %lld operations (%s) ended in %s\n", point->label,
-                        point->hash, (long long)count, name, failures[i]);
-                json_decref(result);
-                return NULL;
-            }
-        }
-    }
-    return result;
 }
 
 int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *points, struct hx_fig_data *data,
@@ -52,7 +31,8 @@ int hx_fig_data_load(const struct hx_figure *figure, const struct hx_points *poi
         for (unsigned i = 0; i < figure->repeat; i++) {
             size_t point = hx_figure_point(figure, slot, i);
             json_t *result = hx_points_load(points, point, NULL);
-            data->results[slot * figure->repeat + i] = operations_done(result, &points->items[point]);
+            data->results[slot * figure->repeat + i] =
+                hx_result_usable(result, points->items[point].label, points->items[point].hash);
         }
         data->missing += slot_missing(figure, data, slot);
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/compiler.h"
 #include "common/hist.h"
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
@@ -194,4 +195,22 @@ double hx_result_number(const json_t *result, const char *path) {
     const char *what = path + sizeof(all) - 1;
     return strncmp(what, latency, sizeof(latency) - 1) == 0 ? merged_latency(ops, what + sizeof(latency) - 1)
                                                             : merged_mean(ops, what);
+}
+
+json_t *hx_result_usable(json_t *result, const char *label, const char *hash) {
+    static const char *const failures[] = {"no_memory", "retry_limit"};
+    const char *name;
+    json_t *operation;
+    json_object_foreach(json_object_get(result, "ops"), name, operation) {
+        for (size_t i = 0; i < DM_ARRAY_LEN(failures); i++) {
+            json_int_t count = json_integer_value(json_object_get(json_object_get(operation, "outcomes"), failures[i]));
+            if (count > 0) {
+                fprintf(stderr, "dmbench: point %s (%s) is not used: %lld operations (%s) ended in %s\n", label, hash,
+                        (long long)count, name, failures[i]);
+                json_decref(result);
+                return NULL;
+            }
+        }
+    }
+    return result;
 }

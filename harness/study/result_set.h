@@ -31,4 +31,8 @@ void hx_result_set_fini(struct hx_result_set *set);
  * read-modify-writes are left out, because their gets and updates are included. */
 double hx_result_number(const json_t *result, const char *path);
 
+/* The result, or NULL (with a line on stderr, and freed) if operations of it ran out of memory or of retries: their
+ * latencies distort what was measured. `label` and `hash` name the point. Accepts NULL. */
+json_t *hx_result_usable(json_t *result, const char *label, const char *hash);
+
 #endif
