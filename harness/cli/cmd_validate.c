@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dmbench validate`: the fabric model against published micro-benchmarks; the same micro-benchmarks on any transport;
- * a profile fitted to a transport, or to this host's CPU.
+ * `dmbench validate`: the fabric model against published micro-benchmarks; whole indexes against published results;
+ * the same micro-benchmarks on any transport; a profile fitted to a transport, or to this host's CPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/end_to_end.h"
 #include "harness/lab/client_work.h"
 #include "harness/lab/validate_output.h"
 #include "harness/run/interrupt.h"
@@ -19,17 +20,30 @@
 enum { CLIENT_WORK_OPS = 200000 };
 
 struct options {
-    bool json, cpu;
-    const char *out, *transport, *profile, *fit, *base, *only, *index;
+    bool json, cpu, end_to_end, dry_run;
+    const char *out, *transport, *profile, *fit, *base, *only, *index, *scale, *plots;
+    struct hx_points_options run;
     uint64_t seed, keys, rounds;
 };
 
-#define ROW(member, ...) DM_OPT_ROW(struct options, member, __VA_ARGS__)
+#define ROW(member, ...)          DM_OPT_ROW(struct options, member, __VA_ARGS__)
+#define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct options, member, __VA_ARGS__)
 
 static const struct dm_opt table[] = {
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
-    ROW(only, DM_OPT_STRING, .initial = "", .help = "one validation point, V1 to V14"),
-    ROW(out, DM_OPT_STRING, .initial = "", .help = "write data and gnuplot programs of the curves into this folder"),
+    ROW(only, DM_OPT_STRING, .initial = "",
+        .help = "one validation point, V1 to V14; with --end-to-end one experiment, by its file's name"),
+    ROW(out, DM_OPT_STRING, .initial = "",
+        .help = "write data and gnuplot programs of the curves into this folder; with --end-to-end: results, and the "
+                "comparison as end_to_end.json and end_to_end.md (default there: results)"),
+    ROW(end_to_end, DM_OPT_BOOL, .initial = "0",
+        .help = "run whole indexes under the conditions of published experiments, and compare"),
+    ROW(scale, DM_OPT_STRING, .initial = "quick",
+        .help = "of --end-to-end: paper is the published number of keys, quick what takes minutes"),
+    HX_POINTS_ROWS(struct options, run),
+    ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: run again what is there"),
+    ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: check everything and run nothing"),
+    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots", .help = "folder with end_to_end/*.json"),
     ROW(transport, DM_OPT_STRING, .initial = "sim",
         .help = "with another than sim, or with a profile: the micro-benchmarks alone, nothing to compare with"),
     ROW(profile, DM_OPT_STRING, .initial = "",
@@ -116,7 +130,7 @@ static int validate_points(const struct options *options, struct dm_err *err) {
     }
     json_decref(rows);
     free(models);
-    return rc < 0 ? rc : counts[0] > 0;
+    return rc < 0 ? rc : counts[0] > 0 ? HX_WRONG : HX_DONE;
 }
 
 /* ---- one fabric ------------------------------------------------------------------------------------------------- */
@@ -213,7 +227,30 @@ static int fit(const struct options *options, struct dm_err *err) {
     return hx_fit(&fabric, options->base, options->fit, err);
 }
 
+static int whole_indexes(const struct options *options, struct dm_err *err) {
+    const struct hx_end_to_end_options end_to_end = {.plots = options->plots,
+                                                     .out = options->out[0] ? options->out : "results",
+                                                     .scale = options->scale,
+                                                     .only = options->only,
+                                                     .json = options->json,
+                                                     .dry_run = options->dry_run,
+                                                     .run = options->run};
+    if (options->cpu || options->fit[0] || options->profile[0] || strcmp(options->transport, "sim") != 0) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "--end-to-end: the experiments have their transport and profile; leave out --transport, "
+                       "--profile, --fit and --cpu");
+    }
+    return hx_end_to_end(&end_to_end, err);
+}
+
+/* The exit status, or a failure. */
 static int validate(const struct options *options, struct dm_err *err) {
+    if (options->end_to_end) {
+        return whole_indexes(options, err);
+    }
+    if (options->run.sshloginfile[0] || options->run.slurm[0] || options->run.force || options->dry_run) {
+        return dm_fail(err, DM_ERR_INVALID, "--sshloginfile, --slurm, --force and --dry-run go with --end-to-end");
+    }
     if (options->cpu) {
         return cpu_measure(options, err);
     }
@@ -246,11 +283,15 @@ int hx_cmd_validate(int argc, char **argv) {
     if (rc == 1) {
         printf("Usage: dmbench validate [options]\n\n"
                "Measures the simulated fabric with micro-benchmarks and compares it with published ones. Exit status "
-               "3 if one\nis out of its tolerance. With --transport or --profile the micro-benchmarks alone.\n\n"
+               "3 if one\nis out of its tolerance. With --transport or --profile the micro-benchmarks alone. With "
+               "--end-to-end "
+               "whole\nindexes under the conditions of published experiments (plots/end_to_end), beside the published "
+               "results.\n\n"
                "Examples:\n"
                "  dmbench validate\n"
                "  dmbench validate --only V6\n"
                "  dmbench validate --out results/validate       data and gnuplot programs of the curves\n"
+               "  dmbench validate --end-to-end\n"
                "  dmbench validate --profile my-nic.json\n"
                "  dmbench validate --transport local --fit host.json\n"
                "  dmbench validate --cpu --fit my-cpu.json\n\n");
@@ -259,9 +300,11 @@ int hx_cmd_validate(int argc, char **argv) {
         return HX_DONE;
     }
     if (rc == 0) {
-        hx_interrupt_install("validate");
+        if (!options.end_to_end) { /* points that run have a handling of interrupts of their own */
+            hx_interrupt_install("validate");
+        }
         rc = validate(&options, &err);
     }
     dm_opt_free(table, &options);
-    return rc < 0 ? hx_report("validate", &err) : rc > 0 ? HX_WRONG : HX_DONE;
+    return rc < 0 ? hx_report("validate", &err) : rc;
 }

@@ -330,6 +330,8 @@ def smaller(words):
     words = words[: redirect[0]] if redirect else words
     if name == "figure" or name == "claims" and "--run" in words or name == "sweep" and "--sshloginfile" in words:
         return words if "--slurm" in words else words + ["--dry-run"], answers
+    if name == "validate" and "--end-to-end" in words:
+        return words + ["--dry-run"], answers
     if name == "validate":
         alone = {"--only", "--cpu", "--fit", "--profile", "--out"} & set(words)
         return words if alone else words + ["--only", "V1"], answers
