@@ -294,6 +294,12 @@ static int check_combination(const char *name, const struct dm_profile *profile,
                        "profile '%s': pcie_gbytes_per_s: %g GB/s are more than PCIe %g.0 x%g has (%g)", name,
                        profile->pcie_gbytes_per_s, profile->pcie_generation, profile->pcie_lanes, most);
     }
+    if (profile->atomic_hold_dram_ns < profile->pcie_read_ns) {
+        return dm_fail(
+            err, DM_ERR_INVALID,
+            "profile '%s': atomic_hold_dram_ns: %g ns are less than the %g of pcie_read_ns, which they contain", name,
+            profile->atomic_hold_dram_ns, profile->pcie_read_ns);
+    }
     if (profile->doorbell_registers > 0 && profile->doorbell_shared_ns < profile->cpu_doorbell_ns) {
         return dm_fail(err, DM_ERR_INVALID,
                        "profile '%s': doorbell_shared_ns: %g ns are less than the %g of cpu_doorbell_ns", name,

@@ -179,6 +179,7 @@ static void numbers_that_cannot_be_true_together_are_named(void **state) {
     must_not_combine("\"pcie_lanes\": 12", "pcie_lanes: 12");
     must_not_combine("\"doorbell_registers\": 16, \"doorbell_shared_ns\": 10, \"cpu_doorbell_ns\": 50",
                      "doorbell_shared_ns");
+    must_not_combine("\"atomic_hold_dram_ns\": 300, \"pcie_read_ns\": 301", "atomic_hold_dram_ns: 300");
     struct dm_profile profile;
     struct dm_err err = {0};
     char text[256];
