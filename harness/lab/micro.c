@@ -5,15 +5,29 @@
 #include "harness/lab/micro.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/compiler.h"
 #include "harness/run/interrupt.h"
+#include "workloads/generators.h"
 
 enum { METHOD = DM_METHOD_FIRST, FIRST_BYTE = 4096, VERBS_PER_CLIENT = 400, VERBS_LEAST = 4000, UPDATE_BYTES = 64 };
 
+/* The clients of a thread, which begin each step together. */
+struct round {
+    struct dm_mutex mutex;
+    struct dm_cond all_here;
+    unsigned here;
+    uint64_t number;
+};
+
 struct bench {
     struct hx_micro micro;
+    struct wl_zipf zipf;
+    struct round *rounds; /* of closed ones: one for each thread */
+    uint32_t *latency_ns; /* of each step, in the order in which they ended */
+    uint64_t steps_at_most;
     _Atomic uint64_t left, clients;
     _Atomic uint64_t done, waits, wait_ns, begin_ns, end_ns;
     _Atomic int failure;
@@ -23,8 +37,13 @@ static unsigned at_least_1(unsigned count) {
     return count > 0 ? count : 1;
 }
 
+static uint64_t clients_of(const struct hx_micro *micro) {
+    return (uint64_t)micro->machines * micro->threads * micro->coroutines;
+}
+
 struct client {
     struct hx_micro micro;
+    const struct wl_zipf *zipf;
     uint64_t number;
     unsigned char *buffer;
 };
@@ -32,20 +51,26 @@ struct client {
 static dm_addr next_address(struct dm_ctx *ctx, const struct client *client) {
     const struct hx_micro *micro = &client->micro;
     uint64_t first = micro->space == DM_DRAM ? FIRST_BYTE : 0;
-    uint64_t number =
-        micro->own_address ? client->number % micro->addresses : dm_prng_below(dm_random(ctx), micro->addresses);
-    return dm_addr_make(0, micro->space, first + number * micro->stride);
+    uint64_t number = client->number;
+    if (micro->skew > 0) {
+        number = dm_mix64(wl_zipf_next(client->zipf, dm_random(ctx))); /* hot words are anywhere */
+    } else if (!micro->own_address) {
+        number = dm_prng_below(dm_random(ctx), micro->addresses);
+    }
+    return dm_addr_make(0, micro->space, first + number % micro->addresses * micro->stride);
 }
 
 static void post(struct dm_ctx *ctx, const struct client *client, uint32_t bytes) {
     const struct hx_micro *micro = &client->micro;
     unsigned char *buffer = client->buffer;
     dm_addr addr = next_address(ctx, client);
-    if (micro->verb == DM_VERB_READ) {
+    bool is_other = micro->other_percent > 0 && dm_prng_below(dm_random(ctx), 100) < micro->other_percent;
+    enum dm_verb_kind verb = is_other ? micro->other : micro->verb;
+    if (verb == DM_VERB_READ) {
         dm_post_read(ctx, addr, buffer, bytes);
-    } else if (micro->verb == DM_VERB_WRITE) {
+    } else if (verb == DM_VERB_WRITE) {
         dm_post_write(ctx, addr, buffer, bytes);
-    } else if (micro->verb == DM_VERB_CAS) {
+    } else if (verb == DM_VERB_CAS) {
         dm_post_cas(ctx, addr, 0, 0, (uint64_t *)(void *)buffer);
     } else {
         dm_post_faa(ctx, addr, 1, (uint64_t *)(void *)buffer);
@@ -69,6 +94,24 @@ static int update_once(struct dm_ctx *ctx, const struct client *client) {
     return verbs_once(ctx, client, UPDATE_BYTES);
 }
 
+static int swap_once(struct dm_ctx *ctx, const struct client *client) {
+    const struct hx_micro *micro = &client->micro;
+    dm_addr addr = next_address(ctx, client);
+    uint64_t *word = (uint64_t *)(void *)client->buffer, expect;
+    do {
+        if (micro->work_units > 0) {
+            dm_charge(ctx, micro->work, micro->work_units);
+        }
+        DM_TRY(dm_read(ctx, addr, word, sizeof(*word)));
+        expect = *word;
+        for (unsigned i = 0; i < micro->reads; i++) {
+            DM_TRY(dm_read(ctx, next_address(ctx, client), word, micro->bytes));
+        }
+        DM_TRY(dm_cas(ctx, addr, expect, expect + 1, word));
+    } while (*word != expect);
+    return 0;
+}
+
 static int once(struct dm_ctx *ctx, const struct client *client) {
     const struct hx_micro *micro = &client->micro;
     switch (micro->kind) {
@@ -78,6 +121,8 @@ static int once(struct dm_ctx *ctx, const struct client *client) {
     }
     case HX_MICRO_UPDATE:
         return update_once(ctx, client);
+    case HX_MICRO_SWAP:
+        return swap_once(ctx, client);
     case HX_MICRO_CHARGE:
         dm_charge(ctx, micro->work, micro->work_units);
         return 0;
@@ -116,23 +161,63 @@ static bool take_step(struct bench *bench) {
     return false;
 }
 
+/* Waits until all clients of the thread have ended their step. One that failed does not come: the others do not wait
+ * for it. */
+static int round_end(struct dm_ctx *ctx, struct bench *bench) {
+    struct round *round =
+        &bench->rounds[(dm_node(ctx) - dm_first_cn(dm_topology(ctx))) * bench->micro.threads + dm_thread(ctx)];
+    DM_TRY(dm_mutex_lock(ctx, &round->mutex));
+    int rc = 0;
+    uint64_t number = round->number;
+    if (++round->here == bench->micro.coroutines || atomic_load(&bench->failure) < 0) {
+        round->here = 0;
+        round->number++;
+        dm_cond_wake_all(ctx, &round->all_here);
+    }
+    while (rc == 0 && round->number == number) {
+        rc = dm_cond_wait(ctx, &round->all_here, &round->mutex);
+    }
+    if (rc == 0) {
+        dm_mutex_unlock(ctx, &round->mutex);
+    }
+    return rc;
+}
+
+static int step(struct dm_ctx *ctx, struct bench *bench, const struct client *client) {
+    int rc = once(ctx, client);
+    if (rc < 0) {
+        atomic_store(&bench->failure, rc);
+    }
+    if (!bench->rounds) {
+        return rc;
+    }
+    int waited = round_end(ctx, bench);
+    return rc < 0 ? rc : waited;
+}
+
 static void client_main(struct dm_ctx *ctx, void *arg) {
     struct bench *bench = arg;
     struct client client = {.micro = bench->micro,
+                            .zipf = &bench->zipf,
                             .number = atomic_fetch_add(&bench->clients, 1),
                             .buffer = dm_local_alloc(ctx, 65536 + DM_CALL_MAX)};
     int rc = client.buffer ? 0 : DM_ERR_NO_MEMORY;
     uint64_t begin = dm_now(ctx), last = begin, steps = 0;
-    while (rc == 0 && take_step(bench)) {
-        rc = once(ctx, &client);
+    uint64_t own = bench->rounds ? bench->micro.count / bench->micro.batch / clients_of(&bench->micro) : UINT64_MAX;
+    while (rc == 0 && steps < own && (bench->rounds || take_step(bench))) {
+        uint64_t before = last;
+        rc = step(ctx, bench, &client);
         last = dm_now(ctx);
         steps++;
+        uint64_t number = atomic_fetch_add(&bench->waits, 1);
+        if (number < bench->steps_at_most) {
+            bench->latency_ns[number] = (uint32_t)(last - before);
+        }
     }
     if (rc < 0) {
         atomic_store(&bench->failure, rc);
     }
     atomic_fetch_add(&bench->done, steps * bench->micro.batch);
-    atomic_fetch_add(&bench->waits, steps);
     atomic_fetch_add(&bench->wait_ns, last - begin);
     keep_extremes(bench, begin, last);
 }
@@ -208,7 +293,7 @@ static void fill_defaults(struct hx_micro *micro, const struct hx_micro_fabric *
         micro->stride = micro->bytes > 64 ? (micro->bytes + 63) / 64 * 64 : 64;
     }
     if (micro->count == 0) {
-        uint64_t clients = (uint64_t)micro->machines * micro->threads * micro->coroutines;
+        uint64_t clients = clients_of(micro);
         uint64_t wanted = clients * VERBS_PER_CLIENT;
         micro->count = wanted > VERBS_LEAST ? wanted : VERBS_LEAST;
         micro->count = micro->count > 200000 ? 200000 : micro->count;
@@ -236,44 +321,94 @@ static int clients_start(struct dm_fabric *fabric, struct bench *bench) {
     return 0;
 }
 
-int hx_micro_run(const struct hx_micro_fabric *where, const struct hx_micro *micro, struct hx_micro_result *result,
-                 struct dm_err *err) {
-    struct bench bench = {.micro = *micro, .begin_ns = UINT64_MAX};
-    fill_defaults(&bench.micro, where);
-    atomic_store(&bench.left, bench.micro.count);
-    struct dm_fabric_config config = {
-        .transport = where->transport,
-        .profile = where->profile,
-        .seed = where->seed,
-        .topology = {.mns = 1,
-                     .cns = bench.micro.machines,
-                     .mn_cores = bench.micro.mn_cores,
-                     .clients = bench.micro.machines * bench.micro.threads * bench.micro.coroutines,
-                     .clients_per_thread = bench.micro.coroutines,
-                     .mn_bytes = FIRST_BYTE + bench.micro.addresses * bench.micro.stride + (1 << 20),
-                     .chip_bytes = 1 << 20}};
+static int bench_init(struct bench *bench, const struct hx_micro_fabric *where, struct dm_err *err) {
+    struct hx_micro *micro = &bench->micro;
+    fill_defaults(micro, where);
+    atomic_store(&bench->left, micro->count);
+    if (micro->skew > 0) {
+        bench->zipf = wl_zipf_make(0, micro->ranks > 0 ? micro->ranks : micro->addresses, micro->skew, 0);
+    }
+    bench->steps_at_most = micro->count / micro->batch + 1;
+    bench->latency_ns = calloc(bench->steps_at_most, sizeof(*bench->latency_ns));
+    bench->rounds = micro->closed ? calloc((size_t)micro->machines * micro->threads, sizeof(*bench->rounds)) : NULL;
+    if (!bench->latency_ns || (micro->closed && !bench->rounds)) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+static int run(struct bench *bench, const struct hx_micro_fabric *where, struct dm_err *err) {
+    const struct hx_micro *micro = &bench->micro;
+    uint64_t needed = micro->addresses * micro->stride;
+    size_t settings = 0;
+    while (settings < HX_MICRO_SETTINGS && micro->settings[settings].name) {
+        settings++;
+    }
+    struct dm_fabric_config config = {.transport = where->transport,
+                                      .profile = where->profile,
+                                      .seed = where->seed,
+                                      .settings = micro->settings,
+                                      .setting_count = settings,
+                                      .topology = {.mns = 1,
+                                                   .cns = micro->machines,
+                                                   .mn_cores = micro->mn_cores,
+                                                   .clients = (unsigned)clients_of(micro),
+                                                   .clients_per_thread = micro->coroutines,
+                                                   .mn_bytes = FIRST_BYTE + needed + (1 << 20),
+                                                   .chip_bytes = 1 << 20}};
     struct dm_fabric *fabric = NULL;
     DM_TRY(dm_fabric_open(&config, &fabric, err));
-    uint64_t chip = dm_fabric_topology(fabric)->chip_bytes, needed = bench.micro.addresses * bench.micro.stride;
-    int rc = bench.micro.space == DM_CHIP && needed > chip
+    uint64_t chip = dm_fabric_topology(fabric)->chip_bytes;
+    int rc = micro->space == DM_CHIP && needed > chip
                  ? dm_fail(err, DM_ERR_UNSUPPORTED, "%llu bytes of on-chip memory are wanted, the device has %llu",
                            (unsigned long long)needed, (unsigned long long)chip)
-                 : dm_register(fabric, 0, METHOD, handler, &bench);
+                 : dm_register(fabric, 0, METHOD, handler, bench);
     dm_fabric_measure(fabric);
-    rc = rc < 0 ? rc : clients_start(fabric, &bench);
+    rc = rc < 0 ? rc : clients_start(fabric, bench);
     hx_interrupt_watch(fabric);
     rc = rc < 0 ? rc : dm_fabric_run(fabric, err);
     hx_interrupt_watch(NULL);
     dm_fabric_close(fabric);
-    if (rc == 0 && atomic_load(&bench.failure) < 0) {
-        rc = dm_fail(err, atomic_load(&bench.failure), "a micro-benchmark's verb failed: %s",
-                     dm_code_text(atomic_load(&bench.failure)));
+    if (rc == 0 && atomic_load(&bench->failure) < 0) {
+        rc = dm_fail(err, atomic_load(&bench->failure), "a micro-benchmark's verb failed: %s",
+                     dm_code_text(atomic_load(&bench->failure)));
     }
-    double ns = (double)(atomic_load(&bench.end_ns) - atomic_load(&bench.begin_ns));
-    double waits = (double)atomic_load(&bench.waits);
+    return rc;
+}
+
+static int compare_latencies(const void *a, const void *b) {
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* The step that a share of them took no longer than. `count` sorted latencies. */
+static double quantile_us(const uint32_t *latency_ns, uint64_t count, double share) {
+    return count > 0 ? latency_ns[(uint64_t)(share * (double)(count - 1))] / 1e3 : 0;
+}
+
+static void summarize(struct bench *bench, struct hx_micro_result *result) {
+    double ns = (double)(atomic_load(&bench->end_ns) - atomic_load(&bench->begin_ns));
+    uint64_t waits = atomic_load(&bench->waits);
+    uint64_t count = waits < bench->steps_at_most ? waits : bench->steps_at_most;
+    qsort(bench->latency_ns, count, sizeof(*bench->latency_ns), compare_latencies);
     *result = (struct hx_micro_result){
-        .mops = ns > 0 ? (double)atomic_load(&bench.done) * 1e3 / ns : 0,
-        .latency_us = waits > 0 ? (double)atomic_load(&bench.wait_ns) / 1e3 / waits : 0,
+        .mops = ns > 0 ? (double)atomic_load(&bench->done) * 1e3 / ns : 0,
+        .latency_us = waits > 0 ? (double)atomic_load(&bench->wait_ns) / 1e3 / (double)waits : 0,
+        .p50_us = quantile_us(bench->latency_ns, count, 0.50),
+        .p99_us = quantile_us(bench->latency_ns, count, 0.99),
     };
+}
+
+int hx_micro_run(const struct hx_micro_fabric *where, const struct hx_micro *micro, struct hx_micro_result *result,
+                 struct dm_err *err) {
+    struct bench bench = {.micro = *micro, .begin_ns = UINT64_MAX};
+    int rc = bench_init(&bench, where, err);
+    rc = rc < 0 ? rc : run(&bench, where, err);
+    *result = (struct hx_micro_result){0};
+    if (rc == 0) {
+        summarize(&bench, result);
+    }
+    free(bench.latency_ns);
+    free(bench.rounds);
     return rc;
 }

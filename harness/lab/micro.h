@@ -15,7 +15,11 @@ enum hx_micro_kind {
     HX_MICRO_UPDATE,  /* work at the client, `reads` reads of `bytes` one by one, then a batch of verbs */
     HX_MICRO_ONE_WAY, /* a write, until the memory node's CPU sees it */
     HX_MICRO_CHARGE,  /* work at the memory node alone */
+    HX_MICRO_SWAP, /* work at the client; then read a word, `reads` reads of `bytes`, compare-and-swap the word, until
+                      that succeeds: an update without a lock */
 };
+
+enum { HX_MICRO_SETTINGS = 2 };
 
 struct hx_micro {
     enum hx_micro_kind kind;
@@ -27,15 +31,22 @@ struct hx_micro {
     uint32_t batch;                         /* 0: 1 */
     uint64_t stride, addresses;             /* distance and number of the addresses; 0: 64 bytes, 4096 */
     bool own_address;                       /* client i uses only address i % addresses; else each verb a random one */
+    double skew;                            /* Zipf constant of the random ones; 0: uniform */
+    uint64_t ranks;                         /* of the Zipf distribution, hashed to addresses; 0: `addresses` */
+    enum dm_verb_kind other;                /* `other_percent` of the verbs are of this kind */
+    unsigned other_percent;
+    bool closed; /* the clients of a thread begin each step together: one verb and one doorbell each, all waited for */
     unsigned reads;
     enum dm_work work;
     uint32_t work_units;
-    uint64_t count; /* verbs in all; 0: enough for the number of clients */
+    uint64_t count;                                /* verbs in all; 0: enough for the number of clients */
+    struct dm_setting settings[HX_MICRO_SETTINGS]; /* options of the transport; a name of NULL ends them */
 };
 
 struct hx_micro_result {
-    double mops;       /* verbs, calls or updates a second, in millions */
-    double latency_us; /* mean of a batch, call or update */
+    double mops;           /* verbs, calls or updates a second, in millions */
+    double latency_us;     /* mean of a batch, call or update */
+    double p50_us, p99_us; /* of them; 0 for HX_MICRO_ONE_WAY */
 };
 
 /* The fabric that a micro-benchmark runs on. */

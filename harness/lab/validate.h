@@ -14,6 +14,8 @@
 enum hx_published_value {
     HX_MOPS,
     HX_LATENCY_US,
+    HX_P50_US,
+    HX_P99_US,
     HX_GBITS,         /* payload */
     HX_RATIO_MOPS,    /* a over b */
     HX_RATIO_LATENCY, /* a over b */
@@ -33,6 +35,7 @@ struct hx_published {
     const char *series;
     double x;
     struct hx_micro a, b;
+    const char *cause; /* why it is out of its tolerance; NULL: it must be within */
 };
 
 extern const struct hx_published hx_published_points[];
@@ -52,6 +55,10 @@ const char *hx_published_unit(enum hx_published_value value);
 /* Measures a point on the simulated fabric. */
 int hx_published_measure(const struct hx_published *point, double *model, struct dm_err *err);
 bool hx_published_holds(const struct hx_published *point, double model);
+
+/* What became of a point: within its tolerance, out of it for the cause that it names, or out of it without one. */
+enum hx_published_verdict { HX_WITHIN, HX_EXPLAINED, HX_OUT };
+enum hx_published_verdict hx_published_judge(const struct hx_published *point, double model);
 
 /* Micro-benchmarks of one fabric as a table: a new array of objects with what, bytes, clients, mops and latency_us. */
 int hx_micro_table(const struct hx_micro_fabric *fabric, json_t **table, struct dm_err *err);

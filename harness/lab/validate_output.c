@@ -11,21 +11,31 @@
 
 enum { PATH_BYTES = 1024 };
 
+static const char *verdict_text(const struct hx_published *point, double model) {
+    static const char *const texts[] = {"ok", "explained", "out of tolerance"};
+    return texts[hx_published_judge(point, model)];
+}
+
 json_t *hx_published_object(const struct hx_published *point, double model) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:s, s:s, s:s, s:s}", "id", point->id, "what",
+    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:s, s:s, s:s, s:s, s:s?}", "id", point->id, "what",
                      point->what, "profile", point->profile, "unit", hx_published_unit(point->value), "published",
                      point->published, "model", model, "ratio", model / point->published, "tolerance", point->tolerance,
                      "bound", point->bound == HX_NEAR ? "near" : "at_least", "kind",
                      point->is_calibration ? "calibration" : "validation", "source", point->source, "verdict",
-                     hx_published_holds(point, model) ? "ok" : "out of tolerance");
+                     verdict_text(point, model), "cause", point->cause);
 }
 
 void hx_published_print(const struct hx_published *point, double model) {
+    static const char *const short_texts[] = {"ok", "WHY", "OUT"};
+    enum hx_published_verdict verdict = hx_published_judge(point, model);
     printf("%-4s %-44s %-13s %c%10.3f %10.3f %-6s %6.3f %s%3.0f %% %-11s %-4s %s\n", point->id, point->what,
            point->profile, point->bound == HX_AT_LEAST ? '>' : ' ', point->published, model,
            hx_published_unit(point->value), model / point->published, point->bound == HX_AT_LEAST ? " -" : "+-",
-           point->tolerance * 100, point->is_calibration ? "calibration" : "validation",
-           hx_published_holds(point, model) ? "ok" : "OUT", point->source);
+           point->tolerance * 100, point->is_calibration ? "calibration" : "validation", short_texts[verdict],
+           point->source);
+    if (verdict == HX_EXPLAINED) {
+        printf("     %s\n", point->cause);
+    }
 }
 
 /* One curve's data, a line a point, and the gnuplot program that draws it beside the published values. */

@@ -50,6 +50,34 @@
         .work = DM_WORK_CACHE_PROBE, .work_units = 38, .count = 20000                                                  \
     }
 
+/* SMART's program: closed batches of `depth` verbs, a doorbell each. Its 48 cores have 96 hardware threads. */
+#define SMART(kind, t, depth)                                                                                          \
+    { VERBS(kind, 8), .threads = (t), .coroutines = (depth), .closed = true, .addresses = 100000, .stride = 8 }
+/* RCuckoo's machines: 24 threads that share a number of requests in flight. */
+#define IN_FLIGHT(kind, in, flying)                                                                                    \
+    {                                                                                                                  \
+        VERBS(kind, 8), .space = (in), .threads = 24, .coroutines = (flying) / 24, .closed = true, .addresses = 1024,  \
+                        .stride = 64                                                                                   \
+    }
+#define CHIP_BOUND(kind)                                                                                               \
+    {                                                                                                                  \
+        VERBS(kind, 8), .space = DM_CHIP, .machines = 2, .threads = 24, .coroutines = 16, .addresses = 1024,           \
+                        .stride = 64                                                                                   \
+    }
+#define ONE_WORD(kind, in)                                                                                             \
+    { VERBS(kind, 8), .space = (in), .threads = 24, .coroutines = 16, .addresses = 1, .stride = 64, .count = 40000 }
+#define QUEUE_PAIRS(kind, t, in_flight)                                                                                \
+    { VERBS(kind, 8), .threads = (t), .coroutines = (in_flight), .addresses = 1024, .stride = 8, .count = 20000 }
+#define INLINE_WRITES                                                                                                  \
+    { VERBS(WRITE, 8), .machines = 2, .threads = 24, .coroutines = 16, .addresses = 1024, .stride = 64 }
+/* An update of RACE as SMART measured it, 8 coroutines a thread: buckets, block, compare-and-swap of the slot. */
+#define RACE(t, theta)                                                                                                 \
+    {                                                                                                                  \
+        .kind = HX_MICRO_SWAP, .bytes = 64, .threads = (t), .coroutines = 8, .reads = 1, .skew = (theta),              \
+        .ranks = 100000000, .addresses = 1000000, .stride = 64, .work = DM_WORK_DRAM_ACCESS, .work_units = 50,         \
+        .count = 40000                                                                                                 \
+    }
+
 #define BULK                                                                                                           \
     { VERBS(WRITE, 65536), .threads = 8, .count = 4000 }
 #define BULK_SEND                                                                                                      \
@@ -60,12 +88,28 @@
     { 0 }
 #define NO_CURVE NULL, NULL, 0
 #define POINT(...)                                                                                                     \
-    { __VA_ARGS__ }
+    { __VA_ARGS__, NULL }
+/* One that is out of its tolerance, and why. */
+#define POINT_WHY(cause, ...)                                                                                          \
+    { __VA_ARGS__, cause }
 
 enum { JUDGES = false, CALIBRATES = true }; /* is_calibration */
 
 static const char fusa[] = "Fusa, 128 threads, CX6", val[] = "SJTU val cluster notes", rdma_bench[] = "rdma_bench logs",
-                  perftest[] = "perftest logs", xstore[] = "XStore OSDI'20", same_host[] = "CX6 same-host notes";
+                  perftest[] = "perftest logs", xstore[] = "XStore OSDI'20", same_host[] = "CX6 same-host notes",
+                  smart[] = "SMART ASPLOS'24, raw data", warm[] = "RCuckoo's raw data";
+
+/* Why a point is out of its tolerance. What measures the client's CPU: validate --cpu. */
+static const char client_cpu[] = "the client's CPU bounds it: these machines post and poll slower than the profile's",
+                  fast_client[] = "the client's CPU bounds it: that program posts a WRITE in 55 ns",
+                  one_atomic[] = "a queue pair has one atomic in progress at a time, which is not modelled",
+                  other_host[] =
+                      "an atomic's time on host memory is that of the host's PCIe: other sources of the same "
+                      "NIC have 341 ns, 2.93 M/s on one word",
+                  one_hold[] = "one time of an atomic for both kinds: it is that of CAS",
+                  chip_rate[] = "rx_atomic_mops, the rate of atomics on host memory, holds for on-chip memory as well",
+                  chip_write[] = "writes of one on-chip word, 45 to 60 ns apart on devices, are not held up",
+                  failed_swaps[] = "hot words: failed updates cost the published client more CPU than successful ones";
 
 const struct hx_published hx_published_points[] = {
     POINT("V1", "READ 64 B, idle", "cx6-100g", CALIBRATES, HX_LATENCY_US, HX_NEAR, 2.2, 0.05, "perftest and val notes",
@@ -104,22 +148,22 @@ const struct hx_published hx_published_points[] = {
           "READ", 2, ONE_AT_A_TIME(2), NOTHING),
     POINT("V3", "READ one at a time, 3 x 12 threads", "cx4-100g", JUDGES, HX_MOPS, HX_NEAR, 16.8, 0.05, val, "V3",
           "READ", 3, ONE_AT_A_TIME(3), NOTHING),
-    POINT("V4", "READ batched, 1 machine", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 66, 0.08, val, "V4", "READ",
-          1, VAL(READ, 1), NOTHING),
-    POINT("V4", "READ batched, 2 machines", "cx6-100g-high", JUDGES, HX_MOPS, HX_NEAR, 132, 0.08, val, "V4", "READ", 2,
+    POINT_WHY(client_cpu, "V4", "READ batched, 1 machine", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 66, 0.08, val,
+              "V4", "READ", 1, VAL(READ, 1), NOTHING),
+    POINT("V4", "READ batched, 2 machines", "cx4-100g", JUDGES, HX_MOPS, HX_NEAR, 132, 0.08, val, "V4", "READ", 2,
           VAL(READ, 2), NOTHING),
-    POINT("V4", "READ batched, 3 machines", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 135, 0.08, val, "V4", "READ",
-          3, VAL(READ, 3), NOTHING),
-    POINT("V4", "WRITE batched, 1 machine", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 57, 0.08, val, "V4", "WRITE",
-          1, VAL(WRITE, 1), NOTHING),
-    POINT("V4", "WRITE batched, 2 machines", "cx6-100g-high", JUDGES, HX_MOPS, HX_NEAR, 112, 0.08, val, "V4", "WRITE",
-          2, VAL(WRITE, 2), NOTHING),
-    POINT("V4", "WRITE batched, 3 machines", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 123, 0.08, val, "V4",
-          "WRITE", 3, VAL(WRITE, 3), NOTHING),
+    POINT("V4", "READ batched, 3 machines", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 135, 0.08, val, "V4", "READ", 3,
+          VAL(READ, 3), NOTHING),
+    POINT_WHY(client_cpu, "V4", "WRITE batched, 1 machine", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 57, 0.08, val,
+              "V4", "WRITE", 1, VAL(WRITE, 1), NOTHING),
+    POINT_WHY(client_cpu, "V4", "WRITE batched, 2 machines", "cx4-100g", JUDGES, HX_MOPS, HX_NEAR, 112, 0.08, val, "V4",
+              "WRITE", 2, VAL(WRITE, 2), NOTHING),
+    POINT("V4", "WRITE batched, 3 machines", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 123, 0.08, val, "V4", "WRITE", 3,
+          VAL(WRITE, 3), NOTHING),
     POINT("V5", "FAA on one word, one queue pair", "cx6-100g", CALIBRATES, HX_MOPS, HX_NEAR, 2.15, 0.12, perftest,
           NO_CURVE, ONE_QP(FAA), NOTHING),
-    POINT("V5", "FAA on one word, one queue pair", "cx5-100g", CALIBRATES, HX_MOPS, HX_NEAR, 2.15, 0.12, perftest,
-          NO_CURVE, ONE_QP(FAA), NOTHING),
+    POINT_WHY(other_host, "V5", "FAA on one word, one queue pair", "cx5-100g", CALIBRATES, HX_MOPS, HX_NEAR, 2.15, 0.12,
+              perftest, NO_CURVE, ONE_QP(FAA), NOTHING),
     POINT("V5", "FAA on one word, one queue pair", "cx3-fdr", CALIBRATES, HX_MOPS, HX_NEAR, 2.45, 0.12, perftest,
           NO_CURVE, ONE_QP(FAA), NOTHING),
     POINT("V6", "CAS 8 B apart", "cx6-100g", CALIBRATES, HX_MOPS, HX_NEAR, 42.3, 0.15, fusa, "V6", "CAS", 8, STRIDE(8),
@@ -136,25 +180,25 @@ const struct hx_published hx_published_points[] = {
           STRIDE(1024), NOTHING),
     POINT("V6", "CAS 4 KB apart", "cx6-100g", JUDGES, HX_MOPS, HX_NEAR, 2.04, 0.15, fusa, "V6", "CAS", 4096,
           STRIDE(4096), NOTHING),
-    POINT("V7", "CAS, distinct words over one word", "cx5-100g", CALIBRATES, HX_RATIO_MOPS, HX_NEAR, 25, 0.25,
-          "Ziegler et al., SIGMOD'23", NO_CURVE, STRIDE(8), CONTENDED(CAS, DM_DRAM)),
+    POINT_WHY(other_host, "V7", "CAS, distinct words over one word", "cx5-100g", CALIBRATES, HX_RATIO_MOPS, HX_NEAR, 25,
+              0.25, "Ziegler et al., SIGMOD'23", NO_CURVE, STRIDE(8), CONTENDED(CAS, DM_DRAM)),
     POINT("V8", "CAS on one word, on-chip over DRAM", "cx6-100g", CALIBRATES, HX_RATIO_MOPS, HX_NEAR, 4.24, 0.10,
           same_host, NO_CURVE, CONTENDED(CAS, DM_CHIP), CONTENDED(CAS, DM_DRAM)),
-    POINT("V8", "CAS on one word, on-chip over DRAM", "cx5-100g", CALIBRATES, HX_RATIO_MOPS, HX_NEAR, 4.9, 0.10,
-          "FORGE", NO_CURVE, CONTENDED(CAS, DM_CHIP), CONTENDED(CAS, DM_DRAM)),
-    POINT("V9", "CAS batched, distinct, 1 machine", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 25, 0.15, val, "V9",
-          "CAS", 1, VAL_ATOMIC(CAS, 1), NOTHING),
-    POINT("V9", "CAS batched, distinct, 2 machines", "cx6-100g-high", JUDGES, HX_MOPS, HX_NEAR, 44, 0.15, val, "V9",
-          "CAS", 2, VAL_ATOMIC(CAS, 2), NOTHING),
-    POINT("V9", "CAS batched, distinct, 3 machines", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 48, 0.15, val, "V9",
+    POINT_WHY(other_host, "V8", "CAS on one word, on-chip over DRAM", "cx5-100g", CALIBRATES, HX_RATIO_MOPS, HX_NEAR,
+              4.9, 0.10, "FORGE", NO_CURVE, CONTENDED(CAS, DM_CHIP), CONTENDED(CAS, DM_DRAM)),
+    POINT_WHY(one_atomic, "V9", "CAS batched, distinct, 1 machine", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 25, 0.15,
+              val, "V9", "CAS", 1, VAL_ATOMIC(CAS, 1), NOTHING),
+    POINT("V9", "CAS batched, distinct, 2 machines", "cx4-100g", JUDGES, HX_MOPS, HX_NEAR, 44, 0.15, val, "V9", "CAS",
+          2, VAL_ATOMIC(CAS, 2), NOTHING),
+    POINT("V9", "CAS batched, distinct, 3 machines", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 48, 0.15, val, "V9",
           "CAS", 3, VAL_ATOMIC(CAS, 3), NOTHING),
-    POINT("V9", "FAA batched, distinct, 1 machine", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 20, 0.15, val, "V9",
-          "FAA", 1, VAL_ATOMIC(FAA, 1), NOTHING),
-    POINT("V9", "FAA batched, distinct, 2 machines", "cx6-100g-high", JUDGES, HX_MOPS, HX_NEAR, 40, 0.15, val, "V9",
-          "FAA", 2, VAL_ATOMIC(FAA, 2), NOTHING),
-    POINT("V9", "FAA batched, distinct, 3 machines", "cx6-100g-high", CALIBRATES, HX_MOPS, HX_NEAR, 48, 0.15, val, "V9",
+    POINT_WHY(one_atomic, "V9", "FAA batched, distinct, 1 machine", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 20, 0.15,
+              val, "V9", "FAA", 1, VAL_ATOMIC(FAA, 1), NOTHING),
+    POINT_WHY(one_atomic, "V9", "FAA batched, distinct, 2 machines", "cx4-100g", JUDGES, HX_MOPS, HX_NEAR, 40, 0.15,
+              val, "V9", "FAA", 2, VAL_ATOMIC(FAA, 2), NOTHING),
+    POINT("V9", "FAA batched, distinct, 3 machines", "cx4-100g", CALIBRATES, HX_MOPS, HX_NEAR, 48, 0.15, val, "V9",
           "FAA", 3, VAL_ATOMIC(FAA, 3), NOTHING),
-    POINT("V9", "READ over CAS, batched, 3 machines", "cx6-100g-high", JUDGES, HX_RATIO_MOPS, HX_NEAR, 2.85, 0.12,
+    POINT("V9", "READ over CAS, batched, 3 machines", "cx4-100g", JUDGES, HX_RATIO_MOPS, HX_NEAR, 2.85, 0.12,
           "SJTU val cluster notes: 2.5 to 3.2", NO_CURVE, VAL(READ, 3), VAL_ATOMIC(CAS, 3)),
     POINT("V10", "READ 8 B, 6 machines", "cib-2x56g", CALIBRATES, HX_MOPS, HX_NEAR, 51.3, 0.06, rdma_bench, "V10",
           "READ", 8, PAYLOAD(8), NOTHING),
@@ -212,6 +256,130 @@ const struct hx_published hx_published_points[] = {
           "Dolphin, figure 7", NO_CURVE, DOLPHIN(2), NOTHING),
     POINT("V14", "update in 3 round trips less in 2", "cx5-100g", JUDGES, HX_DIFFERENCE_US, HX_NEAR, 1.95, 0.28,
           "Dolphin, section V.C: 1.4 to 2.5 us", NO_CURVE, DOLPHIN(3), DOLPHIN(2)),
+    POINT("V15", "READ, 12 threads, 1 posted by each", "cx6-200g", CALIBRATES, HX_MOPS, HX_NEAR, 5.103, 0.15, smart,
+          "V15", "1 posted", 12, SMART(READ, 12, 1), NOTHING),
+    POINT("V15", "READ, 24 threads, 1 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 10.02, 0.15, smart, "V15",
+          "1 posted", 24, SMART(READ, 24, 1), NOTHING),
+    POINT("V15", "READ, 48 threads, 1 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 18.52, 0.15, smart, "V15",
+          "1 posted", 48, SMART(READ, 48, 1), NOTHING),
+    POINT_WHY(client_cpu, "V15", "READ, 96 threads, 1 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 32.89,
+              0.15, smart, "V15", "1 posted", 96, SMART(READ, 96, 1), NOTHING),
+    POINT_WHY(client_cpu, "V15", "READ, 12 threads, 8 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 21.8, 0.15,
+              smart, "V15", "8 posted", 12, SMART(READ, 12, 8), NOTHING),
+    POINT_WHY(client_cpu, "V15", "READ, 24 threads, 8 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 41.84,
+              0.15, smart, "V15", "8 posted", 24, SMART(READ, 24, 8), NOTHING),
+    POINT("V15", "READ, 48 threads, 8 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 75.47, 0.15, smart, "V15",
+          "8 posted", 48, SMART(READ, 48, 8), NOTHING),
+    POINT("V15", "READ, 72 threads, 8 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 98.62, 0.15, smart, "V15",
+          "8 posted", 72, SMART(READ, 72, 8), NOTHING),
+    POINT("V15", "READ, 96 threads, 8 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 110.96, 0.15, smart, "V15",
+          "8 posted", 96, SMART(READ, 96, 8), NOTHING),
+    POINT("V15", "READ, 12 threads, 16 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 31.1, 0.15, smart, "V15",
+          "16 posted", 12, SMART(READ, 12, 16), NOTHING),
+    POINT("V15", "READ, 24 threads, 16 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 60.8, 0.15, smart, "V15",
+          "16 posted", 24, SMART(READ, 24, 16), NOTHING),
+    POINT("V15", "READ, 48 threads, 16 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 102.5, 0.15, smart, "V15",
+          "16 posted", 48, SMART(READ, 48, 16), NOTHING),
+    POINT("V15", "READ, 60 threads, 16 posted by each", "cx6-200g", CALIBRATES, HX_MOPS, HX_NEAR, 111.0, 0.15, smart,
+          "V15", "16 posted", 60, SMART(READ, 60, 16), NOTHING),
+    POINT("V15", "READ, 72 threads, 16 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 107.1, 0.15, smart, "V15",
+          "16 posted", 72, SMART(READ, 72, 16), NOTHING),
+    POINT("V15", "READ, 12 threads, 32 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 40.4, 0.15, smart, "V15",
+          "32 posted", 12, SMART(READ, 12, 32), NOTHING),
+    POINT("V15", "READ, 24 threads, 32 posted by each", "cx6-200g", JUDGES, HX_MOPS, HX_NEAR, 77.0, 0.15, smart, "V15",
+          "32 posted", 24, SMART(READ, 24, 32), NOTHING),
+    POINT("V17", "READ, 24 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 8.89, 0.15, warm, "V17",
+          "READ", 24, IN_FLIGHT(READ, DM_DRAM, 24), NOTHING),
+    POINT("V17", "READ, 48 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 18.2, 0.15, warm, "V17",
+          "READ", 48, IN_FLIGHT(READ, DM_DRAM, 48), NOTHING),
+    POINT("V17", "READ, 96 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 35.3, 0.15, warm, "V17",
+          "READ", 96, IN_FLIGHT(READ, DM_DRAM, 96), NOTHING),
+    POINT("V17", "READ, 144 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 42.0, 0.15, warm,
+          "V17", "READ", 144, IN_FLIGHT(READ, DM_DRAM, 144), NOTHING),
+    POINT("V17", "READ, 192 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 53.9, 0.15, warm,
+          "V17", "READ", 192, IN_FLIGHT(READ, DM_DRAM, 192), NOTHING),
+    POINT("V17", "READ, 288 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 72.9, 0.15, warm,
+          "V17", "READ", 288, IN_FLIGHT(READ, DM_DRAM, 288), NOTHING),
+    POINT("V17", "READ, 384 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 86.7, 0.15, warm,
+          "V17", "READ", 384, IN_FLIGHT(READ, DM_DRAM, 384), NOTHING),
+    POINT("V17", "CAS, 24 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 8.71, 0.15, warm, "V17",
+          "CAS", 24, IN_FLIGHT(CAS, DM_DRAM, 24), NOTHING),
+    POINT("V17", "CAS, 48 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 18.3, 0.15, warm, "V17",
+          "CAS", 48, IN_FLIGHT(CAS, DM_DRAM, 48), NOTHING),
+    POINT("V17", "CAS, 96 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 35.7, 0.15, warm, "V17",
+          "CAS", 96, IN_FLIGHT(CAS, DM_DRAM, 96), NOTHING),
+    POINT("V17", "CAS, 168 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 51.8, 0.15, warm, "V17",
+          "CAS", 168, IN_FLIGHT(CAS, DM_DRAM, 168), NOTHING),
+    POINT("V17", "CAS, 264 in flight of 24 threads", "cx5-100g-roce", CALIBRATES, HX_MOPS, HX_NEAR, 51.2, 0.15, warm,
+          "V17", "CAS", 264, IN_FLIGHT(CAS, DM_DRAM, 264), NOTHING),
+    POINT("V17", "CAS, 360 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 50.6, 0.15, warm, "V17",
+          "CAS", 360, IN_FLIGHT(CAS, DM_DRAM, 360), NOTHING),
+    POINT("V17", "WRITE, 24 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 11.0, 0.15, warm,
+          "V17", "WRITE", 24, IN_FLIGHT(WRITE, DM_DRAM, 24), NOTHING),
+    POINT("V17", "WRITE, 96 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 41.3, 0.15, warm,
+          "V17", "WRITE", 96, IN_FLIGHT(WRITE, DM_DRAM, 96), NOTHING),
+    POINT("V17", "WRITE, 192 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 62.3, 0.15, warm,
+          "V17", "WRITE", 192, IN_FLIGHT(WRITE, DM_DRAM, 192), NOTHING),
+    POINT_WHY(fast_client, "V17", "WRITE, 384 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR,
+              107.5, 0.15, warm, "V17", "WRITE", 384, IN_FLIGHT(WRITE, DM_DRAM, 384), NOTHING),
+    POINT("V18", "READ on chip, 24 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 10.2, 0.15,
+          warm, "V18", "READ", 24, IN_FLIGHT(READ, DM_CHIP, 24), NOTHING),
+    POINT("V18", "READ on chip, 192 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 60.6, 0.15,
+          warm, "V18", "READ", 192, IN_FLIGHT(READ, DM_CHIP, 192), NOTHING),
+    POINT_WHY(fast_client, "V18", "READ on chip, 384 in flight of 24 threads", "cx5-100g-roce", CALIBRATES, HX_MOPS,
+              HX_NEAR, 93.7, 0.15, warm, "V18", "READ", 384, IN_FLIGHT(READ, DM_CHIP, 384), NOTHING),
+    POINT("V18", "CAS on chip, 24 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 10.3, 0.15, warm,
+          "V18", "CAS", 24, IN_FLIGHT(CAS, DM_CHIP, 24), NOTHING),
+    POINT_WHY(chip_rate, "V18", "CAS on chip, 192 in flight of 24 threads", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR,
+              60.6, 0.15, warm, "V18", "CAS", 192, IN_FLIGHT(CAS, DM_CHIP, 192), NOTHING),
+    POINT_WHY(chip_rate, "V18", "CAS on chip, 384 in flight of 24 threads", "cx5-100g-roce", CALIBRATES, HX_MOPS,
+              HX_NEAR, 91.1, 0.15, warm, "V18", "CAS", 384, IN_FLIGHT(CAS, DM_CHIP, 384), NOTHING),
+    POINT("V18", "READ on chip, 2 x 24 threads", "cx6-100g", JUDGES, HX_MOPS, HX_AT_LEAST, 91.9, 0.05, warm, NO_CURVE,
+          CHIP_BOUND(READ), NOTHING),
+    POINT_WHY(chip_rate, "V18", "CAS on chip, 2 x 24 threads", "cx6-100g", JUDGES, HX_MOPS, HX_AT_LEAST, 88.6, 0.05,
+              warm, NO_CURVE, CHIP_BOUND(CAS), NOTHING),
+    POINT("V19", "CAS on one word", "cx5-100g-roce", CALIBRATES, HX_MOPS, HX_NEAR, 2.93, 0.05, warm, NO_CURVE,
+          ONE_WORD(CAS, DM_DRAM), NOTHING),
+    POINT_WHY(one_hold, "V19", "FAA on one word", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 2.54, 0.05, warm, NO_CURVE,
+              ONE_WORD(FAA, DM_DRAM), NOTHING),
+    POINT("V19", "CAS on one word on chip", "cx5-100g-roce", CALIBRATES, HX_MOPS, HX_NEAR, 8.97, 0.05, warm, NO_CURVE,
+          ONE_WORD(CAS, DM_CHIP), NOTHING),
+    POINT_WHY(one_hold, "V19", "FAA on one word on chip", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 7.72, 0.05, warm,
+              NO_CURVE, ONE_WORD(FAA, DM_CHIP), NOTHING),
+    POINT("V19", "CAS on one word on chip", "cx6-200g", CALIBRATES, HX_MOPS, HX_NEAR, 6.72, 0.05, warm, NO_CURVE,
+          ONE_WORD(CAS, DM_CHIP), NOTHING),
+    POINT("V20", "READ of one word on chip", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 93.1, 0.15, warm, NO_CURVE,
+          ONE_WORD(READ, DM_CHIP), NOTHING),
+    POINT("V20", "WRITE of one word", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 108.1, 0.15, warm, NO_CURVE,
+          ONE_WORD(WRITE, DM_DRAM), NOTHING),
+    POINT_WHY(chip_write, "V20", "WRITE of one word on chip", "cx5-100g-roce", JUDGES, HX_MOPS, HX_NEAR, 22.1, 0.15,
+              warm, NO_CURVE, ONE_WORD(WRITE, DM_CHIP), NOTHING),
+    POINT_WHY(chip_write, "V20", "WRITE of one word on chip", "cx6-100g", JUDGES, HX_MOPS, HX_NEAR, 16.5, 0.15, warm,
+              NO_CURVE, ONE_WORD(WRITE, DM_CHIP), NOTHING),
+    POINT("V21", "WRITE inline, 7 queue pairs and more", "cx5-100g-roce", CALIBRATES, HX_MOPS, HX_NEAR, 117.9, 0.03,
+          warm, NO_CURVE, INLINE_WRITES, NOTHING),
+    POINT("V21", "WRITE inline, 10 queue pairs and more", "cx6-200g", CALIBRATES, HX_MOPS, HX_NEAR, 152, 0.05, warm,
+          NO_CURVE, INLINE_WRITES, NOTHING),
+    POINT("V22", "READ 64 B, idle, half of them", "cx3-fdr", JUDGES, HX_P50_US, HX_NEAR, 2.02, 0.05, perftest, NO_CURVE,
+          IDLE(READ, 64), NOTHING),
+    POINT("V23", "RACE update by theta 0.8 over uniform", "cx6-200g", JUDGES, HX_RATIO_MOPS, HX_NEAR, 1.016, 0.3, smart,
+          "V23", "16 threads", 0.8, RACE(16, 0.8), RACE(16, 0)),
+    POINT("V23", "RACE update by theta 0.9 over uniform", "cx6-200g", JUDGES, HX_RATIO_MOPS, HX_NEAR, 0.834, 0.3, smart,
+          "V23", "16 threads", 0.9, RACE(16, 0.9), RACE(16, 0)),
+    POINT_WHY(failed_swaps, "V23", "RACE update by theta 0.95 over uniform", "cx6-200g", JUDGES, HX_RATIO_MOPS, HX_NEAR,
+              0.328, 0.3, smart, "V23", "16 threads", 0.95, RACE(16, 0.95), RACE(16, 0)),
+    POINT_WHY(failed_swaps, "V23", "RACE update by theta 0.99 over uniform", "cx6-200g", JUDGES, HX_RATIO_MOPS, HX_NEAR,
+              0.179, 0.3, smart, "V23", "16 threads", 0.99, RACE(16, 0.99), RACE(16, 0)),
+    POINT("V23", "RACE update, theta 0.99, 2 threads over 1", "cx6-200g", JUDGES, HX_RATIO_MOPS, HX_NEAR, 2.3, 0.4,
+          smart, "V23-threads", "theta 0.99", 2, RACE(2, 0.99), RACE(1, 0.99)),
+    POINT("V23", "RACE update, theta 0.99, 4 threads over 1", "cx6-200g", JUDGES, HX_RATIO_MOPS, HX_NEAR, 4.71, 0.4,
+          smart, "V23-threads", "theta 0.99", 4, RACE(4, 0.99), RACE(1, 0.99)),
+    POINT("V23", "RACE update, theta 0.99, 8 threads over 1", "cx6-200g", JUDGES, HX_RATIO_MOPS, HX_NEAR, 6.64, 0.4,
+          smart, "V23-threads", "theta 0.99", 8, RACE(8, 0.99), RACE(1, 0.99)),
+    POINT_WHY(failed_swaps, "V23", "RACE update, theta 0.99, 12 threads over 1", "cx6-200g", JUDGES, HX_RATIO_MOPS,
+              HX_NEAR, 4.0, 0.4, smart, "V23-threads", "theta 0.99", 12, RACE(12, 0.99), RACE(1, 0.99)),
+    POINT_WHY(failed_swaps, "V23", "RACE update, theta 0.99, 16 threads over 1", "cx6-200g", JUDGES, HX_RATIO_MOPS,
+              HX_NEAR, 2.25, 0.4, smart, "V23-threads", "theta 0.99", 16, RACE(16, 0.99), RACE(1, 0.99)),
 };
 const size_t hx_published_count = DM_ARRAY_LEN(hx_published_points);
 
@@ -225,45 +393,10 @@ const struct hx_published_curve hx_published_curves[] = {
     {"V11-cib", "queue pairs a NIC", "READ rate over that of 154 queue pairs", false},
     {"V11-cx3", "queue pairs a NIC", "READ rate (M/s)", false},
     {"V12", "cores", "tree lookups by call (M/s)", false},
+    {"V15", "threads, a doorbell register each", "READ rate (M/s)", false},
+    {"V17", "requests in flight", "rate on host memory (M/s)", false},
+    {"V18", "requests in flight", "rate on on-chip memory (M/s)", false},
+    {"V23", "Zipf constant", "updates over uniform ones", false},
+    {"V23-threads", "threads", "updates over those of 1 thread", false},
 };
 const size_t hx_published_curve_count = DM_ARRAY_LEN(hx_published_curves);
-
-const char *hx_published_unit(enum hx_published_value value) {
-    static const char *const units[] = {"M/s", "us", "Gbit/s", "", "", "us"};
-    return units[value];
-}
-
-int hx_published_measure(const struct hx_published *point, double *model, struct dm_err *err) {
-    struct hx_micro_fabric fabric = {.transport = "sim", .profile = point->profile, .seed = 1, .is_virtual = true};
-    struct hx_micro_result a, b = {0};
-    DM_TRY(hx_micro_run(&fabric, &point->a, &a, err));
-    if (point->value >= HX_RATIO_MOPS) {
-        DM_TRY(hx_micro_run(&fabric, &point->b, &b, err));
-    }
-    switch (point->value) {
-    case HX_MOPS:
-        *model = a.mops;
-        break;
-    case HX_LATENCY_US:
-        *model = a.latency_us;
-        break;
-    case HX_GBITS:
-        *model = a.mops * point->a.bytes * 8 / 1e3;
-        break;
-    case HX_RATIO_MOPS:
-        *model = a.mops / b.mops;
-        break;
-    case HX_RATIO_LATENCY:
-        *model = a.latency_us / b.latency_us;
-        break;
-    case HX_DIFFERENCE_US:
-        *model = a.latency_us - b.latency_us;
-        break;
-    }
-    return 0;
-}
-
-bool hx_published_holds(const struct hx_published *point, double model) {
-    double ratio = model / point->published;
-    return ratio >= 1 - point->tolerance && (point->bound == HX_AT_LEAST || ratio <= 1 + point->tolerance);
-}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fabric model against published measurements: all points except the one that docs/fabric-model.md explains;
- * micro-benchmarks in real time; and a profile fitted to a known fabric.
+ * The fabric model against published measurements: all points except those that name a cause; micro-benchmarks in
+ * real time; and a profile fitted to a known fabric.
  */
 #include "harness/lab/validate.h"
 
@@ -17,21 +17,22 @@
 
 #include "transport/core/profile.h"
 
-static bool is_known_miss(const struct hx_published *point) {
-    return strcmp(point->id, "V13") == 0 && strstr(point->what, "keys of 8 B");
-}
-
-static void every_published_point_is_within_its_tolerance_but_the_one_that_is_explained(void **state) {
+static void every_published_point_is_within_its_tolerance_or_out_of_it_for_the_cause_that_it_names(void **state) {
     (void)state;
+    unsigned wrong = 0;
     for (size_t i = 0; i < hx_published_count; i++) {
         double model = 0;
         struct dm_err err = {0};
         assert_int_equal(hx_published_measure(&hx_published_points[i], &model, &err), 0);
-        if (hx_published_holds(&hx_published_points[i], model) == is_known_miss(&hx_published_points[i])) {
-            fail_msg("%s, %s: published %g, model %g", hx_published_points[i].id, hx_published_points[i].what,
-                     hx_published_points[i].published, model);
+        const struct hx_published *point = &hx_published_points[i];
+        bool explained = hx_published_judge(point, model) == HX_EXPLAINED;
+        if (hx_published_judge(point, model) == HX_OUT || explained != (point->cause != NULL)) {
+            print_error("%s, %s (%s): published %g, model %g%s\n", point->id, point->what, point->profile,
+                        point->published, model, point->cause ? ": its cause is gone" : "");
+            wrong++;
         }
     }
+    assert_int_equal(wrong, 0);
 }
 
 static void every_curve_has_points_and_every_point_s_curve_is_known(void **state) {
@@ -59,6 +60,10 @@ static void a_bound_from_below_has_no_upper_end(void **state) {
     point.bound = HX_NEAR;
     assert_false(hx_published_holds(&point, 11.1));
     assert_true(hx_published_holds(&point, 10.9));
+    assert_int_equal(hx_published_judge(&point, 11.1), HX_OUT);
+    point.cause = "known";
+    assert_int_equal(hx_published_judge(&point, 11.1), HX_EXPLAINED);
+    assert_int_equal(hx_published_judge(&point, 10.9), HX_WITHIN);
 }
 
 static void a_micro_benchmark_runs_in_real_time(void **state) {
@@ -72,6 +77,50 @@ static void a_micro_benchmark_runs_in_real_time(void **state) {
     micro = (struct hx_micro){.kind = HX_MICRO_CALL, .bytes = 8, .count = 200};
     assert_int_equal(hx_micro_run(&fabric, &micro, &result, &err), 0);
     assert_true(result.latency_us > 0);
+}
+
+static void clients_of_a_thread_that_wait_for_each_other_make_fewer_verbs_than_those_that_do_not(void **state) {
+    (void)state;
+    struct hx_micro_fabric fabric = {.transport = "sim", .profile = "cx6-100g", .seed = 1, .is_virtual = true};
+    struct hx_micro micro = {.verb = DM_VERB_READ, .bytes = 8, .threads = 2, .coroutines = 16, .count = 6400};
+    struct hx_micro_result open = {0}, closed = {0};
+    struct dm_err err = {0};
+    assert_int_equal(hx_micro_run(&fabric, &micro, &open, &err), 0);
+    micro.closed = true;
+    assert_int_equal(hx_micro_run(&fabric, &micro, &closed, &err), 0);
+    assert_true(closed.mops < 0.9 * open.mops && closed.mops > 0.3 * open.mops);
+    assert_true(closed.p50_us > 0 && closed.p99_us >= closed.p50_us);
+    /* Sixteen verbs of each of two threads in every round. */
+    assert_true(closed.mops > 0.97 * 32 / closed.latency_us && closed.mops < 1.03 * 32 / closed.latency_us);
+}
+
+static void a_mixture_is_between_its_parts(void **state) {
+    (void)state;
+    struct hx_micro_fabric fabric = {.transport = "sim", .profile = "cx6-100g", .seed = 1, .is_virtual = true};
+    struct hx_micro micro = {.verb = DM_VERB_READ, .bytes = 8, .machines = 4, .threads = 16, .coroutines = 8};
+    struct hx_micro_result read = {0}, cas = {0}, both = {0};
+    struct dm_err err = {0};
+    assert_int_equal(hx_micro_run(&fabric, &micro, &read, &err), 0);
+    micro.other = DM_VERB_CAS;
+    micro.other_percent = 50;
+    assert_int_equal(hx_micro_run(&fabric, &micro, &both, &err), 0);
+    micro.verb = DM_VERB_CAS;
+    assert_int_equal(hx_micro_run(&fabric, &micro, &cas, &err), 0);
+    assert_true(cas.mops < 0.8 * read.mops);
+    assert_true(both.mops > cas.mops);
+}
+
+static void skew_slows_atomics_and_updates_without_a_lock(void **state) {
+    (void)state;
+    struct hx_micro_fabric fabric = {.transport = "sim", .profile = "cx6-100g", .seed = 1, .is_virtual = true};
+    struct hx_micro micro = {.kind = HX_MICRO_SWAP, .bytes = 8, .threads = 16, .coroutines = 8, .ranks = 1000000};
+    struct hx_micro_result even = {0}, skewed = {0};
+    struct dm_err err = {0};
+    assert_int_equal(hx_micro_run(&fabric, &micro, &even, &err), 0);
+    micro.skew = 0.99;
+    assert_int_equal(hx_micro_run(&fabric, &micro, &skewed, &err), 0);
+    assert_true(skewed.mops < 0.7 * even.mops);
+    assert_true(skewed.p99_us > 3 * skewed.p50_us);
 }
 
 static void more_on_chip_memory_than_there_is_is_unsupported(void **state) {
@@ -102,7 +151,8 @@ static void a_profile_fitted_to_a_simulated_fabric_has_its_rates_and_latency(voi
     remove(path);
     assert_true(fitted.rx_read_mops > 0.97 * truth.rx_read_mops && fitted.rx_read_mops < 1.03 * truth.rx_read_mops);
     assert_true(fitted.rx_atomic_mops > 0.97 * truth.rx_atomic_mops);
-    assert_true(fitted.atomic_hold_dram_ns > 460 && fitted.atomic_hold_dram_ns < 480);
+    assert_true(fitted.atomic_hold_dram_ns > 0.98 * truth.atomic_hold_dram_ns);
+    assert_true(fitted.atomic_hold_dram_ns < 1.02 * truth.atomic_hold_dram_ns);
     assert_true(there.latency_us > 0.98 * here.latency_us && there.latency_us < 1.02 * here.latency_us);
 }
 
@@ -124,10 +174,13 @@ static void cpu_costs_are_positive_and_name_numbers_of_a_profile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_published_point_is_within_its_tolerance_but_the_one_that_is_explained),
+        cmocka_unit_test(every_published_point_is_within_its_tolerance_or_out_of_it_for_the_cause_that_it_names),
         cmocka_unit_test(every_curve_has_points_and_every_point_s_curve_is_known),
         cmocka_unit_test(a_bound_from_below_has_no_upper_end),
         cmocka_unit_test(a_micro_benchmark_runs_in_real_time),
+        cmocka_unit_test(clients_of_a_thread_that_wait_for_each_other_make_fewer_verbs_than_those_that_do_not),
+        cmocka_unit_test(a_mixture_is_between_its_parts),
+        cmocka_unit_test(skew_slows_atomics_and_updates_without_a_lock),
         cmocka_unit_test(more_on_chip_memory_than_there_is_is_unsupported),
         cmocka_unit_test(a_profile_fitted_to_a_simulated_fabric_has_its_rates_and_latency),
         cmocka_unit_test(cpu_costs_are_positive_and_name_numbers_of_a_profile),
