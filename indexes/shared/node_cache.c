@@ -60,6 +60,7 @@ struct ix_cache {
     uint32_t free;  /* a list of used ones */
     struct list limbo;
     struct list levels[IX_CACHE_LEVELS];
+    _Atomic uint32_t level_counts[IX_CACHE_LEVELS]; /* copies of each level that can be found */
     uint64_t fixed_bytes;
     _Atomic uint64_t epoch;
     atomic_flag guard;
@@ -179,6 +180,17 @@ const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp)
     return NULL;
 }
 
+void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level) {
+    if (!cache || level >= IX_CACHE_LEVELS) {
+        return;
+    }
+    uint64_t copies = atomic_load_explicit(&cache->level_counts[level], memory_order_relaxed);
+    uint64_t buckets = (uint64_t)cache->capacity * sizeof(*cache->buckets), lines = copies * DM_LINE;
+    dm_charge(ctx, DM_WORK_CACHE_PROBE, 1);
+    dm_charge_access(ctx, 1, buckets < lines ? buckets : lines);
+    dm_charge_access(ctx, (cache->slot_bytes + PREFETCH_BYTES - 1) / PREFETCH_BYTES, copies * cache->slot_bytes);
+}
+
 /* ---- writers, all with the guard held ------------------------------------------------------------------------- */
 
 static void guard_lock(struct ix_cache *cache) {
@@ -239,6 +251,7 @@ static void slot_retire(struct ix_cache *cache, uint32_t number) {
     slot->retired = atomic_fetch_add(&cache->epoch, 1);
     limbo_append(cache, number);
     atomic_fetch_sub_explicit(&cache->in_table, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&cache->level_counts[slot->level], 1, memory_order_relaxed);
 }
 
 /* Moves slots that no client can be reading any more from limbo to the free slots. */
@@ -335,6 +348,7 @@ bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const
         atomic_store(bucket, number);
         list_append(cache, &cache->levels[level], number);
         atomic_fetch_add_explicit(&cache->in_table, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&cache->level_counts[level], 1, memory_order_relaxed);
     }
     guard_unlock(cache);
     return evicted;

@@ -41,6 +41,10 @@ void ix_cache_leave(struct ix_cache *cache, unsigned thread);
  * (never 0), for drop. */
 const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp);
 
+/* Charges one find of a copy of that level and the accesses to its lines, by what the cache holds of the level: the
+ * levels above are few copies and stay in the processor's cache. What the caller does with the copy is its own. */
+void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level);
+
 /* Keeps a copy of `node` in place of an older one of the same address. Not between enter and leave. Returns true if
  * another node was evicted. Levels from IX_CACHE_LEVELS up are not kept. */
 bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node);

@@ -131,10 +131,23 @@ static void prefetch_node(const void *copy, uint32_t bytes) {
     }
 }
 
+/* Cached nodes of the levels from `high` down to `low` were searched. */
+static void charge_cached(struct ix_tree *tree, unsigned high, unsigned low) {
+    if (high < low) {
+        return;
+    }
+    for (unsigned level = low; level <= high; level++) {
+        ix_cache_charge(tree->cn->cache, tree->ctx, level);
+    }
+    dm_charge(tree->ctx, DM_WORK_NODE_PROBE, high - low + 1);
+    tree->cache_counts[IX_TREE_CACHE_HIT] += high - low + 1;
+}
+
 /* Descends as far as copies reach. Stops at `target`, at a node that is not cached, or at one that does not cover key:
  * then *right is set and ->child is its sibling. Returns the level of ->child. */
 static unsigned descend_cached(struct ix_tree *tree, uint64_t key, unsigned level, unsigned target, bool *right) {
     struct ix_tree_cn *cn = tree->cn;
+    unsigned begin = level;
     ix_cache_enter(cn->cache, tree->thread);
     while (level > target) {
         uint32_t stamp;
@@ -142,7 +155,6 @@ static unsigned descend_cached(struct ix_tree *tree, uint64_t key, unsigned leve
         if (!copy) {
             break;
         }
-        tree->cache_steps++;
         tree->path[level] = (struct ix_tree_step){tree->child.addr, stamp};
         prefetch_node(copy, cn->inner.image_bytes);
         if (key >= ix_node_head_in(copy)->high) {
@@ -154,6 +166,7 @@ static unsigned descend_cached(struct ix_tree *tree, uint64_t key, unsigned leve
         level--;
     }
     ix_cache_leave(cn->cache, tree->thread);
+    charge_cached(tree, begin, *right ? level : level + 1);
     return level;
 }
 
@@ -179,15 +192,6 @@ static int descend_remote(struct ix_tree *tree, uint64_t key, unsigned level, ui
     return 0;
 }
 
-static void charge_cached(struct ix_tree *tree) {
-    if (tree->cache_steps > 0) {
-        dm_charge(tree->ctx, DM_WORK_CACHE_PROBE, tree->cache_steps);
-        dm_charge(tree->ctx, DM_WORK_NODE_PROBE, tree->cache_steps);
-        tree->cache_counts[IX_TREE_CACHE_HIT] += tree->cache_steps;
-        tree->cache_steps = 0;
-    }
-}
-
 /* From the root to `target` once; IX_TREE_AGAIN when something on the path was out of date. */
 static int descend_once(struct ix_tree *tree, uint64_t key, unsigned target, uint32_t *attempts) {
     uint64_t root = atomic_load_explicit(&tree->cn->root, memory_order_relaxed);
@@ -202,7 +206,6 @@ static int descend_once(struct ix_tree *tree, uint64_t key, unsigned target, uin
         bool right = false;
         level = descend_cached(tree, key, level, target, &right);
         if (level > target && !right) {
-            charge_cached(tree);
             int rc = descend_remote(tree, key, level, attempts, &right);
             if (rc != 0) {
                 return rc;
@@ -216,7 +219,6 @@ static int descend_once(struct ix_tree *tree, uint64_t key, unsigned target, uin
             }
         }
     }
-    charge_cached(tree);
     return 0;
 }
 

@@ -156,7 +156,6 @@ struct ix_tree {
     unsigned top; /* level where the last descent began; path[level] is valid from there down to its target's parent */
     struct ix_tree_step path[IX_NODE_LEVELS];
     struct ix_tree_child child;
-    uint32_t cache_steps; /* cached nodes searched since the last charge */
 
     dm_addr held_word;                               /* ix_tree_optimistic: the word of the locked node */
     uint64_t held;                                   /* what it holds */
