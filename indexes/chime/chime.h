@@ -122,6 +122,12 @@ bool chime_copy_consistent(struct chime_client *client, const struct chime_copy 
  */
 bool chime_hops_agree(struct chime_client *client, const struct chime_copy *copy, unsigned home);
 
+/* The same for all homes of a copy of a whole leaf. */
+bool chime_copy_hops_agree(struct chime_client *client, const struct chime_copy *copy);
+
+/* The key was found at entry `at` of the leaf: the hotspot buffer, if there is one, learns it. */
+void chime_remember(struct chime_client *client, dm_addr leaf, uint64_t key, unsigned at);
+
 /* The metadata that was read along. */
 struct chime_meta chime_copy_meta(const struct chime_client *client, const struct chime_copy *copy);
 
@@ -187,7 +193,7 @@ struct chime_part {
 
 /* Decides what to read of a leaf that ends at `high`, from part->first on. A scan over dense keys needs none from
  * `window` on. */
-void chime_part_plan(const struct chime_cn *cn, uint64_t high, uint64_t window, struct chime_part *part);
+void chime_part_plan(struct chime_client *client, uint64_t high, uint64_t window, struct chime_part *part);
 
 /* Adds its read to the current batch. */
 void chime_part_post(struct chime_client *client, struct chime_copy *copy, const struct chime_part *part);

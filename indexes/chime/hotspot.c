@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/compiler.h"
 #include "common/prng.h"
 
 enum { WAYS = 8 };
@@ -18,8 +19,7 @@ struct spot {
 
 struct chime_hotspot {
     uint64_t buckets;
-    uint64_t unused; /* the spots begin aligned to their size */
-    struct spot spots[];
+    struct spot *spots; /* within the same block, from the beginning of a line on */
 };
 
 static uint64_t pack(uint32_t counter, unsigned print, unsigned position) {
@@ -31,16 +31,18 @@ static unsigned print_of(uint64_t key) {
 
 int chime_hotspot_open(uint64_t bytes, struct chime_hotspot **out) {
     *out = NULL;
-    uint64_t each = WAYS * sizeof(struct spot);
-    if (bytes < sizeof(struct chime_hotspot) + each) {
+    uint64_t each = WAYS * sizeof(struct spot), fixed = sizeof(struct chime_hotspot) + DM_LINE;
+    if (bytes < fixed + each) {
         return 0;
     }
-    uint64_t buckets = (bytes - sizeof(struct chime_hotspot)) / each;
-    struct chime_hotspot *hotspot = calloc(1, sizeof(*hotspot) + buckets * each);
+    uint64_t buckets = (bytes - fixed) / each;
+    struct chime_hotspot *hotspot = calloc(1, fixed + buckets * each);
     if (!hotspot) {
         return DM_ERR_NO_MEMORY;
     }
     hotspot->buckets = buckets;
+    uintptr_t after = (uintptr_t)(hotspot + 1);
+    hotspot->spots = (struct spot *)((char *)(hotspot + 1) + (DM_LINE - after % DM_LINE) % DM_LINE);
     *out = hotspot;
     return 0;
 }
@@ -60,10 +62,12 @@ bool chime_hotspot_find(struct chime_hotspot *hotspot, dm_addr leaf, unsigned ho
     }
     struct spot *bucket = bucket_of(hotspot, leaf, home);
     uint32_t hottest = 0;
+    unsigned print = print_of(key);
+    dm_prefetch_read(&bucket[WAYS / 2]); /* the two lines of a bucket come together */
     for (unsigned i = 0; i < WAYS; i++) {
         uint64_t what = atomic_load_explicit(&bucket[i].what, memory_order_relaxed);
         if (atomic_load_explicit(&bucket[i].leaf, memory_order_relaxed) == leaf.bits &&
-            (what >> 16 & 0xffff) == print_of(key) && what >> 32 > hottest) {
+            (what >> 16 & 0xffff) == print && what >> 32 > hottest) {
             hottest = (uint32_t)(what >> 32);
             *position = (unsigned)(what & 0xffff);
         }
@@ -100,5 +104,5 @@ bool chime_hotspot_note(struct chime_hotspot *hotspot, dm_addr leaf, unsigned ho
 }
 
 uint64_t chime_hotspot_bytes(const struct chime_hotspot *hotspot) {
-    return hotspot ? sizeof(*hotspot) + hotspot->buckets * WAYS * sizeof(struct spot) : 0;
+    return hotspot ? sizeof(*hotspot) + DM_LINE + hotspot->buckets * WAYS * sizeof(struct spot) : 0;
 }

@@ -7,6 +7,10 @@
  */
 #include "chime.h"
 
+/* Checking the versions of an entry is as much work as comparing so many keys; storing one, as copying so many lines.
+ */
+enum { OBJECT_COMPARES = 3, OBJECT_LINES = 4 };
+
 enum { GAP_BYTES = 64 }; /* so few unchanged bytes between changed entries are cheaper to send than another verb */
 
 void chime_post_segment(struct chime_client *client, struct chime_copy *copy, dm_addr leaf, unsigned first,
@@ -109,10 +113,13 @@ bool chime_set_consistent(struct chime_client *client, const struct chime_copy *
     uint32_t meta = chime_meta_offset(layout, group);
     uint8_t version = node_version(copy->wire, meta);
     bool consistent = ix_lines_object_consistent(copy->wire, meta, layout->meta_bytes, IX_VERSIONS_LINES);
-    for (unsigned i = 0; consistent && i < layout->span; i++) {
-        consistent = !chime_set_has(entries, i) ||
-                     object_belongs(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version);
+    unsigned checked = 0;
+    for (unsigned i = chime_set_next(entries, 0, layout->span); consistent && i < layout->span;
+         i = chime_set_next(entries, i + 1, layout->span)) {
+        consistent = object_belongs(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version);
+        checked++;
     }
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, OBJECT_COMPARES * checked);
     client->counts[CHIME_TORN_NODE] += !consistent;
     return consistent;
 }
@@ -126,6 +133,7 @@ bool chime_copy_consistent(struct chime_client *client, const struct chime_copy 
         client->counts[CHIME_TORN_NODE]++;
         return false;
     }
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, OBJECT_COMPARES * copy->count);
     for (unsigned d = 0; d < copy->count; d++) {
         unsigned i = chime_at(layout, copy->start, d);
         if (!object_belongs(copy->wire, chime_entry_offset(layout, i), layout->entry_bytes, version)) {
@@ -139,12 +147,27 @@ bool chime_copy_consistent(struct chime_client *client, const struct chime_copy 
 
 bool chime_hops_agree(struct chime_client *client, const struct chime_copy *copy, unsigned home) {
     const struct chime_layout *layout = &client->cn->layout;
-    if (!client->cn->params->bitmap_check ||
-        chime_hops_of(layout, copy->image, home) == chime_hop(layout, copy->image, home)) {
+    if (!client->cn->params->bitmap_check) {
+        return true;
+    }
+    dm_charge(client->ctx, DM_WORK_HASH, layout->hood);
+    if (chime_hops_of(layout, copy->image, home) == chime_hop(layout, copy->image, home)) {
         return true;
     }
     client->counts[CHIME_HOP_SEEN]++;
     return false;
+}
+
+bool chime_copy_hops_agree(struct chime_client *client, const struct chime_copy *copy) {
+    const struct chime_layout *layout = &client->cn->layout;
+    if (!client->cn->params->bitmap_check) {
+        return true;
+    }
+    dm_charge(client->ctx, DM_WORK_HASH, layout->span);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->span);
+    bool agree = chime_leaf_hops_agree(layout, copy->image);
+    client->counts[CHIME_HOP_SEEN] += !agree;
+    return agree;
 }
 
 struct chime_meta chime_copy_meta(const struct chime_client *client, const struct chime_copy *copy) {
@@ -163,6 +186,17 @@ void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t 
     }
     ix_lines_encode(copy->image, layout->wire_bytes, version, copy->wire);
     dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->span);
+}
+
+static bool has_entries(const struct chime_layout *layout, const struct chime_copy *copy, unsigned first,
+                        unsigned last) {
+    for (unsigned i = first; i <= last; i++) {
+        if (!has_entry(layout, copy, i)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- writing back ----------------------------------------------------------------------------------------------- */
@@ -174,23 +208,22 @@ static void post_changes(struct chime_client *client, dm_addr leaf, const struct
     struct chime_copy *copy = &client->leaf;
     uint32_t begin = 0;
     uint32_t end = 0; /* of the run so far, in the image; none if equal */
-    bool loaded = true;
-    for (unsigned i = 0; i < layout->span; i++) {
-        loaded &= has_entry(layout, copy, i);
-        if (!chime_set_has(changed, i)) {
-            continue;
-        }
+    unsigned written = 0, before = 0;
+    for (unsigned i = chime_set_next(changed, 0, layout->span); i < layout->span;
+         i = chime_set_next(changed, i + 1, layout->span)) {
         uint32_t offset = chime_entry_offset(layout, i);
         ix_lines_put_object(copy->wire, offset, copy->image + offset, layout->entry_bytes);
-        if (end > begin && (!loaded || offset - end > GAP_BYTES)) {
+        if (end > begin && (offset - end > GAP_BYTES || !has_entries(layout, copy, before + 1, i))) {
             struct ix_span span = ix_lines_span(begin, end - begin);
             dm_post_write(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
             begin = end = 0;
         }
         begin = end > begin ? begin : offset;
         end = offset + layout->entry_bytes;
-        loaded = true;
+        before = i;
+        written++;
     }
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, OBJECT_LINES * written);
     struct ix_span span = ix_lines_span(begin, end - begin);
     dm_post_write(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
 }

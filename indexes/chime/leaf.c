@@ -14,6 +14,7 @@ struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t val
         .entry_bytes = ENTRY_HEAD + value_bytes,
         .meta_bytes = fences ? META_FENCED : META_PLAIN,
         .groups = replicate ? (span + hood - 1) / hood : 1,
+        .hood_inverse = (0x10000 + hood - 1) / hood,
         .replicate = replicate,
         .fences = fences,
     };
@@ -100,10 +101,35 @@ unsigned chime_hops_of(const struct chime_layout *layout, const void *image, uns
     return hops;
 }
 
+/* The hop bitmaps of all homes. A key outside of its neighbourhood is in none. */
+static void hops_collect(const struct chime_layout *layout, const void *image, uint16_t *hops) {
+    memset(hops, 0, layout->span * sizeof(*hops));
+    for (unsigned i = 0; i < layout->span; i++) {
+        uint64_t key = chime_key(layout, image, i);
+        unsigned home = chime_home(layout, key);
+        unsigned distance = chime_distance(layout, home, i);
+        if (key != CHIME_NO_KEY && distance < layout->hood) {
+            hops[home] = (uint16_t)(hops[home] | 1u << distance);
+        }
+    }
+}
+
+bool chime_leaf_hops_agree(const struct chime_layout *layout, const void *image) {
+    uint16_t hops[CHIME_SPAN_MAX];
+    unsigned differ = 0;
+    hops_collect(layout, image, hops);
+    for (unsigned i = 0; i < layout->span; i++) {
+        differ |= hops[i] ^ chime_hop(layout, image, i);
+    }
+    return differ == 0;
+}
+
 /* Makes all hop bitmaps agree with the keys. */
 static void hops_rebuild(const struct chime_layout *layout, void *image) {
+    uint16_t hops[CHIME_SPAN_MAX];
+    hops_collect(layout, image, hops);
     for (unsigned i = 0; i < layout->span; i++) {
-        hop_set(layout, image, i, chime_hops_of(layout, image, i));
+        hop_set(layout, image, i, hops[i]);
     }
 }
 
@@ -176,17 +202,27 @@ void chime_leaf_remove(const struct chime_layout *layout, void *image, unsigned 
     chime_set_add(changed, i);
 }
 
-/* Insertion sort of `count` positions by key. */
+/* Sorts `count` positions by key: Shell's method with Ciura's gaps, on keys that lie together. Keys are distinct, but
+ * for those of empty entries. */
 static void positions_sort(const struct chime_layout *layout, const void *image, uint16_t *order, unsigned count) {
-    for (unsigned i = 1; i < count; i++) {
-        uint16_t position = order[i];
-        uint64_t key = chime_key(layout, image, position);
-        unsigned at = i;
-        while (at > 0 && chime_key(layout, image, order[at - 1]) > key) {
-            order[at] = order[at - 1];
-            at--;
+    static const unsigned gaps[] = {301, 132, 57, 23, 10, 4, 1};
+    uint64_t keys[CHIME_SPAN_MAX];
+    for (unsigned i = 0; i < count; i++) {
+        keys[i] = chime_key(layout, image, order[i]);
+    }
+    for (size_t g = 0; g < DM_ARRAY_LEN(gaps); g++) {
+        unsigned gap = gaps[g];
+        for (unsigned i = gap; i < count; i++) {
+            uint64_t key = keys[i];
+            uint16_t position = order[i];
+            unsigned at = i;
+            for (; at >= gap && keys[at - gap] > key; at -= gap) {
+                keys[at] = keys[at - gap];
+                order[at] = order[at - gap];
+            }
+            keys[at] = key;
+            order[at] = position;
         }
-        order[at] = position;
     }
 }
 
@@ -205,8 +241,9 @@ unsigned chime_leaf_sort(const struct chime_layout *layout, const void *image, u
 unsigned chime_leaf_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
                               uint64_t first, uint64_t end, uint16_t *order) {
     unsigned count = 0;
-    for (unsigned i = 0; i < layout->span; i++) {
-        uint64_t key = chime_set_has(some, i) ? chime_key(layout, image, i) : CHIME_NO_KEY;
+    for (unsigned i = chime_set_next(some, 0, layout->span); i < layout->span;
+         i = chime_set_next(some, i + 1, layout->span)) {
+        uint64_t key = chime_key(layout, image, i);
         if (key != CHIME_NO_KEY && key >= first && key < end) {
             order[count++] = (uint16_t)i;
         }
@@ -270,7 +307,9 @@ uint64_t chime_word_of(const struct chime_layout *layout, const void *image) {
             most = key;
             largest = i;
         }
-        word = chime_word_refresh(layout, word, image, i);
+        if (i == chime_group_begin(layout, chime_group_of(layout, i))) {
+            word = chime_word_refresh(layout, word, image, i);
+        }
     }
     return chime_word_set_largest(layout, word, largest);
 }

@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/compiler.h"
 #include "common/prng.h"
 #include "indexes/shared/lines.h"
 #include "transport/dm.h"
@@ -37,7 +38,8 @@ enum {
 struct chime_layout {
     uint32_t span, hood; /* entries of a leaf, and of a neighbourhood (the paper's H) */
     uint32_t value_bytes, entry_bytes, meta_bytes;
-    uint32_t groups; /* copies of the metadata */
+    uint32_t groups;       /* copies of the metadata */
+    uint32_t hood_inverse; /* 2^16 / hood, rounded up: i * hood_inverse >> 16 is i / hood for every entry */
     uint32_t image_bytes, wire_bytes;
     uint32_t used_bytes;  /* of the wire form: what a write of the whole leaf sends */
     uint32_t lock_offset; /* of the lock word, after those */
@@ -66,6 +68,18 @@ static inline bool chime_set_has(const struct chime_set *set, unsigned i) {
     return set->bits[i / 64] >> i % 64 & 1;
 }
 
+/* The first entry of the set from `at` on; the span if there is none. */
+static inline unsigned chime_set_next(const struct chime_set *set, unsigned at, unsigned span) {
+    while (at < span) {
+        uint64_t bits = set->bits[at / 64] >> at % 64;
+        if (bits != 0) {
+            return at + 63 - dm_clz64(bits & (~bits + 1));
+        }
+        at = (at / 64 + 1) * 64;
+    }
+    return span;
+}
+
 static inline unsigned chime_home(const struct chime_layout *layout, uint64_t key) {
     return (unsigned)((dm_mix64(key) >> 32) * layout->span >> 32);
 }
@@ -81,7 +95,7 @@ static inline unsigned chime_distance(const struct chime_layout *layout, unsigne
 
 static inline uint32_t chime_entry_offset(const struct chime_layout *layout, unsigned i) {
     assert(layout->hood > 0);
-    uint32_t metas = layout->replicate ? i / layout->hood + 1 : 1;
+    uint32_t metas = layout->replicate ? (i * layout->hood_inverse >> 16) + 1 : 1;
     return metas * layout->meta_bytes + i * layout->entry_bytes;
 }
 static inline uint32_t chime_meta_offset(const struct chime_layout *layout, unsigned group) {
@@ -117,6 +131,9 @@ int chime_leaf_find(const struct chime_layout *layout, const void *image, uint64
 
 /* The hop bitmap of `home` as the keys in its neighbourhood have it. */
 unsigned chime_hops_of(const struct chime_layout *layout, const void *image, unsigned home);
+
+/* True if all hop bitmaps of a leaf agree with its keys, each of which is hashed once. */
+bool chime_leaf_hops_agree(const struct chime_layout *layout, const void *image);
 
 /* Inserts a key that is not there, moving others if it must, into the `reach` entries from its home on. Changed entries
  * are added to `changed`; *largest follows the key it points at; *filled is the entry that was empty before. The

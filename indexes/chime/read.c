@@ -40,6 +40,7 @@ int chime_speculate(struct chime_client *client, dm_addr leaf, uint64_t key, uns
     }
     unsigned home = chime_home(&cn->layout, key);
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
+    dm_charge_access(client->ctx, 1, chime_hotspot_bytes(cn->hotspot));
     if (!chime_hotspot_find(cn->hotspot, leaf, home, key, position) || *position >= cn->layout.span) {
         client->counts[CHIME_HOTSPOT_MISS]++;
         return DM_NOT_FOUND;
@@ -53,10 +54,18 @@ int chime_speculate(struct chime_client *client, dm_addr leaf, uint64_t key, uns
     return found ? 0 : DM_NOT_FOUND;
 }
 
+void chime_remember(struct chime_client *client, dm_addr leaf, uint64_t key, unsigned at) {
+    struct chime_cn *cn = client->cn;
+    if (cn->hotspot) {
+        dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
+        chime_hotspot_note(cn->hotspot, leaf, chime_home(&cn->layout, key), key, at);
+    }
+}
+
 static void value_take(struct chime_client *client, dm_addr leaf, uint64_t key, unsigned at, void *value) {
     struct chime_cn *cn = client->cn;
     memcpy(value, chime_value(&cn->layout, client->leaf.image, at), cn->layout.value_bytes);
-    chime_hotspot_note(cn->hotspot, leaf, chime_home(&cn->layout, key), key, at);
+    chime_remember(client, leaf, key, at);
 }
 
 /* Reads the neighbourhood of key once: 0 with *at where it is, DM_NOT_FOUND if it is not there for certain,

@@ -11,6 +11,8 @@
  */
 #include "chime.h"
 
+enum { SORT_COMPARES = 8 /* of a key that is sorted and copied */ };
+
 struct scan {
     struct chime_client *client;
     uint32_t attempts;
@@ -32,12 +34,17 @@ static void pair_take(struct scan *scan, const struct chime_copy *copy, unsigned
     scan->cursor = key + 1;
 }
 
+/* `looked` entries were looked at, `sorted` of them sorted and taken. */
+static void sort_charge(struct chime_client *client, unsigned looked, unsigned sorted) {
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, looked + SORT_COMPARES * sorted);
+}
+
 /* Takes the pairs of the copy from the cursor on. */
 static void leaf_take(struct scan *scan, struct chime_copy *copy) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
-    dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
     unsigned n = chime_leaf_sort(layout, copy->image, scan->cursor, client->tree.order);
+    sort_charge(client, layout->span, n);
     unsigned i = 0;
     for (; i < n && !ix_found_all(&scan->found); i++) {
         pair_take(scan, copy, client->tree.order[i]);
@@ -50,15 +57,6 @@ static void leaf_take(struct scan *scan, struct chime_copy *copy) {
     scan->end = dm_addr_is_null(scan->next);
 }
 
-static bool hops_agree(struct chime_client *client, struct chime_copy *copy) {
-    for (unsigned i = 0; i < client->cn->layout.span; i++) {
-        if (!chime_hops_agree(client, copy, i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Takes the leaf in `copy`, all of which was read, if it is consistent and valid. 1: read it again; 0 otherwise, or a
  * failure. */
 static int leaf_use(struct scan *scan, struct chime_copy *copy) {
@@ -66,7 +64,7 @@ static int leaf_use(struct scan *scan, struct chime_copy *copy) {
     const struct chime_layout *layout = &client->cn->layout;
     copy->start = 0;
     copy->count = layout->span;
-    if (!chime_copy_consistent(client, copy) || !hops_agree(client, copy)) {
+    if (!chime_copy_consistent(client, copy) || !chime_copy_hops_agree(client, copy)) {
         DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &scan->attempts));
         return 1;
     }
@@ -132,7 +130,7 @@ static unsigned leaves_of(struct scan *scan, const void *image, struct chime_par
         leaf->next = scan->bound = ix_inner_next(inner, image, first + i);
         leaf->first = i == 0 || keys[first + i] < scan->cursor ? scan->cursor : keys[first + i];
         scan->bound_key = first + i + 1 < head->count ? keys[first + i + 1] : head->high;
-        chime_part_plan(scan->client->cn, scan->bound_key, window_of(scan), leaf);
+        chime_part_plan(scan->client, scan->bound_key, window_of(scan), leaf);
         i++;
     } while (i < n && leaves[i - 1].end == scan->bound_key);
     return i;
@@ -151,7 +149,7 @@ static int leaves_find(struct scan *scan, struct chime_part *leaves, unsigned *c
         scan->bound = tree->child.next;
         scan->bound_key = tree->child.high;
         leaves[0] = (struct chime_part){.leaf = tree->child.addr, .next = scan->bound, .first = scan->cursor};
-        chime_part_plan(scan->client->cn, scan->bound_key, window_of(scan), &leaves[0]);
+        chime_part_plan(scan->client, scan->bound_key, window_of(scan), &leaves[0]);
     }
     return 0;
 }
@@ -212,9 +210,9 @@ static int part_use(struct scan *scan, const struct chime_part *part, unsigned i
         return 1;
     }
     client->counts[CHIME_SCAN_PART]++;
-    dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
     unsigned n =
         chime_leaf_sort_some(layout, client->leaf.image, &part->entries, part->first, part->end, client->tree.order);
+    sort_charge(client, n, n);
     bool is_last = part->end < scan->bound_key && dm_addr_equal(part->next, scan->bound);
     unsigned taken = 0;
     for (; taken < n && !ix_found_all(&scan->found); taken++) {

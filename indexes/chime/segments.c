@@ -11,9 +11,14 @@
  */
 #include "chime.h"
 
-enum { GAP = 2 /* so few entries are cheaper to read too than another verb */, DENSE = 2 /* numbers an entry */ };
+enum {
+    GAP = 2 /* so few entries are cheaper to read too than another verb */,
+    DENSE = 2 /* numbers an entry */,
+    PLAN_COMPARES = 2
+};
 
-void chime_part_plan(const struct chime_cn *cn, uint64_t high, uint64_t window, struct chime_part *part) {
+void chime_part_plan(struct chime_client *client, uint64_t high, uint64_t window, struct chime_part *part) {
+    const struct chime_cn *cn = client->cn;
     const struct chime_layout *layout = &cn->layout;
     part->entries = (struct chime_set){{0}};
     part->end = high;
@@ -30,10 +35,14 @@ void chime_part_plan(const struct chime_cn *cn, uint64_t high, uint64_t window, 
         return;
     }
     for (uint64_t key = part->first; key < part->end; key++) {
+        unsigned home = chime_home(layout, key);
         for (unsigned d = 0; d < layout->hood; d++) {
-            chime_set_add(&part->entries, chime_at(layout, chime_home(layout, key), d));
+            chime_set_add(&part->entries, chime_at(layout, home, d));
         }
     }
+    dm_charge(client->ctx, DM_WORK_HASH, (uint32_t)(part->end - part->first));
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE,
+              (uint32_t)(part->end - part->first) * layout->hood + PLAN_COMPARES * layout->span);
     unsigned count = 0;
     unsigned gap = 0;
     bool begun = false;

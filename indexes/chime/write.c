@@ -76,6 +76,7 @@ static uint64_t value_word(const struct chime_client *client, unsigned at) {
 
 static bool larger_was_read(const struct chime_client *client, uint64_t key) {
     const struct chime_layout *layout = &client->cn->layout;
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, client->leaf.count);
     for (unsigned d = 0; d < client->leaf.count; d++) {
         uint64_t here = chime_key(layout, client->leaf.image, chime_at(layout, client->leaf.start, d));
         if (here != CHIME_NO_KEY && here > key) {
@@ -130,7 +131,7 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     word = chime_word_set_largest(layout, word, is_largest ? (unsigned)at : largest);
     ix_indirect_post(client->indirect);
     DM_TRY(chime_write_back(client, leaf, &changed, word));
-    chime_hotspot_note(client->cn->hotspot, leaf, home, key, (unsigned)at);
+    chime_remember(client, leaf, key, (unsigned)at);
     return 0;
 }
 
@@ -243,7 +244,7 @@ int chime_update(void *handle, uint64_t key, const void *value) {
     ix_indirect_post(client->indirect);
     DM_TRY(chime_write_back(client, leaf, &changed, client->leaf_lock.old));
     ix_indirect_drop(client->indirect, before);
-    chime_hotspot_note(client->cn->hotspot, leaf, chime_home(layout, key), key, at);
+    chime_remember(client, leaf, key, at);
     return 0;
 }
 
