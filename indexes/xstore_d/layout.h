@@ -55,8 +55,15 @@ enum {
 
 /* ---- check words ------------------------------------------------------------------------------------------------- */
 
+/* Both halves of a product with an odd constant: every bit of the word changes about half of the result. A scan hashes
+ * some 400 words, so that one multiplication a word is what a check can cost. */
+static inline uint64_t xstore_fold(uint64_t word) {
+    unsigned __int128 product = (unsigned __int128)word * UINT64_C(0xd6e8feb86659fd93);
+    return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
 static inline uint64_t xstore_mix(uint64_t seed, uint64_t number, uint64_t word) {
-    return dm_mix64(word ^ (seed + number * UINT64_C(0x9e3779b97f4a7c15)));
+    return xstore_fold(word ^ (seed + number * UINT64_C(0x9e3779b97f4a7c15)));
 }
 
 /* The sum over `count` words, the first of which has this number. */
@@ -130,7 +137,7 @@ static inline uint64_t xstore_border(uint64_t last, uint64_t first) {
 /* The check of the leaf at `words`, which begin with the check. The caller refuses a count above the number of slots.
  */
 static inline uint64_t xstore_leaf_check(uint32_t ref, const uint64_t *words) {
-    return xstore_check(dm_mix64(ref), words + 1, 1 + xstore_head_of(words[1]).count);
+    return xstore_check(xstore_fold(ref), words + 1, 1 + xstore_head_of(words[1]).count);
 }
 static inline bool xstore_leaf_consistent(const struct xstore_layout *layout, uint32_t ref, const uint64_t *words) {
     return xstore_head_of(words[1]).count <= layout->slots && words[0] == xstore_leaf_check(ref, words);
@@ -138,7 +145,16 @@ static inline bool xstore_leaf_consistent(const struct xstore_layout *layout, ui
 
 /* The check of a value depends on its key. It replaces the key that the paper stores beside the value. */
 static inline uint64_t xstore_value_check(uint64_t key, const uint64_t *words, unsigned count) {
-    return xstore_check(dm_mix64(key ^ UINT64_C(0x76616c7565)), words, count);
+    return xstore_check(xstore_fold(key ^ UINT64_C(0x76616c756576616c)), words, count);
+}
+
+/* Copies a value out of a leaf. Values of a word are common, and a call costs more than their copy. */
+static inline void xstore_value_copy(const struct xstore_layout *layout, const uint64_t *words, void *value) {
+    if (layout->value_bytes == sizeof(*words)) {
+        memcpy(value, words, sizeof(*words));
+    } else {
+        memcpy(value, words, layout->value_bytes);
+    }
 }
 
 /* ---- sub-models and the translation table ------------------------------------------------------------------------ */
@@ -164,14 +180,14 @@ struct xstore_record {
 enum { XSTORE_RECORD_WORDS = 4 };
 
 static inline uint64_t xstore_record_seed(unsigned node, uint32_t generation, uint32_t number) {
-    return dm_mix64(dm_mix64((uint64_t)generation << 32 | number) ^ (uint64_t)(node + 1) << 56);
+    return xstore_fold(xstore_fold((uint64_t)generation << 32 | number) ^ (uint64_t)(node + 1) << 56);
 }
 void xstore_record_encode(const struct xstore_record *record, uint64_t seed, uint64_t words[XSTORE_RECORD_WORDS]);
 bool xstore_record_decode(const uint64_t words[XSTORE_RECORD_WORDS], uint64_t seed, struct xstore_record *record);
 
 /* The check of a table line depends on the record's seed, its version and the number of the line. */
 static inline uint64_t xstore_line_seed(uint64_t record_seed, uint32_t version, uint32_t line) {
-    return dm_mix64(record_seed ^ dm_mix64((uint64_t)version << 32 | line));
+    return xstore_fold(record_seed ^ xstore_fold((uint64_t)version << 32 | line));
 }
 static inline bool xstore_line_consistent(const uint64_t *line, uint64_t seed) {
     return line[XSTORE_LINE_ENTRIES] == xstore_check(seed, line, XSTORE_LINE_ENTRIES);

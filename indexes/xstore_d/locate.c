@@ -168,11 +168,10 @@ static void line_keep(struct xstore_client *client, uint32_t line, const uint64_
 /* Copies the entries of leaves [first, first + count) that are in this line. */
 static void entries_take(const uint64_t *words, uint32_t line, uint32_t first, uint32_t count,
                          struct xstore_entry *entries) {
-    for (uint32_t k = 0; k < XSTORE_LINE_ENTRIES; k++) {
-        uint32_t leaf = line * XSTORE_LINE_ENTRIES + k;
-        if (leaf >= first && leaf < first + count) {
-            entries[leaf - first] = xstore_entry_of(words[k]);
-        }
+    uint32_t base = line * XSTORE_LINE_ENTRIES, end = first + count;
+    uint32_t last = end < base + XSTORE_LINE_ENTRIES ? end : base + XSTORE_LINE_ENTRIES;
+    for (uint32_t leaf = first > base ? first : base; leaf < last; leaf++) {
+        entries[leaf - first] = xstore_entry_of(words[leaf - base]);
     }
 }
 

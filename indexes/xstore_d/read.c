@@ -121,7 +121,7 @@ static int value_read(struct xstore_client *client, uint64_t key, const struct f
         xstore_count(client, XSTORE_TORN_VALUE_COUNT);
         return XSTORE_TORN;
     }
-    memcpy(value, words + 1, layout->value_bytes);
+    xstore_value_copy(layout, words + 1, value);
     return 0;
 }
 

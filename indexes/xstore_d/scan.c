@@ -157,7 +157,7 @@ static bool value_take(const struct scan *scan, const uint64_t *leaf, unsigned s
     const struct xstore_layout *layout = &scan->client->cn->layout;
     const uint64_t *words = leaf + xstore_slot_offset(layout, slot) / 8;
     uint64_t key = leaf[XSTORE_HEAD_WORDS + slot];
-    memcpy(value, words + 1, layout->value_bytes);
+    xstore_value_copy(layout, words + 1, value);
     return !scan->client->cn->params->value_check ||
            words[0] == xstore_value_check(key, words + 1, layout->value_words);
 }
