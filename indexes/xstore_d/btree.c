@@ -35,6 +35,7 @@ static void inner_store(struct xstore_server *server, struct dm_ctx *ctx, uint32
     node->words[CHECK] = inner_check(ref, node);
     dm_cpu_write(ctx, xstore_addr(server->node, ref), node->words, sizeof(node->words));
     dm_charge(ctx, DM_WORK_LINE_COPY, XSTORE_INNER_BYTES / DM_LINE);
+    dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_INNER_WORDS - HEAD));
 }
 
 /* Reads until the node is consistent: a writer on another core may be storing it. */
@@ -46,6 +47,8 @@ static int inner_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t
     }
     for (;;) {
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+        dm_charge(ctx, DM_WORK_LINE_COPY, XSTORE_INNER_BYTES / DM_LINE);
+        dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_INNER_WORDS - HEAD));
         dm_cpu_read(ctx, addr, node->words, sizeof(node->words));
         if (node->words[CHECK] == inner_check(ref, node) && count_of(node) <= XSTORE_FANOUT) {
             return 0;
@@ -114,6 +117,7 @@ static int descend(struct xstore_server *server, struct dm_ctx *ctx, uint64_t ke
         if (level_of(&node) != at || count_of(&node) == 0) {
             return DM_ERR_CORRUPT;
         }
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, XSTORE_FANOUT / 2);
         *ref = child_for(&node, key);
         at--;
     }

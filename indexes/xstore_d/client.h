@@ -67,6 +67,7 @@ static inline bool xstore_fetched_consistent(const struct xstore_client *client,
     if (!client->cn->params->leaf_check) {
         return xstore_head_of(words[1]).count <= client->cn->layout.slots;
     }
+    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(1 + xstore_head_of(words[1]).count));
     return xstore_leaf_consistent(&client->cn->layout, ref, words);
 }
 

@@ -8,6 +8,7 @@
 
 unsigned xstore_node_of(const struct xstore_client *client, uint64_t key) {
     unsigned node = client->cn->shape->topology->mns - 1;
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
     while (node > 0 && client->borders[node] > key) {
         node--;
     }
@@ -41,6 +42,7 @@ static int set_get(struct xstore_client *client, unsigned node, struct xstore_se
     for (unsigned i = 0; i < XSTORE_SET_WORDS; i++) {
         words[i] = atomic_load_explicit(&kept[i], memory_order_relaxed);
     }
+    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_SET_WORDS - 1));
     return xstore_set_decode(words, node, set) ? 0 : set_refresh(client, node, set);
 }
 
@@ -60,6 +62,8 @@ static bool record_cached(struct xstore_client *client, struct xstore_where *whe
         return false;
     }
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
+    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_RECORD_WORDS - 1));
+    dm_charge_access(client->ctx, 1, xstore_cache_used(&client->cn->records));
     xstore_cache_get(&client->cn->records, record_slot(client, where), words);
     return xstore_record_decode(words, seed_of(where), &where->record);
 }
@@ -153,6 +157,7 @@ static bool line_cached(struct xstore_client *client, uint32_t line, uint64_t *w
         return false;
     }
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
+    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_LINE_ENTRIES));
     xstore_cache_get(&client->cn->lines, line_slot(client, where, line), words);
     bool is_there = xstore_line_consistent(words, line_seed(where, line));
     xstore_count(client, is_there ? XSTORE_TABLE_HIT_COUNT : XSTORE_TABLE_MISS_COUNT);
@@ -178,6 +183,8 @@ static void entries_take(const uint64_t *words, uint32_t line, uint32_t first, u
 /* From the cache alone; false if a line is not cached. */
 static bool table_cached(struct xstore_client *client, uint32_t first, uint32_t count, struct xstore_entry *entries) {
     uint64_t words[XSTORE_LINE_ENTRIES + 1];
+    /* The lines of a range are adjacent, so that the first one is waited for. */
+    dm_charge_access(client->ctx, 1, xstore_cache_used(&client->cn->lines));
     for (uint32_t line = first / XSTORE_LINE_ENTRIES; line * XSTORE_LINE_ENTRIES < first + count; line++) {
         if (!line_cached(client, line, words)) {
             return false;
@@ -204,6 +211,7 @@ int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, s
     DM_TRY(dm_read(client->ctx, line_addr(where, begin), client->words, bytes));
     for (uint32_t line = begin; line < end; line++) {
         const uint64_t *words = client->words + (size_t)(line - begin) * (XSTORE_LINE_ENTRIES + 1);
+        dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_LINE_ENTRIES));
         if (!xstore_line_consistent(words, line_seed(where, line))) {
             return XSTORE_STALE;
         }
@@ -261,6 +269,7 @@ bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t 
     }
     where->coord = ix_rmi_coord(&where->set.top, key);
     where->number = ix_rmi_pick(&where->set.top, where->coord);
+    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_SET_WORDS - 1));
     dm_charge(client->ctx, DM_WORK_MODEL_EVAL, 2);
     return record_cached(client, where) && range_of(client) &&
            table_cached(client, where->first, where->count, where->entries);

@@ -117,6 +117,8 @@ static int value_read(struct xstore_client *client, uint64_t key, const struct f
         dm_phase(client->ctx, before);
         DM_TRY(rc);
     }
+    dm_charge(client->ctx, DM_WORK_HASH,
+              client->cn->params->value_check ? xstore_check_hashes(layout->value_words) : 0);
     if (client->cn->params->value_check && words[0] != xstore_value_check(key, words + 1, layout->value_words)) {
         xstore_count(client, XSTORE_TORN_VALUE_COUNT);
         return XSTORE_TORN;

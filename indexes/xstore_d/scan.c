@@ -68,6 +68,7 @@ static int list_by_table(struct scan *scan) {
         uint32_t got;
         uint32_t capacity = client->scan_batch - scan->listed;
         int rc = xstore_table(client, scan->table_next, capacity, entries, &got);
+        dm_charge(client->ctx, DM_WORK_KEY_COMPARE, rc == 0 ? got : 0);
         for (uint32_t i = 0; rc == 0 && i < got && pairs < wanted + client->cn->layout.slots; i++) {
             scan->table_next++;
             if (scan->listed == 0 || scan->list[scan->listed - 1] != entries[i].leaf) {
@@ -105,6 +106,7 @@ static int start_find(struct scan *scan, uint64_t key) {
     for (uint32_t i = 0; i < where->count; i++) {
         const uint64_t *words = xstore_leaf_words(client, i);
         bool is_consistent = xstore_fetched_consistent(client, i, where->entries[i].leaf);
+        dm_charge(client->ctx, DM_WORK_KEY_COMPARE, xstore_head_of(words[1]).count);
         for (unsigned k = 0; is_consistent && k < xstore_head_of(words[1]).count; k++) {
             scan->table_next = words[XSTORE_HEAD_WORDS + k] <= key ? where->first + i : scan->table_next;
         }
@@ -162,6 +164,17 @@ static bool value_take(const struct scan *scan, const uint64_t *leaf, unsigned s
            words[0] == xstore_value_check(key, words + 1, layout->value_words);
 }
 
+/* Each key of a leaf is compared with the first one and with its neighbour in the order; each value is copied and
+ * checked, its key hashed for that. */
+static void leaf_charge(const struct scan *scan, unsigned keys, unsigned values) {
+    const struct xstore_layout *layout = &scan->client->cn->layout;
+    dm_charge(scan->client->ctx, DM_WORK_KEY_COMPARE, 2 * keys);
+    dm_charge(scan->client->ctx, DM_WORK_LINE_COPY, values * (layout->slot_bytes / DM_LINE + 1));
+    if (scan->client->cn->params->value_check) {
+        dm_charge(scan->client->ctx, DM_WORK_HASH, values * xstore_check_hashes(layout->value_words));
+    }
+}
+
 /* Takes the leaf's pairs from the first key of the scan on. False if the leaf is torn: then nothing is taken. */
 static bool leaf_take(struct scan *scan, unsigned fetched, uint32_t ref) {
     const uint64_t *leaf = xstore_leaf_words(scan->client, fetched), *keys = leaf + XSTORE_HEAD_WORDS;
@@ -188,9 +201,9 @@ static bool leaf_take(struct scan *scan, unsigned fetched, uint32_t ref) {
         }
         scan->keys[found] = keys[order[i]];
     }
+    leaf_charge(scan, head.count, found - scan->found);
     scan->found = found;
     scan->expected = head.next;
-    dm_charge(scan->client->ctx, DM_WORK_KEY_COMPARE, head.count);
     return true;
 }
 
