@@ -190,6 +190,8 @@ struct dm_resource {
     double busy;       /* share of the time in which it worked, 0 to 1 */
     double queue_mean; /* requests waiting and in service, averaged over time */
     uint64_t served;
+    uint64_t
+        idle_waited_ns; /* time that it was idle while requests waited that it could have served; summed over them */
 };
 
 /* Begins a new observation interval, at the end of the warm-up. */

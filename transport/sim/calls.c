@@ -7,28 +7,19 @@
 
 enum { SIM_HANDLERS_MAX = 256 };
 
-/* The core that is free first, as with one shared queue in front of all cores. */
-static struct dm_thread *least_busy(struct dm_fabric *fabric, unsigned node) {
-    struct dm_node_state *state = &fabric->nodes[node];
-    struct dm_thread *best = state->threads[0];
+/* The core that is free first. */
+static struct sim_thread *least_busy(const struct sim *sim, unsigned node) {
+    const struct dm_node_state *state = &sim->fabric->nodes[node];
+    struct sim_thread *best = (struct sim_thread *)state->threads[0];
     for (unsigned i = 1; i < state->thread_count; i++) {
-        if (((struct sim_thread *)state->threads[i])->clock < ((struct sim_thread *)best)->clock) {
-            best = state->threads[i];
-        }
+        struct sim_thread *thread = (struct sim_thread *)state->threads[i];
+        best = thread->clock < best->clock ? thread : best;
     }
     return best;
 }
 
 static void charge(struct sim_ctx *ctx, uint64_t work) {
-    struct sim_thread *thread = sim_thread_of(ctx);
-    thread->clock += work;
-    thread->busy += work;
-}
-
-void sim_handler_assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *call) {
-    handler->job = call;
-    handler->base.thread = least_busy(sim->fabric, call->node);
-    sim_ready(sim, handler);
+    sim_work(sim_thread_of(ctx), work);
 }
 
 void sim_call_lose(struct sim *sim, struct sim_call *call) {
@@ -68,7 +59,8 @@ static void answer(struct sim *sim, struct sim_ctx *ctx, struct sim_call *call) 
     op->kind = DM_VERB_CALL;
     op->len = *call->resp_len;
     op->life = sim->nodes[call->node].life;
-    sim_schedule(sim, op, SIM_RESPOND, sim_thread_of(ctx)->clock);
+    op->nic = sim_thread_of(call->caller)->nic;
+    sim_schedule(sim, op, SIM_RESPOND, sim_thread_of(ctx)->clock + sim->costs.mmio + sim->costs.nic_fixed);
 }
 
 /* The body of a handler context: one job after another. */
@@ -88,12 +80,6 @@ static void handler_entry(struct dm_ctx *base, void *arg) {
         if (dm_unlikely(base->gone)) {
             return;
         }
-        if (node->queue_head) {
-            struct sim_call *next = node->queue_head;
-            node->queue_head = next->next;
-            ctx->job = next;
-            continue;
-        }
         ctx->idle_next = node->idle_handlers;
         node->idle_handlers = ctx;
         sim_suspend(ctx);
@@ -109,17 +95,47 @@ static struct sim_ctx *handler_new(struct sim *sim, unsigned node) {
     return ctx;
 }
 
-/* An idle one or a new one; NULL when out of memory. */
-struct sim_ctx *sim_handler_get(struct sim *sim, unsigned which) {
+/* An idle one or a new one; NULL when there are as many as there may be, or when out of memory. */
+static struct sim_ctx *handler_get(struct sim *sim, unsigned which) {
     struct sim_node *node = &sim->nodes[which];
     struct sim_ctx *handler = node->idle_handlers;
     if (handler) {
         node->idle_handlers = handler->idle_next;
         return handler;
     }
+    if (node->handler_count == SIM_HANDLERS_MAX) {
+        return NULL;
+    }
     handler = handler_new(sim, which);
     node->handler_count += handler != NULL;
+    sim->out_of_memory = sim->out_of_memory || !handler;
     return handler;
+}
+
+static void assign(struct sim_ctx *handler, struct sim_call *call, struct sim_thread *thread) {
+    handler->job = call;
+    handler->base.thread = &thread->base;
+}
+
+struct sim_ctx *sim_next_call(struct sim *sim, struct sim_thread *thread) {
+    struct sim_node *node = &sim->nodes[thread->base.node];
+    struct sim_ctx *handler = node->queue.head && !node->starts ? handler_get(sim, thread->base.node) : NULL;
+    if (!handler) {
+        return NULL;
+    }
+    struct sim_call *call = node->queue.head;
+    node->queue.head = call->next;
+    assign(handler, call, thread);
+    /* A call that had to wait for a handler context did not wait for a core. */
+    handler->ready_at = node->handler_count < SIM_HANDLERS_MAX ? call->queued_at : sim->now;
+    return handler;
+}
+
+void sim_kick_cores(struct sim *sim, unsigned node) {
+    const struct dm_node_state *state = &sim->fabric->nodes[node];
+    for (unsigned i = 0; i < state->thread_count; i++) {
+        sim_kick_later(sim, (struct sim_thread *)state->threads[i]);
+    }
 }
 
 void sim_deliver(struct sim *sim, struct sim_op *op) {
@@ -137,59 +153,51 @@ void sim_deliver(struct sim *sim, struct sim_op *op) {
     if (dm_unlikely(dm_is_traced(sim->fabric))) {
         sim_trace_call(sim, call, false);
     }
-    sim->nodes[op->from].nic.outstanding--;
+    sim_nic_at(sim, op->from, op)->posted--;
     sim_op_free(sim, op);
-    bool can_serve = !node->starts && (node->handler_count < SIM_HANDLERS_MAX || node->idle_handlers);
-    struct sim_ctx *handler = can_serve ? sim_handler_get(sim, call->node) : NULL;
-    if (handler) {
-        sim_handler_assign(sim, handler, call);
-        return;
-    }
-    if (node->handler_count == 0 && !node->starts) {
-        sim->out_of_memory = true;
-        return;
-    }
+    call->queued_at = sim->now;
     call->next = NULL;
-    *(node->queue_head ? &node->queue_tail->next : &node->queue_head) = call;
-    node->queue_tail = call;
+    *(node->queue.head ? &node->queue.tail->next : &node->queue.head) = call;
+    node->queue.tail = call;
+    /* One queue in front of all cores: an idle one takes its first call, otherwise the one that is free first. */
+    struct sim_thread *thread = least_busy(sim, call->node);
+    bool is_idle = thread->clock <= sim->now && !thread->ready_head && !thread->kick_pending && !sim->current;
+    if (is_idle) {
+        sim->current = sim_next_call(sim, thread);
+    } else {
+        sim_kick_cores(sim, call->node);
+    }
 }
 
 void sim_respond(struct sim *sim, struct sim_op *op) {
-    const struct sim_costs *costs = &sim->costs;
     struct sim_call *call = op->call;
-    struct sim_nic *nic = &sim->nodes[call->node].nic;
-    struct sim_nic *requester = &sim->nodes[call->caller->base.node].nic;
     op->ctx = call->caller;
     op->thread = sim_thread_of(call->caller);
-    op->from = (uint8_t)call->caller->base.node;
+    op->from = (uint8_t)call->node;
+    op->is_response = true;
     op->wait = true;
+    op->next = NULL;
     op->status = (int16_t)call->status;
     if (dm_unlikely(dm_is_traced(sim->fabric))) {
         sim_trace_call(sim, call, true);
     }
-    requester->outstanding++; /* taken back by the completion */
+    sim_nic_at(sim, op->from, op)->posted++; /* taken back by the completion */
     if (dm_unlikely(sim_is_lost(sim, op, call->node))) {
         sim_lose(sim, op);
         return;
     }
-    uint64_t wire = sim_response_time(costs, DM_VERB_CALL, op->len), at = sim->now + costs->mmio;
-    if (op->len > costs->max_inline) {
-        at = sim_serve(&nic->pcie_out, at, sim_pcie_time(costs, op->len)) + costs->payload_fetch;
-    }
-    at = sim_pipeline(&nic->tx, at, costs->tx_write) + costs->nic_fixed;
-    at = sim_serve(&nic->out, at, wire) + costs->propagation;
-    at = sim_receive(&requester->in, at, wire);
-    sim_schedule(sim, op, SIM_COMPLETE, at + costs->nic_fixed + costs->pcie_write);
+    sim_issue(sim, op);
 }
 
 /* In the set-up phase a handler context serves the call at once and at no cost. */
 static int call_now(struct sim *sim, struct sim_call *call) {
-    struct sim_ctx *handler = sim_handler_get(sim, call->node);
+    struct sim_ctx *handler = handler_get(sim, call->node);
     if (!handler) {
         return DM_ERR_NO_MEMORY;
     }
     call->is_setup = true;
-    sim_handler_assign(sim, handler, call);
+    assign(handler, call, least_busy(sim, call->node));
+    sim_ready(sim, handler);
     DM_TRY(sim_suspend(call->caller));
     return call->rc;
 }
@@ -212,6 +220,7 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     if (dm_unlikely(sim->faults.count > 0)) {
         ctx->in_own_call = method < DM_METHOD_FIRST;
         fate = sim_draw_fate(sim, ctx, DM_VERB_CALL, node);
+        sim_obey_stop(sim, ctx, &fate);
         ctx->in_own_call = false;
     }
     struct sim_op *op = sim_op_new(sim);
@@ -230,10 +239,12 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     op->no_effect = fate.fails && !fate.lands;
     op->delayed = fate.delay_ns > 0;
     op->delay = fate.delay_ns * 1000;
-    charge(ctx, sim->costs.post + sim->costs.doorbell);
+    op->next = NULL;
+    op->nic = op->thread->nic;
+    charge(ctx, sim->costs.post);
     ctx->pending = 1;
     ctx->completions++;
-    sim_transmit(sim, op, op->thread->clock + sim->costs.mmio);
+    sim_ring_doorbell(sim, op);
     DM_TRY(sim_suspend(ctx));
     return call.rc;
 }

@@ -45,7 +45,9 @@ struct sim_op *sim_op_new(struct sim *sim) {
     struct sim_op *op = sim->free_ops;
     sim->free_ops = op->next;
     op->status = 0;
-    op->no_effect = op->fence = op->delayed = op->sampled = op->listed = false;
+    op->no_effect = op->fence = op->delayed = op->sampled = op->listed = op->fetching = false;
+    op->has_slot = op->line_taken = op->is_response = op->received = false;
+    op->nic = 0;
     op->dst = NULL;
     return op;
 }
@@ -86,10 +88,12 @@ void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes) {
 
 void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at) {
     op->stage = stage;
-    if (sim->root_taken) {
-        sim->root_taken = false;
-        dm_heap_replace(&sim->heap, at, op->tag);
-    } else if (dm_unlikely(!dm_heap_push(&sim->heap, at, op->tag))) {
+    if (dm_unlikely(!dm_wheel_add(&sim->wheel, at, op->tag))) {
         sim->out_of_memory = true;
     }
+}
+
+void sim_lose(struct sim *sim, struct sim_op *op) {
+    op->status = DM_ERR_PEER;
+    sim_schedule(sim, op, SIM_COMPLETE, sim->now + sim->options->peer_timeout_ns * 1000);
 }

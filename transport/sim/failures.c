@@ -54,11 +54,11 @@ void sim_node_fail(struct sim *sim, struct sim_op *op) {
             context_end(sim, ctx);
         }
     }
-    for (struct sim_call *call = node->queue_head, *next; call; call = next) {
+    for (struct sim_call *call = node->queue.head, *next; call; call = next) {
         next = call->next;
         sim_call_lose(sim, call);
     }
-    node->queue_head = NULL;
+    node->queue.head = NULL;
     if (comes_back) {
         sim_schedule(sim, op, SIM_RESTART, sim->now + op->delay);
     } else {
@@ -72,18 +72,7 @@ static void restart_main(struct dm_ctx *base, void *arg) {
     struct sim_node *node = &sim->nodes[base->node];
     const struct dm_node_state *state = &sim->fabric->nodes[base->node];
     node->starts = false;
-    struct sim_call *call = node->queue_head;
-    node->queue_head = NULL;
-    while (call) {
-        struct sim_call *next = call->next;
-        struct sim_ctx *handler = sim_handler_get(sim, base->node);
-        if (handler) {
-            sim_handler_assign(sim, handler, call);
-        } else {
-            sim->out_of_memory = true;
-        }
-        call = next;
-    }
+    sim_kick_cores(sim, base->node); /* calls that came meanwhile */
     if (state->restart) {
         state->restart(base, state->restart_arg);
     }

@@ -14,31 +14,59 @@ static void on_wake(struct sim *sim, struct sim_op *op) {
     }
 }
 
+/* The core takes its next ready context, or else a call that no core has taken yet. */
 static void on_kick(struct sim *sim, struct sim_op *op) {
     struct sim_thread *thread = op->thread;
     sim_op_free(sim, op);
     thread->kick_pending = false;
+    if (dm_unlikely(thread->clock > sim->now)) {
+        sim_kick_later(sim, thread); /* it has got work meanwhile */
+        return;
+    }
     struct sim_ctx *ctx = thread->ready_head;
     if (ctx) {
         thread->ready_head = ctx->ready_next;
         ctx->ready_next = NULL;
-        sim->current = ctx;
+    } else {
+        ctx = sim_next_call(sim, thread);
     }
+    sim->current = ctx;
 }
 
 static void dispatch(struct sim *sim, struct sim_op *op) {
     switch (op->stage) {
+    case SIM_RING:
+        sim_ring(sim, op);
+        break;
+    case SIM_RUNG:
+        sim_rung(sim, op);
+        break;
+    case SIM_ISSUE:
+        sim_issue(sim, op);
+        break;
+    case SIM_FETCHED:
+        sim_fetched(sim, op);
+        break;
+    case SIM_SEND:
+        sim_send(sim, op);
+        break;
     case SIM_ARRIVE:
         sim_arrive(sim, op);
+        break;
+    case SIM_ADMIT:
+        sim_admit(sim, op);
         break;
     case SIM_EFFECT:
         sim_effect(sim, op);
         break;
+    case SIM_RETURN:
+        sim_return(sim, op);
+        break;
+    case SIM_DRAIN:
+        sim_drain(sim, op);
+        break;
     case SIM_COMPLETE:
         sim_complete(sim, op);
-        break;
-    case SIM_ISSUE:
-        sim_issue(sim, op);
         break;
     case SIM_DELIVER:
         sim_deliver(sim, op);
@@ -76,24 +104,19 @@ static void wake_all_stopped(struct sim *sim) {
 /* Runs the context on its core once that is free, and charges the completions and the switch. */
 static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
     struct sim_thread *thread = sim_thread_of(ctx);
+    uint64_t start = thread->clock > sim->now ? thread->clock : sim->now;
     if (sim->fabric->measuring) {
-        uint64_t work = sim->costs.resume + ctx->completions * sim->costs.completion;
-        uint64_t start = thread->clock > sim->now ? thread->clock : sim->now;
-        thread->clock = start + work;
-        thread->busy += work;
+        uint64_t could = thread->clock > ctx->ready_at ? thread->clock : ctx->ready_at;
+        thread->idle_waited += start - could;
         thread->waited += start - ctx->ready_at;
         thread->served++;
     }
+    thread->clock = start;
+    if (sim->fabric->measuring) {
+        sim_work(thread, sim->costs.resume + ctx->completions * sim->costs.completion);
+    }
     ctx->completions = 0;
     return ctx;
-}
-
-/* The event after this one is nearly always one of the root's four children. */
-static inline void prefetch_next(const struct sim *sim) {
-    const struct dm_heap_entry *children = &sim->heap.entries[4 * DM_HEAP_ROOT - 8];
-    for (unsigned i = 0; i < 4 && i + 1 < sim->heap.count; i++) {
-        dm_prefetch_read(sim_op_at(sim, dm_heap_tag(children[i])));
-    }
 }
 
 struct sim_ctx *sim_next_context(struct sim *sim) {
@@ -111,18 +134,17 @@ struct sim_ctx *sim_next_context(struct sim *sim) {
             sim_kick_later(sim, sim_thread_of(next));
             continue;
         }
-        if (sim->root_taken) {
-            sim->root_taken = false;
-            (void)dm_heap_pop(&sim->heap);
-        }
-        if (dm_heap_empty(&sim->heap) || (sim->foreground == 0 && sim->async == 0)) {
+        if (dm_wheel_empty(&sim->wheel) || (sim->foreground == 0 && sim->async == 0)) {
             return NULL;
         }
-        struct dm_heap_entry entry = sim->heap.entries[DM_HEAP_ROOT];
-        prefetch_next(sim);
-        sim->root_taken = true;
-        sim->now = entry.time;
-        dispatch(sim, sim_op_at(sim, dm_heap_tag(entry)));
+        struct dm_event event;
+        if (dm_unlikely(!dm_wheel_take(&sim->wheel, &event))) {
+            sim->out_of_memory = true;
+            return NULL;
+        }
+        dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 1)));
+        sim->now = event.time;
+        dispatch(sim, sim_op_at(sim, event.tag));
     }
 }
 

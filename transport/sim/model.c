@@ -14,6 +14,20 @@ static uint64_t ps_per_op(double mops) {
     return (uint64_t)(1e6 / mops + 0.5);
 }
 
+/* A PCIe read takes its least time and an exponentially distributed one more; their sum has the profile's mean. */
+static void spread_init(struct sim_costs *costs, const struct dm_profile *p) {
+    double spread = p->pcie_read_spread_ns < p->pcie_read_ns ? p->pcie_read_spread_ns : p->pcie_read_ns;
+    double sum = 0;
+    for (unsigned i = 0; i < SIM_SPREADS; i++) {
+        sum -= log(1 - (i + 0.5) / SIM_SPREADS);
+    }
+    for (unsigned i = 0; i < SIM_SPREADS; i++) {
+        costs->spread[i] = ps(-log(1 - (i + 0.5) / SIM_SPREADS) * spread * SIM_SPREADS / sum);
+    }
+    costs->pcie_read_spread = ps(spread);
+    costs->pcie_read_least = ps(p->pcie_read_ns - spread);
+}
+
 void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
     *costs = (struct sim_costs){
         .post = ps(p->cpu_post_ns),
@@ -44,13 +58,20 @@ void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
         .atomic_slots = (uint32_t)p->atomic_slots,
         .processing_units = (uint32_t)p->processing_units,
         .wqe_entries = (uint32_t)p->wqe_cache_entries,
-        .wqe_miss_1024 = (uint64_t)((1.0 + p->wqe_miss_factor) * 1024.0 + 0.5),
+        .wqe_read_1024 = (uint64_t)(p->wqe_miss_factor * 1024.0 + 0.5),
+        .wqe_write_1024 = (uint64_t)(p->wqe_miss_factor_write * 1024.0 + 0.5),
+        .same_line_read = ps(p->same_line_read_ns),
+        .doorbell_registers = (uint32_t)p->doorbell_registers,
+        .doorbell_shared = ps(p->doorbell_shared_ns),
+        .doorbell_waiter = ps(p->doorbell_waiter_ns),
+        .hyper_thread_1024 = (uint32_t)(p->hyper_thread_factor * 1024.0 + 0.5),
         .qp_entries = (uint32_t)p->qp_cache_entries,
         .qp_miss_factor = p->qp_miss_factor,
         .call_receive = ps(p->call_receive_ns),
         .call_send = ps(p->call_send_ns),
     };
     dm_work_costs_init(&costs->work, p);
+    spread_init(costs, p);
 }
 
 uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, uint32_t extra_bytes) {

@@ -12,16 +12,24 @@
 
 /* Times in ps; rates as ps of service; bytes cost ps / 1024 each (fixed point, so that no result depends on rounding of
  * doubles). */
+enum { SIM_SPREADS = 256 };
+
 struct sim_costs {
     uint64_t post, doorbell, completion, resume;
     uint64_t mmio, propagation, nic_fixed, pcie_read, pcie_write, payload_fetch;
+    uint64_t pcie_read_spread, pcie_read_least;
+    uint64_t spread[SIM_SPREADS]; /* quantiles of what a PCIe read takes beyond the least */
+    uint64_t doorbell_shared, doorbell_waiter;
+    uint32_t doorbell_registers;
     uint64_t link_byte_1024, pcie_byte_1024;
     uint32_t mtu, header_bytes, read_overhead_bytes, max_inline, max_rd_atomic;
     uint64_t tx_read, tx_write, tx_atomic, rx_read, rx_write, rx_atomic;
     uint64_t hold_dram, hold_chip;
     uint32_t atomic_slots, processing_units;
     uint32_t wqe_entries;
-    uint64_t wqe_miss_1024; /* service factor beyond wqe_entries, times 1024 */
+    uint64_t wqe_read_1024, wqe_write_1024; /* growth of service for another wqe_entries, times 1024 */
+    uint64_t same_line_read;
+    uint32_t hyper_thread_1024;
     uint32_t qp_entries;
     double qp_miss_factor;
     uint64_t call_receive, call_send;
@@ -44,6 +52,16 @@ static inline uint32_t sim_packet_bytes(const struct sim_costs *costs, uint32_t 
 /* Service times for all verbs of a NIC grow by this factor (times 1024) when it holds more queue pairs than it caches.
  */
 uint64_t sim_qp_factor_1024(const struct sim_costs *costs, uint32_t queue_pairs);
+
+/* A time scaled by factor / 1024. */
+static inline uint64_t sim_scaled(uint64_t time, uint64_t factor_1024) {
+    return factor_1024 == 1024 ? time : time * factor_1024 >> 10;
+}
+
+/* What a PCIe read takes beyond pcie_read_least, for 64 random bits. */
+static inline uint64_t sim_spread(const struct sim_costs *costs, uint64_t random) {
+    return costs->spread[random >> 56];
+}
 
 uint64_t sim_tx_time(const struct sim_costs *costs, enum dm_verb_kind kind);
 uint64_t sim_rx_time(const struct sim_costs *costs, enum dm_verb_kind kind);

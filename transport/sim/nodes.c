@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulator's nodes: their memory, NICs and queue pairs, made and released; and the utilisation of their resources.
+ * The simulator's nodes: their memory, threads and queue pairs, made and released.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,32 +22,50 @@ void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, u
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
-static uint32_t threads_in_all(const struct dm_fabric *fabric, unsigned from, unsigned to) {
-    uint32_t sum = 0;
-    for (unsigned node = from; node < to; node++) {
-        sum += fabric->nodes[node].thread_count;
+/* Threads beyond the number of cores share a core each with an earlier one. */
+static int share_cores(struct sim *sim, unsigned node, struct dm_err *err) {
+    const struct dm_node_state *state = &sim->fabric->nodes[node];
+    uint64_t cores = sim->options->cn_cores, threads = state->thread_count;
+    if (cores == 0 || threads <= cores) {
+        return 0;
     }
-    return sum;
+    if (threads > 2 * cores) {
+        return dm_fail(err, DM_ERR_INVALID, "sim: %llu threads on the %llu cores of a compute node: at most two a core",
+                       (unsigned long long)threads, (unsigned long long)cores);
+    }
+    for (uint64_t i = 0; i < threads - cores; i++) {
+        ((struct sim_thread *)state->threads[i])->work_1024 = sim->costs.hyper_thread_1024;
+        ((struct sim_thread *)state->threads[cores + i])->work_1024 = sim->costs.hyper_thread_1024;
+    }
+    return 0;
 }
 
-static int nic_init(struct sim *sim, unsigned node) {
-    struct dm_fabric *fabric = sim->fabric;
-    struct sim_nic *nic = &sim->nodes[node].nic;
-    uint32_t first_cn = dm_first_cn(&fabric->topology);
-    /* A queue pair for each (thread of a compute node, node with memory). */
-    uint32_t pairs = node < sim->memory_nodes ? threads_in_all(fabric, first_cn, fabric->node_count)
-                                              : fabric->nodes[node].thread_count * sim->memory_nodes;
-    nic->factor_1024 = sim_qp_factor_1024(&sim->costs, pairs);
-    nic->unit_free = calloc(sim->costs.processing_units, sizeof(*nic->unit_free));
-    nic->slot_dram_free = calloc(sim->costs.atomic_slots, sizeof(*nic->slot_dram_free));
-    nic->slot_chip_free = calloc(sim->costs.atomic_slots, sizeof(*nic->slot_chip_free));
-    return nic->unit_free && nic->slot_dram_free && nic->slot_chip_free ? 0 : DM_ERR_NO_MEMORY;
+/* Threads share doorbell registers when there are fewer of these. */
+static int share_registers(struct sim *sim, unsigned node) {
+    const struct dm_node_state *state = &sim->fabric->nodes[node];
+    uint32_t registers = sim->costs.doorbell_registers;
+    if (registers == 0 || state->thread_count <= registers) {
+        return 0;
+    }
+    sim->nodes[node].registers = calloc(registers, sizeof(struct sim_register));
+    if (!sim->nodes[node].registers) {
+        return DM_ERR_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < state->thread_count; i++) {
+        ((struct sim_thread *)state->threads[i])->rings = &sim->nodes[node].registers[i % registers];
+    }
+    return 0;
+}
+
+static int compute_node_init(struct sim *sim, unsigned node, struct dm_err *err) {
+    DM_TRY(share_cores(sim, node, err));
+    return share_registers(sim, node);
 }
 
 static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     const struct dm_topology *topology = &sim->fabric->topology;
     sim->nodes[node].failed_at = SIM_NEVER;
-    DM_TRY(nic_init(sim, node));
+    DM_TRY(sim_nics_open(sim, node));
     if (node < sim->memory_nodes && dm_mapping_open(&sim->nodes[node].dram.mapping, topology->mn_bytes) < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY,
                        "sim: cannot reserve %llu bytes for node %u: fewer keys or a smaller mn_memory",
@@ -60,12 +78,14 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     for (unsigned i = 0; i < state->thread_count; i++) {
         struct sim_thread *thread = (struct sim_thread *)state->threads[i];
         thread->unit = (uint16_t)(dm_mix64((uint64_t)node << 32 | i) % sim->costs.processing_units);
+        thread->nic = (uint8_t)(i % sim->options->nics);
+        thread->work_1024 = 1024;
         thread->qps = calloc(sim->memory_nodes, sizeof(*thread->qps));
         if (!thread->qps) {
             return DM_ERR_NO_MEMORY;
         }
     }
-    return 0;
+    return node < sim->memory_nodes ? 0 : compute_node_init(sim, node, err);
 }
 
 int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
@@ -78,6 +98,7 @@ int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
     sim->options = fabric->options;
     sim->memory_nodes = fabric->topology.mns + fabric->topology.servers;
     sim->lines = dm_prng_stream(fabric->config.seed, "line order", 0);
+    sim->spread = dm_prng_stream(fabric->config.seed, "PCIe reads", 0);
     sim_costs_init(&sim->costs, fabric->profile);
     DM_TRY(sim_faults_parse(&sim->faults, sim->options->faults, &fabric->topology, err));
     sim->faults.prng = dm_prng_stream(fabric->config.seed, "faults", 0);
@@ -85,7 +106,7 @@ int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
     uint32_t chip = (uint32_t)fabric->profile->chip_bytes;
     fabric->topology.chip_bytes = fabric->topology.chip_bytes < chip ? fabric->topology.chip_bytes : chip;
     sim->nodes = calloc(fabric->node_count, sizeof(*sim->nodes));
-    if (!sim->nodes || !dm_heap_reserve(&sim->heap, 4096)) {
+    if (!sim->nodes || dm_wheel_init(&sim->wheel) < 0) {
         return DM_ERR_NO_MEMORY;
     }
     for (unsigned node = 0; node < fabric->node_count; node++) {
@@ -99,9 +120,8 @@ static void release_nodes(struct sim *sim) {
         struct sim_node *state = &sim->nodes[node];
         memory_unmap(&state->dram);
         memory_unmap(&state->chip);
-        free(state->nic.unit_free);
-        free(state->nic.slot_dram_free);
-        free(state->nic.slot_chip_free);
+        sim_nics_close(sim, node);
+        free(state->registers);
         for (unsigned i = 0; i < sim->fabric->nodes[node].thread_count; i++) {
             free(((struct sim_thread *)sim->fabric->nodes[node].threads[i])->qps);
         }
@@ -134,78 +154,7 @@ void sim_nodes_close(struct dm_fabric *fabric) {
     }
     release_nodes(sim);
     release_payloads(sim);
-    dm_heap_fini(&sim->heap);
+    dm_wheel_fini(&sim->wheel);
     free(sim);
     fabric->impl = NULL;
-}
-
-/* ---- utilisation ------------------------------------------------------------------------------------- */
-
-enum { SERVERS = 7 };
-
-static struct sim_server *server_of(struct sim_nic *nic, unsigned which) {
-    struct sim_server *const servers[SERVERS] = {&nic->tx,      &nic->rx,       &nic->out,   &nic->in,
-                                                 &nic->pcie_in, &nic->pcie_out, &nic->atomic};
-    return servers[which];
-}
-
-static const char *const server_names[SERVERS] = {"nic_tx",  "nic_rx",   "link_out",  "link_in",
-                                                  "pcie_in", "pcie_out", "nic_atomic"};
-
-void sim_resources_reset(struct dm_fabric *fabric) {
-    struct sim *sim = sim_of(fabric);
-    sim->reset_at = sim->now;
-    for (unsigned node = 0; node < fabric->node_count; node++) {
-        for (unsigned which = 0; which < SERVERS; which++) {
-            struct sim_server *server = server_of(&sim->nodes[node].nic, which);
-            server->busy = server->waited = server->served = 0;
-        }
-        for (unsigned i = 0; i < fabric->nodes[node].thread_count; i++) {
-            struct sim_thread *thread = (struct sim_thread *)fabric->nodes[node].threads[i];
-            thread->busy = thread->waited = thread->served = 0;
-        }
-    }
-}
-
-static struct dm_resource resource_of(const struct sim *sim, unsigned node, const char *name, uint64_t busy,
-                                      uint64_t waited, uint64_t served, unsigned width) {
-    double elapsed = (double)(sim->now - sim->reset_at);
-    struct dm_resource resource = {.node = node, .name = name, .served = served};
-    if (elapsed > 0) {
-        double share = (double)busy / (elapsed * width);
-        resource.busy = share < 1 ? share : 1;
-        resource.queue_mean = (double)waited / elapsed;
-    }
-    return resource;
-}
-
-static struct dm_resource cores_of(const struct sim *sim, unsigned node) {
-    const struct dm_node_state *state = &sim->fabric->nodes[node];
-    uint64_t busy = 0, waited = 0, served = 0;
-    for (unsigned i = 0; i < state->thread_count; i++) {
-        const struct sim_thread *thread = (const struct sim_thread *)state->threads[i];
-        busy += thread->busy;
-        waited += thread->waited + thread->busy;
-        served += thread->served;
-    }
-    return resource_of(sim, node, "cores", busy, waited, served, state->thread_count);
-}
-
-size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity) {
-    struct sim *sim = sim_of(fabric);
-    size_t count = 0;
-    for (unsigned node = 0; node < fabric->node_count; node++) {
-        for (unsigned which = 0; which < SERVERS; which++, count++) {
-            const struct sim_server *server = server_of(&sim->nodes[node].nic, which);
-            if (count < capacity) {
-                resources[count] =
-                    resource_of(sim, node, server_names[which], server->busy, server->waited, server->served, 1);
-            }
-        }
-        if (count < capacity) {
-            resources[count] = cores_of(sim, node);
-        }
-        count++;
-    }
-    return count;
 }

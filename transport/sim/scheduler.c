@@ -12,7 +12,7 @@
 /* ---- ready contexts --------------------------------------------------------------------------------------------- */
 
 void sim_kick_later(struct sim *sim, struct sim_thread *thread) {
-    if (thread->kick_pending || !thread->ready_head) {
+    if (thread->kick_pending || !(thread->ready_head || sim->nodes[thread->base.node].queue.head)) {
         return;
     }
     struct sim_op *op = sim_op_new(sim);
@@ -130,14 +130,12 @@ uint64_t sim_now(struct dm_ctx *base) {
 static void charge_ps(struct sim_ctx *ctx, uint64_t cost) {
     struct sim_thread *thread = sim_thread_of(ctx);
     if (dm_likely(!ctx->base.background || ctx->job)) {
-        thread->clock += cost;
-        thread->busy += cost;
+        sim_work(thread, cost);
         return;
     }
     while (cost > 0) {
         uint64_t part = SIM_SLICE_PS - ctx->slice < cost ? SIM_SLICE_PS - ctx->slice : cost;
-        thread->clock += part;
-        thread->busy += part;
+        sim_work(thread, part);
         ctx->slice += part;
         cost -= part;
         if (ctx->slice == SIM_SLICE_PS) {

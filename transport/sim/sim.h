@@ -3,16 +3,21 @@
  * The simulator's own structures. One OS thread; virtual time in ps; events are operations (struct sim_op) moving from
  * stage to stage.
  *
- *   client core --post--> requester NIC --link--> [ARRIVE] responder NIC, PCIe or atomic unit --> [EFFECT] memory
- * changes or is read, response takes the link --> [COMPLETE] at the client: the context becomes ready on its core
+ *   client core --doorbell--> [ISSUE] queue pair, requester NIC, link --> [ARRIVE] responder NIC, PCIe or atomic slot
+ *   --> [EFFECT] memory changes or is read, link --> [RETURN], [COMPLETE] at the client: its context becomes ready
+ *
+ * Every resource is taken at the moment at which its user gets there, so what waits for one resource never holds
+ * another one. Times that are the same for all verbs are spent before the queues that they lead to, which changes no
+ * sum and lets a verb cross idle resources in one event.
  */
 #ifndef DM_TRANSPORT_SIM_SIM_H
 #define DM_TRANSPORT_SIM_SIM_H
 
-#include "common/heap.h"
+#include "common/wheel.h"
 #include "transport/core/core.h"
 #include "transport/sim/faults.h"
 #include "transport/sim/model.h"
+#include "transport/sim/server.h"
 
 enum sim_order { SIM_ASCENDING, SIM_RANDOM, SIM_DESCENDING };
 
@@ -23,57 +28,70 @@ struct sim_options {
     unsigned read_line_order, write_line_order; /* enum sim_order */
     uint64_t read_window_ns, write_window_ns;   /* added to the time over which lines are sampled or land */
     unsigned read_order;                        /* enum sim_read_order */
+    uint64_t nics;                              /* of every node */
+    bool same_host;                             /* memory node i and compute node i are one machine */
+    uint64_t cn_cores;                          /* of a compute node; 0: one a thread */
     const char *faults;                         /* rules, see faults.h */
     uint64_t peer_timeout_ns;                   /* until a verb to a failed node completes in error */
 };
 
-/* A FIFO resource: a request that arrives at `at` is served after all that arrived before. */
-struct sim_server {
-    uint64_t free_at;
-    uint64_t busy, waited, served; /* since the last reset; waited: queueing and service together, for Little's law */
+/* A queue of operations. */
+struct sim_queue {
+    struct sim_op *head, *tail;
 };
 
-static inline uint64_t sim_serve(struct sim_server *server, uint64_t at, uint64_t service) {
-    uint64_t start = at > server->free_at ? at : server->free_at;
-    server->free_at = start + service;
-    server->busy += service;
-    server->waited += start + service - at;
-    server->served++;
-    return start + service;
-}
+/* An atomic slot: one atomic at a time works on the words that share it; the others wait in order. */
+struct sim_slot {
+    struct sim_queue waiting;
+    bool is_taken;
+    uint64_t freed_at, busy;
+};
 
-/* A resource that a message crosses packet by packet. Service can begin when the first packet has arrived (`first`) and
- * cannot end before the last one, which arrives at `last`, has crossed, which takes `packet`. */
-static inline uint64_t sim_stream(struct sim_server *server, uint64_t first, uint64_t last, uint64_t service,
-                                  uint64_t packet) {
-    uint64_t end = sim_serve(server, first, service);
-    return end > last + packet ? end : last + packet;
-}
+/* A processing unit: while an atomic of one of its queue pairs waits for a slot, the verbs behind it wait as well. */
+struct sim_unit {
+    struct sim_queue waiting;
+    bool is_blocked;
+    uint64_t freed_at;
+};
 
-/* A pipeline: limits the rate, while the time through it is part of the NIC's fixed latency. Returns when the
- * verb enters. */
-static inline uint64_t sim_pipeline(struct sim_server *server, uint64_t at, uint64_t service) {
-    return sim_serve(server, at, service) - service;
-}
+/* A line of host memory that was read lately, and from when it can be read again. */
+struct sim_line {
+    uint64_t line;
+    struct sim_server server;
+};
 
-/* The receiving end of a link: the sender has charged the time on the wire, here only the bandwidth is shared. */
-static inline uint64_t sim_receive(struct sim_server *server, uint64_t at, uint64_t wire) {
-    return sim_serve(server, at > wire ? at - wire : 0, wire);
-}
+enum { SIM_LINES = 4096 };
 
 struct sim_nic {
-    struct sim_server tx, rx, out, in, pcie_in, pcie_out, atomic;
-    uint64_t *unit_free; /* processing units: until when each is blocked behind an atomic */
-    uint64_t *slot_dram_free, *slot_chip_free;
+    struct sim_server tx, rx, out, in, pcie_in, pcie_out;
+    struct sim_server slots; /* sums over all slots; its free_at is not used */
+    struct sim_unit *units;
+    struct sim_slot *slots_of[2]; /* by enum dm_space: atomic_slots each; only where there is memory */
+    struct sim_line *lines;       /* SIM_LINES; only if the profile separates reads of one line */
+    uint32_t queue_pairs;
     uint64_t factor_1024; /* for too many queue pairs */
-    uint32_t outstanding;
+    uint32_t posted;      /* requests posted and not completed */
+    bool has_memory;      /* it answers, and what it sends has to share the link with responses */
+};
+
+/* A doorbell register that threads share: a spin lock around one store. */
+struct sim_register {
+    struct sim_server server;
+    uint32_t inside; /* threads that ring or wait for it */
 };
 
 enum sim_stage {
-    SIM_ARRIVE,
+    SIM_RING,    /* a thread begins to ring a shared doorbell register */
+    SIM_RUNG,    /* and has rung it */
+    SIM_ISSUE,   /* the NIC takes up a chain of requests of one doorbell */
+    SIM_FETCHED, /* a payload that was not inline is in the NIC */
+    SIM_SEND,    /* a message leaves the sending pipeline, behind others */
+    SIM_ARRIVE,  /* its last byte is at the responder */
+    SIM_ADMIT,   /* it leaves the receiving pipeline, behind others */
     SIM_EFFECT,
+    SIM_RETURN, /* the response's last byte is at the requester */
+    SIM_DRAIN,  /* it has left the requester's link, behind others */
     SIM_COMPLETE,
-    SIM_ISSUE,   /* a verb whose doorbell is too far ahead of the clock to be treated at once */
     SIM_DELIVER, /* a request reaches the called node's memory */
     SIM_RESPOND, /* the handler's core has posted the response */
     SIM_WAKE,    /* a context becomes ready (started, slept, handed a mutex) */
@@ -87,24 +105,30 @@ struct sim_op {
     enum sim_stage stage : 8;
     enum dm_verb_kind kind : 8;
     bool wait : 1, fence : 1;
-    bool listed : 1;    /* in its memory's reads or writes */
-    bool no_effect : 1; /* it fails before it reaches memory */
-    bool sampled : 1;   /* of an atomic: a CPU store came while it held its unit; line_seed is the value read before */
-    bool delayed : 1;   /* `delay` holds */
-    int16_t status;     /* what its completion reports: 0 or a failure */
-    uint32_t tag;       /* its index in the pool */
+    bool listed : 1;     /* in its memory's reads or writes */
+    bool no_effect : 1;  /* it fails before it reaches memory */
+    bool sampled : 1;    /* of an atomic: a CPU store came while it held its slot; line_seed is the value read before */
+    bool delayed : 1;    /* `delay` holds */
+    bool fetching : 1;   /* its payload is on its way from host memory to the NIC */
+    bool has_slot : 1;   /* of an atomic */
+    bool line_taken : 1; /* of a read: it has waited for its line */
+    bool is_response : 1; /* of a call */
+    bool received : 1;    /* it has left the responder's link */
+    uint8_t nic;          /* which NIC of its nodes it uses */
+    int16_t status;       /* what its completion reports: 0 or a failure */
+    uint32_t tag;         /* its index in the pool */
     uint32_t len;
     uint16_t unit;             /* processing unit at the responder */
-    uint8_t from;              /* the requester's node */
+    uint8_t from;              /* the node that sends it */
     uint8_t life;              /* of the target node when it was posted */
     struct sim_ctx *ctx;       /* of a KICK: unused */
     struct sim_thread *thread; /* whose queue pair it uses; of a KICK: the core */
     dm_addr addr;
     void *dst;
-    uint64_t begin; /* lines are sampled or land within [begin, end] */
+    uint64_t begin; /* lines are sampled or land within [begin, end]; before that see sim_send */
     union {
         uint64_t end;
-        struct sim_op *next; /* in a send queue or the free list */
+        struct sim_op *next; /* in a chain, a queue or the free list */
     };
     unsigned char *payload; /* of a write: what it carries; after it has landed: what was there before */
     uint64_t line_seed;
@@ -126,22 +150,28 @@ struct sim_call {
     uint32_t req_len, *resp_len;
     int rc, status; /* the handler's value; what the fabric reports */
     bool is_setup;  /* it costs nothing, and its caller is made ready at once */
+    uint64_t queued_at;
 };
 
-/* A queue pair's send side: verbs that may not be sent yet, in order. */
+/* A queue pair. */
 struct sim_qp {
-    struct sim_op *head, *tail;
-    uint32_t reads_atomics; /* outstanding */
+    struct sim_queue sending; /* verbs that may not be sent yet */
+    uint32_t reads_atomics;   /* outstanding */
+    bool has_atomic;          /* the responder works on an atomic of this queue pair */
+    struct sim_queue held;    /* at the responder, behind another atomic of this queue pair */
 };
 
 struct sim_thread {
     struct dm_thread base;
     uint64_t clock; /* up to when this core has worked */
-    uint64_t busy, waited, served;
+    uint64_t busy, waited, served, idle_waited;
     struct sim_ctx *ready_head, *ready_tail;
     bool kick_pending;
-    struct sim_qp *qps; /* one for each node with memory */
-    uint16_t unit;      /* processing unit that its queue pairs use at every responder */
+    struct sim_qp *qps;         /* one for each node with memory */
+    struct sim_register *rings; /* shared with other threads; NULL: its own */
+    uint16_t unit;              /* processing unit that its queue pairs use at every responder */
+    uint8_t nic;                /* which of its node's NICs its queue pairs use */
+    uint32_t work_1024;         /* its work takes this / 1024 of the profile's: it may share its core */
 };
 
 /* Operations in flight of a context to one node. */
@@ -149,6 +179,7 @@ struct sim_lane {
     uint64_t last_arrival, last_effect; /* of its last verb to the node: verbs of a queue pair keep order */
     uint64_t last_change;               /* of its last verb to the node that is not a read */
     uint32_t reads_atomics;             /* outstanding ones of this context, for fences */
+    struct sim_queue chain;             /* verbs of the batch that is being posted */
 };
 
 struct sim_ctx {
@@ -179,15 +210,19 @@ struct sim_memory {
 #define SIM_NEVER UINT64_MAX
 
 struct sim_node {
-    struct sim_nic nic;
+    struct sim_nic *nics; /* options.nics of them */
+    bool owns_nics;
+    struct sim_register *registers;
     struct sim_memory dram, chip;
     struct sim_ctx *idle_handlers;
     uint32_t handler_count;
-    uint64_t failed_at;                       /* SIM_NEVER, or from when nothing answers */
-    uint8_t life;                             /* how often it has come back */
-    bool starts;                              /* it is back, and its first context has not run yet: calls wait */
-    uint32_t unwinding;                       /* contexts from before its failure that have not ended */
-    struct sim_call *queue_head, *queue_tail; /* requests that wait for a handler context */
+    uint64_t failed_at; /* SIM_NEVER, or from when nothing answers */
+    uint8_t life;       /* how often it has come back */
+    bool starts;        /* it is back, and its first context has not run yet: calls wait */
+    uint32_t unwinding; /* contexts from before its failure that have not ended */
+    struct {
+        struct sim_call *head, *tail;
+    } queue; /* requests that wait for a core, or for a handler context */
 };
 
 enum { SIM_POOL_BLOCK = 1024, SIM_PAYLOAD_CLASSES = 6 };
@@ -196,8 +231,7 @@ struct sim {
     struct dm_fabric *fabric;
     struct sim_options *options;
     struct sim_costs costs;
-    struct dm_heap heap;
-    bool root_taken; /* the heap's root is the event that acts now: the next one scheduled replaces it */
+    struct dm_wheel wheel;
     uint64_t now, base, reset_at;
     struct sim_node *nodes;
     unsigned memory_nodes;
@@ -207,7 +241,7 @@ struct sim {
     struct {
         unsigned char *free; /* each begins with the pointer to the next */
     } payloads[SIM_PAYLOAD_CLASSES];
-    struct dm_prng lines; /* order of lines */
+    struct dm_prng lines, spread; /* order of lines; how long PCIe reads take */
     struct sim_faults faults;
     int64_t next_client;
     struct dm_coro main;
@@ -291,25 +325,57 @@ uint64_t sim_now(struct dm_ctx *ctx);
 void sim_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
 void sim_charge_access(struct dm_ctx *ctx, uint32_t count, uint64_t bytes);
 
-/* ---- path.c: a verb's path over the fabric ----------------------------------------------------------------------- */
+/* ---- events.c: queues of operations ----------------------------------------------------------------------------- */
 
-int sim_commit(struct dm_ctx *ctx, bool wait);
+static inline void sim_queue_push(struct sim_queue *queue, struct sim_op *op) {
+    op->next = NULL;
+    *(queue->head ? &queue->tail->next : &queue->head) = op;
+    queue->tail = op;
+}
 
-/* Sends a request from the requester's NIC at the time `at`. */
-void sim_transmit(struct sim *sim, struct sim_op *op, uint64_t at);
-
-/* What the events of the same names do. */
-void sim_issue(struct sim *sim, struct sim_op *op);
-void sim_arrive(struct sim *sim, struct sim_op *op);
-void sim_effect(struct sim *sim, struct sim_op *op);
-void sim_complete(struct sim *sim, struct sim_op *op);
+static inline struct sim_op *sim_queue_pop(struct sim_queue *queue) {
+    struct sim_op *op = queue->head;
+    queue->head = op->next;
+    return op;
+}
 
 /* The operation meets a failed node: nothing answers, and it completes in error after the peer timeout. */
 void sim_lose(struct sim *sim, struct sim_op *op);
 
-/* Draws what the fault rules do to the context's next verb. A rule may stop the context here, for a time or for good.
+/* ---- post.c: a batch becomes requests of queue pairs --------------------------------------------------------------
  */
+
+/* The transport's `commit`. */
+int sim_commit(struct dm_ctx *ctx, bool wait);
+
+/* Draws what the fault rules do to the context's next verb. */
 struct sim_fate sim_draw_fate(struct sim *sim, struct sim_ctx *ctx, enum dm_verb_kind kind, unsigned node);
+
+/* Stops the context, for a time or for good, if a rule asks for it; all that it posted before has been sent. */
+void sim_obey_stop(struct sim *sim, struct sim_ctx *ctx, struct sim_fate *fate);
+
+/* ---- requester.c: from the doorbell to the link, and from the link to the completion ------------------------------
+ */
+
+/* Charges the core for a doorbell that makes the chain visible to the NIC, and sends it. */
+void sim_ring_doorbell(struct sim *sim, struct sim_op *chain);
+
+/* What the events of the same names do. */
+void sim_ring(struct sim *sim, struct sim_op *op);
+void sim_rung(struct sim *sim, struct sim_op *op);
+void sim_issue(struct sim *sim, struct sim_op *chain);
+void sim_fetched(struct sim *sim, struct sim_op *op);
+void sim_send(struct sim *sim, struct sim_op *op); /* op->begin: from its first packet's arrival to the last one's */
+void sim_return(struct sim *sim, struct sim_op *op);
+void sim_drain(struct sim *sim, struct sim_op *op);
+void sim_complete(struct sim *sim, struct sim_op *op);
+
+/* ---- responder.c: from the link to memory, and the response -------------------------------------------------------
+ */
+
+void sim_arrive(struct sim *sim, struct sim_op *op);
+void sim_admit(struct sim *sim, struct sim_op *op);
+void sim_effect(struct sim *sim, struct sim_op *op);
 
 /* ---- calls.c ---------------------------------------------------------------------------------------------------- */
 
@@ -321,11 +387,11 @@ void sim_respond(struct sim *sim, struct sim_op *op);
 /* Fails a call that no handler will answer. */
 void sim_call_lose(struct sim *sim, struct sim_call *call);
 
-/* A handler context of the node, idle or new; NULL when out of memory. */
-struct sim_ctx *sim_handler_get(struct sim *sim, unsigned node);
+/* A handler context that runs the node's first waiting call on this core; NULL if none can be served now. */
+struct sim_ctx *sim_next_call(struct sim *sim, struct sim_thread *thread);
 
-/* Makes the handler context run the call, on the core of the node that is free first. */
-void sim_handler_assign(struct sim *sim, struct sim_ctx *handler, struct sim_call *call);
+/* Calls wait: each core of the node looks for one as soon as it is free. */
+void sim_kick_cores(struct sim *sim, unsigned node);
 
 /* ---- failures.c ------------------------------------------------------------------------------------------------- */
 
@@ -347,6 +413,12 @@ int sim_run(struct dm_fabric *fabric, struct dm_err *err);
 int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err);
 void sim_nodes_close(struct dm_fabric *fabric);
 void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
+
+/* ---- nics.c ------------------------------------------------------------------------------------------------------ */
+
+/* The node's NICs; with `same_host` a compute node uses those of its memory node, which must be open. */
+int sim_nics_open(struct sim *sim, unsigned node);
+void sim_nics_close(struct sim *sim, unsigned node);
 void sim_resources_reset(struct dm_fabric *fabric);
 size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
 
@@ -355,6 +427,28 @@ size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, si
 /* True if the node has failed since the operation was posted. */
 static inline bool sim_is_lost(const struct sim *sim, const struct sim_op *op, unsigned node) {
     return sim->now >= sim->nodes[node].failed_at || op->life != sim->nodes[node].life;
+}
+
+static inline bool sim_is_atomic(const struct sim_op *op) {
+    return op->kind != DM_VERB_READ && op->kind != DM_VERB_WRITE && op->kind != DM_VERB_CALL;
+}
+
+/* The node that the message goes to: of a request the target, of a response the caller's. */
+static inline unsigned sim_target(const struct sim_op *op) {
+    return op->is_response            ? op->call->caller->base.node
+           : op->kind == DM_VERB_CALL ? op->call->node
+                                      : dm_addr_node(op->addr);
+}
+
+static inline struct sim_nic *sim_nic_at(const struct sim *sim, unsigned node, const struct sim_op *op) {
+    return &sim->nodes[node].nics[op->nic];
+}
+
+/* Work of a core, in ps. */
+static inline void sim_work(struct sim_thread *thread, uint64_t work) {
+    work = work * thread->work_1024 >> 10;
+    thread->clock += work;
+    thread->busy += work;
 }
 
 static inline struct sim_op *sim_op_at(const struct sim *sim, uint32_t tag) {

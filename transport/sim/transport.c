@@ -95,6 +95,14 @@ static const struct dm_opt options[] = {
         .help =
             "order in which reads of one batch are sampled: as posted, or any, as PCIe may fetch them (for checks: it "
             "delays reads by up to pcie_read)"),
+    ROW(nics, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 8,
+        .help = "NICs of every node; the threads of a compute node are spread over them"),
+    ROW(same_host, DM_OPT_BOOL, .initial = "off",
+        .help = "memory node i and compute node i are one machine with one NIC, through which verbs between them turn "
+                "round"),
+    ROW(cn_cores, DM_OPT_COUNT, .initial = "0", .max = 4096,
+        .help =
+            "cores of a compute node; more threads than that share cores in pairs, at most two a core; 0: a core each"),
     ROW(faults, DM_OPT_STRING, .initial = "",
         .help =
             "what goes wrong, as in stop:client=3,verb=120,for=50us; fail:node=0,at=5ms,for=2ms; delay:p=0.01,by=10us; "
