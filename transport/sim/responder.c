@@ -65,7 +65,12 @@ static uint64_t pcie_read_time(struct sim *sim) {
     return costs->pcie_read_least + sim_spread(costs, dm_prng_u64(&sim->spread));
 }
 
-/* True if the read has to wait for an earlier one of the same line; it comes again when that is over. */
+static struct sim_qp *qp_of(const struct sim_op *op) {
+    return &op->thread->qps[dm_addr_node(op->addr)];
+}
+
+/* True if the read has to wait for an earlier one of the same line, and its queue pair with it, because it keeps its
+ * order. The read is admitted again when that is over. */
 static bool waits_for_line(struct sim *sim, struct sim_nic *nic, struct sim_op *op) {
     if (dm_likely(!nic->lines) || op->line_taken || dm_addr_space(op->addr) != DM_DRAM) {
         return false;
@@ -80,6 +85,7 @@ static bool waits_for_line(struct sim *sim, struct sim_nic *nic, struct sim_op *
     if (enter == sim->now) {
         return false;
     }
+    qp_of(op)->awaits_line = true;
     sim_schedule(sim, op, SIM_ADMIT, enter);
     return true;
 }
@@ -105,10 +111,6 @@ static void access_memory(struct sim *sim, struct sim_nic *nic, struct sim_op *o
 }
 
 /* ---- atomics ---------------------------------------------------------------------------------------------------- */
-
-static struct sim_qp *qp_of(const struct sim_op *op) {
-    return &op->thread->qps[dm_addr_node(op->addr)];
-}
 
 static struct sim_slot *slot_of(const struct sim *sim, struct sim_nic *nic, const struct sim_op *op) {
     return &nic->slots_of[dm_addr_space(op->addr)][(dm_addr_offset(op->addr) >> 3) % sim->costs.atomic_slots];
@@ -142,7 +144,7 @@ static bool passes(struct sim *sim, struct sim_nic *nic, struct sim_op *op) {
         sim_queue_push(&unit->waiting, op);
         return false;
     }
-    if (qp->held.head || (sim_is_atomic(op) && qp->has_atomic)) {
+    if (qp->held.head || qp->awaits_line || (sim_is_atomic(op) && qp->has_atomic)) {
         sim_queue_push(&qp->held, op);
         return false;
     }
@@ -159,12 +161,19 @@ static bool passes(struct sim *sim, struct sim_nic *nic, struct sim_op *op) {
     return false;
 }
 
+static void drain_queue_pair(struct sim *sim, struct sim_qp *qp);
+
 void sim_admit(struct sim *sim, struct sim_op *op) {
     struct sim_nic *nic = nic_of(sim, op);
+    struct sim_qp *qp = op->line_taken ? qp_of(op) : NULL;
     if (dm_unlikely(sim_is_lost(sim, op, sim_target(op)))) {
         sim_lose(sim, op);
     } else if (op->kind == DM_VERB_CALL || op->line_taken || passes(sim, nic, op)) {
         access_memory(sim, nic, op);
+    }
+    if (dm_unlikely(qp != NULL)) {
+        qp->awaits_line = false;
+        drain_queue_pair(sim, qp);
     }
 }
 

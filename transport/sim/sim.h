@@ -158,6 +158,7 @@ struct sim_qp {
     struct sim_queue sending; /* verbs that may not be sent yet */
     uint32_t reads_atomics;   /* outstanding */
     bool has_atomic;          /* the responder works on an atomic of this queue pair */
+    bool awaits_line;         /* a read of it waits for its line at the responder */
     struct sim_queue held;    /* at the responder, behind another atomic of this queue pair */
 };
 
