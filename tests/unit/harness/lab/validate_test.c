@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
+#include "common/opt_json.h"
 #include "transport/core/profile.h"
+#include "transport/fabric.h"
 
 static void every_published_point_is_within_its_tolerance_or_out_of_it_for_the_cause_that_it_names(void **state) {
     (void)state;
@@ -50,6 +52,38 @@ static void every_curve_has_points_and_every_point_s_curve_is_known(void **state
     for (size_t j = 0; j < hx_published_curve_count; j++) {
         assert_true(used[j] >= 2);
     }
+}
+
+static bool is_point(const char *id) {
+    bool found = false;
+    for (size_t i = 0; i < hx_published_count; i++) {
+        found = found || strcmp(hx_published_points[i].id, id) == 0;
+    }
+    return found;
+}
+
+static void every_point_that_a_profile_names_exists(void **state) {
+    (void)state;
+    size_t named = 0;
+    for (const char *const *name = dm_profile_names(); *name; name++) {
+        char path[512];
+        snprintf(path, sizeof(path), "%s/transport/profiles/%s.json", DM_SOURCE_DIR, *name);
+        struct dm_err err = {0};
+        json_t *top = dm_json_load(path, &err), *number, *point;
+        assert_non_null(top);
+        const char *parameter;
+        json_object_foreach(json_object_get(top, "parameters"), parameter, number) {
+            size_t i;
+            json_array_foreach(json_object_get(number, "points"), i, point) {
+                if (!is_point(json_string_value(point))) {
+                    fail_msg("%s: %s: there is no point %s", *name, parameter, json_string_value(point));
+                }
+                named++;
+            }
+        }
+        json_decref(top);
+    }
+    assert_true(named > 100);
 }
 
 static void a_bound_from_below_has_no_upper_end(void **state) {
@@ -176,6 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_published_point_is_within_its_tolerance_or_out_of_it_for_the_cause_that_it_names),
         cmocka_unit_test(every_curve_has_points_and_every_point_s_curve_is_known),
+        cmocka_unit_test(every_point_that_a_profile_names_exists),
         cmocka_unit_test(a_bound_from_below_has_no_upper_end),
         cmocka_unit_test(a_micro_benchmark_runs_in_real_time),
         cmocka_unit_test(clients_of_a_thread_that_wait_for_each_other_make_fewer_verbs_than_those_that_do_not),
