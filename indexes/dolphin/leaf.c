@@ -16,7 +16,7 @@ static uint32_t line_up(uint32_t bytes) {
     return (bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
 }
 
-uint32_t dolphin_cell_offset(const struct dolphin_layout *layout, unsigned i) {
+static uint32_t cell_place(const struct dolphin_layout *layout, unsigned i) {
     uint32_t first = layout->keys_bytes;
     uint32_t lines = line_up(first);
     if (layout->is_long) {
@@ -45,11 +45,14 @@ struct dolphin_layout dolphin_layout_make(uint32_t leaf_bytes, uint32_t value_by
         struct dolphin_layout larger = layout;
         larger.cap = cap;
         larger.keys_bytes = dolphin_word_offset(cap);
-        larger.used_bytes = dolphin_cell_offset(&larger, cap - 1) + larger.cell_bytes;
+        larger.used_bytes = cell_place(&larger, cap - 1) + larger.cell_bytes;
         if (larger.used_bytes > capacity) {
             break;
         }
         layout = larger;
+    }
+    for (unsigned i = 0; i < layout.cap; i++) {
+        layout.cells[i] = cell_place(&layout, i);
     }
     return layout;
 }
@@ -97,7 +100,11 @@ bool dolphin_cell_get(const struct dolphin_layout *layout, const void *cell, uin
     const unsigned char *from = cell;
     char *to = value;
     if (!layout->is_long) {
-        memcpy(to, from + layout->is_tagged, layout->value_bytes);
+        if (layout->value_bytes == sizeof(uint64_t)) { /* common, and a call costs more than the copy */
+            memcpy(to, from + layout->is_tagged, sizeof(uint64_t));
+        } else {
+            memcpy(to, from + layout->is_tagged, layout->value_bytes);
+        }
         return !is_checked || !layout->is_tagged || from[0] == (version & 0xff);
     }
     bool agree = !is_checked || from[0] >> 4 == (version & 15);

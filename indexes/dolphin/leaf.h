@@ -47,13 +47,14 @@ enum dolphin_state { DOLPHIN_FREE, DOLPHIN_RESERVED, DOLPHIN_LIVE, DOLPHIN_BUSY,
 struct dolphin_layout {
     uint32_t leaf_bytes; /* in remote memory */
     uint32_t value_bytes;
-    uint32_t cap;         /* entries */
-    uint32_t keys_bytes;  /* head and words: the bytes that an update reads */
-    uint32_t used_bytes;  /* with the cells: the bytes that a get reads */
-    uint32_t cell_bytes;  /* a multiple of 64 if the value is long */
-    uint32_t lock_offset; /* of the lock, if it is in the leaf */
-    bool is_long;         /* a value takes more than one line */
-    bool is_tagged;       /* short values have a tag */
+    uint32_t cap;                    /* entries */
+    uint32_t keys_bytes;             /* head and words: the bytes that an update reads */
+    uint32_t used_bytes;             /* with the cells: the bytes that a get reads */
+    uint32_t cell_bytes;             /* a multiple of 64 if the value is long */
+    uint32_t lock_offset;            /* of the lock, if it is in the leaf */
+    bool is_long;                    /* a value takes more than one line */
+    bool is_tagged;                  /* short values have a tag */
+    uint32_t cells[DOLPHIN_CAP_MAX]; /* offset of each cell */
 };
 
 /* A layout with as many entries as leaf_bytes hold; cap is 0 if there is not space for one. */
@@ -95,7 +96,9 @@ static inline uint32_t dolphin_word_offset(unsigned i) {
 }
 
 /* The offset of cell i. */
-uint32_t dolphin_cell_offset(const struct dolphin_layout *layout, unsigned i);
+static inline uint32_t dolphin_cell_offset(const struct dolphin_layout *layout, unsigned i) {
+    return layout->cells[i];
+}
 
 /* True if the head may be that of a leaf. */
 bool dolphin_leaf_plausible(const struct dolphin_leaf_head *head);

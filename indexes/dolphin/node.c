@@ -129,22 +129,30 @@ unsigned dolphin_pieces_make(const struct dolphin_node *node, bool is_direct,
         }
         return made;
     }
+    /* The words in order: the first one of each byte, by the byte. */
     unsigned capacity = dolphin_capacity((enum dolphin_type)node->head.type);
+    uint64_t words[DOLPHIN_CHILDREN_MAX];
+    uint64_t has[DOLPHIN_CHILDREN_MAX / 64] = {0};
+    for (unsigned i = capacity; i-- > 0;) {
+        if (node->words[i] != 0) {
+            unsigned byte = dolphin_word_byte(node->words[i]);
+            words[byte] = node->words[i];
+            has[byte / 64] |= UINT64_C(1) << byte % 64;
+        }
+    }
     unsigned count = 0;
     piece_begin(&node->head, &pieces[0]);
-    for (unsigned byte = 0; byte < DOLPHIN_CHILDREN_MAX; byte++) {
-        uint64_t word = dolphin_words_next(node->words, capacity, byte);
-        if (word == 0) {
-            break;
+    for (unsigned part = 0; part < DOLPHIN_CHILDREN_MAX / 64; part++) {
+        for (uint64_t left = has[part]; left != 0; left &= left - 1) {
+            unsigned byte = part * 64 + (unsigned)__builtin_ctzll(left);
+            if (count == DOLPHIN_PIECE_WORDS) {
+                pieces[made].tag = (pieces[made].tag & ~UINT64_C(0xff)) | (byte - 1);
+                made++;
+                piece_begin(&node->head, &pieces[made]);
+                count = 0;
+            }
+            pieces[made].words[count++] = words[byte];
         }
-        byte = dolphin_word_byte(word);
-        if (count == DOLPHIN_PIECE_WORDS) {
-            pieces[made].tag = (pieces[made].tag & ~UINT64_C(0xff)) | (byte - 1);
-            made++;
-            piece_begin(&node->head, &pieces[made]);
-            count = 0;
-        }
-        pieces[made].words[count++] = word;
     }
     return made + 1;
 }

@@ -99,7 +99,7 @@ static int entry_choose(struct dolphin_client *client, unsigned byte) {
     unsigned first = cn->check_insert ? dolphin_leaf_home(layout, byte)
                                       : (unsigned)dm_prng_below(dm_random(client->ctx), layout->cap);
     for (unsigned n = 0; n < layout->cap; n++) {
-        unsigned i = (first + n) % layout->cap;
+        unsigned i = first + n < layout->cap ? first + n : first + n - layout->cap;
         enum dolphin_state state = dolphin_entry_state(words[i]);
         if (state == DOLPHIN_FREE) {
             chosen = chosen == NO_ENTRY ? (int)i : chosen;
