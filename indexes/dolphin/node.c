@@ -43,36 +43,37 @@ void dolphin_node_init(struct dolphin_node *node, enum dolphin_type type, unsign
     };
 }
 
+/* The byte is the top of a word, so that words compare as their bytes do. Neither search branches on a word: most
+ * branches would be mispredicted. */
 uint64_t dolphin_words_find(const uint64_t *words, unsigned count, unsigned byte, bool special) {
+    uint64_t most = (uint64_t)byte << 56 | UINT64_MAX >> 8;
     uint64_t below = 0;
-    uint64_t least = 0;
+    uint64_t least = UINT64_MAX; /* less 1, so that 0 is the greatest */
     for (unsigned i = 0; i < count; i++) {
-        unsigned own = dolphin_word_byte(words[i]);
-        if (words[i] == 0) {
-            continue;
-        }
-        if (own == byte) {
-            return words[i];
-        }
-        if (own < byte && (below == 0 || own > dolphin_word_byte(below))) {
-            below = words[i];
-        }
-        if (least == 0 || own < dolphin_word_byte(least)) {
-            least = words[i];
-        }
+        uint64_t candidate = words[i] <= most ? words[i] : 0;
+        below = candidate > below ? candidate : below;
+        least = words[i] - 1 < least ? words[i] - 1 : least;
     }
-    return !special ? 0 : below != 0 ? below : least;
+    if (below != 0 && (special || dolphin_word_byte(below) == byte)) {
+        return below;
+    }
+    return special ? least + 1 : 0;
 }
 
 uint64_t dolphin_words_next(const uint64_t *words, unsigned count, unsigned byte) {
-    uint64_t next = 0;
-    for (unsigned i = 0; i < count; i++) {
-        unsigned own = dolphin_word_byte(words[i]);
-        if (words[i] != 0 && own >= byte && (next == 0 || own < dolphin_word_byte(next))) {
-            next = words[i];
+    enum { LANES = 4 }; /* searches side by side, as each waits for its last comparison */
+    uint64_t floor = byte > 0 ? (uint64_t)byte << 56 : 1;
+    uint64_t next[LANES] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    for (unsigned i = 0; i < count; i += LANES) {
+        for (unsigned k = 0; k < LANES && i + k < count; k++) {
+            uint64_t candidate = words[i + k] >= floor ? words[i + k] : UINT64_MAX;
+            next[k] = candidate < next[k] ? candidate : next[k];
         }
     }
-    return next;
+    uint64_t low = next[0] < next[1] ? next[0] : next[1];
+    uint64_t high = next[2] < next[3] ? next[2] : next[3];
+    uint64_t least = low < high ? low : high;
+    return least != UINT64_MAX ? least : 0;
 }
 
 int dolphin_node_free_index(const struct dolphin_node *node, unsigned byte) {
