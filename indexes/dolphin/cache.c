@@ -5,11 +5,10 @@
  */
 #include "dolphin.h"
 
-void dolphin_cache_charge(struct dolphin_client *client) {
-    if (client->cache_steps > 0) {
-        dm_charge(client->ctx, DM_WORK_CACHE_PROBE, client->cache_steps);
-        client->cache_steps = 0;
-    }
+enum { PIECE_LINES = (sizeof(struct dolphin_piece) + DM_LINE - 1) / DM_LINE };
+
+static unsigned level_of(uint64_t word) {
+    return DOLPHIN_SPECIAL - dolphin_word_depth(word);
 }
 
 static dm_addr piece_key(uint64_t word, unsigned number) {
@@ -60,13 +59,17 @@ static void piece_put(struct dolphin_client *client, uint64_t word, unsigned num
     if (copy) {
         replaced_drop(client, &old, piece);
     }
-    unsigned level = DOLPHIN_SPECIAL - dolphin_word_depth(word);
-    client->counts[DOLPHIN_CACHE_EVICTION] += ix_cache_insert(cache, piece_key(word, number), level, piece);
+    client->counts[DOLPHIN_CACHE_EVICTION] += ix_cache_insert(cache, piece_key(word, number), level_of(word), piece);
+    ix_cache_charge(cache, client->ctx, level_of(word));
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, 2 * PIECE_LINES);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, copy ? DOLPHIN_PIECE_WORDS : 0);
 }
 
 static void node_put(struct dolphin_client *client, uint64_t word, const struct dolphin_node *node) {
     if (client->cn->cache) {
         unsigned count = dolphin_pieces_make(node, dolphin_is_direct(word), client->pieces);
+        dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 2 * dolphin_capacity(dolphin_word_type(word)));
         for (unsigned i = 0; i < count; i++) {
             piece_put(client, word, i, &client->pieces[i]);
         }
@@ -101,14 +104,19 @@ bool dolphin_cache_find(struct dolphin_client *client, uint64_t word, unsigned b
     const struct dolphin_piece *copy;
     bool is_direct = dolphin_is_direct(word);
     unsigned number = is_direct ? byte / DOLPHIN_PIECE_WORDS : 0;
+    unsigned finds = 0;
     ix_cache_enter(cache, client->thread);
     do {
         copy = ix_cache_find(cache, piece_key(word, number), &stamp);
-        client->cache_steps += copy != NULL;
+        finds++;
     } while (copy && !is_direct && dolphin_piece_next(copy) <= byte && ++number < DOLPHIN_PIECES_MAX);
     if (copy) {
         *piece = *copy;
     }
     ix_cache_leave(cache, client->thread);
+    for (; finds > 0; finds--) {
+        ix_cache_charge(cache, client->ctx, level_of(word));
+    }
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, PIECE_LINES);
     return copy != NULL;
 }

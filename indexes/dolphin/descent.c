@@ -80,7 +80,6 @@ static int view_read(struct dolphin_client *client, uint64_t word, uint64_t key,
     unsigned depth = dolphin_word_depth(word);
     unsigned byte = dolphin_byte(key, depth);
     bool is_direct = dolphin_is_direct(word);
-    dolphin_cache_charge(client);
     client->counts[DOLPHIN_CACHE_MISS]++;
     int rc = is_direct ? direct_read(client, word, byte, node) : dolphin_node_read(client, word, node);
     if (rc == 0) {
@@ -102,6 +101,7 @@ static bool view_cached(struct dolphin_client *client, uint64_t word, uint64_t k
     *view =
         (struct view){.prefix = dolphin_piece_prefix(&piece),
                       .child = dolphin_words_find(piece.words, DOLPHIN_PIECE_WORDS, byte, depth == DOLPHIN_SPECIAL)};
+    dolphin_words_charge(client, DOLPHIN_PIECE_WORDS);
     client->counts[DOLPHIN_CACHE_HIT]++;
     return true;
 }
@@ -136,7 +136,6 @@ int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_
             *target = above;
             target->is_absent = true;
             target->prefix = view.prefix;
-            dolphin_cache_charge(client);
             return 0;
         }
         if (is_other && above.parent != 0) {
@@ -164,7 +163,6 @@ int dolphin_descend(struct dolphin_client *client, uint64_t key, struct dolphin_
             .parent = word, .is_fresh = view.is_fresh, .child = view.child, .is_absent = view.child == 0};
         if (!dolphin_word_is_inner(view.child)) {
             *target = above;
-            dolphin_cache_charge(client);
             return 0;
         }
         word = view.child;

@@ -120,7 +120,6 @@ struct dolphin_client {
     struct dolphin_cn *cn;
     struct dm_ctx *ctx;
     unsigned thread;
-    uint32_t cache_steps; /* pieces searched and not charged yet */
 
     struct dolphin_hold holds[DOLPHIN_HOLDS];
     unsigned hold_count;
@@ -164,9 +163,6 @@ void dolphin_cache_put_words(struct dolphin_client *client, uint64_t word, const
 
 /* Copies the piece of a node that covers the byte. False: it is not cached. */
 bool dolphin_cache_find(struct dolphin_client *client, uint64_t word, unsigned byte, struct dolphin_piece *piece);
-
-/* Charges the cache steps since the last charge. */
-void dolphin_cache_charge(struct dolphin_client *client);
 
 /* ---- descent.c --------------------------------------------------------------------------------------------------- */
 
@@ -242,6 +238,11 @@ struct dolphin_link {
  * [waits] */
 int dolphin_parent_lock(struct dolphin_client *client, uint64_t key, dm_addr child, uint64_t hint, uint32_t *attempts,
                         struct dolphin_link *link);
+
+/* Charges searches through that many words: dolphin_words_find and dolphin_words_next compare four at a time. */
+static inline void dolphin_words_charge(const struct dolphin_client *client, unsigned words) {
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, words / 4 + 2);
+}
 
 /* The address of word `position` of an inner node. */
 static inline dm_addr dolphin_word_address(uint64_t node, int position) {

@@ -44,6 +44,7 @@ static int holder_lock(struct dolphin_client *client, uint64_t key, dm_addr chil
         DM_TRY(rc);
         if (rc == 0) {
             *position = dolphin_node_child_index(node, child);
+            dolphin_words_charge(client, 4 * dolphin_capacity(dolphin_word_type(*word)));
             if (*position >= 0) {
                 *word = dolphin_word_with(*word, 0);
                 return 0;
@@ -68,6 +69,7 @@ int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *at
     const struct dolphin_node *node = client->node;
     link->parent = link->node;
     link->position = dolphin_node_free_index(node, byte);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, link->position >= 0 ? (uint32_t)link->position + 1 : 0);
     if (link->position >= 0) {
         return 0;
     }
@@ -86,7 +88,7 @@ int dolphin_link_plan(struct dolphin_client *client, unsigned byte, uint32_t *at
     link->parent = dolphin_word(0, node->head.depth, type, larger);
     dolphin_node_init(client->fresh, type, node->head.depth, node->head.prefix, link->upper);
     client->fresh->head.lock = DOLPHIN_EXCLUSIVE;
-    dolphin_node_copy(client->fresh, node);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 2 * dolphin_node_copy(client->fresh, node));
     link->position = dolphin_node_free_index(client->fresh, byte);
     return 0;
 }

@@ -101,8 +101,8 @@ unsigned dolphin_node_copy(struct dolphin_node *to, const struct dolphin_node *f
     unsigned count = 0;
     for (unsigned i = 0; i < dolphin_capacity((enum dolphin_type)from->head.type); i++) {
         if (from->words[i] != 0) {
-            int at = dolphin_node_free_index(to, dolphin_word_byte(from->words[i]));
-            assert(at >= 0);
+            unsigned at = to->head.type == DOLPHIN_N256 ? dolphin_word_byte(from->words[i]) : count;
+            assert(at < dolphin_capacity((enum dolphin_type)to->head.type));
             to->words[at] = from->words[i];
             count++;
         }

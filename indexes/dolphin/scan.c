@@ -33,6 +33,9 @@ static bool pairs_take(struct dolphin_scan *scan, const void *leaf, bool special
     const struct dolphin_layout *layout = &client->cn->layout;
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(leaf);
     unsigned live = dolphin_leaf_sort(layout, leaf, client->order);
+    /* Each entry is looked at, the live ones again, and their values checked and copied. */
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->cap + 2 * live);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, live * (1 + layout->cell_bytes / DM_LINE));
     for (unsigned i = 0; i < live && scan->found < scan->wanted; i++) {
         uint64_t key =
             dolphin_low(head->min, DOLPHIN_SPECIAL) | dolphin_entry_byte(dolphin_leaf_words_in(leaf)[client->order[i]]);
@@ -90,7 +93,6 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
     const struct dolphin_layout *layout = &client->cn->layout;
     const char *leaf = client->batch + (size_t)i * layout->leaf_bytes;
     const struct dolphin_leaf_head *head = dolphin_leaf_head_in(leaf);
-    dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
     if (!dolphin_leaf_plausible(head) || head->dead) {
         client->counts[DOLPHIN_DEAD_LEAF]++;
         return path_changed(scan, true);
@@ -99,6 +101,7 @@ static int leaf_take(struct dolphin_scan *scan, unsigned i) {
     if (turn == OTHER || turn == UNKNOWN) {
         return path_changed(scan, turn == UNKNOWN);
     }
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->keys_bytes / DM_LINE + 1);
     bool is_consistent = !client->cn->check_smo || dolphin_leaf_consistent(layout, leaf);
     if (turn == TAKE && (!is_consistent || !pairs_take(scan, leaf, scan->depths[i] == DOLPHIN_SPECIAL))) {
         client->counts[DOLPHIN_TORN_LEAF]++;

@@ -35,6 +35,7 @@ struct dolphin_scan {
     bool bypasses_cache;        /* the cache was stale: only what this scan reads is believed */
     uint64_t last, last_prefix; /* the last leaf taken: its word, and the first seven bytes of its keys */
     uint64_t mismatch;          /* the cursor when the path last differed from the expected one */
+    uint32_t compares;          /* with nodes in `seen`, not charged yet */
     struct dolphin_seen seen[DOLPHIN_SEEN_MAX];
     unsigned seen_count, seen_ready;         /* those from seen_ready on are still being read */
     uint32_t seen_bytes;                     /* of client->scan_nodes in use */

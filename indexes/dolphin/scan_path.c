@@ -49,10 +49,10 @@ void dolphin_path_reset(struct dolphin_scan *scan) {
     scan->seen_bytes = 0;
 }
 
-static const struct dolphin_seen *seen_find(const struct dolphin_scan *scan, uint64_t word, unsigned byte,
-                                            unsigned count) {
+static const struct dolphin_seen *seen_find(struct dolphin_scan *scan, uint64_t word, unsigned byte, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         const struct dolphin_seen *seen = &scan->seen[i];
+        scan->compares++;
         if (seen->word == dolphin_word_with(word, 0) && byte >= seen->begin && byte < seen->end) {
             return seen;
         }
@@ -127,8 +127,9 @@ static bool seen_decides(const struct dolphin_seen *seen) {
 }
 
 /* The lowest node read by this scan that shows what comes from the cursor on. */
-static const struct dolphin_seen *lowest_seen(const struct dolphin_scan *scan) {
+static const struct dolphin_seen *lowest_seen(struct dolphin_scan *scan) {
     const struct dolphin_seen *lowest = NULL;
+    scan->compares += 2 * scan->seen_ready;
     for (unsigned i = 0; i < scan->seen_ready; i++) {
         const struct dolphin_seen *seen = &scan->seen[i];
         unsigned depth = seen->head->depth;
@@ -141,7 +142,8 @@ static const struct dolphin_seen *lowest_seen(const struct dolphin_scan *scan) {
     return lowest;
 }
 
-static bool prefix_find(const struct dolphin_scan *scan, uint64_t word, uint64_t *prefix) {
+static bool prefix_find(struct dolphin_scan *scan, uint64_t word, uint64_t *prefix) {
+    scan->compares += scan->seen_ready;
     for (unsigned i = 0; i < scan->seen_ready; i++) {
         if (scan->seen[i].word == dolphin_word_with(word, 0)) {
             *prefix = scan->seen[i].head->prefix;
@@ -191,12 +193,13 @@ static bool child_pass(struct dolphin_scan *scan, const struct dolphin_seen *see
     return has_moved;
 }
 
-uint64_t dolphin_gap_pass(struct dolphin_scan *scan) {
+static uint64_t gap_pass(struct dolphin_scan *scan) {
     const struct dolphin_seen *seen;
     while (!scan->end && (seen = lowest_seen(scan)) != NULL) {
         unsigned depth = seen->head->depth;
         uint64_t prefix = seen->head->prefix;
         uint64_t next = dolphin_words_next(seen->words, seen->count, dolphin_byte(scan->cursor, depth));
+        dolphin_words_charge(scan->client, seen->count);
         if (next == 0) {
             dolphin_cursor_pass(scan, seen->end < DOLPHIN_CHILDREN_MAX ? dolphin_key_at(prefix, depth, seen->end) - 1
                                                                        : dolphin_high(prefix, depth));
@@ -213,9 +216,21 @@ uint64_t dolphin_gap_pass(struct dolphin_scan *scan) {
     return 0;
 }
 
+/* Charges the comparisons with nodes that this scan has read. */
+static void compares_charge(struct dolphin_scan *scan) {
+    dm_charge(scan->client->ctx, DM_WORK_KEY_COMPARE, scan->compares);
+    scan->compares = 0;
+}
+
+uint64_t dolphin_gap_pass(struct dolphin_scan *scan) {
+    uint64_t next = gap_pass(scan);
+    compares_charge(scan);
+    return next;
+}
+
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-static bool part_find(const struct dolphin_scan *scan, uint64_t word, unsigned byte, struct part *part) {
+static bool part_find(struct dolphin_scan *scan, uint64_t word, unsigned byte, struct part *part) {
     const struct dolphin_seen *seen = seen_find(scan, word, byte, scan->seen_ready);
     if (seen) {
         part->prefix = seen->head->prefix;
@@ -417,6 +432,7 @@ static bool path_next(struct path *path) {
             return false;
         }
         next = dolphin_words_next(top->part.words, top->part.count, top->byte);
+        dolphin_words_charge(scan->client, top->part.count);
         top->byte = next != 0 ? top->byte : top->part.end;
     }
     return next == 0 ? node_end(path) : dolphin_word_is_inner(next) ? child_enter(path, next) : leaf_add(path, next);
@@ -446,5 +462,5 @@ void dolphin_path_post(struct dolphin_scan *scan) {
             step_close(&path, &path.steps[i]);
         }
     }
-    dolphin_cache_charge(client);
+    compares_charge(scan);
 }

@@ -36,6 +36,13 @@ static void entry_move(struct dolphin_client *client, char *leaf, unsigned i) {
     entry_put(client, leaf, dolphin_entry_byte(dolphin_leaf_words_in(client->leaf)[i]), client->scratch);
 }
 
+/* Charges the images of leaves: all lines, and a word and a tag for each entry. */
+static void leaf_charge(struct dolphin_client *client, uint32_t leaves) {
+    const struct dolphin_layout *layout = &client->cn->layout;
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, leaves * layout->used_bytes / DM_LINE);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 2 * leaves * layout->cap);
+}
+
 /* ---- new leaves -------------------------------------------------------------------------------------------------- */
 
 static int spare_take(struct dolphin_client *client) {
@@ -50,7 +57,7 @@ static void leaf_post(struct dolphin_client *client, uint64_t key, const void *v
     uint64_t min = dolphin_low(key, DOLPHIN_SPECIAL);
     dolphin_leaf_init(layout, client->right, min, dolphin_high(key, DOLPHIN_SPECIAL), 1, parent);
     entry_put(client, client->right, (unsigned)(key & 0xff), value);
-    dm_charge(client->ctx, DM_WORK_LINE_COPY, layout->used_bytes / DM_LINE);
+    leaf_charge(client, 1);
     dm_post_write(client->ctx, client->spare_leaf, client->right, layout->used_bytes);
 }
 
@@ -166,6 +173,7 @@ static int leaf_compact(struct dolphin_client *client, dm_addr leaf, unsigned by
         entry_move(client, client->left, client->order[i]);
     }
     entry_put(client, client->left, byte, value);
+    leaf_charge(client, 1);
     client->counts[DOLPHIN_LEAF_COMPACT]++;
     dm_post_write(client->ctx, dm_addr_add(leaf, BODY), client->left + BODY, layout->used_bytes - BODY);
     dolphin_hold_post_all(client);
@@ -193,7 +201,7 @@ static unsigned halves_fill(struct dolphin_client *client, uint64_t key, const v
         entry_move(client, left ? client->left : client->right, client->order[i]);
     }
     entry_put(client, own < middle ? client->left : client->right, own, value);
-    dm_charge(client->ctx, DM_WORK_LINE_COPY, 2 * layout->used_bytes / DM_LINE);
+    leaf_charge(client, 2);
     return middle;
 }
 
@@ -266,6 +274,7 @@ int dolphin_full_insert(struct dolphin_client *client, dm_addr leaf, uint64_t ke
         return rc;
     }
     unsigned byte = (unsigned)(key & 0xff);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 3 * layout->cap);
     if (dolphin_leaf_find(layout, client->leaf, byte) >= 0) {
         return DM_EXISTS;
     }

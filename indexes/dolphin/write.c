@@ -96,6 +96,7 @@ static int entry_choose(struct dolphin_client *client, unsigned byte) {
     const uint64_t *words = dolphin_leaf_words_in(client->leaf);
     int chosen = NO_ENTRY;
     bool in_insert = false;
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->cap);
     unsigned first = cn->check_insert ? dolphin_leaf_home(layout, byte)
                                       : (unsigned)dm_prng_below(dm_random(client->ctx), layout->cap);
     for (unsigned n = 0; n < layout->cap; n++) {
@@ -255,6 +256,7 @@ int dolphin_update(void *handle, uint64_t key, const void *value) {
 /* True if no other entry of the leaf is in use or reserved. */
 static bool is_last(const struct dolphin_client *client, unsigned entry) {
     const uint64_t *words = dolphin_leaf_words_in(client->leaf);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, client->cn->layout.cap);
     for (unsigned i = 0; i < client->cn->layout.cap; i++) {
         enum dolphin_state state = dolphin_entry_state(words[i]);
         if (i != entry && state != DOLPHIN_FREE && state != DOLPHIN_DELETED) {
