@@ -18,8 +18,8 @@ enum { WHERE_BYTES = 512 };
 /* No published value of these kinds is beyond it. */
 #define PUBLISHED_MAX 1e6
 
-const char *const hx_exp_metric_names[HX_EXP_METRICS + 1] = {
-    "mops", "p50_us", "p90_us", "p99_us", "us_a_round_trip", "us_without_reads", NULL};
+const char *const hx_exp_metric_names[HX_EXP_METRICS + 1] = {"mops",   "mean_us",         "p50_us", "p90_us",
+                                                             "p99_us", "us_a_round_trip", NULL};
 const char *const hx_exp_bound_names[HX_EXP_BOUNDS + 1] = {"bandwidth", "other", NULL};
 
 /* Formats the path of a member, with which errors begin; a very long one is cut. */
@@ -66,10 +66,6 @@ static int read_published(const json_t *object, const char *where, double *publi
 
 /* ---- points ----------------------------------------------------------------------------------------------------- */
 
-static bool needs_two_runs(enum hx_exp_metric metric) {
-    return metric == HX_EXP_US_A_ROUND_TRIP || metric == HX_EXP_US_WITHOUT_READS;
-}
-
 /* A point that is run needs an index, from its own config or the experiment's, and a second run exactly if its metric
  * is made of two. */
 static int check_runs(const struct hx_experiment *experiment, const struct hx_exp_point *point, const char *where,
@@ -79,8 +75,8 @@ static int check_runs(const struct hx_experiment *experiment, const struct hx_ex
         return dm_fail(err, DM_ERR_INVALID, "%s: needs an index in its config, or the member 'not_run' with the reason",
                        where);
     }
-    if (needs_two_runs(point->metric) != (point->against != NULL) && point->not_run == NULL) {
-        return dm_fail(err, DM_ERR_INVALID, "%s.against: is for metrics of two runs, and these need it", where);
+    if ((point->metric == HX_EXP_US_A_ROUND_TRIP) != (point->against != NULL) && point->not_run == NULL) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.against: is for the metric of two runs, which needs it", where);
     }
     return point->not_run != NULL && point->cause[0] != '\0'
                ? dm_fail(err, DM_ERR_INVALID, "%s.cause: a point that is not run has none", where)

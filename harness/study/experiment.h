@@ -19,12 +19,12 @@
 
 /* What a published value is. */
 enum hx_exp_metric {
-    HX_EXP_MOPS,             /* millions of operations a second in all */
-    HX_EXP_P50,              /* latency of all operations together, in us */
-    HX_EXP_P90,              /* */
-    HX_EXP_P99,              /* */
-    HX_EXP_US_A_ROUND_TRIP,  /* by how many us each dependent READ prolongs an operation, from two runs */
-    HX_EXP_US_WITHOUT_READS, /* what is left of an operation's mean time without READs, from the same two runs */
+    HX_EXP_MOPS,            /* millions of operations a second in all */
+    HX_EXP_MEAN,            /* latency of all operations together, in us */
+    HX_EXP_P50,             /* */
+    HX_EXP_P90,             /* */
+    HX_EXP_P99,             /* */
+    HX_EXP_US_A_ROUND_TRIP, /* by how many us each dependent READ prolongs an operation, from two runs */
     HX_EXP_METRICS
 };
 

@@ -67,18 +67,19 @@ static double mean_us(const json_t *result) {
     return hx_result_number(result, "ops.all.latency_ns.mean") * 1e-3;
 }
 
-/* The time of an operation as a line over its round trips, through two runs: its slope, or its value without any. */
-static double line_of(const json_t *one, const json_t *two, bool slope) {
+/* The time of an operation as a line over its round trips, through two runs: its slope. */
+static double slope_of(const json_t *one, const json_t *two) {
     double trips_one = hx_result_number(one, "ops.all.round_trips_mean");
     double trips_two = hx_result_number(two, "ops.all.round_trips_mean");
-    double a_trip = (mean_us(two) - mean_us(one)) / (trips_two - trips_one);
-    return slope ? a_trip : mean_us(one) - a_trip * trips_one;
+    return (mean_us(two) - mean_us(one)) / (trips_two - trips_one);
 }
 
 static double value_of(enum hx_exp_metric metric, const json_t *one, const json_t *two) {
     switch (metric) {
     case HX_EXP_MOPS:
         return hx_result_number(one, "throughput_ops_per_s") * 1e-6;
+    case HX_EXP_MEAN:
+        return mean_us(one);
     case HX_EXP_P50:
         return hx_result_number(one, "ops.all.latency_ns.p50") * 1e-3;
     case HX_EXP_P90:
@@ -86,8 +87,7 @@ static double value_of(enum hx_exp_metric metric, const json_t *one, const json_
     case HX_EXP_P99:
         return hx_result_number(one, "ops.all.latency_ns.p99") * 1e-3;
     case HX_EXP_US_A_ROUND_TRIP:
-    case HX_EXP_US_WITHOUT_READS:
-        return line_of(one, two, metric == HX_EXP_US_A_ROUND_TRIP);
+        return slope_of(one, two);
     case HX_EXP_METRICS:
         break;
     }

@@ -17,7 +17,7 @@ static const char *unit_of(enum hx_exp_metric metric) {
 
 /* What a metric is, where a table does not show it already. */
 static const char *what_of(enum hx_exp_metric metric) {
-    static const char *const names[] = {"", ", P50", ", P90", ", P99", ", a round trip", ", without reads"};
+    static const char *const names[] = {"", ", mean", ", P50", ", P90", ", P99", ", a round trip"};
     return names[metric];
 }
 

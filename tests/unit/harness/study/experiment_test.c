@@ -142,8 +142,8 @@ static void every_kind_of_mistake_is_refused_by_file_and_member(void **state) {
     must_refuse(0, "cause", "''", "points[0].cause: must not be empty");
     must_refuse(3, "cause", "'it is slow'", "points[3].cause: a point that is not run has none");
     must_refuse(3, "not_run", "true", "points[3].not_run: must be a string");
-    must_refuse(2, "against", "", "points[2].against: is for metrics of two runs");
-    must_refuse(0, "against", "{}", "points[0].against: is for metrics of two runs");
+    must_refuse(2, "against", "", "points[2].against: is for the metric of two runs");
+    must_refuse(0, "against", "{}", "points[0].against: is for the metric of two runs");
     must_refuse(-1, "config", "{}", "points[0]: needs an index in its config");
 }
 
