@@ -170,7 +170,7 @@ void dm_meter_close(struct dm_meter *meter); /* accepts NULL */
 /* The fabric uses the meter until it is closed; NULL: none. Only while no context runs. */
 void dm_fabric_meter(struct dm_fabric *fabric, const struct dm_meter *meter);
 
-/* The context enters index code, and leaves it. Nothing without a meter. */
+/* The context enters index code, and leaves it. Between them no phases are timed. Nothing without a meter. */
 void dm_code_begin(struct dm_ctx *ctx);
 void dm_code_end(struct dm_ctx *ctx);
 

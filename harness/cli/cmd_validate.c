@@ -56,7 +56,7 @@ static const struct dm_opt table[] = {
     ROW(index, DM_OPT_STRING, .initial = "", .help = "with --cpu: this index alone"),
     ROW(keys, DM_OPT_COUNT, .initial = "1M", .max = 1e10, .help = "with --cpu: keys of an index; 0: no index"),
     ROW(rounds, DM_OPT_COUNT, .initial = "3", .min = 1, .max = 31,
-        .help = "with --cpu: how often an index is measured; the median counts"),
+        .help = "with --cpu: how often an index is measured; the least time counts"),
     ROW(base, DM_OPT_STRING, .initial = "cx6-100g", .help = "the profile that a fitted one inherits from"),
     ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0, .help = "of every random stream"),
     DM_OPT_END,

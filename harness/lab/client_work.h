@@ -16,7 +16,7 @@ struct hx_client_work {
     const char *base;  /* the profile of what `costs` does not have */
     json_t *costs;     /* of the work units, as hx_cpu_costs measures them */
     uint64_t keys, ops;
-    unsigned rounds; /* the whole is repeated; of each operation the median of the ratios counts */
+    unsigned rounds; /* the whole is repeated; of each operation the least time counts, of an undisturbed processor */
 };
 
 /* Measures: a new array of objects with index, op, charged_ns, real_ns and ratio. */

@@ -164,7 +164,7 @@ bool chime_copy_hops_agree(struct chime_client *client, const struct chime_copy 
         return true;
     }
     dm_charge(client->ctx, DM_WORK_HASH, layout->span);
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->span);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 2 * layout->span);
     bool agree = chime_leaf_hops_agree(layout, copy->image);
     client->counts[CHIME_HOP_SEEN] += !agree;
     return agree;

@@ -4,6 +4,8 @@
  */
 #include "leaf.h"
 
+#include "indexes/shared/sort.h"
+
 enum { ENTRY_HEAD = 11, META_PLAIN = 10, META_FENCED = 26, LOCK_BYTES = 8 };
 
 struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t value_bytes, bool replicate, bool fences) {
@@ -202,28 +204,13 @@ void chime_leaf_remove(const struct chime_layout *layout, void *image, unsigned 
     chime_set_add(changed, i);
 }
 
-/* Sorts `count` positions by key: Shell's method with Ciura's gaps, on keys that lie together. Keys are distinct, but
- * for those of empty entries. */
+/* Sorts `count` positions by key. */
 static void positions_sort(const struct chime_layout *layout, const void *image, uint16_t *order, unsigned count) {
-    static const unsigned gaps[] = {301, 132, 57, 23, 10, 4, 1};
     uint64_t keys[CHIME_SPAN_MAX];
     for (unsigned i = 0; i < count; i++) {
         keys[i] = chime_key(layout, image, order[i]);
     }
-    for (size_t g = 0; g < DM_ARRAY_LEN(gaps); g++) {
-        unsigned gap = gaps[g];
-        for (unsigned i = gap; i < count; i++) {
-            uint64_t key = keys[i];
-            uint16_t position = order[i];
-            unsigned at = i;
-            for (; at >= gap && keys[at - gap] > key; at -= gap) {
-                keys[at] = keys[at - gap];
-                order[at] = order[at - gap];
-            }
-            keys[at] = key;
-            order[at] = position;
-        }
-    }
+    ix_sort(keys, order, count);
 }
 
 unsigned chime_leaf_sort(const struct chime_layout *layout, const void *image, uint64_t first, uint16_t *order) {

@@ -10,8 +10,10 @@
  * repeated for the leaf that covers the next number.
  */
 #include "chime.h"
+#include "indexes/shared/sort.h"
 
-enum { SORT_COMPARES = 8 /* of a key that is sorted and copied */ };
+/* Of a key: hashed leaves are in no order, which sorting takes longer for. */
+enum { TAKE_COMPARES = 6 };
 
 struct scan {
     struct chime_client *client;
@@ -34,17 +36,13 @@ static void pair_take(struct scan *scan, const struct chime_copy *copy, unsigned
     scan->cursor = key + 1;
 }
 
-/* `looked` entries were looked at, `sorted` of them sorted and taken. */
-static void sort_charge(struct chime_client *client, unsigned looked, unsigned sorted) {
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, looked + SORT_COMPARES * sorted);
-}
-
 /* Takes the pairs of the copy from the cursor on. */
 static void leaf_take(struct scan *scan, struct chime_copy *copy) {
     struct chime_client *client = scan->client;
     const struct chime_layout *layout = &client->cn->layout;
     unsigned n = chime_leaf_sort(layout, copy->image, scan->cursor, client->tree.order);
-    sort_charge(client, layout->span, n);
+    ix_sort_charge(client->ctx, layout->span, n);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, TAKE_COMPARES * n);
     unsigned i = 0;
     for (; i < n && !ix_found_all(&scan->found); i++) {
         pair_take(scan, copy, client->tree.order[i]);
@@ -212,7 +210,8 @@ static int part_use(struct scan *scan, const struct chime_part *part, unsigned i
     client->counts[CHIME_SCAN_PART]++;
     unsigned n =
         chime_leaf_sort_some(layout, client->leaf.image, &part->entries, part->first, part->end, client->tree.order);
-    sort_charge(client, n, n);
+    ix_sort_charge(client->ctx, n, n);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, TAKE_COMPARES * n);
     bool is_last = part->end < scan->bound_key && dm_addr_equal(part->next, scan->bound);
     unsigned taken = 0;
     for (; taken < n && !ix_found_all(&scan->found); taken++) {

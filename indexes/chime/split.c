@@ -9,6 +9,10 @@
  * untouched.
  */
 #include "chime.h"
+#include "indexes/shared/sort.h"
+
+/* Of an entry: moving it to its half, setting its hop bitmaps, and the lock words of both halves. */
+enum { SPLIT_COMPARES = 8 };
 
 /* Writes both halves; the locks' words are those of the images. */
 static int halves_write(struct chime_client *client, dm_addr left, dm_addr right) {
@@ -45,6 +49,10 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
     }
     struct chime_meta meta = chime_meta_get(layout, left->image, 0);
     client->counts[CHIME_SPLIT_ENTRIES] += chime_leaf_sort(layout, left->image, 0, client->tree.order);
+    ix_sort_charge(client->ctx, 2 * layout->span, 2 * layout->span);
+    dm_charge(client->ctx, DM_WORK_HASH, 2 * layout->span);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, SPLIT_COMPARES * layout->span);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, 2 * layout->wire_bytes / DM_LINE);
     uint64_t pivot = chime_leaf_split_key(layout, left->image, key, filled, client->tree.order);
     chime_leaf_split(layout, left->image, client->right.image, pivot);
     struct chime_set unused = {{0}};

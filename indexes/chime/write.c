@@ -12,6 +12,9 @@
  */
 #include "chime.h"
 
+/* Of an entry of the neighbourhood: looking for an empty one, and the group's vacancy. */
+enum { INSERT_COMPARES = 4 };
+
 /* Releases the leaf's lock without a change; `outcome` unless that fails. */
 static int leave(struct chime_client *client, int outcome) {
     int rc = chime_lock_release(client, &client->leaf_lock);
@@ -114,6 +117,8 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     DM_TRY(value_make(client, key, value, &stored));
     unsigned reach =
         copy->count >= layout->span ? layout->span : copy->count - chime_distance(layout, copy->start, home);
+    dm_charge(client->ctx, DM_WORK_HASH, layout->hood);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, INSERT_COMPARES * layout->hood);
     int at = chime_leaf_insert(layout, copy->image, key, stored, reach, &changed, &largest, &filled);
     if (at == CHIME_NONE && copy->count < layout->span) {
         /* The rest of the leaf is needed to split it. */
@@ -131,6 +136,9 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     word = chime_word_set_largest(layout, word, is_largest ? (unsigned)at : largest);
     ix_indirect_post(client->indirect);
     DM_TRY(chime_write_back(client, leaf, &changed, word));
+    if (client->cn->hotspot) { /* what looked for the key did not bring the bucket */
+        dm_charge_access(client->ctx, 1, chime_hotspot_bytes(client->cn->hotspot));
+    }
     chime_remember(client, leaf, key, (unsigned)at);
     return 0;
 }

@@ -4,6 +4,9 @@
  */
 #include "indexes/shared/btree.h"
 
+/* Checking the versions of an entry is as much work as comparing so many keys. */
+enum { ENTRY_COMPARES = 2 };
+
 bool ix_btree_entry_consistent(struct ix_btree *btree, const void *wire, unsigned i) {
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
     enum ix_versions versions = (enum ix_versions)btree->cn->config.versions;
@@ -20,6 +23,7 @@ bool ix_btree_entries_consistent(struct ix_btree *btree, const void *wire) {
     if (!layout->versions || btree->cn->config.torn_is_absent) {
         return true;
     }
+    dm_charge(btree->ctx, DM_WORK_KEY_COMPARE, ENTRY_COMPARES * layout->cap);
     for (unsigned i = 0; i < layout->cap; i++) {
         if (!ix_btree_entry_consistent(btree, wire, i)) {
             return false;
@@ -32,8 +36,8 @@ bool ix_btree_entries_consistent(struct ix_btree *btree, const void *wire) {
  * key that is itself half-written cannot be recognised, so absence counts only if no entry is half-written. */
 static int leaf_answer(struct ix_btree *btree, uint64_t key, void *stored) {
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
-    dm_charge(btree->ctx, DM_WORK_NODE_PROBE, 1);
     int at = ix_leaf_find(layout, btree->tree.image, key);
+    ix_leaf_find_charge(layout, btree->ctx, at);
     if (at == IX_LEAF_NONE) {
         return ix_btree_entries_consistent(btree, btree->tree.wire) ? DM_NOT_FOUND : IX_TREE_AGAIN;
     }

@@ -10,6 +10,10 @@
  * state of the leaf that was responsible for it at some moment of the scan.
  */
 #include "indexes/shared/btree.h"
+#include "indexes/shared/sort.h"
+
+/* Taking a pair of a sorted leaf is as much work as comparing so many keys. */
+enum { PAIR_COMPARES = 3 };
 
 struct scan {
     struct ix_btree *btree;
@@ -26,8 +30,12 @@ static void leaf_take(struct scan *scan) {
     struct ix_btree *btree = scan->btree;
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
     const struct ix_node_head *head = ix_node_head_in(btree->tree.image);
-    dm_charge(btree->ctx, DM_WORK_NODE_PROBE, 1);
     unsigned n = ix_leaf_sort(layout, btree->tree.image, scan->cursor, btree->tree.order);
+    if (layout->sorted) {
+        dm_charge(btree->ctx, DM_WORK_KEY_COMPARE, PAIR_COMPARES * n);
+    } else {
+        ix_sort_charge(btree->ctx, layout->cap, n);
+    }
     unsigned i = 0;
     for (; i < n && !ix_found_all(&scan->found); i++) {
         ix_found_add(&scan->found, ix_leaf_key(layout, btree->tree.image, btree->tree.order[i]),

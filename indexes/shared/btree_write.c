@@ -15,6 +15,10 @@
  * untouched.
  */
 #include "indexes/shared/btree.h"
+#include "indexes/shared/sort.h"
+
+/* Storing an entry with its versions is as much work as copying so many lines. */
+enum { ENTRY_LINES = 4 };
 
 /* Releases the lock after a failure, which is the one to report. */
 static int give_up(struct ix_btree *btree, int failure) {
@@ -30,6 +34,7 @@ static int entry_write(struct ix_btree *btree, dm_addr leaf, unsigned at) {
         return ix_tree_write_back(tree, leaf);
     }
     uint32_t offset = ix_leaf_offset(layout, at);
+    dm_charge(btree->ctx, DM_WORK_LINE_COPY, ENTRY_LINES);
     struct ix_span span = ix_lines_put_object(tree->wire, offset, tree->image + offset, layout->entry_bytes);
     dm_post_write(btree->ctx, dm_addr_add(leaf, span.offset), tree->wire + span.offset, span.bytes);
     return tree->cn->policy->commit_unlock(tree);
@@ -56,6 +61,7 @@ static int leaf_lock(struct ix_btree *btree, uint64_t key, bool present, dm_addr
     do {
         DM_TRY(ix_tree_reach(tree, key, 0, *leaf, &attempts, leaf));
         *at = ix_leaf_find(&btree->cn->leaf, tree->image, key);
+        ix_leaf_find_charge(&btree->cn->leaf, btree->ctx, *at);
         if ((*at != IX_LEAF_NONE) != present) {
             return ix_tree_leave(tree, false, present ? DM_NOT_FOUND : DM_EXISTS);
         }
@@ -74,6 +80,8 @@ static int leaf_split(struct ix_btree *btree, dm_addr leaf, uint64_t key, const 
     if (rc < 0) {
         return ix_tree_leave(tree, true, rc);
     }
+    ix_sort_charge(btree->ctx, layout->cap, layout->cap);
+    dm_charge(btree->ctx, DM_WORK_LINE_COPY, 4 * layout->image_bytes / DM_LINE);
     uint64_t middle = ix_leaf_split(layout, tree->image, tree->image_right, right, tree->order, btree->scratch);
     ix_leaf_insert(layout, key < middle ? tree->image : tree->image_right, key, stored);
     ix_leaf_refresh(layout, tree->image, ix_node_next_version(tree->wire));
@@ -107,6 +115,7 @@ int ix_btree_insert(struct ix_btree *btree, uint64_t key, const void *value) {
     const void *stored;
     DM_TRY(value_make(btree, leaf, key, value, &stored));
     at = ix_leaf_insert(&btree->cn->leaf, btree->tree.image, key, stored);
+    ix_leaf_find_charge(&btree->cn->leaf, btree->ctx, at);
     if (at == IX_LEAF_NONE) {
         return split_insert(btree, leaf, key, stored);
     }

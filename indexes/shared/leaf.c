@@ -6,10 +6,13 @@
 
 #include <assert.h>
 
+#include "indexes/shared/sort.h"
+
 struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t value_bytes, bool sorted, bool versions) {
     assert(!(sorted && versions));
     uint32_t key_offset = sorted ? 0 : 1 + (uint32_t)versions;
     uint32_t entry_bytes = key_offset + (uint32_t)sizeof(uint64_t) + value_bytes;
+    assert((image_bytes - sizeof(struct ix_node_head)) / entry_bytes <= IX_LEAF_CAP_MAX);
     return (struct ix_leaf_layout){
         .image_bytes = image_bytes,
         .value_bytes = value_bytes,
@@ -103,6 +106,14 @@ int ix_leaf_find(const struct ix_leaf_layout *layout, const void *image, uint64_
     return IX_LEAF_NONE;
 }
 
+void ix_leaf_find_charge(const struct ix_leaf_layout *layout, struct dm_ctx *ctx, int at) {
+    if (layout->sorted) {
+        dm_charge(ctx, DM_WORK_NODE_PROBE, 1);
+    } else {
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, at == IX_LEAF_NONE ? layout->cap : (unsigned)at + 1);
+    }
+}
+
 unsigned ix_leaf_sort(const struct ix_leaf_layout *layout, const void *image, uint64_t first, uint16_t *order) {
     unsigned count = 0;
     if (layout->sorted) {
@@ -111,18 +122,13 @@ unsigned ix_leaf_sort(const struct ix_leaf_layout *layout, const void *image, ui
         }
         return count;
     }
+    uint64_t keys[IX_LEAF_CAP_MAX];
     for (unsigned i = 0; i < layout->cap; i++) {
-        uint64_t key = ix_leaf_key(layout, image, i);
-        if (!ix_leaf_is_used(layout, image, i) || key < first) {
-            continue;
-        }
-        unsigned at = count++;
-        while (at > 0 && ix_leaf_key(layout, image, order[at - 1]) > key) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = (uint16_t)i;
+        keys[count] = ix_leaf_key(layout, image, i);
+        order[count] = (uint16_t)i;
+        count += ix_leaf_is_used(layout, image, i) && keys[count] >= first;
     }
+    ix_sort(keys, order, count);
     return count;
 }
 

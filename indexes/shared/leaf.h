@@ -19,7 +19,7 @@
 
 #include "indexes/shared/inner.h"
 
-enum { IX_LEAF_NONE = -1 };
+enum { IX_LEAF_NONE = -1, IX_LEAF_CAP_MAX = 1024 };
 
 struct ix_leaf_layout {
     uint32_t image_bytes, value_bytes;
@@ -52,6 +52,9 @@ bool ix_leaf_is_used(const struct ix_leaf_layout *layout, const void *image, uns
 
 /* The position of the key, or IX_LEAF_NONE. */
 int ix_leaf_find(const struct ix_leaf_layout *layout, const void *image, uint64_t key);
+
+/* Charges a search that gave `at`: a binary search in a sorted leaf, else a look at one entry after the other. */
+void ix_leaf_find_charge(const struct ix_leaf_layout *layout, struct dm_ctx *ctx, int at);
 
 /* Puts the positions of entries with keys >= first into `order`, which has space for cap, ascending by key; returns how
  * many. */

@@ -75,6 +75,7 @@ static int lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node
     };
     struct ix_queue *queue =
         ix_queues_at(locks->queues, (size_t)dm_addr_node(node) * locks->config.count + word_number(locks, node));
+    dm_charge(ctx, DM_WORK_HASH, 2);
     DM_TRY(ix_queue_enter(ctx, queue));
     lock->queue = queue;
     if (queue && ix_queue_inherit(queue, &lock->owner)) {

@@ -30,6 +30,8 @@ void ix_tree_cache_keep(struct ix_tree *tree, dm_addr addr, const void *image) {
     unsigned level = ix_node_head_in(image)->level;
     unsigned top = ix_tree_root_level(atomic_load_explicit(&cn->root, memory_order_relaxed));
     if (top < level || top - level < cn->cache_levels) {
+        dm_charge(tree->ctx, DM_WORK_LINE_COPY, node_lines(tree));
+        ix_cache_charge(cn->cache, tree->ctx, level);
         bool evicted = ix_cache_insert(cn->cache, addr, level, image);
         tree->cache_counts[IX_TREE_CACHE_EVICTION] += evicted;
     }

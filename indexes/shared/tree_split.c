@@ -74,7 +74,9 @@ int ix_tree_reach(struct ix_tree *tree, uint64_t key, unsigned level, dm_addr fr
         rc = reach_once(tree, key, level, attempts, addr);
         DM_TRY(rc);
     }
-    dm_charge(tree->ctx, DM_WORK_NODE_PROBE, 1);
+    if (level > 0) {
+        dm_charge(tree->ctx, DM_WORK_NODE_PROBE, 1);
+    }
     return 0;
 }
 

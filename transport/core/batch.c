@@ -290,7 +290,7 @@ int dm_retry(struct dm_ctx *ctx, enum dm_retry cause, uint32_t *attempts) {
 
 enum dm_phase dm_phase(struct dm_ctx *ctx, enum dm_phase phase) {
     enum dm_phase before = ctx->phase;
-    if (before != phase) {
+    if (before != phase && !ctx->is_metered) { /* reading the clock is no work of an index */
         uint64_t now = ctx->ops->now(ctx);
         if (before != DM_PHASE_OTHER) {
             ctx->account->phase_ns[before] += now - ctx->phase_since_ns;
