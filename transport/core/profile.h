@@ -40,6 +40,7 @@
     X(atomic_hold_chip_ns, "ns", 1, 1e5, "the same on on-chip memory")                                                 \
     X(chip_bytes, "bytes", 0, 16777216, "on-chip memory that the user may allocate")                                   \
     X(atomic_slots, "slots", 1, 65536, "atomic units; a word's is chosen by its address / 8")                          \
+    X(atomics_in_progress, "atomics", 1, 65536, "atomics on host memory that a responder NIC works on at once")        \
     X(processing_units, "units", 1, 1024, "units that a queue pair's atomics are bound to")                            \
     X(masked_atomics, "0/1", 0, 1, "masked atomics are native")                                                        \
     X(max_rd_atomic, "verbs", 1, 1024, "reads and atomics outstanding on one queue pair")                              \

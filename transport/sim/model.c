@@ -56,6 +56,7 @@ void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
         .hold_dram = ps(p->atomic_hold_dram_ns),
         .hold_chip = ps(p->atomic_hold_chip_ns),
         .atomic_slots = (uint32_t)p->atomic_slots,
+        .atomics_in_progress = (uint32_t)p->atomics_in_progress,
         .processing_units = (uint32_t)p->processing_units,
         .wqe_entries = (uint32_t)p->wqe_cache_entries,
         .wqe_read_1024 = (uint64_t)(p->wqe_miss_factor * 1024.0 + 0.5),

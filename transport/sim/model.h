@@ -25,7 +25,7 @@ struct sim_costs {
     uint32_t mtu, header_bytes, read_overhead_bytes, max_inline, max_rd_atomic;
     uint64_t tx_read, tx_write, tx_atomic, rx_read, rx_write, rx_atomic;
     uint64_t hold_dram, hold_chip;
-    uint32_t atomic_slots, processing_units;
+    uint32_t atomic_slots, atomics_in_progress, processing_units;
     uint32_t wqe_entries;
     uint64_t wqe_read_1024, wqe_write_1024; /* growth of service for another wqe_entries, times 1024 */
     uint64_t same_line_read;

@@ -116,21 +116,32 @@ static struct sim_slot *slot_of(const struct sim *sim, struct sim_nic *nic, cons
     return &nic->slots_of[dm_addr_space(op->addr)][(dm_addr_offset(op->addr) >> 3) % sim->costs.atomic_slots];
 }
 
-/* The atomic takes its slot now and takes effect when it leaves it, or later if its context's order demands it. */
-static void take_slot(struct sim *sim, struct sim_nic *nic, struct sim_slot *slot, struct sim_op *op) {
+/* The atomic takes effect when it leaves its slot, or later if its context's order demands it. */
+static void start_atomic(struct sim *sim, struct sim_nic *nic, struct sim_op *op) {
     const struct sim_costs *costs = &sim->costs;
+    struct sim_slot *slot = slot_of(sim, nic, op);
     uint64_t hold = dm_addr_space(op->addr) == DM_CHIP ? costs->hold_chip
                                                        : costs->hold_dram - costs->pcie_read + pcie_read_time(sim);
-    slot->is_taken = true;
     slot->busy += hold;
     nic->slots.served++;
     nic->slots.waited += sim->now - op->begin + hold;
+    nic->in_progress += dm_addr_space(op->addr) == DM_DRAM;
     op->has_slot = true;
-    qp_of(op)->has_atomic = true;
     set_window(sim, op, sim->now + hold);
     op->end = op->begin + hold;
     sim_memory_hold(sim, sim_memory_at(sim, op->addr), op);
     sim_schedule(sim, op, SIM_EFFECT, sim->now + hold);
+}
+
+/* The atomic takes its slot; on host memory it begins when the NIC has fewer atomics in progress than it can have. */
+static void take_slot(struct sim *sim, struct sim_nic *nic, struct sim_slot *slot, struct sim_op *op) {
+    slot->is_taken = true;
+    qp_of(op)->has_atomic = true;
+    if (dm_addr_space(op->addr) == DM_DRAM && nic->in_progress >= sim->costs.atomics_in_progress) {
+        sim_queue_push(&nic->to_start, op);
+    } else {
+        start_atomic(sim, nic, op);
+    }
 }
 
 /* True if the verb can be served now. Otherwise it waits in a queue, which is drained when what it waits for is free.
@@ -203,6 +214,12 @@ static void drain_queue_pair(struct sim *sim, struct sim_qp *qp) {
 static void leave_slot(struct sim *sim, struct sim_nic *nic, struct sim_op *op) {
     struct sim_slot *slot = slot_of(sim, nic, op);
     op->has_slot = false;
+    if (dm_addr_space(op->addr) == DM_DRAM) {
+        nic->in_progress--;
+        while (nic->to_start.head && nic->in_progress < sim->costs.atomics_in_progress) {
+            start_atomic(sim, nic, sim_queue_pop(&nic->to_start));
+        }
+    }
     slot->is_taken = false;
     slot->freed_at = sim->now;
     while (slot->waiting.head && !slot->is_taken) {

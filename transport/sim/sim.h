@@ -66,6 +66,8 @@ struct sim_nic {
     struct sim_server tx, rx, out, in, pcie_in, pcie_out;
     struct sim_server slots; /* sums over all slots; its free_at is not used */
     struct sim_unit *units;
+    uint32_t in_progress;         /* atomics on host memory */
+    struct sim_queue to_start;    /* those that have their slots and wait until there are fewer in progress */
     struct sim_slot *slots_of[2]; /* by enum dm_space: atomic_slots each; only where there is memory */
     struct sim_line *lines;       /* SIM_LINES; only if the profile separates reads of one line */
     uint32_t queue_pairs;
