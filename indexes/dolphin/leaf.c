@@ -16,7 +16,7 @@ static uint32_t line_up(uint32_t bytes) {
     return (bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
 }
 
-static uint32_t cell_place(const struct dolphin_layout *layout, unsigned i) {
+static uint32_t cell_begin(const struct dolphin_layout *layout, unsigned i) {
     uint32_t first = layout->keys_bytes;
     uint32_t lines = line_up(first);
     if (layout->is_long) {
@@ -45,14 +45,14 @@ struct dolphin_layout dolphin_layout_make(uint32_t leaf_bytes, uint32_t value_by
         struct dolphin_layout larger = layout;
         larger.cap = cap;
         larger.keys_bytes = dolphin_word_offset(cap);
-        larger.used_bytes = cell_place(&larger, cap - 1) + larger.cell_bytes;
+        larger.used_bytes = cell_begin(&larger, cap - 1) + larger.cell_bytes;
         if (larger.used_bytes > capacity) {
             break;
         }
         layout = larger;
     }
     for (unsigned i = 0; i < layout.cap; i++) {
-        layout.cells[i] = cell_place(&layout, i);
+        layout.cells[i] = cell_begin(&layout, i);
     }
     return layout;
 }
