@@ -5,6 +5,7 @@
 #include "hstore.h"
 
 void hstore_reply_take(struct hstore_client *client, const struct hstore_reply *reply) {
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, HSTORE_EVENT_COUNT);
     for (unsigned i = 0; i < HSTORE_EVENT_COUNT; i++) {
         client->counts[i] += reply->events[i];
     }

@@ -63,9 +63,14 @@ int hstore_list_make(struct dm_ctx *ctx, struct hstore_list *list, unsigned part
     return 0;
 }
 
-void hstore_steps_charge(struct dm_ctx *ctx, struct hstore_steps steps) {
-    if (steps.near > 0) {
-        dm_charge(ctx, DM_WORK_CACHE_PROBE, steps.near);
+void hstore_steps_charge(struct dm_ctx *ctx, const struct hstore_list *list, struct hstore_steps steps) {
+    uint64_t partitions = CACHE_BYTES / DM_LINE / list->cached;
+    for (unsigned level = 0; level < list->top && steps.near > 0; level++) {
+        uint32_t count = steps.near_at[level];
+        if (count > 0) {
+            dm_charge_access(ctx, count, (list->count >> (BRANCH_BITS * level)) * partitions * DM_LINE);
+            dm_charge(ctx, DM_WORK_KEY_COMPARE, 2 * count);
+        }
     }
     if (steps.far > 0) {
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, steps.far);
@@ -82,9 +87,10 @@ static unsigned near_level(const struct hstore_list *list) {
     return level;
 }
 
-static void step_count(struct hstore_steps *steps, bool is_near) {
-    steps->near += is_near;
-    steps->far += !is_near;
+static void step_count(struct hstore_steps *steps, unsigned level, unsigned near) {
+    steps->near += level >= near;
+    steps->far += level < near;
+    steps->near_at[level] = (uint16_t)(steps->near_at[level] + (level >= near));
 }
 
 /* Finds the last node before the key on every level in use. Returns the node after it, 0 at the end. */
@@ -95,7 +101,7 @@ static uint64_t search(struct dm_ctx *ctx, const struct hstore_list *list, uint6
     for (unsigned level = list->top; level-- > 0;) {
         uint64_t looked_at = next; /* the node that ended the level above, whose key is known to be too high */
         while ((next = word_get(ctx, list, next_at(at, level))) && next != looked_at) {
-            step_count(steps, level >= near);
+            step_count(steps, level, near);
             if (word_get(ctx, list, next + NODE_KEY) >= key) {
                 break;
             }
@@ -204,9 +210,9 @@ uint32_t hstore_list_copy(struct dm_ctx *ctx, const struct hstore_list *list, ui
     uint64_t path[HSTORE_LEVELS];
     uint64_t node = search(ctx, list, first, path, steps);
     uint32_t count = 0;
-    bool is_near = near_level(list) == 0;
+    unsigned near = near_level(list);
     while (node && count < capacity) {
-        step_count(steps, is_near);
+        step_count(steps, 0, near);
         pairs[count++] = pair_get(ctx, list, node);
         node = word_get(ctx, list, next_at(node, 0));
     }

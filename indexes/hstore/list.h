@@ -15,10 +15,8 @@ enum { HSTORE_LEVELS = 20 };
  * memory. */
 struct hstore_steps {
     uint32_t near, far;
+    uint16_t near_at[HSTORE_LEVELS]; /* near, by level */
 };
-
-/* Charges them. */
-void hstore_steps_charge(struct dm_ctx *ctx, struct hstore_steps steps);
 
 struct hstore_list {
     unsigned node;
@@ -30,6 +28,9 @@ struct hstore_list {
     uint64_t freed[HSTORE_LEVELS];   /* removed nodes, by height, linked by their first word */
     uint64_t fingers[HSTORE_LEVELS]; /* the last node of each level, for appending in order */
 };
+
+/* Charges them: near ones by the bytes that the lines of the level's nodes have in all partitions. */
+void hstore_steps_charge(struct dm_ctx *ctx, const struct hstore_list *list, struct hstore_steps steps);
 
 /* Makes an empty partition; `partitions` of them share the cache. [waits] */
 int hstore_list_make(struct dm_ctx *ctx, struct hstore_list *list, unsigned partitions);

@@ -22,7 +22,7 @@ static uint32_t apply(struct dm_ctx *ctx, struct hstore_server *server, struct h
     }
     if (done > 0) {
         dm_charge(ctx, DM_WORK_LINE_COPY, done);
-        hstore_steps_charge(ctx, steps);
+        hstore_steps_charge(ctx, &log->list, steps);
     }
     return done;
 }
@@ -167,7 +167,9 @@ static int ship_take(struct dm_ctx *ctx, struct hstore_server *server, const str
     struct hstore_sls_log *log = &server->sls[head->log];
     struct dm_mutex *thread = &server->rpc[head->log % server->params->rpc_threads];
     DM_TRY(dm_mutex_lock(ctx, thread));
-    dm_charge(ctx, DM_WORK_LINE_COPY, head->count);
+    dm_charge(ctx, DM_WORK_CACHE_PROBE, 2); /* the log, and its next entry */
+    dm_charge(ctx, DM_WORK_LINE_COPY, 2 * head->count);
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, HSTORE_EVENT_COUNT); /* the answer has these */
     dm_mutex_unlock(ctx, thread);
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
     int rc = ship_log(ctx, server, log, head, entries);
@@ -291,7 +293,7 @@ int hstore_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req
     DM_TRY(drain(ctx, server, log));
     uint64_t since_ns = dm_now(ctx);
     struct hstore_pair pair = hstore_list_find(ctx, &log->list, find.key, &steps);
-    hstore_steps_charge(ctx, steps);
+    hstore_steps_charge(ctx, &log->list, steps);
     uint64_t stamp = log->stamp, index_ns = dm_now(ctx) - since_ns;
     dm_mutex_unlock(ctx, &log->mutex);
     DM_TRY(table_await(ctx, server, log, stamp));
@@ -321,7 +323,7 @@ static int run_fill(struct dm_ctx *ctx, struct hstore_server *server, struct hst
     run->at = 0;
     run->stamp = log->stamp;
     run->count = hstore_list_copy(ctx, &log->list, run->next_key, run->pairs, run->wanted, &steps);
-    hstore_steps_charge(ctx, steps);
+    hstore_steps_charge(ctx, &log->list, steps);
     dm_mutex_unlock(ctx, &log->mutex);
     uint64_t last = run->count > 0 ? run->pairs[run->count - 1].key : IX_KEY_MAX;
     run->is_over = run->count < run->wanted || last == IX_KEY_MAX;
@@ -356,7 +358,7 @@ static int collect(struct dm_ctx *ctx, struct hstore_server *server, const struc
     struct run *run;
     while (*count < find->count && (run = lowest(runs, logs))) {
         pairs[(*count)++] = run->pairs[run->at++];
-        dm_charge(ctx, DM_WORK_KEY_COMPARE, logs);
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, 2 * logs);
         if (run->at == run->count && !run->is_over && *count < find->count) {
             DM_TRY(run_fill(ctx, server, &server->sls[run - runs], run));
         }
@@ -442,7 +444,7 @@ int hstore_sls_list(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req
     DM_TRY(dm_mutex_lock(ctx, &log->mutex));
     apply(ctx, server, log, UINT64_MAX);
     uint32_t count = hstore_list_copy(ctx, &log->list, find.key, pairs, HSTORE_PAIRS_MAX, &steps);
-    hstore_steps_charge(ctx, steps);
+    hstore_steps_charge(ctx, &log->list, steps);
     dm_mutex_unlock(ctx, &log->mutex);
     return reply_head(server, count, resp, resp_len);
 }

@@ -54,8 +54,7 @@ static int item_see(const struct lookup *lookup, uint64_t packed, enum seen *see
     int rc = dm_read(client->ctx, addr, client->item, geometry->item_bytes);
     dm_phase(client->ctx, before);
     DM_TRY(rc);
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1);
-    dm_charge(client->ctx, DM_WORK_LINE_COPY, geometry->item_bytes / DM_LINE);
+    hstore_item_charge(client->ctx, 1, geometry->key_bytes, geometry->item_bytes);
     *seen = item_judge(lookup, packed);
     if (*seen == SEEN_ITEM) {
         memcpy(lookup->value, client->item + hstore_item_value_at(geometry->key_bytes), geometry->value_bytes);
@@ -207,6 +206,7 @@ int hstore_get(void *handle, uint64_t key, void *value) {
     for (uint32_t attempts = 0;;) {
         dm_phase(client->ctx, DM_PHASE_INDEX);
         dm_charge(client->ctx, DM_WORK_HASH, 1);
+        dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1); /* the view of the shard's table */
         bool is_down = atomic_load(&lookup.view->down_until_ns) > dm_now(client->ctx);
         client->counts[HSTORE_DEGRADED_GET] += is_down && !by_list;
         int rc = is_down || by_list ? get_by_list(&lookup, &attempts) : get_by_table(&lookup);

@@ -34,6 +34,7 @@ static int run_call(struct scan *scan, unsigned shard, uint32_t wanted, struct h
             hstore_reply_take(client, &reply);
             *count = reply.count < wanted ? reply.count : wanted;
             memcpy(run, client->message + sizeof(reply), *count * sizeof(*run));
+            dm_charge(client->ctx, DM_WORK_LINE_COPY, *count * (uint32_t)sizeof(*run) / DM_LINE + 1);
             return 0;
         }
         if (rc != HSTORE_NOT_READY && rc != DM_ERR_PEER) {
@@ -55,6 +56,7 @@ static int pairs_get(struct scan *scan, uint32_t *attempts) {
     }
     scan->pair_count = 0;
     scan->is_end = true;
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, wanted * (shards + 1));
     while (scan->pair_count < wanted) {
         const struct hstore_pair *best = NULL;
         unsigned from = 0;
@@ -87,7 +89,7 @@ static int items_read(const struct scan *scan, uint32_t first, uint32_t n) {
         dm_post_read(client->ctx, addr, client->items + (size_t)i * item_bytes, item_bytes);
     }
     int rc = dm_commit(client->ctx);
-    dm_charge(client->ctx, DM_WORK_LINE_COPY, n * (item_bytes / DM_LINE));
+    hstore_item_charge(client->ctx, n, client->cn->geometry.key_bytes, item_bytes);
     return rc;
 }
 

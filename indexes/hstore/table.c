@@ -68,12 +68,13 @@ struct hstore_found hstore_table_find(struct dm_ctx *ctx, const struct hstore_ta
     struct hstore_found found = {0};
     for (uint64_t bucket = head_of(table, hash); bucket && found.buckets < CHAIN_MAX;
          bucket = next_of(ctx, table, bucket)) {
+        uint64_t words[(DM_LINE / 8) + HSTORE_SLOTS]; /* the slots with the link, and the hashes */
+        dm_cpu_read(ctx, addr_of(table, bucket), words, sizeof(words));
         found.buckets++;
         for (unsigned i = 0; i < HSTORE_SLOTS; i++) {
-            uint64_t slot = word_get(ctx, table, slot_at(bucket, i));
-            if (slot && word_get(ctx, table, hash_at(bucket, i)) == hash) {
+            if (words[i] && words[DM_LINE / 8 + i] == hash) {
                 found.slot_at = slot_at(bucket, i);
-                found.item = slot & HSTORE_ADDR_MASK;
+                found.item = words[i] & HSTORE_ADDR_MASK;
                 return found;
             }
         }

@@ -28,6 +28,8 @@ static uint64_t item_before(struct dm_ctx *ctx, struct batch *batch, uint32_t at
     }
     struct hstore_found found = hstore_table_find(ctx, &batch->server->table, entry->hash);
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, found.buckets);
+    dm_charge(ctx, DM_WORK_LINE_COPY, 2 * found.buckets);
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, at + HSTORE_SLOTS * found.buckets);
     return found.item;
 }
 
@@ -43,6 +45,7 @@ static int slots_reserve(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
             other->is_logged && hstore_bucket_of(geometry, other->hash) == hstore_bucket_of(geometry, entry->hash);
     }
     int rc = hstore_table_reserve(ctx, &batch->server->table, &batch->log->spare, entry->hash, wanted, &reserved);
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, at + HSTORE_SLOTS * reserved.buckets);
     if (reserved.chained > 0) {
         hstore_event_add(batch->server, HSTORE_EVENT_BUCKET_CHAINED, reserved.chained);
     }
@@ -69,7 +72,7 @@ static void decide(struct dm_ctx *ctx, struct batch *batch, uint32_t at) {
     entry->index_ns = dm_now(ctx) - since_ns;
 }
 
-static uint32_t message_make(const struct batch *batch) {
+static uint32_t message_make(struct dm_ctx *ctx, const struct batch *batch) {
     struct hstore_ship head = {.log = (uint32_t)(batch->log - batch->server->hts),
                                .count = batch->logged,
                                .tag = atomic_load(&batch->server->tag)};
@@ -88,6 +91,7 @@ static uint32_t message_make(const struct batch *batch) {
             at += (uint32_t)sizeof(entry);
         }
     }
+    dm_charge(ctx, DM_WORK_LINE_COPY, batch->count + 1);
     /* The bytes of the keys beyond the first 8. */
     memset(batch->log->message + at, 0, (size_t)batch->logged * (key_bytes - 8));
     return at + batch->logged * (key_bytes - 8);
@@ -125,6 +129,7 @@ static void table_apply(struct dm_ctx *ctx, struct batch *batch) {
         }
         uint64_t since_ns = dm_now(ctx);
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, 2 * HSTORE_SLOTS);
         if (!hstore_table_set(ctx, &server->table, entry->hash, entry->write.item, server->geometry.item_bytes)) {
             entry->rc = DM_ERR_CORRUPT;
         }
@@ -166,7 +171,7 @@ static int answer_early(struct dm_ctx *ctx, struct batch *batch) {
 
 /* Ships a batch and applies it. 0, or the outcome of all its writes. */
 static int log_and_apply(struct dm_ctx *ctx, struct batch *batch) {
-    uint32_t len = message_make(batch);
+    uint32_t len = message_make(ctx, batch);
     if (batch->server->params->ack == HSTORE_ACK_EARLY) {
         DM_TRY(answer_early(ctx, batch));
     }
@@ -329,7 +334,9 @@ int hstore_hts_write(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     struct dm_mutex *thread = &server->rpc[write.client % server->params->rpc_threads];
     DM_TRY(dm_mutex_lock(ctx, thread));
     dm_charge(ctx, DM_WORK_HASH, 1);
-    dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(sizeof(struct hstore_pending) / DM_LINE));
+    dm_charge(ctx, DM_WORK_CACHE_PROBE, 2); /* the log, and its next entry */
+    dm_charge(ctx, DM_WORK_LINE_COPY, 2 * (uint32_t)(sizeof(struct hstore_pending) / DM_LINE));
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, HSTORE_EVENT_COUNT); /* the answer has these */
     dm_mutex_unlock(ctx, thread);
     struct hstore_reply outcome = {0};
     int rc = write.again ? outcome_of_repeated(server, &write) : DM_NOT_FOUND;

@@ -26,7 +26,8 @@ static int item_write(struct hstore_client *client, uint64_t key, const void *va
     head->client = client->id;
     head->seq = client->seq;
     hstore_item_make(client->item, geometry->key_bytes, geometry->value_bytes, *item, key, value);
-    dm_charge(client->ctx, DM_WORK_LINE_COPY, geometry->item_bytes / DM_LINE);
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1); /* the supply of space */
+    hstore_item_charge(client->ctx, 1, geometry->key_bytes, geometry->item_bytes);
     return dm_write(client->ctx, hstore_unpack(*item), client->item, geometry->item_bytes);
 }
 
@@ -35,6 +36,7 @@ static int call(struct attempt *attempt) {
     char request[sizeof(struct hstore_write) + HSTORE_KEY_MAX] = {0};
     uint32_t len = sizeof(attempt->reply), key_bytes = client->cn->geometry.key_bytes;
     memcpy(request, &attempt->write, sizeof(attempt->write));
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, (uint32_t)sizeof(request) / DM_LINE + 1);
     dm_phase(client->ctx, DM_PHASE_CALL);
     int rc = dm_call(client->ctx, attempt->hts, HSTORE_METHOD_WRITE, request,
                      (uint32_t)sizeof(attempt->write) + key_bytes - 8, &attempt->reply, &len);
@@ -115,6 +117,8 @@ static int without_memory(struct hstore_client *client, enum hstore_kind kind, u
 
 static int write_do(struct hstore_client *client, enum hstore_kind kind, uint64_t key, const void *value) {
     unsigned shard = hstore_shard_of(&client->cn->geometry, hstore_hash(key));
+    dm_charge(client->ctx, DM_WORK_HASH, 1);
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1); /* the view of the shard's table */
     struct attempt attempt = {.client = client,
                               .hts = hstore_hts_node(client->cn->shape->topology, shard),
                               .view = &client->cn->views[shard],
@@ -132,6 +136,7 @@ static int write_do(struct hstore_client *client, enum hstore_kind kind, uint64_
     if (is_item_free(rc) && attempt.write.item) {
         client->supply.spare = attempt.write.item;
     } else if (rc == 0 && attempt.reply.item) {
+        dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 2); /* the ring of replaced items */
         DM_TRY(hstore_supply_retire(client->ctx, &client->supply, attempt.reply.item));
     }
     return rc;

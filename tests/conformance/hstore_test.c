@@ -584,7 +584,7 @@ static void indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write(v
     uint64_t counts[HSTORE_COUNTER_COUNT] = {0};
     /* The hash table server fails, the skip list server, or both, at steps through an update and what follows. */
     for (unsigned which = 1; which <= 3; which++) {
-        for (unsigned at = 100; at < 14000; at += 100) {
+        for (unsigned at = 100; at < 20000; at += 100) {
             char faults[100] = "", *end = faults;
             end += which & 1 ? sprintf(end, "fail:node=2,at=%uns,for=30us;", at) : 0;
             if (which & 2) {
