@@ -20,6 +20,7 @@ struct round {
     struct dm_cond all_here;
     unsigned here;
     uint64_t number;
+    bool is_last; /* no verbs remain for another one */
 };
 
 struct bench {
@@ -150,19 +151,19 @@ static void keep_extremes(struct bench *bench, uint64_t begin, uint64_t end) {
     }
 }
 
-/* Draws the verbs of one step from those that remain; false when none remain. */
-static bool take_step(struct bench *bench) {
-    uint64_t step = bench->micro.batch, left = atomic_load(&bench->left);
-    while (left >= step) {
-        if (atomic_compare_exchange_weak(&bench->left, &left, left - step)) {
+/* Draws the verbs of `clients` steps from those that remain; false when too few remain. */
+static bool take_steps(struct bench *bench, unsigned clients) {
+    uint64_t wanted = (uint64_t)bench->micro.batch * clients, left = atomic_load(&bench->left);
+    while (left >= wanted) {
+        if (atomic_compare_exchange_weak(&bench->left, &left, left - wanted)) {
             return true;
         }
     }
     return false;
 }
 
-/* Waits until all clients of the thread have ended their step. One that failed does not come: the others do not wait
- * for it. */
+/* Waits until all clients of the thread have ended their step; the last one draws the verbs of the next. A client that
+ * failed comes no more, and the others do not wait for it. Returns 1 when no verbs remain. */
 static int round_end(struct dm_ctx *ctx, struct bench *bench) {
     struct round *round =
         &bench->rounds[(dm_node(ctx) - dm_first_cn(dm_topology(ctx))) * bench->micro.threads + dm_thread(ctx)];
@@ -172,24 +173,27 @@ static int round_end(struct dm_ctx *ctx, struct bench *bench) {
     if (++round->here == bench->micro.coroutines || atomic_load(&bench->failure) < 0) {
         round->here = 0;
         round->number++;
+        round->is_last = !take_steps(bench, bench->micro.coroutines);
         dm_cond_wake_all(ctx, &round->all_here);
     }
     while (rc == 0 && round->number == number) {
         rc = dm_cond_wait(ctx, &round->all_here, &round->mutex);
     }
     if (rc == 0) {
+        rc = round->is_last;
         dm_mutex_unlock(ctx, &round->mutex);
     }
     return rc;
 }
 
+/* Returns 1 when no verbs remain for another step. */
 static int step(struct dm_ctx *ctx, struct bench *bench, const struct client *client) {
     int rc = once(ctx, client);
     if (rc < 0) {
         atomic_store(&bench->failure, rc);
     }
     if (!bench->rounds) {
-        return rc;
+        return rc < 0 ? rc : !take_steps(bench, 1);
     }
     int waited = round_end(ctx, bench);
     return rc < 0 ? rc : waited;
@@ -203,10 +207,16 @@ static void client_main(struct dm_ctx *ctx, void *arg) {
                             .buffer = dm_local_alloc(ctx, 65536 + DM_CALL_MAX)};
     int rc = client.buffer ? 0 : DM_ERR_NO_MEMORY;
     uint64_t begin = dm_now(ctx), last = begin, steps = 0;
-    uint64_t own = bench->rounds ? bench->micro.count / bench->micro.batch / clients_of(&bench->micro) : UINT64_MAX;
-    while (rc == 0 && steps < own && (bench->rounds || take_step(bench))) {
+    bool is_over = !take_steps(bench, 1); /* of a first round: each of its clients draws its own verbs */
+    if (rc < 0) {
+        atomic_store(&bench->failure, rc);
+        (void)(bench->rounds ? round_end(ctx, bench) : 0);
+    }
+    while (rc == 0 && !is_over) {
         uint64_t before = last;
         rc = step(ctx, bench, &client);
+        is_over = rc == 1;
+        rc = is_over ? 0 : rc;
         last = dm_now(ctx);
         steps++;
         uint64_t number = atomic_fetch_add(&bench->waits, 1);

@@ -14,7 +14,7 @@ expect 0 validate --out curves
 # A network that is not the calibrated one: points out of tolerance for which the table has no cause.
 mkdir profiles
 cp "$DM_SOURCE_DIR"/transport/profiles/*.json profiles/
-sed -i 's/"propagation_ns": {"value": [0-9]*/"propagation_ns": {"value": 5000/' profiles/cx6-100g.json
+sed -i 's/"propagation_ns": {"value": [0-9]*/"propagation_ns": {"value": 800/' profiles/cx6-100g.json
 DMBENCH_PROFILES=$PWD/profiles
 export DMBENCH_PROFILES
 expect 3 validate --only V1
