@@ -137,10 +137,6 @@ static int fit_rates(struct fitting *fitting, struct dm_err *err) {
     } rates[] = {
         {"rx_read_mops", "tx_read_mops", ALL(READ, 8), {VERBS(READ, 8), .threads = 16, .coroutines = 8}},
         {"rx_write_mops", "tx_write_mops", ALL(WRITE, 8), {VERBS(WRITE, 8), .threads = 16, .coroutines = 8}},
-        {"rx_atomic_mops",
-         "tx_atomic_mops",
-         ATOMICS(FAA),
-         {VERBS(FAA, 8), .threads = 16, .coroutines = 8, .addresses = 8192, .stride = 8}},
     };
     for (size_t i = 0; i < DM_ARRAY_LEN(rates); i++) {
         struct hx_micro_result all, one;
@@ -152,16 +148,38 @@ static int fit_rates(struct fitting *fitting, struct dm_err *err) {
     return 0;
 }
 
+/* Atomics of several machines, or of one, on distinct words of a memory. */
+static int atomic_rate(struct fitting *fitting, enum dm_space space, unsigned machines, double *mops,
+                       struct dm_err *err) {
+    struct hx_micro micro = ATOMICS(FAA);
+    struct hx_micro_result result = {0};
+    micro.space = space;
+    micro.machines = machines;
+    int rc = measure(fitting->fabric, micro, &result, err);
+    *mops = result.mops;
+    return rc;
+}
+
+/* How many atomics a NIC has in progress is their rate on host memory times the time of one. The rate at which it takes
+ * them is measured on on-chip memory, where they take less time, if the device has any. */
 static int fit_atomics(struct fitting *fitting, struct dm_err *err) {
     struct hx_micro one_word = {VERBS(FAA, 8), .machines = 4, .threads = 16, .addresses = 1, .stride = 8};
-    struct hx_micro_result result;
-    DM_TRY(measure(fitting->fabric, one_word, &result, err));
-    put(fitting, "atomic_hold_dram_ns", 1e3 / result.mops, 1, 1e5);
+    struct hx_micro_result word;
+    double all = 0, one = 0, chip_all = 0, chip_one = 0;
+    DM_TRY(measure(fitting->fabric, one_word, &word, err));
+    DM_TRY(atomic_rate(fitting, DM_DRAM, 8, &all, err));
+    DM_TRY(atomic_rate(fitting, DM_DRAM, 1, &one, err));
+    put(fitting, "atomic_hold_dram_ns", 1e3 / word.mops, 1, 1e5);
+    put(fitting, "atomics_in_progress", round(all / word.mops), 1, 65536);
     one_word.space = DM_CHIP;
-    int rc = measure(fitting->fabric, one_word, &result, err);
+    int rc = measure(fitting->fabric, one_word, &word, err);
     if (rc == 0) {
-        put(fitting, "atomic_hold_chip_ns", 1e3 / result.mops, 1, 1e5);
+        put(fitting, "atomic_hold_chip_ns", 1e3 / word.mops, 1, 1e5);
+        rc = atomic_rate(fitting, DM_CHIP, 8, &chip_all, err);
+        rc = rc < 0 ? rc : atomic_rate(fitting, DM_CHIP, 1, &chip_one, err);
     }
+    put(fitting, "rx_atomic_mops", fmax(fmax(all, one), chip_all), 0.1, 10000);
+    put(fitting, "tx_atomic_mops", fmax(one, chip_one), 0.1, 10000);
     return rc == DM_ERR_UNSUPPORTED ? 0 : rc;
 }
 

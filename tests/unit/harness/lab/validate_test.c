@@ -185,6 +185,9 @@ static void a_profile_fitted_to_a_simulated_fabric_has_its_rates_and_latency(voi
     remove(path);
     assert_true(fitted.rx_read_mops > 0.97 * truth.rx_read_mops && fitted.rx_read_mops < 1.03 * truth.rx_read_mops);
     assert_true(fitted.rx_atomic_mops > 0.97 * truth.rx_atomic_mops);
+    assert_true(fitted.rx_atomic_mops < 1.03 * truth.rx_atomic_mops);
+    assert_true(fitted.atomics_in_progress > 0.9 * truth.atomics_in_progress);
+    assert_true(fitted.atomics_in_progress < 1.1 * truth.atomics_in_progress);
     assert_true(fitted.atomic_hold_dram_ns > 0.98 * truth.atomic_hold_dram_ns);
     assert_true(fitted.atomic_hold_dram_ns < 1.02 * truth.atomic_hold_dram_ns);
     assert_true(there.latency_us > 0.98 * here.latency_us && there.latency_us < 1.02 * here.latency_us);
