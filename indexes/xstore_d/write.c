@@ -32,6 +32,7 @@ static void hints_add(struct xstore_client *client, unsigned node, uint64_t key)
 static int call(struct xstore_client *client, unsigned node, unsigned method, uint32_t request_bytes,
                 struct xstore_write_reply *reply) {
     uint32_t len = DM_CALL_MAX;
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
     *reply = (struct xstore_write_reply){0};
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_CALL);
     int rc = dm_call(client->ctx, node, method, client->request, request_bytes, client->reply, &len);
