@@ -206,8 +206,10 @@ int hstore_get(void *handle, uint64_t key, void *value) {
     for (uint32_t attempts = 0;;) {
         dm_phase(client->ctx, DM_PHASE_INDEX);
         dm_charge(client->ctx, DM_WORK_HASH, 1);
-        dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1); /* the view of the shard's table */
-        bool is_down = atomic_load(&lookup.view->down_until_ns) > dm_now(client->ctx);
+        /* The view of the shard's table, and the clock, twice for a lease. */
+        dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 3);
+        uint64_t down_until_ns = atomic_load(&lookup.view->down_until_ns);
+        bool is_down = down_until_ns > 0 && down_until_ns > dm_now(client->ctx);
         client->counts[HSTORE_DEGRADED_GET] += is_down && !by_list;
         int rc = is_down || by_list ? get_by_list(&lookup, &attempts) : get_by_table(&lookup);
         if (rc < AGAIN) {

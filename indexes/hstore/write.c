@@ -26,7 +26,7 @@ static int item_write(struct hstore_client *client, uint64_t key, const void *va
     head->client = client->id;
     head->seq = client->seq;
     hstore_item_make(client->item, geometry->key_bytes, geometry->value_bytes, *item, key, value);
-    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1); /* the supply of space */
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 2); /* the supply of space, and the clock for it */
     hstore_item_charge(client->ctx, 1, geometry->key_bytes, geometry->item_bytes);
     return dm_write(client->ctx, hstore_unpack(*item), client->item, geometry->item_bytes);
 }
@@ -136,7 +136,7 @@ static int write_do(struct hstore_client *client, enum hstore_kind kind, uint64_
     if (is_item_free(rc) && attempt.write.item) {
         client->supply.spare = attempt.write.item;
     } else if (rc == 0 && attempt.reply.item) {
-        dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 2); /* the ring of replaced items */
+        dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1); /* the ring of replaced items, with the clock */
         DM_TRY(hstore_supply_retire(client->ctx, &client->supply, attempt.reply.item));
     }
     return rc;
