@@ -1,24 +1,59 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Copies the results of the last ./run_all.sh into the documentation: the table of claims into docs/claims.md, the picture
-# and the counts into README.md. tests/style/claims_test.sh fails when it has to be run.
+# Copies the results of the last ./run_all.sh into the documentation: the table of claims into docs/claims.md, the
+# comparison with published results of whole indexes into docs/end-to-end.md, the picture, the counts and that comparison's
+# overview into README.md. tests/style/claims_test.sh and tests/style/end_to_end_test.sh fail when it has to be run.
+# With --end-to-end only that comparison is copied.
 set -eu
 cd "$(dirname "$0")/.."
 
 table=results/claims.md
 picture=results/figures/overview/throughput.png
-for file in "$table" "$picture"; do
+end_to_end=results/end_to_end.md
+wanted="$table $picture $end_to_end"
+[ "${1:-}" != --end-to-end ] || wanted=$end_to_end
+for file in $wanted; do
     [ -s "$file" ] || {
         echo "scripts/update_docs.sh: there is no $file; run ./run_all.sh" >&2
         exit 1
     }
 done
 
-# The table's first line has the counts; text is folded at 120 columns.
+# counts FILE: its first line has the counts; text is folded at 120 columns.
 counts() {
-    head -n 1 "$table" | fold -s -w 120 | sed 's/ $//'
+    head -n 1 "$1" | fold -s -w 120 | sed 's/ $//'
 }
+
+# between MARK COMMAND...: replaces what is between two marks of README.md by the command's output.
+between() {
+    mark=$1
+    shift
+    {
+        sed "/<!-- $mark -->/q" README.md
+        "$@"
+        sed -n "/<!-- $mark: end -->/,\$p" README.md
+    } >README.md.tmp
+    mv README.md.tmp README.md
+}
+
+# The counts, and the table of experiments that follows them.
+overview() {
+    counts "$end_to_end"
+    awk '/^## / { exit } NR > 1 && !NF { blank = 1; next } NR > 1 { if (blank) print ""; blank = 0; print }' "$end_to_end"
+}
+{
+    echo "# Whole indexes beside published results"
+    echo
+    echo "Made by \`dmbench validate --end-to-end\` and copied here by \`scripts/update_docs.sh\`;"
+    echo "[methodology.md](methodology.md#whole-indexes-beside-published-results) explains the columns."
+    echo
+    counts "$end_to_end"
+    tail -n +2 "$end_to_end"
+} >docs/end-to-end.md
+between end-to-end overview
+[ "${1:-}" != --end-to-end ] || exit 0
+
 version=$(build/release/dmbench --version | head -n 1)
 {
     echo "# The papers' claims, judged"
@@ -26,16 +61,10 @@ version=$(build/release/dmbench --version | head -n 1)
     echo "Made by \`./run_all.sh\` ($version)"
     echo "and copied here by \`scripts/update_docs.sh\`; [figures-and-claims.md](figures-and-claims.md) explains the verdicts."
     echo
-    counts
+    counts "$table"
     tail -n +2 "$table"
 } >docs/claims.md
 mkdir -p docs/images
 cp "$picture" docs/images/overview.png
 
-# Between the marks: the counts.
-{
-    sed '/<!-- claims -->/q' README.md
-    counts
-    sed -n '/<!-- claims: end -->/,$p' README.md
-} >README.md.tmp
-mv README.md.tmp README.md
+between claims counts "$table"
