@@ -351,13 +351,19 @@ static int run(struct bench *bench, const struct hx_micro_fabric *where, struct 
     const struct hx_micro *micro = &bench->micro;
     uint64_t needed = micro->addresses * micro->stride;
     size_t settings = 0;
+    struct dm_setting given[HX_MICRO_SETTINGS + 1];
     while (settings < HX_MICRO_SETTINGS && micro->settings[settings].name) {
+        given[settings] = micro->settings[settings];
         settings++;
+    }
+    /* Programs that measure verbs keep several in flight without coroutines; those that run updates have them. */
+    if (where->is_virtual && micro->kind != HX_MICRO_UPDATE && micro->kind != HX_MICRO_SWAP) {
+        given[settings++] = (struct dm_setting){"coroutines", "off"};
     }
     struct dm_fabric_config config = {.transport = where->transport,
                                       .profile = where->profile,
                                       .seed = where->seed,
-                                      .settings = micro->settings,
+                                      .settings = given,
                                       .setting_count = settings,
                                       .topology = {.mns = 1,
                                                    .cns = micro->machines,

@@ -101,6 +101,13 @@ static void wake_all_stopped(struct sim *sim) {
     }
 }
 
+/* Clients pay for a switch where another one ran before; what servers pay for a call has its own costs. */
+static uint64_t switch_cost(const struct sim *sim, struct sim_thread *thread, const struct sim_ctx *ctx) {
+    bool is_switch = thread->last != ctx && !ctx->job && sim->options->coroutines;
+    thread->last = ctx;
+    return is_switch ? sim->costs.resume : 0;
+}
+
 /* Runs the context on its core once that is free, and charges the completions and the switch. */
 static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
     struct sim_thread *thread = sim_thread_of(ctx);
@@ -113,7 +120,7 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
     }
     thread->clock = start;
     if (sim->fabric->measuring) {
-        sim_work(thread, sim->costs.resume + ctx->completions * sim->costs.completion);
+        sim_work(thread, switch_cost(sim, thread, ctx) + ctx->completions * sim->costs.completion);
     }
     ctx->completions = 0;
     return ctx;

@@ -31,6 +31,7 @@ struct sim_options {
     uint64_t nics;                              /* of every node */
     bool same_host;                             /* memory node i and compute node i are one machine */
     uint64_t cn_cores;                          /* of a compute node; 0: one a thread */
+    bool coroutines;                            /* clients of a thread are coroutines, and switching costs */
     const char *faults;                         /* rules, see faults.h */
     uint64_t peer_timeout_ns;                   /* until a verb to a failed node completes in error */
 };
@@ -169,6 +170,7 @@ struct sim_thread {
     uint64_t clock; /* up to when this core has worked */
     uint64_t busy, waited, served, idle_waited;
     struct sim_ctx *ready_head, *ready_tail;
+    const struct sim_ctx *last; /* the client that ran last */
     bool kick_pending;
     struct sim_qp *qps;         /* one for each node with memory */
     struct sim_register *rings; /* shared with other threads; NULL: its own */

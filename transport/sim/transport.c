@@ -103,6 +103,9 @@ static const struct dm_opt options[] = {
     ROW(cn_cores, DM_OPT_COUNT, .initial = "0", .max = 4096,
         .help =
             "cores of a compute node; more threads than that share cores in pairs, at most two a core; 0: a core each"),
+    ROW(coroutines, DM_OPT_BOOL, .initial = "on",
+        .help = "clients of a thread are coroutines, and switching between them costs cpu_switch_ns; off: they are "
+                "requests of one program, which keeps several in flight"),
     ROW(faults, DM_OPT_STRING, .initial = "",
         .help =
             "what goes wrong, as in stop:client=3,verb=120,for=50us; fail:node=0,at=5ms,for=2ms; delay:p=0.01,by=10us; "
