@@ -14,6 +14,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/end_to_end.h"
 #include "harness/lab/client_work.h"
+#include "harness/lab/conserving.h"
 #include "harness/lab/validate_output.h"
 #include "harness/run/interrupt.h"
 
@@ -91,6 +92,33 @@ static int points_measure(const struct options *options, double *models, json_t 
     return 0;
 }
 
+/* The resources of a random mix, each with the time for which it was idle while something waited for it. */
+static int conserving_measure(const struct options *options, json_t *rows, uint64_t *idle_waited_ns,
+                              struct dm_err *err) {
+    const struct hx_conserving mix = {
+        .profile = "cx6-100g", .seed = options->seed, .mns = 2, .cns = 2, .coroutines = 2};
+    struct hx_conserved resources[HX_CONSERVED_MAX];
+    size_t count;
+    DM_TRY(hx_conserving_run(&mix, resources, &count, err));
+    *idle_waited_ns = 0;
+    if (!options->json) {
+        printf("\nwork conservation, a random mix on %s\n%-12s %10s %8s  %s\n", mix.profile, "resource", "served",
+               "busy", "idle while something waited");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hx_conserved *resource = &resources[i];
+        *idle_waited_ns += resource->idle_waited_ns;
+        json_array_append_new(rows, json_pack("{s:s, s:I, s:f, s:I}", "resource", resource->name, "served",
+                                              (json_int_t)resource->served, "busy", resource->busy, "idle_waited_ns",
+                                              (json_int_t)resource->idle_waited_ns));
+        if (!options->json) {
+            printf("%-12s %10llu %7.1f%%  %llu ns\n", resource->name, (unsigned long long)resource->served,
+                   resource->busy * 100, (unsigned long long)resource->idle_waited_ns);
+        }
+    }
+    return 0;
+}
+
 static int check_only(const char *only, struct dm_err *err) {
     for (size_t i = 0; i < hx_published_count; i++) {
         if (only[0] == '\0' || strcmp(only, hx_published_points[i].id) == 0) {
@@ -106,9 +134,10 @@ static int validate_points(const struct options *options, struct dm_err *err) {
         return dm_fail(err, DM_ERR_INVALID, "--out: needs all points, leave out --only");
     }
     double *models = calloc(hx_published_count, sizeof(*models));
-    json_t *rows = json_array();
+    json_t *rows = json_array(), *resources = json_array();
+    uint64_t idle_waited_ns = 0;
     unsigned counts[3] = {0};
-    int rc = models && rows ? 0 : DM_ERR_NO_MEMORY;
+    int rc = models && rows && resources ? 0 : DM_ERR_NO_MEMORY;
     if (rc < 0) {
         dm_fail(err, rc, "out of memory");
     }
@@ -120,9 +149,13 @@ static int validate_points(const struct options *options, struct dm_err *err) {
     if (rc == 0 && options->out[0]) {
         rc = hx_published_curves_write(options->out, models, err);
     }
+    if (rc == 0 && !options->only[0]) {
+        rc = conserving_measure(options, resources, &idle_waited_ns, err);
+    }
     if (rc == 0 && options->json) {
-        json_t *top = json_pack("{s:O, s:i, s:i, s:i}", "points", rows, "within", (int)counts[HX_WITHIN], "explained",
-                                (int)counts[HX_EXPLAINED], "out_of_tolerance", (int)counts[HX_OUT]);
+        json_t *top = json_pack("{s:O, s:O, s:i, s:i, s:i}", "points", rows, "resources", resources, "within",
+                                (int)counts[HX_WITHIN], "explained", (int)counts[HX_EXPLAINED], "out_of_tolerance",
+                                (int)counts[HX_OUT]);
         json_print(top);
         json_decref(top);
     } else if (rc == 0) {
@@ -130,8 +163,9 @@ static int validate_points(const struct options *options, struct dm_err *err) {
                counts[HX_WITHIN], counts[HX_EXPLAINED], counts[HX_OUT]);
     }
     json_decref(rows);
+    json_decref(resources);
     free(models);
-    return rc < 0 ? rc : counts[HX_OUT] > 0 ? HX_WRONG : HX_DONE;
+    return rc < 0 ? rc : counts[HX_OUT] > 0 || idle_waited_ns > 0 ? HX_WRONG : HX_DONE;
 }
 
 /* ---- one fabric ------------------------------------------------------------------------------------------------- */
@@ -284,11 +318,10 @@ int hx_cmd_validate(int argc, char **argv) {
     if (rc == 1) {
         printf("Usage: dmbench validate [options]\n\n"
                "Measures the simulated fabric with micro-benchmarks and compares it with published ones. Exit status "
-               "3 if one\nis out of its tolerance and the table names no cause. With --transport or --profile the "
-               "micro-benchmarks alone. With "
-               "--end-to-end "
-               "whole\nindexes under the conditions of published experiments (plots/end_to_end), beside the published "
-               "results.\n\n"
+               "3 if one\nis out of its tolerance and the table names no cause, or if a resource was idle while "
+               "something waited for it.\nWith --transport or --profile the micro-benchmarks alone. With "
+               "--end-to-end whole indexes under the conditions of\npublished experiments (plots/end_to_end), beside "
+               "the published results.\n\n"
                "Examples:\n"
                "  dmbench validate\n"
                "  dmbench validate --only V6\n"

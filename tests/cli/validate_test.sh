@@ -10,6 +10,7 @@ expect 0 validate --only V13
 expect 0 validate --only V5 --json
 grep -q '"explained"' out || fail "no count of points that name a cause"
 expect 0 validate --out curves
+grep -q '^cores .* 0 ns$' out || fail "no time for which cores were idle while something waited"
 
 # A network that is not the calibrated one: points out of tolerance for which the table has no cause.
 mkdir profiles
