@@ -105,7 +105,27 @@ static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t entry) {
     return true;
 }
 
+/* Moves the few events of the heap into the wheel. */
+static bool begin_to_turn(struct dm_wheel *wheel) {
+    struct dm_heap_entry few[DM_WHEEL_FEW];
+    uint32_t count = 0;
+    while (!dm_heap_empty(&wheel->later)) {
+        few[count++] = dm_heap_pop(&wheel->later);
+    }
+    wheel->is_turning = true;
+    wheel->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!dm_wheel_add(wheel, few[i].time, dm_heap_tag(few[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool dm_wheel_add_elsewhere(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
+    if (!wheel->is_turning && !begin_to_turn(wheel)) {
+        return false;
+    }
     uint64_t number = time >> DM_WHEEL_SLOT_BITS;
     uint64_t entry = (time & ((UINT64_C(1) << DM_WHEEL_SLOT_BITS) - 1)) << DM_HEAP_TAG_BITS | tag;
     assert(number >= wheel->slot);

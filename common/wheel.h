@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulator's event queue: a timing wheel. Time is cut into slots of DM_WHEEL_SLOT_PS; the wheel holds the events
- * of the next DM_WHEEL_SLOTS slots, and a heap those after them. The events of a slot are sorted when the slot becomes
- * the current one, so that adding and removing an event take constant time however many are pending. Events leave in
- * the order of their times, and those of one instant in the order in which they were added.
+ * The simulator's event queue: a timing wheel. Time is cut into slots of 2^DM_WHEEL_SLOT_BITS ps; the wheel holds the
+ * events of the next DM_WHEEL_SLOTS slots, and a heap those after them. The events of a slot are sorted when the slot
+ * becomes the current one, so that adding and removing an event take constant time however many are pending. As long as
+ * only a few are, all of them are in the heap, which is faster then. Events leave in the order of their times, and
+ * those of one instant in the order in which they were added.
  */
 #ifndef DM_COMMON_WHEEL_H
 #define DM_COMMON_WHEEL_H
@@ -14,6 +15,7 @@ enum {
     DM_WHEEL_SLOT_BITS = 14, /* 16.4 ns */
     DM_WHEEL_SLOTS = 2048,   /* 33.6 us */
     DM_WHEEL_CHUNK = 7,
+    DM_WHEEL_FEW = 40,
     DM_WHEEL_WORDS = DM_WHEEL_SLOTS / 64,
 };
 
@@ -40,13 +42,15 @@ struct dm_wheel {
     uint64_t used[DM_WHEEL_WORDS];  /* a bit for each slot with events */
     uint32_t tails[DM_WHEEL_SLOTS]; /* the last chunk of each slot */
     struct dm_heap later;
+    bool is_turning; /* false: all events are in the heap */
 };
 
 /* 0 or DM_ERR_NO_MEMORY. dm_wheel_fini accepts a wheel that is all zero. */
 int dm_wheel_init(struct dm_wheel *wheel);
 void dm_wheel_fini(struct dm_wheel *wheel);
 
-/* For dm_wheel_add: an event of the current slot or of the heap, or one whose slot's chunk is full. */
+/* For dm_wheel_add: an event of the current slot or of the heap, one whose slot's chunk is full, or one too many for
+ * the heap alone. */
 bool dm_wheel_add_elsewhere(struct dm_wheel *wheel, uint64_t time, uint32_t tag);
 
 /* Makes the next slot that has events the current one. The wheel must not be empty. False when out of memory. */
@@ -54,8 +58,12 @@ bool dm_wheel_advance(struct dm_wheel *wheel);
 
 /* Adds an event that is not before the last one that left; false when out of memory. */
 static inline bool dm_wheel_add(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
+    if (!wheel->is_turning && wheel->count < DM_WHEEL_FEW) {
+        wheel->count++;
+        return dm_heap_push(&wheel->later, time, tag);
+    }
     uint64_t ahead = (time >> DM_WHEEL_SLOT_BITS) - wheel->slot;
-    if (dm_likely(ahead - 1 < DM_WHEEL_SLOTS - 1)) {
+    if (dm_likely(wheel->is_turning && ahead - 1 < DM_WHEEL_SLOTS - 1)) {
         uint32_t slot = (uint32_t)(wheel->slot + ahead) % DM_WHEEL_SLOTS;
         struct dm_wheel_chunk *chunk = &wheel->chunks[slot];
         if (dm_likely(chunk->count < DM_WHEEL_CHUNK)) {
@@ -81,6 +89,13 @@ static inline uint32_t dm_wheel_peek(const struct dm_wheel *wheel, uint32_t ahea
 
 /* Removes the earliest event into *event; false when out of memory. The wheel must not be empty. */
 static inline bool dm_wheel_take(struct dm_wheel *wheel, struct dm_event *event) {
+    if (!wheel->is_turning) {
+        struct dm_heap_entry first = dm_heap_pop(&wheel->later);
+        *event = (struct dm_event){first.time, dm_heap_tag(first)};
+        wheel->slot = first.time >> DM_WHEEL_SLOT_BITS;
+        wheel->count--;
+        return true;
+    }
     if (wheel->at == wheel->current_count && dm_unlikely(!dm_wheel_advance(wheel))) {
         return false;
     }
