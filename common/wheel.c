@@ -109,6 +109,10 @@ static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t entry) {
 static bool begin_to_turn(struct dm_wheel *wheel) {
     struct dm_heap_entry few[DM_WHEEL_FEW];
     uint32_t count = 0;
+    if (wheel->root_taken) {
+        (void)dm_heap_pop(&wheel->later);
+        wheel->root_taken = false;
+    }
     while (!dm_heap_empty(&wheel->later)) {
         few[count++] = dm_heap_pop(&wheel->later);
     }

@@ -12,8 +12,8 @@
 #include "common/heap.h"
 
 enum {
-    DM_WHEEL_SLOT_BITS = 14, /* 16.4 ns */
-    DM_WHEEL_SLOTS = 2048,   /* 33.6 us */
+    DM_WHEEL_SLOT_BITS = 16, /* 65.5 ns */
+    DM_WHEEL_SLOTS = 512,    /* 33.6 us */
     DM_WHEEL_CHUNK = 7,
     DM_WHEEL_FEW = 40,
     DM_WHEEL_WORDS = DM_WHEEL_SLOTS / 64,
@@ -43,6 +43,7 @@ struct dm_wheel {
     uint32_t tails[DM_WHEEL_SLOTS]; /* the last chunk of each slot */
     struct dm_heap later;
     bool is_turning; /* false: all events are in the heap */
+    bool root_taken; /* not turning: the heap's root has left, and the next event added replaces it */
 };
 
 /* 0 or DM_ERR_NO_MEMORY. dm_wheel_fini accepts a wheel that is all zero. */
@@ -60,6 +61,11 @@ bool dm_wheel_advance(struct dm_wheel *wheel);
 static inline bool dm_wheel_add(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
     if (!wheel->is_turning && wheel->count < DM_WHEEL_FEW) {
         wheel->count++;
+        if (wheel->root_taken) {
+            wheel->root_taken = false;
+            dm_heap_replace(&wheel->later, time, tag);
+            return true;
+        }
         return dm_heap_push(&wheel->later, time, tag);
     }
     uint64_t ahead = (time >> DM_WHEEL_SLOT_BITS) - wheel->slot;
@@ -90,7 +96,11 @@ static inline uint32_t dm_wheel_peek(const struct dm_wheel *wheel, uint32_t ahea
 /* Removes the earliest event into *event; false when out of memory. The wheel must not be empty. */
 static inline bool dm_wheel_take(struct dm_wheel *wheel, struct dm_event *event) {
     if (!wheel->is_turning) {
-        struct dm_heap_entry first = dm_heap_pop(&wheel->later);
+        if (wheel->root_taken) {
+            (void)dm_heap_pop(&wheel->later);
+        }
+        struct dm_heap_entry first = wheel->later.entries[DM_HEAP_ROOT];
+        wheel->root_taken = true;
         *event = (struct dm_event){first.time, dm_heap_tag(first)};
         wheel->slot = first.time >> DM_WHEEL_SLOT_BITS;
         wheel->count--;

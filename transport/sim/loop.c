@@ -126,6 +126,13 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
     return ctx;
 }
 
+/* The operations of the events that follow. */
+static inline void prefetch_next(const struct sim *sim) {
+    dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 0)));
+    dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 1)));
+    dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 2)));
+}
+
 struct sim_ctx *sim_next_context(struct sim *sim) {
     sim->current = NULL;
     for (;;) {
@@ -149,7 +156,7 @@ struct sim_ctx *sim_next_context(struct sim *sim) {
             sim->out_of_memory = true;
             return NULL;
         }
-        dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 1)));
+        prefetch_next(sim);
         sim->now = event.time;
         dispatch(sim, sim_op_at(sim, event.tag));
     }

@@ -77,10 +77,8 @@ static bool waits_for_line(struct sim *sim, struct sim_nic *nic, struct sim_op *
     }
     uint64_t line = dm_addr_offset(op->addr) / DM_LINE;
     struct sim_line *entry = &nic->lines[dm_mix64(line) % SIM_LINES];
-    if (entry->line != line) {
-        *entry = (struct sim_line){.line = line};
-    }
-    uint64_t enter = sim_pipeline(&entry->server, sim->now, sim->costs.same_line_read);
+    uint64_t enter = entry->line == line && entry->free_at > sim->now ? entry->free_at : sim->now;
+    *entry = (struct sim_line){line, enter + sim->costs.same_line_read};
     op->line_taken = true;
     if (enter == sim->now) {
         return false;

@@ -57,11 +57,10 @@ struct sim_unit {
 
 /* A line of host memory that was read lately, and from when it can be read again. */
 struct sim_line {
-    uint64_t line;
-    struct sim_server server;
+    uint64_t line, free_at;
 };
 
-enum { SIM_LINES = 4096 };
+enum { SIM_LINES = 1024 };
 
 struct sim_nic {
     struct sim_server tx, rx, out, in, pcie_in, pcie_out;
