@@ -754,8 +754,9 @@ static void recovery_takes_a_time_that_grows_with_the_keys(void **state) {
     struct recovering list = recovery_of(20000, "fail:node=3,at=20us,for=50us");
     assert_int_equal(small.hts_ns, 0);
     assert_in_range(list.sls_ns, 3 * small.sls_ns, 6 * small.sls_ns);
-    /* Keys are read from the pool and sorted, but each is appended without a search. */
-    assert_in_range(list.sls_ns, large.hts_ns, 3 * large.hts_ns);
+    /* Keys are sorted, but each is appended without a search; each is read from the pool, and posting that read costs
+     * the server more than all the rest. */
+    assert_in_range(list.sls_ns, large.hts_ns, 5 * large.hts_ns);
 }
 
 int main(void) {
