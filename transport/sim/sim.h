@@ -111,7 +111,7 @@ struct sim_op {
     bool no_effect : 1;  /* it fails before it reaches memory */
     bool sampled : 1;    /* of an atomic: a CPU store came while it held its slot; line_seed is the value read before */
     bool delayed : 1;    /* `delay` holds */
-    bool fetching : 1;   /* its payload is on its way from host memory to the NIC */
+    bool fetching : 1;   /* the NIC reads its payload from host memory */
     bool has_slot : 1;   /* of an atomic */
     bool line_taken : 1; /* of a read: it has waited for its line */
     bool is_response : 1; /* of a call */
