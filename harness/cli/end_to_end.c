@@ -46,7 +46,7 @@ static bool is_run(const struct hx_experiment *experiment) {
 static void run_first(struct session *session) {
     for (size_t i = 0, at = 0; i < session->count; i++) {
         struct hx_experiment *experiment = session->experiments[i];
-        if (is_run(experiment)) {
+        if (experiment != NULL && is_run(experiment)) {
             memmove(session->experiments + at + 1, session->experiments + at, (i - at) * sizeof(*session->experiments));
             session->experiments[at++] = experiment;
         }

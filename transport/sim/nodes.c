@@ -2,6 +2,7 @@
  *
  * The simulator's nodes: their memory, threads and queue pairs, made and released.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
         DM_TRY(dm_mapping_open(&sim->nodes[node].chip.mapping, topology->chip_bytes));
     }
     struct dm_node_state *state = &sim->fabric->nodes[node];
+    assert(sim->memory_nodes > 0); /* a topology has at least one memory node */
     for (unsigned i = 0; i < state->thread_count; i++) {
         struct sim_thread *thread = (struct sim_thread *)state->threads[i];
         thread->unit = (uint16_t)(dm_mix64((uint64_t)node << 32 | i) % sim->costs.processing_units);
