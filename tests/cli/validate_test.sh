@@ -28,6 +28,10 @@ expect 0 validate --profile cx5-100g
 expect 0 validate --profile cx6-100g --fit fitted.json --base cx5-100g
 expect 0 run --keys 1K --ops 1K --clients 4 --profile ./fitted.json
 
+expect 0 validate --cpu --index sherman --keys 5K --rounds 1 --fit cpu.json
+grep -q '^sherman .*get' out || fail "no charges of Sherman beside what its code takes"
+expect 0 run --keys 1K --ops 1K --clients 4 --profile ./cpu.json
+
 expect 2 validate --only V99
 expect 2 validate --profile nothing
 expect 2 validate --transport nothing
