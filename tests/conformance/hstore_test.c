@@ -729,6 +729,8 @@ static struct recovering recovery_of(uint64_t keys, const char *faults) {
     struct world world;
     struct world_pairs pairs;
     config.expected_keys = keys;
+    config.profile =
+        "cx6-100g-fast-client"; /* a recovering list posts a read for each key: not what is compared here */
     config.settings[0] = (struct dm_setting){"faults", faults};
     /* Small, so that the detection of the failure hardly counts: a batch that is being shipped ends only then. */
     config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
@@ -754,9 +756,8 @@ static void recovery_takes_a_time_that_grows_with_the_keys(void **state) {
     struct recovering list = recovery_of(20000, "fail:node=3,at=20us,for=50us");
     assert_int_equal(small.hts_ns, 0);
     assert_in_range(list.sls_ns, 3 * small.sls_ns, 6 * small.sls_ns);
-    /* Keys are sorted, but each is appended without a search; each is read from the pool, and posting that read costs
-     * the server more than all the rest. */
-    assert_in_range(list.sls_ns, large.hts_ns, 5 * large.hts_ns);
+    /* Keys are read from the pool and sorted, but each is appended without a search. */
+    assert_in_range(list.sls_ns, large.hts_ns, 3 * large.hts_ns);
 }
 
 int main(void) {

@@ -24,6 +24,7 @@
 enum { WORLD_SETTINGS = 8, WORLD_CNS = 4, WORLD_SERVERS = 8, WORLD_VALUE_MAX = 1024 };
 
 struct world_config {
+    const char *profile; /* NULL: cx6-100g */
     const struct ix_ops *ops;
     const char *transport;
     unsigned mns, cns, clients, clients_per_thread;
@@ -225,7 +226,9 @@ static inline void world_open(struct world *world, const struct world_config *co
     WORLD_MUST(ix_check(config->ops, world->params, &world->shape, &world->err), &world->err);
     struct dm_fabric_config fabric = {
         .transport = config->transport,
-        .profile = dm_transport_find(config->transport)->caps & DM_CAP_PROFILE ? "cx6-100g" : NULL,
+        .profile = dm_transport_find(config->transport)->caps & DM_CAP_PROFILE
+                       ? config->profile ? config->profile : "cx6-100g"
+                       : NULL,
         .topology = world->topology,
         .seed = config->seed,
         .chunk_bytes = config->chunk_bytes ? config->chunk_bytes : 1 << 20,

@@ -18,10 +18,6 @@ static struct sim_thread *least_busy(const struct sim *sim, unsigned node) {
     return best;
 }
 
-static void charge(struct sim_ctx *ctx, uint64_t work) {
-    sim_work(sim_thread_of(ctx), work);
-}
-
 void sim_call_lose(struct sim *sim, struct sim_call *call) {
     if (call->is_setup) {
         call->rc = DM_ERR_PEER;
@@ -49,7 +45,7 @@ static void answer(struct sim *sim, struct sim_ctx *ctx, struct sim_call *call) 
         sim_ready(sim, call->caller);
         return;
     }
-    charge(ctx, sim->costs.call_send);
+    sim_work(sim_thread_of(ctx), sim->costs.call_send);
     struct sim_op *op = sim_op_new(sim);
     if (!op) {
         sim->out_of_memory = true;
@@ -70,7 +66,7 @@ static void handler_entry(struct dm_ctx *base, void *arg) {
     struct sim_node *node = &sim->nodes[base->node];
     for (;;) {
         struct sim_call *call = ctx->job;
-        charge(ctx, call->is_setup ? 0 : sim->costs.call_receive);
+        sim_work(sim_thread_of(ctx), call->is_setup ? 0 : sim->costs.call_receive);
         if (dm_likely(!base->gone)) {
             call->rc =
                 call->method->handler(base, call->method->arg, call->req, call->req_len, call->resp, call->resp_len);
@@ -241,7 +237,7 @@ int sim_call(struct dm_ctx *base, unsigned node, unsigned method, const void *re
     op->delay = fate.delay_ns * 1000;
     op->next = NULL;
     op->nic = op->thread->nic;
-    charge(ctx, sim->costs.post);
+    sim_work(sim_thread_of(ctx), sim->costs.post);
     ctx->pending = 1;
     ctx->completions++;
     sim_ring_doorbell(sim, op);

@@ -30,7 +30,6 @@ static uint32_t queue_pairs(const struct sim *sim, unsigned node) {
 
 static int nic_init(struct sim *sim, struct sim_nic *nic, bool has_memory) {
     uint32_t slots = sim->costs.atomic_slots;
-    nic->has_memory = has_memory;
     nic->factor_1024 = 1024;
     nic->units = calloc(sim->costs.processing_units, sizeof(*nic->units));
     bool is_made = nic->units != NULL;

@@ -97,10 +97,7 @@ void sim_send(struct sim *sim, struct sim_op *op) {
 }
 
 static void transmit(struct sim *sim, struct sim_op *op) {
-    const struct sim_costs *costs = &sim->costs;
     struct sim_nic *nic = own_nic(sim, op);
-    bool is_fetched = carries(op) && op->len > costs->max_inline;
-    op->begin = is_fetched ? sim_pcie_time(costs, op->len - sim_packet_bytes(costs, op->len)) : 0;
     uint64_t enter = sim_pipeline(&nic->tx, sim->now, tx_service(sim, nic, op));
     if (enter == sim->now) {
         sim_send(sim, op);
@@ -123,17 +120,16 @@ static void advance(struct sim *sim, struct sim_qp *qp) {
     }
 }
 
-/* Begins to fetch a payload that did not come with the doorbell. False if there is none. */
-static bool fetch(struct sim *sim, struct sim_op *op) {
+/* Begins to fetch the payload if it did not come with the doorbell, and sets op->begin as sim_send wants it. */
+static void fetch(struct sim *sim, struct sim_op *op) {
     const struct sim_costs *costs = &sim->costs;
+    op->begin = 0;
     op->fetching = carries(op) && op->len > costs->max_inline;
-    if (!op->fetching) {
-        return false;
+    if (op->fetching) {
+        uint64_t last = sim_serve(&own_nic(sim, op)->pcie_out, sim->now, sim_pcie_time(costs, op->len));
+        op->begin = sim_pcie_time(costs, op->len - sim_packet_bytes(costs, op->len));
+        sim_schedule(sim, op, SIM_FETCHED, last - op->begin + costs->payload_fetch);
     }
-    uint64_t last = sim_serve(&own_nic(sim, op)->pcie_out, sim->now, sim_pcie_time(costs, op->len));
-    uint64_t behind = sim_pcie_time(costs, op->len - sim_packet_bytes(costs, op->len));
-    sim_schedule(sim, op, SIM_FETCHED, last - behind + costs->payload_fetch);
-    return true;
 }
 
 void sim_issue(struct sim *sim, struct sim_op *chain) {

@@ -73,7 +73,6 @@ struct sim_nic {
     uint32_t queue_pairs;
     uint64_t factor_1024; /* for too many queue pairs */
     uint32_t posted;      /* requests posted and not completed */
-    bool has_memory;      /* it answers, and what it sends has to share the link with responses */
 };
 
 /* A doorbell register that threads share: a spin lock around one store. */
