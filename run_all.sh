@@ -151,7 +151,7 @@ echo "running the figures at scale $scale" >&2
 # shellcheck disable=SC2086
 step "$dmbench" figure ${only:-all} --scale "$scale" --jobs "$jobs" --out results || failed=$?
 [ "$failed" -le 1 ] || exit "$failed"
-if [ -n "$only" ] || [ ! -f plots/claims.json ]; then
+if [ -n "$only" ] || [ ! -d plots/claims ]; then
     exit "$failed"
 fi
 

@@ -39,7 +39,7 @@ static const struct dm_opt claims_table[] = {
     ROW(markdown, DM_OPT_BOOL, .initial = "0", .help = "print Markdown tables"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
     ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots",
-        .help = "folder with claims.json, sensitivity.json and figures/*.json"),
+        .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json"),
     DM_OPT_END,
 };
 

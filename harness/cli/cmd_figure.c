@@ -204,7 +204,7 @@ static void print_plan(const struct session *session) {
 static int open_claims(struct session *session, struct dm_err *err) {
     const struct figure_options *options = &session->options;
     char path[PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/claims.json", options->plots);
+    int length = snprintf(path, sizeof(path), "%s/claims", options->plots);
     if (length >= PATH_BYTES || access(path, F_OK) != 0) {
         return 0;
     }

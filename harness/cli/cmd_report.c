@@ -30,7 +30,7 @@ static const struct dm_opt report_table[] = {
     ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
         .help = "seeds a point, as of `dmbench figure`"),
     ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots",
-        .help = "folder with claims.json, sensitivity.json and figures/*.json"),
+        .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json"),
     DM_OPT_END,
 };
 

@@ -12,7 +12,7 @@
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
 
-enum { WHERE_BYTES = 256 };
+enum { WHERE_BYTES = 256, PATH_BYTES = 4096 };
 
 static const char *const kind_names[] = {"value", "ratio", "trend"}; /* as enum hx_claim_kind */
 
@@ -132,26 +132,59 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
     return claim->check_count > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: has no checks", member);
 }
 
-static int read_items(struct hx_claims *claims, const char *where, struct dm_err *err) {
-    static const char *const known[] = {"metrics", "claims", NULL};
-    const json_t *array;
-    DM_TRY(hx_json_check(claims->file, known, where, err));
-    DM_TRY(hx_json_get(claims->file, "metrics", JSON_OBJECT, true, where, &claims->metrics, err));
-    DM_TRY(hx_json_get(claims->file, "claims", JSON_ARRAY, true, where, &array, err));
-    claims->items = calloc(json_array_size(array) + 1, sizeof(*claims->items));
-    if (claims->items == NULL) {
-        return no_memory(err);
-    }
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        claims->count = i + 1;
-        DM_TRY(read_claim(json_array_get(array, i), where, &claims->items[i], err));
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(claims->items[k].id, claims->items[i].id) == 0) {
-                return dm_fail(err, DM_ERR_INVALID, "%s: there are two claims '%s'", where, claims->items[i].id);
-            }
+/* An own metric of a file must not hide one that all share. */
+static int check_metrics(const struct hx_claims *claims, const json_t *metrics, const char *where, struct dm_err *err) {
+    const char *name;
+    json_t *unused;
+    json_object_foreach((json_t *)metrics, name, unused) {
+        if (json_object_get(claims->metrics, name) != NULL) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: metrics.%s: is in metrics.json already", where, name);
         }
     }
     return 0;
+}
+
+static int check_id(const struct hx_claims *claims, const struct hx_claim *claim, const char *where,
+                    struct dm_err *err) {
+    for (const struct hx_claim *other = claims->items; other < claim; other++) {
+        if (strcmp(other->id, claim->id) == 0) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: there are two claims '%s'", where, claim->id);
+        }
+    }
+    return 0;
+}
+
+/* Appends the claims of one file. */
+static int read_items(struct hx_claims *claims, const json_t *file, const char *where, struct dm_err *err) {
+    static const char *const known[] = {"metrics", "claims", NULL};
+    const json_t *array, *metrics;
+    DM_TRY(hx_json_check(file, known, where, err));
+    DM_TRY(hx_json_get(file, "metrics", JSON_OBJECT, false, where, &metrics, err));
+    DM_TRY(hx_json_get(file, "claims", JSON_ARRAY, true, where, &array, err));
+    DM_TRY(check_metrics(claims, metrics, where, err));
+    size_t more = json_array_size(array);
+    struct hx_claim *items = realloc(claims->items, (claims->count + more + 1) * sizeof(*items));
+    if (items == NULL) {
+        return no_memory(err);
+    }
+    claims->items = items;
+    for (size_t i = 0; i < more; i++) {
+        struct hx_claim *claim = &items[claims->count++];
+        *claim = (struct hx_claim){.metrics = metrics};
+        DM_TRY(read_claim(json_array_get(array, i), where, claim, err));
+        DM_TRY(check_id(claims, claim, where, err));
+    }
+    return 0;
+}
+
+static int read_file(struct hx_claims *claims, const char *id, struct dm_err *err) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "%s/claims/%s.json", claims->plots, id);
+    json_t *file = dm_json_load(path, err);
+    if (file == NULL || json_array_append_new(claims->files, file) != 0) {
+        return file != NULL ? no_memory(err) : DM_ERR_INVALID;
+    }
+    return read_items(claims, file, path, err);
 }
 
 /* {"cx6-100g": [{"profile": "cx6-100g-high", "parameter": "..."}]} */
@@ -175,19 +208,24 @@ static int check_sensitivity(const json_t *sensitivity, const char *where, struc
     return 0;
 }
 
-/* Reads both files. */
+static int read_table(const struct hx_claims *claims, const char *name, json_t **table, struct dm_err *err) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", claims->plots, name);
+    *table = dm_json_load(path, err);
+    return *table != NULL ? 0 : DM_ERR_INVALID;
+}
+
+/* Reads all files. */
 static int claims_read(struct hx_claims *claims, struct dm_err *err) {
-    char *path = hx_path_join(claims->plots, "claims.json");
-    char *other = hx_path_join(claims->plots, "sensitivity.json");
-    int rc = path == NULL || other == NULL ? no_memory(err) : 0;
-    if (rc == 0) {
-        claims->file = dm_json_load(path, err);
-        claims->sensitivity = claims->file != NULL ? dm_json_load(other, err) : NULL;
-        rc = claims->sensitivity == NULL ? DM_ERR_INVALID : read_items(claims, path, err);
-        rc = rc < 0 ? rc : check_sensitivity(claims->sensitivity, other, err);
+    char **ids;
+    DM_TRY(hx_spec_ids(claims->plots, "claims", &ids, err));
+    int rc = read_table(claims, "metrics.json", &claims->metrics, err);
+    rc = rc < 0 ? rc : read_table(claims, "sensitivity.json", &claims->sensitivity, err);
+    rc = rc < 0 ? rc : check_sensitivity(claims->sensitivity, "sensitivity.json", err);
+    for (size_t i = 0; rc == 0 && ids[i] != NULL; i++) {
+        rc = read_file(claims, ids[i], err);
     }
-    free(path);
-    free(other);
+    hx_figure_ids_free(ids);
     return rc;
 }
 
@@ -218,7 +256,8 @@ void hx_claims_close(struct hx_claims *claims) {
     free(claims->plots);
     free(claims->scale);
     hx_points_free(claims->points);
-    json_decref(claims->file);
+    json_decref(claims->files);
+    json_decref(claims->metrics);
     json_decref(claims->sensitivity);
     free(claims);
 }
@@ -234,8 +273,9 @@ int hx_claims_open(const char *plots, const char *out, const char *scale, unsign
     opened->plots = strdup(plots);
     opened->scale = strdup(scale);
     opened->points = hx_points_new(out);
-    int rc = opened->plots == NULL || opened->scale == NULL || opened->points == NULL ? no_memory(err)
-                                                                                      : claims_read(opened, err);
+    opened->files = json_array();
+    bool whole = opened->plots != NULL && opened->scale != NULL && opened->points != NULL && opened->files != NULL;
+    int rc = whole ? claims_read(opened, err) : no_memory(err);
     if (rc < 0) {
         hx_claims_close(opened);
         return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The papers' claims, as data (plots/claims.json), judged by the results of figures.
+ * The papers' claims, as data (plots/claims/PAPER.json), judged by the results of figures.
  *
- *   claims.c reads and checks the file, claims_figures.c looks up what figures measured, claims_judge.c judges,
+ *   claims.c reads and checks the files, claims_figures.c looks up what figures measured, claims_judge.c judges,
  *   claims_points.c lists the points that are needed, claims_lines.c draws into figures, claims_text.c prints.
  *
  * A claim has checks, each an expression (claim_expr.h) over one figure and its expected value:
@@ -36,7 +36,7 @@ struct hx_judgement {
     char why[HX_WHY_MAX]; /* why it was not run */
 };
 
-/* Pointers into the file. */
+/* Pointers into a file. */
 struct hx_check {
     const char *what;      /* "over Sherman"; "" */
     const char *figure;    /* the id of the figure that it reads */
@@ -57,7 +57,8 @@ struct hx_claim_variant {
 
 struct hx_claim {
     const char *id, *paper, *figure, *text, *analysis; /* figure: as the paper numbers it */
-    const char *needs; /* the paper's own index, without which the claim is not judged; NULL: none */
+    const char *needs;     /* the paper's own index, without which the claim is not judged; NULL: none */
+    const json_t *metrics; /* of its file, beside those that all share; NULL: none */
     enum hx_claim_kind kind;
     struct hx_check *checks;
     size_t check_count;
@@ -66,6 +67,13 @@ struct hx_claim {
     enum hx_verdict base_verdict; /* before sensitivity was considered */
     struct hx_claim_variant variants[HX_VARIANTS_MAX];
     size_t variant_count;
+};
+
+/* What an expression is evaluated over. */
+struct hx_claim_scope {
+    const char *figure;    /* the figure's id */
+    const char *profile;   /* instead of the figure's own; NULL: its own */
+    const json_t *metrics; /* of the claim's file; NULL: none */
 };
 
 /* A figure as claims read it: with one profile. */
@@ -78,8 +86,7 @@ struct hx_claim_figure {
 };
 
 struct hx_claims {
-    json_t *file, *sensitivity; /* owned */
-    const json_t *metrics;      /* of the file: names that all figures share */
+    json_t *files, *metrics, *sensitivity; /* owned; metrics: plots/metrics.json, names that all claims share */
     struct hx_claim *items;
     size_t count;
     char *plots, *scale;
@@ -90,8 +97,8 @@ struct hx_claims {
     bool collecting; /* expressions mark what they use instead of reading it */
 };
 
-/* Reads <plots>/claims.json and <plots>/sensitivity.json and checks their form. `out` is the folder of the results. The
- * caller frees it. */
+/* Reads <plots>/claims/PAPER.json, <plots>/metrics.json and <plots>/sensitivity.json and checks their form. `out` is
+ * the folder of the results. The caller frees it. */
 int hx_claims_open(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
                    struct dm_err *err);
 void hx_claims_close(struct hx_claims *claims); /* accepts NULL */

@@ -18,6 +18,7 @@
 /* What an expression reads from. */
 struct view {
     struct hx_claims *claims;
+    const struct hx_claim_scope *scope;
     struct hx_claim_figure *figure;
 };
 
@@ -199,10 +200,11 @@ static int find_target(const struct view *view, const struct hx_select *select, 
     return select->part_count > parts ? find_case(view, select->parts[parts], target, err) : 0;
 }
 
-/* A name that all figures share, or a column of one of the figure's plots. */
+/* A name that all claims share, or those of a file, or a column of one of the figure's plots. */
 static int find_metric(const struct view *view, const char *name, struct hx_fig_metric *metric, struct dm_err *err) {
     const struct hx_figure *figure = view->figure->figure;
-    const json_t *shared = json_object_get(view->claims->metrics, name);
+    const json_t *own = json_object_get(view->scope->metrics, name);
+    const json_t *shared = own != NULL ? own : json_object_get(view->claims->metrics, name);
     const json_t *factor = json_object_get(shared, "factor");
     *metric = (struct hx_fig_metric){.path = json_string_value(json_object_get(shared, "path")),
                                      .over = json_object_get(shared, "over"),
@@ -278,11 +280,11 @@ static double scale_of(const struct hx_figure *figure) {
     return (double)paper_keys / (double)own_keys;
 }
 
-int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
+int hx_claims_number(struct hx_claims *claims, const struct hx_claim_scope *scope, const char *expression,
                      double *value, struct dm_err *err) {
-    struct view view = {.claims = claims};
+    struct view view = {.claims = claims, .scope = scope};
     struct hx_curve curve;
-    int rc = figure_find(claims, figure, profile, &view.figure, err);
+    int rc = figure_find(claims, scope->figure, scope->profile, &view.figure, err);
     if (rc != 0) {
         return rc;
     }

@@ -7,8 +7,8 @@
 
 #include "harness/study/claims.h"
 
-/* Evaluates an expression over a figure, with a profile (NULL: its own). As hx_claim_eval; a curve is an error. */
-int hx_claims_number(struct hx_claims *claims, const char *figure, const char *profile, const char *expression,
+/* Evaluates an expression. As hx_claim_eval; a curve is an error. */
+int hx_claims_number(struct hx_claims *claims, const struct hx_claim_scope *scope, const char *expression,
                      double *value, struct dm_err *err);
 
 /* The profiles under which a figure's numbers are judged beside its own, with the parameter that differs. Returns their

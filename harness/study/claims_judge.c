@@ -25,11 +25,12 @@ static bool is_expected(enum hx_claim_kind kind, const struct hx_check *check, d
 
 /* Whether the right system wins. Without a `direction` only a ratio that should be off 1 has one. */
 static int right_direction(struct hx_claims *claims, enum hx_claim_kind kind, const struct hx_check *check,
-                           const char *profile, double value, bool otherwise, bool *right, struct dm_err *err) {
+                           const struct hx_claim_scope *scope, double value, bool otherwise, bool *right,
+                           struct dm_err *err) {
     *right = otherwise;
     if (check->direction != NULL) {
         double truth = 0;
-        int rc = hx_claims_number(claims, check->figure, profile, check->direction, &truth, err);
+        int rc = hx_claims_number(claims, scope, check->direction, &truth, err);
         *right = truth != 0;
         return rc;
     }
@@ -42,21 +43,22 @@ static int right_direction(struct hx_claims *claims, enum hx_claim_kind kind, co
 }
 
 /* Returns 0 or DM_ERR_NO_MEMORY. Missing results and names that the figure does not have give the verdict "not run". */
-static int judge_check(struct hx_claims *claims, enum hx_claim_kind kind, const struct hx_check *check,
+static int judge_check(struct hx_claims *claims, const struct hx_claim *claim, const struct hx_check *check,
                        const char *profile, struct hx_judgement *judgement, struct dm_err *err) {
+    const struct hx_claim_scope scope = {.figure = check->figure, .profile = profile, .metrics = claim->metrics};
+    enum hx_claim_kind kind = claim->kind;
     struct dm_err why = {.text = ""};
     bool right = false;
     *judgement = (struct hx_judgement){.verdict = HX_NOT_RUN, .value = NAN, .over = NAN};
-    int rc = check->not_run != NULL
-                 ? dm_fail(&why, DM_ERR_INVALID, "%.200s", check->not_run)
-                 : hx_claims_number(claims, check->figure, profile, check->value, &judgement->value, &why);
+    int rc = check->not_run != NULL ? dm_fail(&why, DM_ERR_INVALID, "%.200s", check->not_run)
+                                    : hx_claims_number(claims, &scope, check->value, &judgement->value, &why);
     if (rc == 0 && check->over != NULL) {
-        rc = hx_claims_number(claims, check->figure, profile, check->over, &judgement->over, &why);
+        rc = hx_claims_number(claims, &scope, check->over, &judgement->over, &why);
         judgement->value /= judgement->over;
     }
     if (rc == 0) {
         bool expected = is_expected(kind, check, judgement->value);
-        rc = right_direction(claims, kind, check, profile, judgement->value, expected, &right, &why);
+        rc = right_direction(claims, kind, check, &scope, judgement->value, expected, &right, &why);
         bool needs_right = kind == HX_CLAIM_RATIO && check->direction == NULL;
         judgement->verdict = expected && (right || !needs_right) ? HX_REPRODUCED
                              : right                             ? HX_DIRECTION_ONLY
@@ -107,7 +109,7 @@ static int judge_base(struct hx_claims *claims, struct hx_claim *claim, struct d
     }
     for (size_t i = 0; i < claim->check_count; i++) {
         struct hx_check *check = &claim->checks[i];
-        int rc = judge_check(claims, claim->kind, check, NULL, &check->base, err);
+        int rc = judge_check(claims, claim, check, NULL, &check->base, err);
         if (rc < 0) {
             return dm_fail_in(err, rc, "claim %s", claim->id);
         }
@@ -128,7 +130,7 @@ static int judge_variant(struct hx_claims *claims, const struct hx_claim *claim,
         if (claim->checks[i].base.verdict == HX_NOT_RUN) {
             continue;
         }
-        DM_TRY(judge_check(claims, claim->kind, &claim->checks[i], variant->profile, &judgement, err));
+        DM_TRY(judge_check(claims, claim, &claim->checks[i], variant->profile, &judgement, err));
         whole = whole && judgement.verdict != HX_NOT_RUN;
         verdict = worse(verdict, judgement.verdict);
     }

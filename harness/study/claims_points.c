@@ -9,7 +9,9 @@
 #include "harness/study/claims_figures.h"
 
 /* Marks the points that a check reads, if its systems are built. */
-static int collect(struct hx_claims *claims, const struct hx_check *check, const char *profile, struct dm_err *err) {
+static int collect(struct hx_claims *claims, const struct hx_claim *claim, const struct hx_check *check,
+                   const char *profile, struct dm_err *err) {
+    const struct hx_claim_scope scope = {.figure = check->figure, .profile = profile, .metrics = claim->metrics};
     const char *const expressions[] = {check->value, check->over, check->direction};
     if (check->not_run != NULL) {
         return 0;
@@ -17,7 +19,7 @@ static int collect(struct hx_claims *claims, const struct hx_check *check, const
     for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
         double unused;
         if (expressions[i] != NULL) {
-            DM_TRY(hx_claims_number(claims, check->figure, profile, expressions[i], &unused, err));
+            DM_TRY(hx_claims_number(claims, &scope, expressions[i], &unused, err));
         }
     }
     return 0;
@@ -29,9 +31,9 @@ static int collect_claim(struct hx_claims *claims, const struct hx_claim *claim,
         size_t count = variants && claim->checks[i].not_run == NULL
                            ? hx_claims_variants(claims, claim->checks[i].figure, others)
                            : 0;
-        int rc = collect(claims, &claim->checks[i], NULL, err);
+        int rc = collect(claims, claim, &claim->checks[i], NULL, err);
         for (size_t k = 0; k < count && rc == 0; k++) {
-            rc = collect(claims, &claim->checks[i], others[k].profile, err);
+            rc = collect(claims, claim, &claim->checks[i], others[k].profile, err);
         }
         if (rc < 0) {
             return dm_fail_in(err, rc, "claim %s", claim->id);

@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-mkdir -p plots/figures
+mkdir -p plots/figures plots/claims
 cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" plots/
 cat >plots/figures/small.json <<'JSON'
 {
@@ -30,8 +30,9 @@ cat >slow.json <<'JSON'
  "parameters": {"propagation_ns": {"value": 100000, "source": "a test", "confidence": "L"}}}
 JSON
 head='"paper": "P", "figure": "1", "text": "a claim", "reads": "small"'
-cat >plots/claims.json <<JSON
-{"metrics": {"rtt": {"path": "ops.get.round_trips_mean"}}, "claims": [
+echo '{"rtt": {"path": "ops.get.round_trips_mean"}}' >plots/metrics.json
+cat >plots/claims/p.json <<JSON
+{"claims": [
   {"id": "good", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1},
      {"what": "of Cell", "value": "rtt{Cell, C, 4}", "expect": 1}]},
   {"id": "size", $head, "kind": "ratio", "analysis": "because | so",
@@ -102,7 +103,7 @@ bad "unknown claim 'wrogn' (did you mean 'wrong'?" wrogn --plots plots
 bad "go with --run" --plots plots --sensitivity
 bad "--scale" --plots plots --scale tiny
 expect 1 claims --plots nowhere
-holds err "nowhere/claims.json"
-sed 's/"kind": "trend"/"kidn": "trend"/' plots/claims.json >plots/other.json
-mv plots/other.json plots/claims.json
-bad "plots/claims.json: unknown member 'kidn'; did you mean 'kind'?" --plots plots
+holds err "nowhere/claims"
+sed 's/"kind": "trend"/"kidn": "trend"/' plots/claims/p.json >other.json
+mv other.json plots/claims/p.json
+bad "plots/claims/p.json: unknown member 'kidn'; did you mean 'kind'?" --plots plots

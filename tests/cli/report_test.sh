@@ -24,8 +24,10 @@ cat >plots/figures/small.json <<'JSON'
 JSON
 sed 's/"sherman"/"smart"/; s/"id": "small"/"id": "nothing"/' plots/figures/small.json >plots/figures/nothing.json
 echo '{}' >plots/sensitivity.json
-cat >plots/claims.json <<'JSON'
-{"metrics": {}, "claims": [
+echo '{}' >plots/metrics.json
+mkdir plots/claims
+cat >plots/claims/p.json <<'JSON'
+{"claims": [
   {"id": "one", "paper": "P", "figure": "1", "text": "it <rises>", "kind": "trend", "reads": "small", "analysis": "so",
    "checks": [{"value": "rises(mops{Sherman, C})"}]},
   {"id": "two", "paper": "P", "figure": "1", "text": "over Cell", "kind": "ratio", "reads": "small",

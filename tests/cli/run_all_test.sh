@@ -80,8 +80,10 @@ if command -v gnuplot >/dev/null 2>&1; then
 
     # With claims they are judged and reported, in a first run and in a second one.
     echo '{}' >tree/plots/sensitivity.json
-    cat >tree/plots/claims.json <<'JSON'
-{"metrics": {}, "claims": [{"id": "small", "paper": "P", "figure": "1", "text": "it moves", "kind": "trend",
+    echo '{}' >tree/plots/metrics.json
+    mkdir tree/plots/claims
+    cat >tree/plots/claims/p.json <<'JSON'
+{"claims": [{"id": "small", "paper": "P", "figure": "1", "text": "it moves", "kind": "trend",
     "reads": "small", "checks": [{"value": "mops{Sherman, short} > 0"}]}]}
 JSON
     for _ in first second; do
@@ -90,7 +92,7 @@ JSON
         holds tree/results/report.html "it moves"
         holds out "1 claims: 1 reproduced"
     done
-    rm tree/plots/claims.json
+    rm -r tree/plots/claims
 fi
 
 # An interrupt of the script alone ends its children, too. At scale paper one point ends soon and the other one never:

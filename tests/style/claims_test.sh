@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The claims in the documentation are those that were judged last: README.md has the counts of docs/claims.md, which has
-# every claim of plots/claims.json with its words, and a reason for each that is not reproduced. scripts/update_docs.sh
+# every claim of plots/claims/ with its words, and a reason for each that is not reproduced. scripts/update_docs.sh
 # mends both.
 . "$DM_SOURCE_DIR/tests/style/lib.sh"
 need python3
@@ -13,7 +13,8 @@ counts_of() {
 }
 [ -n "$(counts_of docs/claims.md)" ] || complain "docs/claims.md: no counts"
 [ "$(counts_of README.md)" = "$(counts_of docs/claims.md)" ] || complain "README.md has other counts than docs/claims.md"
-python3 - <<'PYTHON' || complain "docs/claims.md is older than plots/claims.json, see above"
+python3 - <<'PYTHON' || complain "docs/claims.md is older than plots/claims/, see above"
+import glob
 import json
 import sys
 
@@ -23,7 +24,8 @@ for line in open("docs/claims.md", encoding="utf-8"):
     if len(cells) == 7:
         rows[cells[1].strip()] = [cell.replace("\0", "|").strip() for cell in cells]
 missing = 0
-for claim in json.load(open("plots/claims.json", encoding="utf-8"))["claims"]:
+files = sorted(glob.glob("plots/claims/*.json"))
+for claim in (claim for file in files for claim in json.load(open(file, encoding="utf-8"))["claims"]):
     row = rows.get(claim["id"])
     if row is None or row[2] != claim["text"] or (row[5] and row[5] != claim.get("analysis", "")):
         print(f"{claim['id']}: not there, or with other words")

@@ -96,22 +96,27 @@ static void a_claim_that_cannot_be_measured_has_its_reason(void **state) {
     hx_claims_close(claims);
 }
 
-/* A folder with the given claims. */
-static void must_refuse(const char *claim, const char *reason) {
+/* Stores the text as JSON in a file of the folder. */
+static void put(const char *folder, const char *name, const char *text) {
+    char path[256];
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(dm_json_store(json, path, NULL), 0);
+    json_decref(json);
+}
+
+/* A folder with the given file of claims is refused. */
+static void must_refuse_file(const char *file, const char *reason) {
     char folder[] = "/tmp/dmbench_claims.XXXXXX", path[128], command[128];
     struct hx_claims *claims;
     struct dm_err err = {.text = ""};
     assert_non_null(mkdtemp(folder));
-    json_t *file = json_loads("{\"metrics\": {}, \"claims\": []}", 0, NULL);
-    json_t *item = json_loads(claim, 0, NULL);
-    assert_non_null(item);
-    json_array_append_new(json_object_get(file, "claims"), item);
-    snprintf(path, sizeof(path), "%s/claims.json", folder);
-    assert_int_equal(dm_json_store(file, path, NULL), 0);
-    json_object_clear(file);
-    snprintf(path, sizeof(path), "%s/sensitivity.json", folder);
-    assert_int_equal(dm_json_store(file, path, NULL), 0);
-    json_decref(file);
+    snprintf(path, sizeof(path), "%s/claims", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put(folder, "claims/p.json", file);
+    put(folder, "metrics.json", "{\"mops\": {\"path\": \"throughput_ops_per_s\"}}");
+    put(folder, "sensitivity.json", "{}");
     int rc = hx_claims_open(folder, "nowhere", "quick", 1, &claims, &err);
     snprintf(command, sizeof(command), "rm -rf %s", folder);
     assert_int_equal(system(command), 0);
@@ -119,6 +124,12 @@ static void must_refuse(const char *claim, const char *reason) {
     if (strstr(err.text, reason) == NULL) {
         fail_msg("'%s' does not say '%s'", err.text, reason);
     }
+}
+
+static void must_refuse(const char *claim, const char *reason) {
+    char file[2048];
+    snprintf(file, sizeof(file), "{\"claims\": [%s]}", claim);
+    must_refuse_file(file, reason);
 }
 
 #define HEAD "\"id\": \"x\", \"paper\": \"P\", \"figure\": \"1\", \"text\": \"t\", \"reads\": \"f\""
@@ -136,6 +147,17 @@ static void mistakes_in_a_claim_are_named(void **state) {
     must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"1\", \"expect\": \"2\"}]}", "a number or");
 }
 
+static void mistakes_in_a_file_of_claims_are_named(void **state) {
+    (void)state;
+    const char *const claim = "{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"mops{A}\", \"expect\": 1}]}";
+    char file[1024];
+    snprintf(file, sizeof(file), "{\"claims\": [%s, %s]}", claim, claim);
+    must_refuse_file(file, "claims/p.json: there are two claims 'x'");
+    must_refuse_file("{\"metrics\": {\"mops\": {\"path\": \"keys\"}}, \"claims\": []}",
+                     "metrics.mops: is in metrics.json already");
+    must_refuse_file("{\"claim\": []}", "unknown member 'claim'");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_claim_fits_its_figure_at_every_scale),
@@ -143,6 +165,7 @@ int main(void) {
         cmocka_unit_test(a_claim_that_cannot_be_measured_has_its_reason),
         cmocka_unit_test(every_profile_of_the_sensitivity_table_exists),
         cmocka_unit_test(mistakes_in_a_claim_are_named),
+        cmocka_unit_test(mistakes_in_a_file_of_claims_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
