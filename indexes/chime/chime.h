@@ -46,7 +46,7 @@ struct chime_params {
     X(HOP_SEEN, "hop_seen", 1)           /* a reader saw a hop bitmap that does not match the keys */                  \
     X(HALF_SPLIT, "half_split", 1)       /* a leaf's sibling was not the one its parent names */                       \
     X(DEAD_LEAF, "dead_leaf", 1)         /* an out-of-date parent led to a leaf that was merged away */                \
-    X(LARGEST_READ, "largest_read", 1)   /* the largest key needed a read of its own */                                \
+    X(LARGEST_READ, "largest_read", 1)   /* in a half-split, the largest key was read */                               \
     X(HOTSPOT_HIT, "hotspot_hit", 0)     /* a speculative read found the key */                                        \
     X(HOTSPOT_WRONG, "hotspot_wrong", 0) /* it did not */                                                              \
     X(HOTSPOT_MISS, "hotspot_miss", 0)   /* nothing to speculate on */                                                 \
@@ -173,10 +173,9 @@ int chime_remove(void *client, uint64_t key);
 
 /* ---- split.c, merge.c ------------------------------------------------------------------------------------------- */
 
-/* Splits the leaf, which is locked and of which everything was read, and inserts the key with what its entry will hold;
- * `filled` is from the chime_leaf_insert that failed. Releases the lock. 0; IX_TREE_AGAIN if the key still does not
- * fit; a failure. [waits] */
-int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned filled);
+/* Splits the leaf, which is locked and of which everything was read, and inserts the key with what its entry will hold.
+ * Releases the lock. 0; IX_TREE_AGAIN if the key still does not fit; a failure. [waits] */
+int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value);
 
 /* Merges the leaf that covers key with its right neighbour, if both fit into one. 0 or a failure. [waits] */
 int chime_merge(struct chime_client *client, uint64_t key);

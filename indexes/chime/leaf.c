@@ -239,24 +239,32 @@ unsigned chime_leaf_sort_some(const struct chime_layout *layout, const void *ima
     return count;
 }
 
-uint64_t chime_leaf_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
-                              uint16_t *order) {
-    /* The keys that could not hop: those before the empty entry; without one, the neighbourhood. */
-    unsigned begin =
-        filled < layout->span ? chime_at(layout, filled, layout->span - layout->hood + 1) : chime_home(layout, key);
-    unsigned n = filled < layout->span ? layout->hood - 1 : layout->hood;
-    for (unsigned d = 0; d < n; d++) {
-        order[d] = (uint16_t)chime_at(layout, begin, d);
+/* True if a key with this home could be inserted if entry `empty`, and no other one, were empty. */
+static bool hops_lead_home(const struct chime_layout *layout, const void *image, unsigned home, unsigned empty) {
+    int at = (int)empty;
+    while (at != CHIME_NONE && chime_distance(layout, home, (unsigned)at) >= layout->hood) {
+        at = hop_source(layout, image, (unsigned)at);
     }
-    positions_sort(layout, image, order, n);
-    uint64_t median = chime_key(layout, image, order[(n - 1) / 2]);
-    unsigned count = chime_leaf_sort(layout, image, 0, order);
-    unsigned at = 0;
-    while (at < count - 1 && chime_key(layout, image, order[at]) <= median) {
-        at++;
+    return at != CHIME_NONE;
+}
+
+uint64_t chime_leaf_split_key(const struct chime_layout *layout, const void *image, uint64_t key) {
+    uint64_t critical[CHIME_SPAN_MAX + 1] = {key};
+    unsigned home = chime_home(layout, key);
+    unsigned count = 1;
+    for (unsigned d = 0; d < layout->span; d++) {
+        unsigned at = chime_at(layout, home, d);
+        uint64_t here = chime_key(layout, image, at);
+        if (here == CHIME_NO_KEY) {
+            break;
+        }
+        if (hops_lead_home(layout, image, home, at)) {
+            critical[count++] = here;
+        }
     }
-    at = at == 0 ? 1 : at;
-    return chime_key(layout, image, order[at]);
+    uint16_t unused[CHIME_SPAN_MAX + 1];
+    ix_sort(critical, unused, count);
+    return critical[count / 2];
 }
 
 void chime_leaf_split(const struct chime_layout *layout, void *image, void *right, uint64_t pivot) {

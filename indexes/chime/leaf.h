@@ -12,7 +12,8 @@
  *
  *     lock word, from bit 0: lock 1 | position of the largest key | vacancy bitmap, a bit a group of entries: 1 is full
  *
- * While the lock is held the rest of the word names the holder.
+ * The position is a hint, see write.c; the bitmap is exact. While the lock is held the rest of the word names the
+ * holder.
  */
 #ifndef DM_INDEXES_CHIME_LEAF_H
 #define DM_INDEXES_CHIME_LEAF_H
@@ -154,10 +155,11 @@ unsigned chime_leaf_sort(const struct chime_layout *layout, const void *image, u
 unsigned chime_leaf_sort_some(const struct chime_layout *layout, const void *image, const struct chime_set *some,
                               uint64_t first, uint64_t end, uint16_t *order);
 
-/* Where to split for a key that chime_leaf_insert refused with this *filled: the first key of the right half. Both
- * halves get a key. `order` as for sort. */
-uint64_t chime_leaf_split_key(const struct chime_layout *layout, const void *image, uint64_t key, unsigned filled,
-                              uint16_t *order);
+/* The first key of the right half, for a key that chime_leaf_insert refused: the median of that key and of all critical
+ * ones (section 4.4). A key is critical if the refused one could be inserted, after hops or without, in case the entry
+ * of the former were the empty one that linear probing finds. Some critical key is in the other half than the refused
+ * one then, and each half has a key once that is inserted. */
+uint64_t chime_leaf_split_key(const struct chime_layout *layout, const void *image, uint64_t key);
 
 /* Moves the keys from `pivot` on to the same entries of `right`, and makes the hop bitmaps of both agree. Metadata is
  * the caller's. */
@@ -194,7 +196,12 @@ static inline bool chime_word_low(const struct chime_layout *layout, uint64_t wo
 /* Sets the bit of entry i's group as the image has it. */
 uint64_t chime_word_refresh(const struct chime_layout *layout, uint64_t word, const void *image, unsigned i);
 
-/* The word of a leaf with these entries, not locked. */
+/* The word after entry i was removed. */
+static inline uint64_t chime_word_without(const struct chime_layout *layout, uint64_t word, unsigned i) {
+    return word & ~(UINT64_C(1) << (1 + layout->argmax_bits + chime_group_of(layout, i)));
+}
+
+/* The word of a leaf with these entries, not locked: with the position of the largest key. */
 uint64_t chime_word_of(const struct chime_layout *layout, const void *image);
 
 /* What an insert has to read: *count entries from *start on hold the neighbourhood of home and extend to the first

@@ -37,7 +37,7 @@ static int halves_write(struct chime_client *client, dm_addr left, dm_addr right
     return chime_lock_finish(client, &client->leaf_lock, left_word, dm_commit(client->ctx));
 }
 
-int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value, unsigned filled) {
+int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value) {
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_copy *left = &client->leaf;
     dm_addr addr;
@@ -53,13 +53,12 @@ int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, 
     dm_charge(client->ctx, DM_WORK_HASH, 2 * layout->span);
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, SPLIT_COMPARES * layout->span);
     dm_charge(client->ctx, DM_WORK_LINE_COPY, 2 * layout->wire_bytes / DM_LINE);
-    uint64_t pivot = chime_leaf_split_key(layout, left->image, key, filled, client->tree.order);
+    uint64_t pivot = chime_leaf_split_key(layout, left->image, key);
     chime_leaf_split(layout, left->image, client->right.image, pivot);
     struct chime_set unused = {{0}};
     unsigned largest = 0;
     unsigned ignored;
-    /* With this split key the key nearly always fits now; if not, both halves are correct and the insert is repeated.
-     */
+    /* With this split key the key fits; if not, both halves are correct and the insert is repeated. */
     int at = chime_leaf_insert(layout, key < pivot ? left->image : client->right.image, key, value, layout->span,
                                &unused, &largest, &ignored);
     chime_meta_set(layout, client->right.image,

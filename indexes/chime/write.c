@@ -3,9 +3,11 @@
  * Insert, update and delete: lock the leaf, read what is needed of it, change entries, send them and the lock word.
  *
  * Under the lock the leaf does not change, so what is read needs no versions. If its sibling is not the one that the
- * parent names, a key that is found is there nevertheless; one that is not may belong to the right, and an insert reads
- * the largest key: a key below it belongs here (section 4.2.3). Above it nothing is certain, as largest keys can be
- * deleted too: then the parents are read again until they have the split.
+ * parent names, a key that is found is there nevertheless; one that is not may belong to the right. An insert then
+ * looks for a larger key, among those that it has read and at the position in the lock word: a key below any other one
+ * of the leaf belongs here (section 4.2.3). If it finds none the parents are read again until they have the split. So
+ * the position in the lock word is a hint: an insert moves it to its own key if it has read the key there and that is
+ * less, and reads nothing for it. Largest keys can also be deleted.
  *
  * With indirect values the block is taken on the leaf's memory node and written before the entry in one batch; the
  * block that an update or delete removes from the leaf is kept once its entry has been written.
@@ -49,21 +51,6 @@ static int leaf_lock(struct chime_client *client, uint64_t key, uint32_t *attemp
     return rc;
 }
 
-/* The largest key of the locked leaf, CHIME_NO_KEY if it is empty: a read of its own if it was not read before. */
-static int largest_key(struct chime_client *client, unsigned largest, uint64_t *key) {
-    const struct chime_layout *layout = &client->cn->layout;
-    struct chime_copy *copy = &client->leaf;
-    if (chime_distance(layout, copy->start, largest) >= copy->count) {
-        int rc = chime_read_entry(client, client->tree.child.addr, largest);
-        if (rc < 0) {
-            return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
-        }
-        client->counts[CHIME_LARGEST_READ]++;
-    }
-    *key = chime_key(layout, copy->image, largest);
-    return 0;
-}
-
 /* What the entry in the locked leaf will hold for `value`. A failure without the lock. [waits] */
 static int value_make(struct chime_client *client, uint64_t key, const void *value, const void **stored) {
     int rc = ix_indirect_make(client->indirect, dm_addr_node(client->tree.child.addr), key, value, stored);
@@ -77,6 +64,10 @@ static uint64_t value_word(const struct chime_client *client, unsigned at) {
 
 /* ---- insert ------------------------------------------------------------------------------------------------------ */
 
+static bool was_read(const struct chime_client *client, unsigned at) {
+    return chime_distance(&client->cn->layout, client->leaf.start, at) < client->leaf.count;
+}
+
 static bool larger_was_read(const struct chime_client *client, uint64_t key) {
     const struct chime_layout *layout = &client->cn->layout;
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, client->leaf.count);
@@ -89,22 +80,52 @@ static bool larger_was_read(const struct chime_client *client, uint64_t key) {
     return false;
 }
 
+/* Whether the locked leaf, of which a split is not in its parent yet, has a key above `key`: 1, 0 if none was found, or
+ * a failure without the lock. Reads the key at the lock word's position if it was not read before. */
+static int larger_is_here(struct chime_client *client, uint64_t key) {
+    const struct chime_layout *layout = &client->cn->layout;
+    if (client->cn->params->validation == CHIME_VALIDATE_FENCES) {
+        return 0; /* the fence has said that the key is above all of them */
+    }
+    if (larger_was_read(client, key)) {
+        return 1;
+    }
+    unsigned largest = chime_word_largest(layout, client->leaf_lock.old);
+    if (was_read(client, largest)) {
+        return 0;
+    }
+    int rc = chime_read_entry(client, client->tree.child.addr, largest);
+    if (rc < 0) {
+        return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
+    }
+    client->counts[CHIME_LARGEST_READ]++;
+    uint64_t there = chime_key(layout, client->leaf.image, largest);
+    return there != CHIME_NO_KEY && there > key;
+}
+
+/* Where the lock word says that the largest key is, once `key` is at entry `at`; `largest` is where it said so before,
+ * after hops. Of the entries that were read, so only what those tell. */
+static unsigned largest_after(const struct chime_client *client, uint64_t key, unsigned at, unsigned largest) {
+    uint64_t there = chime_key(&client->cn->layout, client->leaf.image, largest);
+    return was_read(client, largest) && (there == CHIME_NO_KEY || there < key) ? at : largest;
+}
+
 /* The key does not fit into the leaf, all of which was read. */
-static int split_put(struct chime_client *client, dm_addr leaf, uint64_t key, const void *stored, unsigned filled) {
+static int split_put(struct chime_client *client, dm_addr leaf, uint64_t key, const void *stored) {
     ix_indirect_post(client->indirect); /* alone: the half that names it may be on another memory node */
     int rc = dm_commit(client->ctx);
     if (rc < 0) {
         return chime_lock_finish(client, &client->leaf_lock, client->leaf_lock.old, rc);
     }
-    rc = chime_split_insert(client, leaf, key, stored, filled);
+    rc = chime_split_insert(client, leaf, key, stored);
     if (rc == IX_TREE_AGAIN || rc == DM_ERR_NO_MEMORY) {
         ix_indirect_drop(client->indirect, ix_indirect_word(client->indirect, stored));
     }
     return rc;
 }
 
-/* Inserts the key into the leaf, of which the hop range was read. `is_largest`: no key of the leaf is larger. */
-static int leaf_put(struct chime_client *client, uint64_t key, const void *value, bool is_largest) {
+/* Inserts the key into the leaf, of which the hop range was read. */
+static int leaf_put(struct chime_client *client, uint64_t key, const void *value) {
     const struct chime_layout *layout = &client->cn->layout;
     struct chime_copy *copy = &client->leaf;
     dm_addr leaf = client->tree.child.addr;
@@ -129,11 +150,11 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
         at = chime_leaf_insert(layout, copy->image, key, stored, layout->span, &changed, &largest, &filled);
     }
     if (at == CHIME_NONE) {
-        return split_put(client, leaf, key, stored, filled);
+        return split_put(client, leaf, key, stored);
     }
     client->counts[CHIME_HOP] += filled != (unsigned)at;
     word = chime_word_refresh(layout, word, copy->image, filled);
-    word = chime_word_set_largest(layout, word, is_largest ? (unsigned)at : largest);
+    word = chime_word_set_largest(layout, word, largest_after(client, key, (unsigned)at, largest));
     ix_indirect_post(client->indirect);
     DM_TRY(chime_write_back(client, leaf, &changed, word));
     if (client->cn->hotspot) { /* what looked for the key did not bring the bucket */
@@ -168,16 +189,13 @@ static int insert_once(struct chime_client *client, uint64_t key, const void *va
     if (verdict == CHIME_DEAD) {
         return leave_misled(client, verdict, attempts);
     }
-    bool is_largest = false;
-    if (!larger_was_read(client, key)) {
-        uint64_t most = 0;
-        DM_TRY(largest_key(client, chime_word_largest(layout, lock->old), &most));
-        is_largest = most == CHIME_NO_KEY || key > most;
+    if (verdict == CHIME_RIGHT) {
+        rc = larger_is_here(client, key);
+        if (rc <= 0) {
+            return rc < 0 ? rc : leave_misled(client, verdict, attempts);
+        }
     }
-    if (verdict == CHIME_RIGHT && is_largest) {
-        return leave_misled(client, verdict, attempts);
-    }
-    return leaf_put(client, key, value, is_largest);
+    return leaf_put(client, key, value);
 }
 
 int chime_insert(void *handle, uint64_t key, const void *value) {
@@ -256,27 +274,6 @@ int chime_update(void *handle, uint64_t key, const void *value) {
     return 0;
 }
 
-/* The lock word without entry `at`, which has been removed; finds the new largest key if it was that one. */
-static int word_without(struct chime_client *client, unsigned at, uint64_t *word) {
-    const struct chime_layout *layout = &client->cn->layout;
-    struct chime_lock *lock = &client->leaf_lock;
-    uint64_t bit = UINT64_C(1) << (1 + layout->argmax_bits + chime_group_of(layout, at));
-    *word = lock->old & ~bit;
-    if (chime_word_largest(layout, lock->old) != at) {
-        return 0;
-    }
-    struct chime_copy *other = &client->right; /* the current leaf keeps what will be written */
-    int rc = chime_read_part(client, other, client->tree.child.addr, 0, layout->span);
-    if (rc < 0) {
-        return chime_lock_finish(client, lock, lock->old, rc);
-    }
-    client->counts[CHIME_LARGEST_READ]++;
-    struct chime_set unused = {{0}};
-    chime_leaf_remove(layout, other->image, at, &unused);
-    *word = chime_word_of(layout, other->image);
-    return 0;
-}
-
 int chime_remove(void *handle, uint64_t key) {
     struct chime_client *client = handle;
     const struct chime_layout *layout = &client->cn->layout;
@@ -286,10 +283,9 @@ int chime_remove(void *handle, uint64_t key) {
         return rc;
     }
     struct chime_set changed = {{0}};
-    uint64_t word;
+    uint64_t word = chime_word_without(layout, client->leaf_lock.old, at);
     uint64_t before = value_word(client, at);
     chime_leaf_remove(layout, client->leaf.image, at, &changed);
-    DM_TRY(word_without(client, at, &word));
     DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word));
     ix_indirect_drop(client->indirect, before);
     /* The key is deleted, whether the leaf can be merged or not. */
