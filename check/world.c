@@ -229,8 +229,10 @@ static int fabric_draw(const struct ck_request *request, struct ck_world *world,
 
 /* Draws few slots, so that keys collide in them. */
 static void rdwc_draw(const struct ck_request *request, struct ck_world *world) {
-    static const enum ix_rdwc_mode fixed[] = {
-        [CK_RDWC_OFF] = IX_RDWC_OFF, [CK_RDWC_ON] = IX_RDWC_ON, [CK_RDWC_STALE] = IX_RDWC_STALE};
+    static const enum ix_rdwc_mode fixed[] = {[CK_RDWC_OFF] = IX_RDWC_OFF,
+                                              [CK_RDWC_ON] = IX_RDWC_ON,
+                                              [CK_RDWC_PUBLISHED] = IX_RDWC_PUBLISHED,
+                                              [CK_RDWC_STALE] = IX_RDWC_STALE};
     struct dm_prng prng = stream(world, "check rdwc");
     enum ix_rdwc_mode drawn = chance(&prng, 30) ? IX_RDWC_ON : IX_RDWC_OFF;
     world->rdwc_slots = (uint32_t)ONE_OF(&prng, 2, 4, 16, 256);
@@ -350,9 +352,10 @@ const char *ck_world_text(const struct ck_world *world, char *text, size_t capac
                       "%u bytes of on-chip memory;",
                       topology->clients, topology->cns, topology->clients_per_thread, topology->mns, world->key_count,
                       world->shape.value_bytes, (unsigned long long)world->shape.cache_bytes, topology->chip_bytes);
+    static const char *const rdwc_names[] = {"off", "on", "published", "stale"};
     if (world->rdwc != IX_RDWC_OFF && at < (int)capacity) {
-        at += snprintf(text + at, capacity - (size_t)at, " rdwc=%s with %u slots;",
-                       world->rdwc == IX_RDWC_STALE ? "stale" : "on", world->rdwc_slots);
+        at += snprintf(text + at, capacity - (size_t)at, " rdwc=%s with %u slots;", rdwc_names[world->rdwc],
+                       world->rdwc_slots);
     }
     for (const struct dm_opt *row = world->index->params; row && row->name && at < (int)capacity; row++) {
         char value[64];

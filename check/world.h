@@ -24,7 +24,7 @@ enum {
 };
 
 /* Read delegation and write combining around the index. */
-enum ck_rdwc { CK_RDWC_DRAWN, CK_RDWC_OFF, CK_RDWC_ON, CK_RDWC_STALE };
+enum ck_rdwc { CK_RDWC_DRAWN, CK_RDWC_OFF, CK_RDWC_ON, CK_RDWC_PUBLISHED, CK_RDWC_STALE };
 
 /* The index, and the settings that the user fixes for all seeds instead of having them drawn. */
 struct ck_request {

@@ -14,6 +14,11 @@
  * Clients that come while the leader works are members of the next round. Rounds are numbered with 64 bits, and there
  * is no bound on members.
  *
+ * IX_RDWC_PUBLISHED is what the public code does: a client that comes while the leader works joins its round and ends
+ * with it. A get can return a value that is older than its begin, and an update can end without its value ever having
+ * been in the index. (There the leader takes the value to write when it has locked the leaf, here when it calls the
+ * index.)
+ *
  * The table has more slots than the node has clients. A key whose slot is in use by another key goes to the index
  * alone: two keys never share an operation. Inserts, deletes and scans always go to the index.
  */
@@ -25,7 +30,8 @@
 enum ix_rdwc_mode {
     IX_RDWC_OFF,
     IX_RDWC_ON,
-    IX_RDWC_STALE, /* wrong on purpose: a get also joins a round whose leader has begun */
+    IX_RDWC_PUBLISHED, /* not linearizable, see above */
+    IX_RDWC_STALE,     /* only for `check`: of IX_RDWC_PUBLISHED, the gets */
 };
 
 struct ix_rdwc_config {

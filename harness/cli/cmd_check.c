@@ -38,9 +38,8 @@ static const struct dm_opt check_options[] = {
     ROW(coverage, DM_OPT_ENUM, .initial = "auto", .choices = coverage_names,
         .help = "fail if a rare event of the index never happened; auto: from 100 seeds on, with no --set"),
     ROW(rdwc, DM_OPT_ENUM, .initial = "drawn", .choices = hx_checking_rdwc_names,
-        .help =
-            "read delegation and write combining around the index: in some worlds, in none, in all, or in all with a "
-            "variant that is known to be wrong"),
+        .help = "read delegation and write combining around the index: in some worlds, in none, in all, or in all "
+                "with a variant that is known to be wrong: the published one, or its late gets alone"),
     ROW(shrink_runs, DM_OPT_COUNT, .initial = "20000", .max = 1e9, .help = "runs that shrinking may take"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the findings as JSON"),
     DM_OPT_END,

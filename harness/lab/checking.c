@@ -15,7 +15,7 @@
 
 enum { SEEDS_DEFAULT = 200, COVERAGE_SEEDS = 100, WORLD_TEXT_BYTES = 1500 };
 
-const char *const hx_checking_rdwc_names[] = {"drawn", "off", "on", "stale", NULL}; /* as enum ck_rdwc */
+const char *const hx_checking_rdwc_names[] = {"drawn", "off", "on", "published", "stale", NULL}; /* as enum ck_rdwc */
 
 /* ---- findings --------------------------------------------------------------------------------------------------- */
 

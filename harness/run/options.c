@@ -9,7 +9,7 @@
 
 #include "workloads/workload.h"
 
-static const char *const rdwc_names[] = {"off", "on", NULL}; /* as enum ix_rdwc_mode; the wrong one is for `check` */
+static const char *const rdwc_names[] = {"off", "on", "published", NULL}; /* as enum ix_rdwc_mode */
 
 #define ROW(member, ...)          DM_OPT_ROW(struct hx_settings, member, __VA_ARGS__)
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct hx_settings, member, __VA_ARGS__)
@@ -19,7 +19,9 @@ static const struct dm_opt what_options[] = {
     ROW(rdwc, DM_OPT_ENUM, .initial = "off", .choices = rdwc_names,
         .help =
             "read delegation and write combining: gets, and updates, of one key that clients of a compute node want at "
-            "the same time are one operation on the index"),
+            "the same time are one operation on the index; published: also those that come while it is under way, "
+            "which "
+            "is not linearizable"),
     ROW(transport, DM_OPT_STRING, .initial = "sim",
         .help =
             "what moves the bytes: sim is a modelled RDMA fabric in virtual time, local is shared memory in real time"),

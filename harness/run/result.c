@@ -253,9 +253,9 @@ static json_t *load_object(const struct hx_settings *run, const struct hx_measur
 }
 
 /* Read delegation and write combining; see also `shared` of the operations. */
-static json_t *rdwc_object(const struct hx_measured *measured) {
-    return json_pack("{s:I, s:I}", "bypassed", (json_int_t)measured->totals.bypassed, "bytes_per_cn",
-                     (json_int_t)measured->totals.rdwc_bytes);
+static json_t *rdwc_object(const struct hx_config *config, const struct hx_measured *measured) {
+    return json_pack("{s:b, s:I, s:I}", "is_linearizable", config->run.rdwc == IX_RDWC_ON, "bypassed",
+                     (json_int_t)measured->totals.bypassed, "bytes_per_cn", (json_int_t)measured->totals.rdwc_bytes);
 }
 
 static json_t *notes_object(const struct hx_measured *measured) {
@@ -283,7 +283,7 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
                     put(result, "counters", counters_object(config->index, measured)) &&
                     put(result, "phases", phases_array(&config->run, measured));
     if (is_whole && has_rdwc) {
-        is_whole = put(result, "rdwc", rdwc_object(measured));
+        is_whole = put(result, "rdwc", rdwc_object(config, measured));
     }
     if (is_whole && measured->note_count > 0) {
         is_whole = put(result, "fabric", notes_object(measured));

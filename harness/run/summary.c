@@ -131,7 +131,8 @@ static void shared_print(const json_t *result, FILE *out) {
         }
     }
     if (separator[0] == ',') {
-        fprintf(out, " were answered by another client's operation\n");
+        fprintf(out, " were answered by another client's operation%s\n",
+                json_is_true(json_object_get(rdwc, "is_linearizable")) ? "" : "; this is not linearizable");
     }
 }
 

@@ -13,11 +13,11 @@
 
 #include "tests/unit/transport/sim_world.h"
 
-enum { CLIENTS = 64, ROUNDS = 50, KEYS = 4, CALL_NS = 1000, ABSENT = 3, OUTCOME_NONE = 99 };
+enum { CLIENTS = 64, ROUNDS = 50, KEYS = 4, SPREAD = 4096, CALL_NS = 1000, ABSENT = 3, OUTCOME_NONE = 99 };
 
 /* The index: a get samples the word in the middle, an update writes it in the middle. */
 struct store {
-    uint64_t words[KEYS];
+    uint64_t words[SPREAD];
     uint64_t gets, updates; /* calls that came through */
     int failure;            /* what calls return instead; 0: nothing */
 };
@@ -119,7 +119,7 @@ static void test_open(struct test *test, enum ix_rdwc_mode mode, uint32_t slots,
     const struct ix_rdwc_config config = {
         .mode = mode, .clients = CLIENTS, .slots = slots, .value_bytes = sizeof(uint64_t)};
     *test = (struct test){.keys = keys, .outcome = OUTCOME_NONE, .world = {.clients = CLIENTS}};
-    for (uint64_t key = 0; key < KEYS; key++) {
+    for (uint64_t key = 0; key < SPREAD; key++) {
         test->store.words[key] = key << 32;
     }
     test->rdwc = ix_rdwc_open(&store_ops, &config);
@@ -177,6 +177,33 @@ static void a_read_that_joins_one_that_has_begun_is_stale(void **state) {
     assert_true(test.stale > 0);
 }
 
+static void as_published_clients_share_more_reads_and_updates_and_get_old_values_or_lose_new_ones(void **state) {
+    (void)state;
+    struct test ours;
+    test_open(&ours, IX_RDWC_ON, 0, 1);
+    test_run(&ours, CLIENTS / 2, CLIENTS / 2);
+    struct test reads;
+    test_open(&reads, IX_RDWC_PUBLISHED, 0, 1);
+    test_run(&reads, CLIENTS / 2, CLIENTS / 2);
+    assert_int_equal(reads.shared + reads.store.gets + reads.store.updates, reads.asked);
+    assert_true(reads.store.gets < ours.store.gets);
+    assert_true(reads.store.updates < ours.store.updates);
+    assert_true(reads.stale > 0);
+    struct test updates;
+    test_open(&updates, IX_RDWC_PUBLISHED, 0, 1);
+    test_run(&updates, 0, CLIENTS);
+    assert_true(updates.stale > 0); /* an update ended, and the word is from before it */
+}
+
+static void two_keys_in_use_seldom_share_a_slot(void **state) {
+    (void)state;
+    struct test test;
+    test_open(&test, IX_RDWC_ON, 0, SPREAD);
+    test_run(&test, CLIENTS, 0);
+    assert_true(test.bypassed > 0);
+    assert_true(test.bypassed * 200 < test.asked);
+}
+
 static void absence_and_failures_are_everybodys(void **state) {
     (void)state;
     struct test test;
@@ -208,6 +235,8 @@ int main(void) {
         cmocka_unit_test(a_lone_client_shares_nothing),
         cmocka_unit_test(keys_of_one_slot_never_share),
         cmocka_unit_test(a_read_that_joins_one_that_has_begun_is_stale),
+        cmocka_unit_test(as_published_clients_share_more_reads_and_updates_and_get_old_values_or_lose_new_ones),
+        cmocka_unit_test(two_keys_in_use_seldom_share_a_slot),
         cmocka_unit_test(absence_and_failures_are_everybodys),
         cmocka_unit_test(its_bytes_grow_with_clients_and_values),
     };
