@@ -47,6 +47,7 @@ static const struct dm_opt params_table[] = {
         .help =
             "What scans read of a leaf: where few keys can be in the range their neighbourhoods, or always all of it."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
+    ROW(fetch, DM_OPT_ENUM, .initial = "batch", .choices = ix_fetch_choices, .help = IX_FETCH_HELP),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",
         .help = "Levels of inner nodes that may be cached, counted from the root."),
     DM_OPT_END,
@@ -210,6 +211,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     struct ix_indirect_config values = {
         .values = cn->params->values,
         .value_bytes = cn->shape->value_bytes,
+        .fetch = cn->params->fetch,
         .found_max = (cn->tree.scan_batch + 1) * cn->layout.span,
         .reused = &client->counts[CHIME_BLOCK_REUSED],
     };

@@ -31,6 +31,7 @@ struct chime_params {
     bool speculative, replicate, bitmap_check, merge, local_locks;
     unsigned validation, vacancy, unlock, scan;
     unsigned values; /* enum ix_values */
+    unsigned fetch;  /* enum ix_fetch */
     uint64_t cache_levels;
 };
 

@@ -47,6 +47,7 @@ static void leaf_take(struct scan *scan, struct chime_copy *copy) {
     for (; i < n && !ix_found_all(&scan->found); i++) {
         pair_take(scan, copy, client->tree.order[i]);
     }
+    ix_found_leaf_end(&scan->found);
     if (i < n) {
         scan->next = DM_NULL; /* if some of those found have been reused, the rest of this leaf is next */
         return;
@@ -217,6 +218,7 @@ static int part_use(struct scan *scan, const struct chime_part *part, unsigned i
     for (; taken < n && !ix_found_all(&scan->found); taken++) {
         pair_take(scan, &client->leaf, client->tree.order[taken]);
     }
+    ix_found_leaf_end(&scan->found);
     scan->next = taken < n || is_last ? DM_NULL : part->next;
     if (taken == n) {
         scan->cursor = part->end;

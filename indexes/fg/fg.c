@@ -23,6 +23,7 @@ static const struct dm_opt params_table[] = {
     ROW(upgrade, DM_OPT_ENUM, .initial = "version", .choices = upgrade_choices,
         .help = "A writer locks the version that it has read, or (wrong) whatever version the node has by then."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
+    ROW(fetch, DM_OPT_ENUM, .initial = "batch", .choices = ix_fetch_choices, .help = IX_FETCH_HELP),
     DM_OPT_END,
 };
 
@@ -58,6 +59,7 @@ static struct ix_btree_config config_of(const struct fg_params *params) {
         .sorted = true,
         .versions = params->versions,
         .values = params->values,
+        .fetch = params->fetch,
         .fill = params->fill,
         .cache_levels = params->cache_levels,
         .combine = params->combine,

@@ -18,6 +18,7 @@ struct fg_params {
     unsigned versions; /* enum ix_versions */
     unsigned upgrade;
     unsigned values; /* enum ix_values */
+    unsigned fetch;  /* enum ix_fetch */
 };
 
 /* X(name, text, rare): rare ones are events that a concurrency check must have seen. */

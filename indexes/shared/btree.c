@@ -177,6 +177,7 @@ int ix_btree_attach(struct ix_btree *btree, struct ix_btree_cn *cn, struct dm_ct
     struct ix_indirect_config values = {
         .values = (enum ix_values)cn->config.values,
         .value_bytes = cn->shape->value_bytes,
+        .fetch = (enum ix_fetch)cn->config.fetch,
         .found_max = (cn->tree.scan_batch + 1) * cn->leaf.cap,
         .reused = counts->reused ? counts->reused : &btree->no_counts[1],
     };

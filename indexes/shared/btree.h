@@ -31,6 +31,7 @@ struct ix_btree_config {
     unsigned versions;   /* enum ix_versions: what readers compare */
     bool torn_is_absent; /* known to be wrong, for the checker: a half-written entry is taken as not there */
     unsigned values;     /* enum ix_values */
+    unsigned fetch;      /* enum ix_fetch */
     double fill;         /* share of a node's entries that bulk load fills */
     uint64_t cache_levels;
     bool combine; /* write-back and unlock go with one doorbell */

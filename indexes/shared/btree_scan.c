@@ -41,6 +41,7 @@ static void leaf_take(struct scan *scan) {
         ix_found_add(&scan->found, ix_leaf_key(layout, btree->tree.image, btree->tree.order[i]),
                      ix_leaf_value(layout, btree->tree.image, btree->tree.order[i]));
     }
+    ix_found_leaf_end(&scan->found);
     scan->moved = false;
     if (i < n) {
         /* Should some of those found be gone, the rest of this leaf is next. */

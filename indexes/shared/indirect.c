@@ -37,7 +37,9 @@ struct ix_indirect {
     bool validate; /* that fetch and found check the stamps */
     uint64_t *reused;
     uint64_t *found; /* words of the pairs that a scan has found */
+    uint32_t *ends;  /* see struct ix_found */
     uint32_t found_max;
+    enum ix_fetch fetch;
     struct pool pools[DM_MNS_MAX];
     char *wires; /* device memory: `batch` blocks, and after them the one made last */
     uint64_t made;
@@ -48,6 +50,7 @@ struct ix_indirect {
 /* ---- the parameter ----------------------------------------------------------------------------------------------- */
 
 const char *const ix_values_choices[] = {"inline", "indirect", "unchecked", NULL};
+const char *const ix_fetch_choices[] = {"batch", "doorbell", "serial", NULL};
 
 int ix_values_check(enum ix_values values, uint32_t value_bytes, struct dm_err *err) {
     bool is_inline = values == IX_VALUES_INLINE;
@@ -170,13 +173,15 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
         .validate = config->values == IX_VALUES_INDIRECT,
         .reused = config->reused,
         .found = calloc(config->found_max + 1, sizeof(*indirect->found)),
+        .ends = calloc(config->found_max + 1, sizeof(*indirect->ends)),
         .found_max = config->found_max,
+        .fetch = config->fetch,
     };
     uint32_t fits = BATCH_BYTES / indirect->block_bytes;
     indirect->batch = fits < BATCH_MIN ? BATCH_MIN : fits > BATCH_MAX ? BATCH_MAX : fits;
     indirect->wires = dm_local_alloc(ctx, (indirect->batch + 1) * indirect->block_bytes);
     indirect->waiting = calloc(indirect->batch, sizeof(*indirect->waiting));
-    bool has_all = indirect->wires && indirect->waiting && indirect->found;
+    bool has_all = indirect->wires && indirect->waiting && indirect->found && indirect->ends;
     for (unsigned node = 0; node < dm_topology(ctx)->mns && node < DM_MNS_MAX; node++) {
         struct pool *pool = &indirect->pools[node];
         pool->words = calloc(POOL_FIRST, sizeof(*pool->words));
@@ -198,6 +203,7 @@ void ix_indirect_close(struct ix_indirect *indirect) {
         }
         free(indirect->waiting);
         free(indirect->found);
+        free(indirect->ends);
         free(indirect);
     }
 }
@@ -339,6 +345,7 @@ struct ix_found ix_found_begin(struct ix_indirect *indirect, uint32_t value_byte
         .values = values,
         .words = indirect ? indirect->found : NULL,
         .words_max = indirect ? indirect->found_max : 0,
+        .ends = indirect && indirect->fetch == IX_FETCH_DOORBELL ? indirect->ends : NULL,
     };
 }
 
@@ -363,6 +370,20 @@ static int part_read(const struct ix_found *found, uint32_t first, uint32_t n, b
     return 0;
 }
 
+/* How many of the pairs from `first` on to read with one doorbell; *leaf is the leaf that `first` is of, or one before.
+ */
+static uint32_t part_size(const struct ix_found *found, uint32_t first, uint32_t *leaf) {
+    uint32_t end = found->count;
+    while (*leaf < found->end_count && found->complete + found->ends[*leaf] <= first) {
+        ++*leaf;
+    }
+    if (*leaf < found->end_count) {
+        end = found->complete + found->ends[*leaf];
+    }
+    uint32_t most = found->indirect->fetch == IX_FETCH_SERIAL ? 1 : found->indirect->batch;
+    return end - first < most ? end - first : most;
+}
+
 /* Moves pair `from` to index `to`. */
 static void pair_move(const struct ix_found *found, uint32_t to, uint32_t from) {
     if (to != from) {
@@ -377,10 +398,11 @@ int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t 
         return 0;
     }
     uint32_t kept = found->complete;
-    for (uint32_t first = found->complete; first < found->count; first += found->indirect->batch) {
+    uint32_t leaf = 0;
+    uint32_t n;
+    for (uint32_t first = found->complete; first < found->count; first += n) {
         bool has[BATCH_MAX];
-        uint32_t left = found->count - first;
-        uint32_t n = left < found->indirect->batch ? left : found->indirect->batch;
+        n = part_size(found, first, &leaf);
         DM_TRY(part_read(found, first, n, has));
         for (uint32_t i = 0; i < n; i++) {
             int rc = 0;
@@ -395,5 +417,6 @@ int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t 
         }
     }
     found->complete = found->count = kept;
+    found->end_count = 0;
     return 0;
 }

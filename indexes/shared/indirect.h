@@ -43,6 +43,18 @@ extern const char *const ix_values_choices[];
     "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not check "  \
     "whether the block is still the one."
 
+/* ---- the parameter `fetch`: how a scan reads the values of the pairs that it has found --------------------------- */
+
+enum ix_fetch {
+    IX_FETCH_BATCH,    /* up to 128 of them, of whatever leaves, with one doorbell */
+    IX_FETCH_DOORBELL, /* those of one leaf with one doorbell, leaf by leaf */
+    IX_FETCH_SERIAL,   /* one by one: a round trip each */
+};
+extern const char *const ix_fetch_choices[];
+#define IX_FETCH_HELP                                                                                                  \
+    "How scans read indirect values: many with one doorbell, those of one leaf with one doorbell, or one by one, a "   \
+    "round trip each."
+
 /* Refuses values of a size that cannot be stored. */
 int ix_values_check(enum ix_values values, uint32_t value_bytes, struct dm_err *err);
 
@@ -66,6 +78,7 @@ struct ix_indirect;
 struct ix_indirect_config {
     enum ix_values values; /* UNCHECKED is known to be wrong: fetch and found take whatever the block holds */
     uint32_t value_bytes;
+    enum ix_fetch fetch;
     uint32_t found_max; /* pairs of a scan whose values may be missing at a time; 0: no scans */
     uint64_t *reused;   /* counts reused blocks that fetch and found have read; NULL: neither will be called */
 };
@@ -116,6 +129,8 @@ struct ix_found {
     char *values;
     uint64_t *words; /* NULL: values are inline */
     uint32_t words_max;
+    uint32_t *ends; /* where each leaf's missing values end, counted from `complete`; NULL unless IX_FETCH_DOORBELL */
+    uint32_t end_count;
 };
 
 /* The caller provides memory for `wanted` pairs. */
@@ -132,6 +147,14 @@ static inline void ix_found_add(struct ix_found *found, uint64_t key, const void
     found->keys[found->count++] = key;
 }
 
+/* The pairs of a leaf have been added. */
+static inline void ix_found_leaf_end(struct ix_found *found) {
+    uint32_t end = found->count - found->complete;
+    if (found->ends && end > (found->end_count > 0 ? found->ends[found->end_count - 1] : 0)) {
+        found->ends[found->end_count++] = end;
+    }
+}
+
 static inline bool ix_found_all(const struct ix_found *found) {
     return found->count == found->wanted;
 }
@@ -141,8 +164,8 @@ static inline bool ix_found_full(const struct ix_found *found, uint32_t more) {
     return found->words && found->count - found->complete + more > found->words_max;
 }
 
-/* Reads the missing values, up to 128 of them (64 KiB) with one doorbell. For a reused block `get(client, key, value)`
- * reads the index; keys that it does not find are dropped. 0 or a failure. [waits] */
+/* Reads the missing values as `fetch` says, at most 128 of them (64 KiB) with one doorbell. For a reused block
+ * `get(client, key, value)` reads the index; keys that it does not find are dropped. 0 or a failure. [waits] */
 int ix_found_complete(struct ix_found *found, int (*get)(void *client, uint64_t key, void *value), void *client);
 
 /* ---- set-up ------------------------------------------------------------------------------------------------------ */

@@ -28,6 +28,7 @@ struct sherman_params {
     unsigned versions; /* enum ix_versions */
     unsigned torn;
     unsigned values; /* enum ix_values */
+    unsigned fetch;  /* enum ix_fetch */
     uint64_t cache_levels;
 };
 

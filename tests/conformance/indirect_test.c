@@ -3,6 +3,8 @@
  * Values in blocks, for every index that has `values=indirect`: what they cost in the quiet case, that many clients
  * read consistent and current values of any size, that blocks are reused, and that full memory changes nothing.
  */
+#include <inttypes.h>
+
 #include "conformance/index_steady.h"
 #include "conformance/quiet.h"
 #include "indexes/shared/indirect.h"
@@ -106,6 +108,34 @@ static void a_block_costs_reads_a_round_trip_and_writes_a_verb(void **state) {
     for_each_index(quiet_check);
 }
 
+/* How scans fetch: the same reads, in one round trip, in one a leaf, in one each. Tiny nodes, so that 20 pairs are of
+ * several leaves. */
+static void fetch_check(const struct ix_ops *ops) {
+    static const char *const ways[] = {"inline", "batch", "doorbell", "serial"};
+    struct dm_account scans[4];
+    for (unsigned i = 0; i < 4; i++) {
+        struct world_config config = config_of(ops, 8);
+        config.tiny = true;
+        config.params[0].value = i == 0 ? "inline" : "indirect";
+        config.params[1] = (struct dm_setting){"fetch", i == 0 ? "batch" : ways[i]};
+        scans[i] = quiet_run(&config).scan;
+    }
+    for (unsigned i = 1; i < 4; i++) {
+        assert_int_equal(scans[i].verbs[DM_VERB_READ], scans[1].verbs[DM_VERB_READ]);
+        assert_int_equal(scans[i].bytes_read, scans[1].bytes_read);
+    }
+    uint64_t before = scans[1].round_trips - 1;
+    assert_int_equal(scans[3].round_trips, before + SCANNED);
+    assert_in_range(scans[2].round_trips, before + 2, before + SCANNED / 2);
+    print_message("%s: %" PRIu64 ", %" PRIu64 ", %" PRIu64 " round trips\n", ops->name, scans[1].round_trips,
+                  scans[2].round_trips, scans[3].round_trips);
+}
+
+static void scans_fetch_together_or_by_leaf_or_one_by_one(void **state) {
+    (void)state;
+    for_each_index(fetch_check);
+}
+
 /* ---- many clients ------------------------------------------------------------------------------------------------ */
 
 static void clients_check(const struct ix_ops *ops) {
@@ -117,6 +147,7 @@ static void clients_check(const struct ix_ops *ops) {
         config.cns = 1 + i % 2;
         config.seed = 21 + i;
         config.tiny = i % 2 == 0;
+        config.params[1] = (struct dm_setting){"fetch", ix_fetch_choices[i % 3]};
         struct steady_result result = steady_run(config, 300);
         assert_int_equal(result.violations, 0);
         for (unsigned c = 0; ops->counters[c].name; c++) {
@@ -230,6 +261,7 @@ static void values_that_are_too_large_are_refused_with_what_to_set(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_costs_reads_a_round_trip_and_writes_a_verb),
+        cmocka_unit_test(scans_fetch_together_or_by_leaf_or_one_by_one),
         cmocka_unit_test(many_clients_read_consistent_and_current_values_of_any_size),
         cmocka_unit_test(blocks_are_reused),
         cmocka_unit_test(full_memory_changes_nothing),
