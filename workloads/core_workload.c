@@ -5,6 +5,8 @@
  */
 #include "workloads/core_workload.h"
 
+#include <stdlib.h>
+
 #include "common/compiler.h"
 
 /* KVell's production traces as published, over 5 * 10^8 keys: cumulative weights and the keys where each piece ends. */
@@ -72,6 +74,7 @@ static void chooser_init(struct wl_core *core, const struct wl_spec *spec, uint6
             wl_exponential_make(spec->exponential_percentile, (double)spec->record_count * spec->exponential_share);
         break;
     case WL_DIST_ZIPFIAN_CLUSTERED:
+    case WL_DIST_ZIPFIAN_HASHED:
         core->clustered = wl_zipf_make(start, count, spec->theta, 0.0);
         break;
     case WL_DIST_PROD1:
@@ -91,7 +94,15 @@ static void chooser_init(struct wl_core *core, const struct wl_spec *spec, uint6
     core->uniform = wl_uniform_make(start, last);
 }
 
-void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations) {
+/* The range of a client has the inserts that are expected of it. */
+static uint64_t range_of(const struct wl_spec *spec, uint64_t operations, unsigned clients) {
+    uint64_t expected = (uint64_t)((double)operations * spec->share[WL_INSERT]);
+    uint64_t range = (expected + clients - 1) / clients;
+    return !spec->client_ranges || spec->share[WL_INSERT] <= 0.0 ? 0 : range > 0 ? range : 1;
+}
+
+void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations,
+                  unsigned clients) {
     core->map = map;
     core->kinds = wl_discrete_make(spec->share, WL_OP_KIND_COUNT);
     core->dist = spec->dist;
@@ -105,10 +116,75 @@ void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct
     wl_ack_init(&core->ack, spec->record_count);
     core->part = 0;
     core->parts = 1;
+    core->clients = clients;
+    core->range = range_of(spec, operations, clients);
+    core->trace_ops = spec->trace_ops;
+    core->upserts = spec->upserts;
+    core->present = NULL;
+    core->present_count = 0;
 }
 
-struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng prng) {
-    return (struct wl_core_stream){.core = core, .prng = prng, .latest = core->latest};
+/* The bit of a key number that can be chosen from the start: of its key where numbers share keys. */
+static uint64_t present_at(const struct wl_core *core, uint64_t number) {
+    return core->map->kind == WL_KEYMAP_FOLDED ? wl_keymap_key(core->map, number) : number;
+}
+
+static bool is_present(const struct wl_core *core, uint64_t number) {
+    uint64_t at = present_at(core, number);
+    return at >= core->present_count ||
+           (atomic_load_explicit(&core->present[at / 64], memory_order_relaxed) >> (at % 64) & 1) != 0;
+}
+
+void wl_core_upserted(struct wl_core *core, uint64_t number) {
+    uint64_t at = present_at(core, number), bit = UINT64_C(1) << (at % 64);
+    if (at < core->present_count && (atomic_load_explicit(&core->present[at / 64], memory_order_relaxed) & bit) == 0) {
+        atomic_fetch_or_explicit(&core->present[at / 64], bit, memory_order_relaxed);
+    }
+}
+
+int wl_core_present_make(struct wl_core *core, const struct wl_keymap *map) {
+    core->present = calloc(map->count / 64 + 1, sizeof core->present[0]);
+    if (core->present == NULL) {
+        return DM_ERR_NO_MEMORY;
+    }
+    core->present_count = map->count;
+    for (uint64_t i = 0; i < map->load_numbers; i++) {
+        wl_core_upserted(core, i);
+    }
+    return 0;
+}
+
+struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng prng, unsigned client) {
+    return (struct wl_core_stream){
+        .core = core, .prng = prng, .latest = core->latest, .trace_start = prng, .client = client};
+}
+
+/* The number of the i-th key that a client inserts into ranges of its own: its first range follows those of the clients
+ * before it, its second one the first ranges of all clients, and so on. */
+static uint64_t range_number(const struct wl_core_stream *stream, uint64_t i) {
+    const struct wl_core *core = stream->core;
+    return core->map->fresh_start + (i / core->range * core->clients + stream->client) * core->range + i % core->range;
+}
+
+/* The newest key number that a stream may choose. With ranges of clients, all keys of the ranges before the client's
+ * own count as present, as in a published trace that was generated as a whole and then split. */
+static uint64_t newest_of(const struct wl_core_stream *stream) {
+    struct wl_core *core = stream->core;
+    if (core->range == 0) {
+        return wl_ack_newest(&core->ack);
+    }
+    return stream->inserted_trace > 0 ? range_number(stream, stream->inserted_trace - 1) : range_number(stream, 0) - 1;
+}
+
+/* Begins the trace again once it has ended. */
+static void trace_turn(struct wl_core_stream *stream) {
+    if (stream->drawn == stream->core->trace_ops) {
+        stream->prng = stream->trace_start;
+        stream->latest = stream->core->latest;
+        stream->inserted_trace = 0;
+        stream->drawn = 0;
+    }
+    stream->drawn++;
 }
 
 static uint64_t number_draw(struct wl_core_stream *stream, uint64_t newest) {
@@ -130,6 +206,7 @@ static uint64_t number_draw(struct wl_core_stream *stream, uint64_t newest) {
         return core->uniform.low + wl_mod(&core->uniform.range, turn);
     }
     case WL_DIST_ZIPFIAN_CLUSTERED:
+    case WL_DIST_ZIPFIAN_HASHED:
         return wl_zipf_next(&core->clustered, &stream->prng);
     case WL_DIST_PROD1:
     case WL_DIST_PROD2:
@@ -143,7 +220,7 @@ static uint64_t number_draw(struct wl_core_stream *stream, uint64_t newest) {
 }
 
 static uint64_t number_choose(struct wl_core_stream *stream) {
-    uint64_t newest = wl_ack_newest(&stream->core->ack);
+    uint64_t newest = newest_of(stream);
     uint64_t number;
     do {
         number = number_draw(stream, newest);
@@ -163,22 +240,44 @@ static uint64_t global_number(const struct wl_core *core, uint64_t number) {
     return number < start ? number : start + (number - start) * core->parts + core->part;
 }
 
+/* The key of an insert. */
+static int insert_next(struct wl_core_stream *stream, struct wl_op *op) {
+    struct wl_core *core = stream->core;
+    uint64_t number;
+    if (core->range > 0) {
+        number = range_number(stream, stream->inserted++);
+        stream->inserted_trace++;
+    } else {
+        DM_TRY(wl_ack_next(&core->ack, &op->ticket));
+        number = global_number(core, op->ticket);
+    }
+    if (number - core->map->fresh_start >= wl_keymap_free_keys(core->map)) {
+        /* The key set has no free key left. wl_open refuses the runs that are sure to get here. */
+        return DM_ERR_NO_MEMORY;
+    }
+    op->key = wl_keymap_key(core->map, number);
+    return 0;
+}
+
 int wl_core_next(struct wl_core_stream *stream, struct wl_op *op) {
     struct wl_core *core = stream->core;
+    if (core->trace_ops > 0) {
+        trace_turn(stream);
+    }
     op->kind = (enum wl_op_kind)wl_discrete_next(&core->kinds, &stream->prng);
     op->scan_length = 0;
+    op->upsert = core->upserts && (op->kind == WL_INSERT || op->kind == WL_UPDATE);
     if (op->kind == WL_INSERT) {
-        DM_TRY(wl_ack_next(&core->ack, &op->ticket));
-        uint64_t number = global_number(core, op->ticket);
-        if (number - core->map->fresh_start >= wl_keymap_free_keys(core->map)) {
-            /* The key set has no free key left. wl_open refuses the runs that are sure to get here. */
-            return DM_ERR_NO_MEMORY;
-        }
-        op->key = wl_keymap_key(core->map, number);
-        return 0;
+        return insert_next(stream, op);
     }
-    op->ticket = number_choose(stream);
-    op->key = wl_keymap_key(core->map, global_number(core, op->ticket));
+    uint64_t number = number_choose(stream);
+    number = core->range > 0 ? number : global_number(core, number);
+    op->key = wl_keymap_key(core->map, number);
+    op->ticket = number;
+    if (op->upsert) {
+        op->ticket = number | WL_CHOSEN;
+        op->kind = is_present(core, number) ? WL_UPDATE : WL_INSERT;
+    }
     if (op->kind == WL_SCAN) {
         op->scan_length = scan_length(stream);
     }

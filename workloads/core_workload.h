@@ -40,25 +40,50 @@ struct wl_core {
     _Alignas(64) _Atomic uint64_t sequence;
     struct wl_ack ack;
     uint64_t part, parts; /* see wl_partition; 0 of 1 */
+    uint64_t clients;
+    uint64_t range;            /* key numbers in a client's range of inserts; 0: clients share one sequence */
+    uint64_t trace_ops;        /* as in struct wl_spec */
+    bool upserts;              /* as in struct wl_spec */
+    _Atomic uint64_t *present; /* upserts: a bit for each of the first key numbers, 1 once its key is present */
+    uint64_t present_count;
 };
 
-/* `operations` is the number that all streams together will draw. YCSB widens the Zipfian's range by the inserts
- * expected among them. */
-void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations);
+/* `operations` is the number that all streams of all clients together will draw. YCSB widens the Zipfian's range by the
+ * inserts expected among them, and they determine the ranges of clients. */
+void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations,
+                  unsigned clients);
+
+/* Allocates and fills `present`, which the caller frees. Only with upserts. */
+int wl_core_present_make(struct wl_core *core, const struct wl_keymap *map);
 
 struct wl_core_stream {
     struct wl_core *core;
     struct dm_prng prng;
     struct wl_latest latest;
+    struct dm_prng trace_start; /* the random stream at the beginning of the trace */
+    uint64_t client;
+    uint64_t drawn;          /* operations of this turn of the trace */
+    uint64_t inserted;       /* into ranges of its own, in all turns */
+    uint64_t inserted_trace; /* the same of this turn */
 };
-struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng prng);
+struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng prng, unsigned client);
 
 /* The next operation: 0, or DM_ERR_RETRY_LIMIT (see wl_ack_next). */
 int wl_core_next(struct wl_core_stream *stream, struct wl_op *op);
 
-/* Acknowledges an insert, whether it succeeded or not, as YCSB does. Does nothing for other operations. */
-static inline void wl_core_done(struct wl_core *core, const struct wl_op *op) {
-    if (op->kind == WL_INSERT) {
+/* Where the ticket of an upsert of a chosen key begins: below are those of inserts. */
+#define WL_CHOSEN (UINT64_C(1) << 63)
+
+void wl_core_upserted(struct wl_core *core, uint64_t number);
+
+/* Acknowledges an insert, whether it succeeded or not, as YCSB does, and notes the key of an upsert. Does nothing for
+ * other operations. */
+static inline void wl_core_done(struct wl_core *core, const struct wl_op *op, int outcome) {
+    if (op->upsert && (op->ticket & WL_CHOSEN) != 0) {
+        if (outcome == 0) {
+            wl_core_upserted(core, op->ticket - WL_CHOSEN);
+        }
+    } else if (op->kind == WL_INSERT && core->range == 0) {
         wl_ack_done(&core->ack, op->ticket);
     }
 }

@@ -29,19 +29,19 @@ struct wl_permutation wl_permutation_make(uint64_t count, uint64_t seed) {
 
 /* Free keys between the key at `position` and the next one; 0 after the last. */
 static uint64_t gap_keys(const struct wl_keymap *map, uint64_t position) {
-    return position + 1 < map->loaded ? map->sorted[position + 1] - map->sorted[position] - 1 : 0;
+    return position + 1 < map->count ? map->sorted[position + 1] - map->sorted[position] - 1 : 0;
 }
 
 static void reserve_find(struct wl_keymap *map) {
-    if (map->loaded == 0) {
+    if (map->count == 0) {
         map->reserve_keys = WL_KEY_MAX;
         return;
     }
-    uint64_t last = map->sorted[map->loaded - 1];
+    uint64_t last = map->sorted[map->count - 1];
     map->reserve = last + 1;
-    map->reserve_after = map->loaded - 1;
+    map->reserve_after = map->count - 1;
     uint64_t free_keys = WL_KEY_MAX - last;
-    for (uint64_t i = 0; free_keys < RESERVE_MIN && i + 1 < map->loaded; i++) {
+    for (uint64_t i = 0; free_keys < RESERVE_MIN && i + 1 < map->count; i++) {
         if (gap_keys(map, i) > free_keys) {
             free_keys = gap_keys(map, i);
             map->reserve = map->sorted[i] + 1;
@@ -56,8 +56,8 @@ uint64_t wl_keymap_free_keys(const struct wl_keymap *map) {
 }
 
 static uint64_t fresh_key(const struct wl_keymap *map, uint64_t j) {
-    uint64_t round = j / map->loaded;
-    uint64_t position = j % map->loaded;
+    uint64_t round = j / map->count;
+    uint64_t position = j % map->count;
     position = map->shuffled ? wl_permute(&map->permutation, position) : position;
     uint64_t gap = position == map->reserve_after ? 0 : gap_keys(map, position);
     if (round >= gap) {
@@ -67,6 +67,9 @@ static uint64_t fresh_key(const struct wl_keymap *map, uint64_t j) {
 }
 
 uint64_t wl_keymap_set_key(const struct wl_keymap *map, uint64_t number) {
+    if (map->kind == WL_KEYMAP_FOLDED) {
+        return wl_mod(&map->fold, wl_fnvhash64(number));
+    }
     if (map->kind == WL_KEYMAP_GROWN) {
         return number < map->permutation.count ? wl_permute(&map->permutation, number) : number;
     }
@@ -78,17 +81,18 @@ uint64_t wl_keymap_set_key(const struct wl_keymap *map, uint64_t number) {
 }
 
 static enum wl_keymap_kind kind_of(const char *key_set) {
-    return strcmp(key_set, "dense") == 0   ? WL_KEYMAP_DENSE
-           : strcmp(key_set, "grown") == 0 ? WL_KEYMAP_GROWN
-                                           : WL_KEYMAP_SET;
+    return strcmp(key_set, "dense") == 0    ? WL_KEYMAP_DENSE
+           : strcmp(key_set, "grown") == 0  ? WL_KEYMAP_GROWN
+           : strcmp(key_set, "folded") == 0 ? WL_KEYMAP_FOLDED
+                                            : WL_KEYMAP_SET;
 }
 
 int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, uint64_t inserts, bool ordered,
                    uint64_t seed, struct dm_err *err) {
-    *map = (struct wl_keymap){
-        .kind = ordered ? WL_KEYMAP_ORDERED : WL_KEYMAP_HASHED, .loaded = keys, .shuffled = !ordered};
+    *map =
+        (struct wl_keymap){.kind = ordered ? WL_KEYMAP_ORDERED : WL_KEYMAP_HASHED, .count = keys, .shuffled = !ordered};
     if (key_set[0] == '\0') {
-        map->fresh_start = keys;
+        map->fresh_start = map->load_numbers = keys;
         return 0;
     }
     map->kind = kind_of(key_set);
@@ -98,12 +102,17 @@ int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, ui
         DM_TRY(wl_keyset_generate(key_set, keys, seed, &map->owned, err));
         map->sorted = map->owned;
     }
-    map->fresh_start = map->loaded;
-    map->permutation = wl_permutation_make(map->loaded + (map->kind == WL_KEYMAP_GROWN ? inserts : 0), seed);
+    map->fresh_start = map->load_numbers = map->count;
+    map->fold = wl_modulus_make(map->count);
+    map->permutation = wl_permutation_make(map->count + (map->kind == WL_KEYMAP_GROWN ? inserts : 0), seed);
     if (map->kind == WL_KEYMAP_SET) {
         reserve_find(map);
     }
     return 0;
+}
+
+void wl_keymap_load_first(struct wl_keymap *map, uint64_t numbers) {
+    map->load_numbers = numbers;
 }
 
 void wl_keymap_close(struct wl_keymap *map) {
@@ -115,32 +124,45 @@ void wl_keymap_close(struct wl_keymap *map) {
     *map = (struct wl_keymap){0};
 }
 
+/* Whether the loaded keys are those of the set, so that they need no array of their own. */
+static bool loads_whole_set(const struct wl_keymap *map) {
+    return map->kind == WL_KEYMAP_SET && map->load_numbers == map->count;
+}
+
+/* Whether ascending key numbers have ascending keys. */
+static bool is_ascending(const struct wl_keymap *map) {
+    return map->kind == WL_KEYMAP_ORDERED ||
+           (!map->shuffled && (map->kind == WL_KEYMAP_DENSE || map->kind == WL_KEYMAP_SET));
+}
+
+static void load_make(struct wl_keymap *map) {
+    bool is_whole_range = map->kind == WL_KEYMAP_DENSE && map->load_numbers == map->count;
+    map->load_keys = map->load_numbers;
+    for (uint64_t i = 0; i < map->load_numbers; i++) {
+        map->load[i] = is_whole_range ? i : wl_keymap_key(map, map->first + i);
+    }
+    if (is_whole_range || is_ascending(map)) {
+        return;
+    }
+    /* Two key numbers may have the same hash; YCSB's second insert then finds the key present. */
+    wl_sort_u64(map->load, map->load_numbers);
+    map->load_keys = wl_unique_u64(map->load, map->load_numbers);
+}
+
 const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count) {
-    *count = map->loaded;
-    if (map->kind == WL_KEYMAP_SET) {
+    *count = map->load_numbers;
+    if (loads_whole_set(map)) {
         return map->sorted;
     }
-    if (map->load == NULL && map->loaded > 0) {
-        bool is_possible = map->loaded <= SIZE_MAX / sizeof map->load[0];
-        map->load = is_possible ? malloc(map->loaded * sizeof map->load[0]) : NULL;
+    if (map->load == NULL && map->load_numbers > 0) {
+        bool is_possible = map->load_numbers <= SIZE_MAX / sizeof map->load[0];
+        map->load = is_possible ? malloc(map->load_numbers * sizeof map->load[0]) : NULL;
         if (map->load == NULL) {
             return NULL;
         }
-        for (uint64_t i = 0; i < map->loaded; i++) {
-            map->load[i] = map->kind == WL_KEYMAP_HASHED  ? wl_fnvhash64(map->first + i)
-                           : map->kind == WL_KEYMAP_GROWN ? wl_keymap_set_key(map, i)
-                                                          : map->first + i;
-        }
-        if (map->kind == WL_KEYMAP_GROWN) {
-            wl_sort_u64(map->load, map->loaded);
-        }
-        if (map->kind == WL_KEYMAP_HASHED) {
-            /* Two key numbers may have the same hash; YCSB's second insert then finds the key present. */
-            wl_sort_u64(map->load, map->loaded);
-            map->loaded = wl_unique_u64(map->load, map->loaded);
-        }
+        load_make(map);
     }
-    *count = map->loaded;
+    *count = map->load_keys;
     return map->load;
 }
 

@@ -14,6 +14,10 @@
  *   dense     the set 0 .. count-1; inserted keys follow it
  *   grown     loaded and inserted keys together are the set 0 .. count-1, in a seeded shuffled order, so that the run
  *             inserts everywhere between the loaded keys. Keys inserted beyond the expected count follow the set
+ *   folded    key = fnvhash64(number) modulo count, as Sherman's and CHIME's generators have it: several numbers may
+ *             share a key, so that of count keys a share of about 1 / e has no number
+ *
+ * All numbers below `count` are loaded unless wl_keymap_load_first says otherwise.
  */
 #ifndef DM_WORKLOADS_KEYSET_H
 #define DM_WORKLOADS_KEYSET_H
@@ -46,21 +50,31 @@ static inline uint64_t wl_permute(const struct wl_permutation *permutation, uint
     return i;
 }
 
-enum wl_keymap_kind { WL_KEYMAP_HASHED, WL_KEYMAP_ORDERED, WL_KEYMAP_DENSE, WL_KEYMAP_GROWN, WL_KEYMAP_SET };
+enum wl_keymap_kind {
+    WL_KEYMAP_HASHED,
+    WL_KEYMAP_ORDERED,
+    WL_KEYMAP_DENSE,
+    WL_KEYMAP_GROWN,
+    WL_KEYMAP_FOLDED,
+    WL_KEYMAP_SET,
+};
 
 struct wl_keymap {
     enum wl_keymap_kind kind;
     bool shuffled;
-    uint64_t first, loaded; /* key numbers first .. first + loaded - 1 are loaded */
-    uint64_t fresh_start;   /* the first key number that the run inserts */
+    uint64_t first, count; /* key numbers first .. first + count - 1 can be chosen from the start */
+    uint64_t load_numbers; /* the first so many of them are loaded */
+    uint64_t fresh_start;  /* the first key number that the run inserts */
+    struct wl_modulus fold;
     struct wl_permutation permutation;
-    const uint64_t *sorted; /* WL_KEYMAP_SET: `loaded` keys */
+    const uint64_t *sorted; /* WL_KEYMAP_SET: `count` keys */
     uint64_t *owned;        /* the memory that `sorted` points to, unless that is the mapped file */
     void *mapped;           /* the mapped file, or NULL */
     size_t mapped_bytes;
     uint64_t reserve, reserve_after; /* the first key of the reserve and the position of the key below it */
     uint64_t reserve_keys;           /* number of keys in the reserve */
     uint64_t *load;                  /* the array of wl_keymap_load, or NULL */
+    uint64_t load_keys;              /* in that array */
 };
 
 /* `key_set` as in struct wl_config. `keys` may be 0 with a file only and then stands for all its keys. `inserts` is the
@@ -68,6 +82,9 @@ struct wl_keymap {
 int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, uint64_t inserts, bool ordered,
                    uint64_t seed, struct dm_err *err);
 void wl_keymap_close(struct wl_keymap *map);
+
+/* Loads only the first `numbers` key numbers, 1 to map->count. Must be called before wl_keymap_load. */
+void wl_keymap_load_first(struct wl_keymap *map, uint64_t numbers);
 
 /* The loaded keys, ascending and distinct. The first call makes the array. NULL without keys, and NULL with a count
  * above 0 when there is no memory for them. */
@@ -91,7 +108,7 @@ static inline uint64_t wl_keymap_key(const struct wl_keymap *map, uint64_t numbe
 bool wl_keyset_is_file(const char *key_set);
 
 /* Maps and checks a sorted key file, and selects `keys` of its distinct keys (0: all), evenly spaced by rank. Sets
- * sorted, owned, mapped and loaded. */
+ * sorted, owned, mapped and count. */
 int wl_keyset_file_open(struct wl_keymap *map, const char *key_set, uint64_t keys, struct dm_err *err);
 
 /* Generates `count` distinct keys of a synthetic set, ascending. The caller frees them. */

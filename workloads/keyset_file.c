@@ -185,14 +185,14 @@ static int file_open(struct wl_keymap *map, struct key_file *file, bool raw, uin
         return dm_fail(err, DM_ERR_INVALID, "%s: holds %" PRIu64 " different keys, but %" PRIu64 " were asked for",
                        file->path, file->distinct, keys > 0 ? keys : 1);
     }
-    map->loaded = keys > 0 ? keys : file->distinct;
+    map->count = keys > 0 ? keys : file->distinct;
     const uint16_t probe = 1;
     bool little = *(const unsigned char *)&probe == 1;
-    if (map->loaded == file->count && file->width == 8 && little) {
+    if (map->count == file->count && file->width == 8 && little) {
         map->sorted = (const uint64_t *)(const void *)file->bytes;
         return 0;
     }
-    return file_copy(map, file, map->loaded, err);
+    return file_copy(map, file, map->count, err);
 }
 
 int wl_keyset_file_open(struct wl_keymap *map, const char *key_set, uint64_t keys, struct dm_err *err) {

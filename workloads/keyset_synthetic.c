@@ -97,7 +97,7 @@ static const struct synthetic synthetics[] = {
 };
 
 static int synthetic_unknown(const char *key_set, struct dm_err *err) {
-    static const char *const names[] = {"dense",     "grown",        "uniform",   "normal",
+    static const char *const names[] = {"dense",     "grown",        "folded",    "uniform", "normal",
                                         "lognormal", "linear_noise", "sosd:FILE", "raw:FILE"};
     return wl_fail_name(err, "key_set", key_set, names, DM_ARRAY_LEN(names));
 }

@@ -15,7 +15,7 @@ const struct dm_opt wl_options[] = {
         .help = "Shares of read, update, insert, scan, rmw and delete, as in read=0.5,update=0.5; must sum to 1."),
     ROW(distribution, DM_OPT_STRING,
         .help = "How keys are chosen: uniform, zipfian (scrambled), latest, hotspot, exponential, sequential, "
-                "zipfian_clustered, prod1, prod2, prod2_fixed."),
+                "zipfian_clustered, zipfian_hashed, prod1, prod2, prod2_fixed."),
     ROW(theta, DM_OPT_REAL, .initial = "0", .max = 1.0, .symbol = "theta",
         .help = "Skew of the Zipfian, above 0 and below 1; 0 stands for the workload's own, 0.99."),
     ROW(insert_order, DM_OPT_STRING,
@@ -27,10 +27,23 @@ const struct dm_opt wl_options[] = {
         .help = "The longest scan; 0 stands for the workload's own."),
     ROW(scan_distribution, DM_OPT_STRING, .help = "Lengths of scans: uniform or zipfian."),
     ROW(keys, DM_OPT_COUNT, .initial = "0", .unit = "keys",
-        .help = "Keys loaded before the run; 0 stands for the workload's own, or all keys of a file."),
+        .help = "Keys loaded before the run, or from which a share is loaded; 0 stands for the workload's own, or all "
+                "keys of a file."),
+    ROW(loaded, DM_OPT_REAL, .initial = "0", .max = 1.0,
+        .help = "Share of the keys that is loaded, above 0 and at most 1; the others can be chosen but are absent; 0 "
+                "stands for the workload's own, 1."),
+    ROW(upserts, DM_OPT_STRING,
+        .help = "on: an update of an absent key inserts it, an insert of a present one updates it, and each is counted "
+                "as what it was. off: they find what they find."),
+    ROW(insert_ranges, DM_OPT_STRING,
+        .help = "shared: all clients together insert consecutive key numbers; client: each client inserts into a range "
+                "of its own."),
+    ROW(trace_ops_per_client, DM_OPT_COUNT, .initial = "0", .unit = "operations",
+        .help = "Each client repeats its first so many operations (its inserts with new keys); 0: no repetition."),
     ROW(key_set, DM_OPT_STRING,
-        .help = "Keys to load: dense, grown (dense once the run has inserted its share), uniform, normal, lognormal, "
-                "linear_noise, sosd:FILE or raw:FILE; if empty, insert_order decides."),
+        .help = "Keys to load: dense, grown (dense once the run has inserted its share), folded (hashes modulo the "
+                "number of keys), uniform, normal, lognormal, linear_noise, sosd:FILE or raw:FILE; if empty, the "
+                "workload or insert_order decides."),
     ROW(trace, DM_OPT_STRING,
         .help = "A Twitter cache trace (CSV, or compressed with zstd) instead of a mix and a distribution."),
     ROW(lenient, DM_OPT_BOOL, .initial = "false",

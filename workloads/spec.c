@@ -40,6 +40,8 @@ void wl_spec_defaults(struct wl_spec *spec) {
         .hot_operations = 0.8,
         .exponential_percentile = 95.0,
         .exponential_share = 0.8571428571,
+        .key_set = "",
+        .loaded = 1.0,
     };
 }
 
@@ -128,9 +130,22 @@ static bool is_set(const char *text) {
     return text != NULL && text[0] != '\0';
 }
 
+/* Sets *is_second if `text` is the second of two names, clears it if it is the first, and keeps it if text is empty. */
+static int apply_choice(bool *is_second, const char *option, const char *text, const char *first, const char *second,
+                        struct dm_err *err) {
+    const char *const names[] = {first, second};
+    if (!is_set(text)) {
+        return 0;
+    }
+    unsigned choice = wl_name_index(text, names, 2);
+    if (choice == 2) {
+        return wl_fail_name(err, option, text, names, 2);
+    }
+    *is_second = choice == 1;
+    return 0;
+}
+
 static int apply_enums(struct wl_spec *spec, const struct wl_config *config, struct dm_err *err) {
-    static const char *const orders[] = {"hashed", "ordered"};
-    static const char *const scans[] = {"uniform", "zipfian"};
     if (is_set(config->distribution)) {
         unsigned dist = wl_name_index(config->distribution, wl_dist_names, WL_DIST_COUNT);
         if (dist == WL_DIST_COUNT) {
@@ -138,21 +153,11 @@ static int apply_enums(struct wl_spec *spec, const struct wl_config *config, str
         }
         spec->dist = (enum wl_dist)dist;
     }
-    if (is_set(config->insert_order)) {
-        unsigned order = wl_name_index(config->insert_order, orders, 2);
-        if (order == 2) {
-            return wl_fail_name(err, "insert_order", config->insert_order, orders, 2);
-        }
-        spec->ordered = order == 1;
-    }
-    if (is_set(config->scan_distribution)) {
-        unsigned scan = wl_name_index(config->scan_distribution, scans, 2);
-        if (scan == 2) {
-            return wl_fail_name(err, "scan_distribution", config->scan_distribution, scans, 2);
-        }
-        spec->scan_zipfian = scan == 1;
-    }
-    return 0;
+    DM_TRY(apply_choice(&spec->ordered, "insert_order", config->insert_order, "hashed", "ordered", err));
+    DM_TRY(
+        apply_choice(&spec->scan_zipfian, "scan_distribution", config->scan_distribution, "uniform", "zipfian", err));
+    DM_TRY(apply_choice(&spec->client_ranges, "insert_ranges", config->insert_ranges, "shared", "client", err));
+    return apply_choice(&spec->upserts, "upserts", config->upserts, "off", "on", err);
 }
 
 static int apply_options(struct wl_spec *spec, const struct wl_config *config, struct dm_err *err) {
@@ -172,6 +177,15 @@ static int apply_options(struct wl_spec *spec, const struct wl_config *config, s
     }
     if (config->keys > 0) {
         spec->record_count = config->keys;
+    }
+    if (config->loaded != 0.0) {
+        spec->loaded = config->loaded;
+    }
+    if (config->trace_ops_per_client > 0) {
+        spec->trace_ops = config->trace_ops_per_client;
+    }
+    if (is_set(config->key_set)) {
+        spec->key_set = config->key_set;
     }
     return 0;
 }
@@ -246,6 +260,44 @@ static int check_distribution(const struct wl_spec *spec, struct dm_err *err) {
     return 0;
 }
 
+/* A part of the keys is loaded: the first numbers of a range that begins at 0 and does not grow into itself. */
+static int check_loaded(const struct wl_spec *spec, struct dm_err *err) {
+    if (!(spec->loaded > 0.0 && spec->loaded <= 1.0)) {
+        return dm_fail(err, DM_ERR_INVALID, "loaded: %g must be above 0 and at most 1", spec->loaded);
+    }
+    if (spec->loaded < 1.0 && (spec->insert_start > 0 || spec->insert_count > 0)) {
+        return dm_fail(err, DM_ERR_INVALID, "loaded: insertstart and insertcount say already what is loaded");
+    }
+    if (spec->loaded < 1.0 && strcmp(spec->key_set, "grown") == 0) {
+        return dm_fail(err, DM_ERR_INVALID, "loaded: key_set grown leaves out the keys that the run inserts already");
+    }
+    return 0;
+}
+
+static int check_ranges(const struct wl_spec *spec, struct dm_err *err) {
+    bool is_folded = strcmp(spec->key_set, "folded") == 0;
+    if (spec->trace_ops > 0 && spec->share[WL_INSERT] > 0.0 && !spec->client_ranges) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "trace_ops_per_client: a trace that is repeated cannot depend on what other clients insert; "
+                       "give each client its own keys (insert_ranges client)");
+    }
+    if (spec->trace_ops > 0 && spec->dist == WL_DIST_SEQUENTIAL) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "trace_ops_per_client: clients share the sequence of the distribution sequential");
+    }
+    if (is_folded && spec->share[WL_INSERT] > 0.0 && !spec->upserts) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "key_set: with folded two numbers may have the same key, so inserts must be able to find theirs "
+                       "present (upserts on)");
+    }
+    if (spec->dist == WL_DIST_ZIPFIAN_HASHED && spec->ordered && !is_folded) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "distribution: zipfian_hashed needs keys in hashed order (insert_order hashed, or key_set "
+                       "folded); in order it is zipfian_clustered");
+    }
+    return 0;
+}
+
 int wl_spec_resolve(struct wl_spec *spec, const struct wl_config *config, struct dm_err *err) {
     DM_TRY(apply_options(spec, config, err));
     int rc = check_shares(spec, err);
@@ -256,5 +308,7 @@ int wl_spec_resolve(struct wl_spec *spec, const struct wl_config *config, struct
     if (rc < 0) {
         return config->keys > 0 ? rc : fail_in_file(config, rc, err);
     }
-    return check_distribution(spec, err);
+    DM_TRY(check_distribution(spec, err));
+    DM_TRY(check_loaded(spec, err));
+    return check_ranges(spec, err);
 }

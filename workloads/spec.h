@@ -16,6 +16,7 @@
     X(WL_DIST_EXPONENTIAL, "exponential")                                                                              \
     X(WL_DIST_SEQUENTIAL, "sequential")                                                                                \
     X(WL_DIST_ZIPFIAN_CLUSTERED, "zipfian_clustered")                                                                  \
+    X(WL_DIST_ZIPFIAN_HASHED, "zipfian_hashed")                                                                        \
     X(WL_DIST_PROD1, "prod1")                                                                                          \
     X(WL_DIST_PROD2, "prod2")                                                                                          \
     X(WL_DIST_PROD2_FIXED, "prod2_fixed")
@@ -39,6 +40,11 @@ struct wl_spec {
     uint64_t insert_count; /* key numbers loaded; 0: record_count */
     double hot_data, hot_operations;
     double exponential_percentile, exponential_share;
+    const char *key_set; /* the workload's own, in effect unless the configuration names one; "": by insert order */
+    double loaded;       /* share of the keys that is loaded */
+    bool upserts;
+    bool client_ranges; /* each client inserts into ranges of its own */
+    uint64_t trace_ops; /* operations after which a client begins again with its first; 0: never */
 };
 
 /* Sets the defaults of YCSB's core workload. */
@@ -54,6 +60,9 @@ int wl_spec_apply_file(struct wl_spec *spec, const char *path, struct dm_err *er
 
 /* Applies "name=value,name=value". */
 int wl_spec_apply_properties(struct wl_spec *spec, const char *text, struct dm_err *err);
+
+/* The key set of a named workload, "" if it has none of its own. */
+const char *wl_spec_named_key_set(const char *name);
 
 /* Writes the positive shares as the text of a mix, which parses to exactly the same numbers. Returns as snprintf. */
 int wl_spec_format_mix(const double share[WL_OP_KIND_COUNT], char *text, size_t capacity);

@@ -56,6 +56,8 @@ static struct wl_config config_view(const struct wl_config *config) {
     view.insert_order = text_or_empty(config->insert_order);
     view.scan_distribution = text_or_empty(config->scan_distribution);
     view.key_set = text_or_empty(config->key_set);
+    view.upserts = text_or_empty(config->upserts);
+    view.insert_ranges = text_or_empty(config->insert_ranges);
     view.trace = text_or_empty(config->trace);
     view.replay = text_or_empty(config->replay);
     return view;
@@ -84,6 +86,14 @@ static int effective_fill(struct wl *wl, struct dm_err *err) {
     DM_TRY(dm_opt_set(wl_options, effective, "distribution", wl_dist_names[spec->dist], err));
     DM_TRY(dm_opt_set(wl_options, effective, "insert_order", spec->ordered ? "ordered" : "hashed", err));
     DM_TRY(dm_opt_set(wl_options, effective, "scan_distribution", spec->scan_zipfian ? "zipfian" : "uniform", err));
+    DM_TRY(dm_opt_set(wl_options, effective, "upserts", spec->upserts ? "on" : "off", err));
+    DM_TRY(dm_opt_set(wl_options, effective, "insert_ranges", spec->client_ranges ? "client" : "shared", err));
+    if (effective->key_set[0] == '\0') {
+        DM_TRY(dm_opt_set(wl_options, effective, "key_set", wl_spec_named_key_set(effective->workload), err));
+    }
+    wl->spec.key_set = effective->key_set; /* the caller's strings do not outlive wl_open */
+    effective->loaded = spec->loaded;
+    effective->trace_ops_per_client = spec->trace_ops;
     effective->theta = spec->theta;
     effective->scan_min = spec->scan_min;
     effective->scan_max = spec->scan_max;
@@ -91,7 +101,7 @@ static int effective_fill(struct wl *wl, struct dm_err *err) {
     return 0;
 }
 
-/* A key set numbers its keys from 0, and all of them are loaded. */
+/* A key set numbers its keys from 0. */
 static int key_set_check(const struct wl_spec *spec, struct dm_err *err) {
     if (spec->insert_start > 0 || spec->insert_count > 0) {
         return dm_fail(err, DM_ERR_INVALID,
@@ -115,22 +125,33 @@ static int check_free_keys(const struct wl *wl, const char *key_set, struct dm_e
                    inserts, (unsigned long long)free_keys);
 }
 
-static int core_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
-    bool all_of_file = wl_keyset_is_file(config->key_set) && config->keys == 0;
-    DM_TRY(spec_make(&wl->spec, config, err));
-    if (config->key_set[0] != '\0') {
-        DM_TRY(key_set_check(&wl->spec, err));
+static int keymap_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
+    struct wl_spec *spec = &wl->spec;
+    bool all_of_file = wl_keyset_is_file(spec->key_set) && config->keys == 0;
+    if (spec->key_set[0] != '\0') {
+        DM_TRY(key_set_check(spec, err));
     }
-    DM_TRY(wl_keymap_open(&wl->map, config->key_set, all_of_file ? 0 : wl->spec.record_count,
-                          (uint64_t)inserts_expected(wl), wl->spec.ordered, wl->seed, err));
-    if (config->key_set[0] != '\0') {
-        wl->spec.record_count = wl->map.loaded;
-        DM_TRY(check_free_keys(wl, config->key_set, err));
+    DM_TRY(wl_keymap_open(&wl->map, spec->key_set, all_of_file ? 0 : spec->record_count, (uint64_t)inserts_expected(wl),
+                          spec->ordered, wl->seed, err));
+    if (spec->key_set[0] != '\0') {
+        spec->record_count = wl->map.count;
+        DM_TRY(check_free_keys(wl, spec->key_set, err));
     } else {
-        wl->map.first = wl->spec.insert_start;
-        wl->map.loaded = wl->spec.insert_count > 0 ? wl->spec.insert_count : wl->spec.record_count;
+        wl->map.first = spec->insert_start;
+        wl->map.count = spec->insert_count > 0 ? spec->insert_count : spec->record_count;
     }
-    wl_core_init(&wl->core, &wl->spec, &wl->map, wl->operations);
+    uint64_t loaded = (uint64_t)((double)wl->map.count * spec->loaded);
+    wl_keymap_load_first(&wl->map, loaded > 0 ? loaded : 1);
+    return 0;
+}
+
+static int core_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
+    DM_TRY(spec_make(&wl->spec, config, err));
+    DM_TRY(keymap_open(wl, config, err));
+    wl_core_init(&wl->core, &wl->spec, &wl->map, wl->operations, wl->clients);
+    if (wl->spec.upserts && wl_core_present_make(&wl->core, &wl->map) < 0) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "workload: no memory for a bit a key");
+    }
     memcpy(wl->share, wl->spec.share, sizeof wl->share);
     wl->scan_max = wl->share[WL_SCAN] > 0.0 ? (uint32_t)wl->spec.scan_max : 0;
     return effective_fill(wl, err);
@@ -254,6 +275,7 @@ void wl_close(struct wl *wl) {
     wl_replay_close(wl->replay);
     wl_keymap_close(&wl->map);
     free(wl->trace_keys);
+    free(wl->core.present);
     dm_opt_free(wl_options, &wl->effective);
     free(wl);
 }
@@ -279,6 +301,11 @@ void wl_keys_release(struct wl *wl) {
 
 const struct wl_config *wl_effective(const struct wl *wl) {
     return &wl->effective;
+}
+
+bool wl_is_own_key_set(const char *workload, const char *key_set) {
+    const char *own = wl_spec_named_key_set(text_or_empty(workload));
+    return own[0] != '\0' && strcmp(own, text_or_empty(key_set)) == 0;
 }
 
 uint64_t wl_length(const struct wl *wl) {
@@ -309,7 +336,7 @@ struct wl_stream *wl_stream_open(struct wl *wl, unsigned client) {
     stream->wl = wl;
     switch (wl->source) {
     case SOURCE_CORE:
-        stream->core = wl_core_stream_make(&wl->core, dm_prng_stream(wl->seed, "workload", client));
+        stream->core = wl_core_stream_make(&wl->core, dm_prng_stream(wl->seed, "workload", client), client);
         break;
     case SOURCE_REPLAY:
         stream->replay = wl_replay_cursor_make(wl->replay, client, wl->clients);
@@ -342,6 +369,7 @@ int wl_next(struct wl_stream *stream, struct wl_op *op) {
         rc = wl_trace_next(stream->wl->trace, op);
     } else {
         rc = wl_replay_next(&stream->replay, op);
+        op->upsert = stream->wl->spec.upserts && (op->kind == WL_INSERT || op->kind == WL_UPDATE);
     }
     if (dm_unlikely(stream->recorder != NULL) && rc == 0) {
         wl_recorder_add(stream->recorder, op);
@@ -350,9 +378,8 @@ int wl_next(struct wl_stream *stream, struct wl_op *op) {
 }
 
 void wl_done(struct wl_stream *stream, const struct wl_op *op, int outcome) {
-    (void)outcome;
     if (stream->wl->source == SOURCE_CORE) {
-        wl_core_done(&stream->wl->core, op);
+        wl_core_done(&stream->wl->core, op, outcome);
     }
 }
 

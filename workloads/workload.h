@@ -36,6 +36,7 @@ struct wl_op {
     enum wl_op_kind kind;
     uint64_t key;
     uint32_t scan_length;
+    bool upsert;     /* an update that finds its key absent shall insert, an insert that finds it present update */
     uint64_t ticket; /* for wl_done; only the workload interprets it */
 };
 
@@ -48,18 +49,22 @@ struct wl_config {
     const char *workload;   /* a..f, load, a name of wl_names, or a YCSB property file */
     const char *properties; /* "name=value,name=value": YCSB properties that override the file's (-p) */
     const char *mix;        /* "read=0.5,update=0.5": read, update, insert, scan, rmw, delete; must sum to 1 */
-    const char
-        *distribution; /* uniform, zipfian (scrambled), latest, hotspot, exponential, sequential, zipfian_clustered */
-    double theta;      /* of the Zipfian; 0.99 */
+    const char *
+        distribution; /* uniform, zipfian (scrambled), latest, hotspot, exponential, sequential, zipfian_clustered... */
+    double theta;     /* of the Zipfian; 0.99 */
     const char *insert_order; /* hashed, ordered */
     uint64_t scan_min, scan_max;
     const char *scan_distribution; /* uniform, zipfian */
-    uint64_t keys;                 /* loaded before the run */
-    const char
-        *key_set; /* "" (insert_order decides), dense, grown, uniform, normal, lognormal, linear_noise, or sosd:FILE */
-    const char *trace;  /* a Twitter cache-trace CSV, .zst allowed; replaces mix and distribution */
-    bool lenient;       /* count malformed trace lines instead of failing */
-    const char *replay; /* a file written by wl_record */
+    uint64_t keys;                 /* that can be chosen from the start */
+    double loaded;                 /* share of them that is loaded before the run */
+    const char *upserts;           /* on, off */
+    const char *insert_ranges;     /* shared, client */
+    uint64_t trace_ops_per_client;
+    const char *key_set; /* "" (insert_order decides), dense, grown, folded, uniform, normal, lognormal, linear_noise,
+                            or sosd:FILE */
+    const char *trace;   /* a Twitter cache-trace CSV, .zst allowed; replaces mix and distribution */
+    bool lenient;        /* count malformed trace lines instead of failing */
+    const char *replay;  /* a file written by wl_record */
 };
 extern const struct dm_opt wl_options[];
 
@@ -68,6 +73,9 @@ struct wl_name {
     const char *name, *summary;
 };
 extern const struct wl_name wl_names[];
+
+/* Whether the named workload has this key set of its own, so that another workload would not inherit it. */
+bool wl_is_own_key_set(const char *workload, const char *key_set);
 
 /* `operations` is the number that all clients together will draw; YCSB sizes its key range by it. The configuration is
  * copied. The caller closes the workload. */
@@ -103,7 +111,7 @@ void wl_stream_close(struct wl_stream *stream);
 int wl_next(struct wl_stream *stream, struct wl_op *op);
 
 /* Must be called when the operation has ended, with its outcome (of an RMW: that of the update). Acknowledges inserts,
- * so that their keys can be chosen. */
+ * so that their keys can be chosen, and keeps in mind which keys upserts will find. */
 void wl_done(struct wl_stream *stream, const struct wl_op *op, int outcome);
 
 /* The value that is written for (key, version). Its first 8 bytes are dm_mix64(key ^ dm_mix64(version)); the other

@@ -19,18 +19,21 @@
 /* Options that have no effect before the index is loaded. The number of clients is not among them: it shapes the
  * fabric. */
 static const char *const asked[] = {
-    "ops",      "warmup",   "duration",          "workload", "properties", "mix",  "distribution", "theta",
-    "scan_min", "scan_max", "scan_distribution", "rate",     "arrival",    "rdwc", "verify",       NULL,
+    "ops",          "warmup", "duration", "workload",      "properties",           "mix",
+    "distribution", "theta",  "scan_min", "scan_max",      "scan_distribution",    "rate",
+    "arrival",      "rdwc",   "verify",   "insert_ranges", "trace_ops_per_client", NULL,
 };
 
 /* What points must have in common to share a load, as text that the caller frees; NULL: this point shares with none.
- * Points with inserts do not, because inserts change the size of the index; nor points with a trace or a recording,
- * which defines the loaded keys; nor points in real time, where a run must not start from copied memory. */
+ * Points with inserts or upserts do not, because inserts change the size of the index; nor points with a trace or a
+ * recording, which defines the loaded keys; nor points in real time, where a run must not start from copied memory. */
 static char *load_key(const struct hx_point *point) {
     const char *transport = json_string_value(json_object_get(point->config, "transport"));
     const char *mix = json_string_value(json_object_get(point->config, "mix"));
+    const char *upserts = json_string_value(json_object_get(point->config, "upserts"));
     static const char *const files[] = {"trace", "replay", "record"};
     bool alone = transport == NULL || strcmp(transport, "sim") != 0 || mix == NULL || strstr(mix, "insert") != NULL;
+    alone = alone || (upserts != NULL && strcmp(upserts, "on") == 0);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         const char *file = json_string_value(json_object_get(point->config, files[i]));
         alone = alone || (file != NULL && file[0] != '\0');

@@ -11,6 +11,7 @@
 #include "common/output_file.h"
 #include "harness/base/json.h"
 #include "harness/run/config.h"
+#include "workloads/workload.h"
 
 enum { LABEL_BYTES = 512 };
 
@@ -85,8 +86,14 @@ static int add_combination(struct hx_sweep *sweep, const size_t *choice, size_t 
  */
 static void forget_details(struct hx_sweep *sweep) {
     for (size_t i = 0; i < sweep->grid.count; i++) {
-        for (const char *const *name = hx_workload_details;
-             strcmp(sweep->grid.columns[i].name, "workload") == 0 && *name; name++) {
+        if (strcmp(sweep->grid.columns[i].name, "workload") != 0) {
+            continue;
+        }
+        if (wl_is_own_key_set(json_string_value(json_object_get(sweep->base, "workload")),
+                              json_string_value(json_object_get(sweep->base, "key_set")))) {
+            json_object_del(sweep->base, "key_set");
+        }
+        for (const char *const *name = hx_workload_details; *name; name++) {
             json_object_del(sweep->base, *name);
         }
     }

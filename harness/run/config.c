@@ -210,16 +210,24 @@ static int add_property(struct hx_config *config, const char *text, struct dm_er
     return rc < 0 ? rc : origin_note(config, "properties", "-p", err);
 }
 
-const char *const hx_workload_details[] = {"properties", "mix",      "distribution",      "theta", "insert_order",
-                                           "scan_min",   "scan_max", "scan_distribution", NULL};
+const char *const hx_workload_details[] = {
+    "properties",        "mix",    "distribution", "theta",         "insert_order",         "scan_min", "scan_max",
+    "scan_distribution", "loaded", "upserts",      "insert_ranges", "trace_ops_per_client", NULL};
+
+static int detail_forget(struct hx_config *config, const char *name, struct dm_err *err) {
+    const struct dm_opt *row = dm_opt_find(wl_options, name);
+    size_t position = hx_option_position(name);
+    free(config->origins[position]);
+    config->origins[position] = NULL;
+    return dm_opt_set(wl_options, &config->workload, name, row->initial ? row->initial : "", err);
+}
 
 int hx_config_forget_details(struct hx_config *config, struct dm_err *err) {
+    if (wl_is_own_key_set(config->workload.workload, config->workload.key_set)) {
+        DM_TRY(detail_forget(config, "key_set", err));
+    }
     for (const char *const *name = hx_workload_details; *name; name++) {
-        const struct dm_opt *row = dm_opt_find(wl_options, *name);
-        DM_TRY(dm_opt_set(wl_options, &config->workload, *name, row->initial ? row->initial : "", err));
-        size_t position = hx_option_position(*name);
-        free(config->origins[position]);
-        config->origins[position] = NULL;
+        DM_TRY(detail_forget(config, *name, err));
     }
     return 0;
 }

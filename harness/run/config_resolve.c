@@ -322,16 +322,31 @@ static const char *bytes_text(uint64_t bytes, char *text, size_t capacity) {
     return text;
 }
 
+/* The keys that are loaded. */
+static uint64_t keys_loaded(const struct wl_config *workload) {
+    return workload->loaded > 0 && workload->loaded < 1 ? (uint64_t)((double)workload->keys * workload->loaded)
+                                                        : workload->keys;
+}
+
+/* The keys that the run is expected to insert. Upserts insert at most those that can be chosen and are not loaded. */
+static uint64_t keys_inserted(const struct hx_config *config) {
+    const struct wl_config *workload = &config->workload;
+    double operations = (double)(config->run.ops + config->run.warmup);
+    double absent = (double)(workload->keys - keys_loaded(workload));
+    bool upserts = is_text(workload->upserts) && strcmp(workload->upserts, "on") == 0;
+    double upserted = upserts ? fmin(absent, config->share[WL_UPDATE] * operations) : 0;
+    return (uint64_t)(ceil(config->share[WL_INSERT] * operations) + ceil(upserted));
+}
+
 /* Sizes memory nodes: what the index needs for all keys at the end of the run, and a chunk for every thread that
  * allocates. */
 static int resolve_memory(struct hx_config *config, struct dm_err *err) {
     struct hx_settings *run = &config->run;
-    double inserts = ceil(config->share[WL_INSERT] * (double)(run->ops + run->warmup));
-    uint64_t keys = config->workload.keys;
+    uint64_t keys = keys_loaded(&config->workload);
     config->shape = (struct ix_shape){
         .value_bytes = (uint32_t)run->value_bytes,
         .cache_bytes = run->cache_bytes,
-        .expected_keys = keys + (uint64_t)inserts,
+        .expected_keys = keys + keys_inserted(config),
         .topology = &config->topology,
     };
     uint64_t threads = run->servers * run->server_cores + run->mn_cores + 1;

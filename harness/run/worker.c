@@ -12,6 +12,7 @@
 enum {
     VERSION_SHIFT = 40,         /* bits of a version below the client number: no two clients write the same version */
     PROGRESS_EVERY = 8192,      /* operations between two updates of the progress line */
+    UPSERTS_MAX = 64,           /* changes from insert to update or back of one upsert before it fails */
     POLL_NS = 50000,            /* in real time the last part of a wait polls the clock */
     OUTCOME_STRANGE = DM_ERR_IO /* how a code outside the table is counted */
 };
@@ -226,6 +227,36 @@ static int op_run(struct hx_worker *worker, struct dm_ctx *ctx, enum wl_op_kind 
     return rc;
 }
 
+/* An update that inserts if its key is absent, an insert that updates if its key is present. The workload says which is
+ * expected; the other one follows if another client was faster. It counts as what it was in the end, with the costs of
+ * all attempts. */
+static int upsert_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op, struct hx_tally *tally) {
+    enum wl_op_kind kind = op->kind;
+    uint64_t begin_ns = dm_now(ctx), shared = shared_so_far(worker);
+    worker->upsert = (struct dm_account){0};
+    if (tally) {
+        dm_account_use(ctx, &worker->upsert);
+        dm_code_begin(ctx);
+    }
+    int rc = index_call(worker, kind, op, NULL);
+    for (int i = 0; (rc == DM_EXISTS || rc == DM_NOT_FOUND) && i < UPSERTS_MAX; i++) {
+        kind = rc == DM_EXISTS ? WL_UPDATE : WL_INSERT;
+        rc = index_call(worker, kind, op, NULL);
+    }
+    rc = rc > 0 ? DM_ERR_RETRY_LIMIT : rc;
+    if (tally) {
+        dm_code_end(ctx);
+        dm_phase(ctx, DM_PHASE_OTHER);
+    }
+    if (tally && rc != DM_ERR_STOPPED) {
+        struct hx_op_stats *stats = &tally->totals.ops[kind];
+        outcome_note(worker, ctx, stats, worker->due_ns, begin_ns, rc);
+        dm_account_add(&stats->account, &worker->upsert);
+        stats->shared += shared_so_far(worker) - shared;
+    }
+    return rc;
+}
+
 /* The get and the update of a read-modify-write; the update follows unless the get failed, as in YCSB. It is due when
  * the get has ended. */
 static int rmw_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op, struct hx_tally *tally) {
@@ -265,6 +296,7 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
     }
     size_t traced = dm_unlikely(tracer != NULL) ? hx_tracer_begin(tracer, ctx, worker->client, op) : HX_NOT_TRACED;
     int rc = op->kind == WL_RMW ? rmw_run(worker, ctx, op, tally)
+             : op->upsert       ? upsert_run(worker, ctx, op, tally)
                                 : op_run(worker, ctx, op->kind, op, stats, stats ? &stats->account : NULL);
     if (dm_unlikely(tracer != NULL)) {
         hx_tracer_end(tracer, ctx, traced, rc);

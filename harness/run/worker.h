@@ -53,6 +53,7 @@ struct hx_worker {
     bool is_measuring;
     uint64_t *counters_before;
     uint64_t bypassed_before;
+    struct dm_account upsert; /* of the upsert that runs */
     void *value;
     uint32_t scan_capacity;
     uint64_t *scan_keys;

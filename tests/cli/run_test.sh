@@ -54,6 +54,21 @@ holds out "this is not linearizable"
 expect 2 run --index sherman --rdwc stale
 holds err "--rdwc"
 
+# upserts: what they insert is counted and kept; a workload's own key set does not outlive the workload
+# shellcheck disable=SC2086
+expect 0 run --index sherman --workload sherman_bench $small --warmup 0 --verify --out upserts.json
+$result validate "$DM_SOURCE_DIR/results/schema.json" upserts.json || fail "a result with upserts does not fit the schema"
+loaded=$($result get upserts.json phases.0.operations)
+inserted=$($result get upserts.json ops.insert.outcomes.ok)
+[ "$inserted" -gt 100 ] || fail "upserts insert nothing"
+[ "$($result get upserts.json ops.update.outcomes.ok)" -gt 1000 ] || fail "upserts update nothing"
+[ "$($result get upserts.json verify.keys)" -eq $((loaded + inserted)) ] ||
+    fail "$loaded loaded and $inserted inserted keys are not what is there"
+[ "$($result get upserts.json config.key_set)" = folded ] || fail "sherman_bench has folded keys"
+expect 0 run upserts.json --workload c --out not_folded.json
+[ -z "$($result get not_folded.json config.key_set)" ] || fail "workload c keeps the folded keys of another workload"
+[ "$($result get not_folded.json ops.get.outcomes.ok)" -eq 8000 ] || fail "workload c finds every key"
+
 # the configuration of a result, and a whole result, run again to the same bytes
 $result config sherman_a.json >spec.json
 expect 0 run spec.json --out again.json

@@ -31,8 +31,8 @@ static void fixture_open(struct fixture *fixture, const char *properties, uint64
                      0);
     fixture->core = aligned_alloc(_Alignof(struct wl_core), sizeof(struct wl_core));
     assert_non_null(fixture->core);
-    wl_core_init(fixture->core, &fixture->spec, &fixture->map, operations);
-    fixture->stream = wl_core_stream_make(fixture->core, (struct dm_prng){.state = seed});
+    wl_core_init(fixture->core, &fixture->spec, &fixture->map, operations, 1);
+    fixture->stream = wl_core_stream_make(fixture->core, (struct dm_prng){.state = seed}, 0);
 }
 
 static void fixture_close(struct fixture *fixture) {
@@ -93,7 +93,7 @@ static void calls_check(const json_t *entry) {
         if (op.kind == WL_UPDATE || op.kind == WL_RMW) {
             dm_prng_u64(&fixture.stream.prng); /* YCSB draws a field here */
         }
-        wl_core_done(fixture.core, &op);
+        wl_core_done(fixture.core, &op, 0);
     }
     fixture_close(&fixture);
 }
@@ -137,9 +137,9 @@ static void no_key_is_chosen_before_its_insert_was_acknowledged(void **state) {
                 open = op; /* is not acknowledged while later ones are */
                 has_open = true;
             } else {
-                wl_core_done(fixture.core, &op);
+                wl_core_done(fixture.core, &op, 0);
                 if (op.ticket % 7 == 0) {
-                    wl_core_done(fixture.core, &open);
+                    wl_core_done(fixture.core, &open, 0);
                     acknowledged = op.ticket;
                     has_open = false;
                 }

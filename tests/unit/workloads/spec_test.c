@@ -129,8 +129,9 @@ static void mixes_are_those_of_the_papers(void **state) {
         const char *name, *mix, *distribution;
     } papers[] = {
         {"xstore_b", "read=0.9,update=0.1", "zipfian"},
-        {"dolphin_range_write", "insert=0.5,scan=0.5", "zipfian"},
-        {"dolphin_range_only", "scan=1", "zipfian"},
+        {"dolphin_range_write", "insert=0.5,scan=0.5", "uniform"},
+        {"dolphin_range_only", "scan=1", "uniform"},
+        {"chime_skew", "read=0.5,update=0.5", "zipfian_hashed"},
         {"chime_load", "insert=1", "uniform"},
         {"prod1", "read=0.41,update=0.57,scan=0.02", "prod1"},
         {"hstore_get", "read=1", "uniform"},
