@@ -103,25 +103,21 @@ static bool scan_pauses(const struct scan *scan) {
     return scan_done(scan) || ix_found_full(&scan->found, scan->client->cn->layout.span);
 }
 
-/* Leaves that the rest of the scan should take. */
-static unsigned leaves_wanted(const struct scan *scan) {
-    return ix_tree_leaves_for(scan->client->tree.cn, scan->found.wanted - scan->found.count);
-}
-
 /* Where keys are dense, all that are wanted are below this number. */
 static uint64_t window_of(const struct scan *scan) {
     uint64_t left = scan->found.wanted - scan->found.count;
     return scan->sparse || scan->cursor > UINT64_MAX - left ? UINT64_MAX : scan->cursor + left;
 }
 
-/* Takes from the parent in `image` what to read of up to n leaves from the cursor's on, and sets the bound; returns how
- * many. */
-static unsigned leaves_of(struct scan *scan, const void *image, struct chime_part *leaves, unsigned n) {
+/* Takes from the parent in `image` what to read of the leaves that the rest of the scan should take, from the cursor's
+ * on, and sets the bound; returns how many. */
+static unsigned leaves_of(struct scan *scan, const void *image, struct chime_part *leaves) {
     const struct ix_inner_layout *inner = &scan->client->tree.cn->inner;
     const struct ix_node_head *head = ix_node_head_in(image);
     unsigned first = ix_inner_find(image, scan->cursor);
-    n = n < head->count - first ? n : head->count - first;
     const uint64_t *keys = ix_inner_keys_in(image);
+    unsigned n = ix_tree_leaves_for(scan->client->tree.cn, keys + first, head->count - first, scan->cursor,
+                                    scan->found.wanted - scan->found.count);
     unsigned i = 0;
     do {
         struct chime_part *leaf = &leaves[i];
@@ -138,10 +134,9 @@ static unsigned leaves_of(struct scan *scan, const void *image, struct chime_par
 /* Finds out where the next leaves are: from the parent that the descent to the cursor passes. [waits] */
 static int leaves_find(struct scan *scan, struct chime_part *leaves, unsigned *count) {
     struct ix_tree *tree = &scan->client->tree;
-    unsigned n = leaves_wanted(scan);
     DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
     const void *parent = ix_tree_parent_hold(tree, scan->cursor);
-    *count = parent ? leaves_of(scan, parent, leaves, n) : 0;
+    *count = parent ? leaves_of(scan, parent, leaves) : 0;
     ix_tree_parent_release(tree);
     if (*count == 0) {
         *count = 1;

@@ -68,7 +68,7 @@ uint64_t ix_btree_memory_needed(const struct ix_btree_config *config, const stru
     double nodes = leaves * inner_keys / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double mns = shape->topology->mns;
     double blocks = ix_indirect_memory((enum ix_values)config->values, shape->value_bytes, keys, shape->topology) / mns;
-    return DM_RESERVED_BYTES + (uint64_t)(nodes / mns + 1) * config->node_bytes + (uint64_t)blocks;
+    return DM_RESERVED_BYTES + (uint64_t)(nodes / mns + 1) * ix_btree_alloc_bytes(config) + (uint64_t)blocks;
 }
 
 /* ---- remote memory ----------------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ int ix_btree_format(const struct ix_btree_config *config, struct dm_ctx *ctx, co
     ix_leaf_refresh(&layout, image, 0);
     ix_node_encode_new(config->format, image, node_bytes, wire);
     free(image);
-    struct ix_tree_leaf leaf = {wire, node_bytes, node_bytes};
+    struct ix_tree_leaf leaf = {wire, node_bytes, ix_btree_alloc_bytes(config)};
     return ix_tree_format(ctx, &leaf, err);
 }
 
@@ -102,7 +102,7 @@ int ix_btree_open(struct ix_btree_cn *cn, const struct ix_btree_config *config, 
     cn->tree.policy = config->policy;
     cn->tree.owner = owner;
     cn->tree.inner = ix_inner_layout_of(config->format, node_bytes, false, (enum ix_versions)config->versions);
-    cn->tree.alloc_bytes = node_bytes;
+    cn->tree.alloc_bytes = ix_btree_alloc_bytes(config);
     cn->tree.cache_levels = config->cache_levels;
     cn->tree.combine = config->combine;
     cn->tree.leaf_bytes = node_bytes;
@@ -150,7 +150,7 @@ int ix_btree_load(struct ix_btree_cn *cn, struct dm_ctx *ctx, const struct ix_pa
     struct ix_loader_leaf leaf = {
         .wire_bytes = node_bytes,
         .used_bytes = node_bytes,
-        .alloc_bytes = node_bytes,
+        .alloc_bytes = cn->tree.alloc_bytes,
         .image_bytes = cn->leaf.image_bytes,
         .leaves = ix_tree_nodes_for(pairs->count, cn->config.fill, cn->leaf.cap, 1),
         .values = (enum ix_values)cn->config.values,

@@ -26,6 +26,7 @@ struct ix_btree_config {
     const struct ix_tree_policy *policy;
     const struct ix_node_format *format;
     uint64_t node_bytes; /* of leaves and inner nodes */
+    bool word_behind;    /* each node is followed by a line for the policy's use, zero at first */
     bool sorted;         /* entries of leaves */
     bool entry_versions; /* an entry is written back alone: ix_format_lines, unsorted, lock before read */
     unsigned versions;   /* enum ix_versions: what readers compare */
@@ -42,6 +43,11 @@ enum { IX_BTREE_CAP_MIN = 4 /* entries that a leaf must hold to be split sensibl
 /* The least node_bytes whose leaves hold so many entries of `value_bytes` (stored), and inner nodes as many children.
  */
 uint64_t ix_btree_node_bytes(const struct ix_btree_config *config, uint64_t entries, uint32_t value_bytes);
+
+/* What a node takes in remote memory. */
+static inline uint32_t ix_btree_alloc_bytes(const struct ix_btree_config *config) {
+    return (uint32_t)config->node_bytes + (config->word_behind ? DM_LINE : 0);
+}
 
 /* Refuses sizes that cannot work. */
 int ix_btree_check(const struct ix_btree_config *config, const struct ix_shape *shape, struct dm_err *err);

@@ -127,16 +127,13 @@ static int leaf_step(struct scan *scan) {
     return leaf_use(scan, btree->tree.wire);
 }
 
-/* Leaves that the rest of the scan should take. */
-static unsigned leaves_wanted(const struct scan *scan) {
-    return ix_tree_leaves_for(scan->btree->tree.cn, scan->found.wanted - scan->found.count);
-}
-
-/* Copies from the parent in `image` the addresses of up to n leaves from the cursor's on; returns how many. */
-static unsigned leaves_of(const struct scan *scan, const void *image, dm_addr *leaves, unsigned n) {
+/* Copies from the parent in `image` the addresses of the leaves that the rest of the scan should take, from the
+ * cursor's on; returns how many. */
+static unsigned leaves_of(const struct scan *scan, const void *image, dm_addr *leaves) {
     unsigned first = ix_inner_find(image, scan->cursor);
-    unsigned left = ix_node_head_in(image)->count - first;
-    n = n < left ? n : left;
+    unsigned n =
+        ix_tree_leaves_for(scan->btree->tree.cn, ix_inner_keys_in(image) + first, ix_node_head_in(image)->count - first,
+                           scan->cursor, scan->found.wanted - scan->found.count);
     memcpy(leaves, ix_inner_children_in(&scan->btree->tree.cn->inner, image) + first, n * sizeof(*leaves));
     return n;
 }
@@ -146,7 +143,7 @@ static int leaves_find(struct scan *scan, dm_addr *leaves, unsigned *count) {
     struct ix_tree *tree = &scan->btree->tree;
     DM_TRY(ix_tree_descend(tree, scan->cursor, 0, &scan->attempts));
     const void *parent = ix_tree_parent_hold(tree, scan->cursor);
-    *count = parent ? leaves_of(scan, parent, leaves, leaves_wanted(scan)) : 1;
+    *count = parent ? leaves_of(scan, parent, leaves) : 1;
     ix_tree_parent_release(tree);
     if (!parent) {
         leaves[0] = tree->child.addr;

@@ -29,12 +29,13 @@ struct ix_locks *ix_locks_open(const struct ix_lock_config *config, const dm_add
     locks->config = *config;
     locks->mns = mns;
     locks->bases = calloc(mns, sizeof(*bases));
-    locks->queues = config->local ? ix_queues_open((size_t)mns * config->count) : NULL;
+    size_t queues = config->behind > 0 ? IX_QUEUES : (size_t)mns * config->count;
+    locks->queues = config->local ? ix_queues_open(queues) : NULL;
     if (!locks->bases || (config->local && !locks->queues)) {
         ix_locks_close(locks);
         return NULL;
     }
-    for (unsigned i = 0; i < mns; i++) {
+    for (unsigned i = 0; i < mns && config->behind == 0; i++) {
         locks->bases[i] = bases[i];
     }
     return locks;
@@ -54,16 +55,27 @@ static uint32_t word_number(const struct ix_locks *locks, dm_addr node) {
 }
 
 dm_addr ix_locks_word(const struct ix_locks *locks, dm_addr node) {
+    if (locks->config.behind > 0) {
+        return dm_addr_add(node, locks->config.behind);
+    }
     return dm_addr_add(locks->bases[dm_addr_node(node)], sizeof(uint64_t) * (uint64_t)word_number(locks, node));
 }
 
-static int word_acquire(struct dm_ctx *ctx, struct ix_lock *lock, uint64_t *old, uint32_t *attempts) {
+static struct ix_queue *queue_of(const struct ix_locks *locks, dm_addr node) {
+    return locks->config.behind > 0 ? ix_queues_find(locks->queues, node)
+                                    : ix_queues_at(locks->queues, (size_t)dm_addr_node(node) * locks->config.count +
+                                                                      word_number(locks, node));
+}
+
+static int word_acquire(struct dm_ctx *ctx, const struct ix_locks *locks, struct ix_lock *lock, uint64_t *old,
+                        uint32_t *attempts) {
     for (uint32_t tries = 1;; tries++) {
         DM_TRY(dm_cas(ctx, lock->word, 0, lock->owner, old));
         if (*old == 0) {
             return 0;
         }
-        DM_TRY(ix_retry(ctx, DM_RETRY_LOCK, attempts, tries));
+        DM_TRY(locks->config.at_once ? dm_retry(ctx, DM_RETRY_LOCK, attempts)
+                                     : ix_retry(ctx, DM_RETRY_LOCK, attempts, tries));
     }
 }
 
@@ -73,8 +85,7 @@ static int lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node
         .word = ix_locks_word(locks, node),
         .owner = (uint64_t)dm_node(ctx) << 32 | dm_ctx_id(ctx),
     };
-    struct ix_queue *queue =
-        ix_queues_at(locks->queues, (size_t)dm_addr_node(node) * locks->config.count + word_number(locks, node));
+    struct ix_queue *queue = queue_of(locks, node);
     dm_charge(ctx, DM_WORK_HASH, 2);
     DM_TRY(ix_queue_enter(ctx, queue));
     lock->queue = queue;
@@ -82,7 +93,7 @@ static int lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node
         lock->handed = true;
         return 0;
     }
-    int rc = word_acquire(ctx, lock, old, attempts);
+    int rc = word_acquire(ctx, locks, lock, old, attempts);
     if (rc < 0) {
         ix_queue_leave(ctx, queue);
     }
@@ -98,8 +109,8 @@ int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, ui
 }
 
 void ix_lock_post_release(struct dm_ctx *ctx, struct ix_locks *locks, struct ix_lock *lock, const uint64_t *zero) {
-    lock->pass =
-        lock->queue && locks->config.hand_over && ix_queue_can_hand_over(lock->queue, locks->config.hand_over_max);
+    lock->pass = lock->queue && locks->config.hand_over && locks->config.behind == 0 &&
+                 ix_queue_can_hand_over(lock->queue, locks->config.hand_over_max);
     if (!lock->pass) {
         dm_post_write(ctx, lock->word, zero, sizeof(*zero));
     }

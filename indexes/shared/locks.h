@@ -8,7 +8,8 @@
  *
  * A node's lock is found by hashing its address into the table of its own memory node: a write to the node and the
  * unlock behind it go to one memory node, where posted order is kept, so both can share one doorbell. Two nodes may
- * share a lock: never hold two at a time.
+ * share a lock: never hold two at a time. Instead of the tables each node may have its word behind it; then local
+ * queues are shared by hash, and nothing is handed over.
  *
  * The lock word is 0 when free, else it names the context that took it: node << 32 | context id.
  */
@@ -24,10 +25,12 @@
 enum ix_lock_memory { IX_LOCK_CHIP, IX_LOCK_DRAM };
 
 struct ix_lock_config {
-    uint32_t count;         /* lock words a memory node */
+    uint32_t count;         /* lock words a memory node; unused with `behind` */
+    uint32_t behind;        /* above 0: there are no tables, a node's word is so many bytes after its address */
     bool local;             /* queue locally before going to the remote word */
-    bool hand_over;         /* needs local */
+    bool hand_over;         /* needs local, and tables */
     uint32_t hand_over_max; /* in a row */
+    bool at_once;           /* a refused compare-and-swap is sent again at once, however often; else as retry.h says */
 };
 
 struct ix_locks; /* one compute node's side */
@@ -44,7 +47,7 @@ struct ix_lock {
 /* Makes one memory node's table; all words free. Set-up only. [waits] DM_ERR_NO_MEMORY, DM_ERR_UNSUPPORTED. */
 int ix_locks_format(struct dm_ctx *ctx, unsigned node, enum ix_lock_memory memory, uint32_t count, dm_addr *base);
 
-/* `bases` are the tables' addresses, one a memory node; copied. NULL when out of memory. */
+/* `bases` are the tables' addresses, one a memory node; copied. None with `behind`. NULL when out of memory. */
 struct ix_locks *ix_locks_open(const struct ix_lock_config *config, const dm_addr *bases, unsigned mns);
 void ix_locks_close(struct ix_locks *locks); /* accepts NULL */
 

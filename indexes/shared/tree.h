@@ -277,9 +277,14 @@ int ix_tree_split_end(struct ix_tree *tree, int rc, uint64_t key, dm_addr child)
 
 /* ---- scans ------------------------------------------------------------------------------------------------------- */
 
-/* The leaves to be read together by a scan that wants so many keys more, by the fill of bulk load. */
-enum { IX_TREE_SCAN_BATCH_MAX = 16 };
-unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, uint32_t keys);
+enum { IX_TREE_SCAN_BATCH_MAX = 16 /* leaves of one doorbell */ };
+
+/* How many leaves a scan of `keys` keys from `first` on should read at once, at least one: of those that a parent has,
+ * `have` from the one that covers `first` on, each beginning at lows[i]. Where keys are consecutive numbers the leaves
+ * that have them are known, as in the public code of Sherman and CHIME; elsewhere it is the expected number of leaves,
+ * rounded. At most those of one doorbell. */
+unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, const uint64_t *lows, unsigned have, uint64_t first,
+                            uint32_t keys);
 
 /* ---- tree_build.c: levels of inner nodes from bottom to top ------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
 
 enum {
     SCAN_BATCH_BYTES = 16384, /* a client's buffer for the leaves of one doorbell */
+    DENSE = 2,                /* numbers an entry, up to which keys are taken to be consecutive */
 };
 
 int ix_tree_format(struct dm_ctx *ctx, const struct ix_tree_leaf *leaf, struct dm_err *err) {
@@ -85,8 +86,17 @@ void ix_tree_detach(struct ix_tree *tree) {
     free(tree->image);
 }
 
-unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, uint32_t keys) {
+unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, const uint64_t *lows, unsigned have, uint64_t first,
+                            uint32_t keys) {
     double each = cn->leaf_cap * cn->fill;
-    double leaves = keys / (each < 1 ? 1 : each) + 1;
-    return leaves < cn->scan_batch ? (unsigned)leaves : cn->scan_batch;
+    unsigned expected = (unsigned)(1.5 + (keys - 1) / (each < 1 ? 1 : each));
+    unsigned most = have < cn->scan_batch ? have : cn->scan_batch;
+    unsigned n = 1;
+    for (; n < most; n++) {
+        bool dense = lows[n] - lows[n - 1] <= (uint64_t)DENSE * cn->leaf_cap;
+        if (dense ? lows[n] - first >= keys : n >= expected) {
+            break;
+        }
+    }
+    return n;
 }

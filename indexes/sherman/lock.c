@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sherman's locks: a table of words on every memory node, on chip where there is any such memory, in front of it the
- * local lock queues of shared/locks.h; and how the tree uses them.
+ * local lock queues of shared/locks.h; or a word behind each node; and how the tree uses them.
  *
  * A node's word is on the node's own memory node, so a write and the unlock behind it keep their order and can share a
  * doorbell (command combining).
  */
+#include <assert.h>
+
 #include "indexes/shared/lock_tables.h"
 #include "sherman.h"
 
@@ -17,6 +19,7 @@ enum {
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
 static enum ix_lock_memory lock_memory(const struct sherman_params *params, const struct dm_topology *topology) {
+    assert(params->locks != SHERMAN_LOCKS_NODE);
     bool chip =
         params->locks == SHERMAN_LOCKS_CHIP || (params->locks == SHERMAN_LOCKS_AUTO && topology->chip_bytes > 0);
     return chip ? IX_LOCK_CHIP : IX_LOCK_DRAM;
@@ -31,27 +34,38 @@ static uint32_t lock_count(const struct sherman_params *params, const struct dm_
 }
 
 uint64_t sherman_locks_bytes(const struct sherman_params *params, const struct dm_topology *topology) {
-    return sizeof(uint64_t) * (uint64_t)lock_count(params, topology);
+    return params->locks == SHERMAN_LOCKS_NODE ? 0 : sizeof(uint64_t) * (uint64_t)lock_count(params, topology);
 }
 
 int sherman_locks_check(const struct sherman_params *params, const struct dm_topology *topology, struct dm_err *err) {
-    return ix_lock_tables_check(lock_memory(params, topology), lock_count(params, topology), topology, "locks=dram",
-                                err);
+    return params->locks == SHERMAN_LOCKS_NODE
+               ? 0
+               : ix_lock_tables_check(lock_memory(params, topology), lock_count(params, topology), topology,
+                                      "locks=dram", err);
 }
 
 int sherman_locks_format(struct dm_ctx *ctx, const struct sherman_params *params, const struct dm_topology *topology,
                          struct dm_err *err) {
-    return ix_lock_tables_format(ctx, lock_memory(params, topology), lock_count(params, topology), LOCKS_OFFSET, err);
+    return params->locks == SHERMAN_LOCKS_NODE ? 0
+                                               : ix_lock_tables_format(ctx, lock_memory(params, topology),
+                                                                       lock_count(params, topology), LOCKS_OFFSET, err);
 }
 
 int sherman_locks_open(struct sherman_cn *cn, struct dm_ctx *ctx) {
     const struct sherman_params *params = cn->params;
+    bool is_behind = params->locks == SHERMAN_LOCKS_NODE;
     struct ix_lock_config locks = {
-        .count = lock_count(params, cn->btree.shape->topology),
+        .behind = is_behind ? (uint32_t)cn->btree.config.node_bytes : 0,
+        .count = is_behind ? 0 : lock_count(params, cn->btree.shape->topology),
         .local = params->local_locks,
         .hand_over = params->hand_over,
         .hand_over_max = (uint32_t)params->hand_over_max,
+        .at_once = !params->back_off,
     };
+    if (is_behind) {
+        cn->locks = ix_locks_open(&locks, NULL, cn->btree.shape->topology->mns);
+        return cn->locks ? 0 : DM_ERR_NO_MEMORY;
+    }
     return ix_lock_tables_open(ctx, &locks, LOCKS_OFFSET, &cn->locks);
 }
 

@@ -8,7 +8,7 @@ enum {
     NODE_BYTES_MAX = 131072, /* that a span may lead to */
 };
 
-static const char *const lock_choices[] = {"auto", "chip", "dram", NULL};
+static const char *const lock_choices[] = {"auto", "chip", "dram", "node", NULL};
 static const char *const version_choices[] = {"lines", "bookend", "none", NULL};
 static const char *const torn_choices[] = {"retry", "absent", NULL};
 
@@ -19,17 +19,22 @@ static const struct dm_opt params_table[] = {
         .help = "Size of a node in remote memory, a multiple of 64."),
     ROW(span, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1024, .unit = "entries",
         .help = "Entries of a leaf, whatever their size: node_bytes follows from it; 0: as many as node_bytes holds."),
-    ROW(fill, DM_OPT_REAL, .initial = "0.8", .min = 0.1, .max = 1,
+    ROW(fill, DM_OPT_REAL, .initial = "0.69", .min = 0.1, .max = 1,
         .help = "Share of a node's entries that bulk load fills."),
     ROW(locks, DM_OPT_ENUM, .initial = "auto", .choices = lock_choices,
-        .help = "Where lock words are: on-chip memory, DRAM, or on-chip where there is any."),
+        .help =
+            "Where lock words are: in a table in on-chip memory, in one in DRAM, on-chip where there is any, or behind "
+            "each node (CHIME's Sherman)."),
     ROW(lock_count, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1048576, .unit = "locks",
         .help = "Lock words a memory node; 0: all of the on-chip memory, or 16384 in DRAM."),
     ROW(local_locks, DM_OPT_BOOL, .initial = "on",
         .help = "Contexts of a compute node queue locally before one of them tries the remote lock."),
-    ROW(hand_over, DM_OPT_BOOL, .initial = "on", .help = "A held lock is passed on within a compute node."),
+    ROW(hand_over, DM_OPT_BOOL, .initial = "on",
+        .help = "A held lock is passed on within a compute node; not with locks=node."),
     ROW(hand_over_max, DM_OPT_COUNT, .initial = "4", .min = 1, .max = 1000000,
         .help = "Hand-overs in a row before other compute nodes get a chance."),
+    ROW(back_off, DM_OPT_BOOL, .initial = "on",
+        .help = "A lock that was refused 256 times is tried again after a pause; off: at once, however often."),
     ROW(combine, DM_OPT_BOOL, .initial = "on", .help = "The write-back and the unlock go with one doorbell."),
     ROW(versions, DM_OPT_ENUM, .initial = "lines", .choices = version_choices,
         .help = "Versions that readers compare: of every line, or (wrong) of the first and last line, or none."),
@@ -49,6 +54,7 @@ static struct ix_btree_config config_of(const struct sherman_params *params, con
         .policy = &sherman_locking,
         .format = &ix_format_lines,
         .node_bytes = params->node_bytes,
+        .word_behind = params->locks == SHERMAN_LOCKS_NODE,
         .entry_versions = true,
         .versions = params->versions,
         .torn_is_absent = params->torn == SHERMAN_TORN_ABSENT,

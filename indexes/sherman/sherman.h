@@ -3,7 +3,8 @@
  * Sherman inside: what its files share. README.md maps the paper's parts to the files.
  *
  * A B-link tree with fixed leaves (shared/btree.h) whose nodes have versioned lines, whose entries are written back
- * alone, and whose locks are words in a table beside the nodes, with local lock queues and hand-over (lock.c).
+ * alone, and whose locks are words in a table beside the nodes, with local lock queues and hand-over (lock.c); or, as
+ * CHIME's authors run it, words behind the nodes.
  */
 #ifndef DM_INDEXES_SHERMAN_SHERMAN_H
 #define DM_INDEXES_SHERMAN_SHERMAN_H
@@ -14,7 +15,7 @@
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-enum { SHERMAN_LOCKS_AUTO, SHERMAN_LOCKS_CHIP, SHERMAN_LOCKS_DRAM };
+enum { SHERMAN_LOCKS_AUTO, SHERMAN_LOCKS_CHIP, SHERMAN_LOCKS_DRAM, SHERMAN_LOCKS_NODE };
 enum { SHERMAN_TORN_RETRY, SHERMAN_TORN_ABSENT };
 
 struct sherman_params {
@@ -24,6 +25,7 @@ struct sherman_params {
     uint64_t lock_count;
     bool local_locks, hand_over;
     uint64_t hand_over_max;
+    bool back_off;
     bool combine;
     unsigned versions; /* enum ix_versions */
     unsigned torn;

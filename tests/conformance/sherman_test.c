@@ -76,6 +76,26 @@ static void a_quiet_write_takes_three_round_trips_with_combining(void **state) {
     }
 }
 
+/* As CHIME's authors run Sherman: no table, no local queues, the same messages. */
+static void a_lock_behind_the_node_is_taken_with_the_same_messages(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_sherman);
+    config.params[0] = (struct dm_setting){"locks", "node"};
+    config.params[1] = (struct dm_setting){"local_locks", "off"};
+    config.params[2] = (struct dm_setting){"back_off", "off"};
+    struct quiet quiet;
+    struct quiet_end end = quiet_run(&config, &quiet);
+    const struct dm_account *writes[] = {&quiet.update.account, &quiet.insert.account, &quiet.remove.account};
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(writes[i]->round_trips, 3);
+        assert_int_equal(writes[i]->verbs[DM_VERB_CAS], 1);
+        assert_int_equal(writes[i]->verbs[DM_VERB_READ], 1);
+        assert_int_equal(writes[i]->verbs[DM_VERB_WRITE], 2);
+    }
+    assert_int_equal(quiet.get.account.bytes_read, 1024);
+    assert_int_equal(end.report.broken, 0);
+}
+
 static void a_quiet_write_takes_four_round_trips_without_combining(void **state) {
     (void)state;
     struct world_config config = world_least(&ix_ops_sherman);
@@ -220,6 +240,7 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
         {"hand_over", "off"}, {"local_locks", "off"}, {"combine", "off"},      {"locks", "dram"},
         {"lock_count", "1"},  {"lock_count", "3"},    {"cache_levels", "0"},   {"cache_levels", "1"},
         {"fill", "1"},        {"node_bytes", "192"},  {"hand_over_max", "64"}, {"values", "indirect"},
+        {"locks", "node"},    {"back_off", "off"},
     };
     steady_all_right(&ix_ops_sherman, off, DM_ARRAY_LEN(off));
 }
@@ -283,6 +304,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quiet_get_is_one_read_of_one_node),
         cmocka_unit_test(a_quiet_write_takes_three_round_trips_with_combining),
+        cmocka_unit_test(a_lock_behind_the_node_is_taken_with_the_same_messages),
         cmocka_unit_test(a_quiet_write_takes_four_round_trips_without_combining),
         cmocka_unit_test(without_a_cache_every_inner_level_costs_a_read),
         cmocka_unit_test(caching_the_root_alone_saves_one_read),
