@@ -28,7 +28,7 @@ enum { CHIME_SCAN_SEGMENTS, CHIME_SCAN_LEAVES };
 struct chime_params {
     uint64_t span, neighbourhood, hotspot_bytes;
     double hotspot_share, fill;
-    bool speculative, replicate, bitmap_check, merge, local_locks;
+    bool speculative, replicate, bitmap_check, merge, local_locks, back_off;
     unsigned validation, vacancy, unlock, scan;
     unsigned values; /* enum ix_values */
     unsigned fetch;  /* enum ix_fetch */

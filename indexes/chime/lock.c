@@ -23,7 +23,8 @@ int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32
         if (!(*old & 1)) {
             break;
         }
-        DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, attempts, tries));
+        DM_TRY(client->cn->params->back_off ? ix_retry(client->ctx, DM_RETRY_LOCK, attempts, tries)
+                                            : dm_retry(client->ctx, DM_RETRY_LOCK, attempts));
     }
     *lock = (struct chime_lock){.word = word, .held = separate ? *old | 1 : owner, .old = *old};
     /* A read of its own for the vacancy bitmap: what it costs not to have it from the compare-and-swap. */

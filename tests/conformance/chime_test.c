@@ -297,10 +297,10 @@ static void leaves_that_deletes_empty_are_merged_away(void **state) {
 static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **state) {
     (void)state;
     static const struct dm_setting off[] = {
-        {"local_locks", "off"},   {"speculative", "off"}, {"vacancy", "read"},    {"vacancy", "none"},
-        {"replicate", "off"},     {"merge", "off"},       {"cache_levels", "0"},  {"cache_levels", "1"},
-        {"validation", "fences"}, {"fill", "1"},          {"hotspot_share", "1"}, {"hotspot_bytes", "300"},
-        {"span", "13"},           {"values", "indirect"}, {"scan", "leaves"},
+        {"local_locks", "off"},   {"back_off", "off"},      {"speculative", "off"}, {"vacancy", "read"},
+        {"vacancy", "none"},      {"replicate", "off"},     {"merge", "off"},       {"cache_levels", "0"},
+        {"cache_levels", "1"},    {"validation", "fences"}, {"fill", "1"},          {"hotspot_share", "1"},
+        {"hotspot_bytes", "300"}, {"span", "13"},           {"values", "indirect"}, {"scan", "leaves"},
     };
     steady_all_right(&ix_ops_chime, off, DM_ARRAY_LEN(off));
 }
