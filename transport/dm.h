@@ -152,6 +152,11 @@ int dm_call(struct dm_ctx *ctx, unsigned node, unsigned method, const void *req,
 int dm_spawn_background(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg),
                         void *arg);
 
+/* Gives the node's calls threads of their own: the first `count` serve them, and background contexts that are spawned
+ * from now on run on the others. Otherwise all threads do both. A transport in real time may let any thread serve
+ * calls. Set-up phase only. Returns 0, or DM_ERR_INVALID if no thread would be left for either. */
+int dm_separate_calls(struct dm_fabric *fabric, unsigned node, unsigned count);
+
 /* A memory node or index server may fail and come back. Its DRAM is zero then, and all contexts that it ran have ended:
  * their waits returned DM_ERR_STOPPED. Each time it comes back, `entry` runs on it as a background context, before any
  * call is served. One for each node; set-up phase only. Returns 0, DM_EXISTS if the node has one, or DM_ERR_INVALID. */

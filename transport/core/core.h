@@ -100,10 +100,16 @@ struct dm_node_state {
     uint64_t bytes;             /* DRAM */
     _Atomic uint64_t allocated; /* bump offset of chunks */
     _Atomic uint32_t chip_allocated;
-    _Atomic uint32_t background_next; /* thread of the next background context */
+    unsigned call_threads;            /* the first ones, which alone serve calls; 0: all threads do all work */
+    _Atomic uint32_t background_next; /* thread of the next background context, of those that run them */
     _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
     _Atomic uint64_t memory_freed, memory_chunks;
 };
+
+/* The number of the node's threads that serve calls. */
+static inline unsigned dm_call_threads(const struct dm_node_state *state) {
+    return state->call_threads > 0 ? state->call_threads : state->thread_count;
+}
 
 struct dm_fabric {
     const struct dm_transport_ops *ops;

@@ -215,13 +215,22 @@ int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*en
     return 0;
 }
 
+int dm_separate_calls(struct dm_fabric *fabric, unsigned node, unsigned count) {
+    if (node >= fabric->node_count || count < 1 || count >= fabric->nodes[node].thread_count) {
+        return DM_ERR_INVALID;
+    }
+    fabric->nodes[node].call_threads = count;
+    return 0;
+}
+
 int dm_spawn_background(struct dm_fabric *fabric, unsigned node, void (*entry)(struct dm_ctx *ctx, void *arg),
                         void *arg) {
     if (node >= fabric->node_count || !dm_is_hosted(fabric, node)) {
         return DM_ERR_INVALID;
     }
     struct dm_node_state *state = &fabric->nodes[node];
-    struct dm_ctx *ctx = dm_ctx_new(fabric, node, state->background_next++ % state->thread_count, entry, arg, true);
+    unsigned thread = state->call_threads + state->background_next++ % (state->thread_count - state->call_threads);
+    struct dm_ctx *ctx = dm_ctx_new(fabric, node, thread, entry, arg, true);
     if (!ctx) {
         return DM_ERR_NO_MEMORY;
     }

@@ -7,11 +7,11 @@
 
 enum { SIM_HANDLERS_MAX = 256 };
 
-/* The core that is free first. */
+/* The core that is free first, of those that serve calls. */
 static struct sim_thread *least_busy(const struct sim *sim, unsigned node) {
     const struct dm_node_state *state = &sim->fabric->nodes[node];
     struct sim_thread *best = (struct sim_thread *)state->threads[0];
-    for (unsigned i = 1; i < state->thread_count; i++) {
+    for (unsigned i = 1; i < dm_call_threads(state); i++) {
         struct sim_thread *thread = (struct sim_thread *)state->threads[i];
         best = thread->clock < best->clock ? thread : best;
     }
@@ -115,7 +115,8 @@ static void assign(struct sim_ctx *handler, struct sim_call *call, struct sim_th
 
 struct sim_ctx *sim_next_call(struct sim *sim, struct sim_thread *thread) {
     struct sim_node *node = &sim->nodes[thread->base.node];
-    struct sim_ctx *handler = node->queue.head && !node->starts ? handler_get(sim, thread->base.node) : NULL;
+    bool serves = thread->base.index < dm_call_threads(&sim->fabric->nodes[thread->base.node]);
+    struct sim_ctx *handler = serves && node->queue.head && !node->starts ? handler_get(sim, thread->base.node) : NULL;
     if (!handler) {
         return NULL;
     }
@@ -129,7 +130,7 @@ struct sim_ctx *sim_next_call(struct sim *sim, struct sim_thread *thread) {
 
 void sim_kick_cores(struct sim *sim, unsigned node) {
     const struct dm_node_state *state = &sim->fabric->nodes[node];
-    for (unsigned i = 0; i < state->thread_count; i++) {
+    for (unsigned i = 0; i < dm_call_threads(state); i++) {
         sim_kick_later(sim, (struct sim_thread *)state->threads[i]);
     }
 }

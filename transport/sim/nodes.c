@@ -23,16 +23,16 @@ void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, u
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
-/* Threads beyond the number of cores share a core each with an earlier one. */
-static int share_cores(struct sim *sim, unsigned node, struct dm_err *err) {
+/* Threads beyond the number of cores share a core each with an earlier one: hyper-threads. */
+static int share_cores(struct sim *sim, unsigned node, uint64_t cores, const char *what, struct dm_err *err) {
     const struct dm_node_state *state = &sim->fabric->nodes[node];
-    uint64_t cores = sim->options->cn_cores, threads = state->thread_count;
+    uint64_t threads = state->thread_count;
     if (cores == 0 || threads <= cores) {
         return 0;
     }
     if (threads > 2 * cores) {
-        return dm_fail(err, DM_ERR_INVALID, "sim: %llu threads on the %llu cores of a compute node: at most two a core",
-                       (unsigned long long)threads, (unsigned long long)cores);
+        return dm_fail(err, DM_ERR_INVALID, "sim: %llu threads on the %llu cores of %s: at most two a core",
+                       (unsigned long long)threads, (unsigned long long)cores, what);
     }
     for (uint64_t i = 0; i < threads - cores; i++) {
         ((struct sim_thread *)state->threads[i])->work_1024 = sim->costs.hyper_thread_1024;
@@ -59,8 +59,14 @@ static int share_registers(struct sim *sim, unsigned node) {
 }
 
 static int compute_node_init(struct sim *sim, unsigned node, struct dm_err *err) {
-    DM_TRY(share_cores(sim, node, err));
+    DM_TRY(share_cores(sim, node, sim->options->cn_cores, "a compute node", err));
     return share_registers(sim, node);
+}
+
+static int server_init(struct sim *sim, unsigned node, struct dm_err *err) {
+    bool is_server = node >= sim->fabric->topology.mns;
+    return is_server ? share_cores(sim, node, sim->options->server_hw_cores, "an index server", err)
+                     : share_cores(sim, node, sim->options->mn_hw_cores, "a memory node", err);
 }
 
 static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
@@ -87,7 +93,7 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
             return DM_ERR_NO_MEMORY;
         }
     }
-    return node < sim->memory_nodes ? 0 : compute_node_init(sim, node, err);
+    return node < sim->memory_nodes ? server_init(sim, node, err) : compute_node_init(sim, node, err);
 }
 
 int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {

@@ -25,15 +25,15 @@ enum sim_order { SIM_ASCENDING, SIM_RANDOM, SIM_DESCENDING };
 enum sim_read_order { SIM_READS_POSTED, SIM_READS_ANY };
 
 struct sim_options {
-    unsigned read_line_order, write_line_order; /* enum sim_order */
-    uint64_t read_window_ns, write_window_ns;   /* added to the time over which lines are sampled or land */
-    unsigned read_order;                        /* enum sim_read_order */
-    uint64_t nics;                              /* of every node */
-    bool same_host;                             /* memory node i and compute node i are one machine */
-    uint64_t cn_cores;                          /* of a compute node; 0: one a thread */
-    bool coroutines;                            /* clients of a thread are coroutines, and switching costs */
-    const char *faults;                         /* rules, see faults.h */
-    uint64_t peer_timeout_ns;                   /* until a verb to a failed node completes in error */
+    unsigned read_line_order, write_line_order;      /* enum sim_order */
+    uint64_t read_window_ns, write_window_ns;        /* added to the time over which lines are sampled or land */
+    unsigned read_order;                             /* enum sim_read_order */
+    uint64_t nics;                                   /* of every node */
+    bool same_host;                                  /* memory node i and compute node i are one machine */
+    uint64_t cn_cores, mn_hw_cores, server_hw_cores; /* of a node; 0: one a thread */
+    bool coroutines;                                 /* clients of a thread are coroutines, and switching costs */
+    const char *faults;                              /* rules, see faults.h */
+    uint64_t peer_timeout_ns;                        /* until a verb to a failed node completes in error */
 };
 
 /* A queue of operations. */

@@ -103,6 +103,10 @@ static const struct dm_opt options[] = {
     ROW(cn_cores, DM_OPT_COUNT, .initial = "0", .max = 4096,
         .help =
             "cores of a compute node; more threads than that share cores in pairs, at most two a core; 0: a core each"),
+    ROW(mn_hw_cores, DM_OPT_COUNT, .initial = "0", .max = 4096,
+        .help = "likewise cores of a memory node, whose mn_cores are then threads"),
+    ROW(server_hw_cores, DM_OPT_COUNT, .initial = "0", .max = 4096,
+        .help = "likewise cores of an index server, whose server_cores are then threads"),
     ROW(coroutines, DM_OPT_BOOL, .initial = "on",
         .help = "clients of a thread are coroutines, and switching between them costs cpu_switch_ns; off: they are "
                 "requests of one program, which keeps several in flight"),
