@@ -4,6 +4,18 @@
  */
 #include "hstore.h"
 
+int hstore_view_read(struct hstore_cn *cn, struct dm_ctx *ctx, unsigned shard, uint64_t *words, bool *is_usable) {
+    unsigned count = hstore_part_count(cn->geometry.buckets);
+    dm_addr addr = dm_addr_make(hstore_hts_node(cn->shape->topology, shard), DM_DRAM, HSTORE_PARTS_OFFSET);
+    DM_TRY(dm_read(ctx, addr, words, count * (uint32_t)sizeof(*words)));
+    *is_usable = true;
+    for (unsigned i = 0; i < count; i++) {
+        atomic_store(&cn->views[shard].parts[i], words[i]);
+        *is_usable = *is_usable && words[i] != 0;
+    }
+    return 0;
+}
+
 void hstore_reply_take(struct hstore_client *client, const struct hstore_reply *reply) {
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, HSTORE_EVENT_COUNT);
     for (unsigned i = 0; i < HSTORE_EVENT_COUNT; i++) {

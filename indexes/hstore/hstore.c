@@ -21,7 +21,7 @@ static const struct dm_opt params_table[] = {
         .help = "Size of a stored and sent key: the number, then bytes derived from it."),
     ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
         .help = "Share of the slots that the expected keys take; it determines the number of buckets."),
-    ROW(buckets, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 8000000, .unit = "buckets",
+    ROW(buckets, DM_OPT_COUNT, .initial = "0", .min = 0, .max = HSTORE_BUCKETS_MAX, .unit = "buckets",
         .help = "Buckets of a hash table, without chained ones; 0: from the expected keys and fill."),
     ROW(rpc_threads, DM_OPT_COUNT, .initial = "4", .min = 1, .max = HSTORE_LOGS_MAX, .symbol = "R",
         .help = "Call threads of an index server."),
@@ -42,6 +42,8 @@ static const struct dm_opt params_table[] = {
     ROW(strict, DM_OPT_BOOL, .initial = "on",
         .help =
             "A scan waits until the hash table has what the skip list has; off: as published, it is ahead of gets."),
+    ROW(recover_batch, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 256, .unit = "items",
+        .help = "Items whose keys a recovering skip list server reads from the pool at a time."),
     ROW(slab_items, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1024, .unit = "items",
         .help = "Items of a slab, the memory that a client allocates at a time."),
     ROW(grace_us, DM_OPT_COUNT, .initial = "1000", .min = 200, .max = 1000000, .unit = "us",
@@ -68,7 +70,6 @@ static const struct ix_wrong wrongs[] = {
 };
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
-    enum { BUCKETS_MAX = 8000000 };
     const struct hstore_params *params = values;
     const struct dm_topology *topology = shape->topology;
     if (topology->servers < 2 || topology->servers % 2 != 0 || topology->servers > 2 * HSTORE_SHARDS_MAX) {
@@ -82,9 +83,9 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
                        (unsigned long long)params->log_entries, (unsigned long long)params->batch);
     }
     struct hstore_geometry geometry = hstore_geometry_of(params, shape);
-    if (geometry.buckets > BUCKETS_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "%llu buckets a shard, more than %d: take more shards (--servers)",
-                       (unsigned long long)geometry.buckets, BUCKETS_MAX);
+    if (geometry.buckets > HSTORE_BUCKETS_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "%llu buckets a shard, more than %llu: take more shards (--servers)",
+                       (unsigned long long)geometry.buckets, (unsigned long long)HSTORE_BUCKETS_MAX);
     }
     return 0;
 }
@@ -137,18 +138,17 @@ static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape 
 static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
     struct hstore_cn *cn = handle;
-    uint64_t *table = dm_local_alloc(ctx, sizeof(*table));
     (void)err;
-    if (!table) {
-        return DM_ERR_NO_MEMORY;
-    }
     cn->params = values;
     cn->shape = shape;
     cn->geometry = hstore_geometry_of(values, shape);
+    uint64_t *words = dm_local_alloc(ctx, hstore_part_count(cn->geometry.buckets) * (uint32_t)sizeof(*words));
+    if (!words) {
+        return DM_ERR_NO_MEMORY;
+    }
     for (unsigned shard = 0; shard < cn->geometry.shards; shard++) {
-        dm_addr addr = dm_addr_make(hstore_hts_node(shape->topology, shard), DM_DRAM, HSTORE_TABLE_OFFSET);
-        DM_TRY(dm_read(ctx, addr, table, sizeof(*table)));
-        atomic_init(&cn->views[shard].table, *table);
+        bool is_usable;
+        DM_TRY(hstore_view_read(cn, ctx, shard, words, &is_usable));
         atomic_init(&cn->views[shard].down_until_ns, 0);
     }
     return 0;
@@ -174,12 +174,14 @@ static bool buffers_get(struct hstore_client *client, struct dm_ctx *ctx) {
     uint32_t fits = HSTORE_FETCH_BYTES / geometry->item_bytes;
     client->fetch_max = fits < 1 ? 1 : fits < HSTORE_FETCH_MAX ? fits : HSTORE_FETCH_MAX;
     client->words = dm_local_alloc(ctx, 3 * DM_LINE);
+    client->parts = dm_local_alloc(ctx, hstore_part_count(geometry->buckets) * (uint32_t)sizeof(*client->parts));
     client->item = dm_local_alloc(ctx, geometry->item_bytes);
     client->items = dm_local_alloc(ctx, client->fetch_max * geometry->item_bytes);
     client->message = malloc(DM_CALL_MAX);
     client->pairs = malloc(HSTORE_PAIRS_MAX * sizeof(struct hstore_pair));
     client->runs = malloc((size_t)geometry->shards * HSTORE_PAIRS_MAX * sizeof(struct hstore_pair));
-    return client->words && client->item && client->items && client->message && client->pairs && client->runs;
+    return client->words && client->parts && client->item && client->items && client->message && client->pairs &&
+           client->runs;
 }
 
 static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {

@@ -28,7 +28,7 @@ struct hstore_params {
     double fill;
     uint64_t buckets;
     uint64_t rpc_threads, workers;
-    uint64_t log_entries, batch;
+    uint64_t log_entries, batch, recover_batch;
     bool sync;
     uint64_t apply_us;
     unsigned fetch, lookup;
@@ -93,6 +93,9 @@ static inline unsigned hstore_shard_of(const struct hstore_geometry *geometry, u
 static inline uint64_t hstore_bucket_of(const struct hstore_geometry *geometry, uint64_t hash) {
     return hash % geometry->buckets;
 }
+static inline unsigned hstore_part_of_hash(const struct hstore_geometry *geometry, uint64_t hash) {
+    return hstore_part_of(hstore_bucket_of(geometry, hash));
+}
 /* A bucket belongs to one log, hence to one worker. */
 static inline unsigned hstore_log_of(const struct hstore_geometry *geometry, uint64_t hash) {
     return (unsigned)(hstore_bucket_of(geometry, hash) % geometry->logs);
@@ -106,9 +109,10 @@ static inline unsigned hstore_sls_node(const struct dm_topology *topology, unsig
 
 /* ---- a compute node and a client --------------------------------------------------------------------------------- */
 
-/* What a compute node has learned of a shard. The table is tag << 48 | offset >> 6 of its first bucket; 0: unknown. */
+/* What a compute node has learned of a shard. A part of the table is tag << 48 | offset >> 6 of its first bucket; 0:
+ * unknown. Each word is complete alone: a client never combines the tag of one part with the offset of another. */
 struct hstore_view {
-    _Atomic uint64_t table;
+    _Atomic uint64_t parts[HSTORE_PARTS_MAX];
     _Atomic uint64_t down_until_ns; /* until then gets are sent to the skip list */
 };
 
@@ -127,6 +131,7 @@ struct hstore_client {
     uint32_t id, seq; /* unique number of the client; number of its current write */
     struct hstore_supply supply;
     uint64_t *words;              /* device memory: one line */
+    uint64_t *parts;              /* device memory: the parts of a table */
     struct hstore_bucket *bucket; /* device memory */
     char *item;                   /* device memory: one item */
     char *items;                  /* device memory: fetch_max items */
@@ -141,6 +146,9 @@ struct hstore_client {
 
 /* Adds the events that servers counted, and moves the parts of the call's time that they measured to their phases. */
 void hstore_reply_take(struct hstore_client *client, const struct hstore_reply *reply);
+
+/* Reads the addresses of a shard's table. 0 or as dm_read; *is_usable: there is a complete table. [waits] */
+int hstore_view_read(struct hstore_cn *cn, struct dm_ctx *ctx, unsigned shard, uint64_t *words, bool *is_usable);
 
 /* Waits after an attempt that met a failed or recovering server, within the bound on retries. [waits] */
 int hstore_failure_wait(struct hstore_client *client, uint32_t *attempts);

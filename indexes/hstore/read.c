@@ -13,10 +13,11 @@ struct lookup {
     struct hstore_client *client;
     uint64_t key, hash;
     void *value;
+    unsigned shard, hts, sls;
     struct hstore_view *view;
-    unsigned hts, sls;
-    uint64_t since_ns; /* if the address came from the table: when it was requested */
-    bool has_writer;   /* the address came from the skip list, with the write that made the item */
+    _Atomic uint64_t *part; /* of the view: where the key's bucket is */
+    uint64_t since_ns;      /* if the address came from the table: when it was requested */
+    bool has_writer;        /* the address came from the skip list, with the write that made the item */
     uint64_t writer;
 };
 
@@ -79,21 +80,20 @@ static int hts_lost(const struct lookup *lookup) {
     return AGAIN;
 }
 
-/* Reads the table's address again. */
+/* Reads the table's addresses again. */
 static int view_refresh(const struct lookup *lookup) {
     struct hstore_client *client = lookup->client;
+    bool is_usable;
     client->counts[HSTORE_TABLE_REFRESHED]++;
-    int rc =
-        dm_read(client->ctx, dm_addr_make(lookup->hts, DM_DRAM, HSTORE_TABLE_OFFSET), client->words, sizeof(uint64_t));
+    int rc = hstore_view_read(client->cn, client->ctx, lookup->shard, client->parts, &is_usable);
     if (rc == DM_ERR_PEER) {
         return hts_lost(lookup);
     }
     DM_TRY(rc);
-    atomic_store(&lookup->view->table, client->words[0]);
-    return client->words[0] ? 0 : hts_lost(lookup);
+    return is_usable ? 0 : hts_lost(lookup);
 }
 
-static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t offset) {
+static int bucket_read(const struct lookup *lookup, uint64_t part, uint64_t offset) {
     struct hstore_client *client = lookup->client;
     dm_addr addr = dm_addr_make(lookup->hts, DM_DRAM, offset);
     if (!dm_addr_valid(client->ctx, addr, DM_LINE)) {
@@ -104,13 +104,13 @@ static int bucket_read(const struct lookup *lookup, uint64_t table, uint64_t off
     client->counts[HSTORE_INDEX_FAR]++;
     int rc = dm_read(client->ctx, addr, client->bucket, DM_LINE);
     if (rc == DM_ERR_PEER) {
-        atomic_store(&lookup->view->table, 0);
+        atomic_store(lookup->part, 0);
         return hts_lost(lookup);
     }
     DM_TRY(rc);
-    if (hstore_tag_of(client->bucket->link) != hstore_tag_of(table)) {
+    if (hstore_tag_of(client->bucket->link) != hstore_tag_of(part)) {
         /* The server has been away since: there is another table, or none yet. */
-        atomic_store(&lookup->view->table, 0);
+        atomic_store(lookup->part, 0);
         return AGAIN;
     }
     return 0;
@@ -141,18 +141,17 @@ static int bucket_search(const struct lookup *lookup) {
 static int get_by_table(struct lookup *lookup) {
     enum { CHAIN_MAX = 4096 };
     struct hstore_client *client = lookup->client;
-    uint64_t table = atomic_load(&lookup->view->table);
-    if (table == 0) {
+    uint64_t part = atomic_load(lookup->part);
+    if (part == 0) {
         int rc = view_refresh(lookup);
         return rc == 0 ? AGAIN : rc;
     }
-    uint64_t offset =
-        hstore_offset_of(table) + hstore_bucket_of(&client->cn->geometry, lookup->hash) * HSTORE_BUCKET_STRIDE;
+    uint64_t offset = hstore_offset_of(part) + hstore_part_at(hstore_bucket_of(&client->cn->geometry, lookup->hash));
     for (unsigned length = 0; length < CHAIN_MAX; length++) {
         client->counts[HSTORE_CHAIN_READ] += length > 0;
         lookup->since_ns = dm_now(client->ctx);
         lookup->has_writer = false;
-        int rc = bucket_read(lookup, table, offset);
+        int rc = bucket_read(lookup, part, offset);
         rc = rc == 0 ? bucket_search(lookup) : rc;
         offset = hstore_offset_of(client->bucket->link);
         if (rc != DM_NOT_FOUND || offset == 0) {
@@ -199,7 +198,9 @@ int hstore_get(void *handle, uint64_t key, void *value) {
     const struct dm_topology *topology = client->cn->shape->topology;
     struct lookup lookup = {.client = client, .key = key, .hash = hstore_hash(key), .value = value};
     unsigned shard = hstore_shard_of(&client->cn->geometry, lookup.hash);
+    lookup.shard = shard;
     lookup.view = &client->cn->views[shard];
+    lookup.part = &lookup.view->parts[hstore_part_of_hash(&client->cn->geometry, lookup.hash)];
     lookup.hts = hstore_hts_node(topology, shard);
     lookup.sls = hstore_sls_node(topology, shard);
     bool by_list = client->cn->params->lookup == HSTORE_LOOKUP_LIST;

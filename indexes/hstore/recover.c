@@ -11,7 +11,7 @@
 #include "pool.h"
 #include "server.h"
 
-enum { HEADS = 64, BATCH_BYTES = 128 }; /* items whose keys one doorbell reads; most bytes of each */
+enum { BATCH_BYTES = 128 }; /* most bytes that are read of an item for its key */
 
 /* The pairs of a partition of the skip list, in any order. */
 struct gathered {
@@ -23,7 +23,7 @@ struct recovery {
     struct hstore_server *server;
     struct dm_ctx *ctx;
     char *message; /* device memory: DM_CALL_MAX, a reply */
-    char *heads;   /* device memory: the first bytes of HEADS items */
+    char *heads;   /* device memory: the first bytes of as many items as one doorbell reads */
     uint64_t *words;
     struct hstore_begun begun;
     uint64_t stamps[HSTORE_LOGS_MAX];
@@ -310,8 +310,9 @@ static int list_from_table(struct recovery *recovery) {
         }
         memcpy(&reply, recovery->message, sizeof(reply));
         const uint64_t *items = (const uint64_t *)(const void *)(recovery->message + sizeof(reply));
-        for (uint32_t at = 0; at < reply.count; at += HEADS) {
-            DM_TRY(items_gather(recovery, items + at, reply.count - at < HEADS ? reply.count - at : HEADS));
+        uint32_t batch = (uint32_t)server->params->recover_batch;
+        for (uint32_t at = 0; at < reply.count; at += batch) {
+            DM_TRY(items_gather(recovery, items + at, reply.count - at < batch ? reply.count - at : batch));
         }
         if (reply.item <= range.first) {
             return DM_ERR_CORRUPT;
@@ -361,7 +362,7 @@ int hstore_recover(struct dm_ctx *ctx, struct hstore_server *server) {
     struct recovery recovery = {.server = server, .ctx = ctx};
     uint64_t since_ns = dm_now(ctx);
     recovery.message = dm_local_alloc(ctx, DM_CALL_MAX);
-    recovery.heads = dm_local_alloc(ctx, HEADS * BATCH_BYTES);
+    recovery.heads = dm_local_alloc(ctx, (uint32_t)server->params->recover_batch * BATCH_BYTES);
     recovery.words = dm_local_alloc(ctx, DM_LINE);
     if (!recovery.message || !recovery.heads || !recovery.words) {
         return DM_ERR_NO_MEMORY;

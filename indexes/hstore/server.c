@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void requests_reset(struct hstore_sls_log *log) {
+    log->unused = NULL;
+    for (unsigned i = 0; log->requests && i < HSTORE_REQUESTS; i++) {
+        log->requests[i] = (struct hstore_request){.next = log->unused};
+        log->unused = &log->requests[i];
+    }
+}
+
 static void server_reset(struct hstore_server *server) {
     memset(server->rpc, 0, sizeof(server->rpc));
     for (unsigned i = 0; i < HSTORE_REMOVES; i++) {
@@ -19,9 +27,11 @@ static void server_reset(struct hstore_server *server) {
         struct hstore_pending *pending = server->hts[i].ring;
         char *message = server->hts[i].message;
         struct hstore_entry *entries = server->sls[i].ring;
+        struct hstore_request *requests = server->sls[i].requests;
         server->hts[i] = (struct hstore_hts_log){
             .ring = pending, .message = message, .stamp = HSTORE_STAMP_FIRST, .settled = HSTORE_STAMP_FIRST};
-        server->sls[i] = (struct hstore_sls_log){.ring = entries, .stamp = HSTORE_STAMP_FIRST};
+        server->sls[i] = (struct hstore_sls_log){.ring = entries, .requests = requests, .stamp = HSTORE_STAMP_FIRST};
+        requests_reset(&server->sls[i]);
         server->sls[i].list.node = server->node;
         if (pending) {
             memset(pending, 0, server->ring_entries * sizeof(*pending));
@@ -58,11 +68,13 @@ static int memory_get(struct hstore_server *server) {
     for (unsigned i = 0; i < server->geometry.logs; i++) {
         if (server->is_list) {
             server->sls[i].ring = calloc(server->ring_entries, sizeof(struct hstore_entry));
+            server->sls[i].requests = calloc(HSTORE_REQUESTS, sizeof(struct hstore_request));
         } else {
             server->hts[i].ring = calloc(server->ring_entries, sizeof(struct hstore_pending));
             server->hts[i].message = malloc(DM_CALL_MAX);
         }
-        bool has_all = server->is_list ? server->sls[i].ring != NULL : server->hts[i].ring && server->hts[i].message;
+        bool has_all = server->is_list ? server->sls[i].ring && server->sls[i].requests
+                                       : server->hts[i].ring && server->hts[i].message;
         if (!has_all) {
             return DM_ERR_NO_MEMORY;
         }
@@ -119,7 +131,15 @@ void hstore_unserve(void *handle) {
         free(server->hts[i].ring);
         free(server->hts[i].message);
         free(server->sls[i].ring);
+        free(server->sls[i].requests);
     }
+}
+
+/* With a thread for each, call threads and workers do not share any, as in the paper. */
+static int threads_separate(const struct hstore_server *server) {
+    uint64_t calls = server->params->rpc_threads, wanted = calls + server->params->workers;
+    bool has_all = dm_thread_count(server->fabric, server->node) >= wanted;
+    return has_all ? dm_separate_calls(server->fabric, server->node, (unsigned)calls) : 0;
 }
 
 int hstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *params,
@@ -145,6 +165,7 @@ int hstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const vo
     atomic_init(&server->tag, 1);
     atomic_init(&server->state, HSTORE_READY);
     rc = rc < 0 ? rc : handlers_register(server);
+    rc = rc < 0 ? rc : threads_separate(server);
     rc = rc < 0 ? rc : workers_start(server);
     rc = rc < 0 ? rc : dm_on_restart(fabric, node, restart, server);
     return rc > 0 ? DM_ERR_INVALID : rc;

@@ -45,6 +45,30 @@ struct hstore_hts_log {
 
 /* ---- logs of the skip list server -------------------------------------------------------------------------------- */
 
+enum { HSTORE_REQUESTS = 64, HSTORE_SEARCH_PAIRS = 40 };
+
+/* A search of one partition. */
+struct hstore_search {
+    uint64_t key;
+    uint32_t wanted; /* pairs from the key on */
+    bool is_find;    /* of this key alone: one pair, whose item is 0 if it is absent */
+    /* The result. */
+    uint32_t count;
+    struct hstore_steps steps;
+    uint64_t stamp; /* of the last entry that may be in the pairs */
+    uint64_t queue_ns, index_ns;
+};
+
+/* A search that a handler requests and the partition's worker does. */
+struct hstore_request {
+    struct hstore_request *next; /* among those that wait, or that are unused */
+    struct hstore_search search;
+    struct hstore_pair pairs[HSTORE_SEARCH_PAIRS];
+    uint64_t asked_ns;
+    bool is_done;
+    struct dm_cond done;
+};
+
 struct hstore_sls_log {
     struct dm_mutex mutex;
     struct dm_cond filled;
@@ -59,6 +83,10 @@ struct hstore_sls_log {
     uint32_t to_mark_count;
     bool has_marker;
     struct dm_cond mark_wanted, marked, shipped;
+    bool has_worker;
+    bool is_lingering; /* the worker waits for further entries */
+    struct hstore_request *requests, *unused, *asked, *asked_last;
+    struct dm_cond returned; /* a request became unused */
     struct hstore_list list;
 };
 
@@ -120,10 +148,6 @@ void hstore_hts_worker(struct dm_ctx *ctx, void *server);
 
 int hstore_sls_ship(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
                     uint32_t *resp_len);
-int hstore_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
-                    uint32_t *resp_len);
-int hstore_sls_scan(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
-                    uint32_t *resp_len);
 int hstore_sls_begin(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
                      uint32_t *resp_len);
 int hstore_sls_list(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
@@ -132,6 +156,19 @@ int hstore_sls_load(struct dm_ctx *ctx, void *server, const void *req, uint32_t 
                     uint32_t *resp_len);
 void hstore_sls_worker(struct dm_ctx *ctx, void *server);
 void hstore_sls_marker(struct dm_ctx *ctx, void *server);
+
+/* ---- search.c ---------------------------------------------------------------------------------------------------- */
+
+int hstore_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+int hstore_sls_scan(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
+                    uint32_t *resp_len);
+
+/* Applies the oldest entries, up to `count`, and returns their number. The partition's mutex is held. */
+uint32_t hstore_sls_apply(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log, uint64_t count);
+
+/* Does the searches that wait for the worker of this log. The partition's mutex is held. */
+void hstore_searches_do(struct dm_ctx *ctx, struct hstore_server *server, struct hstore_sls_log *log);
 
 /* ---- recover.c, sweep.c ------------------------------------------------------------------------------------------ */
 

@@ -8,8 +8,7 @@
 
 enum {
     SPARE_BUCKETS = 32,
-    PART_BYTES = 1 << 30, /* of one allocation */
-    CHAIN_MAX = 1 << 16,  /* buckets of a chain: the bound of every loop over one */
+    CHAIN_MAX = 1 << 16, /* buckets of a chain: the bound of every loop over one */
 };
 
 static dm_addr addr_of(const struct hstore_table *table, uint64_t offset) {
@@ -26,8 +25,12 @@ static void word_set(struct dm_ctx *ctx, const struct hstore_table *table, uint6
     dm_cpu_write(ctx, addr_of(table, offset), &word, sizeof(word));
 }
 
+static uint64_t bucket_at(const struct hstore_table *table, uint64_t bucket) {
+    return table->parts[hstore_part_of(bucket)] + hstore_part_at(bucket);
+}
+
 static uint64_t head_of(const struct hstore_table *table, uint64_t hash) {
-    return table->base + hash % table->buckets * HSTORE_BUCKET_STRIDE;
+    return bucket_at(table, hash % table->buckets);
 }
 
 static uint64_t slot_at(uint64_t bucket, unsigned i) {
@@ -45,13 +48,13 @@ static uint64_t next_of(struct dm_ctx *ctx, const struct hstore_table *table, ui
 }
 
 int hstore_table_make(struct dm_ctx *ctx, struct hstore_table *table, uint64_t buckets) {
-    uint64_t bytes = buckets * HSTORE_BUCKET_STRIDE;
-    dm_addr addr;
-    if (bytes > PART_BYTES) {
-        return DM_ERR_NO_MEMORY;
+    for (unsigned i = 0; i < hstore_part_count(buckets); i++) {
+        uint64_t left = buckets - (uint64_t)i * HSTORE_PART_BUCKETS;
+        uint64_t bytes = (left < HSTORE_PART_BUCKETS ? left : HSTORE_PART_BUCKETS) * HSTORE_BUCKET_STRIDE;
+        dm_addr addr;
+        DM_TRY(dm_alloc(ctx, table->node, (uint32_t)bytes, HSTORE_BUCKET_STRIDE, DM_MEM_INNER, &addr));
+        table->parts[i] = dm_addr_offset(addr);
     }
-    DM_TRY(dm_alloc(ctx, table->node, (uint32_t)bytes, HSTORE_BUCKET_STRIDE, DM_MEM_INNER, &addr));
-    table->base = dm_addr_offset(addr);
     table->buckets = buckets;
     table->tag = 0;
     return 0;
@@ -60,7 +63,7 @@ int hstore_table_make(struct dm_ctx *ctx, struct hstore_table *table, uint64_t b
 void hstore_table_clear(struct dm_ctx *ctx, struct hstore_table *table) {
     static const char zero[HSTORE_BUCKET_STRIDE];
     for (uint64_t i = 0; i < table->buckets; i++) {
-        dm_cpu_write(ctx, addr_of(table, table->base + i * HSTORE_BUCKET_STRIDE), zero, sizeof(zero));
+        dm_cpu_write(ctx, addr_of(table, bucket_at(table, i)), zero, sizeof(zero));
     }
 }
 
@@ -148,14 +151,16 @@ bool hstore_table_set(struct dm_ctx *ctx, const struct hstore_table *table, uint
 void hstore_table_publish(struct dm_ctx *ctx, struct hstore_table *table, uint32_t tag) {
     table->tag = tag;
     for (uint64_t i = 0; i < table->buckets; i++) {
-        uint64_t bucket = table->base + i * HSTORE_BUCKET_STRIDE;
+        uint64_t bucket = bucket_at(table, i);
         for (unsigned length = 0; bucket && length < CHAIN_MAX; length++) {
             uint64_t next = next_of(ctx, table, bucket);
             word_set(ctx, table, link_at(bucket), (uint64_t)tag << 48 | next >> 6);
             bucket = next;
         }
     }
-    word_set(ctx, table, HSTORE_TABLE_OFFSET, (uint64_t)tag << 48 | table->base >> 6);
+    for (unsigned i = 0; i < hstore_part_count(table->buckets); i++) {
+        word_set(ctx, table, HSTORE_PARTS_OFFSET + i * sizeof(uint64_t), (uint64_t)tag << 48 | table->parts[i] >> 6);
+    }
 }
 
 uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t *first, uint64_t *items,
@@ -164,7 +169,7 @@ uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table
     for (; *first < table->buckets; ++*first) {
         uint32_t before = count;
         unsigned length = 0;
-        for (uint64_t bucket = table->base + *first * HSTORE_BUCKET_STRIDE; bucket && length < CHAIN_MAX;
+        for (uint64_t bucket = bucket_at(table, *first); bucket && length < CHAIN_MAX;
              bucket = next_of(ctx, table, bucket)) {
             length++;
             for (unsigned i = 0; i < HSTORE_SLOTS; i++) {

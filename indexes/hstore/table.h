@@ -14,8 +14,9 @@
 
 struct hstore_table {
     unsigned node;
-    uint64_t base, buckets; /* base: an offset in DRAM */
-    uint32_t tag;           /* 0 while the table is built, when no client reads it */
+    uint64_t buckets;
+    uint32_t tag;                     /* 0 while the table is built, when no client reads it */
+    uint64_t parts[HSTORE_PARTS_MAX]; /* offsets in DRAM, see wire.h */
 };
 
 /* Memory for chained buckets, for one log. */
@@ -50,7 +51,7 @@ int hstore_table_reserve(struct dm_ctx *ctx, struct hstore_table *table, struct 
 bool hstore_table_set(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t hash, uint64_t item,
                       uint32_t item_bytes);
 
-/* Makes the table readable by clients: writes the tag to every bucket, then the descriptor. */
+/* Makes the table readable by clients: writes the tag to every bucket, then the addresses of the parts. */
 void hstore_table_publish(struct dm_ctx *ctx, struct hstore_table *table, uint32_t tag);
 
 /* Copies the items of the chains from bucket *first on, as many complete chains as fit. Sets *first to the next bucket

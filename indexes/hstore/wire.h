@@ -16,13 +16,29 @@ enum {
     HSTORE_IDS_OFFSET = 64,     /* memory node 0: the number of clients so far */
     HSTORE_TAGS_OFFSET = 128,   /* memory node 0: the tag of each shard's hash table */
     HSTORE_SLABS_OFFSET = 1024, /* every memory node: the heads of its lists of slabs, see item.h */
-    HSTORE_TABLE_OFFSET = 64, /* hash table server: address of its table as in struct hstore_view; 0: no usable table */
+    HSTORE_PARTS_OFFSET = 1024, /* hash table server: the parts of its table as in struct hstore_view; 0: not usable */
     HSTORE_SETTLED_OFFSET = 64, /* skip list server: for each log, the last stamp that the hash table has */
 };
 
 /* ---- the hash table ---------------------------------------------------------------------------------------------- */
 
 enum { HSTORE_SLOTS = 7, HSTORE_BUCKET_STRIDE = 128 };
+
+/* The heads of the chains are in parts of 32 MiB, each one allocation; the last part may be smaller. */
+enum { HSTORE_PART_BUCKETS = 1 << 18, HSTORE_PARTS_MAX = 256 };
+#define HSTORE_BUCKETS_MAX ((uint64_t)HSTORE_PART_BUCKETS * HSTORE_PARTS_MAX)
+static_assert(HSTORE_PARTS_OFFSET + 8 * HSTORE_PARTS_MAX <= DM_RESERVED_BYTES, "the reserved page has all parts");
+
+static inline unsigned hstore_part_count(uint64_t buckets) {
+    return (unsigned)((buckets + HSTORE_PART_BUCKETS - 1) / HSTORE_PART_BUCKETS);
+}
+static inline unsigned hstore_part_of(uint64_t bucket) {
+    return (unsigned)(bucket / HSTORE_PART_BUCKETS);
+}
+/* The bytes from the beginning of a bucket's part to the bucket. */
+static inline uint64_t hstore_part_at(uint64_t bucket) {
+    return bucket % HSTORE_PART_BUCKETS * HSTORE_BUCKET_STRIDE;
+}
 
 /* One line, which clients read atomically. A slot: 8 bits of the hash, 8 bits of length in units of 64 bytes, 48 bits
  * of address; 0: empty. The link: 16 bits, the tag of the table; 48 bits, offset >> 6 of the next bucket of the chain,
@@ -48,11 +64,11 @@ static inline uint8_t hstore_fragment(uint64_t hash) {
 static inline uint64_t hstore_slot_make(uint64_t hash, uint32_t item_bytes, uint64_t packed) {
     return (uint64_t)hstore_fragment(hash) << 56 | (uint64_t)(item_bytes / DM_LINE) << 48 | packed;
 }
-static inline uint32_t hstore_tag_of(uint64_t link_or_table) {
-    return (uint32_t)(link_or_table >> 48);
+static inline uint32_t hstore_tag_of(uint64_t link_or_part) {
+    return (uint32_t)(link_or_part >> 48);
 }
-static inline uint64_t hstore_offset_of(uint64_t link_or_table) { /* the offset */
-    return (link_or_table & HSTORE_ADDR_MASK) << 6;
+static inline uint64_t hstore_offset_of(uint64_t link_or_part) { /* the offset */
+    return (link_or_part & HSTORE_ADDR_MASK) << 6;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */

@@ -78,7 +78,8 @@ static int outcome_find(struct attempt *attempt) {
 /* Calls the server until there is an answer. */
 static int write_call(struct attempt *attempt) {
     struct hstore_client *client = attempt->client;
-    attempt->write.tag = (uint16_t)hstore_tag_of(atomic_load(&attempt->view->table));
+    unsigned part = hstore_part_of_hash(&client->cn->geometry, hstore_hash(attempt->write.key));
+    attempt->write.tag = (uint16_t)hstore_tag_of(atomic_load(&attempt->view->parts[part]));
     for (uint32_t attempts = 0;;) {
         int rc = call(attempt);
         if (rc == HSTORE_UNKNOWN) {

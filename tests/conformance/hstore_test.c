@@ -183,6 +183,24 @@ static void a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_ref
     assert_int_equal(dm_opt_set(ix_ops_hstore.params, &params, "key_bytes", "7", &err), DM_ERR_INVALID);
 }
 
+/* 100 M keys, section 5.2: 3.7 GB of buckets, and the items. */
+static void a_shard_takes_the_keys_of_the_paper(void **state) {
+    (void)state;
+    enum { KEYS = 100000000 };
+    struct hstore_params params;
+    struct dm_err err;
+    struct dm_topology topology = {.mns = 1, .servers = 2, .cns = 1, .clients = 1};
+    struct ix_shape shape = {.value_bytes = 32, .expected_keys = KEYS, .topology = &topology};
+    dm_opt_defaults(ix_ops_hstore.params, &params);
+    assert_int_equal(ix_check(&ix_ops_hstore, &params, &shape, &err), 0);
+    uint64_t buckets = hstore_geometry_of(&params, &shape).buckets;
+    assert_in_range(buckets * HSTORE_BUCKET_STRIDE, UINT64_C(3600000000), UINT64_C(3800000000));
+    assert_true(ix_memory_needed(&ix_ops_hstore, &params, &shape, KEYS) > buckets * HSTORE_BUCKET_STRIDE);
+    shape.expected_keys = 300 * (uint64_t)1000000;
+    assert_int_equal(ix_check(&ix_ops_hstore, &params, &shape, &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "--servers"));
+}
+
 /* ---- parameters and events --------------------------------------------------------------------------------------- */
 
 static struct steady_result loaded_run(struct world_config config, struct dm_setting setting, unsigned servers,
@@ -203,10 +221,11 @@ static void each_parameter_value_serves_many_clients(void **state) {
         unsigned servers;
         uint32_t value_bytes;
     } cases[] = {
-        {{"sync", "on"}, 2, 8},        {{"fetch", "batch"}, 4, 64}, {{"lookup", "list"}, 2, 8},
-        {{"key_bytes", "64"}, 6, 200}, {{"workers", "1"}, 2, 8},    {{"workers", "16"}, 4, 8},
-        {{"rpc_threads", "1"}, 2, 8},  {{"grace_us", "200"}, 2, 8}, {{"sweep_us", "20"}, 2, 8},
-        {{"buckets", "1"}, 2, 8},      {{"slab_items", "1"}, 2, 8}, {{"key_bytes", "20"}, 2, 1000},
+        {{"sync", "on"}, 2, 8},         {{"fetch", "batch"}, 4, 64}, {{"lookup", "list"}, 2, 8},
+        {{"key_bytes", "64"}, 6, 200},  {{"workers", "1"}, 2, 8},    {{"workers", "16"}, 4, 8},
+        {{"rpc_threads", "1"}, 2, 8},   {{"grace_us", "200"}, 2, 8}, {{"sweep_us", "20"}, 2, 8},
+        {{"buckets", "1"}, 2, 8},       {{"slab_items", "1"}, 2, 8}, {{"key_bytes", "20"}, 2, 1000},
+        {{"recover_batch", "1"}, 2, 8},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct steady_result result =
@@ -638,6 +657,19 @@ static void gets_continue_while_one_server_is_away(void **state) {
     assert_true(writers[0].counts[HSTORE_SLS_FROM_TABLE] + writers[1].counts[HSTORE_SLS_FROM_TABLE] == 1);
 }
 
+static void a_table_in_several_parts_survives_its_server(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    static struct writer writers[2];
+    config.clients = config.clients_per_thread = 2;
+    config.mn_bytes = 256 << 20;
+    config.params[2] = (struct dm_setting){"buckets", "600000"};
+    static_assert(600000 > 2 * HSTORE_PART_BUCKETS, "three parts");
+    fail_run(config, "fail:node=2,at=40us,for=30us", 40, false, writers);
+    assert_true(writers[0].counts[HSTORE_HTS_FROM_LIST] + writers[1].counts[HSTORE_HTS_FROM_LIST] == 1);
+    assert_true(writers[0].counts[HSTORE_TABLE_REFRESHED] + writers[1].counts[HSTORE_TABLE_REFRESHED] > 0);
+}
+
 static void logs_that_fill_make_writers_wait_and_lose_nothing(void **state) {
     (void)state;
     static struct writer writers[FAIL_KEYS];
@@ -703,63 +735,6 @@ static void seeds_of_earlier_faults_find_nothing(void **state) {
     }
 }
 
-/* ---- recovery time ----------------------------------------------------------------------------------------------- */
-
-struct recovering {
-    struct world *world;
-    uint64_t keys;
-    uint64_t hts_ns, sls_ns;
-};
-
-static void recovering_entry(struct dm_ctx *ctx, void *arg) {
-    struct recovering *recovering = arg;
-    struct ix_client client = world_attach(recovering->world, 0, ctx, NULL);
-    char value[32];
-    for (unsigned i = 0; i < 20; i++) {
-        world_value(i, 1, value, 32);
-        WORLD_CHECK_EQ(ix_update(&client, world_key(i, recovering->keys), value), 0);
-    }
-    recovering->hts_ns = ix_counts(&client)[HSTORE_HTS_RECOVERY_NS];
-    recovering->sls_ns = ix_counts(&client)[HSTORE_SLS_RECOVERY_NS];
-    ix_detach(&client);
-}
-
-static struct recovering recovery_of(uint64_t keys, const char *faults) {
-    struct world_config config = sim_config();
-    struct world world;
-    struct world_pairs pairs;
-    config.expected_keys = keys;
-    config.profile =
-        "cx6-100g-fast-client"; /* a recovering list posts a read for each key: not what is compared here */
-    config.settings[0] = (struct dm_setting){"faults", faults};
-    /* Small, so that the detection of the failure hardly counts: a batch that is being shipped ends only then. */
-    config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
-    config.params[0] = (struct dm_setting){"probe_us", "20"};
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, keys, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
-    struct recovering recovering = {.world = &world, .keys = keys};
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, recovering_entry, &recovering), 0);
-    world_run(&world);
-    assert_int_equal(world_verify(&world).keys, keys);
-    world_close(&world);
-    return recovering;
-}
-
-static void recovery_takes_a_time_that_grows_with_the_keys(void **state) {
-    (void)state;
-    struct recovering small = recovery_of(5000, "fail:node=2,at=20us,for=50us");
-    struct recovering large = recovery_of(20000, "fail:node=2,at=20us,for=50us");
-    assert_int_equal(small.sls_ns, 0);
-    assert_in_range(large.hts_ns, 3 * small.hts_ns, 5 * small.hts_ns);
-    small = recovery_of(5000, "fail:node=3,at=20us,for=50us");
-    struct recovering list = recovery_of(20000, "fail:node=3,at=20us,for=50us");
-    assert_int_equal(small.hts_ns, 0);
-    assert_in_range(list.sls_ns, 3 * small.sls_ns, 6 * small.sls_ns);
-    /* Keys are read from the pool and sorted, but each is appended without a search. */
-    assert_in_range(list.sls_ns, large.hts_ns, 3 * large.hts_ns);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quiet_get_is_two_round_trips_and_a_write_two_waits),
@@ -777,10 +752,11 @@ int main(void) {
         cmocka_unit_test(indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write),
         cmocka_unit_test(no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure),
         cmocka_unit_test(gets_continue_while_one_server_is_away),
+        cmocka_unit_test(a_table_in_several_parts_survives_its_server),
+        cmocka_unit_test(a_shard_takes_the_keys_of_the_paper),
         cmocka_unit_test(logs_that_fill_make_writers_wait_and_lose_nothing),
         cmocka_unit_test(a_server_that_stays_away_ends_writes_with_the_bound_on_retries),
         cmocka_unit_test(seeds_of_earlier_faults_find_nothing),
-        cmocka_unit_test(recovery_takes_a_time_that_grows_with_the_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
