@@ -47,7 +47,7 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         }
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
     }
-    kind_scan(ctx, &quiet->scan, &client, world_key(5000, QUIET_KEYS), 20);
+    kind_scan(ctx, &quiet->scan, &client, world_key(5000, QUIET_KEYS), 30);
     quiet->wrong = ix_counts(&client)[CHIME_HOTSPOT_WRONG];
     quiet->largest_read = ix_counts(&client)[CHIME_LARGEST_READ];
     ix_detach(&client);
@@ -314,6 +314,7 @@ static void every_declared_event_happens_in_a_small_crowd(void **state) {
         config.params[0] = (struct dm_setting){"span", seed % 3 ? "8" : "4"};
         config.params[1] = (struct dm_setting){"neighbourhood", seed % 3 ? "4" : "2"};
         config.params[2] = (struct dm_setting){"values", seed % 4 == 3 ? "indirect" : "inline"};
+        config.params[3] = (struct dm_setting){"fill", "0.8"}; /* full enough for the root to split too */
         steady_count(config, counts);
     }
     /* Every fourth key of this crowd stays for good, so its leaves never run empty: check sees merges. */
