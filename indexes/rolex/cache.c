@@ -13,17 +13,27 @@
 
 #include "descend.h"
 
+/* A model: its address, its line, the length of its leaf table, and its tables if they are cached. Its range ends where
+ * the next model begins, and it begins at the line's key (the first model of all covers the keys below, too). A model
+ * that was replaced has `many` instead. */
 struct known {
     dm_addr addr; /* null: it was replaced, and its replacements did not fit here */
-    struct rolex_head head;
-    uint64_t *tables;  /* the leaf table, then the used-slot counter and the synonyms; NULL: not cached */
-    uint32_t capacity; /* synonyms for which tables has space */
+    struct ix_plr_model line;
+    union {
+        uint64_t *tables;  /* the leaf table, then the used-slot counter and the synonyms; NULL: not cached */
+        struct many *many; /* only of an entry of `groups` */
+    };
+    uint16_t leaves, capacity; /* capacity: synonyms for which tables has space */
+    uint16_t used;             /* synonyms in use when the tables were last read */
+    bool is_many;
+    atomic_flag lock; /* only of an entry of `groups` */
 };
+static_assert(sizeof(struct known) == 48, "what a cached model takes, which README.md states");
 
-struct group {
-    atomic_flag lock;
+/* The models that have replaced one of the bulk load, ascending. */
+struct many {
     uint32_t count;
-    struct known *models; /* ascending */
+    struct known models[];
 };
 
 struct rolex_cache {
@@ -31,29 +41,39 @@ struct rolex_cache {
     _Atomic uint64_t used;
     _Atomic uint64_t models_bytes; /* of these, all but tables */
     struct rolex_root shape;
+    uint32_t synonyms;
     struct rolex_upper *uppers;
-    uint64_t *lows; /* of groups */
-    struct group *groups;
-    _Atomic uint64_t hand;
+    struct known *groups; /* the models of the bulk load, or what has replaced them */
+    _Atomic uint64_t hand, asked;
     struct rolex_branch *branches; /* only while the cache is read */
     struct rolex_head *heads;
 };
 
-enum { EVICT_TRIES = 256, CAPACITY_STEP = 8, READ_HEADS = 256 /* with one doorbell */ };
+enum {
+    EVICT_TRIES = 256,
+    CAPACITY_STEP = 8,
+    READ_HEADS = 256, /* with one doorbell */
+    ADMIT_EVERY = 64, /* when the budget is used up, every n-th request to keep tables evicts others */
+};
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t tables_bytes(const struct known *known) {
-    return known->tables ? 8 * (uint64_t)(known->head.leaves + 1 + known->capacity) : 0;
+    return known->tables ? 8 * (uint64_t)(known->leaves + 1 + known->capacity) : 0;
 }
 
-static void group_lock(struct group *group) {
+static void group_lock(struct known *group) {
     while (atomic_flag_test_and_set_explicit(&group->lock, memory_order_acquire)) {
     }
 }
 
-static void group_unlock(struct group *group) {
+static void group_unlock(struct known *group) {
     atomic_flag_clear_explicit(&group->lock, memory_order_release);
+}
+
+static struct known *group_models(struct known *group, uint32_t *count) {
+    *count = group->is_many ? group->many->count : 1;
+    return group->is_many ? group->many->models : group;
 }
 
 static void tables_drop(struct rolex_cache *cache, struct known *known) {
@@ -65,15 +85,17 @@ static void tables_drop(struct rolex_cache *cache, struct known *known) {
 /* Evicts a table of a group that is not locked. */
 static void evict_one(struct rolex_cache *cache) {
     for (unsigned i = 0; i < EVICT_TRIES; i++) {
-        struct group *group = &cache->groups[atomic_fetch_add(&cache->hand, 1) % cache->shape.branches];
+        struct known *group = &cache->groups[atomic_fetch_add(&cache->hand, 1) % cache->shape.branches];
         if (atomic_flag_test_and_set_explicit(&group->lock, memory_order_acquire)) {
             continue;
         }
         bool done = false;
-        for (uint32_t m = 0; m < group->count && !done; m++) {
-            done = group->models[m].tables;
+        uint32_t count;
+        struct known *models = group_models(group, &count);
+        for (uint32_t m = 0; m < count && !done; m++) {
+            done = models[m].tables;
             if (done) {
-                tables_drop(cache, &group->models[m]);
+                tables_drop(cache, &models[m]);
             }
         }
         group_unlock(group);
@@ -83,14 +105,22 @@ static void evict_one(struct rolex_cache *cache) {
     }
 }
 
+/* Reserves bytes of the budget if there are so many left. */
+static bool bytes_take_free(struct rolex_cache *cache, uint64_t bytes) {
+    uint64_t before = atomic_fetch_add(&cache->used, bytes);
+    if (before + bytes <= cache->budget) {
+        return true;
+    }
+    atomic_fetch_sub(&cache->used, bytes);
+    return false;
+}
+
 /* Reserves bytes of the budget and evicts tables if necessary. No group may be locked. */
 static bool bytes_take(struct rolex_cache *cache, uint64_t bytes) {
     for (unsigned tries = 0; tries < 8; tries++) {
-        uint64_t before = atomic_fetch_add(&cache->used, bytes);
-        if (before + bytes <= cache->budget) {
+        if (bytes_take_free(cache, bytes)) {
             return true;
         }
-        atomic_fetch_sub(&cache->used, bytes);
         evict_one(cache);
     }
     return false;
@@ -111,15 +141,18 @@ void rolex_cache_close(struct rolex_cache *cache) {
         return;
     }
     for (uint64_t g = 0; cache->groups && g < cache->shape.branches; g++) {
-        for (uint32_t m = 0; m < cache->groups[g].count; m++) {
-            free(cache->groups[g].models[m].tables);
+        uint32_t count;
+        struct known *models = group_models(&cache->groups[g], &count);
+        for (uint32_t m = 0; m < count; m++) {
+            free(models[m].tables);
         }
-        free(cache->groups[g].models);
+        if (cache->groups[g].is_many) {
+            free(cache->groups[g].many);
+        }
     }
     free(cache->branches);
     free(cache->heads);
     free(cache->groups);
-    free(cache->lows);
     free(cache->uppers);
     free(cache);
 }
@@ -134,28 +167,38 @@ static int bulk_read(struct rolex_env *env, dm_addr from, void *to, uint64_t byt
     return 0;
 }
 
-static int model_add(struct rolex_cache *cache, struct group *group, const struct known *known) {
-    struct known *models = realloc(group->models, (group->count + 1) * sizeof(*models));
-    if (!models) {
+static struct known known_make(dm_addr addr, const struct rolex_head *head) {
+    return (struct known){.addr = addr, .line = head->line, .leaves = (uint16_t)head->leaves};
+}
+
+static int model_add(struct rolex_cache *cache, struct known *group, const struct known *known) {
+    struct many *before = group->is_many ? group->many : NULL;
+    uint32_t count = before ? before->count : 0;
+    struct many *many = realloc(before, sizeof(*many) + (count + 1) * sizeof(*known));
+    if (!many) {
         return DM_ERR_NO_MEMORY;
     }
-    models[group->count++] = *known;
-    group->models = models;
-    atomic_fetch_add(&cache->used, sizeof(*known));
+    many->models[count] = *known;
+    many->count = count + 1;
+    group->many = many;
+    group->is_many = true;
+    atomic_fetch_add(&cache->used, sizeof(*known) + (before ? 0 : sizeof(*many)));
     return 0;
 }
 
 /* Adds the current models of a branch whose original one has been replaced. */
-static int group_resolve(struct rolex_cache *cache, struct rolex_env *env, struct group *group, uint64_t pointer,
+static int group_resolve(struct rolex_cache *cache, struct rolex_env *env, struct known *group, uint64_t pointer,
                          uint64_t low, uint64_t end) {
     for (uint64_t key = low; key < end;) {
-        struct known known = {.addr = DM_NULL};
-        int rc = rolex_resolve(env, pointer, key, &known.addr, &known.head);
+        dm_addr addr = DM_NULL;
+        struct rolex_head head;
+        int rc = rolex_resolve(env, pointer, key, &addr, &head);
         if (rc != 0) {
             return rc < 0 ? rc : DM_ERR_IO;
         }
+        struct known known = known_make(addr, &head);
         DM_TRY(model_add(cache, group, &known));
-        key = known.head.high;
+        key = head.high;
     }
     return 0;
 }
@@ -177,13 +220,15 @@ static int groups_fill(struct rolex_cache *cache, struct rolex_env *env) {
             DM_TRY(dm_commit(env->ctx));
         }
         const struct rolex_head *head = &heads[g % READ_HEADS];
+        struct known *group = &cache->groups[g];
         uint64_t end = g + 1 < count ? branches[g + 1].low : UINT64_MAX;
-        struct known known = {.addr = {branches[g].pointer}, .head = *head};
-        bool is_current = !(branches[g].pointer & ROLEX_FORK) && head->forward == 0;
-        cache->lows[g] = branches[g].low;
-        atomic_flag_clear(&cache->groups[g].lock);
-        DM_TRY(is_current ? model_add(cache, &cache->groups[g], &known)
-                          : group_resolve(cache, env, &cache->groups[g], branches[g].pointer, branches[g].low, end));
+        *group = known_make((dm_addr){branches[g].pointer}, head);
+        group->line.key = g > 0 ? branches[g].low : head->line.key;
+        if (branches[g].pointer & ROLEX_FORK || head->forward != 0) {
+            DM_TRY(group_resolve(cache, env, group, branches[g].pointer, branches[g].low, end));
+        } else if (head->leaves > UINT16_MAX || group->line.key != head->line.key) {
+            return DM_ERR_IO;
+        }
     }
     return 0;
 }
@@ -192,17 +237,15 @@ static int cache_read(struct rolex_cache *cache, struct rolex_env *env, dm_addr 
     struct rolex_root *root = &cache->shape;
     dm_addr from = rolex_root_branches(root, addr);
     uint64_t uppers = (from.bits - addr.bits - sizeof(*root)) / sizeof(struct rolex_upper);
-    uint64_t fixed = sizeof(*cache) + uppers * sizeof(struct rolex_upper) +
-                     root->branches * (sizeof(struct group) + sizeof(uint64_t));
-    if (fixed + root->branches * sizeof(struct known) > cache->budget) {
+    uint64_t fixed = sizeof(*cache) + uppers * sizeof(struct rolex_upper) + root->branches * sizeof(struct known);
+    if (fixed > cache->budget) {
         return DM_NOT_FOUND;
     }
     cache->branches = calloc(root->branches, sizeof(*cache->branches));
     cache->uppers = malloc(uppers * sizeof(*cache->uppers) + 1);
-    cache->lows = malloc(root->branches * sizeof(*cache->lows));
     cache->groups = calloc(root->branches, sizeof(*cache->groups));
     cache->heads = calloc(READ_HEADS, sizeof(*cache->heads));
-    bool there = cache->branches && cache->heads && cache->uppers && cache->lows && cache->groups;
+    bool there = cache->branches && cache->heads && cache->uppers && cache->groups;
     int rc = there ? 0 : DM_ERR_NO_MEMORY;
     atomic_store(&cache->used, fixed);
     rc = rc < 0 ? rc : bulk_read(env, dm_addr_add(addr, sizeof(*root)), cache->uppers, uppers * sizeof(*cache->uppers));
@@ -224,6 +267,7 @@ int rolex_cache_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_
         return DM_ERR_NO_MEMORY;
     }
     cache->budget = budget_bytes;
+    cache->synonyms = (uint32_t)env->params->synonyms;
     dm_addr addr;
     int rc = rolex_root_read(env, &addr, &cache->shape);
     cache->root = addr.bits;
@@ -258,7 +302,7 @@ static uint32_t group_of(const struct rolex_cache *cache, const struct rolex_env
         level += root->counts[l];
     }
     uint32_t at = run.lo;
-    while (at < run.hi && cache->lows[at + 1] <= key) {
+    while (at < run.hi && cache->groups[at + 1].line.key <= key) {
         at++;
     }
     dm_charge(env->ctx, DM_WORK_MODEL_EVAL, root->levels + 1);
@@ -266,19 +310,24 @@ static uint32_t group_of(const struct rolex_cache *cache, const struct rolex_env
     return at;
 }
 
-/* The group's model whose range has key. */
-static struct known *known_find(struct group *group, uint64_t key) {
+/* The group's model whose range has key; *high is the end of its range. */
+static struct known *known_find(struct rolex_cache *cache, uint32_t number, uint64_t key, uint64_t *high) {
+    struct known *group = &cache->groups[number];
+    uint32_t count;
+    struct known *models = group_models(group, &count);
     uint32_t low = 0;
-    uint32_t high = group->count;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        if (group->models[middle].head.low <= key) {
+    uint32_t end = count;
+    while (end - low > 1) {
+        uint32_t middle = (low + end) / 2;
+        if (models[middle].line.key <= key) {
             low = middle;
         } else {
-            high = middle;
+            end = middle;
         }
     }
-    return &group->models[low];
+    bool is_last = number + 1 == cache->shape.branches;
+    *high = low + 1 < count ? models[low + 1].line.key : is_last ? UINT64_MAX : group[1].line.key;
+    return &models[low];
 }
 
 /* Charges a look-up: the search among a group's models, and the words copied. It reaches a line of each upper level and
@@ -300,19 +349,29 @@ static void find_charge(const struct rolex_cache *cache, struct dm_ctx *ctx, boo
     }
 }
 
+static void view_fill(struct rolex_view *view, const struct known *known, uint64_t high, uint32_t synonyms) {
+    view->model = known->addr;
+    view->head = (struct rolex_head){.low = known->line.key,
+                                     .high = high,
+                                     .line = known->line,
+                                     .leaves = known->leaves,
+                                     .synonyms = (uint16_t)synonyms};
+    view->expected = known->used;
+}
+
 bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, uint64_t key, uint32_t more,
                       struct rolex_view *view) {
-    uint32_t words = 0;
+    uint32_t words = 0, models;
+    uint64_t high;
     view->group = group_of(cache, env, key);
-    struct group *group = &cache->groups[view->group];
+    struct known *group = &cache->groups[view->group];
     group_lock(group);
-    const struct known *known = known_find(group, key);
-    uint32_t models = group->count;
+    const struct known *known = known_find(cache, view->group, key, &high);
+    (void)group_models(group, &models);
     bool there = !dm_addr_is_null(known->addr);
     bool is_again = there && dm_addr_equal(view->model, known->addr);
     if (there) {
-        view->model = known->addr;
-        view->head = known->head;
+        view_fill(view, known, high, cache->synonyms);
         view->window = rolex_predict(&view->head, key, (uint32_t)env->params->epsilon, env->per_leaf);
         view->window.hi +=
             more < view->head.leaves - 1 - view->window.hi ? more : view->head.leaves - 1 - view->window.hi;
@@ -320,8 +379,8 @@ bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, ui
         view->has_tables = known->tables;
         if (known->tables) {
             uint32_t window = view->window.hi - view->window.lo + 1;
-            const uint64_t *slots = known->tables + known->head.leaves;
-            uint32_t used = rolex_used(slots[0], known->head.synonyms);
+            const uint64_t *slots = known->tables + known->leaves;
+            uint32_t used = rolex_used(slots[0], cache->synonyms);
             memcpy(view->table, known->tables + view->window.lo, 8 * (size_t)window);
             memcpy(view->slots, slots, 8 * (size_t)(1 + used));
             view->used = slots[0];
@@ -334,17 +393,28 @@ bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, ui
 }
 
 /* The model of the view, if it is still cached. */
-static struct known *known_same(struct group *group, const struct rolex_view *view) {
-    struct known *known = known_find(group, view->head.low);
+static struct known *known_same(struct rolex_cache *cache, const struct rolex_view *view) {
+    uint64_t high;
+    struct known *known = known_find(cache, view->group, view->head.low, &high);
     return dm_addr_equal(known->addr, view->model) ? known : NULL;
+}
+
+static uint64_t keep_bytes(const struct rolex_view *view, uint32_t used, uint32_t *capacity) {
+    uint32_t most = view->head.synonyms;
+    *capacity = used == 0 ? 0 : used + CAPACITY_STEP < most ? used + CAPACITY_STEP : most;
+    return 8 * (uint64_t)(view->head.leaves + 1 + *capacity);
+}
+
+bool rolex_cache_wants(struct rolex_cache *cache, const struct rolex_view *view) {
+    uint32_t capacity;
+    uint64_t bytes = keep_bytes(view, view->expected, &capacity);
+    return atomic_load(&cache->used) + bytes <= cache->budget || atomic_fetch_add(&cache->asked, 1) % ADMIT_EVERY == 0;
 }
 
 void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, const uint64_t *table,
                       const uint64_t *slots) {
-    const struct rolex_head *head = &view->head;
-    uint32_t used = rolex_used(slots[0], head->synonyms);
-    uint32_t capacity = used + CAPACITY_STEP < head->synonyms ? used + CAPACITY_STEP : head->synonyms;
-    uint64_t bytes = 8 * (uint64_t)(head->leaves + 1 + capacity);
+    uint32_t used = rolex_used(slots[0], view->head.synonyms), capacity;
+    uint64_t bytes = keep_bytes(view, used, &capacity);
     if (!bytes_take(cache, bytes)) {
         return;
     }
@@ -353,15 +423,16 @@ void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, 
         atomic_fetch_sub(&cache->used, bytes);
         return;
     }
-    memcpy(tables, table, 8 * (size_t)head->leaves);
-    memcpy(tables + head->leaves, slots, 8 * (size_t)(1 + used));
-    struct group *group = &cache->groups[view->group];
+    memcpy(tables, table, 8 * (size_t)view->head.leaves);
+    memcpy(tables + view->head.leaves, slots, 8 * (size_t)(1 + used));
+    struct known *group = &cache->groups[view->group];
     group_lock(group);
-    struct known *known = known_same(group, view);
+    struct known *known = known_same(cache, view);
     if (known) {
         tables_drop(cache, known);
         known->tables = tables;
-        known->capacity = capacity;
+        known->capacity = (uint16_t)capacity;
+        known->used = (uint16_t)used;
     }
     group_unlock(group);
     if (!known) {
@@ -370,64 +441,121 @@ void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, 
     }
 }
 
+/* Makes space for synonym number `slot` in tables of a locked group; drops them if there is none. */
+static bool slot_reserve(struct rolex_cache *cache, struct known *known, uint32_t slot) {
+    if (slot <= known->capacity) {
+        return true;
+    }
+    uint32_t capacity = slot + CAPACITY_STEP < cache->synonyms ? slot + CAPACITY_STEP : cache->synonyms;
+    uint64_t more = 8 * (uint64_t)(capacity - known->capacity);
+    if (bytes_take_free(cache, more)) {
+        uint64_t *grown = realloc(known->tables, tables_bytes(known) + more);
+        if (grown) {
+            memset(grown + known->leaves + 1 + known->capacity, 0, more);
+            known->tables = grown;
+            known->capacity = (uint16_t)capacity;
+            return true;
+        }
+        atomic_fetch_sub(&cache->used, more);
+    }
+    tables_drop(cache, known);
+    return false;
+}
+
 void rolex_cache_note(struct rolex_cache *cache, const struct rolex_view *view, uint32_t leaf, uint64_t entry,
                       unsigned slot, uint64_t slot_entry) {
-    struct group *group = &cache->groups[view->group];
+    struct known *group = &cache->groups[view->group];
     group_lock(group);
-    struct known *known = known_same(group, view);
+    struct known *known = known_same(cache, view);
     if (known && known->tables) {
-        uint64_t *slots = known->tables + known->head.leaves;
         /* If other clients have added synonyms since, the tables must be read again. */
-        if (slot > known->capacity || (slot > 0 && slots[0] + 1 != slot)) {
+        if (slot > 0 && known->tables[known->leaves] + 1 != slot) {
             tables_drop(cache, known);
-        } else {
+        } else if (slot_reserve(cache, known, slot)) {
+            uint64_t *slots = known->tables + known->leaves;
             known->tables[leaf] = entry;
             if (slot > 0) {
                 slots[0] = slot;
                 slots[slot] = slot_entry;
+                known->used = (uint16_t)slot;
             }
         }
     }
     group_unlock(group);
 }
 
-void rolex_cache_drop(struct rolex_cache *cache, const struct rolex_view *view) {
-    struct group *group = &cache->groups[view->group];
+void rolex_cache_refresh(struct rolex_cache *cache, const struct rolex_view *view) {
+    struct known *group = &cache->groups[view->group];
+    uint32_t used = rolex_used(view->used, view->head.synonyms);
     group_lock(group);
-    struct known *known = known_same(group, view);
+    struct known *known = known_same(cache, view);
+    if (known) {
+        known->used = (uint16_t)used;
+    }
+    if (known && known->tables && slot_reserve(cache, known, used)) {
+        memcpy(known->tables + view->window.lo, view->table, 8 * (size_t)(view->window.hi - view->window.lo + 1));
+        memcpy(known->tables + known->leaves, view->slots, 8 * (size_t)(1 + used));
+    }
+    group_unlock(group);
+}
+
+void rolex_cache_drop(struct rolex_cache *cache, const struct rolex_view *view) {
+    struct known *group = &cache->groups[view->group];
+    group_lock(group);
+    struct known *known = known_same(cache, view);
     if (known) {
         tables_drop(cache, known);
     }
     group_unlock(group);
 }
 
+/* Puts `count` models into the place of model `at` of a group that has `before` of them. NULL: no memory. */
+static struct many *many_make(struct known *group, uint32_t at, uint32_t before, const dm_addr *models,
+                              const struct rolex_head *heads, uint32_t count) {
+    struct many *many = malloc(sizeof(*many) + (before + count - 1) * sizeof(struct known));
+    uint32_t unused;
+    const struct known *old = group_models(group, &unused);
+    if (!many) {
+        return NULL;
+    }
+    many->count = before + count - 1;
+    memcpy(many->models, old, at * sizeof(*old));
+    memcpy(many->models + at + count, old + at + 1, (before - at - 1) * sizeof(*old));
+    for (uint32_t i = 0; i < count; i++) {
+        many->models[at + i] = known_make(models[i], &heads[i]);
+    }
+    return many;
+}
+
 bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *view, const dm_addr *models,
                          const struct rolex_head *heads, uint32_t count) {
-    struct group *group = &cache->groups[view->group];
-    uint64_t bytes = count > 1 ? (count - 1) * sizeof(struct known) : 0;
-    bool capacity = count > 0 && bytes_take(cache, bytes);
+    struct known *group = &cache->groups[view->group];
+    /* The group's entry stays, and the first replacement needs another one. */
+    uint64_t bytes = count > 0 ? count * sizeof(struct known) + sizeof(struct many) : 0;
+    bool fits = count > 0 && bytes_take(cache, bytes);
     group_lock(group);
-    struct known *known = known_same(group, view);
-    uint32_t at = known ? (uint32_t)(known - group->models) : 0;
-    struct known *grown =
-        known && capacity ? realloc(group->models, (group->count + count - 1) * sizeof(*grown)) : NULL;
+    struct known *known = known_same(cache, view);
+    struct many *grown = NULL;
+    uint64_t unused = fits ? bytes : 0;
     if (known) {
-        known = grown ? &grown[at] : known;
+        uint32_t before;
+        uint32_t at = (uint32_t)(known - group_models(group, &before));
         tables_drop(cache, known);
         known->addr = DM_NULL;
-    }
-    if (grown) {
-        group->models = grown;
-        memmove(&grown[at + count], &grown[at + 1], (group->count - at - 1) * sizeof(*grown));
-        group->count += count - 1;
-        for (uint32_t i = 0; i < count; i++) {
-            grown[at + i] = (struct known){.addr = models[i], .head = heads[i]};
+        grown = fits ? many_make(group, at, before, models, heads, count) : NULL;
+        if (grown && group->is_many) {
+            unused = sizeof(struct known) + sizeof(struct many);
+            free(group->many);
+        } else if (grown) {
+            unused = 0;
         }
-        atomic_fetch_add(&cache->models_bytes, bytes);
+        if (grown) {
+            group->many = grown;
+            group->is_many = true;
+            atomic_fetch_add(&cache->models_bytes, bytes - unused);
+        }
     }
     group_unlock(group);
-    if (capacity && !grown) {
-        atomic_fetch_sub(&cache->used, bytes);
-    }
+    atomic_fetch_sub(&cache->used, unused);
     return known;
 }

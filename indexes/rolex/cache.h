@@ -22,7 +22,8 @@ struct rolex_view {
     dm_addr model;
     struct rolex_head head;
     struct rolex_window window;
-    uint64_t used; /* the used-slot counter, read with slots */
+    uint64_t used;     /* the used-slot counter, read with slots */
+    uint32_t expected; /* synonyms that the model had when this compute node last read its tables */
     uint64_t *table, *slots;
     uint32_t group; /* the branch of the root above the model */
     bool has_tables, is_cached;
@@ -33,6 +34,10 @@ struct rolex_view {
 bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, uint64_t key, uint32_t more,
                       struct rolex_view *view);
 
+/* True if the view's tables should be read as a whole, to be cached: there is space for them, or they are the ones for
+ * which other tables are evicted. Otherwise the entries of the window are all that an operation needs. */
+bool rolex_cache_wants(struct rolex_cache *cache, const struct rolex_view *view);
+
 /* Caches a model's tables: `leaves` words of the leaf table, 1 + used words of the synonym leaf table. */
 void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, const uint64_t *table,
                       const uint64_t *slots);
@@ -41,6 +46,9 @@ void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, 
  * of the synonym leaf table. */
 void rolex_cache_note(struct rolex_cache *cache, const struct rolex_view *view, uint32_t leaf, uint64_t entry,
                       unsigned slot, uint64_t slot_entry);
+
+/* Updates the cached tables by the view, whose window and synonyms were read again. */
+void rolex_cache_refresh(struct rolex_cache *cache, const struct rolex_view *view);
 
 /* Drops the tables of this model, which are too old. */
 void rolex_cache_drop(struct rolex_cache *cache, const struct rolex_view *view);

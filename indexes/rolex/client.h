@@ -45,6 +45,7 @@ struct rolex_client {
     struct rolex_env env; /* first */
     struct rolex_cn *cn;
     bool is_attached;
+    bool is_stale; /* rolex_tables_refresh */
     struct rolex_view view;
     struct rolex_item *items;
     uint32_t item_count, item_max, cover_from;

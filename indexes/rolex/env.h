@@ -21,7 +21,7 @@ enum {
 struct rolex_params {
     uint64_t epsilon, delta, synonyms, model_leaves, region_bytes;
     double fill;
-    bool retrain, reuse, carry, local_locks;
+    bool adjacent, retrain, reuse, carry, local_locks;
     unsigned detect;
 };
 

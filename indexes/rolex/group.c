@@ -19,7 +19,7 @@ static int group_list(struct rolex_client *client, bool all, uint32_t *attempts,
     group->entry = view->table[group->leaf - view->window.lo] & ~ROLEX_LOCK;
     int rc = all ? rolex_leaves_list(client, group->leaf, group->leaf, true) : 0;
     if (rc > 0) {
-        rolex_tables_drop(client);
+        rolex_tables_refresh(client);
         DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
         return ROLEX_AGAIN;
     }
@@ -47,7 +47,7 @@ static int group_reread(struct rolex_client *client, uint64_t key, bool all, uin
                         struct rolex_group *group) {
     dm_addr model = client->view.model;
     client->counts[ROLEX_STALE_LOCK]++;
-    rolex_tables_drop(client);
+    rolex_tables_refresh(client);
     DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
     DM_TRY(rolex_locate(client, key, 0, attempts));
     return dm_addr_equal(model, client->view.model) ? group_list(client, all, attempts, group) : ROLEX_AGAIN;
@@ -136,7 +136,7 @@ int rolex_group_fail(struct rolex_client *client, const struct rolex_group *grou
 int rolex_group_stale(struct rolex_client *client, const struct rolex_group *group, uint32_t *attempts) {
     client->counts[ROLEX_STALE_LOCK]++;
     DM_TRY(rolex_group_release(client, group, 0));
-    rolex_tables_drop(client);
+    rolex_tables_refresh(client);
     DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
     return ROLEX_AGAIN;
 }

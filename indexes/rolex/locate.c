@@ -13,39 +13,54 @@ enum { TABLES_REREAD_EVERY = 64 };
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* Reads all of the model's tables and caches them if they fit. */
-static int tables_read(struct rolex_client *client) {
+/* Synonyms beyond the expected ones that are read at once. */
+enum { SLOTS_AHEAD = 7 };
+
+/* Reads entries first .. first + count - 1 of the leaf table into `table`, and the synonyms in use into `slots`, with
+ * one doorbell, and a second one if there are more synonyms than expected. */
+static int entries_read(struct rolex_client *client, uint32_t first, uint32_t count, uint64_t *table, uint64_t *slots) {
     struct rolex_view *view = &client->view;
     const struct rolex_head *head = &view->head;
-    uint64_t *slots = client->fetched;
-    uint64_t *table = slots + 1 + head->synonyms;
+    dm_addr from = rolex_slots(view->model);
+    uint32_t ahead = view->expected + SLOTS_AHEAD < head->synonyms ? view->expected + SLOTS_AHEAD : head->synonyms;
     client->counts[ROLEX_TABLE_READ]++;
-    DM_TRY(
-        dm_read(client->env.ctx, rolex_slots(view->model), slots, 8 * (1 + (uint32_t)head->synonyms + head->leaves)));
+    dm_post_read(client->env.ctx, from, slots, 8 * (1 + ahead));
+    dm_post_read(client->env.ctx, dm_addr_add(rolex_table(view->model, head), 8 * (uint64_t)first), table, 8 * count);
+    DM_TRY(dm_commit(client->env.ctx));
     view->used = slots[0];
-    memcpy(view->slots, slots, 8 * (size_t)(1 + head->synonyms));
-    memcpy(view->table, table + view->window.lo, 8 * (size_t)(view->window.hi - view->window.lo + 1));
-    if (view->is_cached && !(slots[0] & ROLEX_RETIRED)) {
-        dm_charge(client->env.ctx, DM_WORK_LINE_COPY, (1 + (uint32_t)head->synonyms + head->leaves) / 8 + 1);
-        rolex_cache_keep(client->cn->cache, view, table, slots);
+    uint32_t used = rolex_used(view->used, head->synonyms);
+    if (used > ahead) {
+        uint32_t at = 1 + ahead;
+        DM_TRY(dm_read(client->env.ctx, dm_addr_add(from, 8 * (uint64_t)at), slots + at, 8 * (used - ahead)));
     }
-    dm_charge(client->env.ctx, DM_WORK_LINE_COPY, head->synonyms / 8 + 2);
+    dm_charge(client->env.ctx, DM_WORK_LINE_COPY, (1 + used + count) / 8 + 1);
     view->has_tables = true;
     return 0;
 }
 
-/* Reads the window's part of the leaf table, and the synonym leaf table. */
+/* Reads all of the model's tables and caches them if they fit. */
+static int tables_read(struct rolex_client *client) {
+    struct rolex_view *view = &client->view;
+    uint64_t *slots = client->fetched;
+    uint64_t *table = slots + 1 + view->head.synonyms;
+    DM_TRY(entries_read(client, 0, view->head.leaves, table, slots));
+    uint32_t used = rolex_used(view->used, view->head.synonyms);
+    memcpy(view->slots, slots, 8 * (size_t)(1 + used));
+    memcpy(view->table, table + view->window.lo, 8 * (size_t)(view->window.hi - view->window.lo + 1));
+    if (!(view->used & ROLEX_RETIRED)) {
+        dm_charge(client->env.ctx, DM_WORK_LINE_COPY, (1 + used + view->head.leaves) / 8 + 1);
+        rolex_cache_keep(client->cn->cache, view, table, slots);
+    }
+    return 0;
+}
+
+/* Reads the window's part of the leaf table, and the synonyms in use. */
 static int window_read(struct rolex_client *client) {
     struct rolex_view *view = &client->view;
-    const struct rolex_head *head = &view->head;
-    dm_addr table = rolex_table(view->model, head);
-    client->counts[ROLEX_TABLE_READ]++;
-    dm_post_read(client->env.ctx, rolex_slots(view->model), view->slots, 8 * (1 + (uint32_t)head->synonyms));
-    dm_post_read(client->env.ctx, dm_addr_add(table, 8 * (uint64_t)view->window.lo), view->table,
-                 8 * (view->window.hi - view->window.lo + 1));
-    DM_TRY(dm_commit(client->env.ctx));
-    view->used = view->slots[0];
-    view->has_tables = true;
+    DM_TRY(entries_read(client, view->window.lo, view->window.hi - view->window.lo + 1, view->table, view->slots));
+    if (view->is_cached && !(view->used & ROLEX_RETIRED)) {
+        rolex_cache_refresh(client->cn->cache, view);
+    }
     return 0;
 }
 
@@ -65,11 +80,14 @@ static int locate_remote(struct rolex_client *client, uint64_t key, uint32_t mor
     view->window = rolex_predict(&view->head, key, (uint32_t)client->env.params->epsilon, client->env.per_leaf);
     view->window.hi += more < last - view->window.hi ? more : last - view->window.hi;
     view->is_cached = false;
+    view->expected = 0;
     return window_read(client);
 }
 
 int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint32_t *attempts) {
     struct rolex_view *view = &client->view;
+    bool is_stale = client->is_stale;
+    client->is_stale = false;
     for (;;) {
         struct rolex_cache *cache = client->cn->cache;
         if (!cache || !rolex_cache_find(cache, &client->env, key, more, view)) {
@@ -80,10 +98,11 @@ int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint3
             DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
             continue;
         }
-        if (view->has_tables) {
+        if (view->has_tables && !is_stale) {
             return 0;
         }
-        DM_TRY(tables_read(client));
+        bool all = !view->has_tables && rolex_cache_wants(cache, view);
+        DM_TRY(all ? tables_read(client) : window_read(client));
         if (!(view->used & ROLEX_RETIRED)) {
             return 0;
         }
@@ -91,10 +110,8 @@ int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint3
     }
 }
 
-void rolex_tables_drop(struct rolex_client *client) {
-    if (client->view.is_cached) {
-        rolex_cache_drop(client->cn->cache, &client->view);
-    }
+void rolex_tables_refresh(struct rolex_client *client) {
+    client->is_stale = true;
 }
 
 /* ---- replaced models --------------------------------------------------------------------------------------------- */
@@ -110,7 +127,7 @@ static void moved_count(struct rolex_client *client, uint32_t count) {
  * the marks would wait for ever. So the tables are read again from time to time. */
 static int not_moved_yet(struct rolex_client *client, uint32_t tries) {
     if (tries % TABLES_REREAD_EVERY == 0) {
-        rolex_tables_drop(client);
+        rolex_tables_refresh(client);
     }
     return ix_back_off(client->env.ctx, tries);
 }
@@ -145,15 +162,17 @@ int rolex_model_follow(struct rolex_client *client, uint32_t tries, uint32_t *at
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-static int item_add(struct rolex_client *client, uint32_t leaf, uint32_t slot, uint64_t entry) {
-    if (client->item_count == client->item_max) {
+/* Adds a leaf to the list. Trained leaves have the first buffers in the order of the leaf table, so that those which
+ * are next to each other in remote memory are next to each other here too; `wire` is the buffer's number. */
+static int item_add(struct rolex_client *client, uint32_t leaf, uint32_t slot, uint64_t entry, uint32_t wire) {
+    if (client->item_count == client->item_max || wire >= client->item_max) {
         return DM_NOT_FOUND;
     }
     struct rolex_item *item = &client->items[client->item_count];
     item->leaf = leaf;
     item->slot = slot;
     item->entry = entry;
-    item->wire = client->wires + (size_t)client->item_count * client->env.layout.wire_bytes;
+    item->wire = client->wires + (size_t)wire * client->env.layout.wire_bytes;
     client->item_count++;
     return rolex_leaf_addr(&client->env, entry, &item->addr);
 }
@@ -161,17 +180,18 @@ static int item_add(struct rolex_client *client, uint32_t leaf, uint32_t slot, u
 int rolex_leaves_list(struct rolex_client *client, uint32_t first, uint32_t last, bool synonyms) {
     const struct rolex_view *view = &client->view;
     uint32_t used = rolex_used(view->used, view->head.synonyms);
+    uint32_t next = last - first + 1; /* the buffer of the next synonym */
     client->item_count = 0;
     for (uint32_t leaf = first; leaf <= last; leaf++) {
         uint64_t entry = view->table[leaf - view->window.lo];
-        int rc = item_add(client, leaf, 0, entry);
+        int rc = item_add(client, leaf, 0, entry, leaf - first);
         for (unsigned slot = rolex_entry_synonym(entry); rc == 0 && synonyms && slot != 0;) {
             /* A link is written after the entry to which it points, but the two may have been read in the other order.
              */
             if (slot > used || view->slots[slot] == 0) {
                 return DM_NOT_FOUND;
             }
-            rc = item_add(client, leaf, slot, view->slots[slot]);
+            rc = item_add(client, leaf, slot, view->slots[slot], next++);
             slot = rolex_entry_synonym(view->slots[slot]);
         }
         if (rc != 0) {
@@ -183,9 +203,32 @@ int rolex_leaves_list(struct rolex_client *client, uint32_t first, uint32_t last
     return 0;
 }
 
+/* Leaves that bulk load made for a model follow one another in remote memory, and one READ fetches them; retraining
+ * leaves them where they are, so the leaves of a retrained model are in several places. */
 void rolex_post_items(struct rolex_client *client) {
+    const struct rolex_item *items = client->items;
+    uint32_t bytes = client->env.layout.wire_bytes;
+    uint32_t run = 0; /* bytes of the READ that is being composed */
+    const struct rolex_item *first = NULL;
     for (uint32_t i = 0; i < client->item_count; i++) {
-        dm_post_read(client->env.ctx, client->items[i].addr, client->items[i].wire, client->env.layout.wire_bytes);
+        const struct rolex_item *item = &items[i];
+        if (item->slot > 0) {
+            dm_post_read(client->env.ctx, item->addr, item->wire, bytes);
+            continue;
+        }
+        if (run > 0 && client->env.params->adjacent && item->wire == first->wire + run &&
+            dm_addr_equal(item->addr, dm_addr_add(first->addr, run))) {
+            run += bytes;
+            continue;
+        }
+        if (run > 0) {
+            dm_post_read(client->env.ctx, first->addr, first->wire, run);
+        }
+        first = item;
+        run = bytes;
+    }
+    if (run > 0) {
+        dm_post_read(client->env.ctx, first->addr, first->wire, run);
     }
 }
 

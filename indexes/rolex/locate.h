@@ -10,8 +10,8 @@
 /* Finds the model of key and the table entries of its window, extended by `more` leaves, for client->view. [waits] */
 int rolex_locate(struct rolex_client *client, uint64_t key, uint32_t more, uint32_t *attempts);
 
-/* Drops the view's tables, which are too old, from the cache: the next locate reads them. */
-void rolex_tables_drop(struct rolex_client *client);
+/* The view's table entries are too old: the next locate reads those of its window again. */
+void rolex_tables_refresh(struct rolex_client *client);
 
 /* Exchanges the view's model in the cache for its replacements. If the replacement is not complete, backs off. [waits]
  */

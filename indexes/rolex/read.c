@@ -56,7 +56,7 @@ int rolex_read_leaf(struct rolex_client *client, uint64_t key, uint32_t *attempt
             continue;
         }
         if (stale) {
-            rolex_tables_drop(client);
+            rolex_tables_refresh(client);
         }
         DM_TRY(dm_retry(client->env.ctx, torn ? DM_RETRY_TORN : DM_RETRY_STALE, attempts));
     }

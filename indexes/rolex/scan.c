@@ -74,7 +74,7 @@ int rolex_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, voi
         if (!torn && client->view.is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
             DM_TRY(rolex_model_follow(client, 0, &attempts));
         } else if (!torn) {
-            rolex_tables_drop(client);
+            rolex_tables_refresh(client);
         }
         DM_TRY(dm_retry(client->env.ctx, torn ? DM_RETRY_TORN : DM_RETRY_STALE, &attempts));
     }

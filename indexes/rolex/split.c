@@ -151,6 +151,8 @@ int rolex_synonym_unlink(struct rolex_client *client, const struct rolex_group *
     rolex_leaf_post_free(&client->env, dm_addr_node(item->addr));
     DM_TRY(rolex_group_unlock(client, group, previous > 0 ? group->entry : rolex_entry_link(group->entry, after)));
     client->counts[ROLEX_UNLINKED]++;
-    rolex_tables_drop(client);
+    if (view->is_cached) {
+        rolex_cache_drop(client->cn->cache, view);
+    }
     return rolex_leaf_finish_free(&client->env, &emptied);
 }

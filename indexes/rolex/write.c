@@ -25,7 +25,7 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
         }
     }
     if (!last) {
-        rolex_tables_drop(client);
+        rolex_tables_refresh(client);
         DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
         return ROLEX_AGAIN;
     }
