@@ -509,7 +509,7 @@ void rolex_cache_drop(struct rolex_cache *cache, const struct rolex_view *view) 
     group_unlock(group);
 }
 
-/* Puts `count` models into the place of model `at` of a group that has `before` of them. NULL: no memory. */
+/* Exchanges model `at` of a group, which has `before` of them, for `count` models. NULL: no memory. */
 static struct many *many_make(struct known *group, uint32_t at, uint32_t before, const dm_addr *models,
                               const struct rolex_head *heads, uint32_t count) {
     struct many *many = malloc(sizeof(*many) + (before + count - 1) * sizeof(struct known));

@@ -204,7 +204,7 @@ int rolex_leaves_list(struct rolex_client *client, uint32_t first, uint32_t last
 }
 
 /* Leaves that bulk load made for a model follow one another in remote memory, and one READ fetches them; retraining
- * leaves them where they are, so the leaves of a retrained model are in several places. */
+ * leaves them where they are, so the leaves of a retrained model do not. */
 void rolex_post_items(struct rolex_client *client) {
     const struct rolex_item *items = client->items;
     uint32_t bytes = client->env.layout.wire_bytes;
