@@ -160,6 +160,9 @@ struct ix_ops {
     /* Bytes of index cache in use on this compute node, everything counted. Required. */
     uint64_t (*cache_bytes)(const void *cn);
 
+    /* The same as the index's authors count it, which is less: used entries alone, for instance. Optional. */
+    uint64_t (*cache_entry_bytes)(const void *cn);
+
     /* Walks the whole index when nothing else runs. A failure is one of the walk; what is wrong with the index is in
      * report. [waits] Required. */
     int (*verify)(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
@@ -223,6 +226,8 @@ static inline const uint64_t *ix_counts(const struct ix_client *client) {
 
 /* Bytes of index cache in use on this compute node. */
 uint64_t ix_cache_bytes(const struct ix_ops *ops, const void *cn);
+/* As the index's authors count them; 0 if the index does not say. */
+uint64_t ix_cache_entry_bytes(const struct ix_ops *ops, const void *cn);
 
 int ix_verify(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, struct ix_report *report,
               struct dm_err *err); /* [waits] */

@@ -309,6 +309,10 @@ uint64_t ix_cache_bytes(const struct ix_ops *ops, const void *cn) {
     return ops->cache_bytes(cn);
 }
 
+uint64_t ix_cache_entry_bytes(const struct ix_ops *ops, const void *cn) {
+    return ops->cache_entry_bytes ? ops->cache_entry_bytes(cn) : 0;
+}
+
 int ix_verify(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
     struct dm_err own = {0};
     int rc = ops->verify(cn, ctx, report, &own);

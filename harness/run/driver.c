@@ -426,6 +426,8 @@ static int collect(struct point *point, struct dm_err *err) {
         }
         uint64_t bytes = ix_cache_bytes(point->index, point->cns[cn]);
         totals->cache_bytes = bytes > totals->cache_bytes ? bytes : totals->cache_bytes;
+        bytes = ix_cache_entry_bytes(point->index, point->cns[cn]);
+        totals->cache_entry_bytes = bytes > totals->cache_entry_bytes ? bytes : totals->cache_entry_bytes;
         bytes = ix_rdwc_bytes(point->rdwcs[cn]);
         totals->rdwc_bytes = bytes > totals->rdwc_bytes ? bytes : totals->rdwc_bytes;
     }

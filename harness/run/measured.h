@@ -26,20 +26,21 @@ struct hx_op_stats {
 
 /* The numbers of struct hx_totals: X(name, how two of them are combined). */
 #define HX_TOTALS(X)                                                                                                   \
-    X(operations, SUM)   /* that ended and are measured; an RMW is one */                                              \
-    X(succeeded, SUM)    /* those of them that did not fail: throughput counts these */                                \
-    X(drawn, SUM)        /* with warm-up */                                                                            \
-    X(verbs, SUM)        /* of warm-up and measurement */                                                              \
-    X(bypassed, SUM)     /* operations that read delegation passed on, because another key had their slot */           \
-    X(warmup_ns, MAX)    /* from the first client's beginning to the first measured operation */                       \
-    X(start_ns, MIN)     /* when the first measured operation began; all clocks start at a barrier of the processes */ \
-    X(end_ns, MAX)       /* when the last measured operation ended */                                                  \
-    X(cache_bytes, MAX)  /* of the compute node that uses most */                                                      \
-    X(rdwc_bytes, MAX)   /* of read delegation and write combining, a compute node */                                  \
-    X(due_first_ns, MIN) /* open loop: when the first measured operation was due */                                    \
-    X(due_last_ns, MAX)  /* open loop: when the last one was due */                                                    \
-    X(begun_last_ns, MAX) /* open loop: when the last one began */                                                     \
-    X(delay_max_ns, MAX)  /* open loop: the longest time by which one began late */
+    X(operations, SUM)  /* that ended and are measured; an RMW is one */                                               \
+    X(succeeded, SUM)   /* those of them that did not fail: throughput counts these */                                 \
+    X(drawn, SUM)       /* with warm-up */                                                                             \
+    X(verbs, SUM)       /* of warm-up and measurement */                                                               \
+    X(bypassed, SUM)    /* operations that read delegation passed on, because another key had their slot */            \
+    X(warmup_ns, MAX)   /* from the first client's beginning to the first measured operation */                        \
+    X(start_ns, MIN)    /* when the first measured operation began; all clocks start at a barrier of the processes */  \
+    X(end_ns, MAX)      /* when the last measured operation ended */                                                   \
+    X(cache_bytes, MAX) /* of the compute node that uses most */                                                       \
+    X(cache_entry_bytes, MAX) /* the same, as the index's authors count it; 0: not known */                            \
+    X(rdwc_bytes, MAX)        /* of read delegation and write combining, a compute node */                             \
+    X(due_first_ns, MIN)      /* open loop: when the first measured operation was due */                               \
+    X(due_last_ns, MAX)       /* open loop: when the last one was due */                                               \
+    X(begun_last_ns, MAX)     /* open loop: when the last one began */                                                 \
+    X(delay_max_ns, MAX)      /* open loop: the longest time by which one began late */
 
 /* What threads and processes add up. It has no pointers, so that its bytes can be sent to another process. */
 struct hx_totals {

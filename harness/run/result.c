@@ -282,6 +282,9 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
                     put(result, "memory_bytes", memory_object(&measured->totals.memory)) &&
                     put(result, "counters", counters_object(config->index, measured)) &&
                     put(result, "phases", phases_array(&config->run, measured));
+    if (is_whole && measured->totals.cache_entry_bytes > 0) {
+        is_whole = put(result, "cache_entry_bytes_per_cn", whole(measured->totals.cache_entry_bytes));
+    }
     if (is_whole && has_rdwc) {
         is_whole = put(result, "rdwc", rdwc_object(config, measured));
     }

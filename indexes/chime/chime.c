@@ -180,6 +180,11 @@ static uint64_t cache_bytes(const void *handle) {
     return ix_cache_used(cn->tree.cache) + chime_hotspot_bytes(cn->hotspot);
 }
 
+static uint64_t cache_entry_bytes(const void *handle) {
+    const struct chime_cn *cn = handle;
+    return ix_tree_cache_entry_bytes(&cn->tree);
+}
+
 /* ---- clients ---------------------------------------------------------------------------------------------------- */
 
 static void detach(void *handle) {
@@ -259,5 +264,6 @@ const struct ix_ops ix_ops_chime = {
     .remove = chime_remove,
     .scan = chime_scan,
     .cache_bytes = cache_bytes,
+    .cache_entry_bytes = cache_entry_bytes,
     .verify = chime_verify,
 };

@@ -374,6 +374,16 @@ uint64_t ix_cache_used(const struct ix_cache *cache) {
     return cache->fixed_bytes + copies * cache->slot_bytes;
 }
 
+void ix_cache_each(const struct ix_cache *cache, void (*visit)(void *arg, const void *node), void *arg) {
+    for (unsigned level = 0; cache && level < IX_CACHE_LEVELS; level++) {
+        for (uint32_t number = cache->levels[level].oldest; number != NO_SLOT;) {
+            const struct slot *slot = slot_at(cache, number);
+            visit(arg, slot + 1);
+            number = slot->newer;
+        }
+    }
+}
+
 uint32_t ix_cache_capacity(const struct ix_cache *cache) {
     return cache ? cache->capacity : 0;
 }

@@ -55,6 +55,9 @@ void ix_cache_drop(struct ix_cache *cache, dm_addr addr, uint32_t stamp);
 /* Bytes in use: everything fixed, and the copies that are there. */
 uint64_t ix_cache_used(const struct ix_cache *cache);
 
+/* Calls `visit` for every copy. Not while others insert or drop. */
+void ix_cache_each(const struct ix_cache *cache, void (*visit)(void *arg, const void *node), void *arg);
+
 /* Copies that fit the budget. */
 uint32_t ix_cache_capacity(const struct ix_cache *cache);
 

@@ -8,6 +8,8 @@
 
 enum {
     SCAN_BATCH_BYTES = 16384, /* a client's buffer for the leaves of one doorbell */
+    COUNTED_NODE_BYTES = 51,
+    COUNTED_ENTRY_BYTES = 17, /* version, key, child */
     DENSE = 2,                /* numbers an entry, up to which keys are taken to be consecutive */
 };
 
@@ -84,6 +86,17 @@ void ix_tree_detach(struct ix_tree *tree) {
         dm_free(tree->ctx, tree->spare[tree->spares], tree->cn->alloc_bytes, DM_MEM_INNER);
     }
     free(tree->image);
+}
+
+static void entries_count(void *arg, const void *node) {
+    uint64_t *bytes = arg;
+    *bytes += COUNTED_NODE_BYTES + COUNTED_ENTRY_BYTES * (ix_node_head_in(node)->count - 1u);
+}
+
+uint64_t ix_tree_cache_entry_bytes(const struct ix_tree_cn *cn) {
+    uint64_t bytes = 0;
+    ix_cache_each(cn->cache, entries_count, &bytes);
+    return bytes;
 }
 
 unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, const uint64_t *lows, unsigned have, uint64_t first,

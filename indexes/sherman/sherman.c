@@ -138,6 +138,11 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     return ix_btree_attach(&client->btree, &client->cn->btree, ctx, client, &counts);
 }
 
+static uint64_t cache_entry_bytes(const void *handle) {
+    const struct sherman_cn *cn = handle;
+    return ix_tree_cache_entry_bytes(&cn->btree.tree);
+}
+
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 IX_BTREE_HOOKS(struct sherman_cn, struct sherman_client)
@@ -180,5 +185,6 @@ const struct ix_ops ix_ops_sherman = {
     .remove = remove_key,
     .scan = scan,
     .cache_bytes = cache_bytes,
+    .cache_entry_bytes = cache_entry_bytes,
     .verify = verify,
 };

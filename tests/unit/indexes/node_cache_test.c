@@ -67,6 +67,28 @@ static void the_budget_is_never_exceeded_and_filled_to_a_copy(void **state) {
     }
 }
 
+static void content_add(void *arg, const void *node) {
+    *(unsigned *)arg += *(const unsigned char *)node;
+}
+
+static void each_copy_that_can_be_found_is_visited_once(void **state) {
+    (void)state;
+    uint32_t stamp = 0;
+    unsigned sum = 0;
+    struct ix_cache *cache = cache_open(10000, 1);
+    put(cache, 1, 1, 1);
+    put(cache, 2, 3, 10);
+    put(cache, 3, 1, 100);
+    put(cache, 2, 3, 20);
+    assert_int_equal(look(cache, 1, &stamp), 1);
+    ix_cache_drop(cache, addr_of(1), stamp);
+    ix_cache_each(cache, content_add, &sum);
+    assert_int_equal(sum, 120);
+    ix_cache_each(NULL, content_add, &sum);
+    assert_int_equal(sum, 120);
+    ix_cache_close(cache);
+}
+
 static void lower_levels_are_evicted_first_and_never_evict_higher_ones(void **state) {
     (void)state;
     uint32_t stamp;
@@ -200,6 +222,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_budget_too_small_makes_no_cache),
         cmocka_unit_test(the_budget_is_never_exceeded_and_filled_to_a_copy),
+        cmocka_unit_test(each_copy_that_can_be_found_is_visited_once),
         cmocka_unit_test(lower_levels_are_evicted_first_and_never_evict_higher_ones),
         cmocka_unit_test(a_copy_in_use_outlives_others_of_its_level),
         cmocka_unit_test(a_stale_verdict_does_not_drop_a_newer_copy),
