@@ -105,21 +105,12 @@ static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t entry) {
     return true;
 }
 
-/* Moves the few events of the heap into the wheel. */
+/* Moves the few events into the wheel. */
 static bool begin_to_turn(struct dm_wheel *wheel) {
-    struct dm_heap_entry few[DM_WHEEL_FEW];
-    uint32_t count = 0;
-    if (wheel->root_taken) {
-        (void)dm_heap_pop(&wheel->later);
-        wheel->root_taken = false;
-    }
-    while (!dm_heap_empty(&wheel->later)) {
-        few[count++] = dm_heap_pop(&wheel->later);
-    }
     wheel->is_turning = true;
     wheel->count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!dm_wheel_add(wheel, few[i].time, dm_heap_tag(few[i]))) {
+    for (uint32_t i = wheel->few_at; i < wheel->few_end; i++) {
+        if (!dm_wheel_add(wheel, wheel->few[i].time, wheel->few[i].tag)) {
             return false;
         }
     }

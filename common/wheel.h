@@ -3,8 +3,8 @@
  * The simulator's event queue: a timing wheel. Time is cut into slots of 2^DM_WHEEL_SLOT_BITS ps; the wheel holds the
  * events of the next DM_WHEEL_SLOTS slots, and a heap those after them. The events of a slot are sorted when the slot
  * becomes the current one, so that adding and removing an event take constant time however many are pending. As long as
- * only a few are, all of them are in the heap, which is faster then. Events leave in the order of their times, and
- * those of one instant in the order in which they were added.
+ * only a few are, all of them are in one sorted array, which is faster then. Events leave in the order of their times,
+ * and those of one instant in the order in which they were added.
  */
 #ifndef DM_COMMON_WHEEL_H
 #define DM_COMMON_WHEEL_H
@@ -15,7 +15,7 @@ enum {
     DM_WHEEL_SLOT_BITS = 16, /* 65.5 ns */
     DM_WHEEL_SLOTS = 512,    /* 33.6 us */
     DM_WHEEL_CHUNK = 7,
-    DM_WHEEL_FEW = 40,
+    DM_WHEEL_FEW = 64,
     DM_WHEEL_WORDS = DM_WHEEL_SLOTS / 64,
 };
 
@@ -42,8 +42,9 @@ struct dm_wheel {
     uint64_t used[DM_WHEEL_WORDS];  /* a bit for each slot with events */
     uint32_t tails[DM_WHEEL_SLOTS]; /* the last chunk of each slot */
     struct dm_heap later;
-    bool is_turning; /* false: all events are in the heap */
-    bool root_taken; /* not turning: the heap's root has left, and the next event added replaces it */
+    bool is_turning; /* false: all events are in `few` */
+    uint32_t few_at, few_end;
+    struct dm_event few[2 * DM_WHEEL_FEW]; /* sorted: those from few_at to few_end have not left */
 };
 
 /* 0 or DM_ERR_NO_MEMORY. dm_wheel_fini accepts a wheel that is all zero. */
@@ -51,22 +52,34 @@ int dm_wheel_init(struct dm_wheel *wheel);
 void dm_wheel_fini(struct dm_wheel *wheel);
 
 /* For dm_wheel_add: an event of the current slot or of the heap, one whose slot's chunk is full, or one too many for
- * the heap alone. */
+ * `few`. */
 bool dm_wheel_add_elsewhere(struct dm_wheel *wheel, uint64_t time, uint32_t tag);
 
 /* Makes the next slot that has events the current one. The wheel must not be empty. False when out of memory. */
 bool dm_wheel_advance(struct dm_wheel *wheel);
 
+/* Makes space behind the last of the few. */
+static inline void dm_wheel_few_move(struct dm_wheel *wheel) {
+    wheel->few_end -= wheel->few_at;
+    for (uint32_t i = 0; i < wheel->few_end; i++) {
+        wheel->few[i] = wheel->few[wheel->few_at + i];
+    }
+    wheel->few_at = 0;
+}
+
 /* Adds an event that is not before the last one that left; false when out of memory. */
 static inline bool dm_wheel_add(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
     if (!wheel->is_turning && wheel->count < DM_WHEEL_FEW) {
-        wheel->count++;
-        if (wheel->root_taken) {
-            wheel->root_taken = false;
-            dm_heap_replace(&wheel->later, time, tag);
-            return true;
+        if (dm_unlikely(wheel->few_end == 2 * DM_WHEEL_FEW)) {
+            dm_wheel_few_move(wheel);
         }
-        return dm_heap_push(&wheel->later, time, tag);
+        uint32_t at = wheel->few_end++;
+        for (; at > wheel->few_at && wheel->few[at - 1].time > time; at--) {
+            wheel->few[at] = wheel->few[at - 1];
+        }
+        wheel->few[at] = (struct dm_event){time, tag};
+        wheel->count++;
+        return true;
     }
     uint64_t ahead = (time >> DM_WHEEL_SLOT_BITS) - wheel->slot;
     if (dm_likely(wheel->is_turning && ahead - 1 < DM_WHEEL_SLOTS - 1)) {
@@ -96,13 +109,8 @@ static inline uint32_t dm_wheel_peek(const struct dm_wheel *wheel, uint32_t ahea
 /* Removes the earliest event into *event; false when out of memory. The wheel must not be empty. */
 static inline bool dm_wheel_take(struct dm_wheel *wheel, struct dm_event *event) {
     if (!wheel->is_turning) {
-        if (wheel->root_taken) {
-            (void)dm_heap_pop(&wheel->later);
-        }
-        struct dm_heap_entry first = wheel->later.entries[DM_HEAP_ROOT];
-        wheel->root_taken = true;
-        *event = (struct dm_event){first.time, dm_heap_tag(first)};
-        wheel->slot = first.time >> DM_WHEEL_SLOT_BITS;
+        *event = wheel->few[wheel->few_at++];
+        wheel->slot = event->time >> DM_WHEEL_SLOT_BITS;
         wheel->count--;
         return true;
     }
