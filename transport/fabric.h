@@ -116,6 +116,10 @@ int dm_fabric_do(struct dm_fabric *fabric, unsigned node, int (*entry)(struct dm
 void dm_fabric_stop(struct dm_fabric *fabric);
 bool dm_fabric_stopping(const struct dm_fabric *fabric);
 
+/* Connects all threads of this process's compute nodes to all other nodes, where that takes time, so that it takes none
+ * of the measured phase. Only while no context runs. 0, or a failure with its reason. */
+int dm_fabric_connect(struct dm_fabric *fabric, struct dm_err *err);
+
 /* Begins the measured phase: costs count from here. dm_now is 0 at the first time. */
 void dm_fabric_measure(struct dm_fabric *fabric);
 

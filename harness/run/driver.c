@@ -198,6 +198,7 @@ static int index_load(struct point *point, struct dm_err *err) {
                           (double)point->shape.topology->mn_bytes / (1024 * 1024));
     }
     DM_TRY(rc);
+    DM_TRY(dm_fabric_connect(point->fabric, err));
     hx_team_barrier(team);
     wl_keys_release(point->wl);
     point->keys = NULL;

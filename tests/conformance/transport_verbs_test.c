@@ -488,6 +488,104 @@ static void processes_are_joined_by_either_method(void **state) {
     port_close(&port);
 }
 
+/* Processes of two memory nodes, each of whose threads calls the other's at the same moment. */
+struct crossing {
+    struct tw tw[2];
+    struct dm_processes processes[2];
+    bool hosted[2][TW_MNS + TW_SERVERS + TW_CNS];
+    char address[2][64];
+    const char *addresses[TW_MNS + TW_SERVERS];
+    pthread_barrier_t start;
+    _Atomic unsigned done;
+    int rc[2];
+};
+
+struct crosser {
+    struct crossing *crossing;
+    unsigned node;
+};
+
+static void call_across(struct dm_ctx *ctx, void *arg) {
+    const struct crosser *own = arg;
+    uint64_t word = own->node, answer = 0;
+    uint32_t capacity = sizeof(answer);
+    pthread_barrier_wait(&own->crossing->start);
+    CHECK_EQ(dm_call(ctx, 1 - own->node, ECHO, &word, sizeof(word), &answer, &capacity), 7);
+    CHECK_EQ(answer, own->node);
+    atomic_fetch_add(&own->crossing->done, 1);
+    while (atomic_load(&own->crossing->done) < 2 * TW_MN_CORES) { /* the others still call this one */
+        if (dm_sleep(ctx, 1000000) < 0) {
+            return;
+        }
+    }
+}
+
+static void *cross_main(void *arg) {
+    struct crosser *own = arg;
+    struct tw *tw = &own->crossing->tw[own->node];
+    own->crossing->rc[own->node] = dm_fabric_run(tw->fabric, &tw->err);
+    if (own->crossing->rc[own->node] < 0) {
+        dm_fabric_stop(own->crossing->tw[1 - own->node].fabric);
+    }
+    return NULL;
+}
+
+static void crossing_open(struct crossing *crossing, const char *method) {
+    const struct dm_setting settings[] = {{"connect", method}, {"timeout", "5s"}};
+    struct dm_err err = {0};
+    for (unsigned node = 0; node < 2; node++) {
+        struct dm_processes *processes = &crossing->processes[node];
+        crossing->hosted[node][node] = true;
+        *processes = (struct dm_processes){.process = node,
+                                           .count = 2,
+                                           .hosted = crossing->hosted[node],
+                                           .addresses = crossing->addresses,
+                                           .token = "the token"};
+        if (dm_listen("127.0.0.1:0", &processes->listener, crossing->address[node], 64, &err) < 0) {
+            fail_msg("%s", err.text);
+        }
+        crossing->addresses[node] = crossing->address[node];
+        open_with(&crossing->tw[node], settings, DM_ARRAY_LEN(settings), processes);
+        tw_method(&crossing->tw[node], node, ECHO, handle_echo, NULL);
+    }
+}
+
+static void cross(const char *method) {
+    struct crossing crossing = {.done = 0};
+    struct crosser crossers[2];
+    pthread_t threads[2];
+    crossing_open(&crossing, method);
+    pthread_barrier_init(&crossing.start, NULL, 2 * TW_MN_CORES);
+    for (unsigned node = 0; node < 2; node++) {
+        crossers[node] = (struct crosser){&crossing, node};
+        for (unsigned i = 0; i < TW_MN_CORES; i++) {
+            assert_int_equal(dm_spawn(crossing.tw[node].fabric, node, i, call_across, &crossers[node]), 0);
+        }
+        assert_int_equal(pthread_create(&threads[node], NULL, cross_main, &crossers[node]), 0);
+    }
+    for (unsigned node = 0; node < 2; node++) {
+        pthread_join(threads[node], NULL);
+    }
+    for (unsigned node = 0; node < 2; node++) {
+        if (crossing.rc[node] < 0) {
+            fail_msg("connect=%s, memory node %u: %s", method, node, crossing.tw[node].err.text);
+        }
+    }
+    tw_raise();
+    for (unsigned node = 0; node < 2; node++) {
+        tw_close(&crossing.tw[node]);
+    }
+    pthread_barrier_destroy(&crossing.start);
+}
+
+static void processes_may_connect_to_each_other_at_the_same_moment(void **state) {
+    (void)state;
+    for (unsigned round = 0; round < 3; round++) {
+        cross("cm");
+        cross("tcp");
+    }
+}
+
 /* Events of one identifier, in order; 0 when none comes. */
 static enum rdma_cm_event_type next_event(struct rdma_event_channel *channel) {
     struct pollfd fd = {.fd = channel->fd, .events = POLLIN};
@@ -565,6 +663,7 @@ int main(void) {
         cmocka_unit_test(a_caller_with_the_token_gets_nothing_of_other_nodes_or_runs),
         cmocka_unit_test(a_message_may_come_byte_by_byte),
         cmocka_unit_test(processes_are_joined_by_either_method),
+        cmocka_unit_test(processes_may_connect_to_each_other_at_the_same_moment),
         cmocka_unit_test(the_connection_manager_rejects_requests_without_the_token),
     };
     if (!test_runs_on(dm_transport_find("verbs"))) {

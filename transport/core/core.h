@@ -141,6 +141,7 @@ struct dm_transport_ops {
     /* Memory and resources for fabric->topology; threads exist already. close also undoes an open that failed. */
     int (*open)(struct dm_fabric *fabric, struct dm_err *err);
     void (*close)(struct dm_fabric *fabric);
+    int (*connect)(struct dm_fabric *fabric, struct dm_err *err); /* NULL: nothing to connect */
     int (*measure)(struct dm_fabric *fabric);
     int (*run)(struct dm_fabric *fabric, struct dm_err *err);
 

@@ -273,6 +273,10 @@ bool dm_fabric_stopping(const struct dm_fabric *fabric) {
     return fabric->stop;
 }
 
+int dm_fabric_connect(struct dm_fabric *fabric, struct dm_err *err) {
+    return fabric->ops->connect ? fabric->ops->connect(fabric, err) : 0;
+}
+
 void dm_fabric_measure(struct dm_fabric *fabric) {
     fabric->measuring = true;
     fabric->ops->measure(fabric);

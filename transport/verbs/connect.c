@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Completion queues of threads, and queue pairs between threads. They are made when first needed, under one lock, since
- * an end may be made for another thread to serve; after that only their own thread uses them.
+ * Completion queues of threads, and queue pairs between threads. Those of compute nodes are made before the measured
+ * phase, others when first needed; after that only their own thread uses them.
+ *
+ * An end may be made for another thread to serve, so making one takes `connect_lock`. Nobody waits for another process
+ * while it holds that lock: the other process may be connecting to this one at the same time, and the thread that
+ * answers it needs the lock. `handshake_lock` puts this process's own requests in order, since they share the control
+ * connections and the connection manager's channel; the answering thread never takes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -204,10 +209,10 @@ static int conn_join(struct verbs *verbs, struct verbs_conn *conn, const struct 
     return 0;
 }
 
-/* The threads of a node serve connections in turn. */
+/* The threads of a node serve connections in turn. With the lock held. */
 static struct verbs_thread *serving_thread(struct verbs *verbs, unsigned node) {
     const struct dm_node_state *state = &verbs->rt.fabric->nodes[node];
-    return (struct verbs_thread *)state->threads[atomic_fetch_add(&verbs->serve_next, 1) % state->thread_count];
+    return (struct verbs_thread *)state->threads[verbs->serve_next[node]++ % state->thread_count];
 }
 
 static int incoming_new(struct verbs *verbs, unsigned node, unsigned caller, uint32_t slots, struct verbs_conn **conn,
@@ -232,14 +237,6 @@ static int incoming_add(struct verbs_conn *conn, int rc) {
     return 0;
 }
 
-static int accept_locked(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
-                         struct verbs_end *ours, struct dm_err *err) {
-    struct verbs_conn *conn = NULL;
-    DM_TRY(incoming_new(verbs, node, caller, theirs->slots, &conn, err));
-    end_describe(conn, ours);
-    return incoming_add(conn, conn_join(verbs, conn, ours, theirs, err));
-}
-
 int verbs_accept_cm(struct verbs *verbs, unsigned node, const struct verbs_cm_request *wanted, struct dm_err *err) {
     struct verbs_conn *conn = NULL;
     pthread_mutex_lock(&verbs->connect_lock);
@@ -251,19 +248,24 @@ int verbs_accept_cm(struct verbs *verbs, unsigned node, const struct verbs_cm_re
 
 int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
                  struct verbs_end *ours, struct dm_err *err) {
+    struct verbs_conn *conn = NULL;
     pthread_mutex_lock(&verbs->connect_lock);
-    int rc = accept_locked(verbs, node, caller, theirs, ours, err);
+    int rc = incoming_new(verbs, node, caller, theirs->slots, &conn, err);
+    if (rc == 0) {
+        end_describe(conn, ours);
+        rc = incoming_add(conn, conn_join(verbs, conn, ours, theirs, err));
+    }
     pthread_mutex_unlock(&verbs->connect_lock);
     return rc;
 }
 
 static int connect_hosted(struct verbs *verbs, struct verbs_conn *conn, struct verbs_end *ours, struct dm_err *err) {
     struct verbs_end theirs;
-    DM_TRY(accept_locked(verbs, conn->node, conn->thread->rt.base.node, ours, &theirs, err));
+    DM_TRY(verbs_accept(verbs, conn->node, conn->thread->rt.base.node, ours, &theirs, err));
     return conn_join(verbs, conn, ours, &theirs, err);
 }
 
-static int connect_remote(struct verbs *verbs, struct verbs_conn *conn, struct verbs_end *ours, struct dm_err *err) {
+static int shake_hands(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours, struct dm_err *err) {
     struct verbs_end theirs;
     DM_TRY(verbs_session_ensure(verbs, conn->node, err));
     int rc = verbs_cm_connect(verbs, conn, err);
@@ -275,6 +277,14 @@ static int connect_remote(struct verbs *verbs, struct verbs_conn *conn, struct v
     return conn_join(verbs, conn, ours, &theirs, err);
 }
 
+static int connect_remote(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,
+                          struct dm_err *err) {
+    pthread_mutex_lock(&verbs->handshake_lock);
+    int rc = shake_hands(verbs, conn, ours, err);
+    pthread_mutex_unlock(&verbs->handshake_lock);
+    return rc;
+}
+
 /* Handlers may call other nodes and hold their slot meanwhile: a cycle of them must not run out of slots. */
 static uint32_t slots_of(const struct verbs *verbs, const struct verbs_thread *thread) {
     uint64_t slots = verbs->options->call_slots, handler_slots = verbs->options->handler_slots;
@@ -282,11 +292,14 @@ static uint32_t slots_of(const struct verbs *verbs, const struct verbs_thread *t
     return (uint32_t)(is_cn || slots > handler_slots ? slots : handler_slots);
 }
 
-static int connect_locked(struct verbs *verbs, struct verbs_thread *thread, unsigned node, struct verbs_conn **made,
-                          struct dm_err *err) {
+static int connect_node(struct verbs *verbs, struct verbs_thread *thread, unsigned node, struct verbs_conn **made,
+                        struct dm_err *err) {
     struct verbs_conn *conn = NULL;
-    DM_TRY(conn_new(verbs, thread, node, slots_of(verbs, thread), false, &conn, err));
     struct verbs_end ours;
+    pthread_mutex_lock(&verbs->connect_lock);
+    int failed = conn_new(verbs, thread, node, slots_of(verbs, thread), false, &conn, err);
+    pthread_mutex_unlock(&verbs->connect_lock);
+    DM_TRY(failed);
     end_describe(conn, &ours);
     int rc = verbs->hosted[node] ? connect_hosted(verbs, conn, &ours, err) : connect_remote(verbs, conn, &ours, err);
     if (rc < 0) {
@@ -301,15 +314,38 @@ int verbs_connect(struct verbs_thread *thread, unsigned node, struct verbs_conn 
     struct verbs *verbs = verbs_of_thread(thread);
     struct dm_err err = {0};
     char name[VERBS_TEXT];
-    pthread_mutex_lock(&verbs->connect_lock);
-    int rc = connect_locked(verbs, thread, node, conn, &err);
-    pthread_mutex_unlock(&verbs->connect_lock);
+    int rc = connect_node(verbs, thread, node, conn, &err);
     if (rc < 0) {
         verbs_failure_note(verbs, rc, "connecting to %s: %s", verbs_node_name(verbs, node, name, sizeof(name)),
                            err.text);
         return rc;
     }
     thread->conns[node] = *conn;
+    return 0;
+}
+
+static int connect_thread(struct verbs_thread *thread) {
+    struct verbs_conn *conn = NULL;
+    for (unsigned node = 0; node < dm_first_cn(&thread->rt.base.fabric->topology); node++) {
+        if (!thread->conns || !thread->conns[node]) {
+            DM_TRY(verbs_connect(thread, node, &conn));
+        }
+    }
+    return 0;
+}
+
+/* No context runs, so all threads are asleep, and this one may act for them. */
+int verbs_connect_all(struct dm_fabric *fabric, struct dm_err *err) {
+    struct verbs *verbs = verbs_of(fabric);
+    for (unsigned node = dm_first_cn(&fabric->topology); node < fabric->node_count; node++) {
+        const struct dm_node_state *state = &fabric->nodes[node];
+        for (unsigned i = 0; verbs->hosted[node] && i < state->thread_count; i++) {
+            int rc = connect_thread((struct verbs_thread *)state->threads[i]);
+            if (rc < 0) {
+                return dm_fail(err, rc, "verbs: %s", verbs->failure);
+            }
+        }
+    }
     return 0;
 }
 

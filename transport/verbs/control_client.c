@@ -161,7 +161,9 @@ static int session_open(struct verbs *verbs, unsigned node, struct dm_err *err) 
         close(fd);
         return rc;
     }
+    pthread_mutex_lock(&control->lock); /* the watcher looks for new ones */
     control->sessions[node] = fd;
+    pthread_mutex_unlock(&control->lock);
     return 0;
 }
 
@@ -190,10 +192,7 @@ int verbs_session_ensure(struct verbs *verbs, unsigned node, struct dm_err *err)
     if (!control || node >= dm_first_cn(&verbs->rt.fabric->topology)) {
         return dm_fail(err, DM_ERR_UNSUPPORTED, "compute nodes of other processes cannot be reached");
     }
-    pthread_mutex_lock(&control->lock);
-    int rc = session_open(verbs, node, err);
-    pthread_mutex_unlock(&control->lock);
-    return rc;
+    return session_open(verbs, node, err);
 }
 
 int verbs_session_connect(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *ours,
@@ -203,10 +202,7 @@ int verbs_session_connect(struct verbs *verbs, unsigned node, unsigned caller, c
     request.connect.node = node;
     request.connect.caller = caller;
     request.connect.end = *ours;
-    pthread_mutex_lock(&control->lock);
-    int rc = exchange(control->sessions[node], &request, WIRE_CONNECTED, &answer, err);
-    pthread_mutex_unlock(&control->lock);
-    DM_TRY(rc);
+    DM_TRY(exchange(control->sessions[node], &request, WIRE_CONNECTED, &answer, err));
     *theirs = answer.connect.end;
     return 0;
 }

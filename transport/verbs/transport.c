@@ -58,13 +58,15 @@ static int verbs_open(struct dm_fabric *fabric, struct dm_err *err) {
     verbs->chip_kind = "none";
     verbs->connect_kind = "within the process";
     pthread_mutex_init(&verbs->connect_lock, NULL);
+    pthread_mutex_init(&verbs->handshake_lock, NULL);
     pthread_mutex_init(&verbs->failure_lock, NULL);
     pthread_mutex_init(&verbs->arena_lock, NULL);
     DM_TRY(rt_open(&verbs->rt));
     verbs->offers = calloc(fabric->node_count, sizeof(*verbs->offers));
     verbs->regions = calloc(fabric->node_count, sizeof(*verbs->regions));
     verbs->hosted = calloc(fabric->node_count, sizeof(*verbs->hosted));
-    if (!verbs->offers || !verbs->regions || !verbs->hosted) {
+    verbs->serve_next = calloc(fabric->node_count, sizeof(*verbs->serve_next));
+    if (!verbs->offers || !verbs->regions || !verbs->hosted || !verbs->serve_next) {
         return DM_ERR_NO_MEMORY;
     }
     int rc = verbs_parts_open(verbs, err);
@@ -95,11 +97,13 @@ static void verbs_close(struct dm_fabric *fabric) {
     verbs_ports_close(verbs);
     rt_close(&verbs->rt);
     pthread_mutex_destroy(&verbs->connect_lock);
+    pthread_mutex_destroy(&verbs->handshake_lock);
     pthread_mutex_destroy(&verbs->failure_lock);
     pthread_mutex_destroy(&verbs->arena_lock);
     free(verbs->offers);
     free(verbs->regions);
     free(verbs->hosted);
+    free(verbs->serve_next);
     verbs_control_free(verbs);
     free(verbs);
     fabric->impl = NULL;
@@ -217,6 +221,7 @@ const struct dm_transport_ops dm_transport_verbs = {
     .thread_bytes = sizeof(struct verbs_thread),
     .open = verbs_open,
     .close = verbs_close,
+    .connect = verbs_connect_all,
     .measure = rt_measure,
     .run = verbs_run,
     .start = rt_start,

@@ -225,8 +225,9 @@ struct verbs {
     struct verbs_offer *offers;        /* one for each node; empty for those of other processes */
     struct verbs_region (*regions)[2]; /* of each node: DRAM, chip */
     bool *hosted;                      /* nodes of this process */
-    pthread_mutex_t connect_lock;      /* of making queue pairs and threads' queues */
-    _Atomic uint32_t serve_next;
+    pthread_mutex_t connect_lock;      /* of making queue pairs and threads' queues; never held while one waits */
+    pthread_mutex_t handshake_lock;    /* of joining them to other processes, one after the other; see connect.c */
+    uint32_t *serve_next;              /* of each node: its thread that serves the next connection */
     bool has_huge_pages;
     const char *chip_kind;
     const char *connect_kind;
@@ -355,6 +356,9 @@ int verbs_message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes,
 /* The thread's connection to the node, made if there is none yet. A failure is recorded (see verbs_failure_note). */
 int verbs_connect(struct verbs_thread *thread, unsigned node, struct verbs_conn **conn);
 
+/* Makes all connections of this process's compute nodes that are missing. */
+int verbs_connect_all(struct dm_fabric *fabric, struct dm_err *err);
+
 /* The called side: makes an end for a thread of `node` to serve, joined to `theirs`, and describes it. */
 int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const struct verbs_end *theirs,
                  struct verbs_end *ours, struct dm_err *err);
@@ -429,7 +433,8 @@ struct verbs_control {
     uint64_t fabric; /* hash of the configuration that all processes share */
     unsigned own_node;
 
-    /* Sockets that this process opened, one for each node; -1: none yet. */
+    /* Sockets that this process opened, one for each node; -1: none yet. Opened and used in the order of
+     * handshake_lock; `lock` is of the array alone. */
     pthread_mutex_t lock;
     int *sessions;
     _Atomic bool *is_gone;                 /* the node's process has closed its end */
@@ -461,7 +466,7 @@ void verbs_sessions_close(struct verbs *verbs);
 
 int verbs_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err);
 
-/* Opens a session with the process of `node`, if there is none yet. */
+/* Opens a session with the process of `node`, if there is none yet. With handshake_lock, as the next one. */
 int verbs_session_ensure(struct verbs *verbs, unsigned node, struct dm_err *err);
 
 /* Asks the process of `node` for an end joined to `ours`. */
