@@ -205,7 +205,7 @@ void dm_resources_reset(struct dm_fabric *fabric);
 size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);
 
 /* What a result reports of the fabric beside its settings: the device, and what replaces a missing capability. */
-enum { DM_NOTES_MAX = 8 };
+enum { DM_NOTES_MAX = 16 };
 struct dm_note {
     const char *name, *value; /* owned by the fabric */
 };

@@ -349,7 +349,7 @@ static void expect_silence(int fd) {
     close(fd);
 }
 
-static void expect_message(int fd, enum wire_kind kind) {
+static struct wire_message expect_message(int fd, enum wire_kind kind) {
     unsigned char bytes[WIRE_MAX];
     struct wire_message message;
     assert_int_equal(recv(fd, bytes, 4, MSG_WAITALL), 4);
@@ -358,25 +358,74 @@ static void expect_message(int fd, enum wire_kind kind) {
     assert_int_equal(recv(fd, bytes, (size_t)length, MSG_WAITALL), length);
     assert_int_equal(verbs_wire_decode(bytes, (size_t)length, &message), 0);
     assert_int_equal(message.kind, kind);
+    return message;
 }
 
-static struct wire_message hello_of(const struct port *port, const char *token) {
+static struct wire_message hello_of(const struct port *port) {
     struct wire_message hello = {.kind = WIRE_HELLO};
-    assert_true(verbs_wire_token_from(token, hello.hello.token));
+    memset(hello.hello.nonce, 0x42, WIRE_NONCE);
     hello.hello.fabric = verbs_of(port->tw.fabric)->control->fabric;
     hello.hello.caller = TW_MNS + TW_SERVERS;
     return hello;
+}
+
+/* Says HELLO, and proves to have the token to the number that comes back. */
+static struct verbs_nonces greet_with(int fd, const struct wire_message *hello, const char *token) {
+    struct wire_message shown = {.kind = WIRE_PROOF_SHOWN};
+    struct verbs_nonces nonces;
+    uint8_t key[WIRE_TOKEN];
+    send_message(fd, hello);
+    struct wire_message challenge = expect_message(fd, WIRE_CHALLENGE);
+    memcpy(nonces.caller, hello->hello.nonce, WIRE_NONCE);
+    memcpy(nonces.server, challenge.challenge.nonce, WIRE_NONCE);
+    assert_true(verbs_wire_token_from(token, key));
+    assert_int_equal(verbs_proof_make(key, VERBS_PROOF_CALLER, &nonces, hello, shown.proof_shown.proof), 0);
+    send_message(fd, &shown);
+    return nonces;
+}
+
+static void expect_refusal(int fd, int code) {
+    struct wire_message refused = expect_message(fd, WIRE_REFUSED);
+    assert_int_equal(refused.refused.code, code);
+    expect_silence(fd);
+}
+
+static void a_proof_is_worth_nothing_on_another_connection_nor_from_the_server(void **state) {
+    (void)state;
+    struct port port;
+    port_open(&port);
+    struct wire_message hello = hello_of(&port), shown = {.kind = WIRE_PROOF_SHOWN};
+    uint8_t key[WIRE_TOKEN], proof[WIRE_PROOF];
+    assert_true(verbs_wire_token_from("the token", key));
+    int first = port_call(&port), second = port_call(&port);
+    struct verbs_nonces nonces = greet_with(first, &hello, "the token");
+    struct wire_message welcome = expect_message(first, WIRE_WELCOME);
+    assert_int_equal(verbs_proof_make(key, VERBS_PROOF_SERVER, &nonces, &hello, proof), 0);
+    assert_true(verbs_wire_proof_equal(proof, welcome.welcome.proof));
+    assert_int_equal(verbs_proof_make(key, VERBS_PROOF_CALLER, &nonces, &hello, shown.proof_shown.proof), 0);
+    send_message(second, &hello);
+    struct wire_message challenge = expect_message(second, WIRE_CHALLENGE);
+    assert_memory_not_equal(challenge.challenge.nonce, nonces.server, WIRE_NONCE);
+    send_message(second, &shown); /* that of the first one */
+    expect_refusal(second, DM_ERR_PEER);
+    close(first);
+    port_close(&port);
 }
 
 static void connections_without_the_token_get_no_answer_and_those_with_it_still_do(void **state) {
     (void)state;
     struct port port;
     port_open(&port);
-    struct wire_message wrong = hello_of(&port, "another token"), early = {.kind = WIRE_CONNECT};
+    struct wire_message hello = hello_of(&port), early = {.kind = WIRE_CONNECT};
     early.connect.end = (struct verbs_end){.mtu = 1, .slots = 1};
     int fd = port_call(&port);
-    send_message(fd, &wrong);
-    expect_silence(fd);
+    greet_with(fd, &hello, "another token");
+    expect_refusal(fd, DM_ERR_PEER);
+    fd = port_call(&port);
+    send_message(fd, &hello);
+    expect_message(fd, WIRE_CHALLENGE);
+    send_message(fd, &early);
+    expect_refusal(fd, DM_ERR_PEER);
     fd = port_call(&port);
     send_message(fd, &early);
     expect_silence(fd);
@@ -388,9 +437,8 @@ static void connections_without_the_token_get_no_answer_and_those_with_it_still_
     expect_silence(fd);
     fd = port_call(&port); /* says nothing at all: has a bounded time */
     expect_silence(fd);
-    struct wire_message hello = hello_of(&port, "the token");
     fd = port_call(&port);
-    send_message(fd, &hello);
+    greet_with(fd, &hello, "the token");
     expect_message(fd, WIRE_WELCOME);
     close(fd);
     port_close(&port);
@@ -400,21 +448,19 @@ static void a_caller_with_the_token_gets_nothing_of_other_nodes_or_runs(void **s
     (void)state;
     struct port port;
     port_open(&port);
-    struct wire_message hello = hello_of(&port, "the token");
+    struct wire_message hello = hello_of(&port);
     hello.hello.node = 1; /* another process's */
     int fd = port_call(&port);
-    send_message(fd, &hello);
-    expect_message(fd, WIRE_REFUSED);
-    expect_silence(fd);
-    hello = hello_of(&port, "the token");
+    greet_with(fd, &hello, "the token");
+    expect_refusal(fd, DM_ERR_INVALID);
+    hello = hello_of(&port);
     hello.hello.fabric ^= 1;
     fd = port_call(&port);
-    send_message(fd, &hello);
-    expect_message(fd, WIRE_REFUSED);
-    expect_silence(fd);
-    hello = hello_of(&port, "the token");
+    greet_with(fd, &hello, "the token");
+    expect_refusal(fd, DM_ERR_INVALID);
+    hello = hello_of(&port);
     fd = port_call(&port);
-    send_message(fd, &hello);
+    greet_with(fd, &hello, "the token");
     expect_message(fd, WIRE_WELCOME);
     struct wire_message connect = {.kind = WIRE_CONNECT};
     connect.connect.node = 1;
@@ -428,14 +474,14 @@ static void a_message_may_come_byte_by_byte(void **state) {
     (void)state;
     struct port port;
     port_open(&port);
-    struct wire_message hello = hello_of(&port, "the token");
+    struct wire_message hello = hello_of(&port);
     unsigned char bytes[WIRE_MAX];
     size_t count = verbs_wire_encode(&hello, bytes);
     int fd = port_call(&port);
     for (size_t i = 0; i < count; i++) {
         send_all(fd, bytes + i, 1);
     }
-    expect_message(fd, WIRE_WELCOME);
+    expect_message(fd, WIRE_CHALLENGE);
     close(fd);
     port_close(&port);
 }
@@ -626,17 +672,26 @@ static void the_connection_manager_rejects_requests_without_the_token(void **sta
     (void)state;
     struct port port;
     port_open(&port);
-    struct wire_message right = {.kind = WIRE_CM_REQUEST};
+    struct wire_message hello = hello_of(&port), right = {.kind = WIRE_CM_REQUEST};
     unsigned char bytes[WIRE_MAX];
-    assert_true(verbs_wire_token_from("the token", right.cm_request.token));
-    right.cm_request.fabric = verbs_of(port.tw.fabric)->control->fabric;
+    uint8_t key[WIRE_TOKEN];
+    assert_true(verbs_wire_token_from("the token", key));
+    int fd = port_call(&port);
+    struct verbs_nonces nonces = greet_with(fd, &hello, "the token");
+    right.cm_request.session = expect_message(fd, WIRE_WELCOME).welcome.session;
     right.cm_request.caller = TW_MNS + TW_SERVERS;
     right.cm_request.slots = 1;
-    struct wire_message wrongs[] = {right, right, right, right};
-    wrongs[0].cm_request.token[0] ^= 1;
-    wrongs[1].cm_request.fabric ^= 1;
-    wrongs[2].cm_request.node = 1; /* another process's */
-    wrongs[3].cm_request.caller = 200;
+    right.cm_request.mtu = IBV_MTU_1024;
+    struct wire_message wrongs[] = {right, right, right, right, right};
+    wrongs[0].cm_request.session ^= 1;
+    wrongs[1].cm_request.node = 1; /* another process's */
+    wrongs[2].cm_request.caller = 200;
+    for (size_t i = 0; i < DM_ARRAY_LEN(wrongs); i++) {
+        assert_int_equal(verbs_proof_request(key, &nonces, &wrongs[i], wrongs[i].cm_request.proof), 0);
+    }
+    wrongs[3].cm_request.proof[0] ^= 1;
+    wrongs[4].cm_request.slots = 2; /* not what the proof is for */
+    assert_int_equal(verbs_proof_request(key, &nonces, &right, right.cm_request.proof), 0);
     for (size_t i = 0; i < DM_ARRAY_LEN(wrongs); i++) {
         verbs_wire_encode(&wrongs[i], bytes);
         assert_int_equal(knock_with(&port, bytes + 4, WIRE_CM_REQUEST_BYTES), RDMA_CM_EVENT_REJECTED);
@@ -645,6 +700,7 @@ static void the_connection_manager_rejects_requests_without_the_token(void **sta
     assert_int_equal(knock_with(&port, bytes + 4, WIRE_TOKEN), RDMA_CM_EVENT_REJECTED);
     assert_int_equal(knock_with(&port, NULL, 0), RDMA_CM_EVENT_REJECTED);
     assert_int_equal(knock_with(&port, bytes + 4, WIRE_CM_REQUEST_BYTES), RDMA_CM_EVENT_CONNECT_RESPONSE);
+    close(fd);
     port_close(&port);
 }
 
@@ -660,6 +716,7 @@ int main(void) {
         cmocka_unit_test(time_between_runs_counts_for_no_limit),
         cmocka_unit_test(a_missing_device_is_named),
         cmocka_unit_test(connections_without_the_token_get_no_answer_and_those_with_it_still_do),
+        cmocka_unit_test(a_proof_is_worth_nothing_on_another_connection_nor_from_the_server),
         cmocka_unit_test(a_caller_with_the_token_gets_nothing_of_other_nodes_or_runs),
         cmocka_unit_test(a_message_may_come_byte_by_byte),
         cmocka_unit_test(processes_are_joined_by_either_method),

@@ -105,7 +105,9 @@ struct rt {
     bool measured;
 
     pthread_mutex_t start_lock; /* of starting threads */
-    unsigned *cpus, cpu_count, cpu_next;
+    unsigned *cpus, cpu_count;
+    unsigned
+        cpu_next; /* the index of the processor that the next thread is bound to; the transport may set the first */
 
     _Atomic bool open;     /* contexts may run */
     _Atomic bool stopping; /* the stop has been seen and is announced to the threads */

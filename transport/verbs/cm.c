@@ -2,8 +2,9 @@
  *
  * Connecting queue pairs of two processes through the RDMA connection manager (librdmacm): it finds the route between
  * two IP addresses and carries the queue pairs' numbers. The queue pairs are created by this transport. A process that
- * has memory listens on its device's address, which callers learn at the control port. A request carries the run's
- * token and what it asks for in its private data; without the token it is rejected, and nothing is made for it.
+ * has memory listens on its device's address, which callers learn at the control port. A request names its control
+ * connection, proves that it has the run's token and states what it asks for in its private data; without the proof it
+ * is rejected, and nothing is made for it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -59,27 +60,29 @@ static struct rdma_event_channel *channel_open(void) {
 /* ---- queue pairs ------------------------------------------------------------------------------------------------ */
 
 /* The manager knows the route and both queue pair numbers; the timeouts come from the options. 0 or an errno. */
-static int qp_move(const struct verbs *verbs, struct verbs_conn *conn, enum ibv_qp_state state) {
+static int qp_move(const struct verbs *verbs, struct verbs_conn *conn, enum ibv_qp_state state, uint8_t their_mtu) {
     struct ibv_qp_attr attr = {.qp_state = state};
     int mask = 0;
     if (rdma_init_qp_attr(conn->cm_id, &attr, &mask) != 0) {
         return errno;
     }
     if (state == IBV_QPS_RTR) {
-        attr.path_mtu = attr.path_mtu < conn->port->mtu ? attr.path_mtu : conn->port->mtu;
+        attr.path_mtu = verbs_mtu_of(conn->port, their_mtu, attr.path_mtu);
         attr.min_rnr_timer = VERBS_RNR_TIMER;
+        attr.ah_attr.sl = verbs->options->sl > 0 ? (uint8_t)verbs->options->sl : attr.ah_attr.sl;
     } else {
-        attr.timeout = (uint8_t)verbs->options->ack_timeout;
+        attr.timeout = verbs_ack_timeout(verbs, conn->port);
         attr.retry_cnt = (uint8_t)verbs->options->retries;
         attr.rnr_retry = VERBS_RNR_RETRIES;
     }
     return ibv_modify_qp(conn->qp, &attr, mask);
 }
 
-static int conn_move(struct verbs *verbs, struct verbs_conn *conn) {
+/* The manager takes the path's MTU from the caller's interface alone. */
+static int conn_move(struct verbs *verbs, struct verbs_conn *conn, uint8_t their_mtu) {
     int failed = verbs_receives_post(verbs, conn) < 0 ? ENOMEM : 0;
-    failed = failed ? failed : qp_move(verbs, conn, IBV_QPS_RTR);
-    return failed ? failed : qp_move(verbs, conn, IBV_QPS_RTS);
+    failed = failed ? failed : qp_move(verbs, conn, IBV_QPS_RTR, their_mtu);
+    return failed ? failed : qp_move(verbs, conn, IBV_QPS_RTS, their_mtu);
 }
 
 /* ---- the called side -------------------------------------------------------------------------------------------- */
@@ -123,7 +126,7 @@ int verbs_cm_join(struct verbs *verbs, struct verbs_conn *conn, const struct ver
     };
     int failed = is_on(wanted->id, conn->port) ? 0 : ENODEV;
     conn->cm_id = wanted->id;
-    failed = failed ? failed : conn_move(verbs, conn);
+    failed = failed ? failed : conn_move(verbs, conn, wanted->mtu);
     failed = failed ? failed : rdma_accept(wanted->id, &param) == 0 ? 0 : errno;
     if (failed) {
         conn->cm_id = NULL;
@@ -186,13 +189,17 @@ static int route_find(struct verbs *verbs, const struct verbs_conn *conn, const 
 
 static int request_send(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err) {
     const struct verbs_control *control = verbs->control;
+    const struct verbs_peer *peer = &control->peers[conn->node];
     struct wire_message message = {.kind = WIRE_CM_REQUEST};
     unsigned char bytes[WIRE_MAX];
-    memcpy(message.cm_request.token, control->token, WIRE_TOKEN);
-    message.cm_request.fabric = control->fabric;
+    message.cm_request.session = peer->session;
     message.cm_request.node = conn->node;
     message.cm_request.caller = conn->thread->rt.base.node;
     message.cm_request.slots = conn->slots;
+    message.cm_request.mtu = (uint8_t)conn->port->mtu;
+    if (verbs_proof_request(control->token, &peer->nonces, &message, message.cm_request.proof) < 0) {
+        return dm_fail(err, DM_ERR_IO, "libcrypto computes no hash");
+    }
     verbs_wire_encode(&message, bytes);
     struct rdma_conn_param param = {
         .private_data = bytes + 4, /* without the length word: the length is a member here */
@@ -207,7 +214,7 @@ static int request_send(struct verbs *verbs, struct verbs_conn *conn, struct dm_
         return dm_fail(err, DM_ERR_PEER, "the connection manager does not connect: %s", strerror(errno));
     }
     DM_TRY(event_wait(verbs, conn->cm_id, RDMA_CM_EVENT_CONNECT_RESPONSE, err));
-    int failed = conn_move(verbs, conn);
+    int failed = conn_move(verbs, conn, verbs->facts[conn->node].mtu);
     failed = failed ? failed : rdma_establish(conn->cm_id) == 0 ? 0 : errno;
     return failed ? dm_fail(err, DM_ERR_IO, "device %s cannot connect its queue pair: %s", conn->port->name,
                             strerror(failed))
@@ -225,7 +232,7 @@ static int id_open(struct verbs *verbs, struct verbs_conn *conn, const struct ve
 }
 
 int verbs_cm_connect(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err) {
-    const struct verbs_cm_address *to_address = &verbs->control->cm_addresses[conn->node];
+    const struct verbs_cm_address *to_address = &verbs->control->peers[conn->node].cm_address;
     bool has_fallback = verbs->options->connect != VERBS_BY_CM;
     int rc = id_open(verbs, conn, to_address);
     if (rc > 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connection requests that come in through the RDMA connection manager. A request carries the run's token and what it
- * asks for in its private data; a request without the token is rejected before anything is made for it.
+ * Connection requests that come in through the RDMA connection manager. A request names its control connection,
+ * proves that it has the run's token and states what it asks for in its private data; a request without the proof is
+ * rejected before anything is made for it.
  */
 #include <string.h>
 
@@ -17,14 +18,26 @@ struct request {
     bool is_known;
 };
 
+/* The control connection that the request names proves that it belongs to this run. */
+static bool has_proof(const struct verbs_control *control, const struct wire_message *message) {
+    const struct verbs_incoming *incoming = NULL;
+    uint8_t proof[WIRE_PROOF];
+    for (unsigned i = 0; i < control->arrivals.count; i++) {
+        const struct verbs_incoming *at = &control->arrivals.items[i];
+        incoming = at->is_known && at->session == message->cm_request.session ? at : incoming;
+    }
+    return incoming && incoming->node == message->cm_request.node &&
+           verbs_proof_request(control->token, &incoming->nonces, message, proof) == 0 &&
+           verbs_wire_proof_equal(proof, message->cm_request.proof);
+}
+
 static bool is_welcome(struct verbs *verbs, const struct request *request) {
     struct verbs_control *control = verbs->control;
     const struct dm_fabric *fabric = verbs->rt.fabric;
     unsigned nodes = dm_first_cn(&fabric->topology);
-    return request->is_known && request->message.kind == WIRE_CM_REQUEST &&
-           verbs_wire_token_equal(request->message.cm_request.token, control->token) &&
-           request->message.cm_request.fabric == control->fabric && request->message.cm_request.node < nodes &&
-           verbs->hosted[request->message.cm_request.node] && request->message.cm_request.caller < fabric->node_count &&
+    return request->is_known && request->message.kind == WIRE_CM_REQUEST && request->message.cm_request.node < nodes &&
+           has_proof(control, &request->message) && verbs->hosted[request->message.cm_request.node] &&
+           request->message.cm_request.caller < fabric->node_count &&
            control->cm.ends++ < nodes * verbs_ends_max(fabric);
 }
 
@@ -35,6 +48,7 @@ static void request_answer(struct verbs *verbs, const struct request *request) {
         const struct verbs_cm_request wanted = {.id = request->id,
                                                 .caller = request->message.cm_request.caller,
                                                 .slots = request->message.cm_request.slots,
+                                                .mtu = request->message.cm_request.mtu,
                                                 .resources = request->resources,
                                                 .depth = request->depth};
         int rc = verbs_accept_cm(verbs, request->message.cm_request.node, &wanted, &err);

@@ -109,6 +109,7 @@ void verbs_ring_doorbell(struct verbs_conn *conn) {
         return;
     }
     conn->held = NULL;
+    conn->thread->doorbells++;
     int failed = ibv_post_send(conn->qp, first, &bad);
     if (dm_unlikely(failed)) {
         char name[VERBS_TEXT];

@@ -3,10 +3,10 @@
  * Completion queues of threads, and queue pairs between threads. Those of compute nodes are made before the measured
  * phase, others when first needed; after that only their own thread uses them.
  *
- * An end may be made for another thread to serve, so making one takes `connect_lock`. Nobody waits for another process
- * while it holds that lock: the other process may be connecting to this one at the same time, and the thread that
- * answers it needs the lock. `handshake_lock` puts this process's own requests in order, since they share the control
- * connections and the connection manager's channel; the answering thread never takes it.
+ * An end may be made for another thread to serve, so making one takes `connect_lock`. No thread waits for another
+ * process while it holds that lock: the other process may be connecting to this one at the same time, and the thread
+ * that answers it needs the lock. `handshake_lock` puts this process's own requests in order, since they share the
+ * control connections and the connection manager's channel; the answering thread never takes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +35,24 @@ static int cq_entries(const struct verbs_thread *thread) {
     return (int)(entries < limit ? entries : limit);
 }
 
+/* A thread domain promises the device's driver that one thread alone posts, so that it needs no lock and gives the
+ * thread a doorbell register of its own where it has some. Completion queues stay in the port's domain: polling writes
+ * no register. */
+static void domain_open(const struct verbs *verbs, struct verbs_thread *thread) {
+    struct ibv_td_init_attr none = {0};
+    struct verbs_port *port = thread->port;
+    thread->td = verbs->options->thread_domains ? ibv_alloc_td(port->device, &none) : NULL;
+    if (!thread->td) {
+        return;
+    }
+    struct ibv_parent_domain_init_attr attr = {.pd = port->pd, .td = thread->td};
+    thread->domain = ibv_alloc_parent_domain(port->device, &attr);
+    if (!thread->domain) {
+        ibv_dealloc_td(thread->td);
+        thread->td = NULL;
+    }
+}
+
 static int thread_queues(struct verbs *verbs, struct verbs_thread *thread, struct dm_err *err) {
     if (atomic_load(&thread->cq)) {
         return 0;
@@ -55,64 +73,19 @@ static int thread_queues(struct verbs *verbs, struct verbs_thread *thread, struc
     if (!thread->channel || fcntl(thread->channel->fd, F_SETFL, fcntl(thread->channel->fd, F_GETFL) | O_NONBLOCK) < 0) {
         return dm_fail(err, DM_ERR_IO, "device %s cannot create a completion channel: %s", port->name, strerror(errno));
     }
-    int entries = cq_entries(thread);
-    struct ibv_cq *cq = ibv_create_cq(port->device, entries, thread, thread->channel, 0);
+    int entries = cq_entries(thread), vectors = port->device->num_comp_vectors;
+    int vector = vectors > 1 ? (int)(verbs->next_vector++ % (unsigned)vectors) : 0;
+    struct ibv_cq *cq = ibv_create_cq(port->device, entries, thread, thread->channel, vector);
     if (!cq) {
         return dm_fail(err, DM_ERR_IO, "device %s cannot create a completion queue of %d entries: %s", port->name,
                        entries, strerror(errno));
     }
+    domain_open(verbs, thread);
     atomic_store(&thread->cq, cq);
     return 0;
 }
 
 /* ---- one end ---------------------------------------------------------------------------------------------------- */
-
-static int qp_new(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err) {
-    struct ibv_cq *cq = atomic_load(&conn->thread->cq);
-    uint32_t inline_bytes = conn->is_incoming ? 0 : (uint32_t)verbs->options->inline_bytes;
-    for (;; inline_bytes /= 2) {
-        struct ibv_qp_init_attr attr = {
-            .send_cq = cq,
-            .recv_cq = cq,
-            .cap = {.max_send_wr = conn->depth,
-                    .max_recv_wr = conn->slots,
-                    .max_send_sge = 1,
-                    .max_recv_sge = 1,
-                    .max_inline_data = inline_bytes},
-            .qp_type = IBV_QPT_RC,
-        };
-        conn->qp = ibv_create_qp(conn->port->pd, &attr);
-        if (conn->qp) {
-            conn->inline_bytes = conn->is_incoming ? 0 : attr.cap.max_inline_data;
-            break;
-        }
-        if (inline_bytes == 0) {
-            return dm_fail(err, DM_ERR_IO, "device %s cannot create a queue pair of %u work requests: %s",
-                           conn->port->name, conn->depth, strerror(errno));
-        }
-    }
-    struct ibv_qp_attr init = {
-        .qp_state = IBV_QPS_INIT,
-        .port_num = conn->port->number,
-        .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-    };
-    int failed = ibv_modify_qp(conn->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    return failed ? dm_fail(err, DM_ERR_IO, "device %s, queue pair: %s", conn->port->name, strerror(failed)) : 0;
-}
-
-static void end_describe(const struct verbs_conn *conn, struct verbs_end *end) {
-    const struct verbs_port *port = conn->port;
-    *end = (struct verbs_end){
-        .qpn = conn->qp->qp_num,
-        .psn = (uint32_t)(dm_mix64(conn->qp->qp_num) & 0xffffff),
-        .lid = port->lid,
-        .is_global = port->is_global,
-        .mtu = (uint8_t)port->mtu,
-        .reads = verbs_reads_at_once(port),
-        .slots = conn->slots,
-    };
-    memcpy(end->gid, port->gid.raw, sizeof(end->gid));
-}
 
 static void conn_free(struct verbs_conn *conn) {
     verbs_cm_leave(conn);
@@ -121,6 +94,11 @@ static void conn_free(struct verbs_conn *conn) {
     }
     verbs_calls_close(conn);
     free(conn);
+}
+
+static uint32_t depth_of(const struct verbs *verbs, const struct verbs_port *port) {
+    uint64_t most = (uint64_t)port->attr.max_qp_wr;
+    return (uint32_t)(verbs->options->depth < most ? verbs->options->depth : most);
 }
 
 static int conn_new(struct verbs *verbs, struct verbs_thread *thread, unsigned node, uint32_t slots, bool is_incoming,
@@ -135,11 +113,11 @@ static int conn_new(struct verbs *verbs, struct verbs_thread *thread, unsigned n
     conn->node = node;
     conn->is_incoming = is_incoming;
     conn->slots = slots;
-    conn->depth = is_incoming ? 2 * slots + 2 : (uint32_t)verbs->options->depth;
+    conn->depth = is_incoming ? 2 * slots + 2 : depth_of(verbs, thread->port);
     for (unsigned i = 0; i < VERBS_ASYNC_TAGS; i++) {
         conn->async[i] = (struct verbs_tag){.kind = VERBS_ASYNC, .conn = conn};
     }
-    int rc = qp_new(verbs, conn, err);
+    int rc = verbs_qp_open(verbs, conn, err);
     if (rc == 0 && verbs_calls_open(verbs, conn) < 0) {
         rc = dm_fail(err, DM_ERR_NO_MEMORY, "no registered memory for the calls of a connection");
     }
@@ -153,55 +131,17 @@ static int conn_new(struct verbs *verbs, struct verbs_thread *thread, unsigned n
 
 /* ---- joining ---------------------------------------------------------------------------------------------------- */
 
-static int qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *theirs) {
-    const struct verbs_port *port = conn->port;
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR,
-        .path_mtu = (enum ibv_mtu)(theirs->mtu < (uint8_t)port->mtu ? theirs->mtu : (uint8_t)port->mtu),
-        .dest_qp_num = theirs->qpn,
-        .rq_psn = theirs->psn,
-        .max_dest_rd_atomic = verbs_reads_at_once(port),
-        .min_rnr_timer = VERBS_RNR_TIMER,
-        .ah_attr = {.dlid = theirs->lid, .port_num = port->number},
-    };
-    if (port->is_global) {
-        attr.ah_attr.is_global = 1;
-        attr.ah_attr.grh.sgid_index = port->gid_index;
-        attr.ah_attr.grh.hop_limit = 64;
-        attr.ah_attr.grh.traffic_class = (uint8_t)verbs->options->traffic_class;
-        memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
-    }
-    return ibv_modify_qp(conn->qp, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-}
-
-static int qp_send(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,
-                   const struct verbs_end *theirs) {
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTS,
-        .timeout = (uint8_t)verbs->options->ack_timeout,
-        .retry_cnt = (uint8_t)verbs->options->retries,
-        .rnr_retry = VERBS_RNR_RETRIES,
-        .sq_psn = ours->psn,
-        .max_rd_atomic = theirs->reads < ours->reads ? theirs->reads : ours->reads,
-    };
-    return ibv_modify_qp(conn->qp, &attr,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                             IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
 static int conn_join(struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,
                      const struct verbs_end *theirs, struct dm_err *err) {
-    if (conn->port->is_global != (theirs->is_global != 0)) {
+    if (conn->port->is_roce && !theirs->is_global) {
         return dm_fail(err, DM_ERR_INVALID, "device %s and the other end's are of different kinds (RoCE, InfiniBand)",
                        conn->port->name);
     }
-    int failed = qp_receive(verbs, conn, theirs);
+    int failed = verbs_qp_receive(verbs, conn, theirs);
     if (!failed && verbs_receives_post(verbs, conn) < 0) {
         failed = ENOMEM;
     }
-    failed = failed ? failed : qp_send(verbs, conn, ours, theirs);
+    failed = failed ? failed : verbs_qp_send(verbs, conn, ours, theirs);
     if (failed) {
         return dm_fail(err, DM_ERR_IO, "device %s cannot connect its queue pair: %s", conn->port->name,
                        strerror(failed));
@@ -252,7 +192,7 @@ int verbs_accept(struct verbs *verbs, unsigned node, unsigned caller, const stru
     pthread_mutex_lock(&verbs->connect_lock);
     int rc = incoming_new(verbs, node, caller, theirs->slots, &conn, err);
     if (rc == 0) {
-        end_describe(conn, ours);
+        verbs_qp_describe(conn, ours);
         rc = incoming_add(conn, conn_join(verbs, conn, ours, theirs, err));
     }
     pthread_mutex_unlock(&verbs->connect_lock);
@@ -300,7 +240,7 @@ static int connect_node(struct verbs *verbs, struct verbs_thread *thread, unsign
     int failed = conn_new(verbs, thread, node, slots_of(verbs, thread), false, &conn, err);
     pthread_mutex_unlock(&verbs->connect_lock);
     DM_TRY(failed);
-    end_describe(conn, &ours);
+    verbs_qp_describe(conn, &ours);
     int rc = verbs->hosted[node] ? connect_hosted(verbs, conn, &ours, err) : connect_remote(verbs, conn, &ours, err);
     if (rc < 0) {
         conn_free(conn);
@@ -362,6 +302,10 @@ void verbs_thread_close(struct verbs_thread *thread) {
     }
     if (cq) {
         ibv_destroy_cq(cq);
+    }
+    if (thread->domain) {
+        ibv_dealloc_pd(thread->domain);
+        ibv_dealloc_td(thread->td);
     }
     if (thread->channel) {
         ibv_destroy_comp_channel(thread->channel);

@@ -16,7 +16,7 @@
 
 #include "transport/verbs/verbs.h"
 
-enum { RETRY_NS = 50000000 };
+enum { RETRY_NS = 50000000, HUNG_UP = 1 };
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -53,6 +53,7 @@ static void set_limits(int fd, uint64_t timeout_ns) {
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    verbs_socket_watch(fd, timeout_ns);
 }
 
 static int bytes_read(int fd, unsigned char *bytes, size_t count) {
@@ -66,18 +67,31 @@ static int bytes_read(int fd, unsigned char *bytes, size_t count) {
     return 0;
 }
 
-/* Sends a request and reads the answer, which has to be of that kind. */
+static int refused(int code, struct dm_err *err) {
+    if (code == DM_ERR_INVALID) {
+        return dm_fail(err, DM_ERR_INVALID, "it was started for another run: options have to be the same");
+    }
+    return code == DM_ERR_PEER ? dm_fail(err, DM_ERR_INVALID, "it has another token: the files have to be the same")
+                               : dm_fail(err, DM_ERR_PEER, "it refused: %s", dm_code_text(code));
+}
+
+/* Sends a request and reads the answer, which has to be of that kind. HUNG_UP: the other side closed the connection,
+ * with the error set; it does that to the oldest of too many connections that have not shown the token. */
 static int exchange(int fd, const struct wire_message *request, enum wire_kind wanted, struct wire_message *answer,
                     struct dm_err *err) {
     unsigned char bytes[WIRE_MAX];
     size_t count = verbs_wire_encode(request, bytes);
     if (send(fd, bytes, count, MSG_NOSIGNAL) != (ssize_t)count) {
-        return dm_fail(err, DM_ERR_PEER, "its control port does not take requests: %s", strerror(errno));
+        dm_fail(err, DM_ERR_PEER, "its control port does not take requests: %s", strerror(errno));
+        return HUNG_UP;
     }
     errno = 0;
     if (bytes_read(fd, bytes, 4) < 0) {
-        return errno == EAGAIN ? dm_fail(err, DM_ERR_PEER, "its control port does not answer")
-                               : dm_fail(err, DM_ERR_PEER, "its control port hung up; is the token the same?");
+        if (errno == EAGAIN || errno == ETIMEDOUT) {
+            return dm_fail(err, DM_ERR_PEER, "its control port does not answer");
+        }
+        dm_fail(err, DM_ERR_PEER, "its control port hung up; is it a dmbench of this version?");
+        return HUNG_UP;
     }
     int length = verbs_wire_length(bytes);
     if (length < 0 || bytes_read(fd, bytes, (size_t)length) < 0 ||
@@ -85,12 +99,7 @@ static int exchange(int fd, const struct wire_message *request, enum wire_kind w
         (answer->kind != wanted && answer->kind != WIRE_REFUSED)) {
         return dm_fail(err, DM_ERR_CORRUPT, "what answers at its control port is not dmbench of this version");
     }
-    if (answer->kind == WIRE_REFUSED) {
-        return answer->refused.code == DM_ERR_INVALID
-                   ? dm_fail(err, DM_ERR_INVALID, "it was started for another run: options have to be the same")
-                   : dm_fail(err, DM_ERR_PEER, "it refused: %s", dm_code_text(answer->refused.code));
-    }
-    return 0;
+    return answer->kind == WIRE_REFUSED ? refused(answer->refused.code, err) : 0;
 }
 
 /* ---- sessions --------------------------------------------------------------------------------------------------- */
@@ -112,14 +121,21 @@ static int try_connect(const struct addrinfo *found, uint64_t timeout_ns) {
     return -1;
 }
 
-/* Retries until the timeout: the other process may start later. */
-static int socket_open(const char *address, uint64_t timeout_ns, int *fd, struct dm_err *err) {
+static bool is_over(const struct verbs *verbs, uint64_t end_ns) {
+    return verbs->rt.fabric->stop || rt_clock_ns() >= end_ns;
+}
+
+static void pause_before_retry(void) {
+    struct timespec pause = {.tv_nsec = RETRY_NS};
+    nanosleep(&pause, NULL);
+}
+
+/* Retries until the time has come: the other process may start later. */
+static int socket_open(const struct verbs *verbs, const char *address, uint64_t end_ns, int *fd, struct dm_err *err) {
     struct addrinfo *found = NULL;
-    uint64_t end_ns = rt_clock_ns() + timeout_ns;
     DM_TRY(address_find(address, false, &found, err));
-    while ((*fd = try_connect(found, timeout_ns)) < 0 && rt_clock_ns() < end_ns) {
-        struct timespec pause = {.tv_nsec = RETRY_NS};
-        nanosleep(&pause, NULL);
+    while ((*fd = try_connect(found, verbs->options->timeout_ns)) < 0 && !is_over(verbs, end_ns)) {
+        pause_before_retry();
     }
     freeaddrinfo(found);
     return *fd >= 0 ? 0 : dm_fail(err, DM_ERR_PEER, "cannot reach '%.100s': %s", address, strerror(errno));
@@ -135,7 +151,58 @@ static int regions_take(struct verbs *verbs, unsigned node, const struct wire_me
     }
     verbs->regions[node][DM_DRAM] = welcome->welcome.dram;
     verbs->regions[node][DM_CHIP] = welcome->welcome.chip;
-    verbs->control->cm_addresses[node] = welcome->welcome.cm_address;
+    verbs->facts[node] = welcome->welcome.facts;
+    verbs->control->peers[node].session = welcome->welcome.session;
+    verbs->control->peers[node].cm_address = welcome->welcome.cm_address;
+    return 0;
+}
+
+/* Each side shows that it has the token. HUNG_UP as above. */
+static int greet(struct verbs *verbs, int fd, unsigned node, struct dm_err *err) {
+    struct verbs_control *control = verbs->control;
+    struct verbs_peer *peer = &control->peers[node];
+    struct wire_message challenge, shown = {.kind = WIRE_PROOF_SHOWN}, welcome;
+    uint8_t proof[WIRE_PROOF];
+    peer->hello = (struct wire_message){.kind = WIRE_HELLO};
+    peer->hello.hello.fabric = control->fabric;
+    peer->hello.hello.node = node;
+    peer->hello.hello.caller = control->own_node;
+    if (verbs_nonce_make(peer->nonces.caller) < 0) {
+        return dm_fail(err, DM_ERR_IO, "no random numbers");
+    }
+    memcpy(peer->hello.hello.nonce, peer->nonces.caller, WIRE_NONCE);
+    int rc = exchange(fd, &peer->hello, WIRE_CHALLENGE, &challenge, err);
+    if (rc != 0) {
+        return rc;
+    }
+    memcpy(peer->nonces.server, challenge.challenge.nonce, WIRE_NONCE);
+    if (verbs_proof_make(control->token, VERBS_PROOF_CALLER, &peer->nonces, &peer->hello, shown.proof_shown.proof) <
+            0 ||
+        verbs_proof_make(control->token, VERBS_PROOF_SERVER, &peer->nonces, &peer->hello, proof) < 0) {
+        return dm_fail(err, DM_ERR_IO, "libcrypto computes no hash");
+    }
+    rc = exchange(fd, &shown, WIRE_WELCOME, &welcome, err);
+    if (rc != 0) {
+        return rc;
+    }
+    return verbs_wire_proof_equal(welcome.welcome.proof, proof)
+               ? regions_take(verbs, node, &welcome, err)
+               : dm_fail(err, DM_ERR_INVALID, "what answers at its control port does not have the token");
+}
+
+/* Until its process has registered its memory it does not answer, and that takes seconds for some GB. */
+static int session_try(struct verbs *verbs, unsigned node, const char *address, uint64_t end_ns, int *fd,
+                       struct dm_err *err) {
+    uint64_t now_ns;
+    DM_TRY(socket_open(verbs, address, end_ns, fd, err));
+    now_ns = rt_clock_ns();
+    set_limits(*fd, end_ns > now_ns + verbs->options->timeout_ns ? end_ns - now_ns : verbs->options->timeout_ns);
+    int rc = greet(verbs, *fd, node, err);
+    if (rc != 0) {
+        close(*fd);
+        return rc;
+    }
+    set_limits(*fd, verbs->options->timeout_ns);
     return 0;
 }
 
@@ -144,22 +211,17 @@ static int session_open(struct verbs *verbs, unsigned node, struct dm_err *err) 
     if (control->sessions[node] >= 0) {
         return 0;
     }
-    struct wire_message hello = {.kind = WIRE_HELLO}, welcome;
-    memcpy(hello.hello.token, control->token, WIRE_TOKEN);
-    hello.hello.fabric = control->fabric;
-    hello.hello.node = node;
-    hello.hello.caller = control->own_node;
-    int fd = -1;
+    int fd = -1, rc;
+    uint64_t end_ns = rt_clock_ns() + verbs->options->start_timeout_ns;
     const char *address = control->processes->addresses ? control->processes->addresses[node] : NULL;
     if (!address) {
         return dm_fail(err, DM_ERR_INVALID, "no address of its process is known");
     }
-    DM_TRY(socket_open(address, verbs->options->timeout_ns, &fd, err));
-    int rc = exchange(fd, &hello, WIRE_WELCOME, &welcome, err);
-    rc = rc == 0 ? regions_take(verbs, node, &welcome, err) : rc;
-    if (rc < 0) {
-        close(fd);
-        return rc;
+    while ((rc = session_try(verbs, node, address, end_ns, &fd, err)) == HUNG_UP && !is_over(verbs, end_ns)) {
+        pause_before_retry();
+    }
+    if (rc != 0) {
+        return rc == HUNG_UP ? DM_ERR_PEER : rc;
     }
     pthread_mutex_lock(&control->lock); /* the watcher looks for new ones */
     control->sessions[node] = fd;
@@ -202,7 +264,10 @@ int verbs_session_connect(struct verbs *verbs, unsigned node, unsigned caller, c
     request.connect.node = node;
     request.connect.caller = caller;
     request.connect.end = *ours;
-    DM_TRY(exchange(control->sessions[node], &request, WIRE_CONNECTED, &answer, err));
+    int rc = exchange(control->sessions[node], &request, WIRE_CONNECTED, &answer, err);
+    if (rc != 0) {
+        return rc == HUNG_UP ? DM_ERR_PEER : rc;
+    }
     *theirs = answer.connect.end;
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The control thread of a process in a run of several: it accepts control connections, answers those that send the
- * run's token, and notices when a process ends. A new connection has a bounded time and one bounded message to send the
- * token; before that it gets no answer.
+ * The control thread of a process in a run of several: it accepts control connections, answers those that have the
+ * run's token, and notices when a process ends or its host is silent. A new connection has a bounded time and two
+ * bounded messages to show that it has the token; before that it gets a random number and nothing else.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,12 +46,52 @@ static bool refuse(const struct verbs_incoming *incoming, int code) {
 }
 
 /* Answers the first message. False: the connection must be closed. */
-static bool hello_answer(struct verbs *verbs, struct verbs_incoming *incoming, const struct wire_message *hello) {
-    struct verbs_control *control = verbs->control;
-    if (hello->kind != WIRE_HELLO || !verbs_wire_token_equal(hello->hello.token, control->token)) {
+static bool hello_answer(struct verbs_incoming *incoming, const struct wire_message *hello) {
+    struct wire_message challenge = {.kind = WIRE_CHALLENGE};
+    if (hello->kind != WIRE_HELLO || verbs_nonce_make(incoming->nonces.server) < 0) {
         return false;
     }
+    incoming->has_called = true;
+    incoming->hello = *hello;
+    memcpy(incoming->nonces.caller, hello->hello.nonce, WIRE_NONCE);
+    memcpy(challenge.challenge.nonce, incoming->nonces.server, WIRE_NONCE);
+    return message_send(incoming, &challenge);
+}
+
+static bool has_token(const struct verbs_control *control, const struct verbs_incoming *incoming,
+                      const struct wire_message *shown) {
+    uint8_t proof[WIRE_PROOF];
+    return shown->kind == WIRE_PROOF_SHOWN &&
+           verbs_proof_make(control->token, VERBS_PROOF_CALLER, &incoming->nonces, &incoming->hello, proof) == 0 &&
+           verbs_wire_proof_equal(proof, shown->proof_shown.proof);
+}
+
+static bool welcome_send(struct verbs *verbs, struct verbs_incoming *incoming) {
+    struct wire_message welcome = {.kind = WIRE_WELCOME};
+    uint8_t session[WIRE_NONCE];
+    if (verbs_nonce_make(session) < 0 || verbs_proof_make(verbs->control->token, VERBS_PROOF_SERVER, &incoming->nonces,
+                                                          &incoming->hello, welcome.welcome.proof) < 0) {
+        return false;
+    }
+    memcpy(&incoming->session, session, sizeof(incoming->session));
+    welcome.welcome.session = incoming->session;
+    welcome.welcome.node = incoming->node;
+    welcome.welcome.dram = verbs->regions[incoming->node][DM_DRAM];
+    welcome.welcome.chip = verbs->regions[incoming->node][DM_CHIP];
+    welcome.welcome.facts = verbs->facts[incoming->node];
+    verbs_cm_offer(verbs, &welcome.welcome.cm_address);
+    return message_send(incoming, &welcome);
+}
+
+/* Answers the second message. */
+static bool proof_answer(struct verbs *verbs, struct verbs_incoming *incoming, const struct wire_message *shown) {
+    struct verbs_control *control = verbs->control;
+    const struct wire_message *hello = &incoming->hello;
     uint32_t node = hello->hello.node;
+    if (!has_token(control, incoming, shown)) {
+        refuse(incoming, DM_ERR_PEER);
+        return false;
+    }
     if (hello->hello.fabric != control->fabric || hello->hello.caller >= verbs->rt.fabric->node_count ||
         node >= dm_first_cn(&verbs->rt.fabric->topology) || !verbs->hosted[node]) {
         refuse(incoming, DM_ERR_INVALID);
@@ -64,12 +104,7 @@ static bool hello_answer(struct verbs *verbs, struct verbs_incoming *incoming, c
         atomic_fetch_add(&control->compute_peers, 1);
         atomic_store(&control->had_compute_peers, true);
     }
-    struct wire_message welcome = {.kind = WIRE_WELCOME};
-    welcome.welcome.node = node;
-    welcome.welcome.dram = verbs->regions[node][DM_DRAM];
-    welcome.welcome.chip = verbs->regions[node][DM_CHIP];
-    verbs_cm_offer(verbs, &welcome.welcome.cm_address);
-    return message_send(incoming, &welcome);
+    return welcome_send(verbs, incoming);
 }
 
 static bool connect_answer(struct verbs *verbs, struct verbs_incoming *incoming, const struct wire_message *request) {
@@ -96,7 +131,10 @@ static bool message_take(struct verbs *verbs, struct verbs_incoming *incoming, s
     if (verbs_wire_decode(incoming->bytes + 4, length, &message) < 0) {
         return false;
     }
-    return incoming->is_known ? connect_answer(verbs, incoming, &message) : hello_answer(verbs, incoming, &message);
+    if (incoming->is_known) {
+        return connect_answer(verbs, incoming, &message);
+    }
+    return incoming->has_called ? proof_answer(verbs, incoming, &message) : hello_answer(incoming, &message);
 }
 
 /* Reads what has arrived, no more than the current message needs. False: the connection has ended or must be closed. */
@@ -263,11 +301,12 @@ int verbs_control_plan(struct verbs *verbs, struct dm_err *err) {
     control->fabric = fabric_hash(verbs);
     control->sessions = malloc(((size_t)fabric->node_count + 1) * sizeof(*control->sessions));
     control->is_gone = calloc((size_t)fabric->node_count + 1, sizeof(*control->is_gone));
-    control->cm_addresses = calloc((size_t)fabric->node_count + 1, sizeof(*control->cm_addresses));
+    control->peers = calloc((size_t)fabric->node_count + 1, sizeof(*control->peers));
+    control->arrivals.timeout_ns = verbs->options->timeout_ns;
     for (unsigned node = 0; control->sessions && node < fabric->node_count; node++) {
         control->sessions[node] = -1;
     }
-    return control->sessions && control->is_gone && control->cm_addresses ? 0 : DM_ERR_NO_MEMORY;
+    return control->sessions && control->is_gone && control->peers ? 0 : DM_ERR_NO_MEMORY;
 }
 
 int verbs_control_open(struct verbs *verbs, struct dm_err *err) {
@@ -326,7 +365,7 @@ void verbs_control_free(struct verbs *verbs) {
         pthread_mutex_destroy(&verbs->control->lock);
         free(verbs->control->sessions);
         free(verbs->control->is_gone);
-        free(verbs->control->cm_addresses);
+        free(verbs->control->peers);
     }
     free(verbs->control);
 }

@@ -9,6 +9,7 @@
 #include "transport/verbs/verbs.h"
 
 enum {
+    GATHER_SOFTWARE = 8, /* where a doorbell is a system call */
     GIDS_MAX = 256,
     READS_MAX = 16, /* outstanding reads and atomics of a connection, where the device can do more */
 };
@@ -97,7 +98,7 @@ static int port_query(const struct verbs *verbs, struct verbs_port *port, struct
             bool is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
             port->number = number;
             port->lid = attr.lid;
-            port->is_global = is_ethernet || attr.lid == 0;
+            port->is_global = is_ethernet || attr.lid == 0 || (attr.flags & IBV_QPF_GRH_REQUIRED);
             port->is_roce = is_ethernet;
             port->mtu = mtu_of(verbs->options->mtu, attr.active_mtu);
             return gid_open(verbs, port, is_ethernet, err);
@@ -176,6 +177,7 @@ int verbs_ports_open(struct verbs *verbs, struct dm_err *err) {
         verbs->port_count = 2;
     }
     bool has_software = verbs->ports[0].is_software || verbs->ports[1].is_software;
+    verbs->gather = options->gather > 0 ? options->gather : has_software ? GATHER_SOFTWARE : 1;
     verbs->waits_for_order =
         options->order == VERBS_ORDER_WAIT || (options->order == VERBS_ORDER_EITHER && has_software);
     return 0;
@@ -190,6 +192,11 @@ void verbs_ports_close(struct verbs *verbs) {
 struct verbs_port *verbs_port_of(struct verbs *verbs, unsigned node) {
     bool is_cn = node >= dm_first_cn(&verbs->rt.fabric->topology);
     return &verbs->ports[is_cn ? 0 : verbs->port_count - 1];
+}
+
+enum ibv_mtu verbs_mtu_of(const struct verbs_port *port, uint8_t theirs, enum ibv_mtu path) {
+    enum ibv_mtu own = port->mtu < path ? port->mtu : path;
+    return theirs < (uint8_t)own ? (enum ibv_mtu)theirs : own;
 }
 
 unsigned verbs_ends_max(const struct dm_fabric *fabric) {

@@ -5,9 +5,24 @@
 #include "transport/verbs/incoming.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+void verbs_socket_watch(int fd, uint64_t timeout_ns) {
+    enum { NS_PER_MS = 1000000, PROBES = 5 };
+    unsigned limit_ms = (unsigned)(timeout_ns / NS_PER_MS);
+    int one = 1, idle_s = (int)(limit_ms / 2000), interval_s = (int)(limit_ms / 2000 / PROBES), probes = PROBES;
+    idle_s = idle_s > 0 ? idle_s : 1;
+    interval_s = interval_s > 0 ? interval_s : 1;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
+}
 
 /* The connection without the token that has waited longest, or NULL. */
 static struct verbs_incoming *oldest_unauthenticated(struct verbs_arrivals *arrivals) {
@@ -52,6 +67,9 @@ void verbs_incoming_accept(struct verbs_arrivals *arrivals, int listener, uint64
     if (is_full && !oldest_close(arrivals)) {
         close(fd);
         return;
+    }
+    if (arrivals->timeout_ns > 0) {
+        verbs_socket_watch(fd, arrivals->timeout_ns);
     }
     arrivals->items[arrivals->count++] =
         (struct verbs_incoming){.fd = fd, .deadline_ns = now_ns + VERBS_TOKEN_TIMEOUT_NS};

@@ -28,13 +28,19 @@ static const char *limit_hint(void) {
 
 int verbs_arena_open(struct verbs *verbs, struct dm_err *err) {
     pthread_mutex_init(&verbs->arena_lock, NULL);
-    void *map = mmap(NULL, ARENA_SPAN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* From a multiple of the size of a huge page on, so that each slab can be one. */
+    size_t span = ARENA_SPAN + VERBS_SLAB;
+    void *map = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "verbs: cannot reserve %zu bytes of address space: %s", ARENA_SPAN,
                        strerror(errno));
     }
-    verbs->arena = map;
+    verbs->arena_map = map;
+    verbs->arena = verbs->arena_map + (-(uintptr_t)map & (VERBS_SLAB - 1));
     verbs->arena_bytes = ARENA_SPAN;
+    if (verbs->options->huge_pages) {
+        (void)madvise(verbs->arena, ARENA_SPAN, MADV_HUGEPAGE);
+    }
     verbs->arena_mrs = calloc(ARENA_SPAN / VERBS_SLAB, sizeof(*verbs->arena_mrs));
     return verbs->arena_mrs ? 0 : DM_ERR_NO_MEMORY;
 }
@@ -52,7 +58,7 @@ void verbs_arena_close(struct verbs *verbs) {
     }
     free(verbs->arena_mrs);
     if (verbs->arena) {
-        munmap(verbs->arena, verbs->arena_bytes);
+        munmap(verbs->arena_map, verbs->arena_bytes + VERBS_SLAB);
     }
     pthread_mutex_destroy(&verbs->arena_lock);
 }
@@ -115,13 +121,13 @@ bool verbs_arena_key(const struct verbs *verbs, const struct verbs_port *port, c
 /* ---- what nodes offer ------------------------------------------------------------------------------------------- */
 
 /* On huge pages where the system has some reserved; otherwise it may find some later. */
-static int dram_map(struct verbs *verbs, struct dm_mapping *memory, uint64_t bytes) {
+static int dram_map(const struct verbs *verbs, struct verbs_facts *facts, struct dm_mapping *memory, uint64_t bytes) {
     size_t rounded = (size_t)((bytes + VERBS_SLAB - 1) & ~(uint64_t)(VERBS_SLAB - 1));
     if (verbs->options->huge_pages) {
         void *map = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
         if (map != MAP_FAILED) {
             *memory = (struct dm_mapping){.base = map, .map = map, .map_bytes = rounded};
-            verbs->has_huge_pages = true;
+            facts->huge_pages = 1;
             return 0;
         }
     }
@@ -136,7 +142,7 @@ static int dram_offer(struct verbs *verbs, unsigned node, struct dm_err *err) {
     struct verbs_offer *offer = &verbs->offers[node];
     struct verbs_port *port = verbs_port_of(verbs, node);
     uint64_t bytes = verbs->rt.fabric->topology.mn_bytes;
-    if (dram_map(verbs, &offer->dram, bytes) == 0) {
+    if (dram_map(verbs, &verbs->facts[node], &offer->dram, bytes) == 0) {
         offer->dram_mr = ibv_reg_mr(port->pd, offer->dram.base, bytes, OFFER_ACCESS);
     }
     if (!offer->dram_mr) {
@@ -176,9 +182,9 @@ static int chip_offer(struct verbs *verbs, unsigned node, struct dm_err *err) {
     uint32_t bytes = verbs->rt.fabric->topology.chip_bytes;
     uint64_t base = 0;
     if (chip_offer_device(offer, port, bytes)) {
-        verbs->chip_kind = "device";
+        verbs->facts[node].chip = VERBS_CHIP_DEVICE;
     } else {
-        verbs->chip_kind = "dram";
+        verbs->facts[node].chip = VERBS_CHIP_DRAM;
         if (dm_mapping_open(&offer->chip_dram, bytes) == 0) {
             offer->chip_mr = ibv_reg_mr(port->pd, offer->chip_dram.base, bytes, OFFER_ACCESS);
             base = (uintptr_t)offer->chip_dram.base;
@@ -192,12 +198,21 @@ static int chip_offer(struct verbs *verbs, unsigned node, struct dm_err *err) {
     return 0;
 }
 
+static void facts_begin(const struct verbs_port *port, struct verbs_facts *facts) {
+    *facts = (struct verbs_facts){.mtu = (uint8_t)port->mtu,
+                                  .whole_lines = port->whole_lines,
+                                  .write_order = port->write_order,
+                                  .cpu_atomics = port->cpu_atomics};
+    snprintf((char *)facts->device, sizeof(facts->device), "%.31s", port->name);
+}
+
 int verbs_offers_open(struct verbs *verbs, struct dm_err *err) {
     const struct dm_topology *topology = &verbs->rt.fabric->topology;
     for (unsigned node = 0; node < dm_first_cn(topology); node++) {
         if (!verbs->hosted[node]) {
             continue;
         }
+        facts_begin(verbs_port_of(verbs, node), &verbs->facts[node]);
         DM_TRY(dram_offer(verbs, node, err));
         if (node < topology->mns && topology->chip_bytes > 0) {
             DM_TRY(chip_offer(verbs, node, err));

@@ -30,9 +30,11 @@ int verbs_message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes,
     if (conn->loose_upto > conn->done) {
         wr.send_flags |= IBV_SEND_FENCE;
         conn->loose_upto = 0;
+        conn->thread->fences++;
     }
     verbs_ring_doorbell(conn); /* in the order in which they are counted */
     verbs_tag_push(conn, tag, 1);
+    conn->thread->doorbells++;
     return ibv_post_send(conn->qp, &wr, &bad) == 0 ? 0 : DM_ERR_IO;
 }
 

@@ -231,6 +231,7 @@ static void chain_add(struct verbs_chain *chain, struct ibv_send_wr *wr, const s
     if (takes_fence(verb, &chain->is_loose)) {
         wr->send_flags |= IBV_SEND_FENCE;
         chain->conn->loose_upto = 0;
+        chain->conn->thread->fences++;
     }
     *(chain->last ? &chain->last->next : &chain->first) = wr;
     chain->last = wr;
@@ -279,7 +280,7 @@ static void chain_hold(struct verbs_thread *thread, struct verbs_conn *conn, con
 /* True if another context is about to run and may post too. Background contexts may take long, so they do not count. */
 static bool may_hold(const struct verbs_thread *thread) {
     const struct rt_ctx *next = thread->rt.ready_head;
-    return next && !next->base.background && thread->batches_held < verbs_of_thread(thread)->options->gather;
+    return next && !next->base.background && thread->batches_held < verbs_of_thread(thread)->gather;
 }
 
 static void chain_send(struct verbs_ctx *ctx, struct verbs_chain *chain, bool wait) {

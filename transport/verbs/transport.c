@@ -20,15 +20,33 @@ static void raise_file_limit(void) {
 static int check_device(const struct verbs *verbs, struct dm_err *err) {
     for (unsigned i = 0; i < verbs->port_count; i++) {
         const struct verbs_port *port = &verbs->ports[i];
-        if (verbs->options->depth > (uint64_t)port->attr.max_qp_wr) {
-            return dm_fail(err, DM_ERR_INVALID, "verbs: device %s has queues of %d work requests at most; lower depth",
-                           port->name, port->attr.max_qp_wr);
+        if (port->attr.max_qp_wr < VERBS_DEPTH_MIN) {
+            return dm_fail(err, DM_ERR_UNSUPPORTED, "verbs: device %s has queues of %d work requests at most, not %d",
+                           port->name, port->attr.max_qp_wr, VERBS_DEPTH_MIN);
         }
         if (port->attr.atomic_cap == IBV_ATOMIC_NONE) {
             return dm_fail(err, DM_ERR_UNSUPPORTED, "verbs: device %s has no atomics", port->name);
         }
     }
     return 0;
+}
+
+/* Threads of the nodes before this process's first one: processes that share a host begin at different processors. */
+static unsigned threads_before(const struct verbs *verbs) {
+    const struct dm_fabric *fabric = verbs->rt.fabric;
+    unsigned count = 0;
+    for (unsigned node = 0; node < fabric->node_count && !verbs->hosted[node]; node++) {
+        count += fabric->nodes[node].thread_count;
+    }
+    return count;
+}
+
+static bool hosts_memory(const struct verbs *verbs) {
+    bool hosts = false;
+    for (unsigned node = 0; node < dm_first_cn(&verbs->rt.fabric->topology); node++) {
+        hosts = hosts || verbs->hosted[node];
+    }
+    return hosts;
 }
 
 static int verbs_parts_open(struct verbs *verbs, struct dm_err *err) {
@@ -38,8 +56,12 @@ static int verbs_parts_open(struct verbs *verbs, struct dm_err *err) {
         topology->chip_bytes = (uint32_t)verbs->options->chip_bytes;
     }
     DM_TRY(verbs_control_plan(verbs, err));
+    verbs->rt.cpu_next = threads_before(verbs);
     DM_TRY(verbs_ports_open(verbs, err));
     DM_TRY(check_device(verbs, err));
+    if (hosts_memory(verbs)) {
+        verbs_probe(verbs, verbs_port_of(verbs, 0));
+    }
     DM_TRY(verbs_arena_open(verbs, err));
     DM_TRY(verbs_offers_open(verbs, err));
     return verbs_control_open(verbs, err);
@@ -55,7 +77,6 @@ static int verbs_open(struct dm_fabric *fabric, struct dm_err *err) {
     verbs->options = own;
     verbs->rt = (struct rt){
         .fabric = fabric, .hooks = &verbs_hooks, .name = "verbs", .yield_every = own->yield_every, .pin = own->pin};
-    verbs->chip_kind = "none";
     verbs->connect_kind = "within the process";
     pthread_mutex_init(&verbs->connect_lock, NULL);
     pthread_mutex_init(&verbs->handshake_lock, NULL);
@@ -66,7 +87,8 @@ static int verbs_open(struct dm_fabric *fabric, struct dm_err *err) {
     verbs->regions = calloc(fabric->node_count, sizeof(*verbs->regions));
     verbs->hosted = calloc(fabric->node_count, sizeof(*verbs->hosted));
     verbs->serve_next = calloc(fabric->node_count, sizeof(*verbs->serve_next));
-    if (!verbs->offers || !verbs->regions || !verbs->hosted || !verbs->serve_next) {
+    verbs->facts = calloc(fabric->node_count, sizeof(*verbs->facts));
+    if (!verbs->facts || !verbs->offers || !verbs->regions || !verbs->hosted || !verbs->serve_next) {
         return DM_ERR_NO_MEMORY;
     }
     int rc = verbs_parts_open(verbs, err);
@@ -104,9 +126,20 @@ static void verbs_close(struct dm_fabric *fabric) {
     free(verbs->regions);
     free(verbs->hosted);
     free(verbs->serve_next);
+    free(verbs->facts);
     verbs_control_free(verbs);
     free(verbs);
     fabric->impl = NULL;
+}
+
+static void forget_counts(struct rt_thread *rt_thread) {
+    struct verbs_thread *thread = (struct verbs_thread *)rt_thread;
+    thread->fences = thread->doorbells = 0;
+}
+
+static int verbs_measure(struct dm_fabric *fabric) {
+    rt_each_thread(rt_of(fabric), forget_counts);
+    return rt_measure(fabric);
 }
 
 static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
@@ -120,30 +153,8 @@ static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
     return rc;
 }
 
-/* Software RoCE copies with the processor; two of them may work on one line at once. */
-static bool is_line_atomic(const struct verbs *verbs) {
-    return !verbs->ports[verbs->port_count - 1].is_software || verbs->rt.cpu_count == 1;
-}
-
 /* In the order of enum verbs_order. */
 static const char *const orders[] = {"either", "fence", "wait", NULL};
-
-static size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity) {
-    const struct verbs *verbs = verbs_of(fabric);
-    const struct dm_note all[] = {
-        {"device", verbs->ports[0].name},
-        {"mn_device", verbs->ports[verbs->port_count - 1].name},
-        {"chip_memory", verbs->chip_kind},
-        {"huge_pages", verbs->has_huge_pages ? "yes" : "no"},
-        {"line_atomic", is_line_atomic(verbs) ? "yes" : "no"},
-        {"masked_atomics", "emulated"},
-        {"order", orders[verbs->waits_for_order ? VERBS_ORDER_WAIT : VERBS_ORDER_FENCE]},
-        {"connect", verbs->connect_kind},
-    };
-    size_t count = DM_ARRAY_LEN(all);
-    memcpy(notes, all, (count < capacity ? count : capacity) * sizeof(*notes));
-    return count;
-}
 
 static void *verbs_local_alloc(struct dm_fabric *fabric, size_t bytes) {
     return verbs_arena_alloc(verbs_of(fabric), bytes);
@@ -169,6 +180,10 @@ static const struct dm_opt options[] = {
         .help = "path MTU: 256, 512, 1024, 2048 or 4096, no more than the port's; 0: the port's"),
     ROW(traffic_class, DM_OPT_COUNT, .initial = "0", .max = 255,
         .help = "traffic class of packets, for a lossless class of the switches"),
+    ROW(pkey, DM_OPT_COUNT, .initial = "0", .max = 65535,
+        .help = "entry of the port's table of partition keys, counted from 0, for connections made with connect=tcp"),
+    ROW(sl, DM_OPT_COUNT, .initial = "0", .max = 15,
+        .help = "service level of connections; 0: the default, or what the connection manager finds"),
     ROW(connect, DM_OPT_ENUM, .initial = "either", .choices = connect_methods,
         .help =
             "how connections between processes are made: cm: by the RDMA connection manager, which needs IP addresses "
@@ -178,7 +193,7 @@ static const struct dm_opt options[] = {
             "how a write or atomic stays behind a read or atomic of its batch: fence: the device's; wait: it is posted "
             "after them; either: wait on software RoCE, whose fences may deadlock, fence elsewhere"),
     ROW(depth, DM_OPT_COUNT, .initial = "1024", .min = 1024, .max = 32768, .unit = "work requests",
-        .help = "length of a connection's send queue"),
+        .help = "length of a connection's send queue; the result says what the device gave"),
     ROW(call_slots, DM_OPT_COUNT, .initial = "4", .min = 1, .max = 1024,
         .help = "calls of one thread to one node at once; more wait"),
     ROW(handler_slots, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1024,
@@ -186,15 +201,21 @@ static const struct dm_opt options[] = {
             "the same for threads of memory nodes and index servers, whose handlers may call on: at least as many as "
             "may wait for each other"),
     ROW_AS("inline_max", inline_bytes, DM_OPT_BYTES, .initial = "220", .max = 1024,
-           .help = "largest write that is inlined in the work request, where the device can"),
-    ROW(gather, DM_OPT_COUNT, .initial = "8", .min = 1, .max = 1024, .unit = "batches",
-        .help = "batches of different contexts of a thread that may share one doorbell; 1: each batch has its own"),
-    ROW(ack_timeout, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 31,
-        .help = "a packet is resent after 4.096 us times 2 to this power"),
+           .help = "largest write or message that is inlined in the work request; the result says what the device "
+                   "gave"),
+    ROW(gather, DM_OPT_COUNT, .initial = "0", .max = 1024, .unit = "batches",
+        .help = "batches of different contexts of a thread that may share one doorbell; 1: each batch has its own; 0: "
+                "8 on software RoCE, where a doorbell is a system call, 1 elsewhere"),
+    ROW(thread_domains, DM_OPT_BOOL, .initial = "on",
+        .help = "gives each thread a doorbell register of its own where the device's driver can"),
+    ROW(ack_timeout, DM_OPT_COUNT, .initial = "0", .max = 31,
+        .help = "a packet is resent after 4.096 us times 2 to this power; 0: 14, on software RoCE 16"),
     ROW(retries, DM_OPT_COUNT, .initial = "7", .max = 7,
         .help = "times that a packet is resent before the peer counts as failed"),
     ROW_AS("timeout", timeout_ns, DM_OPT_DURATION, .initial = "10s", .min = 1e6, .max = 1e12,
            .help = "verbs that have not completed by then, and processes that have not answered, count as failed"),
+    ROW_AS("start_timeout", start_timeout_ns, DM_OPT_DURATION, .initial = "2m", .min = 1e6, .max = 1e13,
+           .help = "time that another process has to start and to register its memory"),
     ROW_AS("call_timeout", call_timeout_ns, DM_OPT_DURATION, .initial = "30s", .min = 1e6, .max = 1e12,
            .help = "calls that have not been answered by then count as failed"),
     ROW_AS("spin", spin_ns, DM_OPT_DURATION, .initial = "1ms",
@@ -202,10 +223,15 @@ static const struct dm_opt options[] = {
     ROW(chip_bytes, DM_OPT_BYTES, .initial = "128KiB", .max = 1 << 24,
         .help = "on-chip memory to take of a memory node's device at most; where it has less, ordinary memory "
                 "replaces it"),
+    ROW_AS("probe", probe_ns, DM_OPT_DURATION, .initial = "20ms", .max = 1e10,
+           .help = "time for which a device is tried when it is opened: whether a read finds a line as one write left "
+                   "it, writes land in order, and atomics are atomic to the processor; 0: not at all, and the result "
+                   "has `assumed`"),
     ROW(huge_pages, DM_OPT_BOOL, .initial = "on",
-        .help = "puts the memory of nodes on huge pages if the system has some"),
+        .help = "puts the memory of nodes on huge pages if the system has some, and asks for transparent ones"),
     ROW(pin, DM_OPT_BOOL, .initial = "off",
-        .help = "bind each thread to one of the processors that the program may use, in turn"),
+        .help = "bind each thread to one of the processors that the program may use, in turn, beginning at another one "
+                "in each process of a run"),
     ROW(yield_every, DM_OPT_COUNT, .initial = "64", .min = 1, .max = 1e9, .unit = "waits",
         .help = "waits for verbs after which a thread checks for stops and new work at the latest"),
     DM_OPT_END,
@@ -222,7 +248,7 @@ const struct dm_transport_ops dm_transport_verbs = {
     .open = verbs_open,
     .close = verbs_close,
     .connect = verbs_connect_all,
-    .measure = rt_measure,
+    .measure = verbs_measure,
     .run = verbs_run,
     .start = rt_start,
     .commit = verbs_commit,

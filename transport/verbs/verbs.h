@@ -5,19 +5,23 @@
  * belongs to a thread of that node, which serves the calls that come over it. Only its thread touches a connection.
  *
  *   device.c    which device, port and address; protection domains
+ *   probe.c     what the device does with lines, order and atomics, tried when it is opened
  *   memory.c    registered memory: what nodes offer, and what verbs of this process read from and write to
  *   failure.c   the first failure of a run, in words
  *   conn.c      the state of one connection: its send queue, who waits for it, how it breaks
  *   messages.c  the buffers of calls
  *   wire.c      the messages of the control connection between processes
+ *   proof.c     how two processes show each other the token
  *   control_client.c  the control connections that this process opens
  *   cm.c        joining queue pairs through the RDMA connection manager
- *   connect.c   completion queues and queue pairs, and joining two ends
+ *   queue_pair.c  queue pairs: what is asked of the device for them
+ *   connect.c   completion queues, ends of connections, and joining two of them
  *   post.c      from a batch to linked work requests
  *   calls.c     requests and responses
  *   complete.c  completions, and how a thread waits for them
  *   cm_accept.c requests that come in through the connection manager
  *   control_server.c  the control connections that come in, and watching all of them
+ *   notes.c     what a result says of all this
  *   transport.c open, close, options, the table
  */
 #ifndef DM_TRANSPORT_VERBS_VERBS_H
@@ -41,14 +45,14 @@ enum {
 
 struct verbs_options {
     const char *device, *mn_device;
-    uint64_t port, gid, mtu, traffic_class;
+    uint64_t port, gid, mtu, traffic_class, pkey, sl;
     uint64_t depth, call_slots, handler_slots, inline_bytes;
     uint64_t ack_timeout, retries, gather;
-    uint64_t timeout_ns, call_timeout_ns, spin_ns;
-    uint64_t chip_bytes, yield_every;
+    uint64_t timeout_ns, start_timeout_ns, call_timeout_ns, spin_ns;
+    uint64_t chip_bytes, yield_every, probe_ns;
     unsigned connect; /* enum verbs_connect */
     unsigned order;   /* enum verbs_order */
-    bool huge_pages, pin;
+    bool huge_pages, pin, thread_domains;
 };
 
 /* How queue pairs of two processes are joined. */
@@ -67,10 +71,11 @@ struct verbs_port {
     union ibv_gid gid;
     uint16_t lid;
     enum ibv_mtu mtu;
-    bool is_global; /* addresses carry the GID: RoCE */
+    bool is_global; /* addresses carry the GID: RoCE, and InfiniBand whose ports demand it */
     bool is_roce;
     bool is_software; /* software RoCE, which copies with the processor and whose fences may deadlock */
     char name[64];
+    uint8_t whole_lines, write_order, cpu_atomics; /* enum verbs_finding */
 };
 
 /* Memory of a node of this process. */
@@ -195,6 +200,9 @@ struct verbs_chain {
 struct verbs_thread {
     struct rt_thread rt;
     _Atomic(struct ibv_cq *) cq;
+    struct ibv_td *td;          /* for a doorbell register of its own; NULL: the device shares them out */
+    struct ibv_pd *domain;      /* the port's, with td */
+    uint64_t fences, doorbells; /* that it asked for and rang, in the measured phase */
     struct ibv_comp_channel *channel;
     struct verbs_port *port;
     int event; /* file descriptor that wakes the thread; valid with cq */
@@ -221,20 +229,25 @@ struct verbs {
     const struct verbs_options *options;
     struct verbs_port ports[VERBS_PORTS];
     unsigned port_count;
+    uint64_t gather;                   /* batches that may share a doorbell */
     bool waits_for_order;              /* batches are cut where they would take a fence */
     struct verbs_offer *offers;        /* one for each node; empty for those of other processes */
     struct verbs_region (*regions)[2]; /* of each node: DRAM, chip */
+    struct verbs_facts *facts;         /* of each node with memory; mtu 0: nothing is known of it yet */
     bool *hosted;                      /* nodes of this process */
     pthread_mutex_t connect_lock;      /* of making queue pairs and threads' queues; never held while one waits */
-    pthread_mutex_t handshake_lock;    /* of joining them to other processes, one after the other; see connect.c */
+    pthread_mutex_t handshake_lock;    /* of joining them to other processes, one at a time; see connect.c */
     uint32_t *serve_next;              /* of each node: its thread that serves the next connection */
-    bool has_huge_pages;
-    const char *chip_kind;
     const char *connect_kind;
+    uint32_t least_depth, least_inline; /* of all connections that it made; 0: none yet */
+    unsigned next_vector;               /* of completion queues */
+    struct verbs_note_texts {
+        char depth[16], inline_max[16], fences[24], doorbells[24], threads[48];
+    } note_texts;
 
     /* Registered memory of this process: one span of addresses, registered slab by slab. */
     pthread_mutex_t arena_lock;
-    unsigned char *arena;
+    unsigned char *arena, *arena_map;
     size_t arena_bytes, arena_used, arena_ready;
     struct ibv_mr *(*arena_mrs)[VERBS_PORTS]; /* of each slab */
 
@@ -269,6 +282,9 @@ int verbs_gid_choose(const struct ibv_gid_entry *entries, size_t count, bool is_
 /* The most outstanding reads and atomics of one connection of the port. */
 uint8_t verbs_reads_at_once(const struct verbs_port *port);
 
+/* The smallest MTU: of the connection's port, of the other end, of the path between them. */
+enum ibv_mtu verbs_mtu_of(const struct verbs_port *port, uint8_t theirs, enum ibv_mtu path);
+
 /* The most connections that there can be to one node: one for each thread of the fabric. */
 unsigned verbs_ends_max(const struct dm_fabric *fabric);
 
@@ -282,6 +298,11 @@ const char *verbs_node_name(const struct verbs *verbs, unsigned node, char *text
 
 /* True if the process that has the node has closed its control connection. */
 bool verbs_has_ended(const struct verbs *verbs, unsigned node);
+
+/* ---- probe.c ---------------------------------------------------------------------------------------------------- */
+
+/* Tries the port's device on memory of this process, for options->probe_ns, and writes what it found. */
+void verbs_probe(struct verbs *verbs, struct verbs_port *port);
 
 /* ---- memory.c --------------------------------------------------------------------------------------------------- */
 
@@ -351,6 +372,28 @@ int verbs_receive_post(const struct verbs *verbs, struct verbs_conn *conn, const
 /* Posts message number `number` of the connection's outgoing buffer. 0 or DM_ERR_IO. */
 int verbs_message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes, struct verbs_tag *tag);
 
+/* ---- queue_pair.c ----------------------------------------------------------------------------------------------- */
+
+enum {
+    VERBS_DEPTH_MIN = 2 * DM_BATCH_MAX, /* of a send queue: a batch fits in twice */
+    VERBS_RNR_RETRIES = 6,              /* 7 would be unbounded */
+    VERBS_RNR_TIMER = 12,               /* 0.64 ms */
+};
+
+/* Makes the connection's queue pair, with as much of depth and inline_bytes as the device gives. */
+int verbs_qp_open(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *err);
+
+/* What the other end has to know of it. */
+void verbs_qp_describe(const struct verbs_conn *conn, struct verbs_end *end);
+
+/* Moves it to the states in which it receives and sends, joined to `theirs`. 0 or an errno. */
+int verbs_qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *theirs);
+int verbs_qp_send(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,
+                  const struct verbs_end *theirs);
+
+/* The exponents of how long and how often a packet is resent. */
+uint8_t verbs_ack_timeout(const struct verbs *verbs, const struct verbs_port *port);
+
 /* ---- connect.c -------------------------------------------------------------------------------------------------- */
 
 /* The thread's connection to the node, made if there is none yet. A failure is recorded (see verbs_failure_note). */
@@ -368,15 +411,13 @@ struct verbs_cm_request {
     struct rdma_cm_id *id;
     unsigned caller;
     uint32_t slots;
-    uint8_t resources, depth;
+    uint8_t mtu, resources, depth;
 };
 int verbs_accept_cm(struct verbs *verbs, unsigned node, const struct verbs_cm_request *wanted, struct dm_err *err);
 
 void verbs_thread_close(struct verbs_thread *thread);
 
 /* ---- cm.c ------------------------------------------------------------------------------------------------------- */
-
-enum { VERBS_RNR_RETRIES = 6 /* 7 would be unbounded */, VERBS_RNR_TIMER = 12 /* 0.64 ms */ };
 
 struct rdma_event_channel;
 
@@ -399,6 +440,10 @@ int verbs_cm_join(struct verbs *verbs, struct verbs_conn *conn, const struct ver
                   struct dm_err *err);
 void verbs_cm_leave(struct verbs_conn *conn);
 void verbs_cm_close(struct verbs *verbs); /* when no connection is left */
+
+/* ---- notes.c ---------------------------------------------------------------------------------------------------- */
+
+size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity);
 
 /* ---- post.c ----------------------------------------------------------------------------------------------------- */
 
@@ -427,6 +472,14 @@ void verbs_cm_take(struct verbs *verbs);
 
 /* ---- control_server.c ------------------------------------------------------------------------------------------- */
 
+/* What the process of a node reported when it welcomed this one. */
+struct verbs_peer {
+    struct wire_message hello;
+    struct verbs_nonces nonces;
+    uint64_t session;
+    struct verbs_cm_address cm_address;
+};
+
 struct verbs_control {
     const struct dm_processes *processes;
     uint8_t token[WIRE_TOKEN];
@@ -437,8 +490,8 @@ struct verbs_control {
      * handshake_lock; `lock` is of the array alone. */
     pthread_mutex_t lock;
     int *sessions;
-    _Atomic bool *is_gone;                 /* the node's process has closed its end */
-    struct verbs_cm_address *cm_addresses; /* of each node, as its process reported it */
+    _Atomic bool *is_gone;    /* the node's process has closed its end, or its host is silent */
+    struct verbs_peer *peers; /* of each node */
     struct verbs_cm cm;
 
     pthread_t watcher;

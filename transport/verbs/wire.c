@@ -66,6 +66,16 @@ static void region(struct cursor *cursor, struct verbs_region *region) {
     u32(cursor, &region->rkey);
 }
 
+static void facts(struct cursor *cursor, struct verbs_facts *facts) {
+    u8(cursor, &facts->chip);
+    u8(cursor, &facts->huge_pages);
+    u8(cursor, &facts->mtu);
+    u8(cursor, &facts->whole_lines);
+    u8(cursor, &facts->write_order);
+    u8(cursor, &facts->cpu_atomics);
+    octets(cursor, facts->device, sizeof(facts->device));
+}
+
 static void end(struct cursor *cursor, struct verbs_end *end) {
     u32(cursor, &end->qpn);
     u32(cursor, &end->psn);
@@ -83,17 +93,26 @@ static void body(struct cursor *cursor, struct wire_message *message) {
     case WIRE_HELLO:
         u32(cursor, &version);
         cursor->is_short = cursor->is_short || version != WIRE_VERSION;
-        octets(cursor, message->hello.token, WIRE_TOKEN);
         u64(cursor, &message->hello.fabric);
         u32(cursor, &message->hello.node);
         u32(cursor, &message->hello.caller);
+        octets(cursor, message->hello.nonce, WIRE_NONCE);
+        break;
+    case WIRE_CHALLENGE:
+        octets(cursor, message->challenge.nonce, WIRE_NONCE);
+        break;
+    case WIRE_PROOF_SHOWN:
+        octets(cursor, message->proof_shown.proof, WIRE_PROOF);
         break;
     case WIRE_WELCOME:
+        octets(cursor, message->welcome.proof, WIRE_PROOF);
+        u64(cursor, &message->welcome.session);
         u32(cursor, &message->welcome.node);
         region(cursor, &message->welcome.dram);
         region(cursor, &message->welcome.chip);
         octets(cursor, message->welcome.cm_address.gid, sizeof(message->welcome.cm_address.gid));
         u16(cursor, &message->welcome.cm_address.port);
+        facts(cursor, &message->welcome.facts);
         break;
     case WIRE_CONNECT:
     case WIRE_CONNECTED:
@@ -107,11 +126,12 @@ static void body(struct cursor *cursor, struct wire_message *message) {
         message->refused.code = (int32_t)refused;
         break;
     case WIRE_CM_REQUEST:
-        octets(cursor, message->cm_request.token, WIRE_TOKEN);
-        u64(cursor, &message->cm_request.fabric);
+        octets(cursor, message->cm_request.proof, WIRE_PROOF);
+        u64(cursor, &message->cm_request.session);
         u32(cursor, &message->cm_request.node);
         u32(cursor, &message->cm_request.caller);
         u32(cursor, &message->cm_request.slots);
+        u8(cursor, &message->cm_request.mtu);
         break;
     case WIRE_KIND_END:
         break;
@@ -141,9 +161,19 @@ static bool slots_are_possible(uint32_t slots) {
     return slots >= 1 && slots <= 1024;
 }
 
+static bool mtu_is_possible(uint8_t mtu) {
+    return mtu >= 1 && mtu <= 5;
+}
+
 static bool end_is_possible(const struct verbs_end *end) {
-    return end->qpn < 1u << 24 && end->psn < 1u << 24 && end->is_global <= 1 && end->mtu >= 1 && end->mtu <= 5 &&
+    return end->qpn < 1u << 24 && end->psn < 1u << 24 && end->is_global <= 1 && mtu_is_possible(end->mtu) &&
            slots_are_possible(end->slots);
+}
+
+static bool facts_are_possible(const struct verbs_facts *facts) {
+    return facts->chip < VERBS_CHIP_KIND_END && facts->huge_pages <= 1 && mtu_is_possible(facts->mtu) &&
+           facts->whole_lines < VERBS_FINDING_END && facts->write_order < VERBS_FINDING_END &&
+           facts->cpu_atomics < VERBS_FINDING_END && facts->device[WIRE_DEVICE - 1] == 0;
 }
 
 static bool region_is_possible(const struct verbs_region *region) {
@@ -156,7 +186,10 @@ static bool is_possible(const struct wire_message *message) {
         return message->hello.node < WIRE_NODES && message->hello.caller < WIRE_NODES;
     case WIRE_WELCOME:
         return message->welcome.node < WIRE_NODES && region_is_possible(&message->welcome.dram) &&
-               region_is_possible(&message->welcome.chip);
+               region_is_possible(&message->welcome.chip) && facts_are_possible(&message->welcome.facts);
+    case WIRE_CHALLENGE:
+    case WIRE_PROOF_SHOWN:
+        return true;
     case WIRE_CONNECT:
     case WIRE_CONNECTED:
         return message->connect.node < WIRE_NODES && message->connect.caller < WIRE_NODES &&
@@ -165,7 +198,7 @@ static bool is_possible(const struct wire_message *message) {
         return message->refused.code < 0;
     case WIRE_CM_REQUEST:
         return message->cm_request.node < WIRE_NODES && message->cm_request.caller < WIRE_NODES &&
-               slots_are_possible(message->cm_request.slots);
+               slots_are_possible(message->cm_request.slots) && mtu_is_possible(message->cm_request.mtu);
     case WIRE_KIND_END:
         break;
     }
@@ -185,9 +218,9 @@ int verbs_wire_decode(const unsigned char *bytes, size_t len, struct wire_messag
     return cursor.is_short || cursor.at != len || !is_possible(message) ? DM_ERR_CORRUPT : 0;
 }
 
-bool verbs_wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]) {
+bool verbs_wire_proof_equal(const uint8_t a[WIRE_PROOF], const uint8_t b[WIRE_PROOF]) {
     volatile uint8_t difference = 0;
-    for (size_t i = 0; i < WIRE_TOKEN; i++) {
+    for (size_t i = 0; i < WIRE_PROOF; i++) {
         difference = (uint8_t)(difference | (a[i] ^ b[i]));
     }
     return difference == 0;

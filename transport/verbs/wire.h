@@ -14,11 +14,14 @@
 #include "common/err.h"
 
 enum {
-    WIRE_VERSION = 2,
+    WIRE_VERSION = 3,
     WIRE_TOKEN = 32, /* bytes, zero-padded */
-    WIRE_MAX = 256,  /* bytes of a message, its length word included */
+    WIRE_NONCE = 16,
+    WIRE_PROOF = 32, /* bytes of an HMAC-SHA256 */
+    WIRE_DEVICE = 32,
+    WIRE_MAX = 256, /* bytes of a message, its length word included */
     WIRE_NODES = 256,
-    WIRE_CM_REQUEST_BYTES = 53, /* without the length word; the connection manager carries 56 */
+    WIRE_CM_REQUEST_BYTES = 54, /* without the length word; the connection manager carries 56 */
 };
 
 /* Memory that a node offers to all connections. */
@@ -33,6 +36,19 @@ struct verbs_cm_address {
     uint16_t port; /* 0: it accepts none */
 };
 
+/* What a check of a device found. */
+enum verbs_finding { VERBS_ASSUMED /* it was not checked */, VERBS_HOLDS, VERBS_FAILS, VERBS_FINDING_END };
+
+/* Where the memory of a node is, for the result: it knows what its process got. */
+enum verbs_chip_kind { VERBS_CHIP_NONE, VERBS_CHIP_DRAM, VERBS_CHIP_DEVICE, VERBS_CHIP_KIND_END };
+struct verbs_facts {
+    uint8_t chip;                                  /* enum verbs_chip_kind */
+    uint8_t huge_pages;                            /* 0 or 1 */
+    uint8_t mtu;                                   /* the port's, as enum ibv_mtu */
+    uint8_t whole_lines, write_order, cpu_atomics; /* enum verbs_finding; see probe.c */
+    uint8_t device[WIRE_DEVICE];                   /* its name, zero-padded, with a zero at the end */
+};
+
 /* One end of a connection. */
 struct verbs_end {
     uint32_t qpn, psn;
@@ -44,12 +60,14 @@ struct verbs_end {
 };
 
 enum wire_kind {
-    WIRE_HELLO = 1,  /* caller: version, token, hash of its configuration, its node */
-    WIRE_WELCOME,    /* the answer: which node this is, and its memory */
-    WIRE_CONNECT,    /* caller: its end */
-    WIRE_CONNECTED,  /* the answer: the other end */
-    WIRE_REFUSED,    /* the answer to anything: why not, as a code */
-    WIRE_CM_REQUEST, /* caller, through the connection manager: token, hash, its node, the node it wants */
+    WIRE_HELLO = 1,   /* caller: version, hash of its configuration, its node, a random number */
+    WIRE_CHALLENGE,   /* the answer: another random number */
+    WIRE_PROOF_SHOWN, /* caller: that it has the token */
+    WIRE_WELCOME,     /* the answer: the same proof, which node this is, and its memory */
+    WIRE_CONNECT,     /* caller: its end */
+    WIRE_CONNECTED,   /* the answer: the other end */
+    WIRE_REFUSED,     /* the answer to anything: why not, as a code; DM_ERR_PEER: the token is another one */
+    WIRE_CM_REQUEST,  /* caller, through the connection manager: proof, session, its node, the node it wants */
     WIRE_KIND_END,
 };
 
@@ -57,15 +75,24 @@ struct wire_message {
     enum wire_kind kind;
     union {
         struct {
-            uint8_t token[WIRE_TOKEN];
             uint64_t fabric; /* hash of the configuration that both sides must share */
             uint32_t node;   /* that the caller wants to talk to */
             uint32_t caller; /* a node of the caller's process */
+            uint8_t nonce[WIRE_NONCE];
         } hello;
         struct {
+            uint8_t nonce[WIRE_NONCE];
+        } challenge;
+        struct {
+            uint8_t proof[WIRE_PROOF];
+        } proof_shown;
+        struct {
+            uint8_t proof[WIRE_PROOF];
+            uint64_t session; /* names the control connection in requests through the connection manager */
             uint32_t node;
             struct verbs_region dram, chip;
             struct verbs_cm_address cm_address;
+            struct verbs_facts facts;
         } welcome;
         struct {
             uint32_t node, caller; /* node to connect to; node of the caller */
@@ -75,10 +102,11 @@ struct wire_message {
             int32_t code;
         } refused;
         struct {
-            uint8_t token[WIRE_TOKEN];
-            uint64_t fabric;
+            uint8_t proof[WIRE_PROOF];
+            uint64_t session;
             uint32_t node, caller; /* node to connect to; node of the caller */
             uint32_t slots;
+            uint8_t mtu; /* the caller's port's, as enum ibv_mtu */
         } cm_request;
     };
 };
@@ -93,7 +121,7 @@ int verbs_wire_length(const unsigned char word[4]);
 int verbs_wire_decode(const unsigned char *bytes, size_t len, struct wire_message *message);
 
 /* Compares in time that depends on the length alone. */
-bool verbs_wire_token_equal(const uint8_t a[WIRE_TOKEN], const uint8_t b[WIRE_TOKEN]);
+bool verbs_wire_proof_equal(const uint8_t a[WIRE_PROOF], const uint8_t b[WIRE_PROOF]);
 
 /* Zero-pads; false if the text is longer or empty. */
 bool verbs_wire_token_from(const char *text, uint8_t token[WIRE_TOKEN]);

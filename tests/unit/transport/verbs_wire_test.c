@@ -18,12 +18,27 @@ static struct wire_message sample(enum wire_kind kind) {
     message.kind = kind;
     switch (kind) {
     case WIRE_HELLO:
-        memset(message.hello.token, 0x5a, WIRE_TOKEN);
+        memset(message.hello.nonce, 0x5a, WIRE_NONCE);
         message.hello.fabric = UINT64_C(0x1122334455667788);
         message.hello.node = 3;
         message.hello.caller = 255;
         break;
+    case WIRE_CHALLENGE:
+        memset(message.challenge.nonce, 0x3c, WIRE_NONCE);
+        break;
+    case WIRE_PROOF_SHOWN:
+        memset(message.proof_shown.proof, 0xc3, WIRE_PROOF);
+        break;
     case WIRE_WELCOME:
+        memset(message.welcome.proof, 0x99, WIRE_PROOF);
+        message.welcome.session = UINT64_C(0x8070605040302010);
+        message.welcome.facts = (struct verbs_facts){.chip = VERBS_CHIP_DEVICE,
+                                                     .huge_pages = 1,
+                                                     .mtu = 5,
+                                                     .whole_lines = VERBS_HOLDS,
+                                                     .write_order = VERBS_FAILS,
+                                                     .cpu_atomics = VERBS_ASSUMED,
+                                                     .device = "mlx5_0"};
         message.welcome.node = 2;
         message.welcome.dram = (struct verbs_region){UINT64_C(0x7f0000000000), 1 << 20, 77};
         message.welcome.chip = (struct verbs_region){0, 4096, 78};
@@ -41,8 +56,9 @@ static struct wire_message sample(enum wire_kind kind) {
         message.refused.code = DM_ERR_INVALID;
         break;
     case WIRE_CM_REQUEST:
-        memset(message.cm_request.token, 0xa5, WIRE_TOKEN);
-        message.cm_request.fabric = UINT64_C(0x8877665544332211);
+        memset(message.cm_request.proof, 0xa5, WIRE_PROOF);
+        message.cm_request.mtu = 4;
+        message.cm_request.session = UINT64_C(0x8877665544332211);
         message.cm_request.node = 2;
         message.cm_request.caller = 254;
         message.cm_request.slots = 64;
@@ -119,6 +135,18 @@ static void invalid_numbers_are_refused(void **state) {
     message = sample(WIRE_WELCOME);
     message.welcome.dram.base = UINT64_MAX - 4096;
     refuse(&message);
+    message = sample(WIRE_WELCOME);
+    message.welcome.facts.mtu = 0;
+    refuse(&message);
+    message = sample(WIRE_WELCOME);
+    message.welcome.facts.chip = VERBS_CHIP_KIND_END;
+    refuse(&message);
+    message = sample(WIRE_WELCOME);
+    message.welcome.facts.whole_lines = VERBS_FINDING_END;
+    refuse(&message);
+    message = sample(WIRE_WELCOME);
+    memset(message.welcome.facts.device, 'x', WIRE_DEVICE); /* no end */
+    refuse(&message);
     message = sample(WIRE_CONNECT);
     message.connect.end.qpn = 1u << 24;
     refuse(&message);
@@ -139,6 +167,9 @@ static void invalid_numbers_are_refused(void **state) {
     refuse(&message);
     message = sample(WIRE_CM_REQUEST);
     message.cm_request.slots = 0;
+    refuse(&message);
+    message = sample(WIRE_CM_REQUEST);
+    message.cm_request.mtu = 6;
     refuse(&message);
 }
 
@@ -165,19 +196,24 @@ static void unknown_kinds_and_other_versions_are_refused(void **state) {
     assert_int_equal(verbs_wire_decode(bytes + 4, count - 4, &back), DM_ERR_CORRUPT);
 }
 
-static void tokens_are_compared_completely(void **state) {
+static void proofs_are_compared_completely(void **state) {
     (void)state;
-    uint8_t a[WIRE_TOKEN], b[WIRE_TOKEN];
-    assert_true(verbs_wire_token_from("secret", a));
-    assert_true(verbs_wire_token_from("secret", b));
-    assert_true(verbs_wire_token_equal(a, b));
-    for (size_t i = 0; i < WIRE_TOKEN; i++) {
+    uint8_t a[WIRE_PROOF], b[WIRE_PROOF];
+    memset(a, 0x11, sizeof(a));
+    memset(b, 0x11, sizeof(b));
+    assert_true(verbs_wire_proof_equal(a, b));
+    for (size_t i = 0; i < WIRE_PROOF; i++) {
         b[i] ^= 0x80;
-        assert_false(verbs_wire_token_equal(a, b));
+        assert_false(verbs_wire_proof_equal(a, b));
         b[i] ^= 0x80;
     }
-    assert_true(verbs_wire_token_from("secret2", b));
-    assert_false(verbs_wire_token_equal(a, b));
+}
+
+static void a_token_has_one_to_thirty_two_bytes(void **state) {
+    (void)state;
+    uint8_t a[WIRE_TOKEN];
+    assert_true(verbs_wire_token_from("secret", a));
+    assert_int_equal(a[6], 0);
     assert_false(verbs_wire_token_from("", a));
     assert_true(verbs_wire_token_from("12345678901234567890123456789012", a));
     assert_false(verbs_wire_token_from("123456789012345678901234567890123", a));
@@ -191,7 +227,8 @@ int main(void) {
         cmocka_unit_test(invalid_numbers_are_refused),
         cmocka_unit_test(a_request_fits_the_private_data_of_the_connection_manager),
         cmocka_unit_test(unknown_kinds_and_other_versions_are_refused),
-        cmocka_unit_test(tokens_are_compared_completely),
+        cmocka_unit_test(proofs_are_compared_completely),
+        cmocka_unit_test(a_token_has_one_to_thirty_two_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
