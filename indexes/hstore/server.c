@@ -42,12 +42,13 @@ static void server_reset(struct hstore_server *server) {
 static int workers_start(struct hstore_server *server) {
     atomic_store(&server->next_worker, 0);
     atomic_store(&server->next_marker, 0);
+    /* Contexts go to the threads in turn: all workers first, so that no two share a thread while another has none. */
     for (unsigned i = 0; i < server->geometry.logs; i++) {
-        if (server->is_list) {
-            DM_TRY(dm_spawn_background(server->fabric, server->node, hstore_sls_marker, server));
-        }
         DM_TRY(dm_spawn_background(server->fabric, server->node,
                                    server->is_list ? hstore_sls_worker : hstore_hts_worker, server));
+    }
+    for (unsigned i = 0; server->is_list && i < server->geometry.logs; i++) {
+        DM_TRY(dm_spawn_background(server->fabric, server->node, hstore_sls_marker, server));
     }
     bool sweeps = !server->is_list && server->params->sweep_us > 0;
     return sweeps ? dm_spawn_background(server->fabric, server->node, hstore_sweep, server) : 0;

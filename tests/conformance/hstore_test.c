@@ -6,7 +6,8 @@
 #include "check/campaign.h"
 #include "conformance/index_steady.h"
 #include "conformance/quiet.h"
-#include "indexes/hstore/hstore.h"
+#include "indexes/hstore/server.h"
+#include "transport/core/core.h"
 
 extern const struct ix_ops ix_ops_hstore;
 
@@ -657,6 +658,27 @@ static void gets_continue_while_one_server_is_away(void **state) {
     assert_true(writers[0].counts[HSTORE_SLS_FROM_TABLE] + writers[1].counts[HSTORE_SLS_FROM_TABLE] == 1);
 }
 
+/* Four call threads and four workers: with eight threads each has its own. */
+static void no_two_workers_share_a_thread_while_another_has_none(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    config.server_cores = 8;
+    world_open(&world, &config);
+    unsigned workers[2][8] = {0};
+    for (const struct dm_ctx *ctx = world.fabric->contexts; ctx; ctx = ctx->all_next) {
+        if (ctx->entry == hstore_hts_worker || ctx->entry == hstore_sls_worker) {
+            workers[ctx->entry == hstore_sls_worker][ctx->thread->index]++;
+        }
+    }
+    for (unsigned server = 0; server < 2; server++) {
+        for (unsigned thread = 0; thread < 8; thread++) {
+            assert_int_equal(workers[server][thread], thread >= 4);
+        }
+    }
+    world_close(&world);
+}
+
 static void a_table_in_several_parts_survives_its_server(void **state) {
     (void)state;
     struct world_config config = sim_config();
@@ -752,6 +774,7 @@ int main(void) {
         cmocka_unit_test(indexes_and_items_agree_when_servers_fail_at_any_moment_of_a_write),
         cmocka_unit_test(no_acknowledged_write_is_lost_in_a_thousand_runs_with_a_random_failure),
         cmocka_unit_test(gets_continue_while_one_server_is_away),
+        cmocka_unit_test(no_two_workers_share_a_thread_while_another_has_none),
         cmocka_unit_test(a_table_in_several_parts_survives_its_server),
         cmocka_unit_test(a_shard_takes_the_keys_of_the_paper),
         cmocka_unit_test(logs_that_fill_make_writers_wait_and_lose_nothing),
