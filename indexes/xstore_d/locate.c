@@ -221,6 +221,27 @@ int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, s
     return 0;
 }
 
+void xstore_entry_invalidate(struct xstore_client *client, uint32_t leaf) {
+    uint64_t words[XSTORE_LINE_ENTRIES + 1];
+    uint32_t line = leaf / XSTORE_LINE_ENTRIES;
+    xstore_count(client, XSTORE_INVALIDATION_COUNT);
+    if (!xstore_cache_exists(&client->cn->lines)) {
+        return;
+    }
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
+    dm_charge(client->ctx, DM_WORK_HASH, 2 * xstore_check_hashes(XSTORE_LINE_ENTRIES));
+    xstore_cache_get(&client->cn->lines, line_slot(client, &client->where, line), words);
+    uint64_t seed = line_seed(&client->where, line);
+    if (!xstore_line_consistent(words, seed)) {
+        return; /* another client has put a newer line there */
+    }
+    struct xstore_entry entry = xstore_entry_of(words[leaf % XSTORE_LINE_ENTRIES]);
+    entry.valid = false;
+    words[leaf % XSTORE_LINE_ENTRIES] = xstore_entry_word(entry);
+    words[XSTORE_LINE_ENTRIES] = xstore_check(seed, words, XSTORE_LINE_ENTRIES);
+    line_keep(client, line, words);
+}
+
 enum { LOCATE_TRIES = 4 };
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */

@@ -33,4 +33,7 @@ const char *xstore_reply_take(struct xstore_client *client, unsigned node, const
                               uint32_t reply_len);
 struct xstore_known xstore_known_of(const struct xstore_client *client, bool stale);
 
+/* Marks the entry of leaf number `leaf` of the table in client->where as invalid in the cache. */
+void xstore_entry_invalidate(struct xstore_client *client, uint32_t leaf);
+
 #endif

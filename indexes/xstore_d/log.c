@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Logging of writes, optional (XStore, section 5.4): every write appends {number, method, key, value} to a ring in the
- * memory node's DRAM, and a background context on the same cores drains it in batches. There is no storage device: the
- * model has the cost of copying twice. A writer waits when the ring is full.
+ * memory node's DRAM, and a background context on the same cores drains it in batches. The storage device is a rate at
+ * which it writes batches one after the other (`log_rate`); it keeps nothing, as recovery is not part of this index. A
+ * writer waits when the ring is full, so a device that is too slow limits the writes.
  */
 #include "log.h"
 
@@ -50,6 +51,17 @@ int xstore_log_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_t
     return 0;
 }
 
+/* Waits until the device has written so many bytes. */
+static int device_write(struct xstore_server *server, struct dm_ctx *ctx, uint32_t bytes) {
+    uint64_t rate = server->params->log_rate, now = dm_now(ctx);
+    if (rate == 0) {
+        return 0;
+    }
+    server->log_busy_until =
+        (server->log_busy_until > now ? server->log_busy_until : now) + bytes * UINT64_C(1000000000) / rate;
+    return dm_sleep(ctx, server->log_busy_until - now);
+}
+
 void xstore_logger_main(struct dm_ctx *ctx, void *arg) {
     struct xstore_server *server = arg;
     char batch[BATCH_BYTES];
@@ -63,9 +75,10 @@ void xstore_logger_main(struct dm_ctx *ctx, void *arg) {
             continue;
         }
         dm_cpu_read(ctx, dm_addr_add(server->log, at), batch, bytes);
-        server->log_tail += bytes;
         dm_mutex_unlock(ctx, &server->log_lock);
         dm_charge(ctx, DM_WORK_LINE_COPY, bytes / DM_LINE + 1);
-        rc = dm_mutex_lock(ctx, &server->log_lock);
+        rc = device_write(server, ctx, bytes);
+        rc = rc < 0 ? rc : dm_mutex_lock(ctx, &server->log_lock);
+        server->log_tail += rc < 0 ? 0 : bytes;
     }
 }

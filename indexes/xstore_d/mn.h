@@ -61,6 +61,7 @@ struct xstore_server {
     struct dm_cond log_work;
     dm_addr log;
     uint64_t log_head, log_tail; /* bytes appended; bytes drained */
+    uint64_t log_busy_until;     /* the device has written all batches by then (ns) */
 
     struct xstore_loader *loader;
 };

@@ -9,12 +9,14 @@
 
 enum xstore_caching { XSTORE_CACHE_ALL, XSTORE_CACHE_MODELS, XSTORE_CACHE_TOP };
 enum xstore_fetch { XSTORE_FETCH_KEYS, XSTORE_FETCH_LEAF };
+enum xstore_speculate { XSTORE_SPECULATE_OFF, XSTORE_SPECULATE_LEAF, XSTORE_SPECULATE_LINK };
 
 struct xstore_params {
     uint64_t slots, fanout, models, keys_per_model, expand_at, span_max, trainers;
-    double fill;
-    uint64_t cache, fetch; /* of the enums above */
-    bool hint, speculate, prefill, expand, logging;
+    uint64_t log_rate; /* bytes a second */
+    double fill, trainer_share;
+    uint64_t cache, fetch, speculate; /* of the enums above */
+    bool hint, prefill, expand, logging;
     bool incarnation, leaf_check, value_check, augment; /* off: a known-wrong variant */
 };
 
@@ -29,6 +31,7 @@ struct xstore_params {
     X(TABLE_MISS, "table_miss", 0)                                                                                     \
     X(INCARNATION, "incarnation_mismatch", 1) /* a look-up read a leaf that was split since training */                \
     X(SPECULATION, "speculation", 1)          /* it found the key there or one right link further */                   \
+    X(INVALIDATION, "invalidation", 1)        /* a table entry was marked invalid, as the key was not in its leaf */   \
     X(FALLBACK, "fallback", 1)                /* a read by a call to the memory node */                                \
     X(UNSAFE, "wide_prediction", 0)           /* a call because the prediction was too wide */                         \
     X(RETRAINED, "model_retrained", 1)        /* a reply held a newer sub-model */                                     \

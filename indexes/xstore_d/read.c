@@ -2,8 +2,10 @@
  *
  * Get (XStore, section 5.2.1): read the keys of the predicted leaves, find the key, read its value. A key that is not
  * in them is absent if all incarnations agree: then each leaf covers the same keys as at training, and the key's leaf
- * is among those that were read (train.c). Otherwise the key may have moved one right link away (speculative
- * execution). If it is not there either, the client calls the memory node, whose reply includes newer models.
+ * is among those that were read (train.c). Otherwise it may still be in the leaf that was split, or have moved one
+ * right link away (speculative execution). If it has moved, the table entry is marked invalid, and the next look-up
+ * that is predicted there calls the memory node, whose reply includes newer models, if any; so does a look-up that does
+ * not find the key one right link away.
  */
 #include "locate.h"
 
@@ -66,7 +68,7 @@ static int fetched_search(struct xstore_client *client, uint64_t key, struct fou
             xstore_count(client, XSTORE_INCARNATION_COUNT);
             rc = rc == XSTORE_TORN ? rc : XSTORE_STALE;
         }
-        bool may_be_here = !is_stale || client->cn->params->speculate;
+        bool may_be_here = !is_stale || client->cn->params->speculate != XSTORE_SPECULATE_OFF;
         if (may_be_here && leaf_search(client, i, entry->leaf, key, found)) {
             client->counts[XSTORE_SPECULATION_COUNT] += is_stale;
             return 0;
@@ -78,10 +80,22 @@ static int fetched_search(struct xstore_client *client, uint64_t key, struct fou
     return rc;
 }
 
+/* Marks the entries of the leaves that were split since training, as the key is not in them: look-ups that are
+ * predicted there are calls until a reply has a newer table (figure 7: entry.valid = 0, fallback). */
+static void entries_invalidate(struct xstore_client *client) {
+    const struct xstore_where *where = &client->where;
+    for (unsigned i = 0; i < where->count; i++) {
+        struct xstore_head head = xstore_head_of(xstore_leaf_words(client, i)[1]);
+        if (head.incarnation != where->entries[i].incarnation) {
+            xstore_entry_invalidate(client, where->first + i);
+        }
+    }
+}
+
 /* Searches the leaves one right link further. 0; XSTORE_TORN; XSTORE_STALE: the key is not there either. */
 static int speculate(struct xstore_client *client, uint64_t key, const uint32_t *links, unsigned count,
                      struct found *found) {
-    if (!client->cn->params->speculate || count == 0) {
+    if (client->cn->params->speculate != XSTORE_SPECULATE_LINK || count == 0) {
         return XSTORE_STALE;
     }
     int rc = leaves_read(client, links, count);
@@ -160,11 +174,15 @@ static int get_once(struct xstore_client *client, unsigned node, uint64_t key, v
     }
     DM_TRY(rc);
     for (unsigned i = 0; i < client->where.count; i++) {
+        if (!client->where.entries[i].valid) {
+            return get_by_call(client, key, true, value);
+        }
         refs[i] = client->where.entries[i].leaf;
     }
     DM_TRY(leaves_read(client, refs, client->where.count));
     rc = fetched_search(client, key, &found, links, &link_count);
     if (rc == XSTORE_STALE) {
+        entries_invalidate(client);
         rc = speculate(client, key, links, link_count, &found);
     }
     if (rc == XSTORE_STALE) {

@@ -299,7 +299,12 @@ static int train_next(struct xstore_trainer *trainer, struct dm_ctx *ctx) {
     training.number = queue_take(&server->queue);
     server->busy++;
     dm_mutex_unlock(ctx, &server->models_lock);
+    uint64_t begin = dm_now(ctx);
     int rc = train_one(&training);
+    double share = server->params->trainer_share;
+    if (rc >= 0 && share < 1) {
+        rc = dm_sleep(ctx, (uint64_t)((double)(dm_now(ctx) - begin) * (1 / share - 1)));
+    }
     DM_TRY(dm_mutex_lock(ctx, &server->models_lock));
     server->busy--;
     /* An expansion waits for busy trainers before it replaces the queue. */

@@ -15,6 +15,7 @@ enum {
 
 static const char *const cachings[] = {"all", "models", "top", NULL};
 static const char *const fetches[] = {"keys", "leaf", NULL};
+static const char *const speculations[] = {"off", "leaf", "link", NULL};
 
 #define ROW(member, ...) DM_OPT_ROW(struct xstore_params, member, __VA_ARGS__)
 
@@ -34,6 +35,9 @@ static const struct dm_opt params_table[] = {
         .help = "Keys of a sub-model, on average, above which the models are doubled."),
     ROW(trainers, DM_OPT_COUNT, .initial = "1", .min = 1, .max = XSTORE_TRAINERS_MAX, .unit = "contexts",
         .help = "Background contexts of a memory node that train, on the cores that also serve calls."),
+    ROW(trainer_share, DM_OPT_REAL, .initial = "1", .min = 0.01, .max = 1,
+        .help = "Share of its time that a trainer may train: 0.5 on each of two memory nodes is a thread of a server "
+                "that is two memory nodes here."),
     ROW(cache, DM_OPT_ENUM, .initial = "all", .choices = cachings,
         .help = "What compute nodes cache: sub-models and tables, sub-models, or the top model alone."),
     ROW(fetch, DM_OPT_ENUM, .initial = "keys", .choices = fetches,
@@ -41,10 +45,14 @@ static const struct dm_opt params_table[] = {
     ROW(span_max, DM_OPT_COUNT, .initial = "10", .min = 1, .max = XSTORE_SPAN_MAX, .unit = "leaves",
         .help = "Leaves that a look-up reads; a wider prediction makes it a call."),
     ROW(hint, DM_OPT_BOOL, .initial = "on", .help = "Updates carry the predicted leaves (position hint)."),
-    ROW(speculate, DM_OPT_BOOL, .initial = "on",
-        .help = "A look-up also searches leaves that were split, and one right link further."),
+    ROW(speculate, DM_OPT_ENUM, .initial = "link", .choices = speculations,
+        .help =
+            "What a look-up does with a leaf that was split: calls the memory node (off); searches it first; searches "
+            "also the leaf one right link further."),
     ROW(prefill, DM_OPT_BOOL, .initial = "on", .help = "The first client of a compute node fills its cache."),
     ROW(logging, DM_OPT_BOOL, .initial = "off", .help = "Memory nodes log writes and drain the log on their cores."),
+    ROW(log_rate, DM_OPT_BYTES, .initial = "0",
+        .help = "Bytes a second that the device of a memory node's log writes; 0: it is never waited for."),
     ROW(incarnation, DM_OPT_BOOL, .initial = "on",
         .help = "Readers compare the incarnation of a leaf with that in the table; off is wrong."),
     ROW(leaf_check, DM_OPT_BOOL, .initial = "on", .help = "Readers check that a leaf is consistent; off is wrong."),

@@ -114,6 +114,122 @@ static void each_part_that_is_not_cached_costs_a_read(void **state) {
     assert_true(kind_took(&quiet.update, 1));
 }
 
+/* ---- leaves that were split -------------------------------------------------------------------------------------- */
+
+enum { SPLIT_LEAVES = 100, SPLIT_SLOTS = 16, SPLIT_KEYS = SPLIT_LEAVES * SPLIT_SLOTS, SPLIT_STEP = 1000 };
+
+struct split {
+    struct world *world;
+    unsigned moved_trips;
+    uint64_t invalidated, first_calls, second_calls, late_calls;
+};
+
+/* Splits full leaves, and gets the last key of each, which has moved, at once, again, and after the training. */
+static int split_entry(struct dm_ctx *ctx, void *arg) {
+    struct split *split = arg;
+    struct ix_client client = world_attach(split->world, 0, ctx, NULL);
+    const uint64_t *counts = ix_counts(&client);
+    uint64_t value = 7;
+    for (uint64_t leaf = 1; leaf < SPLIT_LEAVES; leaf += 2) {
+        uint64_t first = (leaf * SPLIT_SLOTS) * SPLIT_STEP, last = first + (SPLIT_SLOTS - 1) * SPLIT_STEP;
+        struct kind get = {0};
+        uint64_t calls = counts[XSTORE_FALLBACK_COUNT], invalid = counts[XSTORE_INVALIDATION_COUNT];
+        WORLD_CHECK_EQ(ix_insert(&client, first + SPLIT_STEP + 1, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &get, &client, GET, last, &value), 0);
+        split->moved_trips += (unsigned)get.account.round_trips;
+        split->invalidated += counts[XSTORE_INVALIDATION_COUNT] - invalid;
+        split->first_calls += counts[XSTORE_FALLBACK_COUNT] - calls;
+        calls = counts[XSTORE_FALLBACK_COUNT];
+        WORLD_CHECK_EQ(ix_get(&client, last, &value), 0);
+        split->second_calls += counts[XSTORE_FALLBACK_COUNT] - calls;
+        WORLD_CHECK_EQ(dm_sleep(ctx, 1000000), 0);
+        WORLD_CHECK_EQ(ix_get(&client, last, &value), 0); /* fetches the model, if the training was too late before */
+        calls = counts[XSTORE_FALLBACK_COUNT];
+        WORLD_CHECK_EQ(ix_get(&client, last, &value), 0);
+        split->late_calls += counts[XSTORE_FALLBACK_COUNT] - calls;
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+static uint64_t split_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    (void)pairs;
+    for (uint64_t i = 0; i < n; i++) {
+        keys[i] = (first + i) * SPLIT_STEP;
+    }
+    return n;
+}
+
+static void split_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
+    (void)pairs;
+    memcpy(value, &key, sizeof(key));
+}
+
+static void
+a_key_that_a_split_moved_is_found_by_its_link_and_the_entry_is_invalid_until_the_table_is_fetched(void **state) {
+    (void)state;
+    static const char *const speculations[] = {"off", "leaf", "link"};
+    for (unsigned i = 0; i < 3; i++) {
+        struct world_config config = world_least(&ix_ops_xstore_d);
+        struct world world;
+        struct split split = {.world = &world};
+        struct ix_pairs pairs = {.count = SPLIT_KEYS, .keys = split_keys, .value = split_value};
+        config.params[0] = (struct dm_setting){"speculate", speculations[i]};
+        config.params[1] = (struct dm_setting){"fill", "1"};
+        (void)quiet_world(&world, &config, &pairs, split_entry, &split);
+        unsigned splits = SPLIT_LEAVES / 2, most = splits * 9 / 10;
+        print_message("speculate %s: %.2f round trips, %u of %u invalid, calls %u, then %u, then %u\n", speculations[i],
+                      split.moved_trips / (double)splits, (unsigned)split.invalidated, splits,
+                      (unsigned)split.first_calls, (unsigned)split.second_calls, (unsigned)split.late_calls);
+        assert_true(split.invalidated >= most && split.invalidated <= splits);
+        assert_int_equal(split.late_calls, 0);
+        if (i == 2) {
+            /* Keys, keys one link further, value; the next get finds the entry invalid. */
+            assert_true(split.moved_trips >= 3 * most && split.first_calls == 0 && split.second_calls >= most);
+        } else {
+            assert_true(split.moved_trips <= 2 * splits && split.first_calls >= most);
+        }
+    }
+}
+
+/* ---- the log ----------------------------------------------------------------------------------------------------- */
+
+enum { LOGGED_WRITES = 20000 };
+
+static int logged_entry(struct dm_ctx *ctx, void *arg) {
+    struct split *own = arg;
+    struct ix_client client = world_attach(own->world, 0, ctx, NULL);
+    uint64_t value = 7, begin = dm_now(ctx);
+    for (uint64_t i = 0; i < LOGGED_WRITES; i++) {
+        WORLD_CHECK_EQ(ix_update(&client, i % SPLIT_KEYS * SPLIT_STEP, &value), 0);
+    }
+    own->late_calls = dm_now(ctx) - begin;
+    ix_detach(&client);
+    return 0;
+}
+
+static uint64_t logged_ns(const char *rate) {
+    struct world_config config = world_least(&ix_ops_xstore_d);
+    struct world world;
+    struct split own = {.world = &world};
+    struct ix_pairs pairs = {.count = SPLIT_KEYS, .keys = split_keys, .value = split_value};
+    config.params[0] = (struct dm_setting){"logging", "on"};
+    config.params[1] = (struct dm_setting){"log_rate", rate};
+    (void)quiet_world(&world, &config, &pairs, logged_entry, &own);
+    return own.late_calls;
+}
+
+static void writes_wait_for_the_device_of_the_log_once_its_buffer_is_full(void **state) {
+    (void)state;
+    /* 20000 records of 32 bytes, of which the buffer holds 256 KiB, at 4 MB/s. */
+    uint64_t least = (LOGGED_WRITES * UINT64_C(32) - (1 << 18)) * 1000 / 4;
+    uint64_t slow = logged_ns("4MB"), fast = logged_ns("0");
+    print_message("20000 updates: %.1f ms with a device of 4 MB/s, %.1f ms without\n", (double)slow / 1e6,
+                  (double)fast / 1e6);
+    assert_true(slow >= least && slow < 2 * least);
+    assert_true(fast * 6 < slow * 5);
+}
+
 /* ---- many inserts ------------------------------------------------------------------------------------------------ */
 
 enum { GROWN_KEYS = 6000 };
@@ -184,9 +300,11 @@ static void as_many_keys_again_fit_into_one_narrow_range(void **state) {
 static void every_technique_can_be_switched_off_and_the_tree_stays_correct(void **state) {
     (void)state;
     static const struct dm_setting off[] = {
-        {"cache", "models"}, {"cache", "top"},  {"fetch", "leaf"}, {"hint", "off"},    {"speculate", "off"},
-        {"prefill", "off"},  {"expand", "off"}, {"logging", "on"}, {"span_max", "1"},  {"trainers", "3"},
-        {"models", "9"},     {"fill", "1"},     {"slots", "13"},   {"expand_at", "4"}, {"keys_per_model", "5"},
+        {"cache", "models"},   {"cache", "top"},        {"fetch", "leaf"},     {"hint", "off"},
+        {"speculate", "off"},  {"prefill", "off"},      {"expand", "off"},     {"logging", "on"},
+        {"span_max", "1"},     {"trainers", "3"},       {"speculate", "leaf"}, {"trainer_share", "0.1"},
+        {"log_rate", "100MB"}, {"models", "9"},         {"fill", "1"},         {"slots", "13"},
+        {"expand_at", "4"},    {"keys_per_model", "5"},
     };
     steady_all_right(&ix_ops_xstore_d, off, DM_ARRAY_LEN(off));
 }
@@ -247,6 +365,9 @@ int main(void) {
         cmocka_unit_test(a_quiet_scan_is_two_round_trips),
         cmocka_unit_test(reading_whole_leaves_saves_a_round_trip),
         cmocka_unit_test(each_part_that_is_not_cached_costs_a_read),
+        cmocka_unit_test(
+            a_key_that_a_split_moved_is_found_by_its_link_and_the_entry_is_invalid_until_the_table_is_fetched),
+        cmocka_unit_test(writes_wait_for_the_device_of_the_log_once_its_buffer_is_full),
         cmocka_unit_test(as_many_keys_again_are_inserted_and_training_catches_up),
         cmocka_unit_test(as_many_keys_again_fit_into_one_narrow_range),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_correct),
