@@ -2,7 +2,7 @@
  *
  * Logging of writes, optional (XStore, section 5.4): every write appends {number, method, key, value} to a ring in the
  * memory node's DRAM, and a background context on the same cores drains it in batches. The storage device is a rate at
- * which it writes batches one after the other (`log_rate`); it keeps nothing, as recovery is not part of this index. A
+ * which it writes batches one by one (`log_rate`); it keeps nothing, as recovery is not part of this index. A
  * writer waits when the ring is full, so a device that is too slow limits the writes.
  */
 #include "log.h"
