@@ -11,6 +11,7 @@
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
 #include "harness/study/claims_judge.h"
+#include "harness/study/claims_open.h"
 #include "harness/study/claims_points.h"
 #include "harness/study/claims_text.h"
 

@@ -13,6 +13,7 @@
 #include "harness/cli/commands.h"
 #include "harness/points/points.h"
 #include "harness/study/claims_judge.h"
+#include "harness/study/claims_open.h"
 #include "harness/study/figure_draw.h"
 #include "harness/study/figure_points.h"
 

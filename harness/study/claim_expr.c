@@ -17,9 +17,11 @@ struct parser {
     const struct hx_curve_source *source;
     struct dm_err *err;
     unsigned depth;
+    bool inside; /* with() */
 };
 
 static int parse_any(struct parser *parser, struct hx_curve *value);
+static int parse_label(struct parser *parser, char label[HX_LABEL_MAX]);
 
 static int fail(const struct parser *parser, const char *what) {
     return dm_fail(parser->err, DM_ERR_INVALID, "'%.120s': %s at '%.20s'", parser->text, what, parser->at);
@@ -44,7 +46,7 @@ static bool accept(struct parser *parser, const char *token) {
 }
 
 static struct hx_curve number(double value) {
-    return (struct hx_curve){.single = true, .count = 1, .y = {value}};
+    return (struct hx_curve){.single = true, .constant = true, .count = 1, .y = {value}};
 }
 
 /* ---- value by value --------------------------------------------------------------------------------------------- */
@@ -84,10 +86,16 @@ static int combine(const struct parser *parser, char operation, struct hx_curve 
     if (!a->single && !b->single && a->count != b->count) {
         return fail(parser, "curves of different lengths");
     }
+    for (size_t i = 0; operation == '/' && b->constant && i < b->count; i++) {
+        if (b->y[i] == 0) {
+            return fail(parser, "division by nothing before");
+        }
+    }
     struct hx_curve left = *a;
     if (left.single) {
         *a = *b;
     }
+    a->constant = left.constant && b->constant;
     for (size_t i = 0; i < a->count; i++) {
         a->y[i] = apply(operation, left.y[left.single ? 0 : i], b->y[b->single ? 0 : i]);
     }
@@ -286,9 +294,36 @@ static int parse_call(struct parser *parser, const char *name, struct hx_curve *
     if (rc == 0 && (count < functions[function].least || count > functions[function].most)) {
         rc = fail(parser, "too few or too many arguments before");
     }
+    bool constant = true;
+    for (size_t i = 0; i < count; i++) {
+        constant = constant && arguments[i].constant;
+    }
     rc = rc != 0 ? rc : call(parser, function, arguments, count, value);
+    value->constant = constant;
     free(arguments);
     return rc;
+}
+
+/* with(ID, expression), behind the opening parenthesis. */
+static int parse_with(struct parser *parser, struct hx_curve *value) {
+    char id[HX_LABEL_MAX];
+    if (parser->source->enter == NULL || parser->inside) {
+        return fail(parser, parser->inside ? "with() inside with()" : "with() outside a reason");
+    }
+    DM_TRY(parse_label(parser, id));
+    if (!accept(parser, ",")) {
+        return fail(parser, "with() needs the id of a reading or experiment, ',' and an expression");
+    }
+    int rc = parser->source->enter(parser->source->arg, id, parser->err);
+    if (rc != 0) {
+        return rc;
+    }
+    parser->inside = true;
+    rc = parse_any(parser, value);
+    parser->inside = false;
+    int back = parser->source->enter(parser->source->arg, NULL, parser->err);
+    rc = rc != 0 ? rc : back;
+    return rc != 0 || accept(parser, ")") ? rc : fail(parser, "')' is missing");
 }
 
 /* ---- atoms ------------------------------------------------------------------------------------------------------ */
@@ -339,12 +374,16 @@ static int parse_name(struct parser *parser, struct hx_curve *value) {
     parser->at += length;
     if (strcmp(name, "scale") == 0) {
         *value = number(parser->source->scale);
+        value->constant = false;
         return 0;
     }
     if (accept(parser, "{")) {
         return parse_selection(parser, name, value);
     }
-    return accept(parser, "(") ? parse_call(parser, name, value) : fail(parser, "'{' or '(' is missing");
+    if (!accept(parser, "(")) {
+        return fail(parser, "'{' or '(' is missing");
+    }
+    return strcmp(name, "with") == 0 ? parse_with(parser, value) : parse_call(parser, name, value);
 }
 
 static int parse_atom(struct parser *parser, struct hx_curve *value) {

@@ -8,12 +8,16 @@
  *   < <= > >=, and, or              1 where it holds, 0 where not
  *   max min mean first last         of a curve; max and min of several curves: value by value
  *   all any                         over a curve of 0 and 1
- *   rises(c[, slack]) falls(c[, slack])   no step goes in the other direction by more than the slack (0.02), and the
- * last value is beyond the first one by more than it flat(c, share)                  the greatest value is at most 1 +
- * share times the least from(c, x) upto(c, x)           the part of a curve with at least, at most that x power(c) the
- * exponent of the power of x that fits the curve best: 1 for a straight line scale                           what the
- * paper's sizes were divided by: 1 at paper scale over_x(c)                       every value over its x best_x(c) the
- * x of the greatest value
+ *   rises(c[, slack]) falls(c[, slack])
+ *                                   no step goes in the other direction by more than the slack (0.02), and the last
+ *                                   value is beyond the first one by more than it
+ *   flat(c, share)                  the greatest value is at most 1 + share times the least
+ *   from(c, x) upto(c, x)           the part of a curve with at least, at most that x
+ *   power(c)                        the exponent of the power of x that fits the curve best: 1 for a straight line
+ *   scale                           what the paper's sizes were divided by: 1 at paper scale
+ *   over_x(c)                       every value over its x
+ *   best_x(c)                       the x of the greatest value
+ *   with(ID, e)                     e under a reading or an experiment of the figure; in reasons only
  */
 #ifndef DM_HARNESS_STUDY_CLAIM_EXPR_H
 #define DM_HARNESS_STUDY_CLAIM_EXPR_H
@@ -28,7 +32,8 @@ enum { HX_CURVE_MAX = 64, HX_SELECT_MAX = 3, HX_LABEL_MAX = 96 };
 /* A number, or a curve of numbers over x. */
 struct hx_curve {
     bool single;
-    size_t count; /* 1 where single */
+    bool constant; /* nothing but numbers went into it */
+    size_t count;  /* 1 where single */
     double y[HX_CURVE_MAX], x[HX_CURVE_MAX];
 };
 
@@ -39,16 +44,17 @@ struct hx_select {
     size_t part_count;
 };
 
-/* Looks up a selection. 0; DM_NOT_FOUND if its numbers are missing, with the reason in err; or a failure: the figure
- * has nothing of that name. */
+/* `find` looks up a selection. 0; DM_NOT_FOUND if its numbers are missing, with the reason in err; or a failure: the
+ * figure has nothing of that name. `enter` makes it look under a reading or an experiment until `enter` with NULL. */
 struct hx_curve_source {
     int (*find)(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err);
+    int (*enter)(void *arg, const char *id, struct dm_err *err); /* NULL: with() is refused */
     void *arg;
     double scale;
 };
 
-/* Evaluates an expression. 0; DM_NOT_FOUND as above; DM_ERR_INVALID for a mistake in the expression, saying where. A
- * number that is not finite is DM_NOT_FOUND, too. */
+/* Evaluates an expression. 0; DM_NOT_FOUND as above; DM_ERR_INVALID for a mistake in the expression, saying where, as a
+ * division by nothing but numbers that make 0. A number that is not finite is DM_NOT_FOUND, too. */
 int hx_claim_eval(const char *text, const struct hx_curve_source *source, struct hx_curve *value, struct dm_err *err);
 
 #endif

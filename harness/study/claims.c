@@ -11,6 +11,8 @@
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
+#include "harness/study/claims_reasons.h"
+#include "harness/study/figure.h"
 
 enum { WHERE_BYTES = 256, PATH_BYTES = 4096 };
 
@@ -101,10 +103,10 @@ static int read_kind(const json_t *object, const char *where, enum hx_claim_kind
 }
 
 static int read_claim(const json_t *object, const char *where, struct hx_claim *claim, struct dm_err *err) {
-    static const char *const known[] = {"id",    "paper",  "figure",   "text",    "kind", "needs",
-                                        "reads", "checks", "analysis", "not_run", NULL};
+    static const char *const known[] = {"id",    "paper",  "figure",   "text",    "kind",    "needs",
+                                        "reads", "checks", "analysis", "because", "not_run", NULL};
     const char *figure, *not_run;
-    const json_t *checks;
+    const json_t *checks, *because;
     char member[WHERE_BYTES];
     DM_TRY(hx_json_check(object, known, where, err));
     DM_TRY(read_text(object, "id", true, where, &claim->id, err));
@@ -123,23 +125,33 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
     if (claim->checks == NULL) {
         return no_memory(err);
     }
+    DM_TRY(hx_json_get(object, "because", JSON_ARRAY, false, member, &because, err));
     for (size_t i = 0; i < json_array_size(checks); i++) {
         snprintf(member, sizeof(member), "%.150s: %.60s.checks[%zu]", where, claim->id, i);
         claim->check_count = i + 1;
         claim->checks[i].not_run = not_run;
         DM_TRY(read_check(json_array_get(checks, i), claim, figure, member, &claim->checks[i], err));
     }
-    return claim->check_count > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: has no checks", member);
+    if (claim->check_count == 0) {
+        return dm_fail(err, DM_ERR_INVALID, "%s: has no checks", member);
+    }
+    snprintf(member, sizeof(member), "%.180s: %.60s", where, claim->id);
+    figure = figure != NULL ? figure : claim->checks[0].figure[0] != '\0' ? claim->checks[0].figure : NULL;
+    return hx_reasons_read(because, figure, member, claim, err);
 }
 
-/* An own metric of a file must not hide one that all share. */
-static int check_metrics(const struct hx_claims *claims, const json_t *metrics, const char *where, struct dm_err *err) {
+/* An own metric of a file must not hide one that all share; `shared` is NULL for those themselves. */
+static int check_metrics(const json_t *metrics, const json_t *shared, const char *where, struct dm_err *err) {
     const char *name;
-    json_t *unused;
-    json_object_foreach((json_t *)metrics, name, unused) {
-        if (json_object_get(claims->metrics, name) != NULL) {
-            return dm_fail(err, DM_ERR_INVALID, "%s: metrics.%s: is in metrics.json already", where, name);
+    json_t *object;
+    json_object_foreach((json_t *)metrics, name, object) {
+        char member[WHERE_BYTES];
+        struct hx_fig_metric metric = {.column = ""};
+        snprintf(member, sizeof(member), "%.180s: metrics.%.60s", where, name);
+        if (json_object_get(shared, name) != NULL) {
+            return dm_fail(err, DM_ERR_INVALID, "%s: is in metrics.json already", member);
         }
+        DM_TRY(hx_fig_metric_read(object, member, &metric, err));
     }
     return 0;
 }
@@ -161,7 +173,7 @@ static int read_items(struct hx_claims *claims, const json_t *file, const char *
     DM_TRY(hx_json_check(file, known, where, err));
     DM_TRY(hx_json_get(file, "metrics", JSON_OBJECT, false, where, &metrics, err));
     DM_TRY(hx_json_get(file, "claims", JSON_ARRAY, true, where, &array, err));
-    DM_TRY(check_metrics(claims, metrics, where, err));
+    DM_TRY(check_metrics(metrics, claims->metrics, where, err));
     size_t more = json_array_size(array);
     struct hx_claim *items = realloc(claims->items, (claims->count + more + 1) * sizeof(*items));
     if (items == NULL) {
@@ -216,10 +228,11 @@ static int read_table(const struct hx_claims *claims, const char *name, json_t *
 }
 
 /* Reads all files. */
-static int claims_read(struct hx_claims *claims, struct dm_err *err) {
+static int read_all(struct hx_claims *claims, struct dm_err *err) {
     char **ids;
     DM_TRY(hx_spec_ids(claims->plots, "claims", &ids, err));
     int rc = read_table(claims, "metrics.json", &claims->metrics, err);
+    rc = rc < 0 ? rc : check_metrics(claims->metrics, NULL, "metrics.json", err);
     rc = rc < 0 ? rc : read_table(claims, "sensitivity.json", &claims->sensitivity, err);
     rc = rc < 0 ? rc : check_sensitivity(claims->sensitivity, "sensitivity.json", err);
     for (size_t i = 0; rc == 0 && ids[i] != NULL; i++) {
@@ -241,6 +254,15 @@ void hx_claim_figure_free(struct hx_claim_figure *view) {
 
 /* ---- open and close --------------------------------------------------------------------------------------------- */
 
+void hx_claim_readings_free(struct hx_claim *claim) {
+    for (size_t i = 0; i < claim->reading_count; i++) {
+        free(claim->readings[i].checks);
+    }
+    free(claim->readings);
+    claim->readings = NULL;
+    claim->reading_count = 0;
+}
+
 void hx_claims_close(struct hx_claims *claims) {
     if (claims == NULL) {
         return;
@@ -250,6 +272,8 @@ void hx_claims_close(struct hx_claims *claims) {
     }
     for (size_t i = 0; i < claims->count; i++) {
         free(claims->items[i].checks);
+        free(claims->items[i].reasons);
+        hx_claim_readings_free(&claims->items[i]);
     }
     free(claims->figures);
     free(claims->items);
@@ -262,7 +286,7 @@ void hx_claims_close(struct hx_claims *claims) {
     free(claims);
 }
 
-int hx_claims_open(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
+int hx_claims_read(const char *plots, const char *out, const char *scale, unsigned repeat, struct hx_claims **claims,
                    struct dm_err *err) {
     struct hx_claims *opened = calloc(1, sizeof(*opened));
     *claims = NULL;
@@ -275,7 +299,7 @@ int hx_claims_open(const char *plots, const char *out, const char *scale, unsign
     opened->points = hx_points_new(out);
     opened->files = json_array();
     bool whole = opened->plots != NULL && opened->scale != NULL && opened->points != NULL && opened->files != NULL;
-    int rc = whole ? claims_read(opened, err) : no_memory(err);
+    int rc = whole ? read_all(opened, err) : no_memory(err);
     if (rc < 0) {
         hx_claims_close(opened);
         return rc;
@@ -285,11 +309,9 @@ int hx_claims_open(const char *plots, const char *out, const char *scale, unsign
 }
 
 const char *const hx_verdict_names[HX_VERDICTS] = {
-    [HX_REPRODUCED] = "reproduced",
-    [HX_DIRECTION_ONLY] = "direction only",
-    [HX_NOT_REPRODUCED] = "not reproduced",
-    [HX_UNRESOLVED] = "unresolved",
-    [HX_NOT_RUN] = "not run",
+    [HX_REPRODUCED] = "reproduced",         [HX_READING] = "reproduced under a reading",
+    [HX_DIRECTION_ONLY] = "direction only", [HX_NOT_REPRODUCED] = "not reproduced",
+    [HX_UNRESOLVED] = "unresolved",         [HX_NOT_RUN] = "not run",
 };
 
 bool hx_claim_is_among(const struct hx_claim *claim, const char *const *ids, size_t id_count) {

@@ -4,7 +4,6 @@
  */
 #include "harness/study/claims_figures.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,8 @@
 struct view {
     struct hx_claims *claims;
     const struct hx_claim_scope *scope;
-    struct hx_claim_figure *figure;
+    struct hx_claim_figure *figure; /* with the overlay of the moment */
+    struct hx_claim_figure *base;   /* what it is after with() */
 };
 
 static int no_memory(struct dm_err *err) {
@@ -32,51 +32,94 @@ static bool same_text(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static int figure_new(struct hx_claims *claims, const char *id, const char *profile, struct hx_claim_figure **view,
+/* Which figure an expression reads, and how it is changed. */
+struct wanted {
+    const char *id, *profile, *overlay;
+    const struct hx_claim_figure *base; /* without the overlay; NULL where there is none */
+};
+
+static int fail_overlay(const struct hx_figure *figure, const char *id, struct dm_err *err) {
+    char list[200] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < figure->overlays.count && length < sizeof(list); i++) {
+        length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", i > 0 ? "; " : "",
+                                   figure->overlays.items[i].id);
+    }
+    return dm_fail(err, DM_ERR_INVALID, "figure %s has no reading or experiment '%s' (it has: %s)", figure->id, id,
+                   list);
+}
+
+/* Sets what of the figure is changed, and makes its points. */
+static int figure_prepare(struct hx_claims *claims, const struct wanted *wanted, struct hx_claim_figure *view,
+                          struct dm_err *err) {
+    struct hx_figure *figure = view->figure;
+    view->base = wanted->base;
+    view->profile = wanted->profile != NULL ? strdup(wanted->profile) : NULL;
+    view->used = calloc(hx_figure_slots(figure) + 1, sizeof(*view->used));
+    if (view->used == NULL || (wanted->profile != NULL && view->profile == NULL)) {
+        return no_memory(err);
+    }
+    figure->repeat = claims->repeat;
+    figure->profile = view->profile;
+    figure->overlay = wanted->overlay != NULL ? hx_fig_overlay_find(&figure->overlays, wanted->overlay) : NULL;
+    if (wanted->overlay != NULL && figure->overlay == NULL) {
+        return fail_overlay(figure, wanted->overlay, err);
+    }
+    return hx_figure_points(figure, claims->points, err);
+}
+
+static int figure_new(struct hx_claims *claims, const struct wanted *wanted, struct hx_claim_figure **view,
                       struct dm_err *err) {
     *view = calloc(1, sizeof(**view));
     struct hx_claim_figure **figures = realloc(claims->figures, (claims->figure_count + 1) * sizeof(*claims->figures));
     claims->figures = figures != NULL ? figures : claims->figures;
-    if (*view == NULL || figures == NULL) {
-        free(*view);
-        *view = NULL;
-        no_memory(err);
-        return DM_ERR_NO_MEMORY;
-    }
-    (*view)->profile = profile != NULL ? strdup(profile) : NULL;
-    int rc = profile != NULL && (*view)->profile == NULL
+    int rc = *view == NULL || figures == NULL
                  ? no_memory(err)
-                 : hx_figure_load(claims->plots, id, claims->scale, &(*view)->figure, err);
-    if (rc == 0) {
-        (*view)->figure->repeat = claims->repeat;
-        (*view)->figure->profile = (*view)->profile;
-        (*view)->used = calloc(hx_figure_slots((*view)->figure) + 1, sizeof(*(*view)->used));
-        rc = (*view)->used == NULL ? no_memory(err) : hx_figure_points((*view)->figure, claims->points, err);
-    }
+                 : hx_figure_load(claims->plots, wanted->id, claims->scale, &(*view)->figure, err);
+    rc = rc < 0 ? rc : figure_prepare(claims, wanted, *view, err);
     if (rc < 0) {
-        hx_claim_figure_free(*view);
+        if (*view != NULL) {
+            hx_claim_figure_free(*view);
+        }
+        *view = NULL;
         return rc;
     }
     claims->figures[claims->figure_count++] = *view;
     return 0;
 }
 
+bool hx_claims_has(const struct hx_claims *claims, const char *figure) {
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/figures/%s.json", claims->plots, figure);
+    return access(path, F_OK) == 0;
+}
+
 /* 0, or DM_NOT_FOUND if there is no such figure. */
-static int figure_find(struct hx_claims *claims, const char *id, const char *profile, struct hx_claim_figure **view,
+static int figure_find(struct hx_claims *claims, const struct wanted *wanted, struct hx_claim_figure **view,
                        struct dm_err *err) {
     for (size_t i = 0; i < claims->figure_count; i++) {
         *view = claims->figures[i];
-        if (strcmp((*view)->figure->id, id) == 0 && same_text((*view)->profile, profile)) {
+        const struct hx_fig_overlay *overlay = (*view)->figure->overlay;
+        if (strcmp((*view)->figure->id, wanted->id) == 0 && same_text((*view)->profile, wanted->profile) &&
+            same_text(overlay != NULL ? overlay->id : NULL, wanted->overlay)) {
             return 0;
         }
     }
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/figures/%s.json", claims->plots, id);
-    if (access(path, F_OK) != 0) {
-        dm_fail(err, DM_ERR_INVALID, "there is no figure %s here yet", id);
+    if (!hx_claims_has(claims, wanted->id)) {
+        dm_fail(err, DM_ERR_INVALID, "there is no figure %s here yet", wanted->id);
         return DM_NOT_FOUND;
     }
-    return figure_new(claims, id, profile, view, err);
+    return figure_new(claims, wanted, view, err);
+}
+
+/* The view's figure under an overlay; NULL: without one. */
+static int view_enter(void *arg, const char *overlay, struct dm_err *err) {
+    struct view *view = arg;
+    const struct wanted wanted = {.id = view->scope->figure,
+                                  .profile = view->scope->profile,
+                                  .overlay = overlay,
+                                  .base = overlay != NULL ? view->base : NULL};
+    return figure_find(view->claims, &wanted, &view->figure, err);
 }
 
 static int figure_load(struct hx_claims *claims, struct hx_claim_figure *view, struct dm_err *err) {
@@ -90,22 +133,11 @@ static int figure_load(struct hx_claims *claims, struct hx_claim_figure *view, s
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* Returns 2 if the label is the name (a new line counts as a blank); 1 if the label begins with the name, followed by a
- * character that is no letter or digit, as "YCSB C (read only)" for "YCSB C"; otherwise 0. */
-static int match(const char *label, const char *name) {
-    for (; *name != '\0'; label++, name++) {
-        if (*label != *name && !(*label == '\n' && *name == ' ')) {
-            return 0;
-        }
-    }
-    return *label == '\0' ? 2 : isalnum((unsigned char)*label) ? 0 : 1;
-}
-
 /* The item of that name; SIZE_MAX if there is none or more than one. */
 static size_t find_item(const struct hx_fig_item *items, size_t count, const char *name) {
     size_t found = SIZE_MAX, hits = 0;
     for (size_t i = 0; i < count; i++) {
-        int how = match(items[i].label, name);
+        int how = hx_fig_label_fits(items[i].label, name);
         if (how == 2) {
             return i;
         }
@@ -117,7 +149,7 @@ static size_t find_item(const struct hx_fig_item *items, size_t count, const cha
 
 static bool is_absent(const struct hx_figure *figure, const char *name, struct dm_err *err) {
     for (size_t i = 0; i < figure->absent_count; i++) {
-        if (match(figure->absent[i].label, name) > 0) {
+        if (hx_fig_label_fits(figure->absent[i].label, name) > 0) {
             dm_fail(err, DM_ERR_INVALID, "%s is not built here", figure->absent[i].label);
             return true;
         }
@@ -205,12 +237,9 @@ static int find_metric(const struct view *view, const char *name, struct hx_fig_
     const struct hx_figure *figure = view->figure->figure;
     const json_t *own = json_object_get(view->scope->metrics, name);
     const json_t *shared = own != NULL ? own : json_object_get(view->claims->metrics, name);
-    const json_t *factor = json_object_get(shared, "factor");
-    *metric = (struct hx_fig_metric){.path = json_string_value(json_object_get(shared, "path")),
-                                     .over = json_object_get(shared, "over"),
-                                     .factor = factor != NULL ? json_number_value(factor) : 1};
-    if (metric->path != NULL) {
-        return 0;
+    *metric = (struct hx_fig_metric){.column = ""};
+    if (shared != NULL) {
+        return hx_fig_metric_read(shared, name, metric, err);
     }
     for (size_t i = 0; i < figure->plot_count; i++) {
         for (size_t k = 0; k < figure->plots[i].y_count; k++) {
@@ -237,9 +266,13 @@ static int take_curve(const struct view *view, const struct target *target, cons
     for (size_t i = 0; i < count; i++) {
         size_t at = hx_figure_at(figure, target->panel, target->series, first + i);
         view->figure->used[at] = true;
+        const struct hx_claim_figure *base = view->figure->base;
+        view->claims->differs |=
+            base != NULL && base->figure->points[at * figure->repeat] != figure->points[at * figure->repeat];
         curve->x[i] = x_of(view, target->panel, target->series, first + i);
         curve->y[i] = 1;
         if (!view->claims->collecting) {
+            DM_TRY(figure_load(view->claims, view->figure, err));
             bool there = true;
             for (unsigned seed = 0; seed < figure->repeat; seed++) {
                 there = there && view->figure->data.results[at * figure->repeat + seed] != NULL;
@@ -284,14 +317,18 @@ int hx_claims_number(struct hx_claims *claims, const struct hx_claim_scope *scop
                      double *value, struct dm_err *err) {
     struct view view = {.claims = claims, .scope = scope};
     struct hx_curve curve;
-    int rc = figure_find(claims, scope->figure, scope->profile, &view.figure, err);
+    int rc = view_enter(&view, NULL, err);
+    view.base = view.figure;
+    if (rc == 0 && scope->overlay != NULL) {
+        rc = view_enter(&view, scope->overlay, err);
+    }
     if (rc != 0) {
         return rc;
     }
-    if (!claims->collecting) {
-        DM_TRY(figure_load(claims, view.figure, err));
-    }
-    struct hx_curve_source source = {.find = find_curve, .arg = &view, .scale = scale_of(view.figure->figure)};
+    struct hx_curve_source source = {.find = find_curve,
+                                     .enter = scope->reason ? view_enter : NULL,
+                                     .arg = &view,
+                                     .scale = scale_of(view.figure->figure)};
     rc = hx_claim_eval(expression, &source, &curve, err);
     if (rc == 0 && !curve.single) {
         return dm_fail(err, DM_ERR_INVALID, "'%.120s' is a curve; say which of its values is meant", expression);
@@ -302,7 +339,8 @@ int hx_claims_number(struct hx_claims *claims, const struct hx_claim_scope *scop
 
 size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct hx_claim_variant *variants) {
     struct hx_claim_figure *view;
-    if (figure_find(claims, figure, NULL, &view, NULL) != 0) {
+    const struct wanted wanted = {.id = figure};
+    if (figure_find(claims, &wanted, &view, NULL) != 0) {
         return 0;
     }
     const char *profile = json_string_value(json_object_get(view->figure->config, "profile"));
@@ -316,4 +354,10 @@ size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct h
         };
     }
     return json_array_size(list);
+}
+
+const struct hx_fig_overlays *hx_claims_overlays(struct hx_claims *claims, const char *figure) {
+    struct hx_claim_figure *view;
+    const struct wanted wanted = {.id = figure};
+    return figure_find(claims, &wanted, &view, NULL) == 0 ? &view->figure->overlays : NULL;
 }

@@ -15,4 +15,10 @@ int hx_claims_number(struct hx_claims *claims, const struct hx_claim_scope *scop
  * number, 0 for a figure that does not exist. */
 size_t hx_claims_variants(struct hx_claims *claims, const char *figure, struct hx_claim_variant *variants);
 
+/* The readings and experiments of a figure; NULL for a figure that does not exist or cannot be read. */
+const struct hx_fig_overlays *hx_claims_overlays(struct hx_claims *claims, const char *figure);
+
+/* Whether the figure exists. */
+bool hx_claims_has(const struct hx_claims *claims, const char *figure);
+
 #endif

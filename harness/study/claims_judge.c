@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Judges each check, each claim by the worst of its checks, and whether the verdict is the same at the other end of the
- * range of fabric parameters that the sources give.
+ * Judges each check, each claim by the worst of its checks, also under the readings of its figures, whether the verdict
+ * is the same at the other end of the range of fabric parameters that the sources give, and its reasons.
  */
 #include "harness/study/claims_judge.h"
 
@@ -44,8 +44,9 @@ static int right_direction(struct hx_claims *claims, enum hx_claim_kind kind, co
 
 /* Returns 0 or DM_ERR_NO_MEMORY. Missing results and names that the figure does not have give the verdict "not run". */
 static int judge_check(struct hx_claims *claims, const struct hx_claim *claim, const struct hx_check *check,
-                       const char *profile, struct hx_judgement *judgement, struct dm_err *err) {
-    const struct hx_claim_scope scope = {.figure = check->figure, .profile = profile, .metrics = claim->metrics};
+                       const char *profile, const char *overlay, struct hx_judgement *judgement, struct dm_err *err) {
+    const struct hx_claim_scope scope = {
+        .figure = check->figure, .profile = profile, .overlay = overlay, .metrics = claim->metrics};
     enum hx_claim_kind kind = claim->kind;
     struct dm_err why = {.text = ""};
     bool right = false;
@@ -109,7 +110,7 @@ static int judge_base(struct hx_claims *claims, struct hx_claim *claim, struct d
     }
     for (size_t i = 0; i < claim->check_count; i++) {
         struct hx_check *check = &claim->checks[i];
-        int rc = judge_check(claims, claim, check, NULL, &check->base, err);
+        int rc = judge_check(claims, claim, check, NULL, NULL, &check->base, err);
         if (rc < 0) {
             return dm_fail_in(err, rc, "claim %s", claim->id);
         }
@@ -130,13 +131,149 @@ static int judge_variant(struct hx_claims *claims, const struct hx_claim *claim,
         if (claim->checks[i].base.verdict == HX_NOT_RUN) {
             continue;
         }
-        DM_TRY(judge_check(claims, claim, &claim->checks[i], variant->profile, &judgement, err));
+        DM_TRY(judge_check(claims, claim, &claim->checks[i], variant->profile, NULL, &judgement, err));
         whole = whole && judgement.verdict != HX_NOT_RUN;
         verdict = worse(verdict, judgement.verdict);
     }
     variant->verdict = whole ? verdict : HX_NOT_RUN;
     return 0;
 }
+
+/* ---- readings --------------------------------------------------------------------------------------------------- */
+
+/* Judges the checks under a reading; those whose figure does not have it stay as they are. */
+static int judge_reading(struct hx_claims *claims, const struct hx_claim *claim, struct hx_claim_reading *reading,
+                         struct dm_err *err) {
+    bool whole = true;
+    claims->differs = false;
+    for (size_t i = 0; i < claim->check_count; i++) {
+        const struct hx_check *check = &claim->checks[i];
+        const struct hx_fig_overlays *overlays = hx_claims_overlays(claims, check->figure);
+        bool has = overlays != NULL && hx_fig_overlay_find(overlays, reading->id) != NULL;
+        reading->checks[i] = check->base;
+        if (check->base.verdict == HX_NOT_RUN) {
+            continue;
+        }
+        DM_TRY(has ? judge_check(claims, claim, check, NULL, reading->id, &reading->checks[i], err) : 0);
+        whole = whole && reading->checks[i].verdict != HX_NOT_RUN;
+        reading->verdict = worse(reading->verdict, reading->checks[i].verdict);
+    }
+    reading->verdict = whole ? reading->verdict : HX_NOT_RUN;
+    return 0;
+}
+
+static bool has_reading(const struct hx_claim *claim, const char *id) {
+    for (size_t i = 0; i < claim->reading_count; i++) {
+        if (strcmp(claim->readings[i].id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Judges a claim under one more reading. */
+static int add_reading(struct hx_claims *claims, struct hx_claim *claim, const struct hx_fig_overlay *overlay,
+                       struct dm_err *err) {
+    struct hx_claim_reading *items = realloc(claim->readings, (claim->reading_count + 1) * sizeof(*items));
+    struct hx_judgement *checks = calloc(claim->check_count, sizeof(*checks));
+    claim->readings = items != NULL ? items : claim->readings;
+    if (items == NULL || checks == NULL) {
+        free(checks);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for claims");
+    }
+    struct hx_claim_reading *reading = &items[claim->reading_count];
+    *reading = (struct hx_claim_reading){.name = overlay->name,
+                                         .says = overlay->says,
+                                         .from = overlay->from,
+                                         .option = overlay->option,
+                                         .verdict = HX_NOT_RUN,
+                                         .checks = checks};
+    memcpy(reading->id, overlay->id, sizeof(reading->id));
+    int rc = judge_reading(claims, claim, reading, err);
+    if (rc < 0) {
+        free(checks);
+        return rc;
+    }
+    /* One that cannot be read is kept, so that it is seen. */
+    reading->differs = claims->differs || reading->verdict == HX_NOT_RUN;
+    claim->reading_count++;
+    return 0;
+}
+
+/* Whether a reading, or another value of its range, changes what the claim reads. */
+static bool changes(const struct hx_claim *claim, const struct hx_claim_reading *reading) {
+    bool differs = reading->differs;
+    for (size_t i = 0; i < claim->reading_count && reading->option != NULL; i++) {
+        differs = differs || (claim->readings[i].differs && strcmp(claim->readings[i].name, reading->name) == 0);
+    }
+    return differs;
+}
+
+static void drop_unchanged(struct hx_claim *claim) {
+    size_t kept = 0;
+    for (size_t i = 0; i < claim->reading_count; i++) {
+        struct hx_claim_reading *reading = &claim->readings[i];
+        reading->counts = changes(claim, reading);
+    }
+    for (size_t i = 0; i < claim->reading_count; i++) {
+        if (claim->readings[i].counts) {
+            claim->readings[kept++] = claim->readings[i];
+        } else {
+            free(claim->readings[i].checks);
+        }
+    }
+    claim->reading_count = kept;
+}
+
+static int judge_readings(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
+    hx_claim_readings_free(claim);
+    for (size_t i = 0; i < claim->check_count; i++) {
+        bool runs = claim->checks[i].base.verdict != HX_NOT_RUN;
+        const struct hx_fig_overlays *overlays = runs ? hx_claims_overlays(claims, claim->checks[i].figure) : NULL;
+        for (size_t k = 0; overlays != NULL && k < overlays->count; k++) {
+            const struct hx_fig_overlay *overlay = &overlays->items[k];
+            if (overlay->from != NULL && !has_reading(claim, overlay->id)) {
+                DM_TRY(add_reading(claims, claim, overlay, err));
+            }
+        }
+    }
+    drop_unchanged(claim);
+    return 0;
+}
+
+/* A claim that is not reproduced by the figure as it is, but under a reading. */
+static void settle_readings(struct hx_claim *claim) {
+    for (size_t i = 0; i < claim->reading_count; i++) {
+        if (claim->readings[i].verdict == HX_REPRODUCED && claim->base_verdict != HX_REPRODUCED) {
+            claim->verdict = HX_READING;
+        }
+    }
+}
+
+/* ---- reasons ---------------------------------------------------------------------------------------------------- */
+
+static int judge_reasons(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
+    claim->refuted_count = 0;
+    for (size_t i = 0; i < claim->reason_count; i++) {
+        struct hx_reason *reason = &claim->reasons[i];
+        const struct hx_claim_scope scope = {.figure = reason->figure, .metrics = claim->metrics, .reason = true};
+        struct dm_err why = {.text = ""};
+        int rc = hx_claims_number(claims, &scope, reason->value, &reason->found, &why);
+        if (rc < 0) {
+            *err = why;
+            return dm_fail_in(err, rc, "claim %s: because[%zu]", claim->id, i);
+        }
+        bool holds =
+            reason->is_truth ? reason->found != 0 : reason->found >= reason->low && reason->found <= reason->high;
+        reason->verdict = rc != 0 ? HX_REASON_NOT_RUN : holds ? HX_REASON_HOLDS : HX_REASON_REFUTED;
+        reason->found = rc != 0 ? NAN : reason->found;
+        claim->refuted_count += reason->verdict == HX_REASON_REFUTED;
+        snprintf(reason->why, sizeof(reason->why), "%.200s", rc != 0 ? why.text : "");
+    }
+    return 0;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static int judge_variants(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
     if (claim->verdict == HX_NOT_RUN) {
@@ -162,6 +299,9 @@ int hx_claims_judge(struct hx_claims *claims, struct dm_err *err) {
     for (size_t i = 0; i < claims->count; i++) {
         DM_TRY(judge_base(claims, &claims->items[i], err));
         DM_TRY(judge_variants(claims, &claims->items[i], err));
+        DM_TRY(judge_readings(claims, &claims->items[i], err));
+        settle_readings(&claims->items[i]);
+        DM_TRY(judge_reasons(claims, &claims->items[i], err));
     }
     return 0;
 }

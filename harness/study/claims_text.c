@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE_BYTES = 512 };
+#include "harness/study/claims_readings.h"
+
+enum { LINE_BYTES = 1024 };
 
 static const char *const kind_names[] = {"value", "ratio", "trend"};
 
@@ -81,8 +83,22 @@ static void depends(const struct hx_claim *claim, char *text, size_t capacity) {
     }
 }
 
+void hx_claim_under(const struct hx_claim *claim, char *text, size_t capacity) {
+    char good[256], parts[64] = "";
+    size_t count = hx_claim_readings_good(claim, good, sizeof(good));
+    if (claim->run_count < claim->check_count) {
+        snprintf(parts, sizeof(parts), ", %zu of %zu parts", claim->run_count, claim->check_count);
+    }
+    snprintf(text, capacity, "reproduced under %s (%zu of %zu readings%s); %s without", good, count,
+             hx_claim_readings_tried(claim), parts, hx_verdict_names[claim->base_verdict]);
+}
+
 static void verdict_text(const struct hx_claim *claim, char *text, size_t capacity) {
     char more[256] = "";
+    if (claim->verdict == HX_READING) {
+        hx_claim_under(claim, text, capacity);
+        return;
+    }
     if (claim->verdict == HX_UNRESOLVED) {
         depends(claim, more, sizeof(more));
     } else if (claim->run_count > 0 && claim->run_count < claim->check_count) {
@@ -105,6 +121,23 @@ static void count_verdicts(const struct hx_claims *claims, const char *paper, co
     }
 }
 
+/* "; 40 reasons hold, 2 refuted" */
+static void print_reason_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+    size_t reasons[HX_REASON_REFUTED + 1] = {0};
+    for (size_t i = 0; i < claims->count; i++) {
+        if (hx_claim_is_among(&claims->items[i], ids, id_count)) {
+            hx_claim_count_reasons(&claims->items[i], reasons);
+        }
+    }
+    if (reasons[HX_REASON_HOLDS] + reasons[HX_REASON_REFUTED] + reasons[HX_REASON_NOT_RUN] == 0) {
+        return;
+    }
+    fprintf(out, "; reasons: %zu hold, %zu refuted", reasons[HX_REASON_HOLDS], reasons[HX_REASON_REFUTED]);
+    if (reasons[HX_REASON_NOT_RUN] > 0) {
+        fprintf(out, ", %zu not run", reasons[HX_REASON_NOT_RUN]);
+    }
+}
+
 static void print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
     size_t counts[HX_VERDICTS], partly[HX_VERDICTS], all = 0;
     count_verdicts(claims, NULL, ids, id_count, counts, partly);
@@ -118,7 +151,9 @@ static void print_counts(const struct hx_claims *claims, const char *const *ids,
             fprintf(out, " (%zu in part)", partly[i]);
         }
     }
-    fprintf(out, " (scale %s)\n", claims->scale);
+    fprintf(out, " (scale %s)", claims->scale);
+    print_reason_counts(claims, ids, id_count, out);
+    fprintf(out, "\n");
 }
 
 /* ---- terminal --------------------------------------------------------------------------------------------------- */
@@ -139,6 +174,14 @@ static void print_claim(const struct hx_claim *claim, FILE *out) {
         fprintf(out, "  %-14s   %s%s%s", "", check->what, check->what[0] != '\0' ? ": " : "", measured);
         bool plain = check->base.verdict == HX_NOT_RUN || claim->kind == HX_CLAIM_TREND;
         fprintf(out, plain ? "\n" : " (%s)\n", expected);
+    }
+    hx_claim_readings_text(claim, measured, sizeof(measured));
+    if (measured[0] != '\0') {
+        fprintf(out, "  %-14s readings: %s\n", "", measured);
+    }
+    for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
+        hx_reason_text(&claim->reasons[i], measured, sizeof(measured));
+        fprintf(out, "  %-14s why: %s\n", "", measured);
     }
     if (claim->analysis[0] != '\0' && claim->verdict != HX_NOT_RUN) {
         fprintf(out, "  %-14s why: %s\n", "", claim->analysis);
@@ -191,8 +234,19 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
         }
     }
     verdict_text(claim, text, sizeof(text));
-    fprintf(out, " | %s | ", text);
+    fprintf(out, " | %s", text);
+    hx_claim_readings_text(claim, text, sizeof(text));
+    if (text[0] != '\0' && claim->verdict != HX_NOT_RUN) {
+        fprintf(out, "; readings: ");
+        print_cell(out, text);
+    }
+    fprintf(out, " | ");
     print_cell(out, claim->verdict == HX_NOT_RUN ? "" : claim->analysis);
+    for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
+        hx_reason_text(&claim->reasons[i], text, sizeof(text));
+        fprintf(out, "%s", i > 0 || claim->analysis[0] != '\0' ? " " : "");
+        print_cell(out, text);
+    }
     fprintf(out, " |\n");
 }
 
@@ -204,7 +258,7 @@ static void print_papers(const struct hx_claims *claims, const char *const *ids,
     for (int i = 0; i < HX_VERDICTS; i++) {
         fprintf(out, " %s |", hx_verdict_names[i]);
     }
-    fprintf(out, "\n|---|---|---|---|---|---|\n");
+    fprintf(out, "\n|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < claims->count; i++) {
         const struct hx_claim *claim = &claims->items[i];
         if (!hx_claim_is_among(claim, ids, id_count) || strcmp(paper, claim->paper) == 0) {
@@ -273,11 +327,12 @@ static json_t *claim_object(const struct hx_claim *claim) {
         json_array_append_new(variants, json_pack("{s:s, s:s, s:s}", "profile", variant->profile, "parameter",
                                                   variant->parameter, "verdict", hx_verdict_names[variant->verdict]));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:s}", "id", claim->id, "paper", claim->paper,
-                     "figure", claim->figure, "text", claim->text, "kind", kind_names[claim->kind], "verdict",
-                     hx_verdict_names[claim->verdict], "verdict_own_profile", hx_verdict_names[claim->base_verdict],
-                     "checks_run", (json_int_t)claim->run_count, "checks", checks, "sensitivity", variants, "analysis",
-                     claim->analysis);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:s}", "id", claim->id, "paper",
+                     claim->paper, "figure", claim->figure, "text", claim->text, "kind", kind_names[claim->kind],
+                     "verdict", hx_verdict_names[claim->verdict], "verdict_own_profile",
+                     hx_verdict_names[claim->base_verdict], "checks_run", (json_int_t)claim->run_count, "checks",
+                     checks, "sensitivity", variants, "readings", hx_claim_readings_array(claim), "because",
+                     hx_claim_reasons_array(claim), "analysis", claim->analysis);
 }
 
 json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids, size_t id_count) {

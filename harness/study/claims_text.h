@@ -23,6 +23,9 @@ void hx_check_measured(const struct hx_claim *claim, const struct hx_check *chec
 /* Why a claim was not run: the reasons of its checks, each once. */
 void hx_claim_why(const struct hx_claim *claim, char *text, size_t capacity);
 
+/* "reproduced under coroutines (1 of 3 readings); direction only without". */
+void hx_claim_under(const struct hx_claim *claim, char *text, size_t capacity);
+
 /* The verdicts under other profiles as one line; "" if there are none. */
 void hx_claim_sensitivity(const struct hx_claim *claim, char *text, size_t capacity);
 

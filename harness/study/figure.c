@@ -263,20 +263,31 @@ static int read_paths(const json_t *object, const char *name, const char *where,
     return 0;
 }
 
-static int read_metric(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
-    static const char *const known[] = {"path", "over", "plus", "else", "column", "label", "factor", NULL};
-    DM_TRY(hx_json_check(object, known, where, err));
+/* How a number is found. */
+static int read_formula(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
     DM_TRY(read_text(object, "path", true, NULL, where, &metric->path, err));
-    DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
-    DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));
     DM_TRY(read_paths(object, "over", where, &metric->over, err));
     DM_TRY(read_paths(object, "plus", where, &metric->plus, err));
     DM_TRY(read_text(object, "else", false, NULL, where, &metric->otherwise, err));
+    return read_factor(object, where, &metric->factor, err);
+}
+
+int hx_fig_metric_read(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
+    static const char *const known[] = {"path", "over", "plus", "else", "factor", NULL};
+    DM_TRY(hx_json_check(object, known, where, err));
+    return read_formula(object, where, metric, err);
+}
+
+static int read_metric(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
+    static const char *const known[] = {"path", "over", "plus", "else", "column", "label", "factor", NULL};
+    DM_TRY(hx_json_check(object, known, where, err));
+    DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
+    DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));
     if (!is_column_name(metric->column)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.column: '%s' is not made of small letters, digits and _", where,
                        metric->column);
     }
-    return read_factor(object, where, &metric->factor, err);
+    return read_formula(object, where, metric, err);
 }
 
 static int read_kind(const struct hx_figure *figure, const json_t *object, const char *where, struct hx_fig_plot *plot,
@@ -449,8 +460,9 @@ static int read_scale(struct hx_figure *figure, const char *asked, const char *w
 
 static int read_all(struct hx_figure *figure, const char *plots, const char *id, const char *asked, const char *where,
                     struct dm_err *err) {
-    static const char *const known[] = {"id",     "title",  "shows",  "keeps", "config", "scales",
-                                        "scaled", "panels", "series", "x",     "plots",  NULL};
+    static const char *const known[] = {"id",     "title",  "shows",    "keeps",       "config",
+                                        "scales", "scaled", "panels",   "series",      "x",
+                                        "plots",  "from",   "readings", "experiments", NULL};
     const json_t *scale;
     DM_TRY(hx_json_check(figure->spec, known, where, err));
     DM_TRY(read_text(figure->spec, "id", true, NULL, where, &figure->id, err));
@@ -465,6 +477,8 @@ static int read_all(struct hx_figure *figure, const char *plots, const char *id,
     DM_TRY(read_panels(figure, where, err));
     DM_TRY(read_series(figure, plots, where, err));
     DM_TRY(read_x(figure, plots, scale, where, err));
+    DM_TRY(hx_fig_provenance_check(figure->spec, where, err));
+    DM_TRY(hx_fig_overlays_read(figure->spec, where, &figure->overlays, err));
     return read_plots(figure, where, err);
 }
 
@@ -498,6 +512,7 @@ void hx_figure_free(struct hx_figure *figure) {
     free(figure->plots);
     free(figure->points);
     free(figure->absent);
+    hx_fig_overlays_free(&figure->overlays);
     json_decref(figure->cases_config);
     json_decref(figure->spec);
     free(figure);

@@ -10,6 +10,9 @@
  * series or case set them, and the scale's own config is merged over that. `--scale NUMBER` does the same with any
  * factor.
  *
+ * A named change of the whole figure (figure_overlay.h) is in the paper's sizes, divided as the figure's own are, and
+ * merged before the case; what it has for a case is merged over the case.
+ *
  * Systems that are not built here are left out of series and cases, and listed in the figure.
  *
  *   figure.c reads and checks a spec, figure_points.c makes its points, figure_data.c loads what they measured,
@@ -23,6 +26,7 @@
 #include <stddef.h>
 
 #include "common/err.h"
+#include "harness/study/figure_overlay.h"
 
 enum { HX_METRICS_MAX = 4 };
 
@@ -77,6 +81,8 @@ struct hx_figure {
     size_t absent_count;
     unsigned repeat;     /* seeds per slot: 1 after hx_figure_load; may be changed before hx_figure_points */
     const char *profile; /* replaces the spec's own; NULL after hx_figure_load; borrowed */
+    struct hx_fig_overlays overlays;
+    const struct hx_fig_overlay *overlay; /* one of them that the points have; NULL after hx_figure_load */
     struct hx_fig_item *panels, *series, *cases;
     size_t panel_count, series_count, case_count;
     const char *x_option; /* NULL: the cases have names, not numbers */
@@ -132,6 +138,9 @@ static inline size_t hx_figure_point(const struct hx_figure *figure, size_t slot
 static inline size_t hx_figure_at(const struct hx_figure *figure, size_t panel, size_t series, size_t at) {
     return (panel * figure->series_count + series) * figure->case_count + at;
 }
+
+/* Reads a metric without a column, {"path": ..., "over": [...], "factor": ...}. Pointers into the object. */
+int hx_fig_metric_read(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err);
 
 /* "Not built here: FG, EMT-D", or "". */
 void hx_fig_absent_text(const struct hx_figure *figure, char *text, size_t capacity);

@@ -148,6 +148,7 @@ void hx_html_style(FILE *out) {
         ".v{display:inline-block;padding:0 .45rem;border-radius:.6rem;border:1px ",
         "solid;font-size:.85rem;white-space:nowrap}",
         ".reproduced{color:#116329;background:#dafbe1}",
+        ".reading{color:#116329;background:#eef9e8}",
         ".direction-only{color:#7d4e00;background:#fff8c5}",
         ".not-reproduced{color:#a40e26;background:#ffebe9}",
         ".unresolved{color:#512a97;background:#fbefff}",

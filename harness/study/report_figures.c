@@ -5,21 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/study/claims_readings.h"
 #include "harness/study/claims_text.h"
 #include "harness/study/html.h"
 #include "harness/study/report.h"
 
-enum { TEXT_BYTES = 512, PATH_BYTES = 4096 };
+enum { TEXT_BYTES = 1024, PATH_BYTES = 4096 };
 
 /* ---- claims ----------------------------------------------------------------------------------------------------- */
 
 static void badge(FILE *out, enum hx_verdict verdict) {
     static const char *const classes[HX_VERDICTS] = {
-        [HX_REPRODUCED] = "reproduced",
-        [HX_DIRECTION_ONLY] = "direction-only",
-        [HX_NOT_REPRODUCED] = "not-reproduced",
-        [HX_UNRESOLVED] = "unresolved",
-        [HX_NOT_RUN] = "not-run",
+        [HX_REPRODUCED] = "reproduced",         [HX_READING] = "reading",       [HX_DIRECTION_ONLY] = "direction-only",
+        [HX_NOT_REPRODUCED] = "not-reproduced", [HX_UNRESOLVED] = "unresolved", [HX_NOT_RUN] = "not-run",
     };
     fprintf(out, "<span class=\"v %s\">%s</span>", classes[verdict], hx_verdict_names[verdict]);
 }
@@ -38,6 +36,29 @@ static void check_item(FILE *out, const struct hx_claim *claim, const struct hx_
         fputs(")</span>", out);
     }
     fputs("</li>", out);
+}
+
+static void soft_line(FILE *out, const char *text) {
+    if (text[0] != '\0') {
+        fputs("<br><span class=\"soft\">", out);
+        hx_html_text(out, text);
+        fputs("</span>", out);
+    }
+}
+
+static void reasons_list(FILE *out, const struct hx_claim *claim) {
+    char text[TEXT_BYTES];
+    if (!hx_claim_has_reasons(claim)) {
+        return;
+    }
+    fputs("<ul class=\"checks\">", out);
+    for (size_t i = 0; i < claim->reason_count; i++) {
+        hx_reason_text(&claim->reasons[i], text, sizeof(text));
+        fputs(claim->reasons[i].verdict == HX_REASON_REFUTED ? "<li class=\"missing\">" : "<li>", out);
+        hx_html_text(out, text);
+        fputs("</li>", out);
+    }
+    fputs("</ul>", out);
 }
 
 static void claim_row(FILE *out, const struct hx_claim *claim) {
@@ -62,14 +83,17 @@ static void claim_row(FILE *out, const struct hx_claim *claim) {
     if (claim->run_count > 0 && claim->run_count < claim->check_count) {
         fprintf(out, " <span class=\"soft\">%zu of %zu parts</span>", claim->run_count, claim->check_count);
     }
-    hx_claim_sensitivity(claim, text, sizeof(text));
-    if (text[0] != '\0') {
-        fputs("<br><span class=\"soft\">", out);
-        hx_html_text(out, text);
-        fputs("</span>", out);
+    if (claim->verdict == HX_READING) {
+        hx_claim_under(claim, text, sizeof(text));
+        soft_line(out, text);
     }
+    hx_claim_readings_text(claim, text, sizeof(text));
+    soft_line(out, text);
+    hx_claim_sensitivity(claim, text, sizeof(text));
+    soft_line(out, text);
     fputs("</td><td>", out);
     hx_html_text(out, claim->verdict != HX_NOT_RUN ? claim->analysis : "");
+    reasons_list(out, claim);
     fputs("</td></tr>\n", out);
 }
 

@@ -72,9 +72,9 @@ holds out "no series 'Shermann', or several (it has: Sherman; slow Sherman)"
 
 expect 0 claims --plots plots
 holds out "good           reproduced (1 of 2 parts)"
-holds out "8 claims: 2 reproduced (1 in part), 1 direction only, 1 not reproduced, 0 unresolved, 4 not run (scale quick)"
+holds out "8 claims: 2 reproduced (1 in part), 0 reproduced under a reading, 1 direction only, 1 not reproduced, 0 unresolved, 4 not run (scale quick)"
 expect 0 claims --plots plots --markdown
-holds out "| paper | reproduced | direction only | not reproduced | unresolved | not run |"
+holds out "| paper | reproduced | reproduced under a reading | direction only | not reproduced | unresolved | not run |"
 holds out "| size | a claim | over the slow one: "
 holds out "because \\| so"
 
@@ -92,6 +92,47 @@ if command -v gnuplot >/dev/null 2>&1; then
     holds results/figures/small/throughput.svg "size: over the slow one"
 fi
 
+# Readings, a range, an experiment, reasons. A reading that changes nothing for a claim is not counted.
+sed 's/"plots": \[/"readings": [\
+    {"id": "no-cache", "says": "clients have no cache", "from": "code: a\/b c.h", "series": {"Sherman": {"cache": 0}}},\
+    {"id": "same", "says": "as it is", "from": "stated: section 1", "config": {"keys": "1K"}},\
+    {"id": "limit", "says": "the cache", "from": "assumed: no limit is given", "option": "mns", "values": [1, 2, 4]}],\
+    "experiments": [{"id": "long", "says": "longer", "config": {"ops": "8K"}}], &/' plots/figures/small.json >other.json
+mv other.json plots/figures/small.json
+cat >plots/claims/p.json <<JSON
+{"metrics": {"mns": {"path": "config.mns"}}, "claims": [
+  {"id": "under", $head, "kind": "trend", "checks": [{"value": "rtt{Sherman, C, 4} > 1.5"}],
+   "because": [{"text": "One trip is enough.", "value": "rtt{Sherman, C, 4}", "expect": [0.9, 1.1]},
+               {"text": "It grows.", "holds": "with(long, rtt{Sherman, C, 4}) > 2 * rtt{Sherman, C, 4}"},
+               {"text": "Cell would show it.", "holds": "rtt{Cell, C, 4} > 0"}]},
+  {"id": "range", $head, "kind": "trend", "checks": [{"value": "mns{Sherman, A, 4} >= 2"}]},
+  {"id": "never", $head, "kind": "value", "checks": [{"value": "mns{Sherman, A, 4}", "expect": 3}]},
+  {"id": "good", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1}],
+   "because": [{"text": "It is reproduced, so this is of no interest.", "holds": "1 > 2"}]}
+]}
+JSON
+expect 0 claims --plots plots --run --dry-run
+# No-cache is the slow Sherman, which is there for C; the first value of the range and "same" are the figure as it is.
+holds out "9 points in results/points, 5 to run"
+expect 0 claims --plots plots --run --json
+[ "$(verdict under)" = "reproduced under a reading" ] || fail "$(cat out)"
+[ "$(verdict good)" = "reproduced" ] || fail "$(cat out)"
+expect 0 claims --plots plots
+holds out "under          reproduced under no-cache (1 of 2 readings); not reproduced without"
+holds out "readings: no-cache: reproduced; limit: reproduced nowhere from 1 to 4"
+holds out "why: One trip is enough. (1.0"
+holds out "; expected 0.9 to 1.1)"
+holds out "why: refuted: It grows. (does not hold)"
+holds out "why: Cell would show it. (not run: Cell is not built here)"
+holds out "range          reproduced under limit with mns 2 to 4 (1 of 2 readings); not reproduced without"
+holds out "never          not reproduced"
+! grep -q "of no interest" out || fail "a reason of a claim that is reproduced: $(cat out)"
+holds out "4 claims: 1 reproduced, 2 reproduced under a reading, 0 direction only, 1 not reproduced"
+holds out "(scale quick); reasons: 1 hold, 1 refuted, 1 not run"
+expect 0 claims --plots plots --markdown
+holds out "| reproduced under no-cache (1 of 2 readings); not reproduced without; readings: no-cache: reproduced; limit"
+holds out "expected 0.9 to 1.1) refuted: It grows. (does not hold) Cell"
+
 bad() {
     reason=$1
     shift
@@ -99,11 +140,16 @@ bad() {
     holds err "$reason"
     [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
 }
-bad "unknown claim 'wrogn' (did you mean 'wrong'?" wrogn --plots plots
+bad "unknown claim 'udner' (did you mean 'under'?" udner --plots plots
 bad "go with --run" --plots plots --sensitivity
 bad "--scale" --plots plots --scale tiny
 expect 1 claims --plots nowhere
 holds err "nowhere/claims"
+sed 's/with(long/with(short/' plots/claims/p.json >other.json
+cp plots/claims/p.json whole.json
+mv other.json plots/claims/p.json
+bad "claim under: because[1]: figure small has no reading or experiment 'short' (it has: no-cache; same; limit=1" --plots plots
+mv whole.json plots/claims/p.json
 sed 's/"kind": "trend"/"kidn": "trend"/' plots/claims/p.json >other.json
 mv other.json plots/claims/p.json
 bad "plots/claims/p.json: unknown member 'kidn'; did you mean 'kind'?" --plots plots

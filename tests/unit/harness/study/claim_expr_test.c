@@ -13,6 +13,9 @@
 
 #include <cmocka.h>
 
+/* Under "doubled" every value is twice as large; "unheard" is no change that is known. */
+static double times = 1;
+
 /* up: x = 1 2 4 8 -> 10 20 40 80; down: 4 3 2 1; flat: 5 5.1 5 4.9; "gone" has no numbers; all other names are errors.
  */
 static int find(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err) {
@@ -34,16 +37,25 @@ static int find(void *arg, const struct hx_select *select, struct hx_curve *curv
     *curve = (struct hx_curve){.count = 4};
     for (size_t i = 0; i < 4; i++) {
         curve->x[i] = (double)(1 << i);
-        curve->y[i] = values[i];
+        curve->y[i] = values[i] * times;
     }
     if (select->part_count > 1) {
         size_t at = (size_t)(select->parts[1][0] - '0');
-        *curve = (struct hx_curve){.single = true, .count = 1, .y = {values[at]}};
+        *curve = (struct hx_curve){.single = true, .count = 1, .y = {values[at] * times}};
     }
     return 0;
 }
 
-static const struct hx_curve_source source = {.find = find, .scale = 60};
+static int enter(void *arg, const char *id, struct dm_err *err) {
+    (void)arg;
+    if (id != NULL && strcmp(id, "doubled") != 0) {
+        return dm_fail(err, DM_ERR_INVALID, "no reading '%s'", id);
+    }
+    times = id != NULL ? 2 : 1;
+    return 0;
+}
+
+static const struct hx_curve_source source = {.find = find, .enter = enter, .scale = 60};
 
 static void is(const char *text, double expected) {
     struct hx_curve value;
@@ -109,7 +121,7 @@ static void missing_numbers_are_distinguished_from_mistakes(void **state) {
     (void)state;
     refuses("1 + y{'gone, away'}", DM_NOT_FOUND, "not built here");
     refuses("max((y{'gone, away'}), 2)", DM_NOT_FOUND, "not built here");
-    refuses("1 / 0", DM_NOT_FOUND, "no number");
+    refuses("1 / (y{up, 0} - 10)", DM_NOT_FOUND, "no number");
     refuses("y{sideways}", DM_ERR_INVALID, "no series 'sideways'");
     refuses("1 +", DM_ERR_INVALID, "missing");
     refuses("1 2", DM_ERR_INVALID, "left over at '2'");
@@ -125,12 +137,50 @@ static void missing_numbers_are_distinguished_from_mistakes(void **state) {
     refuses(deep, DM_ERR_INVALID, "too deeply");
 }
 
+static void with_evaluates_under_a_change_and_only_there(void **state) {
+    (void)state;
+    is("with(doubled, max(y{up}))", 160);
+    is("with(doubled, max(y{up})) / max(y{up})", 2);
+    is("max(y{up}) + with(doubled, y{up, 0}) + y{up, 0}", 80 + 20 + 10);
+    is("with(doubled, max(y{up}) > 100) and max(y{up}) < 100", 1);
+    refuses("with(unheard, max(y{up}))", DM_ERR_INVALID, "no reading 'unheard'");
+    refuses("with(doubled, with(doubled, max(y{up})))", DM_ERR_INVALID, "with() inside with()");
+    refuses("with(doubled)", DM_ERR_INVALID, "no label");
+    refuses("with(doubled, y{up, 0}", DM_ERR_INVALID, "')' is missing");
+    refuses("with(doubled, y{gone})", DM_ERR_INVALID, "no series 'gone'");
+    is("y{up, 0}", 10);
+    refuses("with(doubled, y{'gone, away'})", DM_NOT_FOUND, "not built");
+    is("y{up, 0}", 10);
+}
+
+static void a_claim_has_no_with(void **state) {
+    (void)state;
+    const struct hx_curve_source plain = {.find = find, .scale = 1};
+    struct hx_curve value;
+    struct dm_err err = {.text = ""};
+    assert_int_equal(hx_claim_eval("with(doubled, max(y{up}))", &plain, &value, &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "outside a reason"));
+}
+
+static void a_division_by_nothing_but_numbers_that_make_zero_is_a_mistake(void **state) {
+    (void)state;
+    refuses("y{up, 0} / 0", DM_ERR_INVALID, "division by nothing");
+    refuses("y{up, 0} / (2 - 2)", DM_ERR_INVALID, "division by nothing");
+    refuses("max(y{up} / max(0, 0))", DM_ERR_INVALID, "division by nothing");
+    /* What was measured may be 0: there is no number, which is no mistake. */
+    refuses("y{up, 0} / (y{up, 0} - y{up, 0})", DM_NOT_FOUND, "no number");
+    refuses("y{up, 0} / (scale - 60)", DM_NOT_FOUND, "no number");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arithmetic_has_its_usual_order),
         cmocka_unit_test(curves_are_combined_value_by_value),
         cmocka_unit_test(trends_are_seen),
         cmocka_unit_test(missing_numbers_are_distinguished_from_mistakes),
+        cmocka_unit_test(with_evaluates_under_a_change_and_only_there),
+        cmocka_unit_test(a_claim_has_no_with),
+        cmocka_unit_test(a_division_by_nothing_but_numbers_that_make_zero_is_a_mistake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * The claims of the project: all can be read, and fit the existing figures. Mistakes in claims are named.
  */
 #include "harness/study/claims_judge.h"
+#include "harness/study/claims_open.h"
 #include "harness/study/claims_points.h"
 #include "harness/study/claims_text.h"
 
@@ -106,6 +107,16 @@ static void put(const char *folder, const char *name, const char *text) {
     json_decref(json);
 }
 
+static const char *const figure_text =
+    "{\"id\": \"f\", \"title\": \"t\", \"shows\": \"s\", \"keeps\": \"k\", \"config\": {\"transport\": \"sim\"},"
+    " \"scales\": {\"quick\": {\"config\": {\"keys\": \"1K\"}, \"x\": [2, 4]}, \"paper\": {\"config\": {}, \"x\": "
+    "[2]}},"
+    " \"panels\": [{\"label\": \"YCSB C\"}, {\"label\": \"YCSB A\"}], \"series\": [{\"label\": \"Sherman\"}],"
+    " \"x\": {\"option\": \"clients\", \"label\": \"clients\"}, \"plots\": [{\"id\": \"p\", \"kind\": \"line\","
+    " \"y_label\": \"y\", \"y\": [{\"path\": \"throughput_ops_per_s\", \"column\": \"rate\"}]}],"
+    " \"readings\": [{\"id\": \"more\", \"says\": \"s\", \"from\": \"code: a/b\", \"config\": {\"cns\": 2}}],"
+    " \"experiments\": [{\"id\": \"less\", \"says\": \"s\", \"config\": {\"cns\": 2}}]}";
+
 /* A folder with the given file of claims is refused. */
 static void must_refuse_file(const char *file, const char *reason) {
     char folder[] = "/tmp/dmbench_claims.XXXXXX", path[128], command[128];
@@ -117,6 +128,9 @@ static void must_refuse_file(const char *file, const char *reason) {
     put(folder, "claims/p.json", file);
     put(folder, "metrics.json", "{\"mops\": {\"path\": \"throughput_ops_per_s\"}}");
     put(folder, "sensitivity.json", "{}");
+    snprintf(path, sizeof(path), "%s/figures", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put(folder, "figures/f.json", figure_text);
     int rc = hx_claims_open(folder, "nowhere", "quick", 1, &claims, &err);
     snprintf(command, sizeof(command), "rm -rf %s", folder);
     assert_int_equal(system(command), 0);
@@ -155,7 +169,63 @@ static void mistakes_in_a_file_of_claims_are_named(void **state) {
     must_refuse_file(file, "claims/p.json: there are two claims 'x'");
     must_refuse_file("{\"metrics\": {\"mops\": {\"path\": \"keys\"}}, \"claims\": []}",
                      "metrics.mops: is in metrics.json already");
+    must_refuse_file("{\"metrics\": {\"own\": {\"paht\": \"keys\"}}, \"claims\": []}",
+                     "claims/p.json: metrics.own: unknown member 'paht'");
     must_refuse_file("{\"claim\": []}", "unknown member 'claim'");
+}
+
+/* A claim with one reason. */
+static void must_refuse_reason(const char *reason, const char *why) {
+    char claim[1024];
+    snprintf(claim, sizeof(claim),
+             "{" HEAD ", \"kind\": \"trend\", \"checks\": [{\"value\": \"1\"}], \"because\": [{%s}]}", reason);
+    must_refuse(claim, why);
+}
+
+static void a_reason_has_an_expression_and_no_numbers_in_its_text(void **state) {
+    (void)state;
+    must_refuse_reason("\"text\": \"so\"", "a reason needs either 'value' and 'expect', or 'holds'");
+    must_refuse_reason("\"text\": \"so\", \"value\": \"1\"", "a reason needs either");
+    must_refuse_reason("\"text\": \"so\", \"holds\": \"1\", \"expect\": 1", "a reason needs either");
+    must_refuse_reason("\"text\": \"so\", \"value\": \"1\", \"expect\": [2, 1]", "because[0].expect: its ends");
+    must_refuse_reason("\"text\": \"so\", \"value\": \"1\", \"expect\": [null, null]", "or both open");
+    must_refuse_reason("\"text\": \"so\", \"value\": \"1\", \"expect\": \"much\"", "must be a number or");
+    static const char *const texts[] = {"reads 1.6 kB", "93 % busy", "at 18.5", "2 x", "from 4", "a 64-byte line"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char reason[128];
+        snprintf(reason, sizeof(reason), "\"text\": \"it %s\", \"holds\": \"1\"", texts[i]);
+        must_refuse_reason(reason, "x.because[0].text: a number is typed in at");
+    }
+}
+
+/* Names may have digits: the reason is refused for its expression, which is looked at later. */
+static void names_with_digits_are_no_numbers(void **state) {
+    (void)state;
+    static const char *const texts[] = {"P99", "ConnectX-6", "H = 2", "figure 12", "section 5.1", "cx6-100g", "CAS"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char reason[128];
+        snprintf(reason, sizeof(reason), "\"text\": \"it is (%s)\", \"holds\": \"1 +\"", texts[i]);
+        must_refuse_reason(reason, "because[0]: '1 +'");
+    }
+}
+
+static void a_reason_that_does_not_fit_its_figure_is_refused(void **state) {
+    (void)state;
+#define HOLDS "\"text\": \"so\", \"holds\": "
+    must_refuse_reason(HOLDS "\"1\", \"reads\": \"g\"", "claim x: because[0]: there is no figure g here yet");
+    must_refuse_reason(HOLDS "\"max(rate{SMART, YCSB C}) > 1\"", "figure f has no series 'SMART'");
+    must_refuse_reason(HOLDS "\"max(rate{Sherman, YCSB D}) > 1\"", "figure f has no panel 'YCSB D'");
+    must_refuse_reason(HOLDS "\"max(rates{Sherman, YCSB C}) > 1\"", "no metric or column 'rates'");
+    must_refuse_reason(HOLDS "\"rate{Sherman, YCSB C, 3} > 1\"", "figure f has no x of 3");
+    must_refuse_reason(HOLDS "\"with(none, max(rate{Sherman, YCSB C})) > 1\"",
+                       "figure f has no reading or experiment 'none' (it has: more; less)");
+    must_refuse_reason(HOLDS "\"with(less, max(rate{SMART, YCSB C})) > 1\"", "figure f has no series 'SMART'");
+    must_refuse_reason(HOLDS "\"max(rate{Sherman, YCSB C}) / (1 - 1) > 1\"",
+                       "because[0]: 'max(rate{Sherman, YCSB C}) / "
+                       "(1 - 1) > 1': division by nothing");
+    must_refuse_reason(HOLDS "\"1 / max(from(rate{Sherman, YCSB C}, 5)) > 1\"", "nothing of the curve is left");
+    must_refuse_reason(HOLDS "\"rate{Sherman, YCSB C} > 1\"", "is a curve");
+#undef HOLDS
 }
 
 int main(void) {
@@ -166,6 +236,9 @@ int main(void) {
         cmocka_unit_test(every_profile_of_the_sensitivity_table_exists),
         cmocka_unit_test(mistakes_in_a_claim_are_named),
         cmocka_unit_test(mistakes_in_a_file_of_claims_are_named),
+        cmocka_unit_test(a_reason_has_an_expression_and_no_numbers_in_its_text),
+        cmocka_unit_test(names_with_digits_are_no_numbers),
+        cmocka_unit_test(a_reason_that_does_not_fit_its_figure_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
