@@ -21,7 +21,8 @@
 static const char *const asked[] = {
     "ops",          "warmup", "duration", "workload",      "properties",           "mix",
     "distribution", "theta",  "scan_min", "scan_max",      "scan_distribution",    "rate",
-    "arrival",      "rdwc",   "verify",   "insert_ranges", "trace_ops_per_client", NULL,
+    "arrival",      "rdwc",   "verify",   "insert_ranges", "trace_ops_per_client", "interval",
+    NULL,
 };
 
 /* What points must have in common to share a load, as text that the caller frees; NULL: this point shares with none.

@@ -224,7 +224,7 @@ static int tallies_open(struct point *point, struct dm_err *err) {
         return fail_no_memory(err);
     }
     for (size_t i = 0; i < point->tally_count; i++) {
-        point->tallies[i] = hx_tally_new(point->run.counter_count);
+        point->tallies[i] = hx_tally_new(point->run.counter_count, point->config->run.interval_ns);
         if (!point->tallies[i]) {
             return fail_no_memory(err);
         }
@@ -312,13 +312,16 @@ static int run_init(struct point *point, struct dm_err *err) {
         .warmup = share_of(point, settings->warmup),
         .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),
         .resource_count = resource_count,
+        .slice_resources = calloc(resource_count + 1, sizeof(*point->run.slice_resources)),
+        .worked_ns = calloc(resource_count + 1, sizeof(*point->run.worked_ns)),
         .begin_ns = UINT64_MAX,
         .start_ns = UINT64_MAX,
         .failed = ATOMIC_FLAG_INIT,
     };
     hx_schedule_init(&point->run.schedule, share_of(point, settings->rate), settings->arrival == HX_ARRIVAL_POISSON,
                      settings->seed);
-    return point->run.resources ? tallies_open(point, err) : fail_no_memory(err);
+    bool is_whole = point->run.resources && point->run.slice_resources && point->run.worked_ns;
+    return is_whole ? tallies_open(point, err) : fail_no_memory(err);
 }
 
 /* However the run ends, the file is complete or does not exist. */
@@ -403,11 +406,32 @@ static void notes_take(struct point *point) {
     }
 }
 
+/* The last slices end with the last operation. The resources were sampled then, and are still the fabric's. */
+static int over_time_end(struct point *point) {
+    struct hx_run *run = &point->run;
+    if (point->config->run.interval_ns == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < point->tally_count; i++) {
+        struct hx_sample sample = {.now_ns = point->tallies[i]->totals.end_ns};
+        if (run->resources_at > 0) {
+            sample.resources = run->resources;
+            sample.resource_count = run->resource_count;
+            sample.since_ns = run->start_ns;
+        }
+        if (point->tallies[i]->totals.operations > 0) {
+            hx_tally_sample(point->tallies[i], sample, &point->config->topology, run->worked_ns);
+        }
+    }
+    point->measured->over_time = hx_over_time_new(point->config->run.interval_ns);
+    return point->measured->over_time ? 0 : DM_ERR_NO_MEMORY;
+}
+
 static int collect(struct point *point, struct dm_err *err) {
     struct hx_measured *measured = point->measured;
     struct hx_run *run = &point->run;
     measured->counters = calloc(run->counter_count + 1, sizeof(*measured->counters));
-    if (!measured->counters || resources_take(point) < 0) {
+    if (!measured->counters || over_time_end(point) < 0 || resources_take(point) < 0) {
         return fail_no_memory(err);
     }
     struct hx_totals *totals = &measured->totals;
@@ -470,6 +494,8 @@ static void point_close(struct point *point) {
     }
     hx_interrupt_watch(NULL);
     free(point->run.resources);
+    free(point->run.slice_resources);
+    free(point->run.worked_ns);
     dm_fabric_close(point->fabric);
     hx_fabric_settings_fini(&point->settings);
     wl_close(point->wl); /* removes an unfinished recording */

@@ -35,6 +35,7 @@ void hx_totals_clear(struct hx_totals *totals) {
         HX_TOTALS(X)
 #undef X
     };
+    hx_pace_clear(&totals->pace);
     for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
         dm_hist_clear(&totals->ops[kind].latency_ns);
         dm_hist_clear(&totals->ops[kind].service_ns);
@@ -67,28 +68,48 @@ void hx_totals_merge(struct hx_totals *into, const struct hx_totals *from) {
         op_stats_add(&into->ops[kind], &from->ops[kind]);
     }
     memory_add(&into->memory, &from->memory);
+    hx_pace_merge(&into->pace, &from->pace);
 #define X(name, how) into->name = combine_##how(into->name, from->name);
     HX_TOTALS(X)
 #undef X
 }
 
-struct hx_tally *hx_tally_new(size_t counter_count) {
+struct hx_tally *hx_tally_new(size_t counter_count, uint64_t interval_ns) {
     struct hx_tally *tally = calloc(1, sizeof(*tally));
     if (!tally) {
         return NULL;
     }
     hx_totals_clear(&tally->totals);
     tally->counters = calloc(counter_count + 1, sizeof(*tally->counters));
-    if (!tally->counters) {
-        free(tally);
+    tally->over_time = interval_ns > 0 ? hx_over_time_new(interval_ns) : NULL;
+    if (!tally->counters || (interval_ns > 0 && !tally->over_time)) {
+        hx_tally_free(tally);
         return NULL;
     }
     return tally;
 }
 
+static void account_sample(struct hx_sample *sample, const struct dm_account *account) {
+    sample->round_trips += account->round_trips;
+    for (int cause = 0; cause < DM_RETRY_COUNT; cause++) {
+        sample->retries += account->retries[cause];
+    }
+}
+
+void hx_tally_sample(struct hx_tally *tally, struct hx_sample sample, const struct dm_topology *topology,
+                     double *worked_ns) {
+    for (int kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
+        account_sample(&sample, &tally->totals.ops[kind].account);
+    }
+    account_sample(&sample, &tally->rmw_get);
+    account_sample(&sample, &tally->rmw_update);
+    hx_over_time_sample(tally->over_time, &sample, topology, worked_ns);
+}
+
 void hx_tally_free(struct hx_tally *tally) {
     if (tally) {
         free(tally->counters);
+        free(tally->over_time);
         free(tally);
     }
 }
@@ -109,6 +130,7 @@ void hx_measured_free(struct hx_measured *measured) {
         free((char *)(uintptr_t)measured->resources[i].name);
     }
     free(measured->resources);
+    free(measured->over_time);
     free(measured->counters);
     free(measured);
 }
@@ -124,6 +146,9 @@ void hx_measured_merge(struct hx_measured *into, const struct hx_totals *from, c
 void hx_measured_add(struct hx_measured *into, const struct hx_tally *from, size_t counter_count) {
     struct hx_op_stats *ops = into->totals.ops;
     hx_measured_merge(into, &from->totals, from->counters, counter_count);
+    if (into->over_time) {
+        hx_over_time_merge(into->over_time, from->over_time);
+    }
     dm_account_add(&ops[WL_GET].account, &from->rmw_get);
     dm_account_add(&ops[WL_UPDATE].account, &from->rmw_update);
     dm_account_add(&ops[WL_RMW].account, &from->rmw_get);

@@ -6,6 +6,7 @@
 #define DM_HARNESS_RUN_MEASURED_H
 
 #include "common/hist.h"
+#include "harness/run/over_time.h"
 #include "indexes/index.h"
 #include "transport/fabric.h"
 #include "workloads/workload.h"
@@ -46,6 +47,7 @@ struct hx_op_stats {
 struct hx_totals {
     struct hx_op_stats ops[WL_OP_KIND_COUNT];
     struct dm_memory_use memory;
+    struct hx_pace pace;
 #define X(name, how) uint64_t name;
     HX_TOTALS(X)
 #undef X
@@ -62,10 +64,16 @@ struct hx_tally {
     struct dm_account rmw_get, rmw_update;
     uint64_t begun; /* measured operations, ended or not */
     uint64_t *counters;
+    struct hx_over_time *over_time; /* NULL without --interval */
 };
 
-struct hx_tally *hx_tally_new(size_t counter_count); /* NULL when out of memory */
-void hx_tally_free(struct hx_tally *tally);          /* accepts NULL */
+/* An `interval_ns` of 0: no values over time. NULL when out of memory. */
+struct hx_tally *hx_tally_new(size_t counter_count, uint64_t interval_ns);
+void hx_tally_free(struct hx_tally *tally); /* accepts NULL */
+
+/* Samples retries, round trips and the resources of `sample`, which has the other members set. */
+void hx_tally_sample(struct hx_tally *tally, struct hx_sample sample, const struct dm_topology *topology,
+                     double *worked_ns);
 
 /* Seconds of host time; they never enter the compared part of a virtual-time result. */
 struct hx_host_times {
@@ -79,6 +87,7 @@ struct hx_measured {
     uint64_t *counters; /* of the index, in the order of its names */
     struct dm_resource *resources;
     size_t resource_count;
+    struct hx_over_time *over_time; /* NULL without --interval */
     struct hx_note {
         char name[24], value[72];
     } notes[DM_NOTES_MAX]; /* see dm_fabric_notes */

@@ -67,6 +67,8 @@ static const struct dm_opt measure_options[] = {
     ROW_AS("duration", duration_ns, DM_OPT_DURATION, .initial = "0s",
            .help =
                "end the measurement after this much time of the run even if operations are left; 0: only after ops"),
+    ROW_AS("interval", interval_ns, DM_OPT_DURATION, .initial = "0s",
+           .help = "keep values over time, of slices of so much time (doubled until a run has at most 512); 0: none"),
     ROW(seed, DM_OPT_COUNT, .initial = "1", .min = 0, .max = 9007199254740991.0,
         .help = "of every random stream; in virtual time the same seed gives the same result"),
     ROW(verify, DM_OPT_BOOL, .initial = "0",

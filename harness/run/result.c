@@ -10,6 +10,7 @@
 
 #include "harness/run/config.h"
 #include "harness/run/config_fields.h"
+#include "harness/run/result_time.h"
 
 #define NS_TO_S 1e-9
 
@@ -151,13 +152,6 @@ static json_t *ops_object(const struct hx_measured *measured, bool has_rdwc) {
     return object;
 }
 
-static const char *node_role(const struct dm_topology *topology, unsigned node) {
-    if (node < topology->mns) {
-        return "memory";
-    }
-    return node < dm_first_cn(topology) ? "server" : "compute";
-}
-
 static json_t *nodes_array(const struct dm_topology *topology, const struct hx_measured *measured) {
     json_t *nodes = json_array();
     for (unsigned node = 0; node < dm_first_cn(topology) + topology->cns; node++) {
@@ -172,7 +166,7 @@ static json_t *nodes_array(const struct dm_topology *topology, const struct hx_m
             }
         }
         json_array_append_new(nodes, json_pack("{s:I, s:s, s:o}", "node", (json_int_t)node, "role",
-                                               node_role(topology, node), "resources", resources));
+                                               hx_node_role(topology, node), "resources", resources));
     }
     return nodes;
 }
@@ -183,7 +177,7 @@ static json_t *bottleneck_object(const struct dm_topology *topology, const struc
         return json_null();
     }
     return json_pack("{s:I, s:s, s:s, s:o}", "node", (json_int_t)busiest->node, "role",
-                     node_role(topology, busiest->node), "resource", busiest->name, "busy", real(busiest->busy));
+                     hx_node_role(topology, busiest->node), "resource", busiest->name, "busy", real(busiest->busy));
 }
 
 /* Bytes by kind, freed bytes, and bytes that threads have in chunks but have not used. They add up to the bytes of all
@@ -281,9 +275,13 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
                     put(result, "cache_bytes_per_cn", whole(measured->totals.cache_bytes)) &&
                     put(result, "memory_bytes", memory_object(&measured->totals.memory)) &&
                     put(result, "counters", counters_object(config->index, measured)) &&
-                    put(result, "phases", phases_array(&config->run, measured));
+                    put(result, "phases", phases_array(&config->run, measured)) &&
+                    put(result, "settled", hx_settled_json(config, measured));
     if (is_whole && measured->totals.cache_entry_bytes > 0) {
         is_whole = put(result, "cache_entry_bytes_per_cn", whole(measured->totals.cache_entry_bytes));
+    }
+    if (is_whole && measured->over_time) {
+        is_whole = put(result, "over_time", hx_over_time_json(config, measured));
     }
     if (is_whole && has_rdwc) {
         is_whole = put(result, "rdwc", rdwc_object(config, measured));

@@ -209,10 +209,27 @@ static void load_print(const json_t *result, FILE *out) {
     }
 }
 
+/* Only what a reader must not overlook. */
+static void settled_print(const json_t *result, FILE *out) {
+    const json_t *settled = json_object_get(result, "settled");
+    if (!json_is_object(settled) || json_is_true(json_object_get(settled, "is_settled"))) {
+        return;
+    }
+    bool is_latency = strcmp(text_of(settled, "of"), "latency_ns") == 0;
+    char first[TEXT_BYTES], second[TEXT_BYTES];
+    const char *(*text)(double, char *, size_t) = is_latency ? time_text : rate_text;
+    fprintf(out,
+            "  NOT SETTLED the second half of the measurement has %s, the first %s; more --warmup may help, --interval "
+            "shows the change\n",
+            text(number_of(settled, "second_half"), second, sizeof(second)),
+            text(number_of(settled, "first_half"), first, sizeof(first)));
+}
+
 void hx_summary_print(const json_t *result, const char *file, FILE *out) {
     what_print(result, out);
     throughput_print(result, out);
     load_print(result, out);
+    settled_print(result, out);
     ops_print(result, out);
     fprintf(out, "\n");
     outcomes_print(result, out);

@@ -291,6 +291,25 @@ struct parcel {
     uint64_t counters[];
 };
 
+/* Adds the slices of time of the other processes. */
+static int over_time_gather(const struct hx_team *team, struct hx_measured *measured, struct dm_err *err) {
+    if (!measured->over_time) {
+        return 0;
+    }
+    size_t bytes = sizeof(*measured->over_time);
+    bool is_first = hx_team_is_first(team);
+    struct hx_over_time *all = is_first ? calloc(team->parts, bytes) : NULL;
+    int rc = all || !is_first ? 0 : fail_no_memory(err);
+    if (rc == 0) {
+        rc = hx_mpi_gather(measured->over_time, bytes, all) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "MPI failed");
+    }
+    for (unsigned part = 1; rc == 0 && is_first && part < team->parts; part++) {
+        hx_over_time_merge(measured->over_time, &all[part]);
+    }
+    free(all);
+    return rc;
+}
+
 int hx_team_gather(const struct hx_team *team, struct hx_measured *measured, size_t counter_count, struct dm_err *err) {
     if (!team || team->parts == 1) {
         return 0;
@@ -313,5 +332,5 @@ int hx_team_gather(const struct hx_team *team, struct hx_measured *measured, siz
     }
     free(mine);
     free(all);
-    return rc;
+    return rc < 0 ? rc : over_time_gather(team, measured, err);
 }

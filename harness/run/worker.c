@@ -148,6 +148,19 @@ static uint64_t shared_so_far(const struct hx_worker *worker) {
     return counts ? counts->shared_gets + counts->shared_updates : 0;
 }
 
+/* Samples what has been counted, and in virtual time the resources, for the slices of time. */
+static void slice_sample(struct hx_worker *worker, uint64_t now) {
+    struct hx_run *run = worker->run;
+    struct hx_sample sample = {.now_ns = now};
+    if (run->is_virtual) {
+        sample.resources = run->slice_resources;
+        sample.resource_count = run->resource_count;
+        sample.since_ns = atomic_load_explicit(&run->start_ns, memory_order_relaxed);
+        dm_resources(run->fabric, run->slice_resources, run->resource_count);
+    }
+    hx_tally_sample(worker->tally, sample, &run->config->topology, run->worked_ns);
+}
+
 /* This client's first measured operation is about to begin. */
 static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t number) {
     struct hx_run *run = worker->run;
@@ -156,6 +169,9 @@ static void measuring_begin(struct hx_worker *worker, struct dm_ctx *ctx, uint64
         dm_resources_reset(run->fabric);
     }
     atomic_min(&run->start_ns, dm_now(ctx));
+    if (worker->tally->over_time && worker->tally->over_time->sampled_ns == HX_NOT_SAMPLED) {
+        slice_sample(worker, dm_now(ctx));
+    }
     worker->bypassed_before = worker->rdwc ? ix_rdwc_counts(&worker->index)->bypassed : 0;
     if (run->counter_count > 0) {
         memcpy(worker->counters_before, ix_counts(&worker->index), run->counter_count * sizeof(uint64_t));
@@ -286,11 +302,32 @@ static void begin_note(struct hx_worker *worker, struct dm_ctx *ctx, struct hx_t
     }
 }
 
+/* A measured operation has ended; `since_ns` is when its latency began to count. */
+static void end_note(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t since_ns, int outcome) {
+    struct hx_totals *totals = &worker->tally->totals;
+    struct hx_over_time *over_time = worker->tally->over_time;
+    uint64_t now = dm_now(ctx);
+    totals->operations++;
+    totals->succeeded += outcome >= 0 ? 1 : 0;
+    totals->end_ns = now > totals->end_ns ? now : totals->end_ns;
+    hx_pace_note(&totals->pace, now, now - since_ns);
+    if (dm_unlikely(over_time != NULL)) {
+        if (hx_over_time_is_due(over_time, now)) {
+            slice_sample(worker, now);
+        }
+        hx_over_time_note(over_time, now, now - since_ns, outcome >= 0);
+    }
+    if (worker->run->is_drawn) {
+        resources_look(worker);
+    }
+}
+
 /* Runs one operation of the workload, and counts it if it is measured. */
 static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const struct wl_op *op) {
     struct hx_tally *tally = worker->is_measuring ? worker->tally : NULL;
     struct hx_op_stats *stats = tally ? &tally->totals.ops[op->kind] : NULL;
     struct hx_tracer *tracer = tally ? worker->run->tracer : NULL;
+    uint64_t since_ns = worker->run->schedule.rate > 0 ? worker->due_ns : dm_now(ctx);
     if (tally) {
         begin_note(worker, ctx, tally);
     }
@@ -302,13 +339,7 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
         hx_tracer_end(tracer, ctx, traced, rc);
     }
     if (tally && rc != DM_ERR_STOPPED) {
-        uint64_t now = dm_now(ctx);
-        tally->totals.operations++;
-        tally->totals.succeeded += rc >= 0 ? 1 : 0;
-        tally->totals.end_ns = now > tally->totals.end_ns ? now : tally->totals.end_ns;
-        if (worker->run->is_drawn) {
-            resources_look(worker);
-        }
+        end_note(worker, ctx, since_ns, rc);
     }
     return rc;
 }

@@ -31,7 +31,10 @@ struct hx_run {
     struct dm_resource *resources;
     size_t resource_count;
     uint64_t resources_at; /* operations that had ended at that sample; 0: no sample yet */
-    bool is_drawn;         /* the budget is used up: only clients that have drawn already begin operations */
+    /* With --interval: the resources at the end of a slice, and how long each had worked. */
+    struct dm_resource *slice_resources;
+    double *worked_ns;
+    bool is_drawn; /* the budget is used up: only clients that have drawn already begin operations */
     _Atomic uint64_t drawn;
     _Atomic uint64_t begin_ns; /* when the first client began */
     _Atomic uint64_t start_ns; /* when the first measured operation began; UINT64_MAX before */

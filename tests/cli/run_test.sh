@@ -69,6 +69,39 @@ expect 0 run upserts.json --workload c --out not_folded.json
 [ -z "$($result get not_folded.json config.key_set)" ] || fail "workload c keeps the folded keys of another workload"
 [ "$($result get not_folded.json ops.get.outcomes.ok)" -eq 8000 ] || fail "workload c finds every key"
 
+# values over time: they change nothing else, are the same each time, and add up to the whole
+# shellcheck disable=SC2086
+expect 0 run --index sherman --workload a $small --interval 20us --out slices.json
+$result validate "$DM_SOURCE_DIR/results/schema.json" slices.json || fail "values over time do not fit the schema"
+expect 0 run slices.json --out slices_again.json
+$result same slices.json slices_again.json || fail "values over time differ from run to run"
+python3 - sherman_a.json slices.json <<'PY' || fail "values over time are not those of the run"
+import json, sys
+plain, slices = (json.load(open(name, encoding="utf-8")) for name in sys.argv[1:3])
+over, last = slices["over_time"], slices["phases"][2]["duration_s"]
+for result in plain, slices:
+    for member in "provenance", "config", "config_hash", "over_time", "verify":
+        result.pop(member, None)
+assert plain == slices
+ends = over["time_s"][1:] + [last]
+widths = [end - begin for begin, end in zip(over["time_s"], ends)]
+assert len(widths) > 10 and all(0 < width <= over["interval_s"] * 1.001 for width in widths)
+operations = sum(rate * width for rate, width in zip(over["throughput_ops_per_s"], widths))
+assert abs(operations - 8000) < 1, operations
+for resource in plain["nodes"][0]["resources"]:
+    column = over["busy"]["memory_" + resource["name"]]
+    mean = sum(busy * width for busy, width in zip(column, widths)) / last
+    assert mean >= resource["busy"] - 0.01, (resource, mean)
+PY
+
+# a load that the index cannot take: latencies grow, and the run says that it had not settled
+expect 0 run --index sherman --workload a --keys 20K --ops 20K --clients 12 --rate 20M --out not_settled.json
+holds out "NOT SETTLED"
+[ "$($result get not_settled.json settled.is_settled)" = False ] || fail "growing latencies count as settled"
+expect 0 run --index sherman --workload c --keys 20K --ops 20K --clients 12 --out settled.json
+grep -q "NOT SETTLED" out && fail "a run that does the same all the time counts as not settled"
+[ "$($result get settled.json settled.is_settled)" = True ] || fail "the result does not say that the run had settled"
+
 # the configuration of a result, and a whole result, run again to the same bytes
 $result config sherman_a.json >spec.json
 expect 0 run spec.json --out again.json

@@ -38,6 +38,7 @@ static void fill(struct hx_totals *totals, uint64_t base) {
     totals->memory.freed = next++;
     totals->memory.chunk_bytes = next++;
     totals->memory.chip_bytes = next++;
+    hx_pace_note(&totals->pace, next++ * HX_PACE_WIDTH_NS, 5);
 #define X(name, how) totals->name = next++;
     HX_TOTALS(X)
 #undef X
@@ -84,6 +85,8 @@ static void each_number_is_combined_as_its_row_says(void **state) {
     assert_int_equal(stats->count, low->ops[WL_SCAN].count + high->ops[WL_SCAN].count);
     assert_int_equal(stats->entries, low->ops[WL_SCAN].entries + high->ops[WL_SCAN].entries);
     assert_int_equal(stats->latency_ns.count, 2);
+    assert_true(sum->pace.slices[0].operations + sum->pace.slices[sum->pace.grid.used - 1].operations == 2 ||
+                sum->pace.slices[0].operations == 2);
     assert_int_equal(sum->memory.freed, low->memory.freed + high->memory.freed);
     assert_int_equal(sum->memory.chip_bytes, high->memory.chip_bytes);
     assert_int_equal(measured->counters[0], 6);
@@ -96,7 +99,7 @@ static void each_number_is_combined_as_its_row_says(void **state) {
 static void parts_of_an_rmw_count_for_both(void **state) {
     (void)state;
     struct hx_measured *measured = new_measured();
-    struct hx_tally *tally = hx_tally_new(0);
+    struct hx_tally *tally = hx_tally_new(0, 0);
     assert_non_null(tally);
     tally->totals.ops[WL_GET].account.round_trips = 10;
     tally->totals.ops[WL_UPDATE].account.round_trips = 20;
