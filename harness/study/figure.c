@@ -290,14 +290,31 @@ static int read_metric(const json_t *object, const char *where, struct hx_fig_me
     return read_formula(object, where, metric, err);
 }
 
+/* A plot over time draws columns of `over_time`; runs have them only if they are asked for an interval. */
+static int read_time(const struct hx_figure *figure, const char *where, struct hx_fig_plot *plot, struct dm_err *err) {
+    static const struct hx_fig_metric time = {
+        .path = "over_time.time_s", .column = "time_ms", .label = "time (ms)", .factor = 1000};
+    if (plot->by_metric) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.x: a plot of kind time has time as x", where);
+    }
+    if (json_object_get(figure->config, "interval") == NULL) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.kind: time needs an 'interval' in the figure's config", where);
+    }
+    plot->over_time = plot->by_metric = true;
+    plot->x = time;
+    return 0;
+}
+
 static int read_kind(const struct hx_figure *figure, const json_t *object, const char *where, struct hx_fig_plot *plot,
                      struct dm_err *err) {
-    static const char *const kinds[] = {"line", "bar"};
+    static const char *const kinds[] = {"line", "bar", "time"};
     const char *kind, *reference;
     DM_TRY(read_text(object, "kind", true, NULL, where, &kind, err));
     plot->bars = strcmp(kind, "bar") == 0;
-    if (!plot->bars && strcmp(kind, "line") != 0) {
-        return dm_fail_in(err, hx_fail_unknown(err, "kind", kind, kinds, 2), "%s.kind", where);
+    if (strcmp(kind, "time") == 0) {
+        DM_TRY(read_time(figure, where, plot, err));
+    } else if (!plot->bars && strcmp(kind, "line") != 0) {
+        return dm_fail_in(err, hx_fail_unknown(err, "kind", kind, kinds, DM_ARRAY_LEN(kinds)), "%s.kind", where);
     }
     if (!plot->bars && figure->x_option == NULL && !plot->by_metric) {
         return dm_fail(err, DM_ERR_INVALID, "%s.kind: named cases are drawn as bars: use \"bar\"", where);
@@ -341,12 +358,16 @@ static int read_plot(const struct hx_figure *figure, const json_t *object, const
     DM_TRY(read_kind(figure, object, where, plot, err));
     DM_TRY(hx_json_get(object, "y", JSON_ARRAY, true, where, &y, err));
     plot->y_count = json_array_size(y);
-    if (plot->y_count == 0 || plot->y_count > (plot->bars ? 1 : HX_METRICS_MAX)) {
-        return dm_fail(err, DM_ERR_INVALID, "%s.y: needs 1 to %d metrics", where, plot->bars ? 1 : HX_METRICS_MAX);
+    int most = plot->bars || plot->over_time ? 1 : HX_METRICS_MAX;
+    if (plot->y_count == 0 || plot->y_count > (size_t)most) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.y: needs 1 to %d metrics", where, most);
     }
     for (size_t i = 0; i < plot->y_count; i++) {
         member_path(member, "%s.y[%zu]", where, i);
         DM_TRY(read_metric(json_array_get(y, i), member, &plot->y[i], err));
+    }
+    if (plot->over_time && strncmp(plot->y[0].path, "over_time.", strlen("over_time.")) != 0) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.y[0].path: '%s' is not a column of over_time", where, plot->y[0].path);
     }
     return 0;
 }

@@ -58,6 +58,7 @@ struct hx_fig_plot {
     const char *title;
     bool bars;
     bool by_metric; /* x is a metric too, in the order of the cases */
+    bool over_time; /* x is time: every case of a series is a curve of its own, of columns of `over_time` */
     struct hx_fig_metric x;
     struct hx_fig_metric y[HX_METRICS_MAX];
     size_t y_count;

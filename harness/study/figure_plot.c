@@ -172,6 +172,11 @@ static int longest_case_lines(const struct hx_figure *figure) {
     return most;
 }
 
+/* Curves of a series, which differ by their lines: one a metric, and over time one a case. */
+static size_t variants(const struct hx_figure *figure, const struct hx_fig_plot *plot) {
+    return plot->over_time ? figure->case_count : plot->y_count;
+}
+
 static struct layout layout_make(const struct hx_figure *figure, const struct hx_fig_plot *plot) {
     struct layout layout = {.columns = figure->panel_count < COLUMNS_MAX ? figure->panel_count : COLUMNS_MAX};
     layout.cell_width = CELL_WIDTH;
@@ -190,7 +195,7 @@ static struct layout layout_make(const struct hx_figure *figure, const struct hx
         layout.cell_height += 12 * (lines - 1);
     }
     layout.rows = (figure->panel_count + layout.columns - 1) / layout.columns;
-    layout.legend = figure->series_count * plot->y_count > 1;
+    layout.legend = figure->series_count * variants(figure, plot) > 1;
     layout.legend_in_cell = layout.legend && layout.rows * layout.columns > figure->panel_count;
     layout.legend_height = layout.legend && !layout.legend_in_cell ? LEGEND : 0;
     layout.footer_height = FOOTER + (figure->absent_count > 0 ? ABSENT : 0);
@@ -316,6 +321,17 @@ static void write_pick(const struct writer *writer, size_t panel, size_t series,
     fprintf(writer->file, ", \"%s%s\"))", column, suffix);
 }
 
+/* Rows of one point over time. */
+static void write_time_curve(const struct writer *writer, size_t panel, size_t series, size_t at) {
+    const struct hx_fig_plot *plot = writer->plot;
+    fprintf(writer->file, "        data using (column(\"position\") == %zu ? column(\"%s\") : NaN)", at,
+            plot->x.column);
+    write_pick(writer, panel, series, plot->y[0].column, "");
+    fprintf(writer->file, " with lines ");
+    write_style(writer, series, at);
+    fprintf(writer->file, " notitle");
+}
+
 /* With several seeds, bars of error from the low to the high end of the interval. */
 static void write_curve(const struct writer *writer, size_t panel, size_t series, size_t metric) {
     const struct hx_fig_plot *plot = writer->plot;
@@ -409,9 +425,9 @@ static void write_panel(const struct writer *writer, size_t panel) {
     fprintf(writer->file, "    plot \\\n");
     const char *separator = "";
     for (size_t series = 0; series < writer->figure->series_count; series++) {
-        for (size_t metric = 0; metric < plot->y_count; metric++) {
+        for (size_t variant = 0; variant < variants(writer->figure, plot); variant++) {
             fprintf(writer->file, "%s", separator);
-            write_curve(writer, panel, series, metric);
+            (plot->over_time ? write_time_curve : write_curve)(writer, panel, series, variant);
             separator = ", \\\n";
         }
         if (plot->bars && plot->reference != SIZE_MAX) {
@@ -436,10 +452,13 @@ static void write_legend(const struct writer *writer) {
     fprintf(writer->file, "    plot [0:1] [0:1] \\\n");
     const char *separator = "";
     for (size_t series = 0; series < writer->figure->series_count; series++) {
-        for (size_t metric = 0; metric < writer->plot->y_count; metric++) {
+        for (size_t metric = 0; metric < variants(writer->figure, writer->plot); metric++) {
             char title[256];
             const char *label = writer->figure->series[series].label;
-            const char *what = writer->plot->y[metric].label;
+            bool one_case = writer->figure->case_count == 1;
+            const char *what = !writer->plot->over_time ? writer->plot->y[metric].label
+                               : one_case               ? ""
+                                                        : writer->figure->cases[metric].label;
             snprintf(title, sizeof(title), "%s%s%s", label, what[0] != '\0' ? ", " : "", what);
             fprintf(writer->file, "%s        NaN with %s ", separator, writer->plot->bars ? "boxes" : "linespoints");
             write_style(writer, series, metric);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "common/output_file.h"
+#include "harness/base/json.h"
 
 static void print_text(FILE *file, const char *text) {
     for (; *text != '\0'; text++) {
@@ -77,17 +78,44 @@ static void table_row(const struct hx_figure *figure, const struct hx_fig_plot *
     fprintf(file, "\n");
 }
 
+/* A row for each slice of time of a point, of its first seed. */
+static void time_rows(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
+                      const struct hx_fig_data *data, size_t panel, size_t series, size_t at, FILE *file) {
+    size_t slot = hx_figure_at(figure, panel, series, at);
+    const json_t *result = data->results[slot * figure->repeat];
+    const json_t *times = hx_json_find(result, plot->x.path), *values = hx_json_find(result, plot->y[0].path);
+    for (size_t i = 0; i < json_array_size(times) && i < json_array_size(values); i++) {
+        print_text(file, figure->panels[panel].label);
+        fputc('\t', file);
+        print_text(file, figure->series[series].label);
+        fprintf(file, "\t%zu\t", at);
+        print_text(file, figure->cases[at].label);
+        print_number(file, json_number_value(json_array_get(times, i)) * plot->x.factor);
+        print_number(file, json_number_value(json_array_get(values, i)) * plot->y[0].factor);
+        fprintf(file, "\t%s\n", points->items[hx_figure_point(figure, slot, 0)].hash);
+    }
+    fprintf(file, "\n"); /* gnuplot begins a new curve */
+}
+
+static void time_header(const struct hx_fig_plot *plot, FILE *file) {
+    fprintf(file, "panel\tseries\tposition\tcase\t%s\t%s\tpoint\n", plot->x.column, plot->y[0].column);
+}
+
 int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
                  const struct hx_fig_data *data, const char *path, struct dm_err *err) {
     FILE *file = dm_output_open(path, err);
     if (file == NULL) {
         return DM_ERR_IO;
     }
-    table_header(figure, plot, file);
+    if (plot->over_time) {
+        time_header(plot, file);
+    } else {
+        table_header(figure, plot, file);
+    }
     for (size_t panel = 0; panel < figure->panel_count; panel++) {
         for (size_t series = 0; series < figure->series_count; series++) {
             for (size_t at = 0; at < figure->case_count; at++) {
-                table_row(figure, plot, points, data, panel, series, at, file);
+                (plot->over_time ? time_rows : table_row)(figure, plot, points, data, panel, series, at, file);
             }
         }
     }

@@ -58,6 +58,28 @@ table=results/figures/lines/throughput.tsv
 expect 0 figure all --plots plots --no-plot --out results
 holds err "4 points: 4 there already, 0 to run"
 
+# over time: a curve for each case of a series, a row for each slice
+mkdir -p over/figures
+cp plots/style.gp over/
+cat >over/figures/growth.json <<'JSON'
+{
+    "id": "growth", "title": "Growth", "shows": "inserts over time", "keeps": "everything",
+    "config": {"index": "sherman", "workload": "load", "keys": "2K", "ops": "4K", "warmup": "0", "interval": "50us"},
+    "scales": {"quick": {"config": {}}, "paper": {"config": {}}},
+    "series": [{"label": "Sherman"}],
+    "x": {"label": "clients", "cases": [
+        {"label": "few", "config": {"clients": 2}}, {"label": "more", "config": {"clients": 4}}]},
+    "plots": [{"id": "pace", "kind": "time", "y_label": "Mops/s",
+               "y": [{"path": "over_time.throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
+}
+JSON
+expect 0 figure growth --plots over --no-plot --out over_out
+over=over_out/figures/growth/pace.tsv
+[ "$(head -n 1 $over | tr '\t' ,)" = "panel,series,position,case,time_ms,mops,point" ] || fail "$(head -n 1 $over)"
+[ "$(grep -c few $over)" -gt 10 ] || fail "a run of a millisecond has few slices of 50 us: $(cat $over)"
+[ "$(cut -f 3 $over | sort -u | tr -d '\n')" = 01position ] || fail "$(cat $over)"
+holds over_out/figures/growth/pace.gp "with lines"
+
 if command -v gnuplot >/dev/null 2>&1; then
     expect 0 figure all --plots plots --out results
     for plot in lines/throughput lines/latency bars/gain; do

@@ -2,6 +2,7 @@
  *
  * Figure specs: those of the project are valid at every scale, and each kind of mistake is named with file and member.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,6 +139,23 @@ static void mistakes_in_a_spec_are_named_with_file_and_member(void **state) {
     must_refuse("plots[0].y", "[{\"path\": \"a\", \"column\": \"a b\"}]", "plots[0].y[0].column");
     must_refuse("plots[0].y", "[{\"path\": \"a\", \"column\": \"a\", \"over\": [1]}]", "plots[0].y[0].over[0]");
     must_refuse("plots[0].relative_to", "\"none\"", "plots[0].relative_to");
+    must_refuse("plots[0].kind", "\"time\"", "needs an 'interval'");
+}
+
+static void a_metric_takes_the_extremes_of_a_column_over_time(void **state) {
+    (void)state;
+    json_t *result = json_loads("{\"over_time\": {\"a\": [3, 1, 2], \"none\": []}, \"a\": [1, 2]}", 0, NULL);
+    static const struct {
+        const char *path;
+        double value;
+    } cases[] = {{"over_time.a.min", 1},   {"over_time.a.max", 3}, {"over_time.a.2", 2},   {"over_time.none.min", NAN},
+                 {"over_time.b.max", NAN}, {"over_time.a", NAN},   {"over_time.min", NAN}, {"a.max", NAN}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hx_fig_metric metric = {.path = cases[i].path, .factor = 10};
+        double value = hx_fig_metric_value(&metric, result);
+        assert_true(isnan(cases[i].value) ? isnan(value) : value == 10 * cases[i].value);
+    }
+    json_decref(result);
 }
 
 static void a_metric_takes_shares_and_merged_latencies(void **state) {
@@ -162,6 +180,7 @@ int main(void) {
         cmocka_unit_test(the_latency_figure_needs_no_points_beyond_the_throughput_figure),
         cmocka_unit_test(a_scale_may_divide_some_options_by_numbers_of_their_own),
         cmocka_unit_test(mistakes_in_a_spec_are_named_with_file_and_member),
+        cmocka_unit_test(a_metric_takes_the_extremes_of_a_column_over_time),
         cmocka_unit_test(a_metric_takes_shares_and_merged_latencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
