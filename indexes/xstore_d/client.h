@@ -17,7 +17,7 @@ struct xstore_cn {
     struct xstore_layout layout;
     struct xstore_cache records, lines;
     _Atomic uint64_t sets[DM_MNS_MAX][XSTORE_SET_WORDS]; /* the last set of models read from each memory node */
-    atomic_bool is_filled;                               /* a client has begun the prefill */
+    _Atomic uint32_t filled[DM_MNS_MAX]; /* sub-models of each memory node that clients have begun to prefill */
 };
 
 /* Where the models predict a key. */

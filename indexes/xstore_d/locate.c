@@ -344,7 +344,7 @@ const char *xstore_reply_take(struct xstore_client *client, unsigned node, const
 
 /* ---- filling the caches ------------------------------------------------------------------------------------------ */
 
-enum { FILL_RECORDS = 128, FILL_LINES = 256 };
+enum { FILL_RECORDS = 32, FILL_LINES = 256 };
 
 /* Reads the tables of up to FILL_RECORDS sub-models; one round trip reads as many as fit the reply's buffer. */
 static int tables_fill(struct xstore_client *client, const uint64_t *records, uint32_t first, uint32_t count) {
@@ -385,38 +385,36 @@ static int tables_fill(struct xstore_client *client, const uint64_t *records, ui
     return 0;
 }
 
-static int node_fill(struct xstore_client *client, unsigned node) {
+/* Reads `count` sub-models from number `first` on, and their tables. */
+static int models_fill(struct xstore_client *client, uint32_t first, uint32_t count) {
     struct xstore_where *where = &client->where;
     uint64_t *records = (uint64_t *)(void *)client->request;
-    where->node = node;
-    DM_TRY(set_get(client, node, &where->set));
-    for (uint32_t first = 0; first < where->set.top.models; first += FILL_RECORDS) {
-        uint32_t left = where->set.top.models - first, count = left < FILL_RECORDS ? left : FILL_RECORDS;
-        where->number = first;
-        if (!dm_addr_valid(client->ctx, record_addr(where), count * XSTORE_MODEL_BYTES)) {
-            return 0;
-        }
-        DM_TRY(dm_read(client->ctx, record_addr(where), records, count * XSTORE_MODEL_BYTES));
-        for (uint32_t i = 0; i < count; i++) {
-            where->number = first + i;
-            const uint64_t *words = records + i * XSTORE_RECORD_WORDS;
-            if (xstore_record_decode(words, seed_of(where), &where->record)) {
-                record_keep(client, where, words);
-            }
-        }
-        if (xstore_cache_exists(&client->cn->lines)) {
-            DM_TRY(tables_fill(client, records, first, count));
+    where->number = first;
+    if (!dm_addr_valid(client->ctx, record_addr(where), count * XSTORE_MODEL_BYTES)) {
+        return 0;
+    }
+    DM_TRY(dm_read(client->ctx, record_addr(where), records, count * XSTORE_MODEL_BYTES));
+    for (uint32_t i = 0; i < count; i++) {
+        where->number = first + i;
+        const uint64_t *words = records + i * XSTORE_RECORD_WORDS;
+        if (xstore_record_decode(words, seed_of(where), &where->record)) {
+            record_keep(client, where, words);
         }
     }
-    return 0;
+    return xstore_cache_exists(&client->cn->lines) ? tables_fill(client, records, first, count) : 0;
 }
 
 int xstore_prefill(struct xstore_client *client) {
-    bool is_filled = atomic_exchange_explicit(&client->cn->is_filled, true, memory_order_relaxed);
-    for (unsigned node = 0; !is_filled && node < client->cn->shape->topology->mns; node++) {
-        struct xstore_set set;
-        bool has_cache = xstore_cache_exists(&client->cn->records);
-        DM_TRY(has_cache ? node_fill(client, node) : set_get(client, node, &set));
+    struct xstore_where *where = &client->where;
+    struct xstore_cn *cn = client->cn;
+    for (unsigned node = 0; node < cn->shape->topology->mns; node++) {
+        where->node = node;
+        DM_TRY(set_get(client, node, &where->set));
+        uint32_t models = xstore_cache_exists(&cn->records) ? where->set.top.models : 0, first;
+        while (atomic_load(&cn->filled[node]) < models &&
+               (first = atomic_fetch_add(&cn->filled[node], FILL_RECORDS)) < models) {
+            DM_TRY(models_fill(client, first, models - first < FILL_RECORDS ? models - first : FILL_RECORDS));
+        }
     }
     return 0;
 }

@@ -49,7 +49,8 @@ static const struct dm_opt params_table[] = {
         .help =
             "What a look-up does with a leaf that was split: calls the memory node (off); searches it first; searches "
             "also the leaf one right link further."),
-    ROW(prefill, DM_OPT_BOOL, .initial = "on", .help = "The first client of a compute node fills its cache."),
+    ROW(prefill, DM_OPT_BOOL, .initial = "on",
+        .help = "The clients of a compute node fill its cache when they attach."),
     ROW(logging, DM_OPT_BOOL, .initial = "off", .help = "Memory nodes log writes and drain the log on their cores."),
     ROW(log_rate, DM_OPT_BYTES, .initial = "0",
         .help = "Bytes a second that the device of a memory node's log writes; 0: it is never waited for."),
