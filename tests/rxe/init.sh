@@ -35,6 +35,10 @@ mkdir -p /files/dev/pts /files/dev/shm
 mount -t devpts devpts /files/dev/pts
 mount -t tmpfs -o mode=1777 shm /files/dev/shm
 mount -t 9p -o "$share,cache=none" exchange /files/run/rxe || give_up "cannot mount the exchange folder"
+if [ -e /files/run/rxe/machine ]; then
+    mkdir -p /files/run/link
+    mount -t 9p -o "$share,cache=none" link /files/run/link || give_up "cannot mount the folder of both machines"
+fi
 
 # Both limits are inherited. They are set here because the shell of the host may not have these options of ulimit.
 # shellcheck disable=SC3045

@@ -7,12 +7,17 @@
 set -eu
 usage() {
     cat <<'TEXT'
-usage: tests/rxe/run.sh [--timeout SECONDS] [--memory MEGABYTES] [--cpus COUNT] -- COMMAND [ARGUMENTS...]
+usage: tests/rxe/run.sh [--timeout SECONDS] [--memory MEGABYTES] [--cpus COUNT] [--link FOLDER --machine NUMBER]
+                        -- COMMAND [ARGUMENTS...]
 
 Runs the command, in the working folder and environment of the caller, in a virtual machine with the devices rxe0
 (10.77.0.1) and rxe1 (10.77.1.1). This script prints the output of the command and exits with its status. The command has
 no input, and the files that it writes are lost. Default limits: 600 seconds in total, 2048 MB, 2 processors. With one
 processor no two copies of software RoCE overlap, so that accesses to a line of 64 bytes are atomic, as with NICs.
+
+With --link this is machine NUMBER, 0 or 1, of two that share an Ethernet link, by sockets in the folder. It has one
+device, rxe0, at 10.78.0.NUMBER+1 on eth0, and its name is machine0 or machine1. Both machines see the folder as
+/run/link and may write there. See hosts.sh, which starts two.
 
 status  that of the command; 77 if the machine is not available (1 with CI=true); 124 after the time limit;
         125 if the machine ended without a status: the end of its console is then printed
@@ -27,11 +32,15 @@ PATH=$PATH:/usr/sbin:/sbin
 limit_s=600
 memory_mb=2048
 cpus=2
+link=""
+number=""
 while [ $# -gt 0 ]; do
     case $1 in
     --timeout) limit_s=$2 && shift ;;
     --memory) memory_mb=$2 && shift ;;
     --cpus) cpus=$2 && shift ;;
+    --link) link=$2 && shift ;;
+    --machine) number=$2 && shift ;;
     --help | -h)
         usage
         exit 0
@@ -66,7 +75,7 @@ done
 # No module declares that it depends on crc32_generic, but without it rxe refuses every device.
 status=0
 kernel=$("$here/kernel.sh" "${DM_RXE_CACHE:-$here/../../build/rxe}" virtio_pci 9pnet_virtio 9p overlay crc32_generic \
-    ib_uverbs rdma_ucm rdma_rxe veth) || status=$?
+    ib_uverbs rdma_ucm rdma_rxe veth virtio_net sch_netem) || status=$?
 [ "$status" -ne 77 ] || unavailable
 [ "$status" -eq 0 ] || exit "$status"
 
@@ -108,6 +117,7 @@ export -p >"$work/exchange/environment"
     done
     echo
 } >"$work/exchange/command"
+[ -z "$link" ] || echo "$number" >"$work/exchange/machine"
 : >"$work/exchange/stdout"
 : >"$work/exchange/stderr"
 
@@ -116,7 +126,14 @@ if [ "${DM_RXE_KVM:-}" = 1 ]; then
 else
     set -- -accel tcg,thread=multi -cpu max
 fi
-timeout -k 5 "$limit_s" qemu-system-x86_64 -M q35 "$@" -smp "$cpus" -m "$memory_mb" -net none -no-reboot \
+if [ -n "$link" ]; then
+    set -- "$@" -pidfile "$link/emulator.$number" -netdev "dgram,id=link,local.type=unix,local.path=$link/$number,remote.type=unix,remote.path=$link/$((1 - number))" \
+        -device "virtio-net-pci,netdev=link,mac=02:00:00:78:00:0$number,romfile=" \
+        -virtfs "local,path=$link,mount_tag=link,security_model=none"
+else
+    set -- "$@" -net none
+fi
+timeout -k 5 "$limit_s" qemu-system-x86_64 -M q35 "$@" -smp "$cpus" -m "$memory_mb" -no-reboot \
     -display none -monitor none -serial "file:$work/console" \
     -kernel "$kernel/vmlinuz" -initrd "$work/initrd" -append 'console=ttyS0 quiet tsc=reliable oops=panic panic=-1' \
     -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \

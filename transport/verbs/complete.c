@@ -135,7 +135,8 @@ static void conn_check(struct verbs_conn *conn, uint64_t now_ns) {
         conn->seen_ns = now_ns;
     } else if (now_ns - conn->seen_ns > verbs->options->timeout_ns) {
         char name[VERBS_TEXT];
-        verbs_failure_note(verbs, DM_ERR_PEER, "verbs to %s: nothing completed within %.1f s",
+        verbs_failure_note(verbs, DM_ERR_PEER, "%s to %s: nothing completed within %.1f s",
+                           conn->head ? verb_names[conn->head->verb] : "verbs",
                            verbs_node_name(verbs, conn->node, name, sizeof(name)),
                            (double)verbs->options->timeout_ns / (double)NS_PER_S);
         verbs_conn_break(conn, DM_ERR_PEER);

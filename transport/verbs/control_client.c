@@ -46,6 +46,11 @@ static int address_find(const char *address, bool is_passive, struct addrinfo **
     return failed ? dm_fail(err, DM_ERR_INVALID, "'%.100s': %s", address, gai_strerror(failed)) : 0;
 }
 
+/* Longer than verbs take to fail: their error says more. */
+uint64_t verbs_silence_ns(const struct verbs *verbs) {
+    return 2 * verbs->options->timeout_ns;
+}
+
 static void set_limits(int fd, uint64_t timeout_ns) {
     struct timeval limit = {.tv_sec = (time_t)(timeout_ns / NS_PER_S),
                             .tv_usec = (suseconds_t)(timeout_ns % NS_PER_S / 1000)};
@@ -53,7 +58,6 @@ static void set_limits(int fd, uint64_t timeout_ns) {
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    verbs_socket_watch(fd, timeout_ns);
 }
 
 static int bytes_read(int fd, unsigned char *bytes, size_t count) {
@@ -203,6 +207,7 @@ static int session_try(struct verbs *verbs, unsigned node, const char *address, 
         return rc;
     }
     set_limits(*fd, verbs->options->timeout_ns);
+    verbs_socket_watch(*fd, verbs_silence_ns(verbs));
     return 0;
 }
 

@@ -161,11 +161,18 @@ static bool incoming_read(struct verbs *verbs, struct verbs_incoming *incoming) 
 
 /* ---- the watcher ------------------------------------------------------------------------------------------------ */
 
-static void session_lost(struct verbs *verbs, unsigned node) {
+static void session_lost(struct verbs *verbs, unsigned node, int fd) {
     char name[VERBS_TEXT];
+    int failed = 0;
+    socklen_t bytes = sizeof(failed);
+    (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &bytes);
+    verbs_node_name(verbs, node, name, sizeof(name));
+    if (failed == ETIMEDOUT || failed == EHOSTUNREACH || failed == ENETUNREACH) {
+        verbs_failure_note(verbs, DM_ERR_PEER, "the host of %s is silent: %s", name, strerror(failed));
+    } else {
+        verbs_failure_note(verbs, DM_ERR_PEER, "the process of %s has ended", name);
+    }
     atomic_store(&verbs->control->is_gone[node], true);
-    verbs_failure_note(verbs, DM_ERR_PEER, "the process of %s has ended",
-                       verbs_node_name(verbs, node, name, sizeof(name)));
 }
 
 /* What the watcher polls: its event, the listener, the connection manager, incoming connections, own sessions. */
@@ -205,7 +212,7 @@ static void watch_act(struct verbs *verbs, const struct watch *watch) {
     const struct pollfd *polled = watch->fds + WATCH_OTHERS, *sessions = polled + watch->incoming;
     for (unsigned i = 0; i < watch->sessions; i++) {
         if (sessions[i].revents) {
-            session_lost(verbs, watch->nodes[i]);
+            session_lost(verbs, watch->nodes[i], sessions[i].fd);
         }
     }
     uint64_t now_ns = rt_clock_ns();
@@ -302,7 +309,7 @@ int verbs_control_plan(struct verbs *verbs, struct dm_err *err) {
     control->sessions = malloc(((size_t)fabric->node_count + 1) * sizeof(*control->sessions));
     control->is_gone = calloc((size_t)fabric->node_count + 1, sizeof(*control->is_gone));
     control->peers = calloc((size_t)fabric->node_count + 1, sizeof(*control->peers));
-    control->arrivals.timeout_ns = verbs->options->timeout_ns;
+    control->arrivals.timeout_ns = verbs_silence_ns(verbs);
     for (unsigned node = 0; control->sessions && node < fabric->node_count; node++) {
         control->sessions[node] = -1;
     }

@@ -289,6 +289,7 @@ static void chain_send(struct verbs_ctx *ctx, struct verbs_chain *chain, bool wa
         chain->last->send_flags |= IBV_SEND_SIGNALED;
         conn->async_next += !wait;
         ctx->waiting += wait;
+        chain->tag->verb = (uint8_t)(chain->last->wr_id & VERBS_VERB_MASK);
         verbs_tag_push(conn, chain->tag, chain->count);
     } else {
         conn->posted += chain->count;

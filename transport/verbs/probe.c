@@ -189,9 +189,9 @@ static uint8_t found(const struct probe *probe, bool fails) {
 
 void verbs_probe(struct verbs *verbs, struct verbs_port *port) {
     struct probe probe = {.verbs = verbs, .port = port};
-    uint64_t end_ns = rt_clock_ns() + verbs->options->probe_ns;
     if (verbs->options->probe_ns > 0 && probe_open(&probe)) {
-        while (rt_clock_ns() < end_ns && round_run(&probe)) {
+        uint64_t end_ns = rt_clock_ns() + verbs->options->probe_ns; /* opening it takes a slow host as long */
+        while (round_run(&probe) && rt_clock_ns() < end_ns) {
         }
     }
     probe_close(&probe);

@@ -100,6 +100,7 @@ struct verbs_tag {
     uint64_t ring_upto; /* bytes of the ring taken */
     struct verbs_ctx *ctx;
     uint32_t slot;
+    uint8_t verb; /* enum verbs_verb: the last one, for errors */
 };
 
 enum verbs_verb { VERBS_READ, VERBS_WRITE, VERBS_CAS, VERBS_FAA, VERBS_SENT, VERBS_RECEIVED, VERBS_VERB_MASK = 7 };
@@ -518,6 +519,9 @@ int verbs_sessions_open(struct verbs *verbs, struct dm_err *err);
 void verbs_sessions_close(struct verbs *verbs);
 
 int verbs_listen(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err);
+
+/* How long the host at the other end of a control connection may be silent. */
+uint64_t verbs_silence_ns(const struct verbs *verbs);
 
 /* Opens a session with the process of `node`, if there is none yet. With handshake_lock, as the next one. */
 int verbs_session_ensure(struct verbs *verbs, unsigned node, struct dm_err *err);

@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs between two hosts (hosts.sh), each with its own software RoCE device: memory nodes on machine 1 and the compute
+# side on machine 0; index servers on both, which call each other; perftest beside the contract; a wrong token; and a
+# host that disappears while runs use it in both roles. Machine 0 has jumbo frames and machine 1 has none.
+# shellcheck source=tests/rxe/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# wait_for NAME: until the other machine says so.
+wait_for() {
+    for _ in $(seq 600); do
+        [ ! -e "/run/link/$1" ] || return 0
+        sleep 0.2
+    done
+    fail "the other machine never said '$1'"
+}
+say() {
+    touch "/run/link/$1"
+}
+
+echo "a token of this test" >token
+echo "another one" >wrong
+point="--transport verbs --workload d --keys 3000 --ops 2000 --clients 8 --coroutines 4 --seed 3"
+sherman="$point --index sherman --mns 2"
+hstore="$point --index hstore --mns 1 --servers 2 $(patience hstore)"
+long="--transport verbs --index fg --workload a --keys 2000 --ops 100M --clients 4 --mns 1"
+
+# serve NODE PORT OPTIONS...: a memory node or index server of this machine, in the background.
+serve() {
+    node=$1
+    address=10.78.0.$((DM_MACHINE + 1)):$2
+    shift 2
+    "$DMBENCH" serve --node "$node" --listen "$address" --token-file token "$@" 2>"serve$node" &
+}
+
+# The options are separate words.
+# shellcheck disable=SC2086
+machine1() {
+    for round in cm tcp; do
+        serve 0 7000 $sherman --transport-set connect=$round
+        serve 1 7001 $sherman --transport-set connect=$round
+        wait
+    done
+    serve 0 7002 $hstore
+    serve 1 7003 $hstore
+    wait
+    timeout 60 ib_read_lat -F -d rxe0 -x 1 -s 64 -n 2000 -m 1024 >lat 2>&1 || fail "ib_read_lat: $(cat lat)"
+    serve 0 7005 $long
+    say ready
+    # This machine is also the compute side of a run whose memory is on the other one. Both end with it.
+    wait_for served
+    "$DMBENCH" run $long --mn 10.78.0.1:7006 --token-file token 2>err &
+    sleep 600
+}
+
+# shellcheck disable=SC2086
+machine0() {
+    two="--mn 10.78.0.2:7000,10.78.0.2:7001"
+    status=0
+    "$DMBENCH" run $sherman $two --token-file wrong >out 2>err || status=$?
+    [ "$status" -eq 2 ] || fail "a wrong token: status $status: $(cat err)"
+    holds err "it has another token"
+    echo "a wrong token is refused: $(cat err)"
+    for round in cm tcp; do
+        expect 0 run $sherman $two --token-file token --verify --json --transport-set connect=$round
+        mv out $round.json
+        holds $round.json '"broken": 0'
+        holds $round.json "\"connect\": \"$round\""
+        holds $round.json '"chip_memory": "dram"'
+        holds $round.json '"huge_pages": "yes"'
+        holds $round.json '"line_atomic": "yes"'
+        holds $round.json '"write_order": "yes"'
+    done
+    echo "serve and run, by the connection manager and by the control port: passed"
+    serve 2 7004 $hstore
+    expect 0 run $hstore --mn 10.78.0.2:7002,10.78.0.2:7003,10.78.0.1:7004 --token-file token --verify --json
+    wait
+    holds out '"broken": 0'
+    echo "index servers on both hosts: passed"
+
+    for attempt in $(seq 20); do
+        timeout 60 ib_read_lat -F -d rxe0 -x 1 -s 64 -n 2000 -m 1024 10.78.0.2 >lat 2>&1 && break
+        [ "$attempt" -lt 20 ] || fail "ib_read_lat: $(cat lat)"
+        sleep 1
+    done
+    theirs=$(awk '$1 == 64 { print $5 }' lat)
+    ours=$(python3 -c '
+import json
+get = json.load(open("cm.json"))["ops"]["get"]
+print("%.1f us a get of %.2f round trips" % (get["latency_ns"]["p50"] / 1000, get["round_trips_mean"]))')
+    echo "median between these hosts: ib_read_lat of 64 B $theirs us; of sherman, with four clients on a thread, $ours"
+
+    wait_for ready
+    serve 0 7006 $long
+    served=$!
+    say served
+    "$DMBENCH" run $long --mn 10.78.0.2:7005 --token-file token --out lost.json 2>err &
+    ours=$!
+    sleep 15
+    started=$(date +%s)
+    say stop # the emulator of machine 1 ends
+    status=0
+    wait "$ours" || status=$?
+    took=$(($(date +%s) - started))
+    [ "$status" -eq 1 ] || fail "the host of a memory node disappears: status $status: $(cat err)"
+    [ ! -e lost.json ] || fail "a run that lost a host wrote a result"
+    holds err "memory node 0 (10.78.0.2:7005)"
+    grep -qE '(READ|WRITE|CAS) to memory node 0 .*: (transport retry counter exceeded|nothing completed within)' err ||
+        fail "no verb and status after $took s: $(cat err)"
+    [ "$took" -lt 60 ] || fail "the loss of a host was noticed after $took s"
+    echo "the host of a memory node disappears, after $took s: $(tail -n 1 err)"
+    wait "$served" || true
+    took=$(($(date +%s) - started))
+    [ "$took" -lt 90 ] || fail "a server ran on for $took s without its compute host"
+    echo "the host of the compute side disappears: its server ended after $took s: $(tail -n 1 serve0)"
+}
+
+"machine$DM_MACHINE"
