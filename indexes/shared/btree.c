@@ -14,7 +14,15 @@ static uint32_t stored_bytes(const struct ix_btree_config *config, const struct 
     return ix_values_stored((enum ix_values)config->values, shape->value_bytes);
 }
 
+static const struct ix_node_format *leaf_format(const struct ix_btree_config *config) {
+    return config->leaf_format ? config->leaf_format : config->format;
+}
+
 static struct ix_leaf_layout leaf_layout(const struct ix_btree_config *config, const struct ix_shape *shape) {
+    if (config->pointers > 0) {
+        return ix_leaf_layout_pointers(leaf_format(config)->image_bytes((uint32_t)config->node_bytes),
+                                       config->pointers);
+    }
     return ix_leaf_layout_of(config->format->image_bytes((uint32_t)config->node_bytes), stored_bytes(config, shape),
                              config->sorted, config->entry_versions);
 }
@@ -85,7 +93,7 @@ int ix_btree_format(const struct ix_btree_config *config, struct dm_ctx *ctx, co
     }
     ix_leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
     ix_leaf_refresh(&layout, image, 0);
-    ix_node_encode_new(config->format, image, node_bytes, wire);
+    ix_node_encode_new(leaf_format(config), image, node_bytes, wire);
     free(image);
     struct ix_tree_leaf leaf = {wire, node_bytes, ix_btree_alloc_bytes(config)};
     return ix_tree_format(ctx, &leaf, err);
@@ -101,6 +109,7 @@ int ix_btree_open(struct ix_btree_cn *cn, const struct ix_btree_config *config, 
     cn->leaf = leaf_layout(config, shape);
     cn->tree.policy = config->policy;
     cn->tree.owner = owner;
+    cn->tree.leaf_format = config->leaf_format;
     cn->tree.inner = ix_inner_layout_of(config->format, node_bytes, false, (enum ix_versions)config->versions);
     cn->tree.alloc_bytes = ix_btree_alloc_bytes(config);
     cn->tree.cache_levels = config->cache_levels;
@@ -141,7 +150,7 @@ static uint64_t leaf_finish(struct ix_loader *loader, uint64_t low, uint64_t hig
     head->high = high;
     head->sibling = sibling;
     ix_leaf_refresh(&cn->leaf, loader->image, 0);
-    ix_node_encode_new(cn->config.format, loader->image, cn->tree.inner.node_bytes, wire);
+    ix_node_encode_new(leaf_format(&cn->config), loader->image, cn->tree.inner.node_bytes, wire);
     return 0;
 }
 

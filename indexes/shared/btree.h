@@ -25,9 +25,11 @@
 struct ix_btree_config {
     const struct ix_tree_policy *policy;
     const struct ix_node_format *format;
-    uint64_t node_bytes; /* of leaves and inner nodes */
-    bool word_behind;    /* each node is followed by a line for the policy's use, zero at first */
-    bool sorted;         /* entries of leaves */
+    const struct ix_node_format *leaf_format; /* of leaves of pointer entries, with `pointers`; NULL: as inner nodes */
+    uint32_t pointers;                        /* such entries of a leaf; 0: the leaves are of another kind */
+    uint64_t node_bytes;                      /* of leaves and inner nodes */
+    bool word_behind;                         /* each node is followed by a line for the policy's use, zero at first */
+    bool sorted;                              /* entries of leaves */
     bool entry_versions; /* an entry is written back alone: ix_format_lines, unsorted, lock before read */
     unsigned versions;   /* enum ix_versions: what readers compare */
     bool torn_is_absent; /* known to be wrong, for the checker: a half-written entry is taken as not there */
@@ -36,6 +38,9 @@ struct ix_btree_config {
     double fill;         /* share of a node's entries that bulk load fills */
     uint64_t cache_levels;
     bool combine; /* write-back and unlock go with one doorbell */
+
+    /* For verify: entries of a leaf that a write has begun to change, and not ended. NULL: none can be. */
+    unsigned (*unfinished)(const struct ix_leaf_layout *layout, const void *wire);
 };
 
 enum { IX_BTREE_CAP_MIN = 4 /* entries that a leaf must hold to be split sensibly */ };

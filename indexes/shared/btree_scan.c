@@ -25,6 +25,15 @@ struct scan {
     bool end;     /* no leaf begins at the cursor: the index ends there */
 };
 
+/* True if pair i in order has the key of the one before it. Where entries change without a lock of the leaf, a key that
+ * was removed and inserted again while the leaf was read can be seen in two of its entries. */
+static bool is_repeated(const struct ix_btree *btree, unsigned i) {
+    const struct ix_leaf_layout *layout = &btree->cn->leaf;
+    const uint16_t *order = btree->tree.order;
+    return layout->pointers && i > 0 &&
+           ix_leaf_key(layout, btree->tree.image, order[i]) == ix_leaf_key(layout, btree->tree.image, order[i - 1]);
+}
+
 /* Takes the pairs of the leaf in ->image from the cursor on, and moves the cursor behind it. */
 static void leaf_take(struct scan *scan) {
     struct ix_btree *btree = scan->btree;
@@ -37,9 +46,11 @@ static void leaf_take(struct scan *scan) {
         ix_sort_charge(btree->ctx, layout->cap, n);
     }
     unsigned i = 0;
-    for (; i < n && !ix_found_all(&scan->found); i++) {
-        ix_found_add(&scan->found, ix_leaf_key(layout, btree->tree.image, btree->tree.order[i]),
-                     ix_leaf_value(layout, btree->tree.image, btree->tree.order[i]));
+    for (; i < n && (!ix_found_all(&scan->found) || is_repeated(btree, i)); i++) {
+        if (!is_repeated(btree, i)) {
+            ix_found_add(&scan->found, ix_leaf_key(layout, btree->tree.image, btree->tree.order[i]),
+                         ix_leaf_value(layout, btree->tree.image, btree->tree.order[i]));
+        }
     }
     ix_found_leaf_end(&scan->found);
     scan->moved = false;
@@ -77,11 +88,11 @@ static int leaf_use(struct scan *scan, const char *wire) {
     struct ix_btree *btree = scan->btree;
     const struct ix_inner_layout *inner = &btree->cn->tree.inner;
     dm_charge(btree->ctx, DM_WORK_LINE_COPY, inner->node_bytes / DM_LINE);
-    int again = ix_tree_judge(&btree->tree, wire, &scan->attempts);
+    int again = ix_tree_judge(&btree->tree, wire, 0, &scan->attempts);
     if (again != 0) {
         return again < 0 ? again : 0;
     }
-    inner->format->decode(wire, inner->node_bytes, btree->tree.image);
+    ix_tree_format_of(&btree->cn->tree, 0)->decode(wire, inner->node_bytes, btree->tree.image);
     const struct ix_node_head *head = ix_node_head_in(btree->tree.image);
     if (!ix_node_plausible(inner, btree->tree.image, 0) || scan->cursor < head->low) {
         parent_distrust(scan);

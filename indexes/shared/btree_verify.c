@@ -42,6 +42,11 @@ static int leaf_check(struct ix_walk *walk, dm_addr addr, const char *wire) {
             ix_report_problem(walk->report, "leaf %016" PRIx64 ": entry %u is half-written", addr.bits, i);
         }
     }
+    if (audit->cn->config.unfinished && audit->cn->config.unfinished(layout, wire) > 0 &&
+        !ix_walk_is_interrupted(walk)) {
+        ix_report_problem(walk->report, "leaf %016" PRIx64 ": an entry is claimed by a write that has ended",
+                          addr.bits);
+    }
     unsigned count = ix_leaf_sort(layout, walk->image, 0, audit->order);
     walk->report->keys += count;
     for (unsigned i = 0; i < count; i++) {

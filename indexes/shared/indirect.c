@@ -15,6 +15,8 @@ enum {
     NODE_BITS = 6,
     STAMP_SHIFT = LINE_BITS + NODE_BITS,
     STAMP_MAX = (1 << 18) - 1,
+    COMPACT_STAMP_MAX = (1 << 14) - 1,
+    COMPACT_UNIT = 8,    /* bytes that words of compact blocks count offsets in */
     BATCH_BYTES = 65536, /* of blocks read by one doorbell, but at least BATCH_MIN blocks */
     BATCH_MIN = 4,
     BATCH_MAX = 128,
@@ -34,6 +36,8 @@ struct ix_indirect {
     uint32_t used_bytes;  /* of a block: those that are read and written */
     uint32_t block_bytes; /* that it is allocated with */
     uint32_t batch;
+    uint32_t unit; /* of the offsets in words */
+    bool compact;  /* blocks have a stamp at both ends, and none in between */
     bool validate; /* that fetch and found check the stamps */
     uint64_t *reused;
     uint64_t *found; /* words of the pairs that a scan has found */
@@ -73,35 +77,57 @@ uint32_t ix_indirect_block_bytes(uint32_t value_bytes) {
     return (used_bytes_of(value_bytes) + DM_LINE - 1) / DM_LINE * DM_LINE;
 }
 
+static bool is_compact(enum ix_values values) {
+    return values == IX_VALUES_COMPACT || values == IX_VALUES_COMPACT_UNCHECKED;
+}
+
+uint32_t ix_indirect_compact_bytes(uint32_t value_bytes) {
+    uint32_t bytes = (2 * STAMP_BYTES + KEY_BYTES + value_bytes + COMPACT_UNIT - 1) / COMPACT_UNIT * COMPACT_UNIT;
+    return bytes <= DM_LINE ? bytes : ix_indirect_block_bytes(value_bytes);
+}
+
+static uint32_t block_bytes_of(enum ix_values values, uint32_t value_bytes) {
+    return is_compact(values) ? ix_indirect_compact_bytes(value_bytes) : ix_indirect_block_bytes(value_bytes);
+}
+
 /* A client holds at least one block of a node between two writes. Blocks that deletes free are kept by the client that
  * deleted. */
 double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
                           const struct dm_topology *topology) {
     double kept = 2.0 * topology->clients * topology->mns;
-    return values == IX_VALUES_INLINE ? 0 : ((double)count + kept) * ix_indirect_block_bytes(value_bytes);
+    return values == IX_VALUES_INLINE ? 0 : ((double)count + kept) * block_bytes_of(values, value_bytes);
 }
 
-static uint64_t word_of(dm_addr addr, uint32_t stamp) {
-    return (uint64_t)stamp << STAMP_SHIFT | (uint64_t)dm_addr_node(addr) << LINE_BITS | dm_addr_offset(addr) / DM_LINE;
+static uint64_t word_of(const struct ix_indirect *indirect, dm_addr addr, uint32_t stamp) {
+    return (uint64_t)stamp << STAMP_SHIFT | (uint64_t)dm_addr_node(addr) << LINE_BITS |
+           dm_addr_offset(addr) / indirect->unit;
 }
 
-static dm_addr word_addr(uint64_t word) {
-    uint64_t line = word & ((UINT64_C(1) << LINE_BITS) - 1);
-    return dm_addr_make((unsigned)(word >> LINE_BITS & (DM_MNS_MAX - 1)), DM_DRAM, line * DM_LINE);
+static dm_addr word_addr(const struct ix_indirect *indirect, uint64_t word) {
+    uint64_t offset = word & ((UINT64_C(1) << LINE_BITS) - 1);
+    return dm_addr_make((unsigned)(word >> LINE_BITS & (DM_MNS_MAX - 1)), DM_DRAM, offset * indirect->unit);
 }
 
 static uint32_t word_stamp(uint64_t word) {
     return (uint32_t)(word >> STAMP_SHIFT);
 }
 
-static uint64_t word_next(uint64_t word) {
-    uint32_t stamp = word_stamp(word) == STAMP_MAX ? 0 : word_stamp(word) + 1;
-    return word_of(word_addr(word), stamp);
+static uint64_t word_next(const struct ix_indirect *indirect, uint64_t word) {
+    bool is_small = indirect->unit == COMPACT_UNIT;
+    uint32_t most = is_small ? COMPACT_STAMP_MAX : STAMP_MAX;
+    uint32_t first = is_small ? 1 : 0;
+    uint32_t stamp = word_stamp(word) >= most ? first : word_stamp(word) + 1;
+    return word_of(indirect, word_addr(indirect, word), stamp);
 }
 
 static bool word_valid(const struct ix_indirect *indirect, uint64_t word) {
-    dm_addr addr = word_addr(word);
+    dm_addr addr = word_addr(indirect, word);
     return !dm_addr_is_null(addr) && dm_addr_valid(indirect->ctx, addr, indirect->used_bytes);
+}
+
+/* Lines to copy or to check. */
+static uint32_t block_lines(const struct ix_indirect *indirect) {
+    return (indirect->block_bytes + DM_LINE - 1) / DM_LINE;
 }
 
 /* Copies `bytes` of the data at `*at` of the block into or out of `local`, and advances *at. */
@@ -118,19 +144,40 @@ static void data_copy(char *wire, uint32_t *at, char *local, uint32_t bytes, boo
     }
 }
 
-static void encode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, const void *value, char *wire) {
-    uint32_t stamp = word_stamp(word);
+static void encode_compact(const struct ix_indirect *indirect, uint32_t stamp, uint64_t key, const void *value,
+                           char *wire) {
+    memcpy(wire, &stamp, STAMP_BYTES);
+    memcpy(wire + STAMP_BYTES, &key, KEY_BYTES);
+    memcpy(wire + STAMP_BYTES + KEY_BYTES, value, indirect->value_bytes);
+    memcpy(wire + indirect->used_bytes - STAMP_BYTES, &stamp, STAMP_BYTES);
+}
+
+static void encode_lines(const struct ix_indirect *indirect, uint32_t stamp, uint64_t key, const void *value,
+                         char *wire) {
     for (uint32_t line = 0; line < indirect->used_bytes; line += DM_LINE) {
         memcpy(wire + line, &stamp, sizeof(stamp));
     }
     uint32_t at = 0;
     data_copy(wire, &at, (char *)&key, KEY_BYTES, true);
     data_copy(wire, &at, (char *)(uintptr_t)value, indirect->value_bytes, true);
-    dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
+}
+
+static void encode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, const void *value, char *wire) {
+    (indirect->compact ? encode_compact : encode_lines)(indirect, word_stamp(word), key, value, wire);
+    dm_charge(indirect->ctx, DM_WORK_LINE_COPY, block_lines(indirect));
+}
+
+static bool compact_is_right(const struct ix_indirect *indirect, uint32_t stamp, uint64_t key, const char *wire) {
+    const char *behind = wire + indirect->used_bytes - STAMP_BYTES;
+    return memcmp(wire, &stamp, STAMP_BYTES) == 0 && memcmp(behind, &stamp, STAMP_BYTES) == 0 &&
+           memcmp(wire + STAMP_BYTES, &key, KEY_BYTES) == 0;
 }
 
 /* True if the block is the one that the word names, and holds the key. */
 static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire) {
+    if (indirect->compact) {
+        return compact_is_right(indirect, word_stamp(word), key, wire);
+    }
     uint32_t at = 0;
     uint64_t owner;
     data_copy(wire, &at, (char *)&owner, KEY_BYTES, false);
@@ -145,9 +192,13 @@ static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t
 
 /* Copies the value out of the block, if it is that of the word and the key; without validation in any case. */
 static int decode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire, void *value) {
-    dm_charge(indirect->ctx, DM_WORK_LINE_COPY, indirect->block_bytes / DM_LINE);
+    dm_charge(indirect->ctx, DM_WORK_LINE_COPY, block_lines(indirect));
     if (indirect->validate && !is_right(indirect, word, key, wire)) {
         return IX_INDIRECT_REUSED;
+    }
+    if (indirect->compact) {
+        memcpy(value, wire + STAMP_BYTES + KEY_BYTES, indirect->value_bytes);
+        return 0;
     }
     uint32_t at = KEY_BYTES;
     data_copy(wire, &at, value, indirect->value_bytes, false);
@@ -165,12 +216,16 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
     if (!indirect) {
         return DM_ERR_NO_MEMORY;
     }
+    uint32_t block_bytes = block_bytes_of(config->values, config->value_bytes);
+    bool compact = is_compact(config->values) && block_bytes < ix_indirect_block_bytes(config->value_bytes);
     *indirect = (struct ix_indirect){
         .ctx = ctx,
         .value_bytes = config->value_bytes,
-        .used_bytes = used_bytes_of(config->value_bytes),
-        .block_bytes = ix_indirect_block_bytes(config->value_bytes),
-        .validate = config->values == IX_VALUES_INDIRECT,
+        .used_bytes = compact ? block_bytes : used_bytes_of(config->value_bytes),
+        .block_bytes = block_bytes,
+        .unit = is_compact(config->values) ? COMPACT_UNIT : DM_LINE,
+        .compact = compact,
+        .validate = config->values == IX_VALUES_INDIRECT || config->values == IX_VALUES_COMPACT,
         .reused = config->reused,
         .found = calloc(config->found_max + 1, sizeof(*indirect->found)),
         .ends = calloc(config->found_max + 1, sizeof(*indirect->ends)),
@@ -229,11 +284,11 @@ void ix_indirect_drop(struct ix_indirect *indirect, uint64_t word) {
     if (!indirect || !word_valid(indirect, word)) {
         return; /* inline, or an invalid word from remote memory */
     }
-    struct pool *pool = &indirect->pools[dm_addr_node(word_addr(word))];
+    struct pool *pool = &indirect->pools[dm_addr_node(word_addr(indirect, word))];
     if (pool->count == pool->capacity && !pool_grow(pool)) {
         return;
     }
-    pool->words[(pool->first + pool->count++) % pool->capacity] = word_next(word);
+    pool->words[(pool->first + pool->count++) % pool->capacity] = word_next(indirect, word);
 }
 
 static int block_take(struct ix_indirect *indirect, unsigned node, uint64_t *word) {
@@ -245,8 +300,9 @@ static int block_take(struct ix_indirect *indirect, unsigned node, uint64_t *wor
         return 0;
     }
     dm_addr addr;
-    DM_TRY(dm_alloc(indirect->ctx, node, indirect->block_bytes, DM_LINE, DM_MEM_VALUE, &addr));
-    *word = word_of(addr, 1);
+    uint32_t align = indirect->compact ? COMPACT_UNIT : DM_LINE;
+    DM_TRY(dm_alloc(indirect->ctx, node, indirect->block_bytes, align, DM_MEM_VALUE, &addr));
+    *word = word_of(indirect, addr, 1);
     return 0;
 }
 
@@ -266,7 +322,7 @@ int ix_indirect_make(struct ix_indirect *indirect, unsigned node, uint64_t key, 
 
 void ix_indirect_post(struct ix_indirect *indirect) {
     if (indirect) {
-        dm_post_write(indirect->ctx, word_addr(indirect->made),
+        dm_post_write(indirect->ctx, word_addr(indirect, indirect->made),
                       indirect->wires + indirect->batch * indirect->block_bytes, indirect->used_bytes);
     }
 }
@@ -276,8 +332,8 @@ int ix_indirect_flush(struct ix_indirect *indirect) {
         return 0;
     }
     for (uint32_t i = 0; i < indirect->waiting_count; i++) {
-        dm_post_write(indirect->ctx, word_addr(indirect->waiting[i]), indirect->wires + i * indirect->block_bytes,
-                      indirect->used_bytes);
+        dm_post_write(indirect->ctx, word_addr(indirect, indirect->waiting[i]),
+                      indirect->wires + i * indirect->block_bytes, indirect->used_bytes);
     }
     indirect->waiting_count = 0;
     return dm_commit(indirect->ctx);
@@ -311,7 +367,7 @@ static int block_read(struct ix_indirect *indirect, uint64_t word) {
     if (!word_valid(indirect, word)) {
         return IX_INDIRECT_REUSED;
     }
-    dm_post_read(indirect->ctx, word_addr(word), indirect->wires, indirect->used_bytes);
+    dm_post_read(indirect->ctx, word_addr(indirect, word), indirect->wires, indirect->used_bytes);
     return read_posted(indirect);
 }
 
@@ -357,7 +413,7 @@ static int part_read(const struct ix_found *found, uint32_t first, uint32_t n, b
     for (uint32_t i = 0; i < n; i++) {
         has[i] = word_valid(indirect, words[i]);
         if (has[i]) {
-            dm_post_read(indirect->ctx, word_addr(words[i]), indirect->wires + i * indirect->block_bytes,
+            dm_post_read(indirect->ctx, word_addr(indirect, words[i]), indirect->wires + i * indirect->block_bytes,
                          indirect->used_bytes);
         }
     }

@@ -6,14 +6,22 @@
  *     word    | stamp 18 | memory node 6 | offset in lines 40 |            0: no block
  *     block   | stamp 4, data 60 | stamp 4, data 60 | ...                  a line each; data: the key, then the value
  *
+ * Compact blocks are for an index that wants four bits of the word, the upper ones, for itself:
+ *
+ *     word    | 0 4 | stamp 14 | memory node 6 | offset in 8 bytes 40 |    a stamp is never 0
+ *     block   | stamp 4, key 8, value, stamp 4 |                           values of up to 48 bytes: at any 8 bytes
+ *     block   | stamp 4, data 60 | stamp 4, data 60 | ...                  longer ones, as above
+ *
+ * A compact block has 64 bytes at most, so it lies in one line or in two, and then each of the two has a stamp.
+ *
  * How blocks are reused while other clients may still read them. The client that takes a word out of the index keeps
  * its block, and reuses it for a value on the same node, with the next stamp. So a pair of address and stamp names one
- * write of one block until the stamp repeats, after 2^18 writes of that block by one client, each in an operation of
- * its own, during one read of it by another. A reader that found a word in the index accepts its block only if every
- * line has the word's stamp. Then every line is of that one write, because lines are read and written atomically, and
- * the value of that write was the key's value when the word was found. Any other stamp means that the block has been
- * reused since, and the reader goes back to the index. Blocks are never returned to the allocator, so no other data can
- * be where a stamp is expected.
+ * write of one block until the stamp repeats, after 2^18 (2^14) writes of that block by one client, each in an
+ * operation of its own, during one read of it by another. A reader that found a word in the index accepts its block
+ * only if every line has the word's stamp. Then every line is of that one write, because lines are read and written
+ * atomically, and the value of that write was the key's value when the word was found. Any other stamp means that the
+ * block has been reused since, and the reader goes back to the index. Blocks are never returned to the allocator, so no
+ * other data can be where a stamp is expected.
  *
  * How a block is visible before its word. It is allocated on the memory node of the word that will name it. Its write
  * precedes the word's in the same batch, so that posted order applies, or is waited for.
@@ -37,7 +45,14 @@ enum {
 
 /* ---- the parameter `values` of an index that has both ------------------------------------------------------------ */
 
-enum ix_values { IX_VALUES_INLINE, IX_VALUES_INDIRECT, IX_VALUES_UNCHECKED };
+enum ix_values {
+    IX_VALUES_INLINE,
+    IX_VALUES_INDIRECT,
+    IX_VALUES_UNCHECKED, /* wrong: whatever the block holds is taken */
+    /* Indirect with compact blocks, and the same unchecked; not among the choices, for an index that has no others. */
+    IX_VALUES_COMPACT,
+    IX_VALUES_COMPACT_UNCHECKED,
+};
 extern const char *const ix_values_choices[];
 #define IX_VALUES_HELP                                                                                                 \
     "Where values are: in the leaf, in blocks that the leaf points to, or the same and (wrong) readers do not check "  \
@@ -65,6 +80,7 @@ static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_by
 
 /* Bytes of remote memory for the block of a value of this size. */
 uint32_t ix_indirect_block_bytes(uint32_t value_bytes);
+uint32_t ix_indirect_compact_bytes(uint32_t value_bytes);
 
 /* Bytes of all memory nodes together for the blocks of `count` values and for those that clients keep; 0 with inline
  * values. */
@@ -76,7 +92,7 @@ double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t 
 struct ix_indirect;
 
 struct ix_indirect_config {
-    enum ix_values values; /* UNCHECKED is known to be wrong: fetch and found take whatever the block holds */
+    enum ix_values values; /* of an unchecked kind, fetch and found take whatever the block holds */
     uint32_t value_bytes;
     enum ix_fetch fetch;
     uint32_t found_max; /* pairs of a scan whose values may be missing at a time; 0: no scans */

@@ -24,6 +24,18 @@ struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t value_byt
     };
 }
 
+struct ix_leaf_layout ix_leaf_layout_pointers(uint32_t image_bytes, uint32_t cap) {
+    uint32_t entry_bytes = 2 * (uint32_t)sizeof(uint64_t);
+    assert(sizeof(struct ix_node_head) + (uint64_t)cap * entry_bytes <= image_bytes && cap <= IX_LEAF_CAP_MAX);
+    return (struct ix_leaf_layout){
+        .image_bytes = image_bytes,
+        .value_bytes = sizeof(uint64_t),
+        .entry_bytes = entry_bytes,
+        .cap = cap,
+        .pointers = true,
+    };
+}
+
 static char *entry_at(const struct ix_leaf_layout *layout, void *image, unsigned i) {
     return (char *)image + ix_leaf_offset(layout, i);
 }
@@ -39,12 +51,17 @@ static unsigned sorted_count(const struct ix_leaf_layout *layout, const void *im
 }
 
 bool ix_leaf_is_used(const struct ix_leaf_layout *layout, const void *image, unsigned i) {
+    if (layout->pointers) {
+        uint64_t word;
+        memcpy(&word, ix_leaf_value(layout, image, i), sizeof(word));
+        return word != 0;
+    }
     return layout->sorted ? i < sorted_count(layout, image)
                           : ((const uint8_t *)image)[ix_leaf_offset(layout, i) + layout->versions] != 0;
 }
 
 static void entry_set(const struct ix_leaf_layout *layout, void *image, unsigned i, uint64_t key, const void *value) {
-    if (!layout->sorted) {
+    if (!layout->sorted && !layout->pointers) {
         *used_flag(layout, image, i) = 1;
     }
     memcpy(entry_at(layout, image, i) + layout->key_offset, &key, sizeof(key));
@@ -99,7 +116,7 @@ int ix_leaf_find(const struct ix_leaf_layout *layout, const void *image, uint64_
     for (unsigned i = 0; i < layout->cap; i++, entry += layout->entry_bytes) {
         uint64_t here;
         memcpy(&here, entry + layout->key_offset, sizeof(here));
-        if (here == key && entry[layout->versions]) {
+        if (here == key && (layout->pointers ? ix_leaf_is_used(layout, image, i) : entry[layout->versions] != 0)) {
             return (int)i;
         }
     }
@@ -160,6 +177,10 @@ int ix_leaf_insert(const struct ix_leaf_layout *layout, void *image, uint64_t ke
 }
 
 void ix_leaf_remove(const struct ix_leaf_layout *layout, void *image, unsigned i) {
+    if (layout->pointers) {
+        memset(entry_at(layout, image, i), 0, layout->entry_bytes);
+        return;
+    }
     if (!layout->sorted) {
         memset(used_flag(layout, image, i), 0, layout->entry_bytes - layout->versions);
         return;

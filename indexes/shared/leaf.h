@@ -6,6 +6,7 @@
  *     leaf              | head, 32 B | entry[0 .. cap) |
  *     unsorted entry    | version 1, if entries have versions | used 1 | key 8 | value |      gaps are allowed
  *     sorted entry      | key 8 | value |                    ascending in [0, head.count)
+ *     pointer entry     | key 8 | word 8 |                   unsorted, used if the word is not 0
  *
  * Entries with versions of their own are objects of lines.h: written back alone, and checked alone. A sorted leaf moves
  * entries when one is added, so its entries have none and it is written back whole.
@@ -28,10 +29,14 @@ struct ix_leaf_layout {
     uint32_t cap;        /* entries */
     bool sorted;
     bool versions; /* of entries; only if not sorted */
+    bool pointers; /* only if not sorted, and without versions */
 };
 
 /* As many entries as an image of `image_bytes` holds. */
 struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t value_bytes, bool sorted, bool versions);
+
+/* `cap` pointer entries in an image of `image_bytes`. */
+struct ix_leaf_layout ix_leaf_layout_pointers(uint32_t image_bytes, uint32_t cap);
 
 /* ---- entries ----------------------------------------------------------------------------------------------------- */
 

@@ -37,8 +37,9 @@ void ix_tree_cache_keep(struct ix_tree *tree, dm_addr addr, const void *image) {
     }
 }
 
-int ix_tree_judge(struct ix_tree *tree, const char *wire, uint32_t *attempts) {
-    switch (ix_inner_check(&tree->cn->inner, wire)) {
+int ix_tree_judge(struct ix_tree *tree, const char *wire, unsigned level, uint32_t *attempts) {
+    const struct ix_inner_layout *inner = &tree->cn->inner;
+    switch (ix_tree_format_of(tree->cn, level)->check(wire, inner->node_bytes, inner->versions)) {
     case IX_NODE_CONSISTENT:
         return 0;
     case IX_NODE_TORN:
@@ -59,10 +60,10 @@ int ix_tree_fetch(struct ix_tree *tree, dm_addr addr, unsigned level, uint32_t *
     for (;;) {
         DM_TRY(dm_read(tree->ctx, addr, tree->wire, inner->node_bytes));
         dm_charge(tree->ctx, DM_WORK_LINE_COPY, node_lines(tree));
-        int again = ix_tree_judge(tree, tree->wire, attempts);
+        int again = ix_tree_judge(tree, tree->wire, level, attempts);
         DM_TRY(again);
         if (!again) {
-            inner->format->decode(tree->wire, inner->node_bytes, tree->image);
+            ix_tree_format_of(tree->cn, level)->decode(tree->wire, inner->node_bytes, tree->image);
             return ix_node_plausible(inner, tree->image, level) ? 0 : IX_TREE_AGAIN;
         }
     }

@@ -114,8 +114,9 @@ static inline dm_addr ix_tree_root_word_addr(void) {
 struct ix_tree_cn {
     /* Set by the index before ix_tree_open. */
     const struct ix_tree_policy *policy;
-    void *owner;                  /* the index's own, for the policy; may be NULL */
-    struct ix_inner_layout inner; /* with the format of nodes */
+    void *owner;                              /* the index's own, for the policy; may be NULL */
+    struct ix_inner_layout inner;             /* with the format of nodes */
+    const struct ix_node_format *leaf_format; /* of leaves that are stored in another way; NULL: as inner nodes */
     uint32_t alloc_bytes;  /* of an inner node in remote memory; more than node_bytes if a lock is stored behind */
     uint64_t cache_levels; /* that may be cached, counted from the root; 0: no cache */
     bool combine;          /* writes of both halves of a split, and the unlock, may share a doorbell */
@@ -204,9 +205,13 @@ enum { IX_TREE_AGAIN = 1000, IX_TREE_ABOVE_ROOT };
 /* Finds the node of `level` that should hold key: fills ->child, and ->path above it. 0; IX_TREE_ABOVE_ROOT. [waits] */
 int ix_tree_descend(struct ix_tree *tree, uint64_t key, unsigned level, uint32_t *attempts);
 
+static inline const struct ix_node_format *ix_tree_format_of(const struct ix_tree_cn *cn, unsigned level) {
+    return level == 0 && cn->leaf_format ? cn->leaf_format : cn->inner.format;
+}
+
 /* Judges a node that was read. 0: consistent; 1: it must be read again, which is counted as a retry, and if it was
  * locked has been waited for. [waits] */
-int ix_tree_judge(struct ix_tree *tree, const char *wire, uint32_t *attempts);
+int ix_tree_judge(struct ix_tree *tree, const char *wire, unsigned level, uint32_t *attempts);
 
 /* Reads a node of the inner nodes' size and head into ->wire and ->image until it is consistent. 0; IX_TREE_AGAIN if
  * there is no such node. [waits] */

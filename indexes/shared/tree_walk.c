@@ -107,9 +107,9 @@ static uint64_t parent_check(struct ix_walk *walk, unsigned level, dm_addr addr,
 }
 
 /* Held locks are looked for in the lock words; here the lines must be equal. */
-static bool is_consistent(const struct ix_walk *walk, const char *wire) {
-    const struct ix_inner_layout *inner = &walk->cn->inner;
-    return inner->format->check(wire, inner->node_bytes, IX_VERSIONS_LINES) != IX_NODE_TORN;
+static bool is_consistent(const struct ix_walk *walk, const char *wire, unsigned level) {
+    return ix_tree_format_of(walk->cn, level)->check(wire, walk->cn->inner.node_bytes, IX_VERSIONS_LINES) !=
+           IX_NODE_TORN;
 }
 
 /* Walks one level along its chain. DM_NOT_FOUND: it breaks off (and is reported). */
@@ -125,12 +125,12 @@ static int level_walk(struct ix_walk *walk, unsigned level) {
         int rc = node_load(walk, addr, number, &slot);
         DM_TRY(rc);
         const char *wire = rc == 0 ? walk->wires + (size_t)slot * inner->node_bytes : NULL;
-        if (!wire || !is_consistent(walk, wire)) {
+        if (!wire || !is_consistent(walk, wire, level)) {
             ix_report_problem(walk->report, "node %016" PRIx64 ", level %u: %s", addr.bits, level,
                               wire ? "torn" : "no such memory");
             return DM_NOT_FOUND;
         }
-        inner->format->decode(wire, inner->node_bytes, walk->image);
+        ix_tree_format_of(walk->cn, level)->decode(wire, inner->node_bytes, walk->image);
         const struct ix_node_head *head = ix_node_head_in(walk->image);
         if (!ix_node_plausible(inner, walk->image, level) || head->low != low) {
             ix_report_problem(walk->report, "node %016" PRIx64 ", level %u: bad head, or it does not begin at %" PRIu64,
