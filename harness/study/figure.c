@@ -17,6 +17,7 @@
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
+#include "harness/study/figure_published.h"
 #include "indexes/index.h"
 
 enum { WHERE_BYTES = 512 };
@@ -481,9 +482,9 @@ static int read_scale(struct hx_figure *figure, const char *asked, const char *w
 
 static int read_all(struct hx_figure *figure, const char *plots, const char *id, const char *asked, const char *where,
                     struct dm_err *err) {
-    static const char *const known[] = {"id",     "title",  "shows",    "keeps",       "config",
-                                        "scales", "scaled", "panels",   "series",      "x",
-                                        "plots",  "from",   "readings", "experiments", NULL};
+    static const char *const known[] = {"id",       "title",       "shows",     "keeps", "config", "scales",
+                                        "scaled",   "panels",      "series",    "x",     "plots",  "from",
+                                        "readings", "experiments", "published", NULL};
     const json_t *scale;
     DM_TRY(hx_json_check(figure->spec, known, where, err));
     DM_TRY(read_text(figure->spec, "id", true, NULL, where, &figure->id, err));
@@ -500,7 +501,8 @@ static int read_all(struct hx_figure *figure, const char *plots, const char *id,
     DM_TRY(read_x(figure, plots, scale, where, err));
     DM_TRY(hx_fig_provenance_check(figure->spec, where, err));
     DM_TRY(hx_fig_overlays_read(figure->spec, where, &figure->overlays, err));
-    return read_plots(figure, where, err);
+    DM_TRY(read_plots(figure, where, err));
+    return hx_fig_published_read(figure, where, &figure->published, &figure->published_count, err);
 }
 
 int hx_figure_load(const char *plots, const char *id, const char *scale, struct hx_figure **figure,
@@ -532,6 +534,7 @@ void hx_figure_free(struct hx_figure *figure) {
     free(figure->cases);
     free(figure->plots);
     free(figure->points);
+    free(figure->published);
     free(figure->absent);
     hx_fig_overlays_free(&figure->overlays);
     json_decref(figure->cases_config);

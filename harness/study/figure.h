@@ -67,6 +67,8 @@ struct hx_fig_plot {
     size_t reference; /* bars: the case to which gains are relative; SIZE_MAX: none */
 };
 
+struct hx_fig_published;
+
 struct hx_figure {
     json_t *spec;         /* owned */
     json_t *cases_config; /* owned: the configurations of the values of the x option */
@@ -92,6 +94,8 @@ struct hx_figure {
     bool x_log;
     struct hx_fig_plot *plots;
     size_t plot_count;
+    struct hx_fig_published *published; /* figure_published.h */
+    size_t published_count;
     size_t *points; /* [panel][series][case][seed]: index in the set of points; filled by hx_figure_points */
 };
 

@@ -11,6 +11,7 @@
 
 #include "common/compiler.h"
 #include "common/output_file.h"
+#include "harness/study/figure_published.h"
 
 /* All in pixels of the SVG; the PNG is drawn larger by a factor of style.gp. */
 enum {
@@ -25,6 +26,7 @@ enum {
     EDGE_RIGHT = 8,
     HEADER = 30,       /* the title */
     LEGEND = 22,       /* a strip of its own, if no cell is free */
+    LEGEND_NAME = 210, /* of a long name with its sample */
     FOOTER = 44,       /* the x label and the line of provenance */
     FOOTER_LETTER = 5, /* mean width of a letter of the footer */
     ABSENT = 14,       /* the line of what is not built */
@@ -177,6 +179,18 @@ static size_t variants(const struct hx_figure *figure, const struct hx_fig_plot 
     return plot->over_time ? figure->case_count : plot->y_count;
 }
 
+/* With names of published numbers, which are long, a legend may need several rows. */
+static int legend_rows(const struct hx_figure *figure, const struct hx_fig_plot *plot, int width) {
+    int names = (int)(figure->series_count * variants(figure, plot)), published = 0;
+    for (size_t i = 0; i < figure->published_count; i++) {
+        const struct hx_fig_published *item = &figure->published[i];
+        bool first = item->panel == 0 && plot == &figure->plots[item->plot];
+        published += first;
+    }
+    int columns = width / LEGEND_NAME > 0 ? width / LEGEND_NAME : 1;
+    return published > 0 ? (names + published + columns - 1) / columns : 1;
+}
+
 static struct layout layout_make(const struct hx_figure *figure, const struct hx_fig_plot *plot) {
     struct layout layout = {.columns = figure->panel_count < COLUMNS_MAX ? figure->panel_count : COLUMNS_MAX};
     layout.cell_width = CELL_WIDTH;
@@ -195,11 +209,12 @@ static struct layout layout_make(const struct hx_figure *figure, const struct hx
         layout.cell_height += 12 * (lines - 1);
     }
     layout.rows = (figure->panel_count + layout.columns - 1) / layout.columns;
-    layout.legend = figure->series_count * variants(figure, plot) > 1;
+    layout.legend = figure->series_count * variants(figure, plot) > 1 || figure->published_count > 0;
     layout.legend_in_cell = layout.legend && layout.rows * layout.columns > figure->panel_count;
-    layout.legend_height = layout.legend && !layout.legend_in_cell ? LEGEND : 0;
-    layout.footer_height = FOOTER + (figure->absent_count > 0 ? ABSENT : 0);
     layout.width = EDGE_LEFT + EDGE_RIGHT + (int)layout.columns * layout.cell_width;
+    layout.legend_height =
+        layout.legend && !layout.legend_in_cell ? LEGEND * legend_rows(figure, plot, layout.width) : 0;
+    layout.footer_height = FOOTER + (figure->absent_count > 0 ? ABSENT : 0);
     layout.height = HEADER + layout.legend_height + layout.footer_height + (int)layout.rows * layout.cell_height;
     return layout;
 }
@@ -358,13 +373,57 @@ static void write_curve(const struct writer *writer, size_t panel, size_t series
     fprintf(writer->file, " notitle");
 }
 
-/* What the papers claim, as lines across the panel. */
+static bool is_published(const struct writer *writer, const struct hx_fig_published *item) {
+    return writer->plot == &writer->figure->plots[item->plot];
+}
+
+/* On a bar of the same colour points are dark. */
+static void write_published_style(const struct writer *writer, const struct hx_fig_published *item, size_t at) {
+    bool on_bar = writer->plot->bars && item->series != SIZE_MAX;
+    fprintf(writer->file, "linestyle style_of(");
+    write_quoted(writer->file, item->style);
+    fprintf(writer->file, ", %zu, %zu) pointsize 1.1%s", writer->figure->series_count + at + 1, item->metric + 1,
+            on_bar ? " linecolor rgb \"#222222\"" : "");
+}
+
+/* What the paper published, as open points; in a plot of bars beside the bar of the same system. */
+static void write_published(const struct writer *writer, size_t panel) {
+    const struct hx_fig_plot *plot = writer->plot;
+    const char *x = plot->bars ? "position" : plot->by_metric ? plot->x.column : "x";
+    double count = (double)writer->figure->series_count;
+    for (size_t i = 0; i < writer->figure->published_count; i++) {
+        const struct hx_fig_published *item = &writer->figure->published[i];
+        if (item->panel != panel || !is_published(writer, item)) {
+            continue;
+        }
+        double shift =
+            plot->bars && item->series != SIZE_MAX ? ((double)item->series - (count - 1) / 2) * 0.78 / count : 0;
+        fprintf(writer->file, ", \\\n        data using (column(\"%s\") + %.4f):(pick(", x, shift);
+        write_quoted(writer->file, writer->figure->panels[panel].label);
+        fprintf(writer->file, ", ");
+        write_quoted(writer->file, item->label);
+        fprintf(writer->file, ", \"%s\")) with points ", plot->y[item->metric].column);
+        write_published_style(writer, item, i);
+        fprintf(writer->file, " notitle");
+    }
+}
+
+/* What the papers claim, as lines across the panel; a range as a band. */
 static void write_lines(const struct writer *writer, size_t panel) {
     for (size_t i = 0; i < writer->lines->count; i++) {
         const struct hx_fig_line *line = &writer->lines->items[i];
         if (line->panel == panel && strcmp(line->plot, writer->plot->id) == 0) {
             fprintf(writer->file, ", \\\n        %.10g with lines linestyle style_claim notitle", line->y);
         }
+    }
+}
+
+static void write_band(const struct writer *writer, const struct hx_fig_line *line, size_t at) {
+    if (line->high > line->low) {
+        fprintf(writer->file,
+                "    set object %zu rectangle from graph 0, first %.10g to graph 1, first %.10g behind fillcolor rgb "
+                "color_claim fillstyle solid 0.12 noborder\n",
+                20 + at, line->low, line->high);
     }
 }
 
@@ -376,9 +435,10 @@ static void write_line_labels(const struct writer *writer, size_t panel, bool se
             continue;
         }
         if (!set) {
-            fprintf(writer->file, "    unset label %zu\n", 20 + i);
+            fprintf(writer->file, "    unset label %zu; unset object %zu\n", 20 + i, 20 + i);
             continue;
         }
+        write_band(writer, line, i);
         fprintf(writer->file, "    set label %zu ", 20 + i);
         write_quoted(writer->file, line->label);
         fprintf(writer->file,
@@ -434,9 +494,29 @@ static void write_panel(const struct writer *writer, size_t panel) {
             write_gains(writer, panel, series);
         }
     }
+    write_published(writer, panel);
     write_lines(writer, panel);
     fprintf(writer->file, "\n    unset logscale\n");
     write_line_labels(writer, panel, false);
+}
+
+/* Each name once, whatever the panel. */
+static void write_published_legend(const struct writer *writer) {
+    const struct hx_figure *figure = writer->figure;
+    for (size_t i = 0; i < figure->published_count; i++) {
+        const struct hx_fig_published *item = &figure->published[i];
+        bool again = !is_published(writer, item);
+        for (size_t k = 0; k < i; k++) {
+            again = again || (is_published(writer, &figure->published[k]) &&
+                              strcmp(figure->published[k].label, item->label) == 0);
+        }
+        if (!again) {
+            fprintf(writer->file, ", \\\n        NaN with points ");
+            write_published_style(writer, item, i);
+            fprintf(writer->file, " title ");
+            write_quoted(writer->file, item->label);
+        }
+    }
 }
 
 static void write_legend(const struct writer *writer) {
@@ -445,7 +525,7 @@ static void write_legend(const struct writer *writer) {
     if (layout->legend_in_cell) {
         write_cell(writer, writer->figure->panel_count);
     } else {
-        write_margins(writer, EDGE_LEFT, layout->width - EDGE_RIGHT, HEADER, HEADER + LEGEND);
+        write_margins(writer, EDGE_LEFT, layout->width - EDGE_RIGHT, HEADER, HEADER + layout->legend_height);
     }
     fprintf(writer->file, "    unset title; unset border; unset tics; unset grid\n    set key center center %s\n",
             layout->legend_in_cell ? "vertical" : "horizontal");
@@ -467,6 +547,7 @@ static void write_legend(const struct writer *writer) {
             separator = ", \\\n";
         }
     }
+    write_published_legend(writer);
     fprintf(writer->file, "\n");
 }
 

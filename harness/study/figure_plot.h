@@ -7,12 +7,13 @@
 
 #include "harness/study/figure_data.h"
 
-/* A claim drawn as a line across a panel of a plot. */
+/* A claim drawn as a line across a panel of a plot, and as a band where it is a range. */
 struct hx_fig_line {
     const char *plot;
     size_t panel;
     double y;
-    char label[64];
+    double low, high; /* the ends of the range; equal: none */
+    char label[160];
 };
 struct hx_fig_lines {
     struct hx_fig_line *items;

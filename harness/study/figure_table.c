@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the table of a plot: a row for every panel, series and case.
+ * Writes the table of a plot: a row for every panel, series and case, and for every number that the paper published.
  */
 #include "harness/study/figure_table.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "common/output_file.h"
 #include "harness/base/json.h"
+#include "harness/study/figure_published.h"
 
 static void print_text(FILE *file, const char *text) {
     for (; *text != '\0'; text++) {
@@ -101,6 +103,37 @@ static void time_header(const struct hx_fig_plot *plot, FILE *file) {
     fprintf(file, "panel\tseries\tposition\tcase\t%s\t%s\tpoint\n", plot->x.column, plot->y[0].column);
 }
 
+/* The row of a number that the paper published: only its own column is there. */
+static void published_row(const struct hx_figure *figure, const struct hx_fig_plot *plot,
+                          const struct hx_fig_published *item, size_t at, FILE *file) {
+    bool named = figure->x_option == NULL;
+    double x = hx_fig_published_x(figure, item, at, named ? 1 : hx_figure_divisor(figure, figure->x_option));
+    print_text(file, figure->panels[item->panel].label);
+    fputc('\t', file);
+    print_text(file, item->label);
+    if (named && !plot->by_metric) {
+        fprintf(file, "\t%.10g\t", x);
+        print_text(file, json_string_value(json_array_get(item->x, at)));
+    } else {
+        fprintf(file, "\tNaN\t%.10g", x);
+    }
+    if (!named) {
+        print_number(file, plot->by_metric ? NAN : x);
+    }
+    if (plot->by_metric) {
+        print_number(file, x);
+    }
+    for (size_t i = 0; i < plot->y_count; i++) {
+        double y = i == item->metric ? hx_fig_published_y(item, at) : NAN;
+        for (int k = 0; k < (figure->repeat > 1 ? 3 : 1); k++) {
+            print_number(file, y);
+        }
+    }
+    fprintf(file, "%s\t", plot->reference != SIZE_MAX ? "\tNaN" : "");
+    print_text(file, item->source);
+    fputc('\n', file);
+}
+
 int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot, const struct hx_points *points,
                  const struct hx_fig_data *data, const char *path, struct dm_err *err) {
     FILE *file = dm_output_open(path, err);
@@ -117,6 +150,12 @@ int hx_fig_table(const struct hx_figure *figure, const struct hx_fig_plot *plot,
             for (size_t at = 0; at < figure->case_count; at++) {
                 (plot->over_time ? time_rows : table_row)(figure, plot, points, data, panel, series, at, file);
             }
+        }
+    }
+    for (size_t i = 0; i < figure->published_count; i++) {
+        const struct hx_fig_published *item = &figure->published[i];
+        for (size_t at = 0; plot == &figure->plots[item->plot] && at < hx_fig_published_count(item); at++) {
+            published_row(figure, plot, item, at, file);
         }
     }
     return dm_output_close(file, path, err);

@@ -89,7 +89,7 @@ holds out "1 claims: 0 reproduced"
 # The figure draws the claim.
 if command -v gnuplot >/dev/null 2>&1; then
     expect 0 figure small --plots plots
-    holds results/figures/small/throughput.svg "size: over the slow one"
+    holds results/figures/small/throughput.svg "paper: 50 x the slow one (size)"
 fi
 
 # Readings, a range, an experiment, reasons. A reading that changes nothing for a claim is not counted.

@@ -142,7 +142,7 @@ sed 's/"cell"/"clel"/; s/"id": "systems"/"id": "unknown"/' plots/figures/systems
 expect 2 figure unknown --plots plots --out results
 holds err "series[1].config: unknown index 'clel' (did you mean 'cell'?"
 rm plots/figures/unknown.json
-sed 's/"index": "null"/"index": "smart"/; s/"id": "systems"/"id": "empty"/' plots/figures/systems.json >plots/figures/empty.json
+sed 's/"index": "null"/"index": "clover"/; s/"id": "systems"/"id": "empty"/' plots/figures/systems.json >plots/figures/empty.json
 expect 0 figure empty --plots plots --out results
 [ ! -e results/figures/empty ] || fail "drew a figure of nothing"
 

@@ -22,7 +22,7 @@ cat >plots/figures/small.json <<'JSON'
                "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
 }
 JSON
-sed 's/"sherman"/"smart"/; s/"id": "small"/"id": "nothing"/' plots/figures/small.json >plots/figures/nothing.json
+sed 's/"sherman"/"clover"/; s/"id": "small"/"id": "nothing"/' plots/figures/small.json >plots/figures/nothing.json
 echo '{}' >plots/sensitivity.json
 echo '{}' >plots/metrics.json
 mkdir plots/claims

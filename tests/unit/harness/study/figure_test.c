@@ -140,6 +140,8 @@ static void mistakes_in_a_spec_are_named_with_file_and_member(void **state) {
     must_refuse("plots[0].y", "[{\"path\": \"a\", \"column\": \"a\", \"over\": [1]}]", "plots[0].y[0].over[0]");
     must_refuse("plots[0].relative_to", "\"none\"", "plots[0].relative_to");
     must_refuse("plots[0].kind", "\"time\"", "needs an 'interval'");
+    must_refuse("readings", "[{\"id\": \"a\", \"says\": \"b\"}]", "readings[0]: member 'from' is missing");
+    must_refuse("from", "{\"keys\": \"stated: section 1\"}", "is set without provenance");
 }
 
 static void a_metric_takes_the_extremes_of_a_column_over_time(void **state) {
@@ -156,6 +158,34 @@ static void a_metric_takes_the_extremes_of_a_column_over_time(void **state) {
         assert_true(isnan(cases[i].value) ? isnan(value) : value == 10 * cases[i].value);
     }
     json_decref(result);
+}
+
+/* The numbers of a paper, in the plot "p" of a figure with panels "a b" and "c", series "s" and "t". */
+static void must_refuse_published(const char *item, const char *reason) {
+    char text[512];
+    snprintf(text, sizeof(text), "[{\"label\": \"paper: x\", \"source\": \"figure 1\", %s}]", item);
+    must_refuse("published", text, reason);
+}
+
+static void published_numbers_fit_the_figure(void **state) {
+    (void)state;
+#define XY "\"x\": [1, 2], \"y\": [3, 4]"
+    must_refuse("published",
+                "[{\"label\": \"x\", \"source\": \"s\", \"plot\": \"throughput\", \"panel\": \"YCSB C\", " XY "}]",
+                "published[0]: the label must begin with 'paper: '");
+    must_refuse("published", "[{\"label\": \"paper: x\", \"plot\": \"throughput\", " XY "}]", "'source' is missing");
+    must_refuse_published("\"plot\": \"none\", " XY, "published[0].plot: the figure has no plot 'none'");
+    must_refuse_published("\"plot\": \"throughput\", \"column\": \"none\", " XY, "has no column 'none'");
+    must_refuse_published("\"plot\": \"throughput\", \"panel\": \"none\", " XY, "has no panel 'none'");
+    must_refuse_published("\"plot\": \"throughput\", \"panel\": \"YCSB C\", \"series\": \"none\", " XY,
+                          "has no series 'none'");
+    must_refuse_published("\"plot\": \"throughput\", \"panel\": \"YCSB C\", \"x\": [1], \"y\": [3, 4]",
+                          "x and y must have as many values");
+    must_refuse_published("\"plot\": \"throughput\", \"panel\": \"YCSB C\", \"x\": [\"a\"], \"y\": [3]",
+                          "published[0].x[0]: must be a number");
+    must_refuse_published("\"plot\": \"throughput\", \"panel\": \"YCSB C\", \"x\": [1], \"y\": [null]",
+                          "published[0].y[0]: must be a number");
+#undef XY
 }
 
 static void a_metric_takes_shares_and_merged_latencies(void **state) {
@@ -181,6 +211,7 @@ int main(void) {
         cmocka_unit_test(a_scale_may_divide_some_options_by_numbers_of_their_own),
         cmocka_unit_test(mistakes_in_a_spec_are_named_with_file_and_member),
         cmocka_unit_test(a_metric_takes_the_extremes_of_a_column_over_time),
+        cmocka_unit_test(published_numbers_fit_the_figure),
         cmocka_unit_test(a_metric_takes_shares_and_merged_latencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
