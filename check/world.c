@@ -53,6 +53,11 @@ static void topology_draw(struct ck_world *world) {
         .cache_bytes = ONE_OF(&prng, 0, 512, 1024, 2048, 4096, 65536),
         .topology = &world->topology,
     };
+    struct dm_prng key_prng = stream(world, "check key bytes");
+    if (world->index->key_bytes_max > IX_KEY_BYTES_MIN && chance(&key_prng, 15)) {
+        uint32_t most = world->index->key_bytes_max, drawn = (uint32_t)ONE_OF(&key_prng, 9, 16, 24, 40);
+        world->shape.key_bytes = drawn < most ? drawn : most;
+    }
 }
 
 /* ---- parameters of the index ------------------------------------------------------------------------------------ */
@@ -179,6 +184,9 @@ static int params_draw(const struct ck_request *request, struct ck_world *world,
     }
     if (!params_work(world)) {
         world->shape.value_bytes = 8; /* fits the smallest nodes */
+    }
+    if (!params_work(world)) {
+        world->shape.key_bytes = 0;
     }
     /* Lock tables and the like may need more on-chip memory than was drawn. */
     if (!params_work(world)) {
@@ -347,11 +355,13 @@ void ck_world_fini(struct ck_world *world) {
 
 const char *ck_world_text(const struct ck_world *world, char *text, size_t capacity) {
     const struct dm_topology *topology = &world->topology;
-    int at = snprintf(text, capacity,
-                      "%u clients on %u CNs (%u per thread), %u MNs, %u keys, values of %u bytes, cache of %llu bytes, "
-                      "%u bytes of on-chip memory;",
-                      topology->clients, topology->cns, topology->clients_per_thread, topology->mns, world->key_count,
-                      world->shape.value_bytes, (unsigned long long)world->shape.cache_bytes, topology->chip_bytes);
+    int at = snprintf(
+        text, capacity,
+        "%u clients on %u CNs (%u per thread), %u MNs, %u keys of %u bytes, values of %u bytes, cache of %llu bytes, "
+        "%u bytes of on-chip memory;",
+        topology->clients, topology->cns, topology->clients_per_thread, topology->mns, world->key_count,
+        ix_key_bytes(&world->shape), world->shape.value_bytes, (unsigned long long)world->shape.cache_bytes,
+        topology->chip_bytes);
     static const char *const rdwc_names[] = {"off", "on", "published", "stale"};
     if (world->rdwc != IX_RDWC_OFF && at < (int)capacity) {
         at += snprintf(text + at, capacity - (size_t)at, " rdwc=%s with %u slots;", rdwc_names[world->rdwc],

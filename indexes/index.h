@@ -39,13 +39,22 @@ enum ix_cap {
     IX_CAP_CLIENT_STOP = 1 << 6,  /* works on after a client stopped for good inside an operation */
 };
 
+/* A key of more than 8 bytes is its number, which comes first and decides the order, and padding. Indexes store and
+ * transfer all bytes; they compare the number, and the padding of the key that they look for. */
+enum { IX_KEY_BYTES_MIN = 8, IX_KEY_BYTES_MAX = 256 };
+
 /* What an instance is made for. */
 struct ix_shape {
     uint32_t value_bytes;
+    uint32_t key_bytes; /* see ix_key_bytes; 0 stands for 8 */
     uint64_t cache_bytes;   /* budget of index cache a compute node, all its memory counted */
     uint64_t expected_keys; /* loaded plus inserted; a hint for sizing, never a limit */
     const struct dm_topology *topology;
 };
+
+static inline uint32_t ix_key_bytes(const struct ix_shape *shape) {
+    return shape->key_bytes > 0 ? shape->key_bytes : IX_KEY_BYTES_MIN;
+}
 
 /* Sorted, distinct pairs for bulk load, pulled in blocks so that they need not all be in memory. */
 struct ix_pairs {
@@ -111,12 +120,13 @@ struct ix_ops {
     const struct ix_setting *patient;  /* give time to an index whose addresses expire, on slow devices; NULL: none */
 
     uint32_t value_bytes_max; /* of the values that can be stored; 0: `check` knows, from parameters */
+    uint32_t key_bytes_max;   /* of keys; 0: only keys of 8 bytes */
 
     /* Sizes of the three objects; server_bytes is 0 without `serve`. */
     size_t cn_bytes, client_bytes, server_bytes;
 
-    /* Refuses parameters and shapes that cannot work, naming the limit. The number of memory nodes and value_bytes_max
-     * have been checked. Required. */
+    /* Refuses parameters and shapes that cannot work, naming the limit. The number of memory nodes, value_bytes_max
+     * and key_bytes_max have been checked. Required. */
     int (*check)(const void *params, const struct ix_shape *shape, struct dm_err *err);
 
     /* DRAM bytes a memory node needs for `keys` keys (including space for what operations leave behind). Also called
@@ -194,7 +204,7 @@ struct ix_client {
     uint32_t value_bytes;
 };
 
-/* The number of memory nodes, the size of values, then the index's own check. */
+/* The number of memory nodes, the sizes of keys and values, then the index's own check. */
 int ix_check(const struct ix_ops *ops, const void *params, const struct ix_shape *shape, struct dm_err *err);
 uint64_t ix_memory_needed(const struct ix_ops *ops, const void *params, const struct ix_shape *shape, uint64_t keys);
 

@@ -211,6 +211,13 @@ int ix_check(const struct ix_ops *ops, const void *params, const struct ix_shape
         return dm_fail(err, DM_ERR_INVALID, "index %s: values of %u bytes: must be 1 to %u", ops->name,
                        shape->value_bytes, most);
     }
+    uint32_t keys = ix_key_bytes(shape), keys_most = ops->key_bytes_max > 0 ? ops->key_bytes_max : IX_KEY_BYTES_MIN;
+    if (keys < IX_KEY_BYTES_MIN || keys > keys_most) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       keys_most > IX_KEY_BYTES_MIN ? "index %s: keys of %u bytes: must be %d to %u"
+                                                    : "index %s: keys of %u bytes: it has keys of %d bytes only",
+                       ops->name, keys, IX_KEY_BYTES_MIN, keys_most);
+    }
     int rc = ops->check(params, shape, &own);
     return rc < 0 ? fail(ops, rc, &own, err, "work with value_bytes", shape->value_bytes) : 0;
 }

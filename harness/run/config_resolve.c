@@ -344,6 +344,7 @@ static int resolve_memory(struct hx_config *config, struct dm_err *err) {
     struct hx_settings *run = &config->run;
     uint64_t keys = keys_loaded(&config->workload);
     config->shape = (struct ix_shape){
+        .key_bytes = (uint32_t)run->key_bytes,
         .value_bytes = (uint32_t)run->value_bytes,
         .cache_bytes = run->cache_bytes,
         .expected_keys = keys + keys_inserted(config),

@@ -79,6 +79,8 @@ static const struct dm_opt measure_options[] = {
 static const struct dm_opt memory_options[] = {
     ROW_AS("cache", cache_bytes, DM_OPT_BYTES, .initial = "100MB", .min = 0, .max = 0x1p43,
            .help = "budget of index cache of a compute node"),
+    ROW_AS("key_size", key_bytes, DM_OPT_BYTES, .initial = "8", .min = 8, .max = 256,
+           .help = "bytes of a key: its number, which decides the order, and padding"),
     ROW_AS("value_size", value_bytes, DM_OPT_BYTES, .initial = "8", .min = 8, .max = 65536, .help = "bytes of a value"),
     ROW_AS("mn_memory", mn_bytes, DM_OPT_BYTES, .initial = "0", .min = 0, .max = 0x1p46,
            .help = "DRAM of a memory node; 0: what the keys and the expected inserts need"),

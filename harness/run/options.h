@@ -24,7 +24,7 @@ struct hx_settings {
     unsigned arrival; /* enum hx_arrival */
     uint64_t ops, warmup, duration_ns, interval_ns, seed;
     const char *record;
-    uint64_t cache_bytes, value_bytes, mn_bytes, chunk_bytes;
+    uint64_t cache_bytes, key_bytes, value_bytes, mn_bytes, chunk_bytes;
     uint64_t retry_limit;
     bool verify;
 };

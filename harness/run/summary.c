@@ -56,7 +56,11 @@ static void workload_print(const json_t *config, FILE *out) {
         fprintf(out, "  workload    %s: %s, %s", text_of(config, "workload"), text_of(config, "mix"),
                 text_of(config, "distribution"));
     }
-    fprintf(out, ", %.0f keys, %.0f B values\n", number_of(config, "keys"), number_of(config, "value_size"));
+    fprintf(out, ", %.0f keys", number_of(config, "keys"));
+    if (number_of(config, "key_size") > 8) {
+        fprintf(out, " of %.0f B", number_of(config, "key_size"));
+    }
+    fprintf(out, ", %.0f B values\n", number_of(config, "value_size"));
     if (*text_of(config, "record")) {
         fprintf(out, "              recorded in %s\n", text_of(config, "record"));
     }

@@ -65,8 +65,9 @@ static struct chime_layout layout_for(const struct chime_params *params, const s
 }
 
 static struct ix_inner_layout inner_for(const struct chime_params *params) {
-    uint32_t wire = ix_lines_wire_bytes(ix_inner_bytes((uint32_t)params->span, true));
-    struct ix_inner_layout inner = ix_inner_layout_of(&ix_format_lines, wire, true, IX_VERSIONS_LINES);
+    uint32_t wire = ix_lines_wire_bytes(ix_inner_bytes((uint32_t)params->span, IX_KEY_BYTES_MIN, true));
+    struct ix_inner_layout inner =
+        ix_inner_layout_of(&ix_format_lines, wire, IX_KEY_BYTES_MIN, true, IX_VERSIONS_LINES);
     inner.cap = (uint32_t)params->span;
     return inner;
 }

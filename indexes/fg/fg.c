@@ -141,6 +141,7 @@ const struct ix_ops ix_ops_fg = {
     .counts_offset = offsetof(struct fg_client, counts),
     .wrong = wrong_values,
     .tiny = tiny,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct fg_cn),
     .client_bytes = sizeof(struct fg_client),
     .check = check,

@@ -23,15 +23,15 @@ static struct ix_leaf_layout leaf_layout(const struct ix_btree_config *config, c
         return ix_leaf_layout_pointers(leaf_format(config)->image_bytes((uint32_t)config->node_bytes),
                                        config->pointers);
     }
-    return ix_leaf_layout_of(config->format->image_bytes((uint32_t)config->node_bytes), stored_bytes(config, shape),
-                             config->sorted, config->entry_versions);
+    return ix_leaf_layout_of(config->format->image_bytes((uint32_t)config->node_bytes), ix_key_bytes(shape),
+                             stored_bytes(config, shape), config->sorted, config->entry_versions);
 }
 
-uint64_t ix_btree_node_bytes(const struct ix_btree_config *config, uint64_t entries, uint32_t value_bytes) {
-    uint64_t entry =
-        ix_leaf_layout_of(sizeof(struct ix_node_head), value_bytes, config->sorted, config->entry_versions).entry_bytes;
-    uint64_t child = sizeof(uint64_t) + sizeof(dm_addr);
-    uint64_t image = sizeof(struct ix_node_head) + entries * (entry > child ? entry : child);
+uint64_t ix_btree_node_bytes(const struct ix_btree_config *config, uint64_t entries, uint32_t key_bytes,
+                             uint32_t value_bytes) {
+    uint64_t entry = ix_leaf_layout_of(0, key_bytes, value_bytes, config->sorted, config->entry_versions).entry_bytes;
+    uint64_t child = key_bytes + sizeof(dm_addr);
+    uint64_t image = ix_node_head_bytes(key_bytes) + entries * (entry > child ? entry : child);
     uint64_t wire = (image + IX_LINE_DATA - 1) / IX_LINE_DATA * DM_LINE;
     while (wire < UINT32_MAX && config->format->image_bytes((uint32_t)wire) < image) {
         wire += DM_LINE;
@@ -40,10 +40,10 @@ uint64_t ix_btree_node_bytes(const struct ix_btree_config *config, uint64_t entr
 }
 
 /* The largest value that IX_BTREE_CAP_MIN entries of a leaf may have; 0: none. */
-static uint32_t value_max(const struct ix_btree_config *config) {
-    uint32_t image = config->format->image_bytes((uint32_t)config->node_bytes);
-    uint32_t each = (image - (uint32_t)sizeof(struct ix_node_head)) / IX_BTREE_CAP_MIN;
-    uint32_t head = ix_leaf_layout_of(image, 0, config->sorted, config->entry_versions).entry_bytes;
+static uint32_t value_max(const struct ix_btree_config *config, uint32_t key_bytes) {
+    uint32_t image = config->format->image_bytes((uint32_t)config->node_bytes), fixed = ix_node_head_bytes(key_bytes);
+    uint32_t each = image > fixed ? (image - fixed) / IX_BTREE_CAP_MIN : 0;
+    uint32_t head = ix_leaf_layout_of(0, key_bytes, 0, config->sorted, config->entry_versions).entry_bytes;
     return each > head ? each - head : 0;
 }
 
@@ -53,13 +53,20 @@ int ix_btree_check(const struct ix_btree_config *config, const struct ix_shape *
                        (unsigned long long)config->node_bytes, DM_LINE);
     }
     DM_TRY(ix_values_check((enum ix_values)config->values, shape->value_bytes, err));
-    uint64_t least = ix_btree_node_bytes(config, IX_BTREE_CAP_MIN, stored_bytes(config, shape));
-    if (least > config->node_bytes) {
+    uint32_t keys = ix_key_bytes(shape);
+    if (keys > IX_KEY_BYTES_MIN && config->values != IX_VALUES_INLINE) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "a leaf must hold %d entries: with node_bytes %llu values may have up to %u bytes, and values "
-                       "of %u bytes need node_bytes %llu",
-                       IX_BTREE_CAP_MIN, (unsigned long long)config->node_bytes, value_max(config), shape->value_bytes,
-                       (unsigned long long)least);
+                       "keys of %u bytes need values=inline: blocks of values have keys of %d bytes", keys,
+                       IX_KEY_BYTES_MIN);
+    }
+    uint64_t least = ix_btree_node_bytes(config, IX_BTREE_CAP_MIN, keys, stored_bytes(config, shape));
+    if (least > config->node_bytes) {
+        return dm_fail(
+            err, DM_ERR_INVALID,
+            "a leaf must hold %d entries: with node_bytes %llu and keys of %u bytes, values may have up to %u "
+            "bytes, and values of %u bytes need node_bytes %llu",
+            IX_BTREE_CAP_MIN, (unsigned long long)config->node_bytes, keys, value_max(config, keys), shape->value_bytes,
+            (unsigned long long)least);
     }
     return 0;
 }
@@ -68,7 +75,7 @@ int ix_btree_check(const struct ix_btree_config *config, const struct ix_shape *
 uint64_t ix_btree_memory_needed(const struct ix_btree_config *config, const struct ix_shape *shape, uint64_t keys) {
     struct ix_leaf_layout leaf = leaf_layout(config, shape);
     struct ix_inner_layout inner =
-        ix_inner_layout_of(config->format, (uint32_t)config->node_bytes, false, IX_VERSIONS_LINES);
+        ix_inner_layout_of(config->format, (uint32_t)config->node_bytes, ix_key_bytes(shape), false, IX_VERSIONS_LINES);
     double fill = config->fill < 0.5 ? config->fill : 0.5;
     double leaf_keys = fill * leaf.cap < 1 ? 1 : fill * leaf.cap;
     double inner_keys = fill * inner.cap < 2 ? 2 : fill * inner.cap;
@@ -110,7 +117,8 @@ int ix_btree_open(struct ix_btree_cn *cn, const struct ix_btree_config *config, 
     cn->tree.policy = config->policy;
     cn->tree.owner = owner;
     cn->tree.leaf_format = config->leaf_format;
-    cn->tree.inner = ix_inner_layout_of(config->format, node_bytes, false, (enum ix_versions)config->versions);
+    cn->tree.inner =
+        ix_inner_layout_of(config->format, node_bytes, ix_key_bytes(shape), false, (enum ix_versions)config->versions);
     cn->tree.alloc_bytes = ix_btree_alloc_bytes(config);
     cn->tree.cache_levels = config->cache_levels;
     cn->tree.combine = config->combine;

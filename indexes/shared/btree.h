@@ -45,9 +45,10 @@ struct ix_btree_config {
 
 enum { IX_BTREE_CAP_MIN = 4 /* entries that a leaf must hold to be split sensibly */ };
 
-/* The least node_bytes whose leaves hold so many entries of `value_bytes` (stored), and inner nodes as many children.
- */
-uint64_t ix_btree_node_bytes(const struct ix_btree_config *config, uint64_t entries, uint32_t value_bytes);
+/* The least node_bytes whose leaves hold so many entries of `key_bytes` and `value_bytes` (stored), and inner nodes as
+ * many children. */
+uint64_t ix_btree_node_bytes(const struct ix_btree_config *config, uint64_t entries, uint32_t key_bytes,
+                             uint32_t value_bytes);
 
 /* What a node takes in remote memory. */
 static inline uint32_t ix_btree_alloc_bytes(const struct ix_btree_config *config) {

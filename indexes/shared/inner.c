@@ -6,20 +6,23 @@
 
 #include <string.h>
 
-enum { CHILD_BYTES = sizeof(uint64_t) + sizeof(dm_addr) };
-
-uint32_t ix_inner_bytes(uint32_t cap, bool beyond) {
-    return (uint32_t)sizeof(struct ix_node_head) + cap * CHILD_BYTES + (beyond ? (uint32_t)sizeof(dm_addr) : 0);
+static uint32_t child_bytes(uint32_t key_bytes) {
+    return key_bytes + (uint32_t)sizeof(dm_addr);
 }
 
-struct ix_inner_layout ix_inner_layout_of(const struct ix_node_format *format, uint32_t node_bytes, bool beyond,
-                                          enum ix_versions versions) {
+uint32_t ix_inner_bytes(uint32_t cap, uint32_t key_bytes, bool beyond) {
+    return ix_node_head_bytes(key_bytes) + cap * child_bytes(key_bytes) + (beyond ? (uint32_t)sizeof(dm_addr) : 0);
+}
+
+struct ix_inner_layout ix_inner_layout_of(const struct ix_node_format *format, uint32_t node_bytes, uint32_t key_bytes,
+                                          bool beyond, enum ix_versions versions) {
     uint32_t image_bytes = format->image_bytes(node_bytes);
     return (struct ix_inner_layout){
         .format = format,
         .node_bytes = node_bytes,
         .image_bytes = image_bytes,
-        .cap = (image_bytes - ix_inner_bytes(0, beyond)) / CHILD_BYTES,
+        .cap = (image_bytes - ix_inner_bytes(0, key_bytes, beyond)) / child_bytes(key_bytes),
+        .key_bytes = key_bytes,
         .beyond = beyond,
         .versions = versions,
     };

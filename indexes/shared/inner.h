@@ -7,6 +7,9 @@
  *     image   | head, 32 B | key[0 .. cap) u64 | child[0 .. cap) dm_addr |   keys ascending, key[0] == head.low,
  *                                                                            child[i] covers [key[i], key[i + 1])
  *
+ * Keys of more than 8 bytes: their numbers are where keys of 8 bytes are, and the padding of keys and fences is behind
+ * the children. A node is always transferred whole, so where in it the bytes are makes no difference.
+ *
  * With `beyond` a node has one more child slot, and child[count] is the first child of the right sibling (null in the
  * last node of a level): then a node has the successor of each of its children.
  */
@@ -42,13 +45,14 @@ struct ix_inner_layout {
     uint32_t node_bytes;  /* on the wire, a multiple of 64 */
     uint32_t image_bytes; /* as the format has it */
     uint32_t cap;         /* children */
+    uint32_t key_bytes;
     bool beyond;
     enum ix_versions versions; /* that readers compare */
 };
 
 /* As many children as node_bytes hold. */
-struct ix_inner_layout ix_inner_layout_of(const struct ix_node_format *format, uint32_t node_bytes, bool beyond,
-                                          enum ix_versions versions);
+struct ix_inner_layout ix_inner_layout_of(const struct ix_node_format *format, uint32_t node_bytes, uint32_t key_bytes,
+                                          bool beyond, enum ix_versions versions);
 
 /* What was read of a node. */
 static inline enum ix_node_state ix_inner_check(const struct ix_inner_layout *layout, const void *wire) {
@@ -56,7 +60,12 @@ static inline enum ix_node_state ix_inner_check(const struct ix_inner_layout *la
 }
 
 /* Image bytes that `cap` children need. */
-uint32_t ix_inner_bytes(uint32_t cap, bool beyond);
+uint32_t ix_inner_bytes(uint32_t cap, uint32_t key_bytes, bool beyond);
+
+/* Bytes of the head of a node: with both fences. */
+static inline uint32_t ix_node_head_bytes(uint32_t key_bytes) {
+    return (uint32_t)sizeof(struct ix_node_head) + 2 * (key_bytes - (uint32_t)sizeof(uint64_t));
+}
 
 static inline struct ix_node_head *ix_node_head_of(void *image) {
     return image;

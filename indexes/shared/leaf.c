@@ -8,17 +8,21 @@
 
 #include "indexes/shared/sort.h"
 
-struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t value_bytes, bool sorted, bool versions) {
+struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t key_bytes, uint32_t value_bytes, bool sorted,
+                                        bool versions) {
     assert(!(sorted && versions));
     uint32_t key_offset = sorted ? 0 : 1 + (uint32_t)versions;
-    uint32_t entry_bytes = key_offset + (uint32_t)sizeof(uint64_t) + value_bytes;
-    assert((image_bytes - sizeof(struct ix_node_head)) / entry_bytes <= IX_LEAF_CAP_MAX);
+    uint32_t entry_bytes = key_offset + key_bytes + value_bytes, head_bytes = ix_node_head_bytes(key_bytes);
+    uint32_t cap = image_bytes > head_bytes ? (image_bytes - head_bytes) / entry_bytes : 0;
+    assert(cap <= IX_LEAF_CAP_MAX);
     return (struct ix_leaf_layout){
         .image_bytes = image_bytes,
+        .key_bytes = key_bytes,
+        .head_bytes = head_bytes,
         .value_bytes = value_bytes,
         .entry_bytes = entry_bytes,
         .key_offset = key_offset,
-        .cap = (image_bytes - (uint32_t)sizeof(struct ix_node_head)) / entry_bytes,
+        .cap = cap,
         .sorted = sorted,
         .versions = versions,
     };
@@ -29,6 +33,8 @@ struct ix_leaf_layout ix_leaf_layout_pointers(uint32_t image_bytes, uint32_t cap
     assert(sizeof(struct ix_node_head) + (uint64_t)cap * entry_bytes <= image_bytes && cap <= IX_LEAF_CAP_MAX);
     return (struct ix_leaf_layout){
         .image_bytes = image_bytes,
+        .key_bytes = sizeof(uint64_t),
+        .head_bytes = sizeof(struct ix_node_head),
         .value_bytes = sizeof(uint64_t),
         .entry_bytes = entry_bytes,
         .cap = cap,
@@ -76,7 +82,7 @@ void ix_leaf_put(const struct ix_leaf_layout *layout, void *image, unsigned i, u
 }
 
 void ix_leaf_update(const struct ix_leaf_layout *layout, void *image, unsigned i, const void *value) {
-    memcpy(entry_at(layout, image, i) + layout->key_offset + sizeof(uint64_t), value, layout->value_bytes);
+    memcpy(entry_at(layout, image, i) + layout->key_offset + layout->key_bytes, value, layout->value_bytes);
 }
 
 void ix_leaf_init(const struct ix_leaf_layout *layout, void *image, uint64_t low, uint64_t high, dm_addr sibling) {
@@ -128,6 +134,9 @@ void ix_leaf_find_charge(const struct ix_leaf_layout *layout, struct dm_ctx *ctx
         dm_charge(ctx, DM_WORK_NODE_PROBE, 1);
     } else {
         dm_charge(ctx, DM_WORK_KEY_COMPARE, at == IX_LEAF_NONE ? layout->cap : (unsigned)at + 1);
+    }
+    if (at != IX_LEAF_NONE && layout->key_bytes > sizeof(uint64_t)) {
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, (layout->key_bytes - 1) / (uint32_t)sizeof(uint64_t));
     }
 }
 

@@ -8,6 +8,8 @@
  *     sorted entry      | key 8 | value |                    ascending in [0, head.count)
  *     pointer entry     | key 8 | word 8 |                   unsorted, used if the word is not 0
  *
+ * Keys of more than 8 bytes have their padding behind the number, and the head has that of the fences behind it.
+ *
  * Entries with versions of their own are objects of lines.h: written back alone, and checked alone. A sorted leaf moves
  * entries when one is added, so its entries have none and it is written back whole.
  */
@@ -23,7 +25,8 @@
 enum { IX_LEAF_NONE = -1, IX_LEAF_CAP_MAX = 1024 };
 
 struct ix_leaf_layout {
-    uint32_t image_bytes, value_bytes;
+    uint32_t image_bytes, key_bytes, value_bytes;
+    uint32_t head_bytes; /* where entry 0 begins */
     uint32_t entry_bytes;
     uint32_t key_offset; /* in an entry */
     uint32_t cap;        /* entries */
@@ -33,7 +36,8 @@ struct ix_leaf_layout {
 };
 
 /* As many entries as an image of `image_bytes` holds. */
-struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t value_bytes, bool sorted, bool versions);
+struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t key_bytes, uint32_t value_bytes, bool sorted,
+                                        bool versions);
 
 /* `cap` pointer entries in an image of `image_bytes`. */
 struct ix_leaf_layout ix_leaf_layout_pointers(uint32_t image_bytes, uint32_t cap);
@@ -41,7 +45,7 @@ struct ix_leaf_layout ix_leaf_layout_pointers(uint32_t image_bytes, uint32_t cap
 /* ---- entries ----------------------------------------------------------------------------------------------------- */
 
 static inline uint32_t ix_leaf_offset(const struct ix_leaf_layout *layout, unsigned i) {
-    return (uint32_t)sizeof(struct ix_node_head) + i * layout->entry_bytes;
+    return layout->head_bytes + i * layout->entry_bytes;
 }
 static inline uint64_t ix_leaf_key(const struct ix_leaf_layout *layout, const void *image, unsigned i) {
     uint64_t key;
@@ -49,7 +53,7 @@ static inline uint64_t ix_leaf_key(const struct ix_leaf_layout *layout, const vo
     return key;
 }
 static inline const void *ix_leaf_value(const struct ix_leaf_layout *layout, const void *image, unsigned i) {
-    return (const char *)image + ix_leaf_offset(layout, i) + layout->key_offset + sizeof(uint64_t);
+    return (const char *)image + ix_leaf_offset(layout, i) + layout->key_offset + layout->key_bytes;
 }
 bool ix_leaf_is_used(const struct ix_leaf_layout *layout, const void *image, unsigned i);
 
@@ -58,7 +62,8 @@ bool ix_leaf_is_used(const struct ix_leaf_layout *layout, const void *image, uns
 /* The position of the key, or IX_LEAF_NONE. */
 int ix_leaf_find(const struct ix_leaf_layout *layout, const void *image, uint64_t key);
 
-/* Charges a search that gave `at`: a binary search in a sorted leaf, else a look at one entry after the other. */
+/* Charges a search that gave `at`: a binary search in a sorted leaf, else a look at one entry after the other; and the
+ * padding of the key that was found, 8 bytes a comparison. */
 void ix_leaf_find_charge(const struct ix_leaf_layout *layout, struct dm_ctx *ctx, int at);
 
 /* Puts the positions of entries with keys >= first into `order`, which has space for cap, ascending by key; returns how

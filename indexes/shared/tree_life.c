@@ -39,7 +39,7 @@ int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes
     cn->scan_batch = batch < 2 ? 2 : batch > IX_TREE_SCAN_BATCH_MAX ? IX_TREE_SCAN_BATCH_MAX : batch;
     struct ix_cache_config cache = {
         .bytes = cn->cache_levels > 0 ? cache_bytes : 0,
-        .copy_bytes = ix_inner_bytes(cn->inner.cap, cn->inner.beyond),
+        .copy_bytes = ix_inner_bytes(cn->inner.cap, cn->inner.key_bytes, cn->inner.beyond),
         .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
     };
     return ix_cache_open(&cache, &cn->cache);
@@ -88,15 +88,21 @@ void ix_tree_detach(struct ix_tree *tree) {
     free(tree->image);
 }
 
+struct counted {
+    uint64_t bytes;
+    uint32_t padding; /* of a key */
+};
+
 static void entries_count(void *arg, const void *node) {
-    uint64_t *bytes = arg;
-    *bytes += COUNTED_NODE_BYTES + COUNTED_ENTRY_BYTES * (ix_node_head_in(node)->count - 1u);
+    struct counted *counted = arg;
+    uint64_t entry = COUNTED_ENTRY_BYTES + counted->padding;
+    counted->bytes += COUNTED_NODE_BYTES + 2 * counted->padding + entry * (ix_node_head_in(node)->count - 1u);
 }
 
 uint64_t ix_tree_cache_entry_bytes(const struct ix_tree_cn *cn) {
-    uint64_t bytes = 0;
-    ix_cache_each(cn->cache, entries_count, &bytes);
-    return bytes;
+    struct counted counted = {.padding = cn->inner.key_bytes - (uint32_t)sizeof(uint64_t)};
+    ix_cache_each(cn->cache, entries_count, &counted);
+    return counted.bytes;
 }
 
 unsigned ix_tree_leaves_for(const struct ix_tree_cn *cn, const uint64_t *lows, unsigned have, uint64_t first,

@@ -66,7 +66,7 @@ static struct ix_btree_config config_of(const struct sherman_params *params, con
     };
     if (params->span > 0) {
         uint32_t stored = ix_values_stored((enum ix_values)params->values, shape->value_bytes);
-        config.node_bytes = ix_btree_node_bytes(&config, params->span, stored);
+        config.node_bytes = ix_btree_node_bytes(&config, params->span, ix_key_bytes(shape), stored);
     }
     return config;
 }
@@ -76,9 +76,10 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     struct ix_btree_config config = config_of(params, shape);
     if (config.node_bytes > NODE_BYTES_MAX) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "span %llu with values of %u bytes needs nodes of %llu bytes; they must have %d at most",
-                       (unsigned long long)params->span, shape->value_bytes, (unsigned long long)config.node_bytes,
-                       NODE_BYTES_MAX);
+                       "span %llu with keys of %u and values of %u bytes needs nodes of %llu bytes; they must have %d "
+                       "at most",
+                       (unsigned long long)params->span, ix_key_bytes(shape), shape->value_bytes,
+                       (unsigned long long)config.node_bytes, NODE_BYTES_MAX);
     }
     if (params->span > 0 && params->span < IX_BTREE_CAP_MIN) {
         return dm_fail(err, DM_ERR_INVALID, "span %llu: a leaf must hold %d entries", (unsigned long long)params->span,
@@ -169,6 +170,7 @@ const struct ix_ops ix_ops_sherman = {
     .counts_offset = offsetof(struct sherman_client, counts),
     .wrong = wrong_values,
     .tiny = tiny,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct sherman_cn),
     .client_bytes = sizeof(struct sherman_client),
     .check = check,

@@ -54,6 +54,29 @@ holds out "this is not linearizable"
 expect 2 run --index sherman --rdwc stale
 holds err "--rdwc"
 
+# keys of any size: bytes, memory and cache follow; an index without them is refused by name
+for bytes in 8 64 256; do
+    # shellcheck disable=SC2086
+    expect 0 run --index sherman --set span=16 --workload a $small --key-size $bytes --verify --out "keys_$bytes.json"
+    holds out "verify      whole: 20000 keys"
+done
+python3 - <<'PY' || fail "longer keys do not cost what they should"
+import json
+short, middle, long = (json.load(open(f"keys_{n}.json", encoding="utf-8")) for n in (8, 64, 256))
+for result, entry in ((short, 18), (middle, 74), (long, 266)):
+    read = result["ops"]["get"]["bytes_read_mean"]
+    assert 16 * entry < read < 16 * entry * 1.25 + 600, (read, entry)
+counted = "cache_entry_bytes_per_cn"
+assert short[counted] * 2 < middle[counted] < long[counted] / 2
+assert short["memory_bytes"]["leaves"] * 3 < middle["memory_bytes"]["leaves"] < long["memory_bytes"]["leaves"] / 3
+assert short["throughput_ops_per_s"] > middle["throughput_ops_per_s"] > long["throughput_ops_per_s"]
+PY
+holds out "keys of 256 B"
+expect 2 run --index null --key-size 16
+holds err "index null: keys of 16 bytes: it has keys of 8 bytes only"
+expect 2 run --index sherman --key-size 300
+holds err "--key-size"
+
 # upserts: what they insert is counted and kept; a workload's own key set does not outlive the workload
 # shellcheck disable=SC2086
 expect 0 run --index sherman --workload sherman_bench $small --warmup 0 --verify --out upserts.json

@@ -145,13 +145,14 @@ static struct ix_report map_run(const struct world_config *config, uint64_t load
 
 static void random_operations_agree_with_a_map(void **state) {
     const struct pair *pair = *state;
-    static const uint32_t values[] = {8, 64, 200};
+    static const uint32_t values[] = {8, 64, 200}, keys[] = {8, 40, 9};
     if (!keeps_data(pair)) {
         skip();
     }
     for (unsigned i = 0; i < DM_ARRAY_LEN(values); i++) {
         struct world_config config = config_of(pair);
         config.value_bytes = values[i];
+        config.key_bytes = keys[i];
         config.mns = i == 1 ? 3 : 1;
         config.cns = i == 0 ? 1 : 2;
         map_run(&config, i == 2 ? 3 : 0);
@@ -342,6 +343,7 @@ static void many_clients_on_few_keys_leave_the_index_whole(void **state) {
         config.mns = i % 2 ? 3 : 1;
         config.cns = 2;
         config.value_bytes = values[i];
+        config.key_bytes = i == 2 ? 24 : 0;
         config.cache_bytes = i == 1 ? 2500 : 1 << 20;
         config.seed = 40 + i;
         if (virtual_time(pair)) {
@@ -385,6 +387,7 @@ static void keys_that_stay_are_never_missed_while_nodes_split(void **state) {
         config.mns = 1 + i % 3;
         config.cns = 1 + i % 2;
         config.value_bytes = values[i % DM_ARRAY_LEN(values)];
+        config.key_bytes = config.value_bytes == 64 ? 30 : 0;
         config.cache_bytes = i == 1 ? 2500 : 1 << 20;
         config.seed = 60 + i;
         struct steady_result result = steady_run(config, sized(config.transport, 600));

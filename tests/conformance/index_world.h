@@ -31,6 +31,7 @@ struct world_config {
     unsigned server_cores; /* 0: 2 */
     unsigned servers;      /* 0: as many as the index needs at least, at most 2 */
     uint32_t value_bytes;
+    uint32_t key_bytes; /* at most the index's; 0: 8 */
     uint64_t cache_bytes;
     uint64_t mn_bytes; /* 0: plenty */
     uint32_t chunk_bytes;
@@ -218,6 +219,7 @@ static inline void world_open(struct world *world, const struct world_config *co
     };
     world->shape = (struct ix_shape){
         .value_bytes = config->value_bytes,
+        .key_bytes = config->key_bytes < config->ops->key_bytes_max ? config->key_bytes : config->ops->key_bytes_max,
         .cache_bytes = config->cache_bytes,
         .expected_keys = config->expected_keys,
         .topology = &world->topology,

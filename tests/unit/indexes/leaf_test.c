@@ -21,7 +21,7 @@ static _Alignas(8) char wire[1024];
 static uint16_t order[64];
 
 static struct ix_inner_layout inner_of(uint32_t node_bytes) {
-    return ix_inner_layout_of(&ix_format_lines, node_bytes, false, IX_VERSIONS_LINES);
+    return ix_inner_layout_of(&ix_format_lines, node_bytes, 8, false, IX_VERSIONS_LINES);
 }
 
 /* Sherman's leaves, and both kinds without versions of entries. */
@@ -35,8 +35,14 @@ static const struct {
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-static struct ix_leaf_layout leaf_of(unsigned kind) {
-    return ix_leaf_layout_of(kinds[kind].format->image_bytes(1024), 8, kinds[kind].sorted, kinds[kind].versions);
+/* Each kind with each size of keys; the first KINDS have keys of 8 bytes. */
+static const uint32_t key_sizes[] = {8, 24, 61};
+enum { LEAVES = KINDS * sizeof(key_sizes) / sizeof(key_sizes[0]) };
+
+static struct ix_leaf_layout leaf_of(unsigned leaf) {
+    unsigned kind = leaf % KINDS;
+    return ix_leaf_layout_of(kinds[kind].format->image_bytes(1024), key_sizes[leaf / KINDS], 8, kinds[kind].sorted,
+                             kinds[kind].versions);
 }
 
 static void a_node_of_1_kb_holds_what_the_public_code_holds(void **state) {
@@ -48,14 +54,28 @@ static void a_node_of_1_kb_holds_what_the_public_code_holds(void **state) {
         struct ix_btree_config config = {
             .format = kinds[kind].format, .sorted = kinds[kind].sorted, .entry_versions = kinds[kind].versions};
         for (uint32_t value = 1; value <= 1024; value++) {
-            uint32_t least = (uint32_t)ix_btree_node_bytes(&config, IX_BTREE_CAP_MIN, value);
+            uint32_t keys = value % 5 == 0 ? 8 + value % 100 : 8;
+            uint32_t least = (uint32_t)ix_btree_node_bytes(&config, IX_BTREE_CAP_MIN, keys, value);
             for (uint32_t bytes = least - DM_LINE; bytes <= least; bytes += DM_LINE) {
                 uint32_t image_bytes = config.format->image_bytes(bytes);
-                bool holds =
-                    ix_leaf_layout_of(image_bytes, value, config.sorted, config.entry_versions).cap >= IX_BTREE_CAP_MIN;
-                assert_true(bytes == least ? holds : bytes <= DM_LINE || !holds || least <= 128);
+                bool holds = ix_leaf_layout_of(image_bytes, keys, value, config.sorted, config.entry_versions).cap >=
+                             IX_BTREE_CAP_MIN;
+                assert_true(bytes == least ? holds : bytes <= DM_LINE || !holds || least <= 128 || keys > value);
             }
         }
+    }
+}
+
+static void longer_keys_leave_fewer_entries_and_children(void **state) {
+    (void)state;
+    for (uint32_t keys = 9; keys <= IX_KEY_BYTES_MAX; keys++) {
+        struct ix_inner_layout inner = ix_inner_layout_of(&ix_format_lines, 4096, keys, false, IX_VERSIONS_LINES);
+        struct ix_leaf_layout leaf = ix_leaf_layout_of(inner.image_bytes, keys, 8, false, true);
+        uint32_t fences = 2 * (keys - 8);
+        assert_int_equal(inner.cap, (inner.image_bytes - 32 - fences) / (keys + 8));
+        assert_int_equal(leaf.cap, (inner.image_bytes - 32 - fences) / (2 + keys + 8));
+        assert_true(ix_leaf_offset(&leaf, leaf.cap) <= leaf.image_bytes);
+        assert_true(ix_inner_bytes(inner.cap, keys, false) <= inner.image_bytes);
     }
 }
 
@@ -100,7 +120,7 @@ static void a_split_inner_node_keeps_all_children_in_order(void **state) {
 static void a_zero_key_and_value_is_not_an_unused_entry(void **state) {
     (void)state;
     uint64_t zero = 0;
-    for (unsigned kind = 0; kind < KINDS; kind++) {
+    for (unsigned kind = 0; kind < LEAVES; kind++) {
         struct ix_leaf_layout layout = leaf_of(kind);
         ix_leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
         assert_int_equal(ix_leaf_find(&layout, image, 0), IX_LEAF_NONE);
@@ -115,7 +135,7 @@ static void a_zero_key_and_value_is_not_an_unused_entry(void **state) {
 /* Random changes against an array of what must be there. */
 static void a_leaf_finds_what_was_inserted_and_not_removed(void **state) {
     (void)state;
-    for (unsigned kind = 0; kind < KINDS; kind++) {
+    for (unsigned kind = 0; kind < LEAVES; kind++) {
         struct ix_leaf_layout layout = leaf_of(kind);
         struct dm_prng prng = dm_prng_stream(7, "leaf", kind);
         uint64_t there[100] = {0}; /* value of key i; 0: absent */
@@ -155,7 +175,7 @@ static void a_leaf_finds_what_was_inserted_and_not_removed(void **state) {
 
 static void a_split_leaf_keeps_every_pair_on_its_side(void **state) {
     (void)state;
-    for (unsigned kind = 0; kind < KINDS; kind++) {
+    for (unsigned kind = 0; kind < LEAVES; kind++) {
         struct ix_leaf_layout layout = leaf_of(kind);
         ix_leaf_init(&layout, image, 0, IX_NODE_INFINITY, DM_NULL);
         for (unsigned i = 0; i < layout.cap; i++) {
@@ -187,7 +207,7 @@ static void a_split_leaf_keeps_every_pair_on_its_side(void **state) {
 static void a_word_keeps_its_node_apart_from_other_versions(void **state) {
     (void)state;
     enum { BYTES = 256 };
-    struct ix_inner_layout layout = ix_inner_layout_of(&ix_format_word, BYTES, false, IX_VERSIONS_LINES);
+    struct ix_inner_layout layout = ix_inner_layout_of(&ix_format_word, BYTES, 8, false, IX_VERSIONS_LINES);
     for (uint32_t i = 0; i < layout.image_bytes; i++) {
         image[i] = (char)(i * 7 + 1);
     }
@@ -242,6 +262,7 @@ static void other_bytes_are_not_taken_for_a_node(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_of_1_kb_holds_what_the_public_code_holds),
+        cmocka_unit_test(longer_keys_leave_fewer_entries_and_children),
         cmocka_unit_test(an_inner_node_finds_the_child_of_every_key),
         cmocka_unit_test(a_split_inner_node_keeps_all_children_in_order),
         cmocka_unit_test(a_zero_key_and_value_is_not_an_unused_entry),

@@ -384,6 +384,29 @@ static void the_size_of_values_is_checked_against_the_tables(void **state) {
     }
 }
 
+static void the_size_of_keys_is_checked_against_the_tables(void **state) {
+    (void)state;
+    struct params params = {8};
+    struct dm_topology topology = {.mns = 1};
+    struct ix_ops longer = good;
+    longer.key_bytes_max = 100;
+    memset(&seen, 0, sizeof(seen));
+    for (uint32_t bytes = 0; bytes <= 101; bytes++) {
+        struct ix_shape shape = {.value_bytes = 8, .key_bytes = bytes, .topology = &topology};
+        struct dm_err err = {0};
+        bool is_usual = bytes == 0 || bytes == 8;
+        assert_int_equal(ix_check(&longer, &params, &shape, &err),
+                         is_usual || (bytes > 8 && bytes <= 100) ? 0 : DM_ERR_INVALID);
+        if (bytes > 100) {
+            assert_string_equal(err.text, "index good: keys of 101 bytes: must be 8 to 100");
+        }
+        assert_int_equal(ix_check(&good, &params, &shape, &err), is_usual ? 0 : DM_ERR_INVALID);
+        if (bytes > 100) {
+            assert_string_equal(err.text, "index good: keys of 101 bytes: it has keys of 8 bytes only");
+        }
+    }
+}
+
 static void the_number_of_memory_nodes_is_checked_for_every_index(void **state) {
     (void)state;
     struct params params = {8};
@@ -410,6 +433,7 @@ int main(void) {
         cmocka_unit_test(every_index_of_the_list_is_found_by_its_name),
         cmocka_unit_test(objects_are_zeroed_filled_and_freed),
         cmocka_unit_test(the_size_of_values_is_checked_against_the_tables),
+        cmocka_unit_test(the_size_of_keys_is_checked_against_the_tables),
         cmocka_unit_test(the_number_of_memory_nodes_is_checked_for_every_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
