@@ -60,14 +60,14 @@ static const struct ix_counter counters[] = {CHIME_COUNTERS(IX_COUNTER) IX_COUNT
 /* Of leaves with these values. */
 static struct chime_layout layout_for(const struct chime_params *params, const struct ix_shape *shape) {
     uint32_t stored = ix_values_stored(params->values, shape->value_bytes);
-    return chime_layout_make((uint32_t)params->span, (uint32_t)params->neighbourhood, stored, params->replicate,
-                             params->validation == CHIME_VALIDATE_FENCES);
+    return chime_layout_make((uint32_t)params->span, (uint32_t)params->neighbourhood, ix_key_bytes(shape), stored,
+                             params->replicate, params->validation == CHIME_VALIDATE_FENCES);
 }
 
-static struct ix_inner_layout inner_for(const struct chime_params *params) {
-    uint32_t wire = ix_lines_wire_bytes(ix_inner_bytes((uint32_t)params->span, IX_KEY_BYTES_MIN, true));
-    struct ix_inner_layout inner =
-        ix_inner_layout_of(&ix_format_lines, wire, IX_KEY_BYTES_MIN, true, IX_VERSIONS_LINES);
+static struct ix_inner_layout inner_for(const struct chime_params *params, const struct ix_shape *shape) {
+    uint32_t key_bytes = ix_key_bytes(shape);
+    uint32_t wire = ix_lines_wire_bytes(ix_inner_bytes((uint32_t)params->span, key_bytes, true));
+    struct ix_inner_layout inner = ix_inner_layout_of(&ix_format_lines, wire, key_bytes, true, IX_VERSIONS_LINES);
     inner.cap = (uint32_t)params->span;
     return inner;
 }
@@ -92,13 +92,20 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
                        (unsigned long long)params->neighbourhood, (unsigned long long)params->span);
     }
     DM_TRY(ix_values_check(params->values, shape->value_bytes, err));
+    if (ix_key_bytes(shape) > IX_KEY_BYTES_MIN && params->values != IX_VALUES_INLINE) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "keys of %u bytes need values=inline: blocks of values have keys of %d bytes",
+                       ix_key_bytes(shape), IX_KEY_BYTES_MIN);
+    }
     struct chime_layout layout = layout_for(params, shape);
     if (layout.wire_bytes > LEAF_BYTES_MAX) {
-        uint32_t body = ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes;
-        return dm_fail(err, DM_ERR_INVALID,
-                       "a leaf would have %u bytes, more than %d: with span %u values may have up to %u bytes",
-                       layout.wire_bytes, LEAF_BYTES_MAX, layout.span,
-                       body / layout.span - (layout.entry_bytes - layout.value_bytes));
+        uint32_t body = (ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes) / layout.span;
+        uint32_t heads = layout.entry_bytes - layout.value_bytes;
+        return dm_fail(
+            err, DM_ERR_INVALID,
+            "a leaf would have %u bytes, more than %d: with span %u and keys of %u bytes, values may have up "
+            "to %u bytes",
+            layout.wire_bytes, LEAF_BYTES_MAX, layout.span, layout.key_bytes, body > heads ? body - heads : 0);
     }
     if (params->speculative && params->hotspot_bytes > shape->cache_bytes) {
         return dm_fail(err, DM_ERR_INVALID, "hotspot_bytes %llu is more than the whole cache of %llu bytes",
@@ -112,7 +119,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct chime_params *params = values;
     struct chime_layout layout = layout_for(params, shape);
-    struct ix_inner_layout inner = inner_for(params);
+    struct ix_inner_layout inner = inner_for(params, shape);
     double most = layout.hood < 4 ? 0.3 : layout.hood < 8 ? 0.6 : 0.8;
     double fill = (params->fill < most ? params->fill : most) / 2;
     double leaf_keys = fill * layout.span < 1 ? 1 : fill * layout.span;
@@ -161,7 +168,7 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     cn->shape = shape;
     cn->layout = layout_for(params, shape);
     cn->tree.policy = &chime_inner_locking;
-    cn->tree.inner = inner_for(params);
+    cn->tree.inner = inner_for(params, shape);
     cn->tree.alloc_bytes = inner_alloc_bytes(&cn->tree.inner);
     cn->tree.cache_levels = params->cache_levels;
     cn->tree.combine = true;
@@ -249,6 +256,7 @@ const struct ix_ops ix_ops_chime = {
     .counts_offset = offsetof(struct chime_client, counts),
     .wrong = wrong_values,
     .tiny = tiny,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct chime_cn),
     .client_bytes = sizeof(struct chime_client),
     .check = check,

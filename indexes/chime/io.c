@@ -84,7 +84,7 @@ int chime_read_entry(struct chime_client *client, dm_addr leaf, unsigned i) {
     struct ix_span span = ix_lines_span(offset, layout->entry_bytes);
     DM_TRY(dm_read(client->ctx, dm_addr_add(leaf, span.offset), client->leaf.wire + span.offset, span.bytes));
     decode(&client->leaf, offset, layout->entry_bytes);
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1 + chime_padding_compares(layout));
     return 0;
 }
 

@@ -6,15 +6,17 @@
 
 #include "indexes/shared/sort.h"
 
-enum { ENTRY_HEAD = 11, META_PLAIN = 10, META_FENCED = 26, LOCK_BYTES = 8 };
+enum { META_PLAIN = 10, LOCK_BYTES = 8 };
 
-struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t value_bytes, bool replicate, bool fences) {
+struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t key_bytes, uint32_t value_bytes,
+                                      bool replicate, bool fences) {
     struct chime_layout layout = {
         .span = span,
         .hood = hood,
+        .key_bytes = key_bytes,
         .value_bytes = value_bytes,
-        .entry_bytes = ENTRY_HEAD + value_bytes,
-        .meta_bytes = fences ? META_FENCED : META_PLAIN,
+        .entry_bytes = CHIME_KEY_OFFSET + key_bytes + value_bytes,
+        .meta_bytes = META_PLAIN + (fences ? 2 * key_bytes : 0),
         .groups = replicate ? (span + hood - 1) / hood : 1,
         .hood_inverse = (0x10000 + hood - 1) / hood,
         .replicate = replicate,
@@ -35,11 +37,12 @@ struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t val
 
 static void entry_set(const struct chime_layout *layout, void *image, unsigned i, uint64_t key, const void *value) {
     char *entry = (char *)image + chime_entry_offset(layout, i);
-    memcpy(entry + 3, &key, sizeof(key));
+    char *stored = entry + CHIME_KEY_OFFSET + layout->key_bytes;
+    memcpy(entry + CHIME_KEY_OFFSET, &key, sizeof(key));
     if (value) {
-        memcpy(entry + ENTRY_HEAD, value, layout->value_bytes);
+        memcpy(stored, value, layout->value_bytes);
     } else {
-        memset(entry + ENTRY_HEAD, 0, layout->value_bytes);
+        memset(stored, 0, layout->value_bytes);
     }
 }
 
@@ -59,7 +62,7 @@ void chime_meta_set(const struct chime_layout *layout, void *image, const struct
         memcpy(at + 2, &meta->sibling, sizeof(meta->sibling));
         if (layout->fences) {
             memcpy(at + META_PLAIN, &meta->low, sizeof(meta->low));
-            memcpy(at + META_PLAIN + 8, &meta->high, sizeof(meta->high));
+            memcpy(at + META_PLAIN + layout->key_bytes, &meta->high, sizeof(meta->high));
         }
     }
 }
@@ -70,7 +73,7 @@ struct chime_meta chime_meta_get(const struct chime_layout *layout, const void *
     memcpy(&meta.sibling, at + 2, sizeof(meta.sibling));
     if (layout->fences) {
         memcpy(&meta.low, at + META_PLAIN, sizeof(meta.low));
-        memcpy(&meta.high, at + META_PLAIN + 8, sizeof(meta.high));
+        memcpy(&meta.high, at + META_PLAIN + layout->key_bytes, sizeof(meta.high));
     }
     return meta;
 }

@@ -8,6 +8,7 @@
  *     meta    | version 1 | valid 1 | sibling 8 | [low 8 | high 8] |  fences only with validation=fences
  *     entry   | version 1 | hop bitmap 2 | key 8 | value |            bit d of the bitmap: the key
  *                                                                      d entries further has its home here
+ *     Keys of more than 8 bytes have their padding behind the number, and behind the fences.
  *     after the image, 8-byte aligned: the lock word
  *
  *     lock word, from bit 0: lock 1 | position of the largest key | vacancy bitmap, a bit a group of entries: 1 is full
@@ -32,13 +33,14 @@ enum {
     CHIME_SPAN_MAX = 512,
     CHIME_HOOD_MAX = 16, /* bits of a hop bitmap */
     CHIME_NONE = -1,
+    CHIME_KEY_OFFSET = 3, /* in an entry */
 };
 
 #define CHIME_NO_KEY UINT64_MAX /* of an empty entry */
 
 struct chime_layout {
     uint32_t span, hood; /* entries of a leaf, and of a neighbourhood (the paper's H) */
-    uint32_t value_bytes, entry_bytes, meta_bytes;
+    uint32_t key_bytes, value_bytes, entry_bytes, meta_bytes;
     uint32_t groups;       /* copies of the metadata */
     uint32_t hood_inverse; /* 2^16 / hood, rounded up: i * hood_inverse >> 16 is i / hood for every entry */
     uint32_t image_bytes, wire_bytes;
@@ -49,7 +51,8 @@ struct chime_layout {
     bool replicate, fences;
 };
 
-struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t value_bytes, bool replicate, bool fences);
+struct chime_layout chime_layout_make(uint32_t span, uint32_t hood, uint32_t key_bytes, uint32_t value_bytes,
+                                      bool replicate, bool fences);
 
 /* What every copy of the metadata holds. */
 struct chime_meta {
@@ -110,7 +113,7 @@ static inline unsigned chime_meta_near(const struct chime_layout *layout, unsign
 
 static inline uint64_t chime_key(const struct chime_layout *layout, const void *image, unsigned i) {
     uint64_t key;
-    memcpy(&key, (const char *)image + chime_entry_offset(layout, i) + 3, sizeof(key));
+    memcpy(&key, (const char *)image + chime_entry_offset(layout, i) + CHIME_KEY_OFFSET, sizeof(key));
     return key;
 }
 static inline unsigned chime_hop(const struct chime_layout *layout, const void *image, unsigned i) {
@@ -119,7 +122,12 @@ static inline unsigned chime_hop(const struct chime_layout *layout, const void *
     return hop;
 }
 static inline void *chime_value(const struct chime_layout *layout, void *image, unsigned i) {
-    return (char *)image + chime_entry_offset(layout, i) + 11;
+    return (char *)image + chime_entry_offset(layout, i) + CHIME_KEY_OFFSET + layout->key_bytes;
+}
+
+/* Comparisons, of 8 bytes each, beyond the first of a key that was found. */
+static inline uint32_t chime_padding_compares(const struct chime_layout *layout) {
+    return (layout->key_bytes - 1) / (uint32_t)sizeof(uint64_t);
 }
 
 /* Starts an empty leaf. */

@@ -77,6 +77,7 @@ static int neighbourhood_read(struct chime_client *client, dm_addr leaf, uint64_
     DM_TRY(chime_read_part(client, &client->leaf, leaf, home, layout->hood));
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
     *at = chime_leaf_find(layout, client->leaf.image, key);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, *at != CHIME_NONE ? chime_padding_compares(layout) : 0);
     if (*at != CHIME_NONE && chime_entry_consistent(client, &client->leaf, (unsigned)*at)) {
         return 0;
     }

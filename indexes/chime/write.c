@@ -233,6 +233,7 @@ static int present_lock_once(struct chime_client *client, uint64_t key, bool spe
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->hood);
     int found = chime_leaf_find(layout, client->leaf.image, key);
     if (found != CHIME_NONE) {
+        dm_charge(client->ctx, DM_WORK_KEY_COMPARE, chime_padding_compares(layout));
         *at = (unsigned)found;
         return 0;
     }

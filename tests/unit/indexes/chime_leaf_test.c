@@ -27,7 +27,8 @@ static const struct {
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 static struct chime_layout shape_layout(size_t i, uint32_t value_bytes) {
-    return chime_layout_make(shapes[i].span, shapes[i].hood, value_bytes, shapes[i].replicate, false);
+    return chime_layout_make(shapes[i].span, shapes[i].hood, (uint32_t)(i % 2 ? 8 + i : 8), value_bytes,
+                             shapes[i].replicate, false);
 }
 
 static int insert(const struct chime_layout *layout, void *leaf, uint64_t key, unsigned *filled) {
@@ -59,7 +60,7 @@ static void assert_sound(const struct chime_layout *layout, const void *leaf) {
 
 static void a_leaf_of_64_entries_is_as_large_as_published(void **state) {
     (void)state;
-    struct chime_layout layout = chime_layout_make(64, 8, 8, true, false);
+    struct chime_layout layout = chime_layout_make(64, 8, 8, 8, true, false);
     assert_int_equal(layout.entry_bytes, 19);
     assert_int_equal(layout.meta_bytes, 10);
     assert_int_equal(layout.image_bytes, 1296);
@@ -109,7 +110,7 @@ static void a_filled_leaf_finds_every_key_and_a_refused_one_changes_nothing(void
 static void a_key_never_follows_one_of_the_same_home_into_an_entry(void **state) {
     (void)state;
     struct dm_prng prng = dm_prng_stream(2, "chime leaf", 0);
-    struct chime_layout layout = chime_layout_make(64, 8, 8, true, false);
+    struct chime_layout layout = chime_layout_make(64, 8, 8, 8, true, false);
     unsigned hops = 0;
     for (unsigned round = 0; round < 200; round++) {
         chime_leaf_init(&layout, image, &(struct chime_meta){.valid = true});
@@ -235,7 +236,7 @@ static void a_split_key_is_the_median_of_the_keys_whose_absence_would_have_been_
 
 static double mean_load(unsigned span, unsigned hood) {
     struct dm_prng prng = dm_prng_stream(5, "chime load", span * 100 + hood);
-    struct chime_layout layout = chime_layout_make(span, hood, 8, true, false);
+    struct chime_layout layout = chime_layout_make(span, hood, 8, 8, true, false);
     enum { TABLES = 1000 };
     double sum = 0;
     for (unsigned i = 0; i < TABLES; i++) {
