@@ -77,7 +77,10 @@ int ix_tree_attach(struct ix_tree *tree, struct ix_tree_cn *cn, struct dm_ctx *c
     tree->batch = wires + 2 * wire_bytes;
     tree->image_right = images + image_bytes;
     tree->order = (uint16_t *)(void *)(images + 2 * (size_t)image_bytes);
-    return 0;
+    /* The compute node opened its part before bulk load, when the root was an empty leaf: all clients would begin with
+     * that leaf, and all inserts wait for its lock. */
+    int rc = ix_tree_root_refresh(tree);
+    return rc < 0 ? rc : 0;
 }
 
 void ix_tree_detach(struct ix_tree *tree) {

@@ -268,7 +268,7 @@ static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state
     assert_int_equal(caught_after((struct dm_setting){"versions", "lines"}, 64, "448", 20), 0);
     assert_int_not_equal(caught_after((struct dm_setting){"versions", "none"}, 8, "256", 20), 0);
     /* Between the first and the last line: of a node in a split, and of an entry that is updated. */
-    assert_int_not_equal(caught_after((struct dm_setting){"versions", "bookend"}, 8, "512", 100), 0);
+    assert_int_not_equal(caught_after((struct dm_setting){"versions", "bookend"}, 8, "512", 300), 0);
     assert_int_not_equal(caught_after((struct dm_setting){"versions", "bookend"}, 200, "1024", 20), 0);
     assert_int_not_equal(caught_after((struct dm_setting){"torn", "absent"}, 64, "448", 20), 0);
 }
