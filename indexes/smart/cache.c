@@ -291,10 +291,13 @@ static uint32_t number_find(const struct smart_cache *cache, uint64_t path, unsi
     return number;
 }
 
-/* A free copy of the type, of which older copies leave. NONE: the type has no copies at all. */
+/* A free copy of the type, for which older copies leave. NONE: it does not fit the budget. */
 static uint32_t copy_take(struct smart_cache *cache, unsigned type, unsigned *evicted) {
     struct array *array = &cache->arrays[type];
     uint64_t used = counted_bytes(cache, type);
+    if (used > cache->bytes) {
+        return NONE;
+    }
     while (cache->oldest != NONE && (atomic_load_explicit(&cache->used, memory_order_relaxed) + used > cache->bytes ||
                                      (array->free == NONE && array->fresh == array->capacity))) {
         copy_unlink(cache, cache->oldest);

@@ -97,7 +97,7 @@ static bool copy_predict(struct smart_client *client, uint64_t path, unsigned le
             by_byte[smart_slot_byte(copy->slots[i])] = copy->slots[i];
         }
     }
-    smart_slots_charge(client, 2 * capacity);
+    smart_slots_charge(client, 2 * capacity + SMART_SLOTS);
     for (unsigned byte = 0; byte < SMART_SLOTS && *leaves < scan->wanted; byte++) {
         uint64_t word = by_byte[byte];
         uint64_t low = smart_low(path, length) | (uint64_t)byte << (8 * (SMART_KEY_BYTES - 1 - length));
@@ -156,7 +156,7 @@ static int predict_from(struct smart_client *client, uint64_t first, int length)
         }
         from = end + 1;
     }
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, scan->predicted_count);
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, scan->predicted_count);
     return dm_commit(client->ctx);
 }
 
@@ -205,7 +205,7 @@ static void slots_add(struct smart_client *client, const struct smart_node *node
             by_byte[smart_slot_byte(node->slots[i])] = (uint16_t)(i + 1);
         }
     }
-    smart_slots_charge(client, 2 * capacity);
+    smart_slots_charge(client, 2 * capacity + SMART_SLOTS);
     for (unsigned byte = 0; byte < SMART_SLOTS; byte++) {
         uint64_t low = path | (uint64_t)byte << (8 * (SMART_KEY_BYTES - 1 - branch));
         if (by_byte[byte] != 0 && smart_high(low, branch + 1) >= scan->first) {
@@ -405,6 +405,7 @@ static int leaves_take(struct smart_client *client) {
             dm_post_read(client->ctx, smart_slot_addr(word), scan->buffer + count * leaf_bytes, leaf_bytes);
         }
     }
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, count);
     DM_TRY(dm_commit(client->ctx));
     if (ix_found_full(&scan->found, count)) {
         DM_TRY(ix_found_complete(&scan->found, smart_get, client));

@@ -51,15 +51,15 @@ static const struct dm_opt params_table[] = {
 };
 
 static const struct ix_wrong wrong_values[] = {
-    {"update", "rcu_late", 1000, "a cached leaf that was replaced is read after the update has returned"},
-    {"confirm", "off", 1000, "a key is absent for a client whose cached slot is older than the key"},
-    {"recheck_lock", "off", 1000, "an update writes to a leaf that has been deleted, or is another key's"},
+    {"update", "rcu_late", 40, "a cached leaf that was replaced is read after the update has returned"},
+    {"confirm", "off", 40, "a key is absent for a client whose cached slot is older than the key"},
+    {"recheck_lock", "off", 20, "an update writes to a leaf that has been deleted, or is another key's"},
     {"unlock_apart", "off", 0, "the lock is free before all lines of the leaf are written"},
-    {"keep_slots", "off", 1000, "two slots of a node for one byte"},
-    {"check_sum", "off", 1000, "a reader mixes two values of several lines"},
-    {"wait_type", "off", 1000, "a key that was inserted does not count yet"},
-    {"check_scan", "off", 1000, "a scan misses what its cache does not know"},
-    {"values", "unchecked", 1000, "a block that has been used again is taken for what it was"},
+    {"keep_slots", "off", 40, "two slots of a node for one byte"},
+    {"check_sum", "off", 400, "a reader mixes two values of several lines"},
+    {"wait_type", "off", 300, "a key that was inserted does not count yet"},
+    {"check_scan", "off", 40, "a scan misses what its cache does not know"},
+    {"values", "unchecked", 200, "a block that has been used again is taken for what it was"},
     {.param = NULL},
 };
 
