@@ -90,6 +90,19 @@ size_t hx_claim_readings_good(const struct hx_claim *claim, char *text, size_t c
     return good;
 }
 
+/* The values of the checks under a reading: " (4.1; 3.9)". */
+static void add_measured(const struct hx_claim *claim, const struct hx_claim_reading *reading, char *text,
+                         size_t capacity) {
+    const char *separator = " (";
+    for (size_t i = 0; i < claim->check_count && claim->kind != HX_CLAIM_TREND; i++) {
+        if (reading->checks[i].verdict != HX_NOT_RUN) {
+            add(text, capacity, "%s%.4g", separator, reading->checks[i].value);
+            separator = "; ";
+        }
+    }
+    add(text, capacity, separator[0] == ';' ? ")" : "");
+}
+
 void hx_claim_readings_text(const struct hx_claim *claim, char *text, size_t capacity) {
     text[0] = '\0';
     for (size_t i = 0, end; i < claim->reading_count; i = end) {
@@ -98,6 +111,7 @@ void hx_claim_readings_text(const struct hx_claim *claim, char *text, size_t cap
         add(text, capacity, "%s%s: ", i > 0 ? "; " : "", reading->name);
         if (reading->option == NULL) {
             add(text, capacity, "%s", hx_verdict_names[reading->verdict]);
+            add_measured(claim, reading, text, capacity);
             continue;
         }
         bool good = count_good(claim, i, end) > 0;

@@ -7,6 +7,7 @@
 
 #include "harness/study/claims_readings.h"
 #include "harness/study/claims_text.h"
+#include "harness/study/figure_published.h"
 #include "harness/study/html.h"
 #include "harness/study/report.h"
 
@@ -127,7 +128,8 @@ static void counts_table(const struct hx_page *page) {
 void hx_page_summary(struct hx_page *page) {
     fputs("<h2 id=\"summary\">What the papers claim</h2>\n<p>Each claim is judged by result files alone: reproduced "
           "(within "
-          "the tolerance), direction only (the right system wins, the size is off), not reproduced, unresolved (the "
+          "the tolerance), reproduced under a reading (what the paper leaves open is set otherwise, with evidence), "
+          "direction only (the right system wins, the size is off), not reproduced, unresolved (the "
           "verdict changes within the range that sources give for the network), or not run.</p>\n",
           page->out);
     counts_table(page);
@@ -212,6 +214,51 @@ static void figure_claims(const struct hx_page *page, const struct hx_figure *fi
     fputs(separator[0] == ',' ? "</p>\n" : "", page->out);
 }
 
+static int setting_row(void *arg, const char *label, const char *option, const json_t *value, const char *from) {
+    FILE *out = arg;
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    fputs("<tr><td>", out);
+    hx_html_text(out, label);
+    fputs(label[0] != '\0' ? ": " : "", out);
+    hx_html_text(out, option);
+    fputs("</td><td>", out);
+    hx_html_text(out, json_is_string(value) ? json_string_value(value) : text != NULL ? text : "");
+    fputs("</td><td>", out);
+    hx_html_text(out, from != NULL ? from : "");
+    fputs("</td></tr>\n", out);
+    free(text);
+    return 0;
+}
+
+/* Where each setting comes from, and what was tried instead. */
+static void figure_settings(const struct hx_page *page, const struct hx_figure *figure) {
+    FILE *out = page->out;
+    fputs("<details><summary class=\"soft\">settings, readings and experiments</summary><div class=\"wide\"><table>"
+          "<thead><tr><th>setting</th><th>value in the paper's sizes</th><th>from</th></tr></thead><tbody>\n",
+          out);
+    hx_fig_settings_each(figure->spec, setting_row, out);
+    fputs("</tbody></table></div>\n<ul class=\"checks\">", out);
+    for (size_t i = 0; i < figure->overlays.count; i++) {
+        const struct hx_fig_overlay *overlay = &figure->overlays.items[i];
+        fprintf(out, "<li>%s <b>%s</b>: ", overlay->from != NULL ? "reading" : "experiment", overlay->id);
+        hx_html_text(out, overlay->says);
+        if (overlay->from != NULL) {
+            fputs(" <span class=\"soft\">(", out);
+            hx_html_text(out, overlay->from);
+            fputs(")</span>", out);
+        }
+        fputs("</li>\n", out);
+    }
+    for (size_t i = 0; i < figure->published_count; i++) {
+        fputs("<li>", out);
+        hx_html_text(out, figure->published[i].label);
+        fputs(" <span class=\"soft\">(", out);
+        hx_html_text(out, figure->published[i].source);
+        fputs(")</span></li>\n", out);
+    }
+    fputs("</ul></details>\n", out);
+}
+
 /* The results that the figure is made of. */
 static void figure_points(const struct hx_page *page, const struct hx_figure *figure) {
     size_t count = hx_figure_slots(figure) * figure->repeat;
@@ -242,6 +289,7 @@ static int put_figure(struct hx_page *page, struct hx_figure *figure, struct dm_
         fputs(".</p>\n", page->out);
     }
     figure_claims(page, figure);
+    figure_settings(page, figure);
     size_t slots = hx_figure_slots(figure);
     if (slots == 0) {
         fputs("<p class=\"missing\">None of its systems is built here.</p></section>\n", page->out);

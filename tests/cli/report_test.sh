@@ -17,6 +17,11 @@ cat >plots/figures/small.json <<'JSON'
     "panels": [{"label": "A", "config": {"workload": "a"}}, {"label": "B", "config": {"workload": "b"}},
                {"label": "C", "config": {"workload": "c"}}, {"label": "F", "config": {"workload": "f"}}],
     "series": [{"label": "Sherman", "config": {"index": "sherman"}}, {"label": "Cell", "config": {"index": "cell"}}],
+    "from": {"profile, keys, ops, warmup, clients": "stated: section 1", "workload": "assumed: a test"},
+    "readings": [{"id": "two", "says": "two seeds", "from": "code: a/b c.h", "config": {"seed": 2}}],
+    "published": [{"label": "paper: Sherman", "plot": "throughput", "panel": "C", "series": "Sherman",
+                   "source": "figure 1",
+                   "x": [2, 4], "y": [0.5, 1]}],
     "x": {"option": "clients", "label": "clients", "log": true},
     "plots": [{"id": "throughput", "kind": "line", "y_label": "Mops/s",
                "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
@@ -53,6 +58,10 @@ holds $page '<svg xmlns:xlink'
 holds $page 'A &lt;small&gt; &amp; &quot;quoted&quot; figure'
 holds $page '<span class="v reproduced">reproduced</span>'
 holds $page 'Cell is not built here'
+holds $page '<td>ops</td><td>2K</td><td>stated: section 1</td>'
+holds $page '<td>A: workload</td><td>a</td><td>assumed: a test</td>'
+holds $page 'reading <b>two</b>: two seeds <span class="soft">(code: a/b c.h)</span>'
+holds $page 'paper: Sherman <span class="soft">(figure 1)</span>'
 holds $page 'READ 64 B, idle'
 holds $page 'Systems not built here: Cell'
 ! grep -q "are missing" $page || fail "says that something is missing: $(grep missing $page)"
