@@ -19,7 +19,9 @@ enum { MNS = 2, MN_CORES = 2, THREADS = 3, A_THREAD = 2, SOFTWARE = 0xffffff };
 
 static struct dm_fabric *fabric_open(const struct dm_setting *settings, size_t count) {
     struct dm_setting all[8] = {{"probe", "0"}};
-    memcpy(all + 1, settings, count * sizeof(*settings));
+    for (size_t i = 0; i < count; i++) {
+        all[i + 1] = settings[i];
+    }
     struct dm_fabric_config config = {
         .transport = "verbs",
         .topology = {.mns = MNS,
