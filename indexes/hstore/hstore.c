@@ -82,6 +82,11 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "a log of %llu entries cannot hold a batch of %llu",
                        (unsigned long long)params->log_entries, (unsigned long long)params->batch);
     }
+    if (ix_key_bytes(shape) > IX_KEY_BYTES_MIN && params->key_bytes > IX_KEY_BYTES_MIN &&
+        params->key_bytes != ix_key_bytes(shape)) {
+        return dm_fail(err, DM_ERR_INVALID, "key_bytes %llu contradicts keys of %u bytes: leave one of them out",
+                       (unsigned long long)params->key_bytes, ix_key_bytes(shape));
+    }
     struct hstore_geometry geometry = hstore_geometry_of(params, shape);
     if (geometry.buckets > HSTORE_BUCKETS_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "%llu buckets a shard, more than %llu: take more shards (--servers)",
@@ -222,6 +227,7 @@ const struct ix_ops ix_ops_hstore = {
     .counters = counters,
     .counts_offset = offsetof(struct hstore_client, counts),
     .value_bytes_max = HSTORE_VALUE_MAX,
+    .key_bytes_max = HSTORE_KEY_MAX,
     .cn_bytes = sizeof(struct hstore_cn),
     .server_bytes = sizeof(struct hstore_server),
     .client_bytes = sizeof(struct hstore_client),

@@ -42,6 +42,7 @@ struct rolex_cache {
     _Atomic uint64_t models_bytes; /* of these, all but tables */
     struct rolex_root shape;
     uint32_t synonyms;
+    uint32_t padding; /* of the key of a model, which is counted but not kept */
     struct rolex_upper *uppers;
     struct known *groups; /* the models of the bulk load, or what has replaced them */
     _Atomic uint64_t hand, asked;
@@ -237,7 +238,8 @@ static int cache_read(struct rolex_cache *cache, struct rolex_env *env, dm_addr 
     struct rolex_root *root = &cache->shape;
     dm_addr from = rolex_root_branches(root, addr);
     uint64_t uppers = (from.bits - addr.bits - sizeof(*root)) / sizeof(struct rolex_upper);
-    uint64_t fixed = sizeof(*cache) + uppers * sizeof(struct rolex_upper) + root->branches * sizeof(struct known);
+    uint64_t fixed = sizeof(*cache) + uppers * sizeof(struct rolex_upper) + root->branches * sizeof(struct known) +
+                     (uppers + root->branches) * cache->padding;
     if (fixed > cache->budget) {
         return DM_NOT_FOUND;
     }
@@ -267,6 +269,7 @@ int rolex_cache_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_
         return DM_ERR_NO_MEMORY;
     }
     cache->budget = budget_bytes;
+    cache->padding = rolex_padding(&env->layout);
     cache->synonyms = (uint32_t)env->params->synonyms;
     dm_addr addr;
     int rc = rolex_root_read(env, &addr, &cache->shape);
@@ -531,7 +534,7 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
                          const struct rolex_head *heads, uint32_t count) {
     struct known *group = &cache->groups[view->group];
     /* The group's entry stays, and the first replacement needs another one. */
-    uint64_t bytes = count > 0 ? count * sizeof(struct known) + sizeof(struct many) : 0;
+    uint64_t bytes = count > 0 ? count * (sizeof(struct known) + cache->padding) + sizeof(struct many) : 0;
     bool fits = count > 0 && bytes_take(cache, bytes);
     group_lock(group);
     struct known *known = known_same(cache, view);
@@ -544,7 +547,7 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
         known->addr = DM_NULL;
         grown = fits ? many_make(group, at, before, models, heads, count) : NULL;
         if (grown && group->is_many) {
-            unused = sizeof(struct known) + sizeof(struct many);
+            unused = sizeof(struct known) + cache->padding + sizeof(struct many);
             free(group->many);
         } else if (grown) {
             unused = 0;

@@ -4,9 +4,9 @@
  */
 #include "leaf.h"
 
-struct rolex_layout rolex_layout_make(uint32_t delta, uint32_t value_bytes) {
-    struct rolex_layout layout = {.delta = delta, .value_bytes = value_bytes};
-    layout.image_bytes = ROLEX_KEYS_AT + delta * (8 + value_bytes);
+struct rolex_layout rolex_layout_make(uint32_t delta, uint32_t key_bytes, uint32_t value_bytes) {
+    struct rolex_layout layout = {.delta = delta, .key_bytes = key_bytes, .value_bytes = value_bytes};
+    layout.image_bytes = ROLEX_KEYS_AT + delta * (key_bytes + value_bytes) + 2 * rolex_padding(&layout);
     layout.wire_bytes = ix_lines_wire_bytes(layout.image_bytes);
     return layout;
 }

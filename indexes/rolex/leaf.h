@@ -6,6 +6,9 @@
  *
  *     table entry  | lock 1 | region 7 | synonym 8 | leaf 48 |          as in the paper, section 3.4
  *
+ * Of keys of more than 8 bytes, `key` is the number; the padding of keys and bounds follows the values. A leaf is
+ * always transferred whole, so where in it the bytes are makes no difference.
+ *
  * Keys ascend; the first `count` are used. In remote memory a leaf is stored as versioned lines
  * (indexes/shared/lines.h), and all its lines are written together. A leaf holds the keys of [low, high) and no others;
  * if low = high, it is not in use. The paper's leaves have no bounds; README.md gives the reason for ours. A leaf that
@@ -21,7 +24,7 @@
 #include "indexes/shared/lines.h"
 
 struct rolex_layout {
-    uint32_t delta, value_bytes;
+    uint32_t delta, key_bytes, value_bytes;
     uint32_t image_bytes, wire_bytes;
 };
 
@@ -34,7 +37,7 @@ enum {
     ROLEX_REGIONS_MAX = 127,  /* 7 bits */
 };
 
-struct rolex_layout rolex_layout_make(uint32_t delta, uint32_t value_bytes);
+struct rolex_layout rolex_layout_make(uint32_t delta, uint32_t key_bytes, uint32_t value_bytes);
 
 static inline uint64_t rolex_u64(const char *image, uint32_t at) {
     uint64_t word;
@@ -55,6 +58,14 @@ static inline uint64_t rolex_key(const char *image, uint32_t i) {
 }
 static inline const char *rolex_value(const struct rolex_layout *layout, const char *image, uint32_t i) {
     return image + ROLEX_KEYS_AT + 8 * layout->delta + (size_t)i * layout->value_bytes;
+}
+
+/* Bytes of a key beyond its number; and the comparisons, of 8 bytes each, that they are of a key that was found. */
+static inline uint32_t rolex_padding(const struct rolex_layout *layout) {
+    return layout->key_bytes - (uint32_t)sizeof(uint64_t);
+}
+static inline uint32_t rolex_padding_compares(const struct rolex_layout *layout) {
+    return (rolex_padding(layout) + 7) / 8;
 }
 
 /* Keys in the leaf, at most delta, even if the bytes are torn or not a leaf. */

@@ -75,6 +75,7 @@ int rolex_get(void *handle, uint64_t key, void *value) {
     dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
     rc = rolex_find(layout, client->image, key, &at) ? 0 : DM_NOT_FOUND;
     if (rc == 0) {
+        dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, rolex_padding_compares(layout));
         memcpy(value, rolex_value(layout, client->image, at), layout->value_bytes);
     }
     /* The answer is valid, but the model was replaced: "the next reading" (section 3.1) uses the new one. */

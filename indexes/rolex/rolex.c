@@ -53,10 +53,11 @@ static const struct ix_counter counters[] = {ROLEX_COUNTERS(IX_COUNTER) IX_COUNT
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct rolex_params *params = values;
     uint32_t window = rolex_window_max(params, rolex_per_leaf(params));
-    uint32_t bytes = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
+    uint32_t bytes = rolex_layout_make((uint32_t)params->delta, ix_key_bytes(shape), shape->value_bytes).wire_bytes;
     if (bytes > LEAF_BYTES_MAX) {
-        return dm_fail(err, DM_ERR_INVALID, "a leaf of delta %llu has %u bytes, at most %d: lower delta",
-                       (unsigned long long)params->delta, bytes, LEAF_BYTES_MAX);
+        return dm_fail(err, DM_ERR_INVALID,
+                       "a leaf of delta %llu with keys of %u bytes has %u bytes, at most %d: lower delta",
+                       (unsigned long long)params->delta, ix_key_bytes(shape), bytes, LEAF_BYTES_MAX);
     }
     if (window + params->synonyms > BATCH_LEAVES_MAX) {
         return dm_fail(err, DM_ERR_INVALID,
@@ -71,7 +72,7 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct rolex_params *params = values;
     uint32_t per_leaf = rolex_per_leaf(params);
-    uint32_t wire = rolex_layout_make((uint32_t)params->delta, shape->value_bytes).wire_bytes;
+    uint32_t wire = rolex_layout_make((uint32_t)params->delta, ix_key_bytes(shape), shape->value_bytes).wire_bytes;
     /* Uniform keys make models of about 3.8 epsilon squared; real ones need more models, and retraining leaves old
      * tables behind. */
     double leaves = (double)keys / per_leaf + 2;
@@ -198,6 +199,7 @@ const struct ix_ops ix_ops_rolex = {
     .wrong = wrong_values,
     .tiny = tiny,
     .value_bytes_max = ROLEX_VALUE_MAX,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct rolex_cn),
     .server_bytes = sizeof(struct rolex_server),
     .client_bytes = sizeof(struct rolex_client),

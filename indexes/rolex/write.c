@@ -135,6 +135,7 @@ static int change_once(struct rolex_client *client, uint64_t key, const void *va
     if (!value) {
         return pair_remove(client, &group, item, at);
     }
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, rolex_padding_compares(layout));
     rolex_value_set(layout, client->image, at, value);
     return rolex_leaf_write(client, &group, item);
 }

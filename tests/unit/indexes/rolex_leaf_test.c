@@ -15,7 +15,7 @@
 static void a_leaf_keeps_its_keys_in_order_and_returns_their_values(void **state) {
     (void)state;
     for (uint32_t value_bytes = 1; value_bytes <= 40; value_bytes += 13) {
-        struct rolex_layout layout = rolex_layout_make(16, value_bytes);
+        struct rolex_layout layout = rolex_layout_make(16, 8 + value_bytes % 3 * 8, value_bytes);
         char image[2048];
         char value[64];
         struct dm_prng prng = dm_prng_stream(value_bytes, "leaf", 0);
@@ -46,7 +46,7 @@ static void a_leaf_keeps_its_keys_in_order_and_returns_their_values(void **state
 
 static void a_split_leaf_has_all_keys_in_two_adjacent_ranges(void **state) {
     (void)state;
-    struct rolex_layout layout = rolex_layout_make(16, 8);
+    struct rolex_layout layout = rolex_layout_make(16, 24, 8);
     for (uint64_t key = 5; key < 200; key += 10) {
         char left[1024];
         char right[1024];
@@ -84,7 +84,7 @@ static void an_entry_returns_its_fields(void **state) {
 
 static void a_count_that_was_never_written_is_limited_to_delta(void **state) {
     (void)state;
-    struct rolex_layout layout = rolex_layout_make(4, 8);
+    struct rolex_layout layout = rolex_layout_make(4, 8, 8);
     char image[256];
     uint32_t at;
     memset(image, 0xff, sizeof(image));
