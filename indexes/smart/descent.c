@@ -104,7 +104,7 @@ static int leaf_follow(struct smart_client *client, uint64_t key, struct smart_a
     dm_addr addr = smart_slot_addr(at->word);
     DM_TRY(dm_read(client->ctx, addr, client->leaf, layout->leaf_bytes));
     smart_leaf_charge(client);
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1 + (layout->padding + 7) / 8);
     *found = SMART_FOUND_LEAF;
     if (at->own != 0 && smart_slot_same_child(at->word, at->own)) {
         return at->cached ? stale(client, key, at, SMART_STALE_OTHER) : 0;

@@ -10,13 +10,15 @@ static uint32_t round_up(uint32_t bytes, uint32_t align) {
     return (bytes + align - 1) / align * align;
 }
 
-struct smart_layout smart_layout_make(uint32_t stored_bytes, uint32_t align, bool powers) {
+struct smart_layout smart_layout_make(uint32_t key_bytes, uint32_t stored_bytes, uint32_t align, bool powers) {
     static const uint16_t art[] = {0, 4, 16, 48, 256};
     static const uint16_t all[] = {0, 4, 8, 16, 32, 64, 128, 256};
+    uint32_t padding = key_bytes - SMART_KEY_BYTES, leaf_bytes = SMART_LEAF_VALUE + stored_bytes + padding;
     struct smart_layout layout = {
         .stored_bytes = stored_bytes,
-        .leaf_bytes = SMART_LEAF_VALUE + stored_bytes,
-        .leaf_alloc = round_up(SMART_LEAF_VALUE + stored_bytes, align),
+        .padding = padding,
+        .leaf_bytes = leaf_bytes,
+        .leaf_alloc = round_up(leaf_bytes, align),
         .node_alloc = round_up(SMART_NODE_BYTES, align),
         .align = align,
         .types = powers ? 7 : 4,
@@ -35,10 +37,10 @@ unsigned smart_type_for(const struct smart_layout *layout, unsigned slots) {
     return type;
 }
 
-/* 48 bits over key and stored value, eight bytes at a time. */
+/* 48 bits over all of key and stored value, eight bytes at a time. */
 static uint64_t checksum(const struct smart_layout *layout, const char *leaf) {
     uint64_t sum = UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t bytes = SMART_KEY_BYTES + layout->stored_bytes;
+    uint32_t bytes = SMART_KEY_BYTES + layout->stored_bytes + layout->padding;
     for (uint32_t at = 0; at < bytes; at += 8) {
         uint64_t piece = 0;
         memcpy(&piece, leaf + SMART_LEAF_KEY + at, bytes - at < 8 ? bytes - at : 8);
@@ -51,6 +53,7 @@ void smart_leaf_fill(const struct smart_layout *layout, char *leaf, bool locked,
                      const void *stored) {
     memcpy(leaf + SMART_LEAF_KEY, &key, sizeof(key));
     memcpy(leaf + SMART_LEAF_VALUE, stored, layout->stored_bytes);
+    memset(leaf + SMART_LEAF_VALUE + layout->stored_bytes, 0, layout->padding);
     uint64_t word = smart_leaf_word(SMART_LIVE, locked, stamp);
     memcpy(leaf + SMART_LEAF_WORD, &word, 4);
     uint64_t sum = checksum(layout, leaf);

@@ -255,6 +255,7 @@ static inline uint64_t smart_leaf_key(const char *leaf) {
 /* What a run's leaves and nodes are like. */
 struct smart_layout {
     uint32_t stored_bytes;           /* of what a leaf holds for a value: the value, or the word of its block */
+    uint32_t padding;                /* of a key beyond its number, behind the value; no node branches on it */
     uint32_t leaf_bytes;             /* used; what is read and written */
     uint32_t leaf_alloc, node_alloc; /* taken from remote memory */
     uint32_t align;
@@ -262,7 +263,7 @@ struct smart_layout {
     uint16_t capacity[SMART_TYPES_MAX]; /* by type; that of type 0 is 0 */
 };
 
-struct smart_layout smart_layout_make(uint32_t stored_bytes, uint32_t align, bool powers);
+struct smart_layout smart_layout_make(uint32_t key_bytes, uint32_t stored_bytes, uint32_t align, bool powers);
 
 /* Slots that count in a node of that type; 0 for a type that is none. */
 static inline unsigned smart_capacity(const struct smart_layout *layout, unsigned type) {

@@ -66,8 +66,8 @@ static const struct ix_wrong wrong_values[] = {
 static const struct ix_counter counters[] = {SMART_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static struct smart_layout layout_of(const struct smart_params *params, const struct ix_shape *shape) {
-    return smart_layout_make(ix_values_stored(params->values, shape->value_bytes), (uint32_t)params->align,
-                             params->nodes == SMART_NODES_POWERS);
+    return smart_layout_make(ix_key_bytes(shape), ix_values_stored(params->values, shape->value_bytes),
+                             (uint32_t)params->align, params->nodes == SMART_NODES_POWERS);
 }
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
@@ -78,6 +78,11 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
     if (shape->topology->mn_bytes > (UINT64_C(1) << 32) * SMART_UNIT) {
         return dm_fail(err, DM_ERR_INVALID, "memory nodes of %llu bytes: a slot addresses 256 GiB",
                        (unsigned long long)shape->topology->mn_bytes);
+    }
+    if (ix_key_bytes(shape) > IX_KEY_BYTES_MIN && params->values != IX_VALUES_INLINE) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "keys of %u bytes need values=inline: blocks of values have keys of %d bytes",
+                       ix_key_bytes(shape), IX_KEY_BYTES_MIN);
     }
     return params->values == IX_VALUES_INLINE ? 0 : ix_values_check(params->values, shape->value_bytes, err);
 }
@@ -192,6 +197,7 @@ const struct ix_ops ix_ops_smart = {
     .counts_offset = offsetof(struct smart_client, counts),
     .wrong = wrong_values,
     .value_bytes_max = VALUE_MAX,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct smart_cn),
     .client_bytes = sizeof(struct smart_client),
     .check = check,

@@ -14,12 +14,12 @@ extern const struct ix_ops ix_ops_smart;
 
 static void leaves_and_nodes_have_the_published_sizes(void **state) {
     (void)state;
-    struct smart_layout layout = smart_layout_make(8, 256, true);
+    struct smart_layout layout = smart_layout_make(8, 8, 256, true);
     assert_int_equal(layout.leaf_bytes, 34);
     assert_int_equal(layout.leaf_alloc, 256);
     assert_int_equal(SMART_NODE_BYTES, 2064);
     assert_int_equal(layout.types, 7);
-    assert_int_equal(smart_layout_make(8, 256, false).types, 4);
+    assert_int_equal(smart_layout_make(8, 8, 256, false).types, 4);
     assert_int_equal(smart_capacity(&layout, smart_type_for(&layout, 5)), 8);
 }
 
