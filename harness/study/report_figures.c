@@ -214,6 +214,48 @@ static void figure_claims(const struct hx_page *page, const struct hx_figure *fi
     fputs(separator[0] == ',' ? "</p>\n" : "", page->out);
 }
 
+/* A number of the paper, and ours: as the figure is, and under readings. */
+static void number_row(FILE *out, const struct hx_claim *claim, size_t at) {
+    const struct hx_check *check = &claim->checks[at];
+    char text[TEXT_BYTES];
+    fprintf(out, "<tr><td><a href=\"#claim-%s\">%s</a></td><td>", claim->id, claim->id);
+    hx_html_text(out, check->what);
+    fputs("</td><td class=\"n\">", out);
+    hx_check_expected(claim, check, text, sizeof(text));
+    hx_html_text(out, text);
+    fputs("</td><td class=\"n\">", out);
+    hx_check_measured(claim, check, text, sizeof(text));
+    hx_html_text(out, check->base.verdict == HX_NOT_RUN ? "not run" : text);
+    fputs("</td><td>", out);
+    for (size_t i = 0; i < claim->reading_count; i++) {
+        const struct hx_claim_reading *reading = &claim->readings[i];
+        if (reading->checks[at].verdict != HX_NOT_RUN) {
+            fprintf(out, "%s: %.4g<br>", reading->id, reading->checks[at].value);
+        }
+    }
+    fputs("</td></tr>\n", out);
+}
+
+/* The paper's numbers beside ours. */
+static void figure_numbers(const struct hx_page *page, const struct hx_figure *figure) {
+    size_t rows = 0;
+    for (size_t i = 0; i < page->claims->count; i++) {
+        const struct hx_claim *claim = &page->claims->items[i];
+        for (size_t k = 0; k < claim->check_count && claim->kind != HX_CLAIM_TREND; k++) {
+            if (strcmp(claim->checks[k].figure, figure->id) != 0) {
+                continue;
+            }
+            if (rows++ == 0) {
+                fputs("<div class=\"wide\"><table><thead><tr><th>claim</th><th>number</th><th class=\"n\">paper</th>"
+                      "<th class=\"n\">here</th><th>under readings</th></tr></thead><tbody>\n",
+                      page->out);
+            }
+            number_row(page->out, claim, k);
+        }
+    }
+    fputs(rows > 0 ? "</tbody></table></div>\n" : "", page->out);
+}
+
 static int setting_row(void *arg, const char *label, const char *option, const json_t *value, const char *from) {
     FILE *out = arg;
     char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
@@ -307,6 +349,7 @@ static int put_figure(struct hx_page *page, struct hx_figure *figure, struct dm_
         whole = put_plot(page, figure, &figure->plots[i]) && whole;
     }
     page->incomplete += !whole;
+    figure_numbers(page, figure);
     figure_points(page, figure);
     hx_fig_data_fini(figure, &data);
     fputs("</section>\n", page->out);

@@ -35,6 +35,8 @@ cat >plots/claims/p.json <<'JSON'
 {"claims": [
   {"id": "one", "paper": "P", "figure": "1", "text": "it <rises>", "kind": "trend", "reads": "small", "analysis": "so",
    "checks": [{"value": "rises(mops{Sherman, C})"}]},
+  {"id": "rate", "paper": "P", "figure": "1", "text": "a rate", "kind": "value", "reads": "small",
+   "checks": [{"what": "with 4", "value": "mops{Sherman, C, 4}", "expect": 1, "tolerance": 9}]},
   {"id": "two", "paper": "P", "figure": "1", "text": "over Cell", "kind": "ratio", "reads": "small",
    "checks": [{"value": "mops{Sherman, C, 4}", "over": "mops{Cell, C, 4}", "expect": 2}]}
 ]}
@@ -52,6 +54,7 @@ if ! command -v gnuplot >/dev/null 2>&1; then
     skip "gnuplot is not installed"
 fi
 expect 0 figure all --plots plots
+expect 0 claims --plots plots --run
 "$DMBENCH" validate --json >results/validation.json || [ $? -eq 3 ] || fail "validate"
 expect 0 report --plots plots
 holds $page '<svg xmlns:xlink'
@@ -61,6 +64,8 @@ holds $page 'Cell is not built here'
 holds $page '<td>ops</td><td>2K</td><td>stated: section 1</td>'
 holds $page '<td>A: workload</td><td>a</td><td>assumed: a test</td>'
 holds $page 'reading <b>two</b>: two seeds <span class="soft">(code: a/b c.h)</span>'
+holds $page '<td class="n">1 ± 900 %</td><td class="n">'
+holds $page '<td>two: '
 holds $page 'paper: Sherman <span class="soft">(figure 1)</span>'
 holds $page 'READ 64 B, idle'
 holds $page 'Systems not built here: Cell'
