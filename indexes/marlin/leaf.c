@@ -4,7 +4,7 @@
  *
  *     first line   | 0 8 | lock 8 | head 32 | entry[0] 16 |
  *     other lines  | entry 16 | entry 16 | entry 16 | entry 16 |
- *     entry        | key 8 | word 8 |          word: leaf version 4, then 0 (free), a claim, or the word of a block
+ *     entry        | key 8 | word 8 |     word: leaf version, generation, then 0 (free), a claim, or a block's word
  *
  * An entry is in one line, so it is read and written as a whole, and its word is aligned for atomics. Only a structure
  * change writes more than one line. It raises the version in all words, so a reader of lines from before and from after

@@ -123,15 +123,27 @@ static inline uint64_t marlin_word_at(const void *wire, unsigned i) {
     return word;
 }
 
-/* A word: leaf version 4 | 60 bits: 0, a claim, or the word of a block. */
-enum { MARLIN_VERSION_SHIFT = 60, MARLIN_STAMP_SHIFT = 46 };
+/* A word: leaf version 4 | generation 6 | 54 bits: 0, a claim, or the word of a block. The generation is raised when
+ * the entry becomes another key's, so a client that has seen two words of one generation knows that both are the key's;
+ * the bound is 64 such changes between two looks at the word, each of them a delete and an insert of other clients. */
+enum { MARLIN_VERSION_SHIFT = 60, MARLIN_GENERATION_SHIFT = 54, MARLIN_STAMP_SHIFT = 40 };
+#define MARLIN_CONTENT_MASK ((UINT64_C(1) << MARLIN_GENERATION_SHIFT) - 1)
 #define MARLIN_VERSION_MASK (UINT64_C(0xf) << MARLIN_VERSION_SHIFT)
 
 static inline uint64_t marlin_word_version(uint64_t word) {
     return word & MARLIN_VERSION_MASK;
 }
+/* Version and generation. */
+static inline uint64_t marlin_word_tag(uint64_t word) {
+    return word & ~MARLIN_CONTENT_MASK;
+}
+/* The tag of the entry when another key has it. */
+static inline uint64_t marlin_word_next_tag(uint64_t word) {
+    uint64_t next = (word & ~MARLIN_VERSION_MASK) + (UINT64_C(1) << MARLIN_GENERATION_SHIFT);
+    return marlin_word_version(word) | (marlin_word_tag(next) & ~MARLIN_VERSION_MASK);
+}
 static inline uint64_t marlin_word_content(uint64_t word) {
-    return word & ~MARLIN_VERSION_MASK;
+    return word & MARLIN_CONTENT_MASK;
 }
 static inline bool marlin_word_is_free(uint64_t word) {
     return marlin_word_content(word) == 0;

@@ -4,8 +4,9 @@
  * they run side by side in one leaf, and never beside a structure change.
  *
  * Update and delete: a compare-and-swap of the entry's word from what was read. The words of blocks never repeat
- * (shared/indirect.h), so if it succeeds the entry was still the key's. If it fails the entry is read again: another
- * update may have been first, but the key may also have been deleted and the entry have become another key's.
+ * (shared/indirect.h), so if it succeeds the entry was still the key's. If it fails another update may have been first,
+ * but the key may also have been deleted and the entry have become another key's. The word's generation distinguishes
+ * the two: if it is the same the swap is tried again on the word that was found, else the leaf is read again.
  *
  * Insert: published, the pointer is written by a compare-and-swap into a free entry, and the key behind it. Meanwhile
  * the entry has a key that is not the pointer's, and two inserts of one key can both succeed, in two entries. Here:
@@ -23,7 +24,7 @@
 #include "indexes/shared/retry.h"
 #include "marlin.h"
 
-enum { KEY_BYTES = sizeof(uint64_t), ENTRY_BYTES = 16, CLIENT_BITS = 21, HASH_BITS = 24 };
+enum { KEY_BYTES = sizeof(uint64_t), ENTRY_BYTES = 16, CLIENT_BITS = 19, HASH_BITS = 20 };
 enum { LEAF_FULL = 1200 /* an outcome beside those of the tree */ };
 
 static const struct ix_leaf_layout *layout_of(const struct marlin_client *client) {
@@ -108,18 +109,14 @@ static int find(struct marlin_client *client, uint64_t key) {
  * leaf no more, which is the new one if an update has been overtaken: until the first write after this client's read of
  * the leaf the entry was the key's, so just before that write is a moment at which the update may take effect. 0;
  * DM_NOT_FOUND: the entry is not the key's any more; a failure. The share stays. [waits] */
-static int word_swap(struct marlin_client *client, dm_addr leaf, unsigned at, uint64_t key, uint64_t content,
-                     uint32_t *attempts, uint64_t *before) {
+static int word_swap(struct marlin_client *client, dm_addr leaf, unsigned at, uint64_t content, uint32_t *attempts,
+                     uint64_t *before) {
     uint64_t *old = &client->wires->old[1];
-    uint64_t *entry = client->wires->entry;
     uint64_t expected = marlin_word_at(client->btree.tree.wire, at);
     bool blind = client->cn->params->pointer == MARLIN_POINTER_BLIND;
     bool overtaken = client->cn->params->pointer == MARLIN_POINTER_OVERTAKEN && content != 0;
-    for (unsigned tries = 0;; tries++) {
-        dm_post_cas(client->ctx, word_addr(leaf, at), expected, marlin_word_version(expected) | content, old);
-        if (tries > 0 && !blind) {
-            dm_post_read(client->ctx, entry_addr(leaf, at), entry, ENTRY_BYTES);
-        }
+    for (uint32_t tries = 1;; tries++) {
+        dm_post_cas(client->ctx, word_addr(leaf, at), expected, marlin_word_tag(expected) | content, old);
         DM_TRY(dm_commit(client->ctx));
         if (*old == expected) {
             *before = marlin_word_content(expected);
@@ -130,18 +127,11 @@ static int word_swap(struct marlin_client *client, dm_addr leaf, unsigned at, ui
             *before = content;
             return 0;
         }
-        DM_TRY(ix_retry(client->ctx, DM_RETRY_CAS, attempts, tries + 1));
-        if (blind) {
-            expected = *old;
-            continue;
-        }
-        if (tries == 0) {
-            DM_TRY(dm_read(client->ctx, entry_addr(leaf, at), entry, ENTRY_BYTES));
-        }
-        if (entry[0] != key || !marlin_word_is_block(entry[1])) {
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_CAS, attempts, tries));
+        if (!blind && (marlin_word_tag(*old) != marlin_word_tag(expected) || !marlin_word_is_block(*old))) {
             return DM_NOT_FOUND;
         }
-        expected = entry[1];
+        expected = *old;
     }
 }
 
@@ -150,7 +140,7 @@ static int word_swap(struct marlin_client *client, dm_addr leaf, unsigned at, ui
 static int key_swap(struct marlin_client *client, dm_addr leaf, int at, uint64_t key, uint64_t content,
                     uint32_t *attempts, uint64_t *before) {
     for (;;) {
-        int rc = word_swap(client, leaf, (unsigned)at, key, content, attempts, before);
+        int rc = word_swap(client, leaf, (unsigned)at, content, attempts, before);
         if (rc == 0) {
             return 0;
         }
@@ -300,7 +290,7 @@ static int insert_leave(struct insert *insert, int rc) {
     struct marlin_client *client = insert->client;
     if (insert->at != IX_LEAF_NONE && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         dm_post_cas(client->ctx, word_addr(insert->leaf, (unsigned)insert->at), insert->claim,
-                    marlin_word_version(insert->claim), NULL);
+                    marlin_word_tag(insert->claim), NULL);
     }
     insert->at = IX_LEAF_NONE;
     return marlin_leave(client, &client->leaf, rc);
@@ -319,10 +309,10 @@ static int slot_claim(struct insert *insert, int slot) {
     struct marlin_client *client = insert->client;
     struct ix_tree *tree = &client->btree.tree;
     uint64_t *old = &client->wires->old[1];
-    uint64_t version = marlin_word_version(marlin_word_at(tree->wire, (unsigned)slot));
+    uint64_t seen = marlin_word_at(tree->wire, (unsigned)slot);
     block_post(insert);
-    insert->claim = version | claim_of(client, insert->key);
-    dm_post_cas(client->ctx, word_addr(insert->leaf, (unsigned)slot), version, insert->claim, old);
+    insert->claim = marlin_word_next_tag(seen) | claim_of(client, insert->key);
+    dm_post_cas(client->ctx, word_addr(insert->leaf, (unsigned)slot), seen, insert->claim, old);
     dm_post_read(client->ctx, insert->leaf, tree->wire, tree->cn->inner.node_bytes);
     int rc = dm_commit(client->ctx);
     if (rc < 0) {
@@ -330,7 +320,7 @@ static int slot_claim(struct insert *insert, int slot) {
         return insert_leave(insert, rc);
     }
     insert->written = true;
-    if (*old == version) {
+    if (*old == seen) {
         insert->at = slot;
     } else {
         client->counts[MARLIN_SLOT_CONFLICT]++;
@@ -345,7 +335,7 @@ static int entry_publish(struct insert *insert) {
     struct marlin_client *client = insert->client;
     uint64_t *entry = client->wires->entry;
     entry[0] = insert->key;
-    entry[1] = marlin_word_version(insert->claim) | ix_indirect_word(client->btree.indirect, insert->stored);
+    entry[1] = marlin_word_tag(insert->claim) | ix_indirect_word(client->btree.indirect, insert->stored);
     dm_post_write(client->ctx, entry_addr(insert->leaf, (unsigned)insert->at), entry, ENTRY_BYTES);
     return marlin_leave_waited(client, &client->leaf, 0);
 }
@@ -354,16 +344,16 @@ static int entry_publish(struct insert *insert) {
 static int published_insert(struct insert *insert, int slot) {
     struct marlin_client *client = insert->client;
     uint64_t *old = &client->wires->old[1];
-    uint64_t version = marlin_word_version(marlin_word_at(client->btree.tree.wire, (unsigned)slot));
-    uint64_t word = version | ix_indirect_word(client->btree.indirect, insert->stored);
+    uint64_t seen = marlin_word_at(client->btree.tree.wire, (unsigned)slot);
+    uint64_t word = marlin_word_tag(seen) | ix_indirect_word(client->btree.indirect, insert->stored);
     block_post(insert);
-    dm_post_cas(client->ctx, word_addr(insert->leaf, (unsigned)slot), version, word, old);
+    dm_post_cas(client->ctx, word_addr(insert->leaf, (unsigned)slot), seen, word, old);
     int rc = dm_commit(client->ctx);
     if (rc < 0) {
         return marlin_leave(client, &client->leaf, rc);
     }
     insert->written = true;
-    if (*old != version) {
+    if (*old != seen) {
         client->counts[MARLIN_SLOT_CONFLICT]++;
         rc = ix_retry(client->ctx, DM_RETRY_CAS, &insert->attempts, 0);
         return marlin_leave(client, &client->leaf, rc < 0 ? rc : IX_TREE_AGAIN);

@@ -11,9 +11,9 @@ enum {
     STAMP_BYTES = 4,
     LINE_DATA = DM_LINE - STAMP_BYTES,
     KEY_BYTES = 8,
-    LINE_BITS = 40,
+    OFFSET_BITS = 40,
+    COMPACT_OFFSET_BITS = 34,
     NODE_BITS = 6,
-    STAMP_SHIFT = LINE_BITS + NODE_BITS,
     STAMP_MAX = (1 << 18) - 1,
     COMPACT_STAMP_MAX = (1 << 14) - 1,
     COMPACT_UNIT = 8,    /* bytes that words of compact blocks count offsets in */
@@ -36,9 +36,10 @@ struct ix_indirect {
     uint32_t used_bytes;  /* of a block: those that are read and written */
     uint32_t block_bytes; /* that it is allocated with */
     uint32_t batch;
-    uint32_t unit; /* of the offsets in words */
-    bool compact;  /* blocks have a stamp at both ends, and none in between */
-    bool validate; /* that fetch and found check the stamps */
+    uint32_t unit;        /* of the offsets in words */
+    unsigned offset_bits; /* that they have there */
+    bool compact;         /* blocks have a stamp at both ends, and none in between */
+    bool validate;        /* that fetch and found check the stamps */
     uint64_t *reused;
     uint64_t *found; /* words of the pairs that a scan has found */
     uint32_t *ends;  /* see struct ix_found */
@@ -99,24 +100,25 @@ double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t 
 }
 
 static uint64_t word_of(const struct ix_indirect *indirect, dm_addr addr, uint32_t stamp) {
-    return (uint64_t)stamp << STAMP_SHIFT | (uint64_t)dm_addr_node(addr) << LINE_BITS |
+    return ((uint64_t)stamp << NODE_BITS | dm_addr_node(addr)) << indirect->offset_bits |
            dm_addr_offset(addr) / indirect->unit;
 }
 
 static dm_addr word_addr(const struct ix_indirect *indirect, uint64_t word) {
-    uint64_t offset = word & ((UINT64_C(1) << LINE_BITS) - 1);
-    return dm_addr_make((unsigned)(word >> LINE_BITS & (DM_MNS_MAX - 1)), DM_DRAM, offset * indirect->unit);
+    uint64_t offset = word & ((UINT64_C(1) << indirect->offset_bits) - 1);
+    unsigned node = (unsigned)(word >> indirect->offset_bits & (DM_MNS_MAX - 1));
+    return dm_addr_make(node, DM_DRAM, offset * indirect->unit);
 }
 
-static uint32_t word_stamp(uint64_t word) {
-    return (uint32_t)(word >> STAMP_SHIFT);
+static uint32_t word_stamp(const struct ix_indirect *indirect, uint64_t word) {
+    return (uint32_t)(word >> (indirect->offset_bits + NODE_BITS));
 }
 
 static uint64_t word_next(const struct ix_indirect *indirect, uint64_t word) {
     bool is_small = indirect->unit == COMPACT_UNIT;
     uint32_t most = is_small ? COMPACT_STAMP_MAX : STAMP_MAX;
     uint32_t first = is_small ? 1 : 0;
-    uint32_t stamp = word_stamp(word) >= most ? first : word_stamp(word) + 1;
+    uint32_t stamp = word_stamp(indirect, word) >= most ? first : word_stamp(indirect, word) + 1;
     return word_of(indirect, word_addr(indirect, word), stamp);
 }
 
@@ -163,7 +165,7 @@ static void encode_lines(const struct ix_indirect *indirect, uint32_t stamp, uin
 }
 
 static void encode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, const void *value, char *wire) {
-    (indirect->compact ? encode_compact : encode_lines)(indirect, word_stamp(word), key, value, wire);
+    (indirect->compact ? encode_compact : encode_lines)(indirect, word_stamp(indirect, word), key, value, wire);
     dm_charge(indirect->ctx, DM_WORK_LINE_COPY, block_lines(indirect));
 }
 
@@ -176,7 +178,7 @@ static bool compact_is_right(const struct ix_indirect *indirect, uint32_t stamp,
 /* True if the block is the one that the word names, and holds the key. */
 static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t key, char *wire) {
     if (indirect->compact) {
-        return compact_is_right(indirect, word_stamp(word), key, wire);
+        return compact_is_right(indirect, word_stamp(indirect, word), key, wire);
     }
     uint32_t at = 0;
     uint64_t owner;
@@ -185,7 +187,7 @@ static bool is_right(const struct ix_indirect *indirect, uint64_t word, uint64_t
     for (uint32_t line = 0; line < indirect->used_bytes; line += DM_LINE) {
         uint32_t stamp;
         memcpy(&stamp, wire + line, sizeof(stamp));
-        right = right && stamp == word_stamp(word);
+        right = right && stamp == word_stamp(indirect, word);
     }
     return right;
 }
@@ -224,6 +226,7 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
         .used_bytes = compact ? block_bytes : used_bytes_of(config->value_bytes),
         .block_bytes = block_bytes,
         .unit = is_compact(config->values) ? COMPACT_UNIT : DM_LINE,
+        .offset_bits = is_compact(config->values) ? COMPACT_OFFSET_BITS : OFFSET_BITS,
         .compact = compact,
         .validate = config->values == IX_VALUES_INDIRECT || config->values == IX_VALUES_COMPACT,
         .reused = config->reused,

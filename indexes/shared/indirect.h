@@ -6,9 +6,9 @@
  *     word    | stamp 18 | memory node 6 | offset in lines 40 |            0: no block
  *     block   | stamp 4, data 60 | stamp 4, data 60 | ...                  a line each; data: the key, then the value
  *
- * Compact blocks are for an index that wants four bits of the word, the upper ones, for itself:
+ * Compact blocks are for an index that wants ten bits of the word, the upper ones, for itself:
  *
- *     word    | 0 4 | stamp 14 | memory node 6 | offset in 8 bytes 40 |    a stamp is never 0
+ *     word    | 0 10 | stamp 14 | memory node 6 | offset in 8 bytes 34 |   a stamp is never 0; up to 128 GiB a node
  *     block   | stamp 4, key 8, value, stamp 4 |                           values of up to 48 bytes: at any 8 bytes
  *     block   | stamp 4, data 60 | stamp 4, data 60 | ...                  longer ones, as above
  *
@@ -81,6 +81,7 @@ static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_by
 /* Bytes of remote memory for the block of a value of this size. */
 uint32_t ix_indirect_block_bytes(uint32_t value_bytes);
 uint32_t ix_indirect_compact_bytes(uint32_t value_bytes);
+#define IX_INDIRECT_COMPACT_MEMORY (UINT64_C(8) << 34) /* bytes of a memory node that words reach */
 
 /* Bytes of all memory nodes together for the blocks of `count` values and for those that clients keep; 0 with inline
  * values. */
