@@ -55,6 +55,9 @@ struct ix_shape {
 static inline uint32_t ix_key_bytes(const struct ix_shape *shape) {
     return shape->key_bytes > 0 ? shape->key_bytes : IX_KEY_BYTES_MIN;
 }
+static inline uint32_t ix_key_padding(const struct ix_shape *shape) {
+    return ix_key_bytes(shape) - IX_KEY_BYTES_MIN;
+}
 
 /* Sorted, distinct pairs for bulk load, pulled in blocks so that they need not all be in memory. */
 struct ix_pairs {

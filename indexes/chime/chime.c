@@ -92,11 +92,6 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
                        (unsigned long long)params->neighbourhood, (unsigned long long)params->span);
     }
     DM_TRY(ix_values_check(params->values, shape->value_bytes, err));
-    if (ix_key_bytes(shape) > IX_KEY_BYTES_MIN && params->values != IX_VALUES_INLINE) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "keys of %u bytes need values=inline: blocks of values have keys of %d bytes",
-                       ix_key_bytes(shape), IX_KEY_BYTES_MIN);
-    }
     struct chime_layout layout = layout_for(params, shape);
     if (layout.wire_bytes > LEAF_BYTES_MAX) {
         uint32_t body = (ix_lines_data_bytes(LEAF_BYTES_MAX) - layout.groups * layout.meta_bytes) / layout.span;
@@ -127,7 +122,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double leaves = (double)keys / leaf_keys + 2;
     double inners = leaves / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double bytes = leaves * layout.alloc_bytes + inners * inner_alloc_bytes(&inner);
-    bytes += ix_indirect_memory(params->values, shape->value_bytes, keys, shape->topology);
+    bytes += ix_indirect_memory(params->values, shape->value_bytes + ix_key_padding(shape), keys, shape->topology);
     return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + layout.alloc_bytes;
 }
 
@@ -226,6 +221,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     struct ix_indirect_config values = {
         .values = cn->params->values,
         .value_bytes = cn->shape->value_bytes,
+        .padding = ix_key_padding(cn->shape),
         .fetch = cn->params->fetch,
         .found_max = (cn->tree.scan_batch + 1) * cn->layout.span,
         .reused = &client->counts[CHIME_BLOCK_REUSED],

@@ -47,6 +47,7 @@ int chime_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, s
         .image_bytes = cn->layout.wire_bytes,
         .values = (enum ix_values)cn->params->values,
         .value_bytes = cn->shape->value_bytes,
+        .padding = ix_key_padding(cn->shape),
         .owner = cn,
         .fill = leaf_fill,
         .finish = leaf_finish,

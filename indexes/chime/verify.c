@@ -160,7 +160,8 @@ int chime_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     audit.word = dm_local_alloc(ctx, sizeof(uint64_t));
     audit.image = calloc(1, layout->wire_bytes);
     audit.order = calloc(layout->span, sizeof(*audit.order));
-    struct ix_indirect_config values = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
+    struct ix_indirect_config values = {
+        .values = cn->params->values, .value_bytes = cn->shape->value_bytes, .padding = ix_key_padding(cn->shape)};
     int rc = ix_walk_open(&audit.walk);
     rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &audit.indirect);
     rc = audit.wire && audit.word && audit.image && audit.order ? rc : DM_ERR_NO_MEMORY;

@@ -54,11 +54,6 @@ int ix_btree_check(const struct ix_btree_config *config, const struct ix_shape *
     }
     DM_TRY(ix_values_check((enum ix_values)config->values, shape->value_bytes, err));
     uint32_t keys = ix_key_bytes(shape);
-    if (keys > IX_KEY_BYTES_MIN && config->values != IX_VALUES_INLINE) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "keys of %u bytes need values=inline: blocks of values have keys of %d bytes", keys,
-                       IX_KEY_BYTES_MIN);
-    }
     uint64_t least = ix_btree_node_bytes(config, IX_BTREE_CAP_MIN, keys, stored_bytes(config, shape));
     if (least > config->node_bytes) {
         return dm_fail(
@@ -82,7 +77,9 @@ uint64_t ix_btree_memory_needed(const struct ix_btree_config *config, const stru
     double leaves = (double)keys / leaf_keys + 2;
     double nodes = leaves * inner_keys / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double mns = shape->topology->mns;
-    double blocks = ix_indirect_memory((enum ix_values)config->values, shape->value_bytes, keys, shape->topology) / mns;
+    double blocks = ix_indirect_memory((enum ix_values)config->values, shape->value_bytes + ix_key_padding(shape), keys,
+                                       shape->topology) /
+                    mns;
     return DM_RESERVED_BYTES + (uint64_t)(nodes / mns + 1) * ix_btree_alloc_bytes(config) + (uint64_t)blocks;
 }
 
@@ -172,6 +169,7 @@ int ix_btree_load(struct ix_btree_cn *cn, struct dm_ctx *ctx, const struct ix_pa
         .leaves = ix_tree_nodes_for(pairs->count, cn->config.fill, cn->leaf.cap, 1),
         .values = (enum ix_values)cn->config.values,
         .value_bytes = cn->shape->value_bytes,
+        .padding = ix_key_padding(cn->shape),
         .owner = cn,
         .fill = leaf_fill,
         .finish = leaf_finish,
@@ -194,6 +192,7 @@ int ix_btree_attach(struct ix_btree *btree, struct ix_btree_cn *cn, struct dm_ct
     struct ix_indirect_config values = {
         .values = (enum ix_values)cn->config.values,
         .value_bytes = cn->shape->value_bytes,
+        .padding = ix_key_padding(cn->shape),
         .fetch = (enum ix_fetch)cn->config.fetch,
         .found_max = (cn->tree.scan_batch + 1) * cn->leaf.cap,
         .reused = counts->reused ? counts->reused : &btree->no_counts[1],

@@ -72,7 +72,8 @@ int ix_btree_verify(struct ix_btree_cn *cn, struct dm_ctx *ctx, struct ix_report
     struct audit audit = {.cn = cn, .order = calloc(cn->leaf.cap, sizeof(*audit.order))};
     struct ix_walk walk = {.cn = &cn->tree, .ctx = ctx, .report = report, .owner = &audit, .leaf = leaf_check};
     struct ix_indirect_config values = {.values = (enum ix_values)cn->config.values,
-                                        .value_bytes = cn->shape->value_bytes};
+                                        .value_bytes = cn->shape->value_bytes,
+                                        .padding = ix_key_padding(cn->shape)};
     int rc = ix_walk_open(&walk);
     rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &audit.indirect);
     rc = audit.order ? rc : DM_ERR_NO_MEMORY;

@@ -218,12 +218,13 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
     if (!indirect) {
         return DM_ERR_NO_MEMORY;
     }
-    uint32_t block_bytes = block_bytes_of(config->values, config->value_bytes);
-    bool compact = is_compact(config->values) && block_bytes < ix_indirect_block_bytes(config->value_bytes);
+    uint32_t data_bytes = config->value_bytes + config->padding;
+    uint32_t block_bytes = block_bytes_of(config->values, data_bytes);
+    bool compact = is_compact(config->values) && block_bytes < ix_indirect_block_bytes(data_bytes);
     *indirect = (struct ix_indirect){
         .ctx = ctx,
         .value_bytes = config->value_bytes,
-        .used_bytes = compact ? block_bytes : used_bytes_of(config->value_bytes),
+        .used_bytes = compact ? block_bytes : used_bytes_of(data_bytes),
         .block_bytes = block_bytes,
         .unit = is_compact(config->values) ? COMPACT_UNIT : DM_LINE,
         .offset_bits = is_compact(config->values) ? COMPACT_OFFSET_BITS : OFFSET_BITS,

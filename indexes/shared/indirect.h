@@ -78,13 +78,13 @@ static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_by
     return values == IX_VALUES_INLINE ? value_bytes : (uint32_t)sizeof(uint64_t);
 }
 
-/* Bytes of remote memory for the block of a value of this size. */
+/* Bytes of remote memory for the block of a value of this size and the padding of its key. */
 uint32_t ix_indirect_block_bytes(uint32_t value_bytes);
 uint32_t ix_indirect_compact_bytes(uint32_t value_bytes);
 #define IX_INDIRECT_COMPACT_MEMORY (UINT64_C(8) << 34) /* bytes of a memory node that words reach */
 
-/* Bytes of all memory nodes together for the blocks of `count` values and for those that clients keep; 0 with inline
- * values. */
+/* Bytes of all memory nodes together for the blocks of `count` values, with the padding of their keys, and for those
+ * that clients keep; 0 with inline values. */
 double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
                           const struct dm_topology *topology);
 
@@ -95,6 +95,7 @@ struct ix_indirect;
 struct ix_indirect_config {
     enum ix_values values; /* of an unchecked kind, fetch and found take whatever the block holds */
     uint32_t value_bytes;
+    uint32_t padding; /* of a key beyond its number; behind the value in a block that is not compact */
     enum ix_fetch fetch;
     uint32_t found_max; /* pairs of a scan whose values may be missing at a time; 0: no scans */
     uint64_t *reused;   /* counts reused blocks that fetch and found have read; NULL: neither will be called */

@@ -88,7 +88,8 @@ static int buffers_open(struct ix_loader *loader) {
     if (!loader->image || !loader->keys || !loader->value) {
         return DM_ERR_NO_MEMORY;
     }
-    struct ix_indirect_config values = {.values = leaf->values, .value_bytes = leaf->value_bytes};
+    struct ix_indirect_config values = {
+        .values = leaf->values, .value_bytes = leaf->value_bytes, .padding = leaf->padding};
     DM_TRY(ix_indirect_open(loader->ctx, &values, &loader->indirect));
     return ix_tree_writer_open(&loader->writer, loader->ctx);
 }

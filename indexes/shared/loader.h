@@ -21,8 +21,8 @@ struct ix_loader_leaf {
     uint64_t leaves; /* the pairs are spread evenly over so many; 0: every leaf takes as many as it can */
 
     enum ix_values values;
-    uint32_t value_bytes;
-    const void *owner; /* the index's own, for the two functions */
+    uint32_t value_bytes, padding; /* padding: of a key beyond its number */
+    const void *owner;             /* the index's own, for the two functions */
 
     /* Starts an empty leaf in loader->image, which will be on memory node `node`, and puts pairs into it until it is
      * full or loader->done is `end`. [waits] */

@@ -161,7 +161,8 @@ int smart_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, s
     if (!loader) {
         return DM_ERR_NO_MEMORY;
     }
-    struct ix_indirect_config config = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
+    struct ix_indirect_config config = {
+        .values = cn->params->values, .value_bytes = cn->shape->value_bytes, .padding = ix_key_padding(cn->shape)};
     int rc = ix_indirect_open(ctx, &config, &loader->indirect);
     loader->cn = cn;
     loader->ctx = ctx;

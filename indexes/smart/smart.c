@@ -79,11 +79,6 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
         return dm_fail(err, DM_ERR_INVALID, "memory nodes of %llu bytes: a slot addresses 256 GiB",
                        (unsigned long long)shape->topology->mn_bytes);
     }
-    if (ix_key_bytes(shape) > IX_KEY_BYTES_MIN && params->values != IX_VALUES_INLINE) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "keys of %u bytes need values=inline: blocks of values have keys of %d bytes",
-                       ix_key_bytes(shape), IX_KEY_BYTES_MIN);
-    }
     return params->values == IX_VALUES_INLINE ? 0 : ix_values_check(params->values, shape->value_bytes, err);
 }
 
@@ -96,7 +91,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double nodes = 0.31 * (double)keys + (keys < 65536 ? (double)keys : 65536) + 2.0 * topology->clients;
     double leaves = (double)keys + 4.0 * topology->clients;
     double all = nodes * layout.node_alloc + leaves * layout.leaf_alloc +
-                 ix_indirect_memory(params->values, shape->value_bytes, keys, topology);
+                 ix_indirect_memory(params->values, shape->value_bytes + ix_key_padding(shape), keys, topology);
     return DM_RESERVED_BYTES + (uint64_t)(all / topology->mns * 1.05) + 16 * (uint64_t)layout.node_alloc;
 }
 
@@ -179,6 +174,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     struct ix_indirect_config indirect = {
         .values = cn->params->values,
         .value_bytes = cn->shape->value_bytes,
+        .padding = ix_key_padding(cn->shape),
         .found_max = FOUND_MAX,
         .reused = &client->counts[SMART_VALUE_REUSED],
     };

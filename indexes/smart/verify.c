@@ -123,7 +123,8 @@ int smart_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     (void)err;
     *report = (struct ix_report){.interrupted = report->interrupted};
     struct verifier verifier = {.cn = cn, .ctx = ctx, .report = report};
-    struct ix_indirect_config config = {.values = cn->params->values, .value_bytes = cn->shape->value_bytes};
+    struct ix_indirect_config config = {
+        .values = cn->params->values, .value_bytes = cn->shape->value_bytes, .padding = ix_key_padding(cn->shape)};
     DM_TRY(ix_indirect_open(ctx, &config, &verifier.indirect));
     verifier.nodes = dm_local_alloc(ctx, SMART_KEY_BYTES * (uint32_t)sizeof(struct smart_node));
     verifier.leaf = dm_local_alloc(ctx, cn->layout.leaf_bytes);
