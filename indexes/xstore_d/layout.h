@@ -5,6 +5,8 @@
  *
  *     leaf         check 8 | incarnation 24, counter 8, right link 32 | keys N x 8 | N x {check 8, value} | fences 16
  *
+ *     block        check 8 | value, of which the slot of an indirect value has the ref
+ *
  *     inner node   check 8 | count 16, level 16, right link 32 | high 8 | keys 16 x 8 | children 16 x 8
  *
  *     sub-model    slope 4, intercept 4 | under 2, over 2, leaves 4 | version 4, table 4 | check 8
@@ -112,16 +114,22 @@ static inline struct xstore_head xstore_head_of(uint64_t word) {
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 struct xstore_layout {
-    uint32_t slots, value_bytes, value_words;
-    uint32_t keys_bytes;   /* what a lookup reads: check, header, keys */
-    uint32_t slot_bytes;   /* of a value with its check */
-    uint32_t read_bytes;   /* keys and values */
-    uint32_t fence_offset; /* of the fences low and high, which only the memory node reads */
+    uint32_t slots;
+    uint32_t value_bytes, value_words; /* what a slot stores: a value, or with indirect values the ref of its block */
+    uint32_t user_bytes, user_words;   /* a value */
+    uint32_t block_bytes;              /* of a block: check, value; 0: values are inline */
+    uint32_t keys_bytes;               /* what a lookup reads: check, header, keys */
+    uint32_t slot_bytes;               /* of a value with its check */
+    uint32_t read_bytes;               /* keys and values */
+    uint32_t fence_offset;             /* of the fences low and high, which only the memory node reads */
     uint32_t leaf_bytes;
 };
 
-static inline struct xstore_layout xstore_layout_make(uint32_t slots, uint32_t value_bytes) {
-    struct xstore_layout layout = {.slots = slots, .value_bytes = value_bytes, .value_words = (value_bytes + 7) / 8};
+static inline struct xstore_layout xstore_layout_make(uint32_t slots, uint32_t value_bytes, bool indirect) {
+    struct xstore_layout layout = {.slots = slots, .user_bytes = value_bytes, .user_words = (value_bytes + 7) / 8};
+    layout.value_bytes = indirect ? (uint32_t)sizeof(uint64_t) : value_bytes;
+    layout.value_words = (layout.value_bytes + 7) / 8;
+    layout.block_bytes = indirect ? 8 + layout.user_words * 8 : 0;
     layout.keys_bytes = (XSTORE_HEAD_WORDS + slots) * 8;
     layout.slot_bytes = 8 + layout.value_words * 8;
     layout.read_bytes = layout.keys_bytes + slots * layout.slot_bytes;
@@ -154,13 +162,21 @@ static inline uint64_t xstore_value_check(uint64_t key, const uint64_t *words, u
     return xstore_check(xstore_fold(key ^ UINT64_C(0x76616c756576616c)), words, count);
 }
 
-/* Copies a value out of a leaf. Values of a word are common, and a call costs more than their copy. */
+/* Copies a value out of a leaf or a block. Values of a word are common, and a call costs more than their copy. */
 static inline void xstore_value_copy(const struct xstore_layout *layout, const uint64_t *words, void *value) {
-    if (layout->value_bytes == sizeof(*words)) {
+    if (layout->user_bytes == sizeof(*words)) {
         memcpy(value, words, sizeof(*words));
     } else {
-        memcpy(value, words, layout->value_bytes);
+        memcpy(value, words, layout->user_bytes);
     }
+}
+
+/* An indirect value is in a block of whole lines, which holds the check of key and value and then the value. The slot
+ * has the block's ref. A block belongs to its key until that is deleted, an update writes the value in place, and a
+ * block that is free waits for another key: so a reader whose block agrees with its check has a value that was the
+ * key's between its read of the leaf and that of the block, or the last one before the key was deleted. */
+static inline bool xstore_block_consistent(const struct xstore_layout *layout, uint64_t key, const uint64_t *words) {
+    return words[0] == xstore_value_check(key, words + 1, layout->user_words);
 }
 
 /* ---- sub-models and the translation table ------------------------------------------------------------------------ */

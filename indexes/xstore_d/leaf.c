@@ -9,6 +9,8 @@
  */
 #include "leaf.h"
 
+#include <stdlib.h>
+
 #include "btree.h"
 
 static dm_addr leaf_addr(const struct xstore_server *server, uint32_t ref) {
@@ -83,6 +85,112 @@ void xstore_value_store(struct xstore_server *server, struct dm_ctx *ctx, uint32
 void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot) {
     const uint64_t none = 0;
     dm_cpu_write(ctx, slot_addr(server, ref, slot), &none, sizeof(none));
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+enum { BLOCKS_AT_ONCE = 64 };
+
+static uint32_t block_lines(const struct xstore_server *server) {
+    return (server->layout.block_bytes + DM_LINE - 1) / DM_LINE;
+}
+
+/* Called with the lock held. */
+static int block_push(struct xstore_server *server, uint32_t ref) {
+    if (server->block_count == server->block_capacity) {
+        uint32_t capacity = server->block_capacity ? 2 * server->block_capacity : 2 * BLOCKS_AT_ONCE;
+        uint32_t *grown = realloc(server->blocks, capacity * sizeof(*grown));
+        if (!grown) {
+            return DM_ERR_NO_MEMORY;
+        }
+        server->blocks = grown;
+        server->block_capacity = capacity;
+    }
+    server->blocks[server->block_count++] = ref;
+    return 0;
+}
+
+/* Takes a free block, and allocates some more if there is none. */
+static int block_take(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *ref) {
+    for (;;) {
+        DM_TRY(dm_mutex_lock(ctx, &server->blocks_lock));
+        bool there = server->block_count > 0;
+        *ref = there ? server->blocks[--server->block_count] : 0;
+        dm_mutex_unlock(ctx, &server->blocks_lock);
+        if (there) {
+            return 0;
+        }
+        dm_addr addr;
+        uint32_t lines = block_lines(server);
+        DM_TRY(dm_alloc(ctx, server->node, BLOCKS_AT_ONCE * lines * DM_LINE, DM_LINE, DM_MEM_VALUE, &addr));
+        DM_TRY(dm_mutex_lock(ctx, &server->blocks_lock));
+        int rc = 0;
+        for (uint32_t i = 0; i < BLOCKS_AT_ONCE && rc == 0; i++) {
+            rc = block_push(server, xstore_ref_of(addr) + i * lines);
+        }
+        dm_mutex_unlock(ctx, &server->blocks_lock);
+        DM_TRY(rc);
+    }
+}
+
+static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64_t ref, uint64_t key,
+                        const void *value) {
+    const struct xstore_layout *layout = &server->layout;
+    uint64_t words[1 + XSTORE_VALUE_MAX / 8];
+    words[layout->user_words] = 0; /* zero the bytes after a value that is not a multiple of 8 bytes */
+    memcpy(words + 1, value, layout->user_bytes);
+    words[0] = xstore_value_check(key, words + 1, layout->user_words);
+    dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(layout->user_words));
+    dm_charge(ctx, DM_WORK_LINE_COPY, block_lines(server));
+    dm_cpu_write(ctx, xstore_addr(server->node, ref), words, layout->block_bytes);
+}
+
+int xstore_block_take(struct xstore_server *server, struct dm_ctx *ctx, uint64_t *word) {
+    uint32_t ref = 0;
+    int rc = server->layout.block_bytes > 0 ? block_take(server, ctx, &ref) : 0;
+    *word = ref;
+    return rc;
+}
+
+const void *xstore_block_fill(struct xstore_server *server, struct dm_ctx *ctx, const uint64_t *word, uint64_t key,
+                              const void *value) {
+    if (*word == 0) {
+        return value;
+    }
+    block_write(server, ctx, *word, key, value);
+    return word;
+}
+
+void xstore_block_free(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word) {
+    if (word != 0 && dm_mutex_lock(ctx, &server->blocks_lock) == 0) {
+        (void)block_push(server, (uint32_t)word); /* without local memory the block is lost */
+        dm_mutex_unlock(ctx, &server->blocks_lock);
+    }
+}
+
+void xstore_value_update(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, uint64_t key,
+                         const void *value) {
+    uint64_t block;
+    if (server->layout.block_bytes == 0) {
+        xstore_value_store(server, ctx, ref, slot, key, value);
+        return;
+    }
+    xstore_value_load(server, ctx, ref, slot, &block);
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+    block_write(server, ctx, block, key, value);
+}
+
+void xstore_value_fetch(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, void *value) {
+    const struct xstore_layout *layout = &server->layout;
+    uint64_t block, words[XSTORE_VALUE_MAX / 8];
+    if (layout->block_bytes == 0) {
+        xstore_value_load(server, ctx, ref, slot, value);
+        return;
+    }
+    xstore_value_load(server, ctx, ref, slot, &block);
+    dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
+    dm_cpu_read(ctx, dm_addr_add(xstore_addr(server->node, block), 8), words, layout->user_words * 8);
+    memcpy(value, words, layout->user_bytes);
 }
 
 /* ---- locks ------------------------------------------------------------------------------------------------------- */

@@ -31,11 +31,33 @@ void xstore_fences_store(struct xstore_server *server, struct dm_ctx *ctx, const
 /* The slot of the key, or -1. */
 int xstore_leaf_find(const struct xstore_leaf *leaf, uint64_t key);
 
-/* Values are read and written word by word; `value` has value_bytes bytes. */
+/* What a slot stores is read and written word by word; `value` has value_bytes bytes. */
 void xstore_value_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, void *value);
 void xstore_value_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, uint64_t key,
                         const void *value);
 void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot);
+
+/* ---- blocks of indirect values; without them nothing happens ------------------------------------------------------
+ */
+
+/* Takes a free block for a pair: *word is its ref. 0 or a failure. [waits] */
+int xstore_block_take(struct xstore_server *server, struct dm_ctx *ctx, uint64_t *word);
+
+/* Returns what a slot stores for the value: the value itself, or `word`, the ref of a block, which now holds key and
+ * value. Only if the key is not in the tree, with its leaf locked: readers of a key that was deleted may still read the
+ * block that it had, and must not find there the value of an insert that fails. */
+const void *xstore_block_fill(struct xstore_server *server, struct dm_ctx *ctx, const uint64_t *word, uint64_t key,
+                              const void *value);
+
+/* Frees a block whose key is not, or no longer, in a leaf. [waits] */
+void xstore_block_free(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word);
+
+/* Writes the value of a locked leaf's slot: into the slot, or into its block. */
+void xstore_value_update(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, uint64_t key,
+                         const void *value);
+
+/* Reads the value of a slot, from there or from its block; `value` has user_bytes bytes. */
+void xstore_value_fetch(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, void *value);
 
 /* Finds the leaf that covers key, locks its stripe and loads it. 0 with the stripe locked, or a failure. [waits] */
 int xstore_leaf_lock(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, struct xstore_leaf *leaf);

@@ -121,7 +121,7 @@ static int pair_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_
 int xstore_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct xstore_server *server = arg;
     const struct load_request *request = req;
-    uint32_t value_bytes = server->layout.value_bytes;
+    uint32_t value_bytes = server->layout.user_bytes;
     (void)resp;
     *resp_len = 0;
     if (req_len < sizeof(*request) || (req_len - sizeof(*request)) / (8 + value_bytes) < request->count) {
@@ -132,9 +132,11 @@ int xstore_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_
         DM_TRY(loader_open(server, ctx));
     }
     for (uint32_t i = 0; i < request->count; i++) {
-        uint64_t key;
+        uint64_t key, block;
         memcpy(&key, keys + 8 * (size_t)i, sizeof(key));
-        DM_TRY(pair_append(server, ctx, key, values + (size_t)value_bytes * i));
+        DM_TRY(xstore_block_take(server, ctx, &block));
+        DM_TRY(pair_append(server, ctx, key,
+                           xstore_block_fill(server, ctx, &block, key, values + (size_t)value_bytes * i)));
     }
     return 0;
 }

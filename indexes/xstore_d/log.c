@@ -10,7 +10,7 @@
 enum { RING_BYTES = 1 << 18, BATCH_BYTES = 4096, WAIT_NS = 1000 };
 
 static uint32_t record_bytes(const struct xstore_server *server) {
-    return 24 + server->layout.value_words * 8;
+    return 24 + server->layout.user_words * 8;
 }
 
 int xstore_log_open(struct xstore_server *server, struct dm_ctx *ctx) {
@@ -35,7 +35,7 @@ int xstore_log_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_t
         return 0;
     }
     if (value) {
-        memcpy(words + 3, value, server->layout.value_bytes);
+        memcpy(words + 3, value, server->layout.user_bytes);
     }
     DM_TRY(dm_mutex_lock(ctx, &server->log_lock));
     while (server->log_head + bytes - server->log_tail > RING_BYTES) {

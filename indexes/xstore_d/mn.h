@@ -57,6 +57,10 @@ struct xstore_server {
 
     struct xstore_trainer trainers[XSTORE_TRAINERS_MAX], load_trainer;
 
+    struct dm_mutex blocks_lock; /* protects the refs of free blocks; never held during a wait */
+    uint32_t *blocks;
+    uint32_t block_count, block_capacity;
+
     struct dm_mutex log_lock;
     struct dm_cond log_work;
     dm_addr log;

@@ -9,13 +9,14 @@
 
 enum xstore_caching { XSTORE_CACHE_ALL, XSTORE_CACHE_MODELS, XSTORE_CACHE_TOP };
 enum xstore_fetch { XSTORE_FETCH_KEYS, XSTORE_FETCH_LEAF };
+enum xstore_values { XSTORE_VALUES_INLINE, XSTORE_VALUES_INDIRECT };
 enum xstore_speculate { XSTORE_SPECULATE_OFF, XSTORE_SPECULATE_LEAF, XSTORE_SPECULATE_LINK };
 
 struct xstore_params {
     uint64_t slots, fanout, models, keys_per_model, expand_at, span_max, trainers;
     uint64_t log_rate; /* bytes a second */
     double fill, trainer_share;
-    uint64_t cache, fetch, speculate; /* of the enums above */
+    uint64_t cache, fetch, speculate, values; /* of the enums above */
     bool hint, prefill, expand, logging;
     bool incarnation, leaf_check, value_check, augment; /* off: a known-wrong variant */
 };

@@ -117,6 +117,27 @@ static int speculate(struct xstore_client *client, uint64_t key, const uint32_t 
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+/* Reads an indirect value; outcomes as value_read. */
+static int block_read(struct xstore_client *client, uint64_t key, uint64_t ref, void *value) {
+    const struct xstore_layout *layout = &client->cn->layout;
+    dm_addr addr = xstore_addr(client->where.node, ref);
+    bool is_checked = client->cn->params->value_check;
+    if (ref == 0 || ref > UINT32_MAX || !dm_addr_valid(client->ctx, addr, layout->block_bytes)) {
+        return is_checked ? DM_ERR_CORRUPT : XSTORE_TORN;
+    }
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_VALUE);
+    int rc = dm_read(client->ctx, addr, client->words, layout->block_bytes);
+    dm_phase(client->ctx, before);
+    DM_TRY(rc);
+    dm_charge(client->ctx, DM_WORK_HASH, is_checked ? xstore_check_hashes(layout->user_words) : 0);
+    if (is_checked && !xstore_block_consistent(layout, key, client->words)) {
+        xstore_count(client, XSTORE_TORN_VALUE_COUNT);
+        return XSTORE_TORN;
+    }
+    xstore_value_copy(layout, client->words + 1, value);
+    return 0;
+}
+
 /* 0, or XSTORE_TORN: the value belongs to another key, or is being written. */
 static int value_read(struct xstore_client *client, uint64_t key, const struct found *found, void *value) {
     const struct xstore_layout *layout = &client->cn->layout;
@@ -137,6 +158,9 @@ static int value_read(struct xstore_client *client, uint64_t key, const struct f
         xstore_count(client, XSTORE_TORN_VALUE_COUNT);
         return XSTORE_TORN;
     }
+    if (layout->block_bytes > 0) {
+        return block_read(client, key, words[1], value);
+    }
     xstore_value_copy(layout, words + 1, value);
     return 0;
 }
@@ -153,9 +177,9 @@ static int get_by_call(struct xstore_client *client, uint64_t key, bool stale, v
         dm_call(client->ctx, client->where.node, XSTORE_GET, client->request, sizeof(request), client->reply, &len);
     dm_phase(client->ctx, before);
     DM_TRY(rc);
-    uint32_t value_bytes = client->cn->layout.value_words * 8;
+    uint32_t value_bytes = client->cn->layout.user_words * 8;
     if (rc == 0 && len >= value_bytes) {
-        memcpy(value, client->reply + len - value_bytes, client->cn->layout.value_bytes);
+        memcpy(value, client->reply + len - value_bytes, client->cn->layout.user_bytes);
     }
     (void)xstore_reply_take(client, client->where.node, &request.known, len);
     return rc;

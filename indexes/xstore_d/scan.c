@@ -159,7 +159,11 @@ static bool value_take(const struct scan *scan, const uint64_t *leaf, unsigned s
     const struct xstore_layout *layout = &scan->client->cn->layout;
     const uint64_t *words = leaf + xstore_slot_offset(layout, slot) / 8;
     uint64_t key = leaf[XSTORE_HEAD_WORDS + slot];
-    xstore_value_copy(layout, words + 1, value);
+    if (layout->block_bytes > 0) {
+        memcpy(value, words + 1, sizeof(*words)); /* the block's ref; blocks_read exchanges it for the value */
+    } else {
+        xstore_value_copy(layout, words + 1, value);
+    }
     return !scan->client->cn->params->value_check ||
            words[0] == xstore_value_check(key, words + 1, layout->value_words);
 }
@@ -175,11 +179,41 @@ static void leaf_charge(const struct scan *scan, unsigned keys, unsigned values)
     }
 }
 
-/* Takes the leaf's pairs from the first key of the scan on. False if the leaf is torn: then nothing is taken. */
-static bool leaf_take(struct scan *scan, unsigned fetched, uint32_t ref) {
+/* Reads the values of pairs from .. to - 1 of the scan, whose refs are in `refs`, a group with each doorbell. 0;
+ * XSTORE_TORN: one is not the value of its key. */
+static int blocks_read(struct scan *scan, const uint64_t *refs, uint32_t from, uint32_t to) {
+    struct xstore_client *client = scan->client;
+    const struct xstore_layout *layout = &client->cn->layout;
+    uint32_t most = DM_CALL_MAX / layout->block_bytes;
+    for (uint32_t at = from, end = from; at < to; at = end) {
+        end = to - at < most ? to : at + most;
+        for (uint32_t i = at; i < end; i++) {
+            dm_addr addr = xstore_addr(client->where.node, refs[i - from]);
+            if (refs[i - from] > UINT32_MAX || !dm_addr_valid(client->ctx, addr, layout->block_bytes)) {
+                return XSTORE_TORN;
+            }
+            dm_post_read(client->ctx, addr, client->reply + (size_t)(i - at) * layout->block_bytes,
+                         layout->block_bytes);
+        }
+        DM_TRY(dm_commit(client->ctx));
+        for (uint32_t i = at; i < end; i++) {
+            uint64_t words[1 + XSTORE_VALUE_MAX / 8];
+            memcpy(words, client->reply + (size_t)(i - at) * layout->block_bytes, layout->block_bytes);
+            if (client->cn->params->value_check && !xstore_block_consistent(layout, scan->keys[i], words)) {
+                return XSTORE_TORN;
+            }
+            xstore_value_copy(layout, words + 1, scan->values + (size_t)i * scan->value_bytes);
+        }
+    }
+    return 0;
+}
+
+/* Takes the leaf's pairs from the first key of the scan on. XSTORE_TORN if the leaf, or a value, is torn: then nothing
+ * is taken. */
+static int leaf_take(struct scan *scan, unsigned fetched, uint32_t ref) {
     const uint64_t *leaf = xstore_leaf_words(scan->client, fetched), *keys = leaf + XSTORE_HEAD_WORDS;
     if (!xstore_fetched_consistent(scan->client, fetched, ref)) {
-        return false;
+        return XSTORE_TORN;
     }
     struct xstore_head head = xstore_head_of(leaf[1]);
     unsigned order[XSTORE_SLOTS_MAX], count = 0;
@@ -195,16 +229,25 @@ static bool leaf_take(struct scan *scan, unsigned fetched, uint32_t ref) {
         count++;
     }
     uint32_t found = scan->found;
+    bool is_indirect = scan->client->cn->layout.block_bytes > 0;
+    uint64_t refs[XSTORE_SLOTS_MAX];
     for (unsigned i = 0; i < count && found < scan->count; i++, found++) {
-        if (!value_take(scan, leaf, order[i], scan->values + (size_t)found * scan->value_bytes)) {
-            return false;
+        void *value = is_indirect ? (char *)&refs[i] : scan->values + (size_t)found * scan->value_bytes;
+        if (!value_take(scan, leaf, order[i], value)) {
+            return XSTORE_TORN;
         }
         scan->keys[found] = keys[order[i]];
+    }
+    if (is_indirect) {
+        int rc = blocks_read(scan, refs, scan->found, found);
+        if (rc != 0) {
+            return rc;
+        }
     }
     leaf_charge(scan, head.count, found - scan->found);
     scan->found = found;
     scan->expected = head.next;
-    return true;
+    return 0;
 }
 
 static void list_shift(struct scan *scan, unsigned through) {
@@ -226,7 +269,9 @@ static int batch_take(struct scan *scan) {
     DM_TRY(dm_commit(client->ctx));
     dm_charge(client->ctx, DM_WORK_LINE_COPY, count * (client->cn->layout.read_bytes / DM_LINE + 1));
     while (through < count && scan->list[through] == scan->expected && scan->found < scan->count) {
-        if (!leaf_take(scan, through, scan->list[through])) {
+        int rc = leaf_take(scan, through, scan->list[through]);
+        DM_TRY(rc);
+        if (rc == XSTORE_TORN) {
             xstore_count(client, XSTORE_TORN_LEAF_COUNT);
             DM_TRY(dm_retry(client->ctx, DM_RETRY_TORN, &scan->attempts));
             break;
@@ -252,7 +297,7 @@ int xstore_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, vo
     struct scan scan = {.client = client,
                         .first = first,
                         .count = count,
-                        .value_bytes = client->cn->layout.value_bytes,
+                        .value_bytes = client->cn->layout.user_bytes,
                         .keys = keys,
                         .values = values};
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_INDEX);

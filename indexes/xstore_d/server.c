@@ -74,9 +74,9 @@ static int on_get(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
     DM_TRY(xstore_leaf_lock(server, ctx, request->key, &leaf));
     int slot = xstore_leaf_find(&leaf, request->key);
     if (slot >= 0) {
-        xstore_value_load(server, ctx, leaf.ref, (unsigned)slot, out + at);
+        xstore_value_fetch(server, ctx, leaf.ref, (unsigned)slot, out + at);
         reply.items = 1;
-        at += server->layout.value_words * 8;
+        at += server->layout.user_words * 8;
     }
     xstore_leaf_unlock(server, ctx, leaf.ref);
     charge_search(server, ctx);
@@ -141,35 +141,46 @@ static void leaf_append(struct xstore_server *server, struct dm_ctx *ctx, struct
 
 enum { LEAF_NEEDED = 1000 };
 
+/* A pair to insert, and with indirect values a free block for it. */
+struct pair {
+    uint64_t key;
+    const void *value;
+    uint64_t block;
+};
+
+static const void *pair_stored(struct xstore_server *server, struct dm_ctx *ctx, const struct pair *pair) {
+    return xstore_block_fill(server, ctx, &pair->block, pair->key, pair->value);
+}
+
 /* Puts the key into the locked leaf, which it releases; *fresh is a leaf's memory, or 0. 0; DM_EXISTS; LEAF_NEEDED if
  * the leaf is full and *fresh 0. */
-static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, uint64_t key,
-                       const void *value, uint32_t *fresh) {
+static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf,
+                       const struct pair *pair, uint32_t *fresh) {
     int rc = 0;
-    if (xstore_leaf_find(leaf, key) >= 0) {
+    if (xstore_leaf_find(leaf, pair->key) >= 0) {
         rc = DM_EXISTS;
     } else if (xstore_leaf_head(leaf).count < server->layout.slots) {
-        leaf_append(server, ctx, leaf, key, value);
+        leaf_append(server, ctx, leaf, pair->key, pair_stored(server, ctx, pair));
     } else if (*fresh == 0) {
         rc = LEAF_NEEDED;
     } else {
-        xstore_leaf_split(server, ctx, leaf, *fresh, key, value);
+        xstore_leaf_split(server, ctx, leaf, *fresh, pair->key, pair_stored(server, ctx, pair));
         *fresh = 0;
     }
     xstore_leaf_unlock(server, ctx, leaf->ref);
     return rc;
 }
 
-static int insert(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, const void *value, bool *splits) {
+static int insert(struct xstore_server *server, struct dm_ctx *ctx, const struct pair *pair, bool *splits) {
     struct xstore_leaf leaf;
     uint32_t fresh = 0, right = 0;
     uint64_t high = 0;
     int rc = LEAF_NEEDED;
     while (rc == LEAF_NEEDED) {
-        DM_TRY(xstore_leaf_lock(server, ctx, key, &leaf));
+        DM_TRY(xstore_leaf_lock(server, ctx, pair->key, &leaf));
         charge_search(server, ctx);
         high = leaf.high;
-        rc = leaf_insert(server, ctx, &leaf, key, value, &fresh);
+        rc = leaf_insert(server, ctx, &leaf, pair, &fresh);
         if (rc == LEAF_NEEDED) {
             dm_addr addr;
             DM_TRY(dm_alloc(ctx, server->node, server->layout.leaf_bytes, DM_LINE, DM_MEM_LEAF, &addr));
@@ -192,10 +203,15 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     const struct xstore_write_request *request = req;
     struct xstore_write_reply reply = {0};
     bool splits = false;
-    if (req_len < sizeof(*request) + server->layout.value_bytes || *resp_len < sizeof(reply)) {
+    uint64_t block;
+    if (req_len < sizeof(*request) + server->layout.user_bytes || *resp_len < sizeof(reply)) {
         return DM_ERR_INVALID;
     }
-    int rc = insert(server, ctx, request->key, request + 1, &splits);
+    DM_TRY(xstore_block_take(server, ctx, &block));
+    int rc = insert(server, ctx, &(struct pair){request->key, request + 1, block}, &splits);
+    if (rc == DM_EXISTS) {
+        xstore_block_free(server, ctx, block);
+    }
     if (rc == 0) {
         atomic_fetch_add_explicit(&server->keys, 1, memory_order_relaxed);
         rc = xstore_log_append(server, ctx, request->key, XSTORE_INSERT, request + 1);
@@ -231,7 +247,7 @@ static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     const struct xstore_write_request *request = req;
     struct xstore_write_reply reply = {0};
     struct xstore_leaf leaf;
-    if (req_len < sizeof(*request) + server->layout.value_bytes || *resp_len < sizeof(reply)) {
+    if (req_len < sizeof(*request) + server->layout.user_bytes || *resp_len < sizeof(reply)) {
         return DM_ERR_INVALID;
     }
     int rc = hint_lock(server, ctx, request, &leaf);
@@ -240,7 +256,7 @@ static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     DM_TRY(rc);
     int slot = xstore_leaf_find(&leaf, request->key);
     if (slot >= 0) {
-        xstore_value_store(server, ctx, leaf.ref, (unsigned)slot, request->key, request + 1);
+        xstore_value_update(server, ctx, leaf.ref, (unsigned)slot, request->key, request + 1);
     }
     xstore_leaf_unlock(server, ctx, leaf.ref);
     charge_search(server, ctx);
@@ -276,10 +292,15 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     }
     DM_TRY(xstore_leaf_lock(server, ctx, request->key, &leaf));
     int slot = xstore_leaf_find(&leaf, request->key);
+    uint64_t block = 0;
     if (slot >= 0) {
+        if (server->layout.block_bytes > 0) {
+            xstore_value_load(server, ctx, leaf.ref, (unsigned)slot, &block);
+        }
         leaf_remove(server, ctx, &leaf, (unsigned)slot);
     }
     xstore_leaf_unlock(server, ctx, leaf.ref);
+    xstore_block_free(server, ctx, block);
     charge_search(server, ctx);
     *resp_len = 0;
     if (slot < 0) {
@@ -299,6 +320,7 @@ void xstore_unserve(void *handle) {
     }
     xstore_trainer_fini(&server->load_trainer);
     xstore_loader_free(server->loader);
+    free(server->blocks);
 }
 
 static int handlers_register(struct xstore_server *server) {
@@ -332,7 +354,8 @@ int xstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const vo
     }
     server->params = params;
     server->shape = shape;
-    server->layout = xstore_layout_make((uint32_t)server->params->slots, shape->value_bytes);
+    server->layout = xstore_layout_make((uint32_t)server->params->slots, shape->value_bytes,
+                                        server->params->values == XSTORE_VALUES_INDIRECT);
     server->fabric = fabric;
     server->node = node;
     xstore_trainer_init(&server->load_trainer, server);

@@ -23,8 +23,8 @@ struct audit {
     struct dm_ctx *ctx;
     struct ix_report *report;
     unsigned node;
-    char *wire; /* device memory: a leaf, or an inner node */
-    uint64_t *words;
+    char *wire;              /* device memory: a leaf, or an inner node */
+    uint64_t *words, *block; /* block: device memory */
     struct seen *seen;
     uint64_t count, capacity;
     uint64_t unlinked; /* nodes without an entry in a parent */
@@ -39,9 +39,25 @@ static int read_at(struct audit *audit, uint32_t ref, uint32_t bytes) {
     return dm_read(audit->ctx, addr, audit->wire, bytes);
 }
 
+/* ---- blocks of indirect values ----------------------------------------------------------------------------------- */
+
+static int block_check(struct audit *audit, uint64_t key, uint64_t ref) {
+    const struct xstore_layout *layout = &audit->cn->layout;
+    dm_addr addr = xstore_addr(audit->node, ref);
+    bool is_valid = ref != 0 && ref <= UINT32_MAX && dm_addr_valid(audit->ctx, addr, layout->block_bytes);
+    if (is_valid) {
+        DM_TRY(dm_read(audit->ctx, addr, audit->block, layout->block_bytes));
+    }
+    if (!is_valid || !xstore_block_consistent(layout, key, audit->block)) {
+        ix_report_problem(audit->report, "node %u: the block of key %" PRIu64 " does not hold its value", audit->node,
+                          key);
+    }
+    return 0;
+}
+
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-static void leaf_check(struct audit *audit, const struct seen *leaf, const uint64_t *words) {
+static int leaf_check(struct audit *audit, const struct seen *leaf, const uint64_t *words) {
     const struct xstore_layout *layout = &audit->cn->layout;
     const uint64_t *keys = words + XSTORE_HEAD_WORDS;
     unsigned count = xstore_head_of(words[1]).count;
@@ -60,6 +76,8 @@ static void leaf_check(struct audit *audit, const struct seen *leaf, const uint6
         if (value[0] != xstore_value_check(keys[i], value + 1, layout->value_words)) {
             ix_report_problem(audit->report, "node %u: the value of key %" PRIu64 " is not the value of this key",
                               audit->node, keys[i]);
+        } else if (layout->block_bytes > 0) {
+            DM_TRY(block_check(audit, keys[i], value[1]));
         }
     }
     for (unsigned i = count; i < layout->slots; i++) {
@@ -70,6 +88,7 @@ static void leaf_check(struct audit *audit, const struct seen *leaf, const uint6
     }
     audit->report->keys += count;
     audit->report->leaf_fill += count;
+    return 0;
 }
 
 static int seen_add(struct audit *audit, const struct seen *leaf) {
@@ -103,7 +122,7 @@ static int leaves_walk(struct audit *audit, uint32_t ref) {
                               "node %u: leaf %" PRIu32 " covers %" PRIu64 " to %" PRIu64 ", expected from %" PRIu64,
                               audit->node, ref, leaf.low, leaf.high, low);
         }
-        leaf_check(audit, &leaf, words);
+        DM_TRY(leaf_check(audit, &leaf, words));
         DM_TRY(seen_add(audit, &leaf));
         low = leaf.high;
         ref = head.next;
@@ -315,8 +334,9 @@ int xstore_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
     struct audit audit = {.cn = cn, .ctx = ctx, .report = report};
     uint32_t bytes = cn->layout.leaf_bytes > XSTORE_INNER_BYTES ? cn->layout.leaf_bytes : XSTORE_INNER_BYTES;
     audit.wire = dm_local_alloc(ctx, bytes);
+    audit.block = dm_local_alloc(ctx, 8 + XSTORE_VALUE_MAX);
     audit.words = dm_local_alloc(ctx, DM_LINE);
-    int rc = audit.wire && audit.words ? 0 : DM_ERR_NO_MEMORY;
+    int rc = audit.wire && audit.words && audit.block ? 0 : DM_ERR_NO_MEMORY;
     for (; rc >= 0 && audit.node < cn->shape->topology->mns; audit.node++) {
         rc = tree_walk(&audit);
         rc = rc == 0 ? models_walk(&audit) : rc;

@@ -12,9 +12,9 @@ static uint32_t request_make(struct xstore_client *client, uint64_t key, const v
         return sizeof(request);
     }
     dm_charge(client->ctx, DM_WORK_LINE_COPY,
-              ((uint32_t)sizeof(request) + client->cn->layout.value_bytes) / DM_LINE + 1);
-    memcpy(client->request + sizeof(request), value, client->cn->layout.value_bytes);
-    return (uint32_t)sizeof(request) + client->cn->layout.value_bytes;
+              ((uint32_t)sizeof(request) + client->cn->layout.user_bytes) / DM_LINE + 1);
+    memcpy(client->request + sizeof(request), value, client->cn->layout.user_bytes);
+    return (uint32_t)sizeof(request) + client->cn->layout.user_bytes;
 }
 
 static void hints_add(struct xstore_client *client, unsigned node, uint64_t key) {

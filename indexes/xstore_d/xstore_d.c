@@ -15,6 +15,7 @@ enum {
 
 static const char *const cachings[] = {"all", "models", "top", NULL};
 static const char *const fetches[] = {"keys", "leaf", NULL};
+static const char *const values_choices[] = {"inline", "indirect", NULL};
 static const char *const speculations[] = {"off", "leaf", "link", NULL};
 
 #define ROW(member, ...) DM_OPT_ROW(struct xstore_params, member, __VA_ARGS__)
@@ -42,6 +43,8 @@ static const struct dm_opt params_table[] = {
         .help = "What compute nodes cache: sub-models and tables, sub-models, or the top model alone."),
     ROW(fetch, DM_OPT_ENUM, .initial = "keys", .choices = fetches,
         .help = "What a look-up reads of a leaf: its keys and then a value, or the complete leaf."),
+    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = values_choices,
+        .help = "Where values are: in the leaf, or in blocks of the memory node to which the leaf has pointers."),
     ROW(span_max, DM_OPT_COUNT, .initial = "10", .min = 1, .max = XSTORE_SPAN_MAX, .unit = "leaves",
         .help = "Leaves that a look-up reads; a wider prediction makes it a call."),
     ROW(hint, DM_OPT_BOOL, .initial = "on", .help = "Updates carry the predicted leaves (position hint)."),
@@ -80,7 +83,8 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 /* Leaves and inner nodes may be half full; tables and records exist twice during an expansion. */
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct xstore_params *params = values;
-    struct xstore_layout layout = xstore_layout_make((uint32_t)params->slots, shape->value_bytes);
+    bool indirect = params->values == XSTORE_VALUES_INDIRECT;
+    struct xstore_layout layout = xstore_layout_make((uint32_t)params->slots, shape->value_bytes, indirect);
     double fill = params->fill < 0.5 ? params->fill : 0.5;
     double mine = (double)keys / shape->topology->mns + 1;
     double leaf_keys = fill * layout.slots < 1 ? 1 : fill * layout.slots;
@@ -91,6 +95,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     models = params->expand ? models + 2 * mine / (double)params->expand_at : models;
     double tables = (leaves / XSTORE_LINE_ENTRIES + 2 * models) * 1.25 * DM_LINE;
     double bytes = leaves * layout.leaf_bytes + inners * XSTORE_INNER_BYTES;
+    bytes += indirect ? (mine + 64) * ((layout.block_bytes + DM_LINE - 1) / DM_LINE * DM_LINE) : 0;
     bytes += 3 * (tables + models * XSTORE_MODEL_BYTES);
     return DM_RESERVED_BYTES + (uint64_t)bytes + (UINT64_C(1) << 19);
 }
@@ -125,7 +130,8 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     (void)err;
     cn->params = values;
     cn->shape = shape;
-    cn->layout = xstore_layout_make((uint32_t)cn->params->slots, shape->value_bytes);
+    cn->layout = xstore_layout_make((uint32_t)cn->params->slots, shape->value_bytes,
+                                    cn->params->values == XSTORE_VALUES_INDIRECT);
     return caches_open(cn);
 }
 

@@ -101,6 +101,17 @@ static void reading_whole_leaves_saves_a_round_trip(void **state) {
     assert_true(kind_took(&quiet.absent, 1));
 }
 
+static void an_indirect_value_costs_a_read(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_xstore_d);
+    struct quiet quiet;
+    config.params[0] = (struct dm_setting){"values", "indirect"};
+    quiet_run(&config, &quiet);
+    assert_true(kind_took(&quiet.get, 3));
+    assert_true(kind_took(&quiet.absent, 1));
+    assert_true(kind_took(&quiet.update, 1));
+}
+
 static void each_part_that_is_not_cached_costs_a_read(void **state) {
     (void)state;
     struct world_config config = world_least(&ix_ops_xstore_d);
@@ -300,11 +311,11 @@ static void as_many_keys_again_fit_into_one_narrow_range(void **state) {
 static void every_technique_can_be_switched_off_and_the_tree_stays_correct(void **state) {
     (void)state;
     static const struct dm_setting off[] = {
-        {"cache", "models"},   {"cache", "top"},        {"fetch", "leaf"},     {"hint", "off"},
-        {"speculate", "off"},  {"prefill", "off"},      {"expand", "off"},     {"logging", "on"},
-        {"span_max", "1"},     {"trainers", "3"},       {"speculate", "leaf"}, {"trainer_share", "0.1"},
-        {"log_rate", "100MB"}, {"models", "9"},         {"fill", "1"},         {"slots", "13"},
-        {"expand_at", "4"},    {"keys_per_model", "5"},
+        {"cache", "models"},      {"cache", "top"},      {"fetch", "leaf"},       {"hint", "off"},
+        {"speculate", "off"},     {"prefill", "off"},    {"expand", "off"},       {"logging", "on"},
+        {"span_max", "1"},        {"trainers", "3"},     {"speculate", "leaf"},   {"values", "indirect"},
+        {"trainer_share", "0.1"}, {"log_rate", "100MB"}, {"models", "9"},         {"fill", "1"},
+        {"slots", "13"},          {"expand_at", "4"},    {"keys_per_model", "5"},
     };
     steady_all_right(&ix_ops_xstore_d, off, DM_ARRAY_LEN(off));
 }
@@ -364,6 +375,7 @@ int main(void) {
         cmocka_unit_test(a_quiet_write_is_one_call_and_an_update_is_found_by_its_hint),
         cmocka_unit_test(a_quiet_scan_is_two_round_trips),
         cmocka_unit_test(reading_whole_leaves_saves_a_round_trip),
+        cmocka_unit_test(an_indirect_value_costs_a_read),
         cmocka_unit_test(each_part_that_is_not_cached_costs_a_read),
         cmocka_unit_test(
             a_key_that_a_split_moved_is_found_by_its_link_and_the_entry_is_invalid_until_the_table_is_fetched),
