@@ -90,3 +90,15 @@ const struct ix_node_format marlin_leaf_format = {
     .decode = leaf_decode,
     .encode = leaf_encode,
 };
+
+bool marlin_leaf_take(struct marlin_client *client) {
+    struct ix_tree *tree = &client->btree.tree;
+    const struct ix_inner_layout *inner = &tree->cn->inner;
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, inner->node_bytes / DM_LINE);
+    if (marlin_leaf_format.check(tree->wire, inner->node_bytes, inner->versions) != IX_NODE_CONSISTENT) {
+        tree->counts[IX_TREE_TORN_NODE]++;
+        return false;
+    }
+    marlin_leaf_format.decode(tree->wire, inner->node_bytes, tree->image);
+    return ix_node_plausible(inner, tree->image, 0);
+}

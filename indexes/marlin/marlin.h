@@ -158,6 +158,9 @@ static inline uint8_t marlin_leaf_next_version(const void *wire) {
     return (uint8_t)(((marlin_word_at(wire, 0) >> MARLIN_VERSION_SHIFT) + 1) & 0xf);
 }
 
+/* Makes the tree's image of the leaf in its wire. False: it is not one, or not of one state. */
+bool marlin_leaf_take(struct marlin_client *client);
+
 /* ---- lock.c ------------------------------------------------------------------------------------------------------ */
 
 extern const struct ix_tree_policy marlin_locking;
@@ -193,9 +196,6 @@ int marlin_leave_waited(struct marlin_client *client, struct marlin_hold *hold, 
 int marlin_insert(struct marlin_client *client, uint64_t key, const void *value);
 int marlin_update(struct marlin_client *client, uint64_t key, const void *value);
 int marlin_remove(struct marlin_client *client, uint64_t key);
-
-/* Makes the tree's image of the leaf in its wire. False: it is not one, or not of one state. */
-bool marlin_leaf_take(struct marlin_client *client);
 
 /* Splits the leaf, of which the client has a share, around a new key; `stored` is the word of its block, which has been
  * written. 0; DM_EXISTS; IX_TREE_AGAIN if there is a slot now or another client changes the structure; a failure: in

@@ -40,18 +40,6 @@ static dm_addr word_addr(dm_addr leaf, unsigned at) {
 
 /* ---- reaching the leaf ------------------------------------------------------------------------------------------- */
 
-bool marlin_leaf_take(struct marlin_client *client) {
-    struct ix_tree *tree = &client->btree.tree;
-    const struct ix_inner_layout *inner = &tree->cn->inner;
-    dm_charge(client->ctx, DM_WORK_LINE_COPY, inner->node_bytes / DM_LINE);
-    if (marlin_leaf_format.check(tree->wire, inner->node_bytes, inner->versions) != IX_NODE_CONSISTENT) {
-        tree->counts[IX_TREE_TORN_NODE]++;
-        return false;
-    }
-    marlin_leaf_format.decode(tree->wire, inner->node_bytes, tree->image);
-    return ix_node_plausible(inner, tree->image, 0);
-}
-
 /* Takes a share of the leaf at *leaf if that covers key. 0 with the share; 1: *leaf is the sibling to continue at;
  * IX_TREE_AGAIN; a failure. */
 static int reach_once(struct marlin_client *client, uint64_t key, uint32_t *attempts, dm_addr *leaf) {
