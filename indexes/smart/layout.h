@@ -42,7 +42,7 @@ enum {
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/* Byte d of a key; the key with the bytes from d on cleared, or set; the first byte in which two keys differ. */
+/* Byte d of a key; the key with the bytes from d on cleared, or set. */
 static inline unsigned smart_byte(uint64_t key, unsigned depth) {
     return (unsigned)(key >> (8 * (SMART_KEY_BYTES - 1 - depth)) & 0xff);
 }
@@ -52,6 +52,11 @@ static inline uint64_t smart_low(uint64_t key, unsigned depth) {
 static inline uint64_t smart_high(uint64_t key, unsigned depth) {
     return depth >= SMART_KEY_BYTES ? key : key | UINT64_MAX >> (8 * depth);
 }
+/* A path of `depth` bytes, and one byte more. */
+static inline uint64_t smart_path_with(uint64_t path, unsigned depth, unsigned byte) {
+    return depth < SMART_KEY_BYTES ? path | (uint64_t)byte << (8 * (SMART_KEY_BYTES - 1 - depth)) : path;
+}
+/* The first byte in which two keys differ. */
 static inline unsigned smart_difference(uint64_t a, uint64_t b) {
     return a == b ? SMART_KEY_BYTES : (unsigned)__builtin_clzll(a ^ b) / 8;
 }

@@ -100,7 +100,7 @@ static bool copy_predict(struct smart_client *client, uint64_t path, unsigned le
     smart_slots_charge(client, 2 * capacity + SMART_SLOTS);
     for (unsigned byte = 0; byte < SMART_SLOTS && *leaves < scan->wanted; byte++) {
         uint64_t word = by_byte[byte];
-        uint64_t low = smart_low(path, length) | (uint64_t)byte << (8 * (SMART_KEY_BYTES - 1 - length));
+        uint64_t low = smart_path_with(smart_low(path, length), length, byte);
         if (word == 0 || smart_high(low, length + 1) < from) {
             continue;
         }
@@ -207,7 +207,7 @@ static void slots_add(struct smart_client *client, const struct smart_node *node
     }
     smart_slots_charge(client, 2 * capacity + SMART_SLOTS);
     for (unsigned byte = 0; byte < SMART_SLOTS; byte++) {
-        uint64_t low = path | (uint64_t)byte << (8 * (SMART_KEY_BYTES - 1 - branch));
+        uint64_t low = smart_path_with(path, branch, byte);
         if (by_byte[byte] != 0 && smart_high(low, branch + 1) >= scan->first) {
             unsigned i = by_byte[byte] - 1u;
             item_add(scan, count, (struct item){node->slots[i], low, smart_slot_at(addr, i), branch + 1});

@@ -88,7 +88,7 @@ static int slots_check(struct verifier *verifier, const struct smart_node *node,
                               byte);
         }
         seen[byte] = true;
-        uint64_t low = path | (uint64_t)byte << (8 * (SMART_KEY_BYTES - 1 - branch));
+        uint64_t low = smart_path_with(path, branch, byte);
         DM_TRY(slot_check(verifier, slot, low, branch + 1, level + 1));
     }
     return 0;
