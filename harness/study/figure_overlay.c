@@ -216,9 +216,6 @@ int hx_fig_provenance_check(const json_t *spec, const char *where, struct dm_err
     const char *key;
     json_t *text;
     DM_TRY(hx_json_get(spec, "from", JSON_OBJECT, false, where, &from, err));
-    if (from == NULL) {
-        return 0;
-    }
     json_object_foreach((json_t *)from, key, text) {
         DM_TRY(check_entry(spec, key, text, where, err));
     }

@@ -44,7 +44,7 @@ const json_t *hx_fig_overlay_part(const json_t *parts, const char *label);
  * name, followed by a character that is no letter or digit, as "YCSB C (read only)" for "YCSB C"; otherwise 0. */
 int hx_fig_label_fits(const char *label, const char *name);
 
-/* Checks `from`, if the spec has one: each option that the spec sets has an entry, and no other has; each entry states
+/* Checks `from`: each option that the spec sets has an entry, and no other has; each entry states
  * how it is known. */
 int hx_fig_provenance_check(const json_t *spec, const char *where, struct dm_err *err);
 

@@ -12,6 +12,7 @@ cat >plots/figures/small.json <<'JSON'
 {
     "id": "small", "title": "Small", "shows": "two systems", "keeps": "everything",
     "config": {"profile": "cx6-100g", "keys": "1K", "ops": "2K", "warmup": "0"},
+    "from": {"profile, keys, ops, warmup, workload, cache, clients": "assumed: a test"},
     "scales": {"quick": {"config": {}, "x": [2, 4]}, "paper": {"config": {"ops": "4K"}, "x": [2, 4, 8]}},
     "panels": [{"label": "A (half updates)", "config": {"workload": "a"}}, {"label": "C", "config": {"workload": "c"}}],
     "series": [{"label": "Sherman", "config": {"index": "sherman"}},

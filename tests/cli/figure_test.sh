@@ -12,6 +12,7 @@ cat >plots/figures/lines.json <<'JSON'
 {
     "id": "lines", "title": "Lines of \"Sherman\"", "shows": "a line", "keeps": "everything",
     "config": {"index": "sherman", "keys": "1K", "ops": "2K", "warmup": "0"},
+    "from": {"keys, ops, warmup, workload, clients": "assumed: a test"},
     "scales": {"quick": {"config": {}, "x": [2, 4]}, "paper": {"config": {"ops": "4K"}, "x": [2, 4, 8]}},
     "panels": [{"label": "A", "config": {"workload": "a"}}, {"label": "C", "config": {"workload": "c"}}],
     "series": [{"label": "null"}],
@@ -29,6 +30,7 @@ cat >plots/figures/bars.json <<'JSON'
 {
     "id": "bars", "title": "Bars", "shows": "bars", "keeps": "everything",
     "config": {"index": "sherman", "workload": "a", "keys": "1K", "ops": "2K", "warmup": "0"},
+    "from": {"keys, ops, warmup, workload, clients": "assumed: a test"},
     "scales": {"quick": {"config": {}}, "paper": {"config": {}}},
     "series": [{"label": "null"}],
     "x": {"label": "cases", "cases": [
@@ -65,6 +67,7 @@ cat >over/figures/growth.json <<'JSON'
 {
     "id": "growth", "title": "Growth", "shows": "inserts over time", "keeps": "everything",
     "config": {"index": "sherman", "workload": "load", "keys": "2K", "ops": "4K", "warmup": "0", "interval": "50us"},
+    "from": {"keys, ops, warmup, workload, clients, interval": "assumed: a test"},
     "scales": {"quick": {"config": {}}, "paper": {"config": {}}},
     "series": [{"label": "Sherman"}],
     "x": {"label": "clients", "cases": [
@@ -147,7 +150,7 @@ expect 0 figure empty --plots plots --out results
 [ ! -e results/figures/empty ] || fail "drew a figure of nothing"
 
 # Two series of one index are distinguished.
-sed 's/"series": .*/"series": [{"label": "null"}, {"label": "null again", "config": {"seed": 2}}],/; s/"id": "lines"/"id": "twins"/' \
+sed 's/"series": .*/"series": [{"label": "null"}, {"label": "null again", "config": {"seed": 2}}],/; s/"id": "lines"/"id": "twins"/; s/"keys, /"seed, keys, /' \
     plots/figures/lines.json >plots/figures/twins.json
 expect 0 figure twins --plots plots --out results --no-plot
 holds results/figures/twins/throughput.gp 'style_of("sherman", 1, 0)'
@@ -155,7 +158,7 @@ holds results/figures/twins/throughput.gp 'style_of("null again", 2, 0)'
 rm plots/figures/twins.json
 
 # A point whose operations ran out of memory is not used.
-sed 's/"series": .*/"series": [{"label": "full", "config": {"workload": "load", "mix": "insert=1", "ops": "50K", "mn_memory": "1M"}}],/; s/"id": "lines"/"id": "full"/' \
+sed 's/"series": .*/"series": [{"label": "full", "config": {"workload": "load", "mix": "insert=1", "ops": "50K", "mn_memory": "1M"}}],/; s/"id": "lines"/"id": "full"/; s/"keys, /"mix, mn_memory, keys, /' \
     plots/figures/lines.json >plots/figures/full.json
 expect 1 figure full --plots plots --out results --no-plot
 holds err "ended in no_memory"
@@ -208,5 +211,5 @@ sed -i 's/"id": "lines"/"id": "typo"/' plots/figures/typo.json
 bad 2 "plots/figures/typo.json: x: unknown member 'lgo'" typo --plots plots
 head -c 300 plots/figures/lines.json >plots/figures/torn.json
 bad 2 "plots/figures/torn.json:" torn --plots plots
-sed 's/"keys": "1K"/"kesy": "1K"/; s/"id": "lines"/"id": "option"/' plots/figures/lines.json >plots/figures/option.json
+sed 's/"keys": "1K"/"kesy": "1K"/; s/"keys, /"kesy, /; s/"id": "lines"/"id": "option"/' plots/figures/lines.json >plots/figures/option.json
 bad 2 "kesy" option --plots plots

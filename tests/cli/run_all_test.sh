@@ -30,6 +30,7 @@ cat >tree/plots/figures/small.json <<'JSON'
 {
     "id": "small", "title": "Small", "shows": "bars", "keeps": "everything",
     "config": {"index": "sherman", "workload": "c", "keys": "1K", "warmup": "0"},
+    "from": {"workload, keys, warmup, seed, ops": "assumed: a test"},
     "scales": {"quick": {"config": {"set": {"fill": 0.7}}}, "paper": {"config": {"seed": 7}}},
     "series": [{"label": "Sherman"}],
     "x": {"label": "length", "cases": [

@@ -115,6 +115,7 @@ static const char *const figure_text =
     " \"x\": {\"option\": \"clients\", \"label\": \"clients\"}, \"plots\": [{\"id\": \"p\", \"kind\": \"line\","
     " \"y_label\": \"y\", \"y\": [{\"path\": \"throughput_ops_per_s\", \"column\": \"rate\"}]}],"
     " \"readings\": [{\"id\": \"more\", \"says\": \"s\", \"from\": \"code: a/b\", \"config\": {\"cns\": 2}}],"
+    " \"from\": {\"clients\": \"assumed: a test\"},"
     " \"experiments\": [{\"id\": \"less\", \"says\": \"s\", \"config\": {\"cns\": 2}}]}";
 
 /* A folder with the given file of claims is refused. */

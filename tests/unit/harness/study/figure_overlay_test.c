@@ -67,6 +67,7 @@ static void every_setting_needs_provenance(void **state) {
     if (check_from(whole, &err) < 0) {
         fail_msg("%s", err.text);
     }
+    must_refuse_from("{}", "is set without provenance");
     must_refuse_from("{'cns, workload, clients, set.span, rdwc': 'stated: section 5'}",
                      "f.json: from: 'keys' is set without provenance");
     must_refuse_from("{'cns, keys, workload, set.span, rdwc': 'stated: section 5'}", "'clients' is set without");
@@ -202,8 +203,9 @@ static void load(const char *scales, const char *readings, const char *scale, co
         "'scales': %s, 'panels': [{'label': 'YCSB C (reads)', 'config': {'workload': 'c', 'value_size': 16}}], "
         "'series': [{'label': 'Sherman', 'config': {'index': 'sherman', 'set': {'fill': 0.5, 'span': 9}}}], "
         "'x': {'label': 'x', 'cases': [{'label': 'one', 'config': {'clients': 2}}]}, 'plots': [{'id': 'p', 'kind': "
-        "'bar', 'y_label': 'y', 'y': [{'path': 'throughput_ops_per_s', 'column': 'y'}]}], 'readings': [%s]}",
-        scales, readings);
+        "'bar', 'y_label': 'y', 'y': [{'path': 'throughput_ops_per_s', 'column': 'y'}]}], 'readings': [%s], "
+        "'from': {'ops, keys, workload, value_size, set.fill, set.span, clients%s': 'assumed: a test'}}",
+        scales, readings, strstr(scales, "'keys': '1M', 'cache'") != NULL ? ", cache" : "");
     json_t *spec = parse(text);
     snprintf(path, sizeof(path), "%s/figures/f.json", folder);
     assert_int_equal(dm_json_store(spec, path, NULL), 0);
