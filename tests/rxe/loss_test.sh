@@ -13,7 +13,7 @@ for index in $(indexes); do
     # The settings are separate words. A short timer, so that a lost packet costs little.
     # shellcheck disable=SC2046
     "$DMBENCH" check --index "$index" --transport verbs --seeds "${DM_LOSS_SEEDS:-2}" --coverage off $(patience "$index") \
-        --transport-set device=rxe0 --transport-set mn_device=rxe1 --transport-set ack_timeout=13 >out 2>&1 ||
+        --transport-set device=rxe0 --transport-set mn_device=rxe1 --transport-set ack_timeout=14 >out 2>&1 ||
         fail "check of $index: $(cat out)"
     grep -m 1 seeds out
 done
