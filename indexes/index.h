@@ -46,7 +46,7 @@ enum { IX_KEY_BYTES_MIN = 8, IX_KEY_BYTES_MAX = 256 };
 /* What an instance is made for. */
 struct ix_shape {
     uint32_t value_bytes;
-    uint32_t key_bytes; /* see ix_key_bytes; 0 stands for 8 */
+    uint32_t key_bytes;     /* see ix_key_bytes; 0 stands for 8 */
     uint64_t cache_bytes;   /* budget of index cache a compute node, all its memory counted */
     uint64_t expected_keys; /* loaded plus inserted; a hint for sizing, never a limit */
     const struct dm_topology *topology;
