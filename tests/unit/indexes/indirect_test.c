@@ -15,6 +15,8 @@
 
 enum { VALUE_BYTES = 300, STAMPS = 1 << 18, PAIRS = 300 };
 
+static uint32_t value_bytes = VALUE_BYTES; /* of the values that are written */
+
 /* Failures inside a context are noted here, because a failed assertion must not leave the context's stack. */
 struct test {
     void (*body)(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test);
@@ -33,7 +35,7 @@ static int entry(struct dm_ctx *ctx, void *arg) {
     struct test *test = arg;
     struct ix_indirect *indirect;
     struct ix_indirect_config config = {
-        .values = test->values, .value_bytes = VALUE_BYTES, .found_max = PAIRS, .reused = &test->reused};
+        .values = test->values, .value_bytes = value_bytes, .found_max = PAIRS, .reused = &test->reused};
     CHECK(test, ix_indirect_open(ctx, &config, &indirect) == 0);
     test->body(ctx, indirect, test);
     ix_indirect_close(indirect);
@@ -73,7 +75,7 @@ static bool holds(struct ix_indirect *indirect, uint64_t key, uint64_t word, uin
     unsigned char value[VALUE_BYTES], wanted[VALUE_BYTES];
     uint32_t attempts = 0;
     value_fill(number, wanted);
-    return ix_indirect_fetch(indirect, key, word, &attempts, value) == 0 && memcmp(value, wanted, VALUE_BYTES) == 0;
+    return ix_indirect_fetch(indirect, key, word, &attempts, value) == 0 && memcmp(value, wanted, value_bytes) == 0;
 }
 
 /* True if a reader learns that the block was reused, and the value stays as it was. */
@@ -248,6 +250,21 @@ static void inline_values_need_no_blocks(void **state) {
     run(inline_body, IX_VALUES_INLINE);
 }
 
+/* Blocks that may lie in two lines, and the largest that has its stamps at both ends. */
+static void compact_blocks_are_read_by_their_word_and_key(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {1, 8, 40, 47, 48, 49, VALUE_BYTES};
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        value_bytes = sizes[i];
+        run(round_body, IX_VALUES_COMPACT);
+        run(unchecked_body, IX_VALUES_COMPACT_UNCHECKED);
+    }
+    value_bytes = VALUE_BYTES;
+    assert_int_equal(ix_indirect_compact_bytes(8), 24);
+    assert_int_equal(ix_indirect_compact_bytes(48), 64);
+    assert_int_equal(ix_indirect_compact_bytes(49), ix_indirect_block_bytes(49));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read_by_their_word_and_key),
@@ -257,6 +274,7 @@ int main(void) {
         cmocka_unit_test(any_number_of_blocks_is_kept),
         cmocka_unit_test(a_scan_reads_the_index_for_reused_blocks_and_omits_absent_keys),
         cmocka_unit_test(inline_values_need_no_blocks),
+        cmocka_unit_test(compact_blocks_are_read_by_their_word_and_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
