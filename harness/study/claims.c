@@ -103,8 +103,8 @@ static int read_kind(const json_t *object, const char *where, enum hx_claim_kind
 }
 
 static int read_claim(const json_t *object, const char *where, struct hx_claim *claim, struct dm_err *err) {
-    static const char *const known[] = {"id",    "paper",  "figure",   "text",    "kind",    "needs",
-                                        "reads", "checks", "analysis", "because", "not_run", NULL};
+    static const char *const known[] = {"id",    "paper",  "figure",  "text",    "kind", "needs",
+                                        "reads", "checks", "because", "not_run", NULL};
     const char *figure, *not_run;
     const json_t *checks, *because;
     char member[WHERE_BYTES];
@@ -114,13 +114,11 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
     DM_TRY(read_text(object, "paper", true, member, &claim->paper, err));
     DM_TRY(read_text(object, "figure", true, member, &claim->figure, err));
     DM_TRY(read_text(object, "text", true, member, &claim->text, err));
-    DM_TRY(read_text(object, "analysis", false, member, &claim->analysis, err));
     DM_TRY(read_text(object, "needs", false, member, &claim->needs, err));
     DM_TRY(read_text(object, "reads", false, member, &figure, err));
     DM_TRY(read_text(object, "not_run", false, member, &not_run, err));
     DM_TRY(read_kind(object, member, &claim->kind, err));
     DM_TRY(hx_json_get(object, "checks", JSON_ARRAY, true, member, &checks, err));
-    claim->analysis = claim->analysis != NULL ? claim->analysis : "";
     claim->checks = calloc(json_array_size(checks) + 1, sizeof(*claim->checks));
     if (claim->checks == NULL) {
         return no_memory(err);

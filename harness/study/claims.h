@@ -90,7 +90,7 @@ struct hx_claim_variant {
 };
 
 struct hx_claim {
-    const char *id, *paper, *figure, *text, *analysis; /* figure: as the paper numbers it */
+    const char *id, *paper, *figure, *text; /* figure: as the paper numbers it */
     const char *needs;     /* the paper's own index, without which the claim is not judged; NULL: none */
     const json_t *metrics; /* of its file, beside those that all share; NULL: none */
     enum hx_claim_kind kind;

@@ -183,9 +183,6 @@ static void print_claim(const struct hx_claim *claim, FILE *out) {
         hx_reason_text(&claim->reasons[i], measured, sizeof(measured));
         fprintf(out, "  %-14s why: %s\n", "", measured);
     }
-    if (claim->analysis[0] != '\0' && claim->verdict != HX_NOT_RUN) {
-        fprintf(out, "  %-14s why: %s\n", "", claim->analysis);
-    }
 }
 
 void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
@@ -241,10 +238,9 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
         print_cell(out, text);
     }
     fprintf(out, " | ");
-    print_cell(out, claim->verdict == HX_NOT_RUN ? "" : claim->analysis);
     for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
         hx_reason_text(&claim->reasons[i], text, sizeof(text));
-        fprintf(out, "%s", i > 0 || claim->analysis[0] != '\0' ? " " : "");
+        fprintf(out, "%s", i > 0 ? " " : "");
         print_cell(out, text);
     }
     fprintf(out, " |\n");
@@ -327,12 +323,12 @@ static json_t *claim_object(const struct hx_claim *claim) {
         json_array_append_new(variants, json_pack("{s:s, s:s, s:s}", "profile", variant->profile, "parameter",
                                                   variant->parameter, "verdict", hx_verdict_names[variant->verdict]));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:s}", "id", claim->id, "paper",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}", "id", claim->id, "paper",
                      claim->paper, "figure", claim->figure, "text", claim->text, "kind", kind_names[claim->kind],
                      "verdict", hx_verdict_names[claim->verdict], "verdict_own_profile",
                      hx_verdict_names[claim->base_verdict], "checks_run", (json_int_t)claim->run_count, "checks",
                      checks, "sensitivity", variants, "readings", hx_claim_readings_array(claim), "because",
-                     hx_claim_reasons_array(claim), "analysis", claim->analysis);
+                     hx_claim_reasons_array(claim));
 }
 
 json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids, size_t id_count) {

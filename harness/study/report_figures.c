@@ -93,7 +93,6 @@ static void claim_row(FILE *out, const struct hx_claim *claim) {
     hx_claim_sensitivity(claim, text, sizeof(text));
     soft_line(out, text);
     fputs("</td><td>", out);
-    hx_html_text(out, claim->verdict != HX_NOT_RUN ? claim->analysis : "");
     reasons_list(out, claim);
     fputs("</td></tr>\n", out);
 }

@@ -36,7 +36,7 @@ cat >plots/claims/p.json <<JSON
 {"claims": [
   {"id": "good", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1},
      {"what": "of Cell", "value": "rtt{Cell, C, 4}", "expect": 1}]},
-  {"id": "size", $head, "kind": "ratio", "analysis": "because | so",
+  {"id": "size", $head, "kind": "ratio", "because": [{"text": "because | so", "holds": "1 > 2"}],
    "checks": [{"what": "over the slow one", "value": "max(mops{Sherman, C})", "over": "max(mops{slow Sherman, C})",
                "expect": 50, "line": {"plot": "throughput", "panel": "C"}}]},
   {"id": "wrong", $head, "kind": "trend", "checks": [{"value": "falls(mops{Sherman, A})"}]},

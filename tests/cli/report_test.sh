@@ -33,7 +33,7 @@ echo '{}' >plots/metrics.json
 mkdir plots/claims
 cat >plots/claims/p.json <<'JSON'
 {"claims": [
-  {"id": "one", "paper": "P", "figure": "1", "text": "it <rises>", "kind": "trend", "reads": "small", "analysis": "so",
+  {"id": "one", "paper": "P", "figure": "1", "text": "it <rises>", "kind": "trend", "reads": "small",
    "checks": [{"value": "rises(mops{Sherman, C})"}]},
   {"id": "rate", "paper": "P", "figure": "1", "text": "a rate", "kind": "value", "reads": "small",
    "checks": [{"what": "with 4", "value": "mops{Sherman, C, 4}", "expect": 1, "tolerance": 9}]},

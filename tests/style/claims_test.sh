@@ -27,8 +27,12 @@ missing = 0
 files = sorted(glob.glob("plots/claims/*.json"))
 for claim in (claim for file in files for claim in json.load(open(file, encoding="utf-8"))["claims"]):
     row = rows.get(claim["id"])
-    if row is None or row[2] != claim["text"] or (row[5] and row[5] != claim.get("analysis", "")):
+    reasons = [reason["text"] for reason in claim.get("because", [])]
+    if row is None or row[2] != claim["text"] or (row[5] and not all(text in row[5] for text in reasons)):
         print(f"{claim['id']}: not there, or with other words")
+        missing += 1
+    elif "analysis" in claim or (row[5] and not reasons):
+        print(f"{claim['id']}: a reason in prose, without an expression that is evaluated")
         missing += 1
     elif not row[5] and row[4].startswith(("direction only", "not reproduced", "unresolved")):
         print(f"{claim['id']}: '{row[4]}' without a reason")
