@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The public code has 4 Mi slots a compute node, so that two keys in use never share one. With so many a client it
- * happens to less than one operation in 200. */
+/* The public code has 4 Mi slots a compute node, so that two keys in use never share one. With this number per
+ * client it happens to less than one operation in 200. */
 enum { SLOTS_PER_CLIENT = 256, SLOTS_MIN = 64 };
 
 /* The gets, or the updates, of one key. */

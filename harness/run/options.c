@@ -19,8 +19,7 @@ static const struct dm_opt what_options[] = {
     ROW(rdwc, DM_OPT_ENUM, .initial = "off", .choices = rdwc_names,
         .help =
             "read delegation and write combining: gets, and updates, of one key that clients of a compute node want at "
-            "the same time are one operation on the index; published: also those that come while it is under way, "
-            "which "
+            "the same time are one operation on the index; published: also those that come while it runs, which "
             "is not linearizable"),
     ROW(transport, DM_OPT_STRING, .initial = "sim",
         .help =

@@ -103,8 +103,8 @@ static int larger_is_here(struct chime_client *client, uint64_t key) {
     return there != CHIME_NO_KEY && there > key;
 }
 
-/* Where the lock word says that the largest key is, once `key` is at entry `at`; `largest` is where it said so before,
- * after hops. Of the entries that were read, so only what those tell. */
+/* The position of the largest key that the lock word has to hold once `key` is at entry `at`; `largest` is the position
+ * that it held before, after hops. Only entries that were read are compared. */
 static unsigned largest_after(const struct chime_client *client, uint64_t key, unsigned at, unsigned largest) {
     uint64_t there = chime_key(&client->cn->layout, client->leaf.image, largest);
     return was_read(client, largest) && (there == CHIME_NO_KEY || there < key) ? at : largest;

@@ -47,10 +47,10 @@ holds out "answered by another client's operation"
 $result validate "$DM_SOURCE_DIR/results/schema.json" shared.json || fail "a result with --rdwc does not fit the schema"
 [ "$($result get shared.json config.rdwc)" = on ] || fail "the configuration does not say that reads are delegated"
 [ "$($result get shared.json ops.update.shared)" -gt 0 ] || fail "twelve clients on 20 keys share nothing"
-[ "$($result get shared.json rdwc.is_linearizable)" = True ] || fail "reads are delegated in a linearizable way"
+[ "$($result get shared.json rdwc.is_linearizable)" = True ] || fail "delegation of reads is reported as not linearizable"
 expect 0 run --index sherman --workload a --keys 20 --ops 8K --clients 12 --rdwc published --out published.json
 holds out "this is not linearizable"
-[ "$($result get published.json rdwc.is_linearizable)" = False ] || fail "the published way is not linearizable"
+[ "$($result get published.json rdwc.is_linearizable)" = False ] || fail "the published protocol is reported as linearizable"
 expect 2 run --index sherman --rdwc stale
 holds err "--rdwc"
 
