@@ -16,13 +16,16 @@
 
 static void a_leaf_of_16_slots_is_read_in_144_bytes(void **state) {
     (void)state;
-    struct xstore_layout layout = xstore_layout_make(16, 8);
+    struct xstore_layout layout = xstore_layout_make(16, 8, false);
     assert_int_equal(layout.keys_bytes, 144);
     assert_int_equal(layout.slot_bytes, 16);
     assert_int_equal(layout.read_bytes, 400);
     assert_int_equal(layout.leaf_bytes, 448);
-    layout = xstore_layout_make(16, 13);
+    layout = xstore_layout_make(16, 13, false);
     assert_int_equal(layout.value_words, 2);
+    layout = xstore_layout_make(16, 100, true);
+    assert_int_equal(layout.read_bytes, 400); /* a ref replaces the value */
+    assert_int_equal(layout.block_bytes, 8 + 104);
 }
 
 static void heads_entries_records_and_sets_are_packed_without_loss(void **state) {
@@ -55,7 +58,7 @@ static void heads_entries_records_and_sets_are_packed_without_loss(void **state)
 /* Every mixture of two states of a leaf is refused. */
 static void a_mixture_of_two_states_is_not_consistent(void **state) {
     (void)state;
-    struct xstore_layout layout = xstore_layout_make(4, 8);
+    struct xstore_layout layout = xstore_layout_make(4, 8, false);
     struct dm_prng prng = dm_prng_stream(1, "mixture", 0);
     for (unsigned n = 0; n < 1000; n++) {
         uint64_t before[6] = {0}, after[6] = {0}, mixed[6];
@@ -82,7 +85,7 @@ static void a_mixture_of_two_states_is_not_consistent(void **state) {
 static void zeroed_memory_is_no_object(void **state) {
     (void)state;
     uint64_t zero[XSTORE_SLOTS_MAX + 2] = {0};
-    struct xstore_layout layout = xstore_layout_make(16, 8);
+    struct xstore_layout layout = xstore_layout_make(16, 8, false);
     struct xstore_record record;
     struct xstore_set set;
     for (uint32_t i = 0; i < 1000; i++) {
