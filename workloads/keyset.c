@@ -103,7 +103,7 @@ int wl_keymap_open(struct wl_keymap *map, const char *key_set, uint64_t keys, ui
         map->sorted = map->owned;
     }
     map->fresh_start = map->load_numbers = map->count;
-    map->fold = wl_modulus_make(map->count);
+    map->fold = wl_modulus_make(map->count > 0 ? map->count : 1); /* the caller refuses a set without keys */
     map->permutation = wl_permutation_make(map->count + (map->kind == WL_KEYMAP_GROWN ? inserts : 0), seed);
     if (map->kind == WL_KEYMAP_SET) {
         reserve_find(map);

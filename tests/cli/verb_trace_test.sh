@@ -5,7 +5,8 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# nests FILE OPERATIONS RESPONDER: slices of a track lie within each other or apart, verbs of clients within operations.
+# nests FILE OPERATIONS RESPONDER: slices of a track lie within each other or apart, verbs of clients within operations,
+# or before the first one, while the client attaches.
 nests() {
     python3 - "$@" <<'PYTHON' || fail "$1 does not nest"
 import json, sys
@@ -18,14 +19,17 @@ for e in slices:
     tracks.setdefault((e["pid"], e["tid"]), []).append((begin, -begin - round(e["dur"] * 1000), "key" in e["args"], e))
 operations = verbs = responses = 0
 for key, track in tracks.items():
-    is_client = any(is_op for _, _, is_op, _ in track)
+    first = min((begin for begin, _, is_op, _ in track if is_op), default=None)
+    is_client = first is not None
     open_ends = []
     for begin, minus_end, is_op, e in sorted(track, key=lambda s: (s[0], s[1], not s[2])):
         end = -minus_end
         while open_ends and open_ends[-1] <= begin:
             open_ends.pop()
         assert not open_ends or end <= open_ends[-1], (key, e)
-        assert is_op or not is_client or open_ends or begin == end, ("a verb outside its operation", key, e)
+        is_attaching = is_client and end <= first
+        is_within = is_op or not is_client or open_ends or begin == end or is_attaching
+        assert is_within, ("a verb outside its operation", key, e)
         if is_op:
             assert not open_ends and e["args"]["outcome"], e
         elif is_client:
