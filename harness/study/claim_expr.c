@@ -121,10 +121,13 @@ static bool rises(const struct hx_curve *curve, double slack, double sign) {
     return steady && whole > slack * fabs(curve->y[0]);
 }
 
+/* Along x are the paper's numbers: a size that was divided, rounded to whole bytes and multiplied again is the same. */
+#define SAME_X 1e-6
+
 static struct hx_curve part(const struct hx_curve *curve, double bound, bool above) {
     struct hx_curve kept = {.count = 0};
     for (size_t i = 0; i < curve->count; i++) {
-        if (above ? curve->x[i] >= bound * (1 - 1e-9) : curve->x[i] <= bound * (1 + 1e-9)) {
+        if (above ? curve->x[i] >= bound * (1 - SAME_X) : curve->x[i] <= bound * (1 + SAME_X)) {
             kept.x[kept.count] = curve->x[i];
             kept.y[kept.count++] = curve->y[i];
         }

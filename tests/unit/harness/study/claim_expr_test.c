@@ -111,6 +111,8 @@ static void trends_are_seen(void **state) {
     is("flat(y{flat}, 0.05)", 1);
     is("flat(y{flat}, 0.04)", 0);
     is("max(upto(y{up}, 2))", 20);
+    is("max(upto(y{up}, 1.9999996))", 20); /* 2 after it was divided by 60 and rounded to whole bytes */
+    is("max(upto(y{up}, 1.9999))", 10);
     is("min(from(y{up}, 4))", 40);
     is("power(y{up})", 1);
     is("best_x(y{flat})", 2);
