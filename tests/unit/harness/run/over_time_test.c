@@ -49,7 +49,11 @@ static void pace_check(const struct hx_pace *pace, const struct event *events, s
         operations += slice.operations;
         latency += slice.latency_ns;
     }
+    for (size_t k = 0; k < count; k++) {
+        latency -= events[k].latency;
+    }
     assert_int_equal(operations, count);
+    assert_int_equal(latency, 0); /* every latency is in one slice */
     /* no finer than needed: half as many slices would not have been enough */
     assert_true(grid->width_ns == HX_PACE_WIDTH_NS || grid->used > HX_SLICES / 2 - 1);
 }
