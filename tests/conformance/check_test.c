@@ -185,8 +185,8 @@ static void read_delegation_as_published_is_found_and_its_late_gets_alone_too(vo
         uint64_t seeds;
     } cases[] = {{"chime", CK_RDWC_STALE, 200},
                  {"sherman", CK_RDWC_STALE, 1000},
-                 {"chime", CK_RDWC_PUBLISHED, 40},
-                 {"sherman", CK_RDWC_PUBLISHED, 40}};
+                 {"chime", CK_RDWC_PUBLISHED, 200},
+                 {"sherman", CK_RDWC_PUBLISHED, 200}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ck_summary summary = run_shared(ix_find(cases[i].index), NULL, cases[i].rdwc, cases[i].seeds);
         assert_true(summary.has_failed);
