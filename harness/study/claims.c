@@ -134,7 +134,8 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
         return dm_fail(err, DM_ERR_INVALID, "%s: has no checks", member);
     }
     snprintf(member, sizeof(member), "%.180s: %.60s", where, claim->id);
-    figure = figure != NULL ? figure : claim->checks[0].figure[0] != '\0' ? claim->checks[0].figure : NULL;
+    const char *first = claim->checks[0].figure;
+    figure = figure != NULL ? figure : first != NULL && first[0] != '\0' ? first : NULL;
     return hx_reasons_read(because, figure, member, claim, err);
 }
 

@@ -190,6 +190,7 @@ static inline bool chime_word_locked(uint64_t word) {
     return word & 1;
 }
 static inline unsigned chime_word_largest(const struct chime_layout *layout, uint64_t word) {
+    assert(layout->span > 0);
     return (unsigned)(word >> 1 & ((UINT64_C(1) << layout->argmax_bits) - 1)) % layout->span;
 }
 static inline uint64_t chime_word_set_largest(const struct chime_layout *layout, uint64_t word, unsigned i) {

@@ -198,7 +198,7 @@ static int remove_once(struct marlin_client *client, uint64_t key, uint32_t *att
     if (at == IX_LEAF_NONE) {
         return marlin_leave(client, &client->leaf, DM_NOT_FOUND);
     }
-    uint64_t before;
+    uint64_t before = 0;
     int rc = key_swap(client, leaf, at, key, 0, attempts, &before);
     if (rc != 0) {
         return rc;
