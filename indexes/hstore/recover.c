@@ -13,12 +13,6 @@
 
 enum { BATCH_BYTES = 128 }; /* most bytes that are read of an item for its key */
 
-/* The pairs of a partition of the skip list, in any order. */
-struct gathered {
-    struct hstore_pair *pairs;
-    uint64_t count, capacity;
-};
-
 struct recovery {
     struct hstore_server *server;
     struct dm_ctx *ctx;
@@ -27,7 +21,6 @@ struct recovery {
     uint64_t *words;
     struct hstore_begun begun;
     uint64_t stamps[HSTORE_LOGS_MAX];
-    struct gathered gathered[HSTORE_LOGS_MAX];
     bool is_from_pool; /* both servers recover: the skip list waits for the hash table */
 };
 
@@ -222,7 +215,14 @@ static int table_recover(struct recovery *recovery) {
 
 /* ---- the skip list ----------------------------------------------------------------------------------------------- */
 
-static int gather(struct gathered *gathered, struct hstore_pair pair) {
+void hstore_gathered_free(struct hstore_server *server) {
+    for (unsigned i = 0; i < HSTORE_LOGS_MAX; i++) {
+        free(server->gathered[i].pairs);
+        server->gathered[i] = (struct hstore_gathered){.pairs = NULL};
+    }
+}
+
+static int gather(struct hstore_gathered *gathered, struct hstore_pair pair) {
     struct hstore_pair *pairs = dm_array_grow(gathered->pairs, gathered->count, &gathered->capacity, sizeof(*pairs));
     if (!pairs) {
         return DM_ERR_NO_MEMORY;
@@ -250,7 +250,7 @@ static int items_gather(struct recovery *recovery, const uint64_t *items, uint32
             return DM_ERR_CORRUPT;
         }
         struct hstore_pair pair = {item->key, items[i], hstore_writer(item->client, item->seq)};
-        DM_TRY(gather(&recovery->gathered[hstore_log_of(&server->geometry, hash)], pair));
+        DM_TRY(gather(&server->gathered[hstore_log_of(&server->geometry, hash)], pair));
     }
     dm_charge(ctx, DM_WORK_HASH, count);
     dm_charge(ctx, DM_WORK_LINE_COPY, count);
@@ -276,7 +276,7 @@ static int list_build(struct recovery *recovery, unsigned log) {
     enum { SLICE = 256 }; /* pairs between two charges, so that other contexts get the core */
     struct dm_ctx *ctx = recovery->ctx;
     struct hstore_list *list = &recovery->server->sls[log].list;
-    struct gathered *gathered = &recovery->gathered[log];
+    struct hstore_gathered *gathered = &recovery->server->gathered[log];
     uint32_t passes = sort_passes(gathered->count);
     if (gathered->count > 0) {
         qsort(gathered->pairs, gathered->count, sizeof(*gathered->pairs), by_key);
@@ -342,7 +342,7 @@ static int list_recover(struct recovery *recovery) {
     for (uint32_t attempts = 0;;) {
         int rc = begin(recovery, 0);
         for (unsigned i = 0; i < server->geometry.logs && rc == 0; i++) {
-            recovery->gathered[i].count = 0;
+            server->gathered[i].count = 0;
             rc = hstore_list_make(recovery->ctx, &server->sls[i].list, server->geometry.logs);
         }
         rc = rc == 0 ? list_from_table(recovery) : rc;
@@ -368,9 +368,7 @@ int hstore_recover(struct dm_ctx *ctx, struct hstore_server *server) {
         return DM_ERR_NO_MEMORY;
     }
     int rc = server->is_list ? list_recover(&recovery) : table_recover(&recovery);
-    for (unsigned i = 0; i < HSTORE_LOGS_MAX; i++) {
-        free(recovery.gathered[i].pairs);
-    }
+    hstore_gathered_free(server);
     if (rc == 0) {
         uint64_t took_ns = dm_now(ctx) - since_ns;
         hstore_event_add(server, server->is_list ? HSTORE_EVENT_SLS_RECOVERY_NS : HSTORE_EVENT_HTS_RECOVERY_NS,

@@ -134,6 +134,7 @@ void hstore_unserve(void *handle) {
         free(server->sls[i].ring);
         free(server->sls[i].requests);
     }
+    hstore_gathered_free(server);
 }
 
 /* With a thread for each, call threads and workers do not share any, as in the paper. */

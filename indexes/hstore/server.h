@@ -92,6 +92,12 @@ struct hstore_sls_log {
 
 /* ---- a server ---------------------------------------------------------------------------------------------------- */
 
+/* The pairs of a partition of the skip list that is being rebuilt, in any order. */
+struct hstore_gathered {
+    struct hstore_pair *pairs;
+    uint64_t count, capacity;
+};
+
 struct hstore_server {
     struct dm_fabric *fabric;
     const struct hstore_params *params;
@@ -107,6 +113,7 @@ struct hstore_server {
     struct hstore_hts_log hts[HSTORE_LOGS_MAX];
     struct hstore_sls_log sls[HSTORE_LOGS_MAX];
     struct hstore_table table;
+    struct hstore_gathered gathered[HSTORE_LOGS_MAX]; /* here, as a run may end in the middle of a recovery */
     _Atomic uint64_t removes[HSTORE_REMOVES]; /* the last delete of a client: client << 32 | seq */
     struct dm_mutex gift_mutex;
     uint64_t gifts[HSTORE_REMOVES]; /* packed addresses of items that the sweep has reclaimed for clients */
@@ -174,6 +181,9 @@ void hstore_searches_do(struct dm_ctx *ctx, struct hstore_server *server, struct
 
 /* Rebuilds the index of a server that has come back with empty memory. 0 or a failure. [waits] */
 int hstore_recover(struct dm_ctx *ctx, struct hstore_server *server);
+
+/* Frees what a recovery has gathered, finished or not. */
+void hstore_gathered_free(struct hstore_server *server);
 
 /* Reads the pool periodically and reclaims orphaned items. */
 void hstore_sweep(struct dm_ctx *ctx, void *server);

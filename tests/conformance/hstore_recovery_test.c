@@ -11,6 +11,7 @@ struct recovering {
     struct world *world;
     uint64_t keys;
     uint64_t hts_ns, sls_ns;
+    uint64_t reads_ns;
 };
 
 static void recovering_entry(struct dm_ctx *ctx, void *arg) {
@@ -26,9 +27,20 @@ static void recovering_entry(struct dm_ctx *ctx, void *arg) {
     ix_detach(&client);
 }
 
-static struct recovering recovery_with(uint64_t keys, const char *faults, const char *recover_batch) {
+/* Reads for `reads_ns`, whatever becomes of the reads. */
+static void reading_entry(struct dm_ctx *ctx, void *arg) {
+    struct recovering *recovering = arg;
+    struct ix_client client = world_attach(recovering->world, 0, ctx, NULL);
+    char value[32];
+    for (uint64_t since_ns = dm_now(ctx); dm_now(ctx) < since_ns + recovering->reads_ns;) {
+        ix_get(&client, world_key(1, recovering->keys), value);
+    }
+    recovering->sls_ns = ix_counts(&client)[HSTORE_SLS_RECOVERY_NS];
+    ix_detach(&client);
+}
+
+static void recovery_open(struct world *world, uint64_t keys, const char *faults, const char *recover_batch) {
     struct world_config config = world_least(&ix_ops_hstore);
-    struct world world;
     struct world_pairs pairs;
     config.mns = 2;
     config.value_bytes = 32;
@@ -41,9 +53,14 @@ static struct recovering recovery_with(uint64_t keys, const char *faults, const 
     config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
     config.params[0] = (struct dm_setting){"probe_us", "20"};
     config.params[1] = (struct dm_setting){"recover_batch", recover_batch};
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, keys, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_open(world, &config);
+    world_load(world, world_pairs(&pairs, keys, 1, config.value_bytes));
+    dm_fabric_measure(world->fabric);
+}
+
+static struct recovering recovery_with(uint64_t keys, const char *faults, const char *recover_batch) {
+    struct world world;
+    recovery_open(&world, keys, faults, recover_batch);
     struct recovering recovering = {.world = &world, .keys = keys};
     assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, recovering_entry, &recovering), 0);
     world_run(&world);
@@ -79,10 +96,26 @@ static void recovery_takes_a_time_that_grows_with_the_keys(void **state) {
     assert_in_range(list.sls_ns, large.hts_ns, 3 * large.hts_ns);
 }
 
+/* The rebuild of the list is abandoned with the fabric; what it has gathered is freed with the server. */
+static void a_run_may_end_while_a_list_recovers(void **state) {
+    (void)state;
+    const char *faults = "fail:node=3,at=20us,for=50us";
+    const uint64_t keys = 20000, end_ns = 200000;
+    assert_true(recovery_of(keys, faults).sls_ns > end_ns);
+    struct world world;
+    recovery_open(&world, keys, faults, "64");
+    struct recovering recovering = {.world = &world, .keys = keys, .reads_ns = end_ns};
+    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, reading_entry, &recovering), 0);
+    world_run(&world);
+    assert_int_equal(recovering.sls_ns, 0);
+    world_close(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_items_a_batch_make_a_list_recover_faster),
         cmocka_unit_test(recovery_takes_a_time_that_grows_with_the_keys),
+        cmocka_unit_test(a_run_may_end_while_a_list_recovers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
