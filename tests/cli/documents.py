@@ -190,7 +190,7 @@ class Documents:
             if PLACEHOLDER.search(words[at + 1]):
                 continue
             names = " ".join(test["name"] + "\n" for test in self.tests())
-            labels = {label for test in self.tests() for label in labels_of(test)} | {"fuzz", "rxe"}
+            labels = {label for test in self.tests() for label in labels_of(test)} | {"fuzz", "rxe", "long"}
             found = labels if words[at] == "-L" else names.split()
             if not any(re.search(words[at + 1], one) for one in found):
                 self.complain(where, f"'{command}': no test fits {words[at]} {words[at + 1]}")
