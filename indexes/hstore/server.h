@@ -114,7 +114,7 @@ struct hstore_server {
     struct hstore_sls_log sls[HSTORE_LOGS_MAX];
     struct hstore_table table;
     struct hstore_gathered gathered[HSTORE_LOGS_MAX]; /* here, as a run may end in the middle of a recovery */
-    _Atomic uint64_t removes[HSTORE_REMOVES]; /* the last delete of a client: client << 32 | seq */
+    _Atomic uint64_t removes[HSTORE_REMOVES];         /* the last delete of a client: client << 32 | seq */
     struct dm_mutex gift_mutex;
     uint64_t gifts[HSTORE_REMOVES]; /* packed addresses of items that the sweep has reclaimed for clients */
     _Atomic uint32_t gift_count;

@@ -17,19 +17,17 @@ extern const struct ix_ops ix_ops_chime;
 enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200 };
 
 struct quiet {
-    struct world *world;
+    struct world world;
     struct kind first_get, hot_get, absent, update, hot_update, insert, remove, scan;
     uint64_t wrong, largest_read;
 };
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
-    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    struct ix_client client = world_attach(&quiet->world, 0, ctx, NULL);
     uint64_t value = 1;
     /* The inner nodes come into the cache; keys between are asked for, so that the hotspot buffer stays empty. */
-    for (uint64_t i = 1; i < QUIET_KEYS; i += 8) {
-        WORLD_CHECK_EQ(ix_get(&client, world_key(i, QUIET_KEYS), &value), DM_NOT_FOUND);
-    }
+    quiet_warm(&client, QUIET_KEYS, 1, 8, DM_NOT_FOUND);
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
         uint64_t present = world_key(2 * (n * 37 % 5000), QUIET_KEYS);
         uint64_t absent = world_key(2 * (n * 37 % 5000) + 1, QUIET_KEYS);
@@ -55,10 +53,8 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
 }
 
 static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
-    struct world world;
-    struct world_pairs pairs;
-    *quiet = (struct quiet){.world = &world};
-    return quiet_world(&world, config, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes), quiet_entry, quiet);
+    memset(quiet, 0, sizeof(*quiet));
+    return quiet_half_world(&quiet->world, config, QUIET_KEYS, quiet_entry, quiet);
 }
 
 static void a_quiet_get_is_one_round_trip_of_under_200_bytes(void **state) {

@@ -15,17 +15,15 @@ extern const struct ix_ops ix_ops_fg;
 enum { QUIET_KEYS = 20000 };
 
 struct quiet {
-    struct world *world;
+    struct world world;
     struct kind get, absent, update, present, insert, remove, scan;
 };
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
-    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    struct ix_client client = world_attach(&quiet->world, 0, ctx, NULL);
     uint64_t value = 1;
-    for (uint64_t i = 0; i < QUIET_KEYS; i += 4) {
-        WORLD_CHECK_EQ(ix_get(&client, world_key(i, QUIET_KEYS), &value), 0);
-    }
+    quiet_warm(&client, QUIET_KEYS, 0, 4, 0);
     uint64_t present = world_key(5000, QUIET_KEYS);
     uint64_t absent = world_key(5001, QUIET_KEYS);
     WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
@@ -40,10 +38,8 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
 }
 
 static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
-    struct world world;
-    struct world_pairs pairs;
-    *quiet = (struct quiet){.world = &world};
-    return quiet_world(&world, config, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes), quiet_entry, quiet);
+    memset(quiet, 0, sizeof(*quiet));
+    return quiet_half_world(&quiet->world, config, QUIET_KEYS, quiet_entry, quiet);
 }
 
 static void a_quiet_get_reads_one_node_a_level(void **state) {

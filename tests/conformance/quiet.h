@@ -76,4 +76,20 @@ static inline struct quiet_end quiet_world(struct world *world, const struct wor
     return end;
 }
 
+/* quiet_world with every second of `keys` keys loaded: those between are absent. */
+static inline struct quiet_end quiet_half_world(struct world *world, const struct world_config *config, uint64_t keys,
+                                                int (*entry)(struct dm_ctx *, void *), void *arg) {
+    struct world_pairs pairs;
+    return quiet_world(world, config, world_pairs(&pairs, keys, 2, config->value_bytes), entry, arg);
+}
+
+/* Gets every `step`-th of `keys` keys from number `first` on, each with the same outcome: the inner nodes above them
+ * come into the cache. Values have 8 bytes. */
+static inline void quiet_warm(struct ix_client *client, uint64_t keys, uint64_t first, uint64_t step, int outcome) {
+    uint64_t value;
+    for (uint64_t i = first; i < keys; i += step) {
+        WORLD_CHECK_EQ(ix_get(client, world_key(i, keys), &value), outcome);
+    }
+}
+
 #endif

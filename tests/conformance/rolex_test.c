@@ -74,8 +74,7 @@ enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200 };
 
 struct quiet {
     struct world *world;
-    const uint64_t *keys;
-    uint64_t count;
+    const uint64_t *keys; /* QUIET_KEYS of them */
     struct kind kinds[REMOVE + 1], absent, synonym, scan;
 };
 
@@ -83,17 +82,17 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
     uint64_t value = 1;
-    for (uint64_t i = 0; i < quiet->count; i += 8) {
+    for (uint64_t i = 0; i < QUIET_KEYS; i += 8) {
         WORLD_CHECK_EQ(ix_get(&client, quiet->keys[i], &value), 0);
     }
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
-        uint64_t present = quiet->keys[n * 97 % quiet->count];
+        uint64_t present = quiet->keys[n * 97 % QUIET_KEYS];
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[GET], &client, GET, present, &value), 0);
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, present + 1, &value), DM_NOT_FOUND);
-        kind_scan(ctx, &quiet->scan, &client, quiet->keys[n * 89 % (quiet->count - 200)], 50);
+        kind_scan(ctx, &quiet->scan, &client, quiet->keys[n * 89 % (QUIET_KEYS - 200)], 50);
     }
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
-        uint64_t present = quiet->keys[n * 97 % quiet->count];
+        uint64_t present = quiet->keys[n * 97 % QUIET_KEYS];
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[UPDATE], &client, UPDATE, present, &value), 0);
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[INSERT], &client, INSERT, present + 1, &value), 0);
         WORLD_CHECK_EQ(kind_run(ctx, &quiet->kinds[REMOVE], &client, REMOVE, present + 1, &value), 0);
@@ -117,7 +116,8 @@ static void quiet_run(const struct world_config *config, struct quiet *quiet) {
     struct key_pairs pairs;
     uint64_t count = QUIET_KEYS;
     uint64_t *keys = uniform_keys(&count, 11);
-    *quiet = (struct quiet){.world = &world, .keys = keys, .count = count};
+    assert_int_equal(count, QUIET_KEYS); /* no key was drawn twice */
+    *quiet = (struct quiet){.world = &world, .keys = keys};
     struct quiet_end end = quiet_world(&world, config, key_pairs(&pairs, keys, count), quiet_entry, quiet);
     assert_true(end.cached <= config->cache_bytes);
     free(keys);

@@ -16,14 +16,14 @@ extern const struct ix_ops ix_ops_xstore_d;
 enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 200, SCAN_PAIRS = 20 };
 
 struct quiet {
-    struct world *world;
+    struct world world;
     struct kind get, absent, update, insert, remove, scan;
     uint64_t counts[XSTORE_COUNTER_COUNT];
 };
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
-    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    struct ix_client client = world_attach(&quiet->world, 0, ctx, NULL);
     for (uint64_t n = 0; n < QUIET_SAMPLES; n++) {
         uint64_t number = 2 * (n * 37 % 5000);
         uint64_t present = world_key(number, QUIET_KEYS);
@@ -42,10 +42,8 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
 }
 
 static void quiet_run(const struct world_config *config, struct quiet *quiet) {
-    struct world world;
-    struct world_pairs pairs;
-    *quiet = (struct quiet){.world = &world};
-    quiet_world(&world, config, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes), quiet_entry, quiet);
+    memset(quiet, 0, sizeof(*quiet));
+    quiet_half_world(&quiet->world, config, QUIET_KEYS, quiet_entry, quiet);
 }
 
 static void a_quiet_get_reads_keys_and_then_a_value(void **state) {
