@@ -117,7 +117,8 @@ static void detach(void *handle) {
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-IX_BTREE_HOOKS(struct fg_cn, struct fg_client)
+IX_BTREE_READ_HOOKS(struct fg_cn, struct fg_client)
+IX_BTREE_WRITE_HOOKS(struct fg_client)
 
 static const struct ix_wrong wrong_values[] = {
     {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},

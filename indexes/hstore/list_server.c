@@ -242,13 +242,9 @@ int hstore_sls_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
 int hstore_sls_list(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct hstore_server *server = arg;
     struct hstore_find find;
-    if (req_len < sizeof(find) || *resp_len < DM_CALL_MAX) {
-        return DM_ERR_INVALID;
-    }
-    memcpy(&find, req, sizeof(find));
-    *resp_len = 0;
-    if (!hstore_is_ready(server)) {
-        return HSTORE_NOT_READY;
+    int rc = hstore_find_take(server, req, req_len, DM_CALL_MAX, resp_len, &find);
+    if (rc != 0) {
+        return rc;
     }
     if (find.log >= server->geometry.logs) {
         return DM_ERR_INVALID;

@@ -156,17 +156,23 @@ static int search_take(struct dm_ctx *ctx, struct hstore_sls_log *log, struct hs
 
 /* ---- finds ------------------------------------------------------------------------------------------------------- */
 
+int hstore_find_take(struct hstore_server *server, const void *req, uint32_t req_len, uint32_t reply_bytes,
+                     uint32_t *resp_len, struct hstore_find *find) {
+    if (req_len < sizeof(*find) || *resp_len < reply_bytes) {
+        return DM_ERR_INVALID;
+    }
+    memcpy(find, req, sizeof(*find));
+    *resp_len = 0;
+    return hstore_is_ready(server) ? 0 : HSTORE_NOT_READY;
+}
+
 int hstore_sls_find(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct hstore_server *server = arg;
     struct hstore_find find;
     struct hstore_reply reply;
-    if (req_len < sizeof(find) || *resp_len < sizeof(reply)) {
-        return DM_ERR_INVALID;
-    }
-    memcpy(&find, req, sizeof(find));
-    *resp_len = 0;
-    if (!hstore_is_ready(server)) {
-        return HSTORE_NOT_READY;
+    int rc = hstore_find_take(server, req, req_len, sizeof(reply), resp_len, &find);
+    if (rc != 0) {
+        return rc;
     }
     struct hstore_sls_log *log = &server->sls[hstore_log_of(&server->geometry, hstore_hash(find.key))];
     struct hstore_search search = {.key = find.key, .wanted = 1, .is_find = true};
@@ -270,13 +276,9 @@ static int collect(struct dm_ctx *ctx, struct hstore_server *server, const struc
 int hstore_sls_scan(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct hstore_server *server = arg;
     struct hstore_find find;
-    if (req_len < sizeof(find) || *resp_len < DM_CALL_MAX) {
-        return DM_ERR_INVALID;
-    }
-    memcpy(&find, req, sizeof(find));
-    *resp_len = 0;
-    if (!hstore_is_ready(server)) {
-        return HSTORE_NOT_READY;
+    int rc = hstore_find_take(server, req, req_len, DM_CALL_MAX, resp_len, &find);
+    if (rc != 0) {
+        return rc;
     }
     find.count = find.count < HSTORE_PAIRS_MAX ? find.count : HSTORE_PAIRS_MAX;
     struct hstore_pair *pairs = (struct hstore_pair *)(void *)((char *)resp + sizeof(struct hstore_reply));

@@ -166,6 +166,11 @@ void hstore_sls_marker(struct dm_ctx *ctx, void *server);
 
 /* ---- search.c ---------------------------------------------------------------------------------------------------- */
 
+/* Takes the request of a find, scan or copy of the list, and sets *resp_len to 0. Returns 0; DM_ERR_INVALID if the
+ * request or the buffer of the reply is too small; HSTORE_NOT_READY. */
+int hstore_find_take(struct hstore_server *server, const void *req, uint32_t req_len, uint32_t reply_bytes,
+                     uint32_t *resp_len, struct hstore_find *find);
+
 int hstore_sls_find(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,
                     uint32_t *resp_len);
 int hstore_sls_scan(struct dm_ctx *ctx, void *server, const void *req, uint32_t req_len, void *resp,

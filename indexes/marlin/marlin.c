@@ -111,21 +111,6 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     return marlin_locks_open(cn, ctx);
 }
 
-static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
-    struct marlin_cn *cn = handle;
-    return ix_btree_load(&cn->btree, ctx, pairs, err);
-}
-
-static uint64_t cache_bytes(const void *handle) {
-    const struct marlin_cn *cn = handle;
-    return ix_btree_cache_bytes(&cn->btree);
-}
-
-static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err) {
-    struct marlin_cn *cn = handle;
-    return ix_btree_verify(&cn->btree, ctx, report, err);
-}
-
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 static void detach(void *handle) {
@@ -148,29 +133,9 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     return client->wires ? 0 : DM_ERR_NO_MEMORY;
 }
 
-static int get(void *handle, uint64_t key, void *value) {
-    struct marlin_client *client = handle;
-    return ix_btree_get(&client->btree, key, value);
-}
-
-static int insert(void *handle, uint64_t key, const void *value) {
-    return marlin_insert(handle, key, value);
-}
-
-static int update(void *handle, uint64_t key, const void *value) {
-    return marlin_update(handle, key, value);
-}
-
-static int remove_key(void *handle, uint64_t key) {
-    return marlin_remove(handle, key);
-}
-
-static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {
-    struct marlin_client *client = handle;
-    return ix_btree_scan(&client->btree, first, count, keys, values, found);
-}
-
 /* ---- the table --------------------------------------------------------------------------------------------------- */
+
+IX_BTREE_READ_HOOKS(struct marlin_cn, struct marlin_client)
 
 static const struct ix_wrong wrong_values[] = {
     {"share", "behind", 2000, "a write changes an entry of the leaf as it was before a split, and the key is lost"},
@@ -209,9 +174,9 @@ const struct ix_ops ix_ops_marlin = {
     .attach = attach,
     .detach = detach,
     .get = get,
-    .insert = insert,
-    .update = update,
-    .remove = remove_key,
+    .insert = marlin_insert,
+    .update = marlin_update,
+    .remove = marlin_remove,
     .scan = scan,
     .cache_bytes = cache_bytes,
     .verify = verify,

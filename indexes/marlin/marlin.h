@@ -193,9 +193,10 @@ int marlin_leave_waited(struct marlin_client *client, struct marlin_hold *hold, 
 
 /* ---- write.c, smo.c ---------------------------------------------------------------------------------------------- */
 
-int marlin_insert(struct marlin_client *client, uint64_t key, const void *value);
-int marlin_update(struct marlin_client *client, uint64_t key, const void *value);
-int marlin_remove(struct marlin_client *client, uint64_t key);
+/* The operations of index.h; `client` is a struct marlin_client. [waits] */
+int marlin_insert(void *client, uint64_t key, const void *value);
+int marlin_update(void *client, uint64_t key, const void *value);
+int marlin_remove(void *client, uint64_t key);
 
 /* Splits the leaf, of which the client has a share, around a new key; `stored` is the word of its block, which has been
  * written. 0; DM_EXISTS; IX_TREE_AGAIN if there is a slot now or another client changes the structure; a failure: in

@@ -182,7 +182,8 @@ static int update_once(struct marlin_client *client, uint64_t key, const void *v
     return rc;
 }
 
-int marlin_update(struct marlin_client *client, uint64_t key, const void *value) {
+int marlin_update(void *handle, uint64_t key, const void *value) {
+    struct marlin_client *client = handle;
     uint32_t attempts = 0;
     int rc;
     do {
@@ -212,7 +213,8 @@ static int remove_once(struct marlin_client *client, uint64_t key, uint32_t *att
     return rc;
 }
 
-int marlin_remove(struct marlin_client *client, uint64_t key) {
+int marlin_remove(void *handle, uint64_t key) {
+    struct marlin_client *client = handle;
     uint32_t attempts = 0;
     unsigned left = 0;
     int rc;
@@ -449,7 +451,8 @@ static int insert_once(struct insert *insert, const void *value) {
     return rc == 0 ? entry_publish(insert) : rc;
 }
 
-int marlin_insert(struct marlin_client *client, uint64_t key, const void *value) {
+int marlin_insert(void *handle, uint64_t key, const void *value) {
+    struct marlin_client *client = handle;
     struct insert insert = {.client = client, .key = key, .at = IX_LEAF_NONE};
     int rc;
     do {

@@ -117,9 +117,9 @@ int ix_btree_remove(struct ix_btree *btree, uint64_t key);
 int ix_btree_scan(struct ix_btree *btree, uint64_t first, uint32_t count, uint64_t *keys, void *values,
                   uint32_t *found);
 
-/* Defines, as static functions, the hooks of an index that are these calls and nothing else: load, cache_bytes and
- * verify; get, insert, update, remove_key and scan. The two objects embed their parts as the member `btree`. */
-#define IX_BTREE_HOOKS(cn_type, client_type)                                                                           \
+/* Defines, as static functions, the hooks of an index that are these calls and nothing else: load, cache_bytes, verify,
+ * get and scan. The two objects embed their parts as the member `btree`. */
+#define IX_BTREE_READ_HOOKS(cn_type, client_type)                                                                      \
     static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {              \
         cn_type *cn = handle;                                                                                          \
         return ix_btree_load(&cn->btree, ctx, pairs, err);                                                             \
@@ -136,6 +136,13 @@ int ix_btree_scan(struct ix_btree *btree, uint64_t first, uint32_t count, uint64
         client_type *client = handle;                                                                                  \
         return ix_btree_get(&client->btree, key, value);                                                               \
     }                                                                                                                  \
+    static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {     \
+        client_type *client = handle;                                                                                  \
+        return ix_btree_scan(&client->btree, first, count, keys, values, found);                                       \
+    }
+
+/* And, of an index that does not write otherwise, insert, update and remove_key. */
+#define IX_BTREE_WRITE_HOOKS(client_type)                                                                              \
     static int insert(void *handle, uint64_t key, const void *value) {                                                 \
         client_type *client = handle;                                                                                  \
         return ix_btree_insert(&client->btree, key, value);                                                            \
@@ -147,10 +154,6 @@ int ix_btree_scan(struct ix_btree *btree, uint64_t first, uint32_t count, uint64
     static int remove_key(void *handle, uint64_t key) {                                                                \
         client_type *client = handle;                                                                                  \
         return ix_btree_remove(&client->btree, key);                                                                   \
-    }                                                                                                                  \
-    static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {     \
-        client_type *client = handle;                                                                                  \
-        return ix_btree_scan(&client->btree, first, count, keys, values, found);                                       \
     }
 
 /* ---- shared by their files --------------------------------------------------------------------------------------- */

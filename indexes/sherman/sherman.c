@@ -146,7 +146,8 @@ static uint64_t cache_entry_bytes(const void *handle) {
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-IX_BTREE_HOOKS(struct sherman_cn, struct sherman_client)
+IX_BTREE_READ_HOOKS(struct sherman_cn, struct sherman_client)
+IX_BTREE_WRITE_HOOKS(struct sherman_client)
 
 static const struct ix_wrong wrong_values[] = {
     {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},
