@@ -28,14 +28,14 @@ static uint64_t head_word(unsigned count, unsigned level, uint32_t next) {
     return (uint64_t)count << 48 | (uint64_t)level << 32 | next;
 }
 static uint64_t inner_check(uint32_t ref, const struct inner *node) {
-    return xstore_check(~dm_mix64(ref), node->words + HEAD, XSTORE_INNER_WORDS - HEAD);
+    return ix_check_word(~dm_mix64(ref), node->words + HEAD, XSTORE_INNER_WORDS - HEAD);
 }
 
 static void inner_store(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, struct inner *node) {
     node->words[CHECK] = inner_check(ref, node);
     dm_cpu_write(ctx, xstore_addr(server->node, ref), node->words, sizeof(node->words));
     dm_charge(ctx, DM_WORK_LINE_COPY, XSTORE_INNER_BYTES / DM_LINE);
-    dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_INNER_WORDS - HEAD));
+    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(XSTORE_INNER_WORDS - HEAD));
 }
 
 /* Reads until the node is consistent: a writer on another core may be storing it. */
@@ -48,7 +48,7 @@ static int inner_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t
     for (;;) {
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
         dm_charge(ctx, DM_WORK_LINE_COPY, XSTORE_INNER_BYTES / DM_LINE);
-        dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_INNER_WORDS - HEAD));
+        dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(XSTORE_INNER_WORDS - HEAD));
         dm_cpu_read(ctx, addr, node->words, sizeof(node->words));
         if (node->words[CHECK] == inner_check(ref, node) && count_of(node) <= XSTORE_FANOUT) {
             return 0;

@@ -6,6 +6,7 @@
 #define DM_INDEXES_XSTORE_D_CLIENT_H
 
 #include "cache.h"
+#include "indexes/shared/ranges.h"
 #include "layout.h"
 #include "params.h"
 
@@ -34,11 +35,11 @@ struct xstore_where {
 struct xstore_client {
     struct xstore_cn *cn;
     struct dm_ctx *ctx;
-    uint64_t borders[DM_MNS_MAX]; /* the first key of every memory node */
-    char *leaves;                 /* device memory: the leaves of a look-up or a batch */
-    uint64_t *words;              /* device memory: a set, a record, a value, lines */
-    char *request, *reply;        /* device memory: DM_CALL_MAX bytes each */
-    unsigned scan_batch;          /* leaves at most that a scan reads with one doorbell */
+    struct ix_ranges ranges; /* of keys, one a memory node */
+    char *leaves;            /* device memory: the leaves of a look-up or a batch */
+    uint64_t *words;         /* device memory: a set, a record, a value, lines */
+    char *request, *reply;   /* device memory: DM_CALL_MAX bytes each */
+    unsigned scan_batch;     /* leaves at most that a scan reads with one doorbell */
     struct xstore_where where;
     uint64_t counts[XSTORE_COUNTER_COUNT];
 };
@@ -67,7 +68,7 @@ static inline bool xstore_fetched_consistent(const struct xstore_client *client,
     if (!client->cn->params->leaf_check) {
         return xstore_head_of(words[1]).count <= client->cn->layout.slots;
     }
-    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(1 + xstore_head_of(words[1]).count));
+    dm_charge(client->ctx, DM_WORK_HASH, ix_check_hashes(1 + xstore_head_of(words[1]).count));
     return xstore_leaf_consistent(&client->cn->layout, ref, words);
 }
 

@@ -22,7 +22,7 @@ void xstore_set_encode(const struct xstore_set *set, unsigned node, uint64_t wor
     words[2] = bits_of(set->top.slope);
     words[3] = bits_of(set->top.intercept);
     words[4] = set->records;
-    words[5] = xstore_check(dm_mix64(node), words, 5);
+    words[5] = ix_check_word(dm_mix64(node), words, 5);
 }
 
 bool xstore_set_decode(const uint64_t words[XSTORE_SET_WORDS], unsigned node, struct xstore_set *set) {
@@ -34,7 +34,7 @@ bool xstore_set_decode(const uint64_t words[XSTORE_SET_WORDS], unsigned node, st
                 .intercept = double_of(words[3])},
         .records = (uint32_t)words[4],
     };
-    return words[5] == xstore_check(dm_mix64(node), words, 5) && set->top.models > 0;
+    return words[5] == ix_check_word(dm_mix64(node), words, 5) && set->top.models > 0;
 }
 
 static uint64_t pair_of(uint32_t high, uint32_t low) {
@@ -57,7 +57,7 @@ void xstore_record_encode(const struct xstore_record *record, uint64_t seed, uin
     words[0] = pair_of(float_bits(record->model.slope), float_bits(record->model.intercept));
     words[1] = pair_of((uint32_t)record->model.under << 16 | record->model.over, record->leaves);
     words[2] = pair_of(record->version, record->table);
-    words[3] = xstore_check(seed, words, 3);
+    words[3] = ix_check_word(seed, words, 3);
 }
 
 bool xstore_record_decode(const uint64_t words[XSTORE_RECORD_WORDS], uint64_t seed, struct xstore_record *record) {
@@ -70,7 +70,7 @@ bool xstore_record_decode(const uint64_t words[XSTORE_RECORD_WORDS], uint64_t se
         .version = (uint32_t)(words[2] >> 32),
         .table = (uint32_t)words[2],
     };
-    return words[3] == xstore_check(seed, words, 3) && record->leaves > 0;
+    return words[3] == ix_check_word(seed, words, 3) && record->leaves > 0;
 }
 
 uint32_t xstore_table_lines(uint32_t leaves) {

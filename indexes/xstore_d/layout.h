@@ -16,13 +16,9 @@
  * Objects refer to each other by a "ref": an address on the same memory node in units of 64 bytes. 31 bits of it reach
  * 128 GiB; 0 is none.
  *
- * Check words. The paper's leaves are written inside hardware transactions, which abort when a NIC touches them, and
- * have a 16-bit version in each line. Here a store of the CPU is atomic for 8 bytes only, so an object has a check: a
- * sum, over its words, of a hash of the word, its number and the object's identity (its ref, the key of a value, the
- * version of a table). A reader accepts an object whose words agree with its check. In whatever order lines and words
- * are sampled and stored, an accepted object is in the state that its check word described when the check word was
- * sampled. So a write takes effect when its check word is stored. There is no version that could wrap. A mixture of two
- * states is accepted with a probability of 2^-63. A check is odd, so zeroed memory is never accepted.
+ * Check words (indexes/shared/check_words.h). The paper's leaves are written inside hardware transactions, which abort
+ * when a NIC touches them, and have a 16-bit version in each line. Here a store of the CPU is atomic for 8 bytes only,
+ * so an object has a check word, whose seed is its identity: its ref, the key of a value, the version of a table.
  */
 #ifndef DM_INDEXES_XSTORE_D_LAYOUT_H
 #define DM_INDEXES_XSTORE_D_LAYOUT_H
@@ -32,6 +28,7 @@
 #include <string.h>
 
 #include "common/prng.h"
+#include "indexes/shared/check_words.h"
 #include "indexes/shared/rmi.h"
 #include "transport/dm.h"
 
@@ -54,38 +51,6 @@ enum {
     XSTORE_SET_OFFSET = 128,      /* struct xstore_set on the wire */
     XSTORE_BORDERS_OFFSET = 1024, /* on memory node 0: the first key of every memory node, and a check */
 };
-
-/* ---- check words ------------------------------------------------------------------------------------------------- */
-
-/* Both halves of a product with an odd constant: every bit of the word changes about half of the result. A scan hashes
- * some 400 words, so that one multiplication a word is what a check can cost. */
-static inline uint64_t xstore_fold(uint64_t word) {
-    unsigned __int128 product = (unsigned __int128)word * UINT64_C(0xd6e8feb86659fd93);
-    return (uint64_t)(product >> 64) ^ (uint64_t)product;
-}
-
-static inline uint64_t xstore_mix(uint64_t seed, uint64_t number, uint64_t word) {
-    return xstore_fold(word ^ (seed + number * UINT64_C(0x9e3779b97f4a7c15)));
-}
-
-/* The sum over `count` words, the first of which has this number. */
-static inline uint64_t xstore_sum(uint64_t seed, uint64_t number, const uint64_t *words, unsigned count) {
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < count; i++) {
-        sum += xstore_mix(seed, number + i, words[i]);
-    }
-    return sum;
-}
-
-static inline uint64_t xstore_check(uint64_t seed, const uint64_t *words, unsigned count) {
-    return xstore_sum(seed, 0, words, count) | 1;
-}
-
-/* Hashes to charge for a check of so many words. They do not wait for one another, so that four take as long as one
- * hash whose result is needed; what the seed takes is another one. */
-static inline uint32_t xstore_check_hashes(uint32_t words) {
-    return 1 + (words + 3) / 4;
-}
 
 /* ---- refs and headers -------------------------------------------------------------------------------------------- */
 
@@ -151,7 +116,7 @@ static inline uint64_t xstore_border(uint64_t last, uint64_t first) {
 /* The check of the leaf at `words`, which begin with the check. The caller refuses a count above the number of slots.
  */
 static inline uint64_t xstore_leaf_check(uint32_t ref, const uint64_t *words) {
-    return xstore_check(xstore_fold(ref), words + 1, 1 + xstore_head_of(words[1]).count);
+    return ix_check_word(ix_check_fold(ref), words + 1, 1 + xstore_head_of(words[1]).count);
 }
 static inline bool xstore_leaf_consistent(const struct xstore_layout *layout, uint32_t ref, const uint64_t *words) {
     return xstore_head_of(words[1]).count <= layout->slots && words[0] == xstore_leaf_check(ref, words);
@@ -159,7 +124,7 @@ static inline bool xstore_leaf_consistent(const struct xstore_layout *layout, ui
 
 /* The check of a value depends on its key. It replaces the key that the paper stores beside the value. */
 static inline uint64_t xstore_value_check(uint64_t key, const uint64_t *words, unsigned count) {
-    return xstore_check(xstore_fold(key ^ UINT64_C(0x76616c756576616c)), words, count);
+    return ix_check_word(ix_check_fold(key ^ UINT64_C(0x76616c756576616c)), words, count);
 }
 
 /* Copies a value out of a leaf or a block. Values of a word are common, and a call costs more than their copy. */
@@ -202,17 +167,17 @@ struct xstore_record {
 enum { XSTORE_RECORD_WORDS = 4 };
 
 static inline uint64_t xstore_record_seed(unsigned node, uint32_t generation, uint32_t number) {
-    return xstore_fold(xstore_fold((uint64_t)generation << 32 | number) ^ (uint64_t)(node + 1) << 56);
+    return ix_check_fold(ix_check_fold((uint64_t)generation << 32 | number) ^ (uint64_t)(node + 1) << 56);
 }
 void xstore_record_encode(const struct xstore_record *record, uint64_t seed, uint64_t words[XSTORE_RECORD_WORDS]);
 bool xstore_record_decode(const uint64_t words[XSTORE_RECORD_WORDS], uint64_t seed, struct xstore_record *record);
 
 /* The check of a table line depends on the record's seed, its version and the number of the line. */
 static inline uint64_t xstore_line_seed(uint64_t record_seed, uint32_t version, uint32_t line) {
-    return xstore_fold(record_seed ^ xstore_fold((uint64_t)version << 32 | line));
+    return ix_check_fold(record_seed ^ ix_check_fold((uint64_t)version << 32 | line));
 }
 static inline bool xstore_line_consistent(const uint64_t *line, uint64_t seed) {
-    return line[XSTORE_LINE_ENTRIES] == xstore_check(seed, line, XSTORE_LINE_ENTRIES);
+    return line[XSTORE_LINE_ENTRIES] == ix_check_word(seed, line, XSTORE_LINE_ENTRIES);
 }
 static inline uint32_t xstore_lines_for(uint32_t leaves) {
     return (leaves + XSTORE_LINE_ENTRIES - 1) / XSTORE_LINE_ENTRIES;

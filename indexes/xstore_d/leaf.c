@@ -30,7 +30,7 @@ bool xstore_leaf_load(struct xstore_server *server, struct dm_ctx *ctx, uint32_t
     leaf->low = fences[0];
     leaf->high = fences[1];
     dm_charge(ctx, DM_WORK_LINE_COPY, layout->keys_bytes / DM_LINE + 2);
-    dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(1 + xstore_leaf_head(leaf).count));
+    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(1 + xstore_leaf_head(leaf).count));
     return xstore_leaf_consistent(layout, ref, leaf->words);
 }
 
@@ -38,7 +38,7 @@ void xstore_leaf_store(struct xstore_server *server, struct dm_ctx *ctx, struct 
                        struct xstore_head head) {
     leaf->words[1] = xstore_head_word(head);
     dm_charge(ctx, DM_WORK_LINE_COPY, head.count * 8 / DM_LINE + 1);
-    dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(1 + head.count));
+    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(1 + head.count));
     leaf->words[0] = xstore_leaf_check(leaf->ref, leaf->words);
     dm_cpu_write(ctx, leaf_addr(server, leaf->ref), leaf->words, (XSTORE_HEAD_WORDS + head.count) * 8);
 }
@@ -78,7 +78,7 @@ void xstore_value_store(struct xstore_server *server, struct dm_ctx *ctx, uint32
     words[layout->value_words] = 0; /* zero the bytes after a value that is not a multiple of 8 bytes */
     memcpy(words + 1, value, layout->value_bytes);
     words[0] = xstore_value_check(key, words + 1, layout->value_words);
-    dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(layout->value_words));
+    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(layout->value_words));
     dm_cpu_write(ctx, slot_addr(server, ref, slot), words, layout->slot_bytes);
 }
 
@@ -140,7 +140,7 @@ static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64
     words[layout->user_words] = 0; /* zero the bytes after a value that is not a multiple of 8 bytes */
     memcpy(words + 1, value, layout->user_bytes);
     words[0] = xstore_value_check(key, words + 1, layout->user_words);
-    dm_charge(ctx, DM_WORK_HASH, xstore_check_hashes(layout->user_words));
+    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(layout->user_words));
     dm_charge(ctx, DM_WORK_LINE_COPY, block_lines(server));
     dm_cpu_write(ctx, xstore_addr(server->node, ref), words, layout->block_bytes);
 }

@@ -12,6 +12,7 @@
 #include "btree.h"
 #include "client.h"
 #include "common/array.h"
+#include "indexes/shared/ranges.h"
 #include "leaf.h"
 #include "log.h"
 #include "train.h"
@@ -23,10 +24,6 @@ struct xstore_loader {
     unsigned count, each;    /* keys in it; keys that a leaf gets */
     struct xstore_built *built;
     uint64_t leaves, capacity, keys;
-};
-
-struct load_request {
-    uint32_t count, pad; /* followed by the keys, then the values */
 };
 
 void xstore_loader_free(struct xstore_loader *loader) {
@@ -120,7 +117,7 @@ static int pair_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_
 
 int xstore_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct xstore_server *server = arg;
-    const struct load_request *request = req;
+    const struct ix_ranges_pairs *request = req;
     uint32_t value_bytes = server->layout.user_bytes;
     (void)resp;
     *resp_len = 0;
@@ -168,103 +165,20 @@ int xstore_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req
 
 /* ---- on a compute node ------------------------------------------------------------------------------------------- */
 
-static int borders_write(struct dm_ctx *ctx, const uint64_t borders[DM_MNS_MAX]) {
-    uint64_t *words = dm_local_alloc(ctx, (DM_MNS_MAX + 1) * 8);
-    if (!words) {
-        return DM_ERR_NO_MEMORY;
-    }
-    memcpy(words, borders, DM_MNS_MAX * 8);
-    words[DM_MNS_MAX] = xstore_check(0, words, DM_MNS_MAX);
-    return dm_write(ctx, dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET), words, (DM_MNS_MAX + 1) * 8);
-}
-
-/* The first key of every memory node; UINT64_MAX after the last memory node. */
-static void borders_make(const struct ix_pairs *pairs, unsigned nodes, uint64_t borders[DM_MNS_MAX]) {
-    for (unsigned i = 0; i < DM_MNS_MAX; i++) {
-        borders[i] = i < nodes ? UINT64_MAX / nodes * i : UINT64_MAX;
-        if (i > 0 && i < nodes && pairs && pairs->count >= nodes) {
-            pairs->keys(pairs, pairs->count / nodes * i, 1, &borders[i]);
-        }
-    }
-}
-
 int xstore_format(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err) {
     (void)err;
-    uint64_t borders[DM_MNS_MAX];
     (void)params;
-    borders_make(NULL, shape->topology->mns, borders);
-    int rc = borders_write(ctx, borders);
+    uint64_t nothing = 0;
+    int rc = ix_ranges_format(ctx, XSTORE_BORDERS_OFFSET, shape->topology->mns);
     for (unsigned node = 0; node < shape->topology->mns && rc >= 0; node++) {
-        rc = dm_call(ctx, node, XSTORE_FORMAT, borders, 8, NULL, NULL);
+        rc = dm_call(ctx, node, XSTORE_FORMAT, &nothing, sizeof(nothing), NULL, NULL);
     }
     return rc < 0 ? rc : 0;
-}
-
-/* The number of pairs with a key below `key`, which is at least `low`. */
-static uint64_t rank_of(const struct ix_pairs *pairs, uint64_t key, uint64_t low) {
-    uint64_t high = pairs->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2, found;
-        pairs->keys(pairs, middle, 1, &found);
-        if (found < key) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-struct sender {
-    struct dm_ctx *ctx;
-    uint32_t value_bytes, capacity;
-    char *request;
-    uint64_t *keys;
-};
-
-/* Sends pairs [first, last) to a memory node. */
-static int pairs_send(const struct sender *sender, const struct ix_pairs *pairs, unsigned node, uint64_t first,
-                      uint64_t last) {
-    while (first < last) {
-        uint64_t wanted = last - first < sender->capacity ? last - first : sender->capacity;
-        uint32_t count = (uint32_t)pairs->keys(pairs, first, wanted, sender->keys);
-        struct load_request head = {.count = count};
-        char *keys = sender->request + sizeof(head), *values = keys + 8 * (size_t)count;
-        if (count == 0) {
-            return DM_ERR_INVALID;
-        }
-        memcpy(sender->request, &head, sizeof(head));
-        memcpy(keys, sender->keys, 8 * (size_t)count);
-        for (uint32_t i = 0; i < count; i++) {
-            pairs->value(pairs, sender->keys[i], values + (size_t)i * sender->value_bytes);
-        }
-        uint32_t bytes = (uint32_t)(values - sender->request) + count * sender->value_bytes;
-        DM_TRY(dm_call(sender->ctx, node, XSTORE_LOAD, sender->request, bytes, NULL, NULL));
-        first += count;
-    }
-    return dm_call(sender->ctx, node, XSTORE_BUILD, sender->request, 8, NULL, NULL);
 }
 
 int xstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     const struct xstore_cn *cn = handle;
+    struct ix_ranges_methods methods = {.load = XSTORE_LOAD, .build = XSTORE_BUILD};
     (void)err;
-    unsigned nodes = cn->shape->topology->mns;
-    uint64_t borders[DM_MNS_MAX];
-    uint32_t value_bytes = cn->shape->value_bytes;
-    uint32_t capacity = (DM_CALL_MAX - (uint32_t)sizeof(struct load_request)) / (8 + value_bytes);
-    struct sender sender = {.ctx = ctx, .value_bytes = value_bytes, .capacity = capacity};
-    sender.request = malloc(DM_CALL_MAX);
-    sender.keys = malloc(capacity * sizeof(*sender.keys));
-    int rc = sender.request && sender.keys ? 0 : DM_ERR_NO_MEMORY;
-    borders_make(pairs, nodes, borders);
-    rc = rc < 0 ? rc : borders_write(ctx, borders);
-    uint64_t first = 0;
-    for (unsigned node = 0; node < nodes && rc >= 0; node++) {
-        uint64_t last = node + 1 < nodes ? rank_of(pairs, borders[node + 1], first) : pairs->count;
-        rc = pairs_send(&sender, pairs, node, first, last);
-        first = last;
-    }
-    free(sender.request);
-    free(sender.keys);
-    return rc < 0 ? rc : 0;
+    return ix_ranges_load(ctx, XSTORE_BORDERS_OFFSET, cn->shape, pairs, methods);
 }

@@ -7,12 +7,8 @@
 #include "locate.h"
 
 unsigned xstore_node_of(const struct xstore_client *client, uint64_t key) {
-    unsigned node = client->cn->shape->topology->mns - 1;
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
-    while (node > 0 && client->borders[node] > key) {
-        node--;
-    }
-    return node;
+    return ix_ranges_node(&client->ranges, client->cn->shape->topology->mns, key);
 }
 
 /* ---- sets -------------------------------------------------------------------------------------------------------- */
@@ -42,7 +38,7 @@ static int set_get(struct xstore_client *client, unsigned node, struct xstore_se
     for (unsigned i = 0; i < XSTORE_SET_WORDS; i++) {
         words[i] = atomic_load_explicit(&kept[i], memory_order_relaxed);
     }
-    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_SET_WORDS - 1));
+    dm_charge(client->ctx, DM_WORK_HASH, ix_check_hashes(XSTORE_SET_WORDS - 1));
     return xstore_set_decode(words, node, set) ? 0 : set_refresh(client, node, set);
 }
 
@@ -62,7 +58,7 @@ static bool record_cached(struct xstore_client *client, struct xstore_where *whe
         return false;
     }
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
-    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_RECORD_WORDS - 1));
+    dm_charge(client->ctx, DM_WORK_HASH, ix_check_hashes(XSTORE_RECORD_WORDS - 1));
     dm_charge_access(client->ctx, 1, xstore_cache_used(&client->cn->records));
     xstore_cache_get(&client->cn->records, record_slot(client, where), words);
     return xstore_record_decode(words, seed_of(where), &where->record);
@@ -157,7 +153,7 @@ static bool line_cached(struct xstore_client *client, uint32_t line, uint64_t *w
         return false;
     }
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
-    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_LINE_ENTRIES));
+    dm_charge(client->ctx, DM_WORK_HASH, ix_check_hashes(XSTORE_LINE_ENTRIES));
     xstore_cache_get(&client->cn->lines, line_slot(client, where, line), words);
     bool is_there = xstore_line_consistent(words, line_seed(where, line));
     xstore_count(client, is_there ? XSTORE_TABLE_HIT_COUNT : XSTORE_TABLE_MISS_COUNT);
@@ -211,7 +207,7 @@ int xstore_table(struct xstore_client *client, uint32_t first, uint32_t count, s
     DM_TRY(dm_read(client->ctx, line_addr(where, begin), client->words, bytes));
     for (uint32_t line = begin; line < end; line++) {
         const uint64_t *words = client->words + (size_t)(line - begin) * (XSTORE_LINE_ENTRIES + 1);
-        dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_LINE_ENTRIES));
+        dm_charge(client->ctx, DM_WORK_HASH, ix_check_hashes(XSTORE_LINE_ENTRIES));
         if (!xstore_line_consistent(words, line_seed(where, line))) {
             return XSTORE_STALE;
         }
@@ -229,7 +225,7 @@ void xstore_entry_invalidate(struct xstore_client *client, uint32_t leaf) {
         return;
     }
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
-    dm_charge(client->ctx, DM_WORK_HASH, 2 * xstore_check_hashes(XSTORE_LINE_ENTRIES));
+    dm_charge(client->ctx, DM_WORK_HASH, 2 * ix_check_hashes(XSTORE_LINE_ENTRIES));
     xstore_cache_get(&client->cn->lines, line_slot(client, &client->where, line), words);
     uint64_t seed = line_seed(&client->where, line);
     if (!xstore_line_consistent(words, seed)) {
@@ -238,7 +234,7 @@ void xstore_entry_invalidate(struct xstore_client *client, uint32_t leaf) {
     struct xstore_entry entry = xstore_entry_of(words[leaf % XSTORE_LINE_ENTRIES]);
     entry.valid = false;
     words[leaf % XSTORE_LINE_ENTRIES] = xstore_entry_word(entry);
-    words[XSTORE_LINE_ENTRIES] = xstore_check(seed, words, XSTORE_LINE_ENTRIES);
+    words[XSTORE_LINE_ENTRIES] = ix_check_word(seed, words, XSTORE_LINE_ENTRIES);
     line_keep(client, line, words);
 }
 
@@ -290,7 +286,7 @@ bool xstore_locate_cached(struct xstore_client *client, unsigned node, uint64_t 
     }
     where->coord = ix_rmi_coord(&where->set.top, key);
     where->number = ix_rmi_pick(&where->set.top, where->coord);
-    dm_charge(client->ctx, DM_WORK_HASH, xstore_check_hashes(XSTORE_SET_WORDS - 1));
+    dm_charge(client->ctx, DM_WORK_HASH, ix_check_hashes(XSTORE_SET_WORDS - 1));
     dm_charge(client->ctx, DM_WORK_MODEL_EVAL, 2);
     return record_cached(client, where) && range_of(client) &&
            table_cached(client, where->first, where->count, where->entries);

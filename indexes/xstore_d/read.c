@@ -129,7 +129,7 @@ static int block_read(struct xstore_client *client, uint64_t key, uint64_t ref, 
     int rc = dm_read(client->ctx, addr, client->words, layout->block_bytes);
     dm_phase(client->ctx, before);
     DM_TRY(rc);
-    dm_charge(client->ctx, DM_WORK_HASH, is_checked ? xstore_check_hashes(layout->user_words) : 0);
+    dm_charge(client->ctx, DM_WORK_HASH, is_checked ? ix_check_hashes(layout->user_words) : 0);
     if (is_checked && !xstore_block_consistent(layout, key, client->words)) {
         xstore_count(client, XSTORE_TORN_VALUE_COUNT);
         return XSTORE_TORN;
@@ -152,8 +152,7 @@ static int value_read(struct xstore_client *client, uint64_t key, const struct f
         dm_phase(client->ctx, before);
         DM_TRY(rc);
     }
-    dm_charge(client->ctx, DM_WORK_HASH,
-              client->cn->params->value_check ? xstore_check_hashes(layout->value_words) : 0);
+    dm_charge(client->ctx, DM_WORK_HASH, client->cn->params->value_check ? ix_check_hashes(layout->value_words) : 0);
     if (client->cn->params->value_check && words[0] != xstore_value_check(key, words + 1, layout->value_words)) {
         xstore_count(client, XSTORE_TORN_VALUE_COUNT);
         return XSTORE_TORN;

@@ -175,7 +175,7 @@ static void leaf_charge(const struct scan *scan, unsigned keys, unsigned values)
     dm_charge(scan->client->ctx, DM_WORK_KEY_COMPARE, 2 * keys);
     dm_charge(scan->client->ctx, DM_WORK_LINE_COPY, values * (layout->slot_bytes / DM_LINE + 1));
     if (scan->client->cn->params->value_check) {
-        dm_charge(scan->client->ctx, DM_WORK_HASH, values * xstore_check_hashes(layout->value_words));
+        dm_charge(scan->client->ctx, DM_WORK_HASH, values * ix_check_hashes(layout->value_words));
     }
 }
 
@@ -303,7 +303,7 @@ int xstore_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, vo
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_INDEX);
     int rc = 0;
     for (unsigned node = xstore_node_of(client, first); node < nodes && scan.found < count && rc >= 0; node++) {
-        uint64_t key = client->borders[node] > first ? client->borders[node] : first;
+        uint64_t key = client->ranges.borders[node] > first ? client->ranges.borders[node] : first;
         rc = node_scan(&scan, node, key);
     }
     dm_phase(client->ctx, before);

@@ -184,7 +184,7 @@ static void table_store(const struct training *training, const struct xstore_rec
             words[k] = xstore_entry_word((struct xstore_entry){true, leaf->ref, head.incarnation, head.count});
         }
         uint64_t seed = xstore_line_seed(record_seed(training), record->version, line);
-        words[XSTORE_LINE_ENTRIES] = xstore_check(seed, words, XSTORE_LINE_ENTRIES);
+        words[XSTORE_LINE_ENTRIES] = ix_check_word(seed, words, XSTORE_LINE_ENTRIES);
         dm_cpu_write(training->ctx, dm_addr_add(table, (uint64_t)line * DM_LINE), words, sizeof(words));
     }
 }

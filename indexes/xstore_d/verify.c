@@ -156,7 +156,7 @@ static int inner_level_walk(struct audit *audit, uint32_t *first, unsigned level
         }
         const uint64_t *words = (const uint64_t *)(const void *)audit->wire, *keys = words + 3;
         unsigned count = (unsigned)(words[1] >> 48), its_level = (unsigned)(words[1] >> 32 & 0xffff);
-        if (words[0] != xstore_check(~dm_mix64(ref), words + 1, XSTORE_INNER_WORDS - 1) || count == 0 ||
+        if (words[0] != ix_check_word(~dm_mix64(ref), words + 1, XSTORE_INNER_WORDS - 1) || count == 0 ||
             count > XSTORE_FANOUT || its_level != level || words[2] <= low) {
             ix_report_problem(audit->report, "node %u: inner node %" PRIu32 " of level %u is not consistent",
                               audit->node, ref, level);

@@ -143,15 +143,6 @@ static uint64_t cache_bytes(const void *handle) {
 
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
-static int borders_read(struct xstore_client *client) {
-    enum { BYTES = (DM_MNS_MAX + 1) * 8 };
-    dm_addr addr = dm_addr_make(0, DM_DRAM, XSTORE_BORDERS_OFFSET);
-    DM_TRY(dm_read(client->ctx, addr, client->words, BYTES));
-    memcpy(client->borders, client->words, sizeof(client->borders));
-    bool is_consistent = client->words[DM_MNS_MAX] == xstore_check(0, client->words, DM_MNS_MAX);
-    return is_consistent ? 0 : DM_ERR_CORRUPT;
-}
-
 static int buffers_make(struct xstore_client *client) {
     uint32_t leaf_bytes = client->cn->layout.leaf_bytes, batch = SCAN_BATCH_BYTES / leaf_bytes;
     client->scan_batch = batch < 2 ? 2 : batch > XSTORE_SCAN_BATCH_MAX ? XSTORE_SCAN_BATCH_MAX : batch;
@@ -169,7 +160,7 @@ static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err
     client->cn = cn;
     client->ctx = ctx;
     DM_TRY(buffers_make(client));
-    DM_TRY(borders_read(client));
+    DM_TRY(ix_ranges_read(ctx, XSTORE_BORDERS_OFFSET, client->words, &client->ranges));
     return client->cn->params->prefill ? xstore_prefill(client) : 0;
 }
 
