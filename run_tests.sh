@@ -3,8 +3,8 @@
 #
 # Every test: installs what is missing, builds with the sanitizers, compiles once with the other compiler, runs all with
 # ctest and ends with its summary. Builds: build/test (address and undefined behaviour), build/tsan (threads; the tests of
-# what threads share), build/clang (compiled, the readers of files fuzzed a little, and the tests on RDMA, which run in an
-# emulated machine that is too slow for sanitizers).
+# what threads share), build/mutation (a sample of planted mistakes), build/clang (compiled, the readers of files fuzzed a
+# little, and the tests on RDMA, which run in an emulated machine that is too slow for sanitizers).
 set -eu
 cd "$(dirname "$0")"
 
@@ -54,6 +54,10 @@ build/tsan/dmbench check --index all --transport local --seeds 5 --coverage off 
 ctest --test-dir build/tsan --output-on-failure --parallel "$jobs" \
     -R '^conformance/|^unit/(indexes|workloads|transport)/' -E check_test || threads_ok=no
 
+echo "== a sample of mutants, another one at each revision"
+mutants_ok=yes
+scripts/mutate.sh --sample 6 --seed "$(git rev-parse HEAD 2>/dev/null || date +%F)" --jobs "$jobs" || mutants_ok=no
+
 echo "== all tests"
 status=0
 ctest --test-dir build/test --output-on-failure --parallel "$jobs" "$@" || status=$?
@@ -63,6 +67,10 @@ if [ "$threads_ok" = no ]; then
 fi
 if [ "$clang_ok" = no ]; then
     echo "run_tests.sh: a fuzz target, or a test on RDMA, of build/clang failed, see above" >&2
+    exit 1
+fi
+if [ "$mutants_ok" = no ]; then
+    echo "run_tests.sh: a mutant was not noticed, or could not be planted, see above" >&2
     exit 1
 fi
 exit "$status"
