@@ -155,6 +155,21 @@ static json_t *row_to_json(const struct dm_opt *row) {
     return object;
 }
 
+static json_t *capabilities_to_json(const struct ix_ops *index) {
+    static const struct {
+        unsigned cap;
+        const char *name;
+    } names[] = {
+        {IX_CAP_INSERT, "insert"}, {IX_CAP_DELETE, "delete"}, {IX_CAP_SCAN, "scan"}, {IX_CAP_SERVERS, "servers"}};
+    json_t *array = json_array();
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (index->caps & names[i].cap) {
+            json_array_append_new(array, json_string(names[i].name));
+        }
+    }
+    return array;
+}
+
 static json_t *item_to_json(const struct item *item) {
     json_t *object = json_pack("{s:s, s:s}", "name", item->name, "summary", item->summary);
     if (item->paper) {
@@ -162,6 +177,7 @@ static json_t *item_to_json(const struct item *item) {
     }
     if (item->index) {
         json_object_set_new(object, "keeps_data", json_boolean(!(item->index->caps & IX_CAP_NO_DATA)));
+        json_object_set_new(object, "capabilities", capabilities_to_json(item->index));
     }
     if (item->params) {
         json_t *parameters = json_array();

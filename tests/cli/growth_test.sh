@@ -19,9 +19,10 @@ grow() {
 }
 for index in $("$DMBENCH" list indexes --json | python3 -c '
 import json, sys
-print(*(i["name"] for i in json.load(sys.stdin)["indexes"] if i["keeps_data"]))'); do
-    servers=0
-    [ "$index" != hstore ] || servers=2
+print(*(i["name"] + (":2" if "servers" in i["capabilities"] else ":0")
+        for i in json.load(sys.stdin)["indexes"] if i["keeps_data"]))'); do
+    servers=${index#*:}
+    index=${index%:*}
     grow "$index" --servers "$servers"
     is "$index.json" 'list(ops["insert"]["outcomes"]) == ["ok"]'
     if [ "$index" = xstore_d ]; then

@@ -44,6 +44,9 @@ everything = json.load(open(sys.argv[1], encoding="utf-8"))
 assert set(everything) == {"indexes", "workloads", "profiles", "transports", "figures"}, sorted(everything)
 sherman = next(index for index in everything["indexes"] if index["name"] == "sherman")
 assert sherman["parameters"] and sherman["paper"]
+assert sherman["capabilities"] == ["insert", "delete", "scan"], sherman["capabilities"]
+clover = next(index for index in everything["indexes"] if index["name"] == "clover")
+assert clover["capabilities"] == ["insert", "delete", "servers"], clover["capabilities"]
 for parameter in sherman["parameters"]:
     assert {"name", "type", "default", "unit", "symbol", "help"} <= set(parameter), parameter
     assert parameter["help"], parameter

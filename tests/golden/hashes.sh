@@ -36,8 +36,12 @@ indexes=$("$dmbench" list indexes --json | python3 -c 'import json, sys
 for index in json.load(sys.stdin)["indexes"]:
     if index["keeps_data"]:
         print(index["name"])')
+scanning=$("$dmbench" list indexes --json | python3 -c 'import json, sys
+print(*(i["name"] for i in json.load(sys.stdin)["indexes"] if "scan" in i["capabilities"]))')
 for index in $indexes; do
-    for workload in a b c d e f load; do
+    workloads="a b c d f load"
+    case " $scanning " in *" $index "*) workloads="a b c d e f load" ;; esac
+    for workload in $workloads; do
         # shellcheck disable=SC2086
         line run --index "$index" --workload $workload $common
     done

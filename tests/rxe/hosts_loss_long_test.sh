@@ -23,7 +23,7 @@ lossy() {
 
 # options INDEX: what both sides of its run have in common.
 options() {
-    if [ "$1" = hstore ]; then
+    if can "$1" servers; then
         echo "$fixed --index $1 --mns 1 --servers 2 $(patience "$1")"
     else
         echo "$fixed --index $1 --mns 2"
@@ -62,7 +62,7 @@ counter() {
 lossy
 for index in $(indexes); do
     nodes=2
-    [ "$index" != hstore ] || nodes=3
+    ! can "$index" servers || nodes=3
     # shellcheck disable=SC2046
     pair $(options "$index") --ops 500
     right "$index on a bad link"

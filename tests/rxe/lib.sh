@@ -42,6 +42,14 @@ import json, sys
 print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if index["keeps_data"]))' <listed
 }
 
+# can INDEX CAPABILITY: true if the index has it.
+can() {
+    python3 -c '
+import json, sys
+index = next(i for i in json.load(sys.stdin)["indexes"] if i["name"] == sys.argv[1])
+sys.exit(sys.argv[2] not in index["capabilities"])' "$1" "$2" <listed
+}
+
 # patience INDEX: prints settings for a machine whose verbs take ten times as long as those of a NIC. The addresses of
 # hstore expire after a time; these tests are not about expired addresses.
 patience() {
