@@ -56,10 +56,11 @@ struct ix_cache {
     uint32_t capacity;         /* slots in the slab */
     _Atomic uint32_t in_table; /* copies that can be found */
     unsigned threads;
+    bool lru;
     uint32_t fresh; /* slots from here on were never used */
     uint32_t free;  /* a list of used ones */
     struct list limbo;
-    struct list levels[IX_CACHE_LEVELS];
+    struct list levels[IX_CACHE_LEVELS];            /* with lru, all copies are in the first */
     _Atomic uint32_t level_counts[IX_CACHE_LEVELS]; /* copies of each level that can be found */
     uint64_t fixed_bytes;
     _Atomic uint64_t epoch;
@@ -120,6 +121,7 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     cache->slot_bytes = slot_size(config->copy_bytes);
     cache->capacity = (uint32_t)capacity;
     cache->threads = config->threads;
+    cache->lru = config->lru;
     cache->fresh = 1;
     cache->fixed_bytes = fixed + capacity * sizeof(uint32_t);
     atomic_init(&cache->epoch, 1);
@@ -239,6 +241,10 @@ static void limbo_append(struct ix_cache *cache, uint32_t number) {
     limbo->newest = number;
 }
 
+static struct list *list_of(struct ix_cache *cache, unsigned level) {
+    return &cache->levels[cache->lru ? 0 : level];
+}
+
 /* Takes a slot out of the table into limbo. Its own `next` stays, for readers that are at it. */
 static void slot_retire(struct ix_cache *cache, uint32_t number) {
     struct slot *slot = slot_at(cache, number);
@@ -247,7 +253,7 @@ static void slot_retire(struct ix_cache *cache, uint32_t number) {
         link = &slot_at(cache, atomic_load_explicit(link, memory_order_relaxed))->next;
     }
     atomic_store(link, atomic_load_explicit(&slot->next, memory_order_relaxed));
-    list_remove(cache, &cache->levels[slot->level], number);
+    list_remove(cache, list_of(cache, slot->level), number);
     slot->retired = atomic_fetch_add(&cache->epoch, 1);
     limbo_append(cache, number);
     atomic_fetch_sub_explicit(&cache->in_table, 1, memory_order_relaxed);
@@ -277,7 +283,7 @@ static void limbo_reclaim(struct ix_cache *cache) {
     }
 }
 
-/* The copy to be evicted for a new one of `level`: of the lowest level there is, but of none above the new one's. */
+/* The copy to be evicted for a new one of `level`: of the lowest list there is, but of none above the new one's. */
 static uint32_t victim_find(struct ix_cache *cache, unsigned level) {
     for (unsigned l = 0; l <= level; l++) {
         struct list *list = &cache->levels[l];
@@ -346,7 +352,7 @@ bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const
         memcpy(slot + 1, node, cache->copy_bytes);
         atomic_store_explicit(&slot->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
         atomic_store(bucket, number);
-        list_append(cache, &cache->levels[level], number);
+        list_append(cache, list_of(cache, level), number);
         atomic_fetch_add_explicit(&cache->in_table, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&cache->level_counts[level], 1, memory_order_relaxed);
     }

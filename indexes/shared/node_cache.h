@@ -3,7 +3,7 @@
  * A compute node's cache of tree nodes: immutable copies of one size, found by remote address. All memory is taken at
  * open and never exceeds the budget: copies, their heads, the hash table and the readers' epochs. When full, the
  * lowest level is evicted first (second chance within a level), and a node never evicts one of a higher level, so the
- * top of the tree stays.
+ * top of the tree stays; or, if the index asks for it, one that was not used for long, of whatever level.
  *
  * Readers take no lock. Between enter and leave a reader may use any copy that find returned; a copy that was replaced
  * or evicted meanwhile stays readable until then. Enter and leave must enclose no wait. Writers (insert, drop) hold a
@@ -25,6 +25,7 @@ struct ix_cache_config {
     uint64_t bytes;      /* the budget */
     uint32_t copy_bytes; /* of one copy */
     unsigned threads;    /* of this compute node: readers are 0 .. threads - 1 */
+    bool lru;            /* evict by age and use alone (second chance over all copies) */
 };
 
 struct ix_cache;
