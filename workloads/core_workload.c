@@ -261,14 +261,17 @@ static int insert_next(struct wl_core_stream *stream, struct wl_op *op) {
 
 int wl_core_next(struct wl_core_stream *stream, struct wl_op *op) {
     struct wl_core *core = stream->core;
-    if (core->trace_ops > 0) {
+    if (core->trace_ops > 0 && !stream->is_waiting) {
         trace_turn(stream);
     }
-    op->kind = (enum wl_op_kind)wl_discrete_next(&core->kinds, &stream->prng);
+    /* An insert that had to wait for acknowledgements is drawn once. */
+    op->kind = stream->is_waiting ? WL_INSERT : (enum wl_op_kind)wl_discrete_next(&core->kinds, &stream->prng);
     op->scan_length = 0;
     op->upsert = core->upserts && (op->kind == WL_INSERT || op->kind == WL_UPDATE);
     if (op->kind == WL_INSERT) {
-        return insert_next(stream, op);
+        int rc = insert_next(stream, op);
+        stream->is_waiting = rc == DM_ERR_RETRY_LIMIT;
+        return rc;
     }
     uint64_t number = number_choose(stream);
     number = core->range > 0 ? number : global_number(core, number);

@@ -65,10 +65,11 @@ struct wl_core_stream {
     uint64_t drawn;          /* operations of this turn of the trace */
     uint64_t inserted;       /* into ranges of its own, in all turns */
     uint64_t inserted_trace; /* the same of this turn */
+    bool is_waiting;         /* its insert has no number yet: too many later ones are not acknowledged */
 };
 struct wl_core_stream wl_core_stream_make(struct wl_core *core, struct dm_prng prng, unsigned client);
 
-/* The next operation: 0, or DM_ERR_RETRY_LIMIT (see wl_ack_next). */
+/* The next operation: 0, or DM_ERR_RETRY_LIMIT (see wl_ack_next): the next call returns the same insert. */
 int wl_core_next(struct wl_core_stream *stream, struct wl_op *op);
 
 /* Where the ticket of an upsert of a chosen key begins: below are those of inserts. */

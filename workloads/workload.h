@@ -106,8 +106,9 @@ uint32_t wl_scan_max(const struct wl *wl);
 struct wl_stream *wl_stream_open(struct wl *wl, unsigned client);
 void wl_stream_close(struct wl_stream *stream);
 
-/* Returns the client's next operation: 0, DM_NOT_FOUND at the end of a trace or recording, or a failure. Threads may
- * call it at the same time for different streams. */
+/* Returns the client's next operation: 0, DM_NOT_FOUND at the end of a trace or recording, or a failure.
+ * DM_ERR_RETRY_LIMIT: it is an insert, and too many later inserts wait for the acknowledgement of an older one; the
+ * next call returns the same insert. Threads may call it at the same time for different streams. */
 int wl_next(struct wl_stream *stream, struct wl_op *op);
 
 /* Must be called when the operation has ended, with its outcome (of an RMW: that of the update). Acknowledges inserts,

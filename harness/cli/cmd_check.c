@@ -30,6 +30,9 @@ static const struct dm_opt check_options[] = {
     ROW(jobs, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256, .help = "processes that share the seeds"),
     ROW(transport, DM_OPT_STRING, .initial = "sim", .help = "the fabric; only sim can replay and shrink"),
     ROW(replay, DM_OPT_STRING, .initial = "", .help = "run this seed alone and show what happened"),
+    ROW(world, DM_OPT_STRING, .initial = "", .help = "run the world in this file alone and show what happened"),
+    ROW(keep, DM_OPT_STRING, .initial = "",
+        .help = "with --replay: write its world to this file, which stays the same whatever seeds draw later"),
     ROW(part, DM_OPT_STRING, .initial = "", .help = "with --replay: only this part of its world, as a report named it"),
     ROW(history, DM_OPT_STRING, .initial = "", .help = "judge the history in this file instead of running anything"),
     ROW(out, DM_OPT_STRING, .initial = "", .help = "write the history of the failing, or replayed, run to this file"),
@@ -107,11 +110,18 @@ static int options_check(const struct hx_checking *check, struct dm_err *err) {
         }
         return hx_fail_unknown(err, "transport", options->transport, names, count);
     }
-    if (options->part[0] && !options->replay[0]) {
+    bool is_one = options->replay[0] || options->world[0];
+    if (options->replay[0] && options->world[0]) {
+        return dm_fail(err, DM_ERR_INVALID, "--world: the file has the seed; leave --replay out");
+    }
+    if (options->part[0] && !is_one) {
         return dm_fail(err, DM_ERR_INVALID, "--part: needs --replay SEED");
     }
-    if (options->trace[0] && !options->replay[0]) {
+    if (options->trace[0] && !is_one) {
         return dm_fail(err, DM_ERR_INVALID, "--trace: needs --replay SEED");
+    }
+    if (options->keep[0] && !options->replay[0]) {
+        return dm_fail(err, DM_ERR_INVALID, "--keep: needs --replay SEED");
     }
     if (options->jobs > 1 && !(transport->caps & DM_CAP_VIRTUAL_TIME)) {
         return dm_fail(err, DM_ERR_INVALID, "--jobs: transport %s runs in real time, seeds one by one",

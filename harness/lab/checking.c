@@ -35,7 +35,9 @@ static void command_text(const struct hx_checking *check, const struct ix_ops *i
                            both[k]->settings[i].name, both[k]->settings[i].value);
         }
     }
-    if (at < (int)capacity) {
+    if (at < (int)capacity && check->options.world[0]) {
+        snprintf(text + at, capacity - (size_t)at, " --world %s", check->options.world);
+    } else if (at < (int)capacity) {
         snprintf(text + at, capacity - (size_t)at, " --replay %llu", (unsigned long long)seed);
     }
 }
@@ -301,16 +303,28 @@ static int campaigns_do(struct hx_checking *check, struct ck_world *world, struc
 
 /* ---- one seed, one file ----------------------------------------------------------------------------------------- */
 
-static int replay_do(struct hx_checking *check, struct ck_world *world, struct dm_err *err) {
-    const struct ix_ops *index = ix_find(check->options.index);
-    struct ck_request request = request_of(check, index);
-    struct ck_result result = {.is_virtual = false};
-    struct ck_part part;
+/* The world to replay: from the file, or drawn from the seed, and kept if asked. */
+static int world_get(const struct hx_checking *check, struct ck_world *world, struct dm_err *err) {
+    char why[1100];
     uint64_t seed;
+    if (check->options.world[0]) {
+        return ck_world_load(check->options.world, world, err);
+    }
     if (dm_parse_count(check->options.replay, &seed, err) < 0) {
         return dm_fail_in(err, DM_ERR_INVALID, "--replay");
     }
-    int rc = ck_world_draw(&request, seed, world, err);
+    const struct ix_ops *index = ix_find(check->options.index);
+    const struct ck_request request = request_of(check, index);
+    DM_TRY(ck_world_draw(&request, seed, world, err));
+    command_text(check, index, seed, why, sizeof(why));
+    return check->options.keep[0] ? ck_world_store(world, why, check->options.keep, err) : 0;
+}
+
+static int replay_do(struct hx_checking *check, struct ck_world *world, struct dm_err *err) {
+    struct ck_result result = {.is_virtual = false};
+    struct ck_part part;
+    int rc = world_get(check, world, err);
+    const struct ix_ops *index = world->index;
     if (rc == 0 && check->options.part[0]) {
         rc = ck_part_parse(check->options.part, &part, err);
     } else if (rc == 0) {
@@ -333,7 +347,7 @@ static int replay_do(struct hx_checking *check, struct ck_world *world, struct d
         char text[WORLD_TEXT_BYTES];
         if (!into) {
             printf("%s: seed %llu: nothing found in %zu operations\n  world:   %s\n", index->name,
-                   (unsigned long long)seed, result.history.op_count, ck_world_text(world, text, sizeof(text)));
+                   (unsigned long long)world->seed, result.history.op_count, ck_world_text(world, text, sizeof(text)));
         }
         rc = check->options.out[0] ? ck_history_store(&result.history, check->options.out, err) : 0;
     }
@@ -374,7 +388,8 @@ int hx_checking_run(struct hx_checking *check, struct dm_err *err) {
     if (!world) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
     }
-    int rc = check->options.replay[0] ? replay_do(check, world, err) : campaigns_do(check, world, err);
+    int rc = check->options.replay[0] || check->options.world[0] ? replay_do(check, world, err)
+                                                                 : campaigns_do(check, world, err);
     free(world);
     return rc;
 }

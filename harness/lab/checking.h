@@ -16,7 +16,7 @@ enum { HX_PAIRS_MAX = 12, HX_PAIR_BYTES = 128 };
 enum { HX_COVERAGE_AUTO, HX_COVERAGE_ON, HX_COVERAGE_OFF };
 
 struct hx_checking_options {
-    const char *index, *transport, *replay, *part, *history, *out, *trace;
+    const char *index, *transport, *replay, *world, *keep, *part, *history, *out, *trace;
     uint64_t seeds, first_seed, time_ns, seed_time_ns, jobs, shrink_runs;
     unsigned coverage, rdwc;
     bool json;

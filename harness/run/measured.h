@@ -41,7 +41,9 @@ struct hx_op_stats {
     X(due_first_ns, MIN)      /* open loop: when the first measured operation was due */                               \
     X(due_last_ns, MAX)       /* open loop: when the last one was due */                                               \
     X(begun_last_ns, MAX)     /* open loop: when the last one began */                                                 \
-    X(delay_max_ns, MAX)      /* open loop: the longest time by which one began late */
+    X(delay_max_ns, MAX)      /* open loop: the longest time by which one began late */                                \
+    X(waits, SUM)             /* inserts that waited until an older one was acknowledged, with warm-up */              \
+    X(wait_max_ns, MAX)       /* the longest of these waits */
 
 /* What threads and processes add up. It has no pointers, so that its bytes can be sent to another process. */
 struct hx_totals {

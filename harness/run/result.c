@@ -246,6 +246,11 @@ static json_t *load_object(const struct hx_settings *run, const struct hx_measur
                      achieved >= offered * (1 - tolerance), "start_delay_max_ns", (json_int_t)totals->delay_max_ns);
 }
 
+/* Inserts that waited until an older one was acknowledged: another client starved. */
+static json_t *waits_object(const struct hx_totals *totals) {
+    return json_pack("{s:I, s:I}", "count", (json_int_t)totals->waits, "longest_ns", (json_int_t)totals->wait_max_ns);
+}
+
 /* Read delegation and write combining; see also `shared` of the operations. */
 static json_t *rdwc_object(const struct hx_config *config, const struct hx_measured *measured) {
     return json_pack("{s:b, s:I, s:I}", "is_linearizable", config->run.rdwc == IX_RDWC_ON, "bypassed",
@@ -291,6 +296,9 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
     }
     if (is_whole && config->run.rate > 0) {
         is_whole = put(result, "load", load_object(&config->run, measured));
+    }
+    if (is_whole && measured->totals.waits > 0) {
+        is_whole = put(result, "waits", waits_object(&measured->totals));
     }
     if (is_whole && measured->verified) {
         is_whole = put(result, "verify", verify_object(&measured->report));

@@ -14,8 +14,13 @@ enum {
     PROGRESS_EVERY = 8192,      /* operations between two updates of the progress line */
     UPSERTS_MAX = 64,           /* changes from insert to update or back of one upsert before it fails */
     POLL_NS = 50000,            /* in real time the last part of a wait polls the clock */
+    WAIT_NS = 1000,             /* first pause of an insert that waits for an older one; each is twice the last */
+    WAIT_STEPS = 14,            /* doublings of it: 16 ms at most */
     OUTCOME_STRANGE = DM_ERR_IO /* how a code outside the table is counted */
 };
+
+/* After so long in which none could be acknowledged, a client has stopped for good. */
+#define WAIT_MAX_NS UINT64_C(60000000000)
 
 int hx_worker_init(struct hx_worker *worker, struct hx_run *run, unsigned client, void *cn, struct ix_rdwc *rdwc,
                    struct hx_tally *tally) {
@@ -121,6 +126,24 @@ static int turn_take(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *num
     return worker->run->schedule.rate > 0 ? due_wait(worker, ctx, *number) : 0;
 }
 
+/* Too many inserts wait for the acknowledgement of an older one, whose client starves: waits until it has ended. */
+static int insert_wait(struct hx_worker *worker, struct dm_ctx *ctx, struct wl_op *op) {
+    struct hx_totals *totals = &worker->tally->totals;
+    uint64_t begin_ns = dm_now(ctx);
+    int rc = DM_ERR_RETRY_LIMIT;
+    for (unsigned step = 0; rc == DM_ERR_RETRY_LIMIT; step += step < WAIT_STEPS) {
+        if (dm_now(ctx) - begin_ns > WAIT_MAX_NS) {
+            return rc;
+        }
+        DM_TRY(dm_sleep(ctx, (uint64_t)WAIT_NS << step));
+        rc = wl_next(worker->stream, op);
+    }
+    uint64_t waited_ns = dm_now(ctx) - begin_ns;
+    totals->waits++;
+    totals->wait_max_ns = waited_ns > totals->wait_max_ns ? waited_ns : totals->wait_max_ns;
+    return rc;
+}
+
 /* The client's next operation and its number: 0, DM_NOT_FOUND when there is none, or a failure. */
 static int operation_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *number, struct wl_op *op) {
     bool is_replay = worker->run->is_replay;
@@ -128,7 +151,11 @@ static int operation_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t
     if (rc == 0) {
         rc = turn_take(worker, ctx, number);
     }
-    return rc != 0 || is_replay ? rc : wl_next(worker->stream, op);
+    if (rc != 0 || is_replay) {
+        return rc;
+    }
+    rc = wl_next(worker->stream, op);
+    return dm_unlikely(rc == DM_ERR_RETRY_LIMIT) ? insert_wait(worker, ctx, op) : rc;
 }
 
 /* Samples the resources when no measured operation is running and no further one is expected. If another one does

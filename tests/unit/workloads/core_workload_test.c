@@ -172,6 +172,42 @@ static void keys_above_the_newest_are_drawn_again_not_clamped(void **state) {
     fixture_close(&fixture);
 }
 
+/* A client that starves holds the oldest number. The inserts of others must wait, and a stream continues with what it
+ * would have drawn. */
+static void an_insert_that_must_wait_is_drawn_once(void **state) {
+    (void)state;
+    static const char properties[] = "recordcount=1000,insertorder=ordered,readproportion=0.5,updateproportion=0,"
+                                     "insertproportion=0.5,requestdistribution=uniform";
+    struct fixture waiting, plain;
+    fixture_open(&waiting, properties, 4000000, 8);
+    fixture_open(&plain, properties, 4000000, 8);
+    struct wl_op oldest, op, expected;
+    unsigned waits = 0;
+    do {
+        assert_int_equal(wl_core_next(&waiting.stream, &oldest), 0);
+        assert_int_equal(wl_core_next(&plain.stream, &expected), 0);
+    } while (oldest.kind != WL_INSERT);
+    wl_core_done(plain.core, &expected, 0);
+    for (unsigned i = 0; i < 3 * WL_ACK_WINDOW; i++) {
+        int rc = wl_core_next(&waiting.stream, &op);
+        for (unsigned again = 0; rc == DM_ERR_RETRY_LIMIT; again++) {
+            waits++;
+            if (again == 5) {
+                wl_core_done(waiting.core, &oldest, 0);
+            }
+            rc = wl_core_next(&waiting.stream, &op);
+        }
+        assert_int_equal(rc, 0);
+        assert_int_equal(wl_core_next(&plain.stream, &expected), 0);
+        assert_int_equal(op.kind, expected.kind);
+        wl_core_done(waiting.core, &op, 0);
+        wl_core_done(plain.core, &expected, 0);
+    }
+    assert_int_equal(waits, 6);
+    fixture_close(&waiting);
+    fixture_close(&plain);
+}
+
 static void sequential_chooses_every_key_in_turn(void **state) {
     (void)state;
     struct fixture fixture;
@@ -211,6 +247,7 @@ int main(void) {
         cmocka_unit_test(every_call_of_a_to_f_is_that_of_ycsb),
         cmocka_unit_test(no_key_is_chosen_before_its_insert_was_acknowledged),
         cmocka_unit_test(keys_above_the_newest_are_drawn_again_not_clamped),
+        cmocka_unit_test(an_insert_that_must_wait_is_drawn_once),
         cmocka_unit_test(sequential_chooses_every_key_in_turn),
         cmocka_unit_test(insertstart_shifts_the_keys_that_are_loaded_and_chosen),
     };
