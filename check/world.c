@@ -351,6 +351,8 @@ void ck_world_fini(struct ck_world *world) {
         free(world->params);
         world->params = NULL;
     }
+    ck_world_file_free(world->file);
+    world->file = NULL;
 }
 
 const char *ck_world_text(const struct ck_world *world, char *text, size_t capacity) {

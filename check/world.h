@@ -85,6 +85,7 @@ struct ck_world {
     struct ck_world_fault faults[CK_FAULTS_MAX];
     size_t fault_count;
     bool logs_verbs; /* set by the caller: runs log their verbs */
+    void *file;      /* what a world from a file owns; NULL for others */
 };
 
 /* A part of a world, as shrinking makes it. */
@@ -100,6 +101,13 @@ struct ck_part {
  * DM_ERR_NO_MEMORY. The caller calls ck_world_fini, also after a failure. */
 int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_world *world, struct dm_err *err);
 void ck_world_fini(struct ck_world *world); /* accepts a zeroed world */
+
+/* Writes a world to a file, with the reason why it is kept; and reads it again, on sim: it is the same world whatever
+ * seeds draw by then. Loading refuses what no world can have, and names it. The caller calls ck_world_fini, also after
+ * a failure. */
+int ck_world_store(const struct ck_world *world, const char *why, const char *path, struct dm_err *err);
+int ck_world_load(const char *path, struct ck_world *world, struct dm_err *err);
+void ck_world_file_free(void *file); /* ck_world_fini calls it; accepts NULL */
 
 /* The part that is the complete world. */
 void ck_part_all(const struct ck_world *world, struct ck_part *part);

@@ -3,6 +3,7 @@
  * Every index passes a fixed set of seeds, in which each of its rare events happens; and every parameter value that is
  * known to be wrong is found within its stated number of seeds. A checker that cannot fail proves nothing.
  */
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,53 +127,32 @@ static void every_index_passes_with_read_delegation_and_write_combining(void **s
     }
 }
 
-/* Worlds in which a fault was once found, outside the fixed blocks of seeds. A change of what an index draws turns such
- * a world into just another seed. The second one is still the world in which verify has to follow a growth that a
- * stopped client left half done, and must follow it only once. */
-static void seeds_that_once_found_a_fault_pass(void **state) {
-    (void)state;
-    static const struct {
-        const char *index;
-        uint64_t seed;
-        struct dm_setting setting;
-    } kept[] = {{"dolphin", 504649, {NULL, NULL}},
-                {"dolphin", 510334, {NULL, NULL}},
-                /* an insert that failed had written its value into the block of a key that was deleted before */
-                {"xstore_d", 161, {"values", "indirect"}}};
-    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-        const struct dm_setting *setting = kept[i].setting.name ? &kept[i].setting : NULL;
-        struct ck_summary summary = run_from(ix_find(kept[i].index), setting, CK_RDWC_DRAWN, kept[i].seed, 1);
-        if (summary.has_failed) {
-            fail_msg("%s: seed %llu: %s", kept[i].index, (unsigned long long)kept[i].seed, summary.verdict.text);
-        }
+static void world_passes(const char *path) {
+    static struct ck_world world;
+    struct ck_part part;
+    struct ck_result result = {.is_virtual = false};
+    struct dm_err err = {0};
+    if (ck_world_load(path, &world, &err) < 0) {
+        fail_msg("%s", err.text);
     }
+    ck_part_all(&world, &part);
+    int rc = ck_run(&world, &part, &result, &err);
+    if (rc < 0 || result.verdict.fault != CK_RIGHT) {
+        fail_msg("%s: %s; run dmbench check --world %s", path, rc < 0 ? err.text : result.verdict.text, path);
+    }
+    ck_result_fini(&result);
+    ck_world_fini(&world);
 }
 
-/* In these worlds a client stops for good between the writes of an insert that moves keys, so hop bitmaps of the leaf
- * that it has locked are wrong. That was reported as a fault of CHIME. */
-static void a_leaf_that_a_stopped_client_left_half_written_is_no_fault_of_chime(void **state) {
+/* Worlds in which a fault was once found. Each file says which; seeds may draw other worlds since. */
+static void kept_worlds_in_which_a_fault_was_once_found_pass(void **state) {
     (void)state;
-    static const struct {
-        uint64_t seed;
-        enum ck_rdwc rdwc;
-        size_t setting_count;
-        struct dm_setting settings[4];
-    } kept[] = {
-        {40000015536, CK_RDWC_DRAWN, 0, {{NULL, NULL}}},
-        {5550002433, CK_RDWC_ON, 0, {{NULL, NULL}}},
-        {31337003880, CK_RDWC_DRAWN, 3, {{"merge", "on"}, {"span", "4"}, {"neighbourhood", "2"}}},
-        {71337004493,
-         CK_RDWC_DRAWN,
-         4,
-         {{"merge", "on"}, {"span", "5"}, {"neighbourhood", "3"}, {"values", "indirect"}}},
-    };
-    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-        struct ck_summary summary =
-            run_with(ix_find("chime"), kept[i].settings, kept[i].setting_count, kept[i].rdwc, kept[i].seed, 1);
-        if (summary.has_failed) {
-            fail_msg("chime: seed %llu: %s", (unsigned long long)kept[i].seed, summary.verdict.text);
-        }
+    glob_t found;
+    assert_int_equal(glob(DM_SOURCE_DIR "/tests/worlds/*.json", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        world_passes(found.gl_pathv[i]);
     }
+    globfree(&found);
 }
 
 /* A get that joins another get that has already begun may return a value that was overwritten before it began; an
@@ -200,8 +180,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_passes_and_its_rare_events_happen),
         cmocka_unit_test(every_index_passes_with_read_delegation_and_write_combining),
-        cmocka_unit_test(seeds_that_once_found_a_fault_pass),
-        cmocka_unit_test(a_leaf_that_a_stopped_client_left_half_written_is_no_fault_of_chime),
+        cmocka_unit_test(kept_worlds_in_which_a_fault_was_once_found_pass),
         cmocka_unit_test(read_delegation_as_published_is_found_and_its_late_gets_alone_too),
         cmocka_unit_test(every_value_known_to_be_wrong_is_found_within_its_seeds),
     };
