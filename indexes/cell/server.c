@@ -103,6 +103,15 @@ static int pair_insert(struct cell_server *server, struct dm_ctx *ctx, const str
     return *splits ? cell_link(server, ctx, border, right, 0) : rc;
 }
 
+/* The outcome of an insert for which there is no block: a key that is there needs none. */
+static int without_block(struct cell_server *server, struct dm_ctx *ctx, uint64_t key) {
+    struct cell_node leaf;
+    DM_TRY(cell_node_lock(server, ctx, key, 0, &leaf));
+    bool is_there = cell_find(leaf.words, key) >= 0;
+    cell_node_unlock(server, ctx, &leaf);
+    return is_there ? DM_EXISTS : DM_ERR_NO_MEMORY;
+}
+
 static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct cell_server *server = arg;
     const struct cell_request *request = req;
@@ -113,10 +122,12 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         return DM_ERR_INVALID;
     }
     pair.key = request->key;
-    if (server->layout.block_bytes > 0) {
-        DM_TRY(cell_block_take(server, ctx, &pair.block));
+    int rc = server->layout.block_bytes > 0 ? cell_block_take(server, ctx, &pair.block) : 0;
+    if (rc == 0) {
+        rc = pair_insert(server, ctx, &pair, &splits);
+    } else if (rc == DM_ERR_NO_MEMORY) {
+        rc = without_block(server, ctx, pair.key);
     }
-    int rc = pair_insert(server, ctx, &pair, &splits);
     if ((rc == DM_EXISTS || rc == DM_ERR_NO_MEMORY) && pair.block != 0) {
         cell_block_free(server, ctx, pair.block);
     }
