@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the conformance tests run on: every transport that can run here, or with DM_TEST_TRANSPORT=NAME that one; and
- * with DM_TEST_FILTER=PATTERN only the tests whose name matches. tests/rxe runs the same programs where there is an
- * RDMA device.
+ * with DM_TEST_FILTER=PATTERN only the tests whose name matches; DM_TEST_SETTINGS="NAME=VALUE ..." are options of that
+ * transport. tests/rxe runs the same programs where there is an RDMA device.
  */
 #ifndef DM_TESTS_TRANSPORT_CHOICE_H
 #define DM_TESTS_TRANSPORT_CHOICE_H
@@ -19,6 +19,26 @@
 #include "transport/fabric.h"
 
 enum { TEST_SKIPPED = 77 };
+
+enum { TEST_SETTINGS_MAX = 8 };
+
+/* The settings in DM_TEST_SETTINGS; returns how many. Their text stays for the life of the program. */
+static inline size_t test_settings(struct dm_setting *settings) {
+    static char text[512];
+    const char *given = getenv("DM_TEST_SETTINGS");
+    size_t count = 0;
+    snprintf(text, sizeof(text), "%s", given ? given : "");
+    for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) {
+        char *value = strchr(at, '=');
+        if (!value || count == TEST_SETTINGS_MAX) {
+            fprintf(stderr, "DM_TEST_SETTINGS: '%s' is not a setting, or one too many\n", at);
+            exit(2);
+        }
+        *value = 0;
+        settings[count++] = (struct dm_setting){at, value + 1};
+    }
+    return count;
+}
 
 /* Transports that need a device are left out where there is none, with the reason. To be asked once a program. */
 static inline bool test_runs_on(const struct dm_transport_info *info) {

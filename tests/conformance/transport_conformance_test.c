@@ -154,6 +154,40 @@ static void verbs_of_one_batch_to_one_node_take_effect_in_posted_order(void **st
     tw_close(&tw);
 }
 
+/* The words are this client's alone. A verb that a device executes twice, because it resent it, shows in the next
+ * value. */
+static void check_once(struct dm_ctx *ctx, struct tw_client *client) {
+    enum { ROUNDS = 100, WORDS = 128 };
+    unsigned char block[DM_LINE] = {0}, back[4 * DM_LINE];
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        uint64_t swapped = 0, added = 0, locked = 0;
+        unsigned first = WORDS * client->number;
+        dm_post_write(ctx, tw_word(0, first + 8), block, sizeof(block));
+        dm_post_cas(ctx, tw_word(0, first), round, round + 1, &swapped);
+        dm_post_read(ctx, tw_word(0, first), back, sizeof(back));
+        CHECK_EQ(dm_commit(ctx), 0);
+        CHECK_EQ(swapped, round);
+        dm_post_write(ctx, tw_word(0, first + 8), block, sizeof(block));
+        dm_post_faa(ctx, tw_word(0, first + 1), 1, &added);
+        CHECK_EQ(dm_commit(ctx), 0);
+        CHECK_EQ(added, round);
+        dm_post_cas(ctx, tw_word(0, first + 2), 0, 1, &locked);
+        CHECK_EQ(dm_commit(ctx), 0);
+        CHECK_EQ(locked, 0);
+        const uint64_t none = 0;
+        dm_post_write(ctx, tw_word(0, first + 8), block, sizeof(block));
+        dm_post_write(ctx, tw_word(0, first + 2), &none, sizeof(none));
+        CHECK_EQ(dm_commit(ctx), 0);
+    }
+}
+
+static void writes_and_atomics_take_effect_once(void **state) {
+    struct tw tw;
+    tw_open_measured(&tw, state);
+    tw_run_clients(&tw, TW_CLIENTS, false, check_once, NULL);
+    tw_close(&tw);
+}
+
 static void check_unsignalled(struct dm_ctx *ctx, struct tw_client *client) {
     (void)client;
     unsigned char block[256], back[256];
@@ -654,6 +688,7 @@ int main(void) {
         TW(an_atomic_on_a_misaligned_word_is_refused),
         TW(a_batch_of_512_verbs_works_and_of_513_is_refused),
         TW(an_empty_batch_costs_nothing),
+        TW(writes_and_atomics_take_effect_once),
         TW(verbs_of_one_batch_to_one_node_take_effect_in_posted_order),
         TW(unsignalled_verbs_come_before_later_batches_to_the_same_node),
         TW(others_see_the_writes_of_a_batch_in_order),

@@ -81,11 +81,15 @@ static inline struct dm_topology tw_topology(void) {
 
 static inline void tw_open(struct tw *tw, const struct dm_transport_info *info, struct dm_topology topology,
                            uint64_t seed) {
+    struct dm_setting settings[TEST_SETTINGS_MAX];
+    size_t setting_count = test_settings(settings);
     struct dm_fabric_config config = {.transport = info->name,
                                       .profile = info->caps & DM_CAP_PROFILE ? "cx6-100g" : NULL,
                                       .topology = topology,
                                       .seed = seed,
-                                      .chunk_bytes = TW_CHUNK_BYTES};
+                                      .chunk_bytes = TW_CHUNK_BYTES,
+                                      .settings = settings,
+                                      .setting_count = setting_count};
     *tw = (struct tw){.info = info, .topology = topology};
     if (dm_fabric_open(&config, &tw->fabric, &tw->err) < 0) {
         fail_msg("%s", tw->err.text);

@@ -21,8 +21,9 @@ lossy() {
     link delay 200us 100us loss 0.5% duplicate 0.5% reorder 2%
 }
 
-# options INDEX: what both sides of its run have in common.
+# options INDEX: what both sides of its run have in common. Software RoCE executes resent verbs twice without order=alone.
 options() {
+    echo "--transport-set order=alone"
     if can "$1" servers; then
         echo "$fixed --index $1 --mns 1 --servers 2 $(patience "$1")"
     else

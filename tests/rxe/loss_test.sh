@@ -1,19 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Small histories of every index are linearizable on a link that loses, delays, doubles and reorders packets.
-# loss_long_test.sh does the same with many more seeds.
+# On a link that loses, delays, doubles and reorders packets: verbs take effect once, and small histories of every index
+# are linearizable. loss_long_test.sh does the same with many more seeds. Software RoCE needs order=alone for this.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 for device in veth0 veth1; do
     tc qdisc add dev $device root netem delay 100us 50us loss 1% duplicate 0.5% reorder 2% || fail "tc netem on $device"
 done
+settings="device=rxe0 mn_device=rxe1 ack_timeout=14 order=alone"
+DM_TEST_TRANSPORT=verbs DM_TEST_SETTINGS=$settings DM_TEST_FILTER='*take_effect_once' \
+    "$DM_BUILD_DIR/tests/conformance_transport_conformance_test" || fail "verbs take effect more than once"
 for index in $(indexes); do
     # The settings are separate words. A short timer, so that a lost packet costs little.
-    # shellcheck disable=SC2046
+    # shellcheck disable=SC2046,SC2086
     "$DMBENCH" check --index "$index" --transport verbs --seeds "${DM_LOSS_SEEDS:-2}" --coverage off $(patience "$index") \
-        --transport-set device=rxe0 --transport-set mn_device=rxe1 --transport-set ack_timeout=14 >out 2>&1 ||
+        $(printf -- '--transport-set %s ' $settings) >out 2>&1 ||
         fail "check of $index: $(cat out)"
     grep -m 1 seeds out
 done

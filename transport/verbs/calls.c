@@ -163,7 +163,7 @@ static int slot_take(struct verbs_ctx *ctx, struct verbs_conn *conn, struct verb
         while (i < conn->slots && conn->calls[i].is_taken) {
             i++;
         }
-        if (i < conn->slots && verbs_has_space(conn, 1)) {
+        if (i < conn->slots && verbs_has_space(conn, 1) && !verbs_is_beside(ctx, conn, true)) {
             *call = &conn->calls[i];
             return 0;
         }

@@ -178,8 +178,9 @@ int verbs_ports_open(struct verbs *verbs, struct dm_err *err) {
     }
     bool has_software = verbs->ports[0].is_software || verbs->ports[1].is_software;
     verbs->gather = options->gather > 0 ? options->gather : has_software ? GATHER_SOFTWARE : 1;
-    verbs->waits_for_order =
-        options->order == VERBS_ORDER_WAIT || (options->order == VERBS_ORDER_EITHER && has_software);
+    verbs->posts_alone = options->order == VERBS_ORDER_ALONE;
+    verbs->waits_for_order = options->order == VERBS_ORDER_WAIT || verbs->posts_alone ||
+                             (options->order == VERBS_ORDER_EITHER && has_software);
     return 0;
 }
 

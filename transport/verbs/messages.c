@@ -35,6 +35,7 @@ int verbs_message_send(struct verbs_conn *conn, uint32_t number, uint32_t bytes,
     verbs_ring_doorbell(conn); /* in the order in which they are counted */
     tag->verb = VERBS_SENT;
     verbs_tag_push(conn, tag, 1);
+    conn->alone_upto = conn->posted;
     conn->thread->doorbells++;
     return ibv_post_send(conn->qp, &wr, &bad) == 0 ? 0 : DM_ERR_IO;
 }

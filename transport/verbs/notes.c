@@ -97,7 +97,9 @@ size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capac
         {"write_order", finding(verbs, offsetof(struct verbs_facts, write_order))},
         {"cpu_atomics", finding(verbs, offsetof(struct verbs_facts, cpu_atomics))},
         {"masked_atomics", "emulated"},
-        {"order", verbs->waits_for_order ? "wait" : "fence"},
+        {"order", verbs->posts_alone       ? "alone"
+                  : verbs->waits_for_order ? "wait"
+                                           : "fence"},
         {"connect", verbs->connect_kind},
         {"depth", verbs->note_texts.depth},
         {"inline_max", verbs->note_texts.inline_max},

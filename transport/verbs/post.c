@@ -15,6 +15,11 @@
  * all outstanding reads and atomics, including those behind it and itself: it never completes. So there (option
  * `order`) a batch is cut where it would take a fence, and each piece is waited for; reads and atomics are always
  * waited for, so that no verb ever needs a fence.
+ *
+ * Where packets are lost it does worse: what it resends behind a write may get a new sequence number, and is executed
+ * twice. A compare-and-swap then fails by itself, and an unlock frees the lock of the next holder. With order=alone a
+ * write, atomic or message is the only thing that is outstanding on its connection; only reads, which may be repeated,
+ * are outstanding together.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +91,7 @@ static int plan(struct verbs_ctx *ctx, bool wait, uint64_t *staged) {
         struct verbs_chain *chain = &thread->chains[node];
         uint32_t bytes = staged_bytes(verbs, chain->conn, &base->batch[i], wait);
         chain->count++;
+        chain->has_change = chain->has_change || base->batch[i].kind != DM_VERB_READ;
         chain->staged += bytes;
         *staged += bytes;
     }
@@ -97,11 +103,26 @@ static bool ring_has_space(const struct verbs_conn *conn, uint32_t bytes) {
     return conn->ring_taken - conn->ring_done + 2 * (uint64_t)bytes <= VERBS_RING;
 }
 
-/* The first connection of the plan without enough space in its send queue or ring, or NULL. */
-static struct verbs_conn *plan_blocked(const struct verbs_thread *thread, bool wait) {
+bool verbs_is_beside(const struct verbs_ctx *ctx, struct verbs_conn *conn, bool is_change) {
+    if (!verbs_of_thread(conn->thread)->posts_alone) {
+        return false;
+    }
+    bool is_beside = (is_change ? conn->posted : conn->alone_upto) > conn->done;
+    if (conn->alone_next && conn->alone_next != ctx) {
+        return true;
+    }
+    conn->alone_next = is_beside ? ctx : NULL;
+    return is_beside;
+}
+
+/* The first connection of the plan on which it cannot be posted yet: without enough space in its send queue or ring, or
+ * with other work. NULL: none. */
+static struct verbs_conn *plan_blocked(const struct verbs_ctx *ctx, bool wait) {
+    const struct verbs_thread *thread = verbs_thread_of(ctx);
     for (unsigned i = 0; i < thread->touched_count; i++) {
         const struct verbs_chain *chain = &thread->chains[thread->touched[i]];
-        if (!verbs_has_space(chain->conn, chain->count) || (!wait && !ring_has_space(chain->conn, chain->staged))) {
+        if (verbs_is_beside(ctx, chain->conn, chain->has_change) || !verbs_has_space(chain->conn, chain->count) ||
+            (!wait && !ring_has_space(chain->conn, chain->staged))) {
             return chain->conn;
         }
     }
@@ -143,7 +164,7 @@ static int plan_with_space(struct verbs_ctx *ctx, bool *wait) {
             plan_clear(thread);
             continue;
         }
-        struct verbs_conn *blocked = plan_blocked(thread, *wait);
+        struct verbs_conn *blocked = plan_blocked(ctx, *wait);
         if (dm_likely(!blocked)) {
             return plan_memory(ctx, *wait, staged);
         }
@@ -295,6 +316,9 @@ static void chain_send(struct verbs_ctx *ctx, struct verbs_chain *chain, bool wa
         conn->posted += chain->count;
         conn->unsignalled += chain->count;
     }
+    if (chain->has_change) {
+        conn->alone_upto = conn->posted;
+    }
     if (!wait) {
         ctx->async_nodes[conn->node / 64] |= UINT64_C(1) << conn->node % 64;
         conn->loose_upto = chain->is_loose ? conn->posted : conn->loose_upto;
@@ -348,14 +372,26 @@ static int piece_commit(struct verbs_ctx *ctx, bool wait) {
     return wait ? ctx->failure : 0;
 }
 
-/* A piece at a time, each up to where it would take a fence. */
+/* True if verb `at` cannot be in the piece that has begun: it would take a fence; with order=alone, it is not another
+ * read of the same node. */
+static bool begins_piece(const struct verbs_ctx *ctx, uint32_t at, bool *loose) {
+    const struct dm_verb *first = &ctx->rt.base.batch[ctx->first], *verb = &ctx->rt.base.batch[at];
+    if (verbs_of_thread(verbs_thread_of(ctx))->posts_alone) {
+        bool is_alike = first->kind == DM_VERB_READ && verb->kind == DM_VERB_READ &&
+                        dm_addr_node(first->addr) == dm_addr_node(verb->addr);
+        return at > ctx->first && !is_alike;
+    }
+    return takes_fence(verb, &loose[dm_addr_node(verb->addr)]);
+}
+
+/* A piece at a time, each as long as it may be. */
 static int commit_unfenced(struct verbs_ctx *ctx, bool wait) {
     const struct dm_ctx *base = &ctx->rt.base;
+    wait = wait || verbs_of_thread(verbs_thread_of(ctx))->posts_alone;
     for (ctx->end = 0; ctx->end < base->batch_count;) {
         bool loose[VERBS_NODES] = {false};
         ctx->first = ctx->end;
-        while (ctx->end < base->batch_count &&
-               !takes_fence(&base->batch[ctx->end], &loose[dm_addr_node(base->batch[ctx->end].addr)])) {
+        while (ctx->end < base->batch_count && !begins_piece(ctx, ctx->end, loose)) {
             wait = wait || base->batch[ctx->end].kind != DM_VERB_WRITE;
             ctx->end++;
         }

@@ -154,7 +154,7 @@ static int verbs_run(struct dm_fabric *fabric, struct dm_err *err) {
 }
 
 /* In the order of enum verbs_order. */
-static const char *const orders[] = {"either", "fence", "wait", NULL};
+static const char *const orders[] = {"either", "fence", "wait", "alone", NULL};
 
 static void *verbs_local_alloc(struct dm_fabric *fabric, size_t bytes) {
     return verbs_arena_alloc(verbs_of(fabric), bytes);
@@ -191,7 +191,10 @@ static const struct dm_opt options[] = {
     ROW(order, DM_OPT_ENUM, .initial = "either", .choices = orders,
         .help =
             "how a write or atomic stays behind a read or atomic of its batch: fence: the device's; wait: it is posted "
-            "after them; either: wait on software RoCE, whose fences may deadlock, fence elsewhere"),
+            "after them; either: wait on software RoCE, whose fences may deadlock, fence elsewhere; alone: and a "
+            "write, "
+            "atomic or call waits until its connection has nothing else to do, for software RoCE on links that lose "
+            "packets, which executes others twice"),
     ROW(depth, DM_OPT_COUNT, .initial = "1024", .min = 1024, .max = 32768, .unit = "work requests",
         .help = "length of a connection's send queue; the result says what the device gave"),
     ROW(call_slots, DM_OPT_COUNT, .initial = "4", .min = 1, .max = 1024,

@@ -59,7 +59,7 @@ struct verbs_options {
 enum verbs_connect { VERBS_BY_EITHER, VERBS_BY_CM, VERBS_BY_TCP };
 
 /* How verbs of a batch keep their order where the device might not. */
-enum verbs_order { VERBS_ORDER_EITHER, VERBS_ORDER_FENCE, VERBS_ORDER_WAIT };
+enum verbs_order { VERBS_ORDER_EITHER, VERBS_ORDER_FENCE, VERBS_ORDER_WAIT, VERBS_ORDER_ALONE };
 
 /* One port of one device, opened. */
 struct verbs_port {
@@ -148,8 +148,10 @@ struct verbs_conn {
     /* The send queue. */
     uint32_t depth, inline_bytes;
     uint64_t posted, done;
-    uint32_t unsignalled; /* since the last signalled one */
-    uint64_t loose_upto;  /* an unsignalled atomic that later writes have to be fenced against */
+    uint32_t unsignalled;               /* since the last signalled one */
+    uint64_t loose_upto;                /* an unsignalled atomic that later writes have to be fenced against */
+    uint64_t alone_upto;                /* with order=alone: the last write, atomic or message */
+    const struct verbs_ctx *alone_next; /* the context that waits until the queue is empty; no other one posts */
     struct verbs_tag *head, *tail;
     struct ibv_send_wr *held, *held_last; /* counted as posted; the doorbell is to come */
     struct verbs_conn *held_next;
@@ -196,6 +198,7 @@ struct verbs_chain {
     struct ibv_send_wr *first, *last;
     uint32_t count, staged; /* verbs; bytes that have to be copied first */
     bool is_loose;          /* a read or atomic before, without a fence since */
+    bool has_change;        /* a write or atomic */
 };
 
 struct verbs_thread {
@@ -232,6 +235,7 @@ struct verbs {
     unsigned port_count;
     uint64_t gather;                   /* batches that may share a doorbell */
     bool waits_for_order;              /* batches are cut where they would take a fence */
+    bool posts_alone;                  /* and no verb but reads is outstanding beside another of its connection */
     struct verbs_offer *offers;        /* one for each node; empty for those of other processes */
     struct verbs_region (*regions)[2]; /* of each node: DRAM, chip */
     struct verbs_facts *facts;         /* of each node with memory; mtu 0: nothing is known of it yet */
@@ -349,6 +353,10 @@ void verbs_tag_push(struct verbs_conn *conn, struct verbs_tag *tag, uint32_t cou
  */
 void verbs_ring_doorbell(struct verbs_conn *conn);
 void verbs_ring_doorbells(struct verbs_thread *thread);
+
+/* With order=alone: true if a verb of `ctx` has to wait for what the connection has outstanding, or for a context that
+ * does so already. Only reads are outstanding together; `is_change`: it is not a read. In post.c. */
+bool verbs_is_beside(const struct verbs_ctx *ctx, struct verbs_conn *conn, bool is_change);
 
 /* ---- messages.c ------------------------------------------------------------------------------------------------- */
 
