@@ -198,6 +198,16 @@ static int insert(struct xstore_server *server, struct dm_ctx *ctx, const struct
     return rc;
 }
 
+/* The outcome of an insert for which there is no block: a key that is there needs none. */
+static int without_block(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key) {
+    struct xstore_leaf leaf;
+    DM_TRY(xstore_leaf_lock(server, ctx, key, &leaf));
+    bool is_there = xstore_leaf_find(&leaf, key) >= 0;
+    xstore_leaf_unlock(server, ctx, leaf.ref);
+    charge_search(server, ctx);
+    return is_there ? DM_EXISTS : DM_ERR_NO_MEMORY;
+}
+
 static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct xstore_server *server = arg;
     const struct xstore_write_request *request = req;
@@ -207,9 +217,13 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     if (req_len < sizeof(*request) + server->layout.user_bytes || *resp_len < sizeof(reply)) {
         return DM_ERR_INVALID;
     }
-    DM_TRY(xstore_block_take(server, ctx, &block));
-    int rc = insert(server, ctx, &(struct pair){request->key, request + 1, block}, &splits);
-    if (rc == DM_EXISTS) {
+    int rc = xstore_block_take(server, ctx, &block);
+    if (rc == DM_ERR_NO_MEMORY) {
+        return without_block(server, ctx, request->key);
+    }
+    DM_TRY(rc);
+    rc = insert(server, ctx, &(struct pair){request->key, request + 1, block}, &splits);
+    if (rc == DM_EXISTS || rc == DM_ERR_NO_MEMORY) {
         xstore_block_free(server, ctx, block);
     }
     if (rc == 0) {

@@ -304,6 +304,39 @@ static void as_many_keys_again_fit_into_one_narrow_range(void **state) {
     grown_run(UINT64_MAX / 3, 3, "on");
 }
 
+/* ---- full memory ------------------------------------------------------------------------------------------------- */
+
+enum { FULL_KEYS = 10000, FULL_BYTES = 1000 };
+
+static int full_entry(struct dm_ctx *ctx, void *arg) {
+    struct ix_client client = world_attach(arg, 0, ctx, NULL);
+    uint64_t value[FULL_BYTES / 8] = {7}, n = 0;
+    int rc = 0;
+    for (; n < FULL_KEYS && rc == 0; n++) {
+        rc = ix_insert(&client, world_key(n, FULL_KEYS), value);
+    }
+    WORLD_CHECK_EQ(-rc, -DM_ERR_NO_MEMORY);
+    for (uint64_t i = 0; i + 1 < n; i++) {
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(i, FULL_KEYS), value), DM_EXISTS);
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+static void a_key_that_is_there_is_found_also_when_no_block_is_left(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_xstore_d);
+    struct world world;
+    struct world_pairs pairs;
+    struct ix_pairs none = *world_pairs(&pairs, 1, 1, FULL_BYTES);
+    none.count = 0;
+    config.value_bytes = FULL_BYTES;
+    config.params[0] = (struct dm_setting){"values", "indirect"};
+    config.mn_bytes = 3 << 20;
+    config.chunk_bytes = 64 << 10;
+    quiet_world(&world, &config, &none, full_entry, &world);
+}
+
 /* ---- techniques off, events, wrong variants ---------------------------------------------------------------------- */
 
 static void every_technique_can_be_switched_off_and_the_tree_stays_correct(void **state) {
@@ -380,6 +413,7 @@ int main(void) {
         cmocka_unit_test(writes_wait_for_the_device_of_the_log_once_its_buffer_is_full),
         cmocka_unit_test(as_many_keys_again_are_inserted_and_training_catches_up),
         cmocka_unit_test(as_many_keys_again_fit_into_one_narrow_range),
+        cmocka_unit_test(a_key_that_is_there_is_found_also_when_no_block_is_left),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_correct),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_found_and_the_correct_one_is_not),
