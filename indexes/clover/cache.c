@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 int clover_cache_open(struct clover_cache *cache, uint64_t bytes, uint64_t keys) {
-    uint64_t wanted = 2 * keys / CLOVER_CACHE_WAYS + 1, fits = bytes / sizeof(struct clover_cache_set);
+    uint64_t wanted = 4 * keys / CLOVER_CACHE_WAYS + 1, fits = bytes / sizeof(struct clover_cache_set);
     cache->set_count = wanted < fits ? wanted : fits;
     if (cache->set_count == 0) {
         return 0;

@@ -74,7 +74,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     uint64_t spare = (uint64_t)topology->clients * (params->batch + params->collect_batch + 1) +
                      (uint64_t)topology->cns * params->collectors * (params->queue + params->collect_batch);
     uint64_t versions = (keys + spare) / (topology->mns > 0 ? topology->mns : 1) + 1;
-    uint64_t pool = versions * (geometry.space_bytes + sizeof(uint64_t)) * 17 / 16 + CHUNKS;
+    uint64_t pool = versions * (geometry.space_bytes + sizeof(uint64_t)) * 18 / 16 + CHUNKS;
     uint64_t table =
         geometry.buckets * sizeof(uint64_t) + (keys / geometry.servers + 1) * sizeof(struct clover_entry) * 5 / 4;
     uint64_t server = table + CHUNKS;

@@ -7,7 +7,8 @@
 
 #include "server.h"
 
-enum { ENTRIES = 64, SHORTCUTS = 64 };
+enum { ENTRIES = 64, SHORTCUTS = 64, PIECE_BYTES = 8192 };
+static_assert((int)CLOVER_HEAD_BYTES + (int)CLOVER_VALUE_MAX <= (int)PIECE_BYTES, "a piece has a space");
 
 int clover_supply_entry(struct dm_ctx *ctx, struct clover_server *server, uint64_t *offset, uint64_t *shortcut) {
     struct clover_supply *supply = &server->supply;
@@ -40,24 +41,26 @@ int clover_supply_entry(struct dm_ctx *ctx, struct clover_server *server, uint64
     return rc;
 }
 
-/* One allocation for all, or as many as there is memory for. */
+/* In pieces that leave little of a chunk unused; or as many as there is memory for. */
 static int new_take(struct dm_ctx *ctx, const struct clover_server *server, uint32_t count, uint64_t *pointers,
                     uint32_t *granted) {
-    uint32_t bytes = server->geometry.space_bytes;
+    uint32_t bytes = server->geometry.space_bytes, piece = PIECE_BYTES / bytes;
     while (count > 0) {
         dm_addr addr;
-        int rc = dm_alloc(ctx, DM_ANY_NODE, count * bytes, DM_LINE, DM_MEM_VALUE, &addr);
-        if (rc == 0) {
-            for (uint32_t i = 0; i < count; i++) {
-                pointers[i] = clover_pointer_make(dm_addr_add(addr, (uint64_t)i * bytes), 1);
-            }
-            *granted += count;
-            return 0;
+        piece = piece > count ? count : piece;
+        int rc = dm_alloc(ctx, DM_ANY_NODE, piece * bytes, DM_LINE, DM_MEM_VALUE, &addr);
+        if (rc == DM_ERR_NO_MEMORY && piece > 1) {
+            piece = 1;
+            continue;
         }
-        if (rc != DM_ERR_NO_MEMORY) {
-            return rc;
+        if (rc != 0) {
+            return rc == DM_ERR_NO_MEMORY ? 0 : rc;
         }
-        count /= 2;
+        for (uint32_t i = 0; i < piece; i++) {
+            *pointers++ = clover_pointer_make(dm_addr_add(addr, (uint64_t)i * bytes), 1);
+        }
+        *granted += piece;
+        count -= piece;
     }
     return 0;
 }
