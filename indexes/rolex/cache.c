@@ -352,13 +352,11 @@ static void find_charge(const struct rolex_cache *cache, struct dm_ctx *ctx, boo
     }
 }
 
-static void view_fill(struct rolex_view *view, const struct known *known, uint64_t high, uint32_t synonyms) {
+static void view_fill(struct rolex_view *view, const struct known *known, uint64_t low, uint64_t high,
+                      uint32_t synonyms) {
     view->model = known->addr;
-    view->head = (struct rolex_head){.low = known->line.key,
-                                     .high = high,
-                                     .line = known->line,
-                                     .leaves = known->leaves,
-                                     .synonyms = (uint16_t)synonyms};
+    view->head = (struct rolex_head){
+        .low = low, .high = high, .line = known->line, .leaves = known->leaves, .synonyms = (uint16_t)synonyms};
     view->expected = known->used;
 }
 
@@ -370,11 +368,12 @@ bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, ui
     struct known *group = &cache->groups[view->group];
     group_lock(group);
     const struct known *known = known_find(cache, view->group, key, &high);
-    (void)group_models(group, &models);
+    /* The first model of all has the keys below the first one that it was trained with, too. */
+    bool is_first = group_models(group, &models) == known && view->group == 0;
     bool there = !dm_addr_is_null(known->addr);
     bool is_again = there && dm_addr_equal(view->model, known->addr);
     if (there) {
-        view_fill(view, known, high, cache->synonyms);
+        view_fill(view, known, is_first ? 0 : known->line.key, high, cache->synonyms);
         view->window = rolex_predict(&view->head, key, (uint32_t)env->params->epsilon, env->per_leaf);
         view->window.hi +=
             more < view->head.leaves - 1 - view->window.hi ? more : view->head.leaves - 1 - view->window.hi;

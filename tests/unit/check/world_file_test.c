@@ -97,7 +97,7 @@ static void a_damaged_file_is_refused_and_the_member_is_named(void **state) {
         {"\"mns\": ", "\"mns\": 9", "numbers.mns"},
         {"\"mns\": ", "\"other\": ", "numbers.mns"},
         {"\"node_bytes\"", "\"node_byte\"", "node_byte"},
-        {"\"keys\": [", "\"keys\": [[7,2],", "key 0"},
+        {"\"keys\": [\n  [", "\"keys\": [\n  [\"x\",", "key 0"},
         {"\"steps\": [", "\"steps\": [[0,\"rmw\",0,0,0],", "step 0"},
         {"\"steps\": [", "\"steps\": [[99,\"get\",0,0,0],", "step 0"},
         {"\"faults\": [", "\"faults\": [[\"bad\",0,0,0,0,0]", "fault"},
