@@ -13,9 +13,11 @@ enum {
     KEY_BYTES = 8,
     OFFSET_BITS = 40,
     COMPACT_OFFSET_BITS = 34,
+    SLOT_OFFSET_BITS = 31,
     NODE_BITS = 6,
     STAMP_MAX = (1 << 18) - 1,
     COMPACT_STAMP_MAX = (1 << 14) - 1,
+    SLOT_STAMP_MAX = (1 << 11) - 1,
     COMPACT_UNIT = 8,    /* bytes that words of compact blocks count offsets in */
     BATCH_BYTES = 65536, /* of blocks read by one doorbell, but at least BATCH_MIN blocks */
     BATCH_MIN = 4,
@@ -36,10 +38,11 @@ struct ix_indirect {
     uint32_t used_bytes;  /* of a block: those that are read and written */
     uint32_t block_bytes; /* that it is allocated with */
     uint32_t batch;
-    uint32_t unit;        /* of the offsets in words */
-    unsigned offset_bits; /* that they have there */
-    bool compact;         /* blocks have a stamp at both ends, and none in between */
-    bool validate;        /* that fetch and found check the stamps */
+    uint32_t unit;                   /* of the offsets in words */
+    unsigned offset_bits;            /* that they have there */
+    uint32_t stamp_max, stamp_first; /* a stamp of stamp_max is followed by stamp_first */
+    bool compact;                    /* blocks have a stamp at both ends, and none in between */
+    bool validate;                   /* that fetch and found check the stamps */
     uint64_t *reused;
     uint64_t *found; /* words of the pairs that a scan has found */
     uint32_t *ends;  /* see struct ix_found */
@@ -87,6 +90,10 @@ uint32_t ix_indirect_compact_bytes(uint32_t value_bytes) {
     return bytes <= DM_LINE ? bytes : ix_indirect_block_bytes(value_bytes);
 }
 
+static bool is_slot(enum ix_values values) {
+    return values == IX_VALUES_SLOT || values == IX_VALUES_SLOT_UNCHECKED;
+}
+
 static uint32_t block_bytes_of(enum ix_values values, uint32_t value_bytes) {
     return is_compact(values) ? ix_indirect_compact_bytes(value_bytes) : ix_indirect_block_bytes(value_bytes);
 }
@@ -115,10 +122,8 @@ static uint32_t word_stamp(const struct ix_indirect *indirect, uint64_t word) {
 }
 
 static uint64_t word_next(const struct ix_indirect *indirect, uint64_t word) {
-    bool is_small = indirect->unit == COMPACT_UNIT;
-    uint32_t most = is_small ? COMPACT_STAMP_MAX : STAMP_MAX;
-    uint32_t first = is_small ? 1 : 0;
-    uint32_t stamp = word_stamp(indirect, word) >= most ? first : word_stamp(indirect, word) + 1;
+    uint32_t before = word_stamp(indirect, word);
+    uint32_t stamp = before >= indirect->stamp_max ? indirect->stamp_first : before + 1;
     return word_of(indirect, word_addr(indirect, word), stamp);
 }
 
@@ -227,9 +232,16 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
         .used_bytes = compact ? block_bytes : used_bytes_of(data_bytes),
         .block_bytes = block_bytes,
         .unit = is_compact(config->values) ? COMPACT_UNIT : DM_LINE,
-        .offset_bits = is_compact(config->values) ? COMPACT_OFFSET_BITS : OFFSET_BITS,
+        .offset_bits = is_compact(config->values) ? COMPACT_OFFSET_BITS
+                       : is_slot(config->values)  ? SLOT_OFFSET_BITS
+                                                  : OFFSET_BITS,
+        .stamp_max = is_compact(config->values) ? COMPACT_STAMP_MAX
+                     : is_slot(config->values)  ? SLOT_STAMP_MAX
+                                                : STAMP_MAX,
+        .stamp_first = is_compact(config->values) || is_slot(config->values) ? 1 : 0,
         .compact = compact,
-        .validate = config->values == IX_VALUES_INDIRECT || config->values == IX_VALUES_COMPACT,
+        .validate = config->values == IX_VALUES_INDIRECT || config->values == IX_VALUES_COMPACT ||
+                    config->values == IX_VALUES_SLOT,
         .reused = config->reused,
         .found = calloc(config->found_max + 1, sizeof(*indirect->found)),
         .ends = calloc(config->found_max + 1, sizeof(*indirect->ends)),
@@ -391,6 +403,27 @@ int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word,
 int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word) {
     int rc = indirect ? block_read(indirect, word) : 0;
     return rc == 0 && indirect && !is_right(indirect, word, key, indirect->wires) ? IX_INDIRECT_REUSED : rc;
+}
+
+bool ix_indirect_post_read(struct ix_indirect *indirect, uint64_t word, bool whole, void *wire) {
+    bool valid = word_valid(indirect, word);
+    if (valid) {
+        uint32_t bytes = whole || indirect->used_bytes < DM_LINE ? indirect->used_bytes : DM_LINE;
+        dm_post_read(indirect->ctx, word_addr(indirect, word), wire, bytes);
+    }
+    return valid;
+}
+
+bool ix_indirect_has_key(struct ix_indirect *indirect, uint64_t word, const void *wire, uint64_t *key) {
+    uint32_t stamp;
+    memcpy(&stamp, wire, sizeof(stamp));
+    memcpy(key, (const char *)wire + STAMP_BYTES, sizeof(*key));
+    dm_charge(indirect->ctx, DM_WORK_KEY_COMPARE, 1);
+    return stamp == word_stamp(indirect, word) || !indirect->validate;
+}
+
+int ix_indirect_value(struct ix_indirect *indirect, uint64_t word, uint64_t key, void *wire, void *value) {
+    return decode(indirect, word, key, wire, value);
 }
 
 /* ---- scans ------------------------------------------------------------------------------------------------------- */

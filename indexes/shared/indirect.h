@@ -14,9 +14,13 @@
  *
  * A compact block has 64 bytes at most, so it lies in one line or in two, and then each of the two has a stamp.
  *
+ * Slot words are for a hash table that wants the upper 16 bits for itself; their blocks are the first kind's:
+ *
+ *     word    | 0 16 | stamp 11 | memory node 6 | offset in lines 31 |     a stamp is never 0; up to 128 GiB a node
+ *
  * How blocks are reused while other clients may still read them. The client that takes a word out of the index keeps
  * its block, and reuses it for a value on the same node, with the next stamp. So a pair of address and stamp names one
- * write of one block until the stamp repeats, after 2^18 (2^14) writes of that block by one client, each in an
+ * write of one block until the stamp repeats, after 2^18 (2^14, 2^11) writes of that block by one client, each in an
  * operation of its own, during one read of it by another. A reader that found a word in the index accepts its block
  * only if every line has the word's stamp. Then every line is of that one write, because lines are read and written
  * atomically, and the value of that write was the key's value when the word was found. Any other stamp means that the
@@ -52,6 +56,9 @@ enum ix_values {
     /* Indirect with compact blocks, and the same unchecked; not among the choices, for an index that has no others. */
     IX_VALUES_COMPACT,
     IX_VALUES_COMPACT_UNCHECKED,
+    /* The same with slot words. */
+    IX_VALUES_SLOT,
+    IX_VALUES_SLOT_UNCHECKED,
 };
 extern const char *const ix_values_choices[];
 #define IX_VALUES_HELP                                                                                                 \
@@ -82,6 +89,8 @@ static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_by
 uint32_t ix_indirect_block_bytes(uint32_t value_bytes);
 uint32_t ix_indirect_compact_bytes(uint32_t value_bytes);
 #define IX_INDIRECT_COMPACT_MEMORY (UINT64_C(8) << 34) /* bytes of a memory node that words reach */
+#define IX_INDIRECT_SLOT_MEMORY    (UINT64_C(64) << 31)
+#define IX_INDIRECT_SLOT_MASK      ((UINT64_C(1) << 48) - 1) /* the bits of a slot word */
 
 /* Bytes of all memory nodes together for the blocks of `count` values, with the padding of their keys, and for those
  * that clients keep; 0 with inline values. */
@@ -136,6 +145,15 @@ int ix_indirect_fetch(struct ix_indirect *indirect, uint64_t key, uint64_t word,
 
 /* For verify: whether `word` names a block of the key. 0, IX_INDIRECT_REUSED, or a failure. [waits] */
 int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word);
+
+/* A hash table finds words that may be of other keys, so it reads blocks into memory of its own and asks for the key;
+ * not for compact blocks. post adds the read of the whole block or of its first line to the batch, and returns false,
+ * without a read, if the word names no block. has_key and value are then asked about what was read: has_key returns
+ * false if the line is of another write than the word's, and else sets *key; value returns 0, or IX_INDIRECT_REUSED if
+ * any line is of another write. */
+bool ix_indirect_post_read(struct ix_indirect *indirect, uint64_t word, bool whole, void *wire);
+bool ix_indirect_has_key(struct ix_indirect *indirect, uint64_t word, const void *wire, uint64_t *key);
+int ix_indirect_value(struct ix_indirect *indirect, uint64_t word, uint64_t key, void *wire, void *value);
 
 /* The pairs that a scan has found. Inline values are copied at once. For indirect values the words are collected, and
  * complete reads the values. */

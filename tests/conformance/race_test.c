@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What RACE alone promises: its message sequences and bytes in the quiet case, with a directory that is cached or not,
+ * what a split leaves, and that its known-wrong variants are wrong where the right one is not.
+ */
+#include "common/compiler.h"
+#include "conformance/index_steady.h"
+#include "conformance/quiet.h"
+#include "indexes/race/race.h"
+
+extern const struct ix_ops ix_ops_race;
+
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
+
+static void slots_headers_and_entries_keep_what_is_put_into_them(void **state) {
+    (void)state;
+    uint64_t hash = race_hash(12345);
+    uint64_t slot = race_slot(hash, 64 * 70, RACE_SLOT_WORD);
+    assert_int_equal(race_slot_word(slot), RACE_SLOT_WORD);
+    assert_int_equal(race_slot_fingerprint(slot), race_fingerprint(hash));
+    assert_false(race_slot_tentative(slot));
+    assert_true(race_slot_tentative(slot | RACE_SLOT_TENTATIVE));
+    uint64_t header = race_header(3, 5);
+    assert_true(race_header_covers(header, 0xf5) && !race_header_covers(header, 0xf4));
+    assert_false(race_header_covers(0, 0));
+    assert_false(race_header_filling(header));
+    assert_int_equal(race_header_depth(header | RACE_HEADER_FILLING), 3);
+    dm_addr table = dm_addr_make(63, DM_DRAM, UINT64_C(0xfedcba987640));
+    assert_true(dm_addr_equal(race_entry_table(race_entry(table, 24)), table));
+    assert_int_equal(race_entry_depth(race_entry(table, 24)), 24);
+}
+
+static void a_key_has_two_main_buckets_with_their_overflow_buckets_beside(void **state) {
+    (void)state;
+    for (uint64_t groups = 1; groups < 6; groups++) {
+        for (uint64_t key = 0; key < 1000; key++) {
+            uint32_t buckets[RACE_BUCKETS];
+            race_buckets(race_hash(key), groups, buckets);
+            assert_int_not_equal(buckets[0], buckets[2]);
+            for (unsigned k = 0; k < RACE_BUCKETS; k += 2) {
+                assert_true(buckets[k] < groups * 3 && buckets[k] % 3 != 1);
+                assert_int_equal(buckets[k + 1], buckets[k] / 3 * 3 + 1);
+            }
+        }
+    }
+}
+
+/* ---- the quiet case ---------------------------------------------------------------------------------------------- */
+
+enum { QUIET_KEYS = 20000, QUIET_SAMPLES = 100 };
+
+struct quiet {
+    struct world *world;
+    struct kind get, absent, update, missing, present, insert, remove;
+};
+
+static int quiet_entry(struct dm_ctx *ctx, void *arg) {
+    struct quiet *quiet = arg;
+    struct ix_client client = world_attach(quiet->world, 0, ctx, NULL);
+    uint64_t value = 1;
+    for (uint64_t i = 0; i < QUIET_SAMPLES; i++) {
+        uint64_t present = world_key(100 * i, QUIET_KEYS);
+        uint64_t between = world_key(100 * i + 1, QUIET_KEYS);
+        uint64_t other = world_key(100 * i + 2, QUIET_KEYS);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, between, &value), DM_NOT_FOUND);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->missing, &client, UPDATE, between, &value), DM_NOT_FOUND);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->present, &client, INSERT, present, &value), DM_EXISTS);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, between, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, other, &value), 0);
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+/* Even keys are loaded: of 100 * i, 100 * i + 1 and 100 * i + 2, the first and the last. */
+static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
+    struct world world;
+    struct world_pairs pairs;
+    *quiet = (struct quiet){.world = &world};
+    return quiet_world(&world, config, world_pairs(&pairs, QUIET_KEYS, 2, config->value_bytes), quiet_entry, quiet);
+}
+
+/* Operations of more than the least: a slot of the key's fingerprint that is another key's is read before the absence
+ * of a key is known. With 28 slots, half of them used, that is one operation of twenty. */
+static unsigned kind_beyond(const struct kind *kind, unsigned trips) {
+    return kind->count - kind->trips[trips];
+}
+
+static void a_quiet_get_reads_two_combined_buckets_and_a_block(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_race);
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_true(kind_took(&quiet.get, 2));
+    uint64_t false_matches = quiet.get.account.verbs[DM_VERB_READ] - 3 * QUIET_SAMPLES;
+    assert_in_range(false_matches, 0, QUIET_SAMPLES / 8);
+    assert_int_equal(quiet.get.account.bytes_read, QUIET_SAMPLES * (2 * 128 + 20) + false_matches * 20);
+    assert_int_equal(quiet.get.account.bytes_written, 0);
+    assert_in_range(kind_beyond(&quiet.absent, 1), 0, QUIET_SAMPLES / 8);
+    assert_int_equal(quiet.absent.count, quiet.absent.trips[1] + quiet.absent.trips[2]);
+}
+
+static void quiet_writes_take_three_round_trips(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_race);
+    struct quiet quiet;
+    struct quiet_end end = quiet_run(&config, &quiet);
+    /* A block of 20 bytes with the read of buckets; an atomic counts as 8 bytes in either direction. */
+    assert_true(kind_took(&quiet.update, 3));
+    assert_int_equal(quiet.update.account.bytes_written, QUIET_SAMPLES * (20 + 8));
+    assert_int_equal(quiet.update.account.verbs[DM_VERB_CAS], QUIET_SAMPLES);
+    assert_true(kind_took(&quiet.remove, 3));
+    assert_int_equal(quiet.remove.account.bytes_written, QUIET_SAMPLES * 8);
+    assert_true(kind_took(&quiet.present, 2));
+    assert_in_range(kind_beyond(&quiet.missing, 1), 0, QUIET_SAMPLES / 8);
+    /* Buckets and block; slot; buckets; and the slot counts, which is not waited for. A false match adds two. */
+    assert_in_range(kind_beyond(&quiet.insert, 3), 0, QUIET_SAMPLES / 8);
+    assert_int_equal(quiet.insert.count, quiet.insert.trips[3] + quiet.insert.trips[5]);
+    assert_int_equal(quiet.insert.account.verbs[DM_VERB_CAS], 2 * QUIET_SAMPLES);
+    assert_int_equal(quiet.insert.account.verbs[DM_VERB_WRITE], QUIET_SAMPLES);
+    assert_int_equal(quiet.insert.account.bytes_written, QUIET_SAMPLES * (20 + 2 * 8));
+    assert_int_equal(end.report.keys, QUIET_KEYS / 2);
+    assert_int_equal(end.report.broken, 0);
+}
+
+static void without_space_for_the_directory_its_entry_is_read_first(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_race);
+    config.cache_bytes = 0;
+    struct quiet quiet;
+    assert_int_equal(quiet_run(&config, &quiet).cached, 0);
+    assert_true(kind_took(&quiet.get, 3));
+    assert_true(kind_took(&quiet.update, 4));
+}
+
+static void the_cache_is_the_directory_within_its_budget(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_race);
+    config.params[0] = (struct dm_setting){"subtable", "192"};
+    struct quiet quiet;
+    uint64_t whole = quiet_run(&config, &quiet).cached;
+    assert_in_range(whole, 8 * QUIET_KEYS / 2 / 21, 8 * QUIET_KEYS);
+    assert_int_equal(whole & (whole - 1), 0);
+    config.cache_bytes = whole / 2 + 8;
+    assert_int_equal(quiet_run(&config, &quiet).cached, whole / 2);
+    assert_int_equal(quiet.get.count, QUIET_SAMPLES);
+}
+
+/* ---- splits ------------------------------------------------------------------------------------------------------ */
+
+struct growth {
+    struct world *world;
+    uint64_t keys, splits, doubled;
+};
+
+static int growth_entry(struct dm_ctx *ctx, void *arg) {
+    struct growth *growth = arg;
+    struct ix_client client = world_attach(growth->world, 0, ctx, NULL);
+    for (uint64_t i = 0; i < growth->keys; i++) {
+        uint64_t value = i;
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(i, growth->keys), &value), 0);
+    }
+    for (uint64_t i = 0; i < growth->keys; i++) {
+        uint64_t value = growth->keys;
+        WORLD_CHECK_EQ(ix_get(&client, world_key(i, growth->keys), &value), 0);
+        WORLD_CHECK_EQ(value, i);
+    }
+    growth->splits = ix_counts(&client)[RACE_SPLIT];
+    growth->doubled = ix_counts(&client)[RACE_DIRECTORY_DOUBLED];
+    ix_detach(&client);
+    return 0;
+}
+
+static void a_table_grows_by_splits_as_bulk_load_grows_it(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_race);
+    config.mns = 3;
+    config.params[0] = (struct dm_setting){"subtable", "1536"};
+    struct world world;
+    struct world_pairs none;
+    struct growth growth = {.world = &world, .keys = 5000};
+    struct quiet_end grown =
+        quiet_world(&world, &config, world_pairs(&none, 0, 1, config.value_bytes), growth_entry, &growth);
+    assert_int_equal(grown.report.keys, growth.keys);
+    assert_int_equal(grown.report.broken, 0);
+    assert_int_equal(grown.report.leaves, growth.splits + 1);
+    assert_in_range(growth.doubled, 5, 12);
+    assert_true(grown.report.leaf_fill > 0.4 && grown.report.leaf_fill < 0.95);
+}
+
+/* ---- settings, events, wrong variants ---------------------------------------------------------------------------- */
+
+static void every_setting_leaves_the_table_right(void **state) {
+    (void)state;
+    static const struct dm_setting settings[] = {
+        {"subtable", "192"}, {"subtable", "768"}, {"slots", "2"}, {"initial_depth", "3"}};
+    steady_all_right(&ix_ops_race, settings, DM_ARRAY_LEN(settings));
+}
+
+static void every_event_happens_in_a_small_crowd(void **state) {
+    (void)state;
+    uint64_t counts[STEADY_COUNTERS] = {0};
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct world_config config = steady_small(&ix_ops_race, seed);
+        config.params[0] = (struct dm_setting){"slots", seed % 2 ? "1" : "3"};
+        config.settings[0] = (struct dm_setting){"read_window", seed % 4 < 2 ? "0us" : "2us"};
+        steady_count(config, counts);
+    }
+    steady_events_seen(&ix_ops_race, counts, 0);
+}
+
+static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state) {
+    (void)state;
+    static const struct dm_setting with = {NULL, NULL};
+    assert_int_equal(steady_caught(&ix_ops_race, (struct dm_setting){"insert", "tentative"}, with, 8, 60), 0);
+    assert_int_not_equal(steady_caught(&ix_ops_race, (struct dm_setting){"blocks", "unchecked"}, with, 8, 60), 0);
+    assert_int_not_equal(steady_caught(&ix_ops_race, (struct dm_setting){"check_headers", "off"}, with, 8, 60), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_headers_and_entries_keep_what_is_put_into_them),
+        cmocka_unit_test(a_key_has_two_main_buckets_with_their_overflow_buckets_beside),
+        cmocka_unit_test(a_quiet_get_reads_two_combined_buckets_and_a_block),
+        cmocka_unit_test(quiet_writes_take_three_round_trips),
+        cmocka_unit_test(without_space_for_the_directory_its_entry_is_read_first),
+        cmocka_unit_test(the_cache_is_the_directory_within_its_budget),
+        cmocka_unit_test(a_table_grows_by_splits_as_bulk_load_grows_it),
+        cmocka_unit_test(every_setting_leaves_the_table_right),
+        cmocka_unit_test(every_event_happens_in_a_small_crowd),
+        cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
