@@ -63,6 +63,43 @@ static void a_call_carries_up_to_16_kilobytes_there_and_back(void **state) {
     tw_close(&tw);
 }
 
+static int handle_once(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
+                       uint32_t *resp_len) {
+    _Atomic uint64_t *counts = arg;
+    unsigned number;
+    (void)ctx;
+    CHECK_EQ(req_len, sizeof(number));
+    memcpy(&number, req, sizeof(number));
+    uint64_t count = atomic_fetch_add(&counts[number % TW_CLIENTS], 1);
+    memcpy(resp, &count, sizeof(count));
+    *resp_len = sizeof(count);
+    return 0;
+}
+
+static void check_calls_once(struct dm_ctx *ctx, struct tw_client *client) {
+    enum { ROUNDS = 100 };
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        uint64_t count = UINT64_MAX;
+        uint32_t len = sizeof(count);
+        CHECK_EQ(dm_call(ctx, 1, COUNT, &client->number, sizeof(client->number), &count, &len), 0);
+        CHECK_EQ(count, round);
+    }
+}
+
+/* Also where a device delivers a message twice, because it resent it. */
+static void calls_take_effect_once(void **state) {
+    struct tw tw;
+    static _Atomic uint64_t counts[TW_CLIENTS];
+    for (unsigned i = 0; i < TW_CLIENTS; i++) {
+        atomic_store(&counts[i], 0);
+    }
+    tw_open_setup(&tw, state);
+    tw_method(&tw, 1, COUNT, handle_once, (void *)counts);
+    dm_fabric_measure(tw.fabric);
+    tw_run_clients(&tw, TW_CLIENTS, false, check_calls_once, NULL);
+    tw_close(&tw);
+}
+
 static int handle_refuse(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
                          uint32_t *resp_len) {
     (void)ctx;
@@ -377,6 +414,7 @@ static void a_context_may_start_background_contexts_on_any_node(void **state) {
 int main(void) {
     static const struct tw_row rows[] = {
         TW(a_call_carries_up_to_16_kilobytes_there_and_back),
+        TW(calls_take_effect_once),
         TW(the_value_of_the_handler_is_returned_unchanged),
         TW(an_invalid_call_fails_at_once),
         TW(a_handler_may_use_verbs_and_calls_to_other_nodes),

@@ -10,8 +10,10 @@ for device in veth0 veth1; do
     tc qdisc add dev $device root netem delay 100us 50us loss 1% duplicate 0.5% reorder 2% || fail "tc netem on $device"
 done
 settings="device=rxe0 mn_device=rxe1 ack_timeout=14 order=alone"
-DM_TEST_TRANSPORT=verbs DM_TEST_SETTINGS=$settings DM_TEST_FILTER='*take_effect_once' \
-    "$DM_BUILD_DIR/tests/conformance_transport_conformance_test" || fail "verbs take effect more than once"
+for program in transport_conformance_test transport_calls_test; do
+    DM_TEST_TRANSPORT=verbs DM_TEST_SETTINGS=$settings DM_TEST_FILTER='*take_effect_once' \
+        "$DM_BUILD_DIR/tests/conformance_$program" || fail "something takes effect more than once"
+done
 for index in $(indexes); do
     # The settings are separate words. A short timer, so that a lost packet costs little.
     # shellcheck disable=SC2046,SC2086
