@@ -365,11 +365,19 @@ def table(mutants, rows):
     return "\n".join(out)
 
 
+def noticed_read():
+    text = pathlib.Path(__file__).with_name("noticed.txt").read_text(encoding="utf-8")
+    return {line for line in text.split("\n") if line and not line.startswith("#")}
+
+
 def chosen(mutants, options):
     if options.only:
         mutants = [mutant for mutant in mutants if any(mutant["id"].startswith(start) for start in options.only)]
         if not mutants:
             raise Refused("no mutant has an id that begins with " + " or ".join(options.only))
+    if options.noticed:
+        noticed = noticed_read()
+        mutants = [mutant for mutant in mutants if mutant["id"] in noticed]
     if options.sample and options.sample < len(mutants):
         mutants = random.Random(options.seed).sample(mutants, options.sample)
     return mutants
@@ -413,6 +421,7 @@ def parse(arguments):
     parser.add_argument("--self-test", action="store_true", help="prove that bad data is refused")
     parser.add_argument("--list", action="store_true", help="print the mutants")
     parser.add_argument("--only", action="append", metavar="ID", help="mutants whose id begins with this; repeatable")
+    parser.add_argument("--noticed", action="store_true", help="those that noticed.txt lists: they must be noticed again")
     parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn with --seed")
     parser.add_argument("--seed", default="1", help="any text, for example a revision")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time, each with a copy and build")
@@ -434,6 +443,9 @@ def main():
             return 0
         mutants = mutants_read(root)
         if options.check:
+            lost = noticed_read() - {mutant["id"] for mutant in mutants}
+            if lost:
+                raise Refused("tests/mutation/noticed.txt: there is no mutant " + ", ".join(sorted(lost)))
             print(f"{len(mutants)} mutants can be applied")
             return 0
         mutants = chosen(mutants, options)
