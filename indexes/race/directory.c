@@ -26,7 +26,7 @@ void race_directory_close(struct race_directory *directory) {
     free((void *)directory->entries);
 }
 
-/* Takes over a global depth and the address of its directory, with all entries that the cache has space for. [waits] */
+/* Adopts a global depth and the address of its directory, with all entries that the cache has space for. [waits] */
 static int read_all(struct race_directory *directory, struct dm_ctx *ctx, unsigned depth, dm_addr remote,
                     uint64_t *buffer) {
     unsigned bits = depth < directory->bits ? depth : directory->bits;

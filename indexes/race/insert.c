@@ -5,8 +5,8 @@
  * a compare-and-swap that is not waited for.
  *
  * Only the client itself changes its tentative slot (a split copies it only after it is committed), so the insert is
- * decided when the buckets have been read again. Whoever meets a tentative slot of its key waits. Of two clients that
- * find each other's slots, the one with the higher address takes its slot back.
+ * decided when the buckets have been read again. A client that meets a tentative slot of its key waits. Of two clients
+ * that find each other's slots, the one with the higher address takes its slot back.
  */
 #include "race.h"
 

@@ -8,7 +8,7 @@
  *     header    | valid 1 | unused 22 | filling 1 | local depth 8 | suffix 32 |
  *     slot      | fingerprint 8 | tentative 1 | lines of the block 7 | word 48 |                   0: empty
  *     directory | entry 8 | entry 8 | ...    entry i is of the hashes that end in the bits of i
- *     entry     | unused 1, memory node 7 | local depth 8 | offset of a subtable 48 |
+ *     entry     | memory node 8 | local depth 8 | offset of a subtable 48 |
  *
  * The word of a slot is that of indexes/shared/indirect.h.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bulk load: the subtables are filled and split in local memory, as inserts would do it, and then written. Blocks are
- * written on the way.
+ * written meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * The life of an operation: race_find (find.c) takes the key's subtable from the cached directory (directory.c), reads
  * both combined buckets, and the blocks whose fingerprint is the key's; a get (read.c) is done then. Update and delete
  * (write.c) change the slot by a compare-and-swap. An insert (insert.c) takes an empty slot tentatively, reads the
- * buckets again and then commits it. split.c divides a subtable in two while others go on.
+ * buckets again and then commits it. split.c divides a subtable in two during other operations.
  */
 #ifndef DM_INDEXES_RACE_RACE_H
 #define DM_INDEXES_RACE_RACE_H
@@ -116,7 +116,7 @@ struct race_client {
 
 /* ---- directory.c ------------------------------------------------------------------------------------------------- */
 
-/* Reads the directory, by way of a buffer of RACE_STAGE_BYTES. [waits] */
+/* Reads the directory, with a buffer of RACE_STAGE_BYTES. [waits] */
 int race_directory_open(struct race_cn *cn, struct dm_ctx *ctx, uint64_t *buffer);
 void race_directory_close(struct race_directory *directory);
 uint64_t race_directory_bytes(const struct race_directory *directory);
@@ -148,7 +148,7 @@ const struct race_match *race_committed(const struct race_client *client);
 int race_search(struct race_client *client, uint64_t key, void *value, const struct race_match **match,
                 uint32_t *attempts);
 
-/* Makes the block of the value, for race_find to write. There may be no memory for it: then *match tells whether the
+/* Makes the block of the value, for race_find to write. There may be no memory for it: then *match states whether the
  * key is there, as an outcome that needs no block. [waits] */
 int race_block_make(struct race_client *client, uint64_t key, const void *value, uint64_t *word,
                     const struct race_match **match);

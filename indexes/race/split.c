@@ -12,7 +12,7 @@
  *     taken back, and what is there now is looked at again.
  *  5. Take `filling` from the new headers, and unlock.
  *
- * Reads, updates and deletes go on all the time; an insert waits only if it finds no slot that is empty in both.
+ * Reads, updates and deletes continue all the time; an insert waits only if it finds no slot that is empty in both.
  */
 #include <string.h>
 
@@ -189,7 +189,7 @@ static int split_locked(struct race_client *client, struct split *split, uint64_
     uint64_t header = client->words[0];
     if (!race_header_covers(header, hash) || race_header_filling(header) ||
         race_header_depth(header) != race_header_depth(client->now.lines.at[0][0])) {
-        return 0; /* somebody else has split it */
+        return 0; /* another client has split it */
     }
     split->suffix = race_header_suffix(header);
     split->depth = race_header_depth(header) + 1;

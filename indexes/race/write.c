@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Update and delete: one compare-and-swap of the slot. A slot names a block and its stamp, so that it still has the
- * value that was read only if nobody has changed it.
+ * value that was read only if no client has changed it.
  */
 #include "race.h"
 
