@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws worlds. Each aspect of a world is drawn from its own random stream, so that a change to one does not change the
- * others for a seed. The parameters of an index are drawn from its table of parameters alone.
+ * Draws worlds. Each number of a world is drawn from a random stream of its own name, so that a new one, or another
+ * range of one, does not change the others for a seed. The parameters of an index are drawn from its table of
+ * parameters alone.
  */
 #include "check/world.h"
 
@@ -11,8 +12,11 @@
 
 enum {
     MN_BYTES = 32 << 20,
+    PARAMS_MAX = 64, /* of an index */
     RETRY_LIMIT = 20000,
     COUNT_SMALL = 16,  /* counts are drawn up to this many times their minimum */
+    COUNT_TINY = 4,    /* in tiny worlds up to so many above it, less one */
+    TINY_PERCENT = 20, /* of worlds */
     BYTES_STEPS = 64,  /* sizes are tried from the minimum up in steps of this many bytes */
     BYTES_TRIES = 512, /* at most this many sizes are tried */
 };
@@ -21,41 +25,47 @@ static struct dm_prng stream(const struct ck_world *world, const char *name) {
     return dm_prng_stream(world->seed, name, 0);
 }
 
-static uint64_t one_of(struct dm_prng *prng, const uint64_t *values, size_t count) {
-    return values[dm_prng_below(prng, count)];
-}
-#define ONE_OF(prng, ...)                                                                                              \
-    one_of(prng, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
-
 static bool chance(struct dm_prng *prng, unsigned percent) {
     return dm_prng_below(prng, 100) < percent;
 }
 
+/* A number of this name, from 0 up to below `n`. */
+static unsigned below(const struct ck_world *world, const char *name, uint64_t n) {
+    struct dm_prng prng = stream(world, name);
+    return (unsigned)dm_prng_below(&prng, n);
+}
+
+static bool happens(const struct ck_world *world, const char *name, unsigned percent) {
+    return below(world, name, 100) < percent;
+}
+
+/* One of the values. */
+#define ONE_OF(world, name, ...)                                                                                       \
+    ((const uint64_t[]){__VA_ARGS__})[below(world, name, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))]
+
 /* ---- topology and shape ----------------------------------------------------------------------------------------- */
 
 static void topology_draw(struct ck_world *world) {
-    struct dm_prng prng = stream(world, "check topology");
-    unsigned clients = (unsigned)(2 + dm_prng_below(&prng, CK_CLIENTS_MAX - 1));
-    unsigned cns = (unsigned)(1 + dm_prng_below(&prng, CK_CNS_MAX));
+    unsigned clients = 2 + below(world, "clients", CK_CLIENTS_MAX - 1), cns = 1 + below(world, "cns", CK_CNS_MAX);
     world->topology = (struct dm_topology){
-        .mns = (unsigned)ONE_OF(&prng, 1, 1, 2, 3),
-        .servers = world->index->caps & IX_CAP_SERVERS ? (unsigned)(2 << dm_prng_below(&prng, 2)) : 0,
+        .mns = (unsigned)ONE_OF(world, "mns", 1, 1, 2, 3),
+        .servers = world->index->caps & IX_CAP_SERVERS ? 2U << below(world, "servers", 2) : 0,
         .cns = cns < clients ? cns : clients,
-        .mn_cores = (unsigned)(1 + dm_prng_below(&prng, 2)),
-        .server_cores = (unsigned)(1 + dm_prng_below(&prng, 4)),
+        .mn_cores = 1 + below(world, "mn cores", 2),
+        .server_cores = 1 + below(world, "server cores", 4),
         .clients = clients,
-        .clients_per_thread = (unsigned)(1 + dm_prng_below(&prng, 4)),
+        .clients_per_thread = 1 + below(world, "clients per thread", 4),
         .mn_bytes = MN_BYTES,
-        .chip_bytes = (uint32_t)ONE_OF(&prng, 0, 64, 1024, 65536),
+        .chip_bytes = (uint32_t)ONE_OF(world, "chip bytes", 0, 64, 1024, 65536),
     };
     world->shape = (struct ix_shape){
-        .value_bytes = (uint32_t)ONE_OF(&prng, 8, 8, 8, 16, 32, 64),
-        .cache_bytes = ONE_OF(&prng, 0, 512, 1024, 2048, 4096, 65536),
+        .value_bytes = (uint32_t)ONE_OF(world, "value bytes", 8, 8, 8, 16, 32, 64),
+        .cache_bytes = ONE_OF(world, "cache bytes", 0, 512, 1024, 2048, 4096, 65536),
         .topology = &world->topology,
     };
-    struct dm_prng key_prng = stream(world, "check key bytes");
-    if (world->index->key_bytes_max > IX_KEY_BYTES_MIN && chance(&key_prng, 15)) {
-        uint32_t most = world->index->key_bytes_max, drawn = (uint32_t)ONE_OF(&key_prng, 9, 16, 24, 40);
+    if (world->index->key_bytes_max > IX_KEY_BYTES_MIN && happens(world, "has long keys", 15)) {
+        uint32_t most = world->index->key_bytes_max;
+        uint32_t drawn = (uint32_t)ONE_OF(world, "key bytes", 9, 16, 24, 40);
         world->shape.key_bytes = drawn < most ? drawn : most;
     }
 }
@@ -87,7 +97,7 @@ static void param_number(struct ck_world *world, const struct dm_opt *row, uint6
 
 /* Draws the smallest size that works, or one a few steps above it. */
 static void bytes_draw(struct ck_world *world, const struct dm_opt *row, struct dm_prng *prng) {
-    unsigned above = (unsigned)ONE_OF(prng, 0, 1, 2, 3);
+    unsigned above = (unsigned)dm_prng_below(prng, 4);
     uint64_t bytes = row->min > 0 ? (uint64_t)row->min : BYTES_STEPS;
     param_number(world, row, bytes);
     for (unsigned i = 0; i < BYTES_TRIES && !params_work(world); i++) {
@@ -99,13 +109,22 @@ static void bytes_draw(struct ck_world *world, const struct dm_opt *row, struct 
     }
 }
 
+/* In some worlds all counts are tiny. With nodes of so few entries splits, merges and reuse are common; but keys hop
+ * little, and values of several lines are few, so other worlds are as large as they were. */
+static bool is_tiny(const struct ck_world *world) {
+    return happens(world, "is tiny", TINY_PERCENT);
+}
+
 static void count_draw(struct ck_world *world, const struct dm_opt *row, struct dm_prng *prng) {
     uint64_t min = (uint64_t)row->min;
     uint64_t span = COUNT_SMALL * (min > 0 ? min : 1);
     uint64_t max = row->max > 0 && row->max < (double)(min + span) ? (uint64_t)row->max : min + span;
     bool is_small = chance(prng, 60);
     uint64_t number = min + dm_prng_below(prng, max - min + 1);
-    if (is_small) {
+    if (is_tiny(world)) {
+        number = min + dm_prng_below(prng, COUNT_TINY);
+        param_number(world, row, number < max ? number : max);
+    } else if (is_small) {
         param_number(world, row, number);
     }
 }
@@ -161,14 +180,34 @@ static bool is_fixed(const struct ck_request *request, const char *name) {
     return false;
 }
 
-/* Draws one parameter, and restores it if the index cannot work with the drawn value. */
-static void param_try(struct ck_world *world, const struct dm_opt *row) {
+/* Draws one parameter, and restores it if the index cannot work with the drawn value, which returns false. */
+static bool param_try(struct ck_world *world, const struct dm_opt *row) {
     struct dm_prng prng = dm_prng_stream(world->seed, row->name, 1);
     char before[256];
     dm_opt_format(row, world->params, before, sizeof(before));
     param_draw(world, row, &prng);
-    if (!params_work(world)) {
-        param_set(world, row->name, before);
+    if (params_work(world)) {
+        return true;
+    }
+    param_set(world, row->name, before);
+    return false;
+}
+
+/* A value may be refused because of one that is drawn after it: a tiny span with the initial neighbourhood. So what a
+ * tiny world refused is tried again at the end. */
+static void params_try(const struct ck_request *request, struct ck_world *world) {
+    const struct dm_opt *table = world->index->params;
+    bool is_refused[PARAMS_MAX] = {false};
+    for (size_t i = 0; table[i].name; i++) {
+        bool is_drawn = is_fixed(request, table[i].name) || param_try(world, &table[i]);
+        if (i < PARAMS_MAX) {
+            is_refused[i] = !is_drawn;
+        }
+    }
+    for (size_t i = 0; is_tiny(world) && table[i].name && i < PARAMS_MAX; i++) {
+        if (is_refused[i]) {
+            (void)param_try(world, &table[i]);
+        }
     }
 }
 
@@ -193,11 +232,7 @@ static int params_draw(const struct ck_request *request, struct ck_world *world,
         world->topology.chip_bytes = 65536;
     }
     DM_TRY(ix_check(index, world->params, &world->shape, err));
-    for (const struct dm_opt *row = index->params; row->name; row++) {
-        if (!is_fixed(request, row->name)) {
-            param_try(world, row);
-        }
-    }
+    params_try(request, world);
     return 0;
 }
 
@@ -213,17 +248,16 @@ static void setting_add(struct ck_world *world, const char *name, const char *va
 static int fabric_draw(const struct ck_request *request, struct ck_world *world, struct dm_err *err) {
     static const char *const orders[] = {"ascending", "random", "random", "descending"};
     static const char *const windows[] = {"read_window", "write_window"};
-    struct dm_prng prng = stream(world, "check fabric");
-    setting_add(world, "read_line_order", orders[dm_prng_below(&prng, 4)]);
-    setting_add(world, "write_line_order", orders[dm_prng_below(&prng, 4)]);
-    setting_add(world, "read_order", dm_prng_below(&prng, 2) ? "any" : "posted");
+    setting_add(world, "read_line_order", orders[below(world, "read line order", 4)]);
+    setting_add(world, "write_line_order", orders[below(world, "write line order", 4)]);
+    setting_add(world, "read_order", below(world, "read order", 2) ? "any" : "posted");
     if (world->index->caps & IX_CAP_SERVER_FAULT) {
         static const char *const timeouts[] = {"10us", "50us", "200us"};
-        setting_add(world, "peer_timeout", timeouts[dm_prng_below(&prng, 3)]);
+        setting_add(world, "peer_timeout", timeouts[below(world, "peer timeout", 3)]);
     }
     for (size_t i = 0; i < 2; i++) {
         snprintf(world->window_text[i], sizeof(world->window_text[i]), "%lluns",
-                 (unsigned long long)ONE_OF(&prng, 0, 200, 1000, 2000, 2000));
+                 (unsigned long long)ONE_OF(world, windows[i], 0, 200, 1000, 2000, 2000));
         setting_add(world, windows[i], world->window_text[i]);
     }
     for (size_t i = 0; i < request->setting_count; i++) { /* later settings override earlier ones */
@@ -241,24 +275,23 @@ static void rdwc_draw(const struct ck_request *request, struct ck_world *world) 
                                               [CK_RDWC_ON] = IX_RDWC_ON,
                                               [CK_RDWC_PUBLISHED] = IX_RDWC_PUBLISHED,
                                               [CK_RDWC_STALE] = IX_RDWC_STALE};
-    struct dm_prng prng = stream(world, "check rdwc");
-    enum ix_rdwc_mode drawn = chance(&prng, 30) ? IX_RDWC_ON : IX_RDWC_OFF;
-    world->rdwc_slots = (uint32_t)ONE_OF(&prng, 2, 4, 16, 256);
+    enum ix_rdwc_mode drawn = happens(world, "rdwc", 30) ? IX_RDWC_ON : IX_RDWC_OFF;
+    world->rdwc_slots = (uint32_t)ONE_OF(world, "rdwc slots", 2, 4, 16, 256);
     world->rdwc = request->rdwc == CK_RDWC_DRAWN ? drawn : fixed[request->rdwc];
 }
 
 /* ---- keys and scripts ------------------------------------------------------------------------------------------- */
 
 static void keys_draw(struct ck_world *world) {
-    struct dm_prng prng = stream(world, "check keys");
-    unsigned count = (unsigned)ONE_OF(&prng, 4, 8, 16, 32, 64, 64, 64, 64);
-    unsigned style = (unsigned)dm_prng_below(&prng, 3);
-    unsigned load_percent = (unsigned)ONE_OF(&prng, 0, 0, 20, 60, 100);
+    unsigned count = (unsigned)ONE_OF(world, "keys", 4, 8, 16, 32, 64, 64, 64, 64);
+    unsigned style = below(world, "key style", 3);
+    unsigned load_percent = (unsigned)ONE_OF(world, "load percent", 0, 0, 20, 60, 100);
     uint64_t gap = style == 0 ? 1 : style == 1 ? UINT64_MAX / count : 1000003;
-    uint64_t first = style == 2 ? dm_prng_below(&prng, UINT64_C(1) << 62) : 0;
+    struct dm_prng begin = stream(world, "first key"), loaded = stream(world, "loaded keys");
+    uint64_t first = style == 2 ? dm_prng_below(&begin, UINT64_C(1) << 62) : 0;
     for (unsigned i = 0; i < count; i++) {
         world->keys[i] = first + i * gap;
-        world->loaded[i] = chance(&prng, load_percent);
+        world->loaded[i] = chance(&loaded, load_percent);
     }
     if (style == 1) {
         world->keys[count - 1] = IX_KEY_MAX;
@@ -267,18 +300,19 @@ static void keys_draw(struct ck_world *world) {
     world->shape.expected_keys = count;
 }
 
-/* Draws the shares of the kinds of operations. At least one kind writes if the index supports writes. */
-static void mix_draw(const struct ck_world *world, struct dm_prng *prng, unsigned weights[WL_OP_KIND_COUNT]) {
+/* Draws the shares of the kinds of operations. At least one kind writes if the index supports writes. In some worlds
+ * most writes are deletes, so that nodes become empty. */
+static void mix_draw(const struct ck_world *world, unsigned weights[WL_OP_KIND_COUNT]) {
     memset(weights, 0, sizeof(unsigned) * WL_OP_KIND_COUNT);
-    weights[WL_GET] = (unsigned)(1 + dm_prng_below(prng, 10));
-    unsigned insert = (unsigned)dm_prng_below(prng, 16), update = (unsigned)dm_prng_below(prng, 10);
-    unsigned remove = (unsigned)dm_prng_below(prng, 8), scan = (unsigned)dm_prng_below(prng, 4);
+    weights[WL_GET] = 1 + below(world, "gets", 10);
+    unsigned insert = below(world, "inserts", 16), update = below(world, "updates", 10);
+    unsigned remove = below(world, "deletes", happens(world, "has many deletes", 15) ? 24 : 8);
     if (world->index->caps & IX_CAP_INSERT) {
         weights[WL_INSERT] = insert;
         weights[WL_UPDATE] = update + (insert == 0);
     }
     weights[WL_DELETE] = world->index->caps & IX_CAP_DELETE ? remove : 0;
-    weights[WL_SCAN] = world->index->caps & IX_CAP_SCAN ? scan : 0;
+    weights[WL_SCAN] = world->index->caps & IX_CAP_SCAN ? below(world, "scans", 4) : 0;
 }
 
 static enum wl_op_kind kind_draw(struct dm_prng *prng, const unsigned weights[WL_OP_KIND_COUNT]) {
@@ -303,27 +337,37 @@ static unsigned key_draw(struct dm_prng *prng, unsigned key_count, unsigned skew
     return (unsigned)(at * key_count);
 }
 
+/* How the steps of all clients are drawn. */
+struct script {
+    unsigned weights[WL_OP_KIND_COUNT], skew, turn, pause_percent;
+    uint64_t pause_max;
+};
+
+static void client_steps_draw(struct ck_world *world, const struct script *script, unsigned client, size_t count) {
+    struct dm_prng prng = dm_prng_stream(world->seed, "steps", client);
+    for (size_t i = 0; i < count; i++) {
+        struct ck_step *step = &world->steps[world->step_count++];
+        step->client = client;
+        step->kind = kind_draw(&prng, script->weights);
+        step->key = (key_draw(&prng, world->key_count, script->skew) + script->turn) % world->key_count;
+        step->wanted = step->kind == WL_SCAN ? (uint32_t)(1 + dm_prng_below(&prng, CK_SCAN_MAX)) : 0;
+        bool pauses = chance(&prng, script->pause_percent);
+        uint64_t pause = 1 + dm_prng_below(&prng, script->pause_max);
+        step->pause_ns = pauses ? (uint32_t)pause : 0;
+    }
+}
+
 static void steps_draw(struct ck_world *world) {
-    struct dm_prng prng = stream(world, "check steps");
-    unsigned weights[WL_OP_KIND_COUNT];
-    mix_draw(world, &prng, weights);
-    size_t each = (size_t)(100 + dm_prng_below(&prng, CK_STEPS_MAX - 100)) / world->topology.clients;
-    unsigned skew = (unsigned)ONE_OF(&prng, 0, 0, 1, 2, 3);
-    unsigned pause_percent = (unsigned)ONE_OF(&prng, 0, 10, 50, 90);
-    uint64_t pause_max = ONE_OF(&prng, 1000, 3000, 10000);
-    /* The seed decides which key is hot: the first, the last or any other. */
-    unsigned turn = (unsigned)dm_prng_below(&prng, world->key_count);
+    struct script script = {
+        .skew = (unsigned)ONE_OF(world, "skew", 0, 0, 1, 2, 3),
+        .turn = below(world, "hot key", world->key_count), /* which key is hot: the first, the last or any other */
+        .pause_percent = (unsigned)ONE_OF(world, "pause percent", 0, 10, 50, 90),
+        .pause_max = ONE_OF(world, "pause", 1000, 3000, 10000),
+    };
+    mix_draw(world, script.weights);
+    size_t each = (size_t)(100 + below(world, "steps", CK_STEPS_MAX - 100)) / world->topology.clients;
     for (unsigned client = 0; client < world->topology.clients; client++) {
-        for (size_t i = 0; i < each; i++) {
-            struct ck_step *step = &world->steps[world->step_count++];
-            step->client = client;
-            step->kind = kind_draw(&prng, weights);
-            step->key = (key_draw(&prng, world->key_count, skew) + turn) % world->key_count;
-            step->wanted = step->kind == WL_SCAN ? (uint32_t)(1 + dm_prng_below(&prng, CK_SCAN_MAX)) : 0;
-            bool pauses = chance(&prng, pause_percent);
-            uint64_t pause = 1 + dm_prng_below(&prng, pause_max);
-            step->pause_ns = pauses ? (uint32_t)pause : 0;
-        }
+        client_steps_draw(world, &script, client, each);
     }
 }
 
