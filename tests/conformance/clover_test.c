@@ -299,6 +299,28 @@ static void shapes_that_cannot_work_are_refused(void **state) {
     }
 }
 
+/* Many keys are loaded with large grants: what they leave unused of chunks must be small. */
+static void a_load_fits_the_memory_that_is_asked_for(void **state) {
+    (void)state;
+    enum { KEYS = 60000 };
+    struct world_config config = world_least(&ix_ops_clover);
+    struct clover_params params;
+    struct world world;
+    struct world_pairs pairs;
+    struct dm_topology topology = {.mns = 1, .servers = 2, .cns = 1, .clients = 1};
+    struct ix_shape shape = {.value_bytes = 32, .expected_keys = KEYS, .topology = &topology};
+    dm_opt_defaults(ix_ops_clover.params, &params);
+    config.value_bytes = 32;
+    config.expected_keys = KEYS;
+    config.chunk_bytes = 128 << 10;
+    /* A chunk for each of the threads that allocate is the caller's to add. */
+    config.mn_bytes = (ix_memory_needed(&ix_ops_clover, &params, &shape, KEYS) + (128 << 10) * 5 + 4095) / 4096 * 4096;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, KEYS, 1, config.value_bytes));
+    assert_int_equal(world_verify(&world).keys, KEYS);
+    world_close(&world);
+}
+
 static int scan_entry(struct dm_ctx *ctx, void *arg) {
     struct ix_client client = world_attach(arg, 0, ctx, NULL);
     uint64_t keys[1], value;
@@ -344,6 +366,7 @@ int main(void) {
         cmocka_unit_test(reports_that_overtake_each_other_lose_no_space),
         cmocka_unit_test(each_parameter_value_serves_many_clients),
         cmocka_unit_test(shapes_that_cannot_work_are_refused),
+        cmocka_unit_test(a_load_fits_the_memory_that_is_asked_for),
         cmocka_unit_test(there_are_no_scans),
         cmocka_unit_test(sizes_and_pointers_are_as_documented),
     };
