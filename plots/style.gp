@@ -27,10 +27,10 @@ open(kind) = (kind eq "png" ? open_png(width, height) : kind eq "svg" ? open_svg
 # The colours of Okabe and Ito and three dark ones, which colour-blind readers can distinguish. Each system also has its
 # own point type, so that readers can distinguish the systems in grey. A system never changes its position in this list;
 # new systems are added at the end.
-systems = "sherman chime rolex xstore_d dolphin hstore smart marlin fg emt_d clover race cell null"
-colors = "#0072B2 #D55E00 #009E73 #E69F00 #CC79A7 #56B4E9 #000000 #882255 #999933 #44AA99 #661100 #332288 #777777 #AAAAAA"
-closed_points = "7 5 9 13 11 15 7 5 9 13 11 15 7 5"
-open_points = "6 4 8 12 10 14 6 4 8 12 10 14 6 4"
+systems = "sherman chime rolex xstore_d dolphin hstore smart marlin fg emt clover race cell null drtm_tree"
+colors = "#0072B2 #D55E00 #009E73 #E69F00 #CC79A7 #56B4E9 #000000 #882255 #999933 #44AA99 #661100 #332288 #777777 #AAAAAA #B8860B"
+closed_points = "7 5 9 13 11 15 7 5 9 13 11 15 7 5 9"
+open_points = "6 4 8 12 10 14 6 4 8 12 10 14 6 4 8"
 set dashtype 1 solid
 set dashtype 2 (6,3)
 set dashtype 3 (2,2)

@@ -7,6 +7,7 @@
 
 #include "harness/base/json.h"
 #include "harness/study/experiment.h"
+#include "harness/study/figure_points.h"
 #include "harness/study/result_set.h"
 
 /* Published values that are nearer to each other than this factor have no order: sources do not repeat their runs, and
@@ -32,7 +33,7 @@ static int run_config(const struct hx_experiment *experiment, const struct hx_ex
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         DM_TRY(put_over(config, parts[i], err));
     }
-    return 0;
+    return hx_config_put_set_of(config, err);
 }
 
 static int add_run(const struct hx_experiment *experiment, struct hx_exp_point *point, bool paper, bool second,

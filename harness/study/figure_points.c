@@ -113,6 +113,20 @@ static json_t *case_own(const struct hx_figure *figure, size_t at) {
     return hx_json_merge(figure->cases[at].config, over);
 }
 
+int hx_config_put_set_of(json_t **config, struct dm_err *err) {
+    const char *index = json_string_value(json_object_get(*config, "index"));
+    const json_t *own = index != NULL ? json_object_get(json_object_get(*config, "set_of"), index) : NULL;
+    json_t *over = json_object();
+    int rc = over != NULL && (own == NULL || json_object_set_new(over, "set", json_deep_copy(own)) == 0)
+                 ? put_over(config, over, err)
+                 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for the parameters of a point");
+    json_decref(over);
+    if (rc == 0) {
+        (void)json_object_del(*config, "set_of"); /* a failure: there is none */
+    }
+    return rc;
+}
+
 /* The configuration of one slot: figure, scale, panel, series, the config of a smaller scale, overlay, case. */
 static int slot_config(const struct hx_figure *figure, size_t panel, size_t series, size_t at, json_t **config,
                        struct dm_err *err) {
@@ -129,6 +143,7 @@ static int slot_config(const struct hx_figure *figure, size_t panel, size_t seri
     rc = rc < 0 ? rc : put_over(config, figure->over_config, err);
     rc = rc < 0 ? rc : put_overlay(figure, panel, series, config, err);
     rc = rc < 0 ? rc : put_over(config, case_config, err);
+    rc = rc < 0 ? rc : hx_config_put_set_of(config, err);
     if (rc == 0 && figure->profile != NULL) {
         rc = json_object_set_new(*config, "profile", json_string(figure->profile)) == 0
                  ? 0
