@@ -20,6 +20,8 @@
 #ifndef DM_INDEXES_SHARED_SERVER_TREE_H
 #define DM_INDEXES_SHARED_SERVER_TREE_H
 
+#include <stdatomic.h>
+
 #include "indexes/index.h"
 #include "indexes/shared/ranges.h"
 
@@ -93,6 +95,7 @@ struct ix_server {
     struct dm_fabric *fabric;
     unsigned node;
     struct dm_mutex root_lock;
+    _Atomic uint32_t allocating;                /* handlers that allocate, and may wait for a chunk */
     struct dm_mutex stripes[IX_SERVER_STRIPES]; /* mutexes of nodes, by hash */
     struct ix_server_loader *loader;
 };

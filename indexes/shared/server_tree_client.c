@@ -2,6 +2,7 @@
  *
  * The clients of the server-side tree: sizes, attaching, and operations, which are calls.
  */
+#include "indexes/shared/retry.h"
 #include "indexes/shared/server_tree_node.h"
 
 enum { MN_BYTES_LOG = 38 }; /* memory that a ref of 32 bits can address */
@@ -125,7 +126,14 @@ static int write_call(struct ix_server_client *client, unsigned method, uint64_t
         value_charge(client, 1);
         memcpy(client->request + sizeof(key), value, len);
     }
-    return call(client, node_of(client, key), method, (uint32_t)sizeof(key) + len, &reply, &len);
+    uint32_t request_bytes = (uint32_t)sizeof(key) + len, attempts = 0;
+    for (;;) {
+        int rc = call(client, node_of(client, key), method, request_bytes, &reply, &len);
+        if (rc != IX_SERVER_BUSY) {
+            return rc;
+        }
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, &attempts, 0));
+    }
 }
 
 int ix_server_insert(void *client, uint64_t key, const void *value) {

@@ -236,6 +236,49 @@ static void a_full_memory_node_refuses_inserts_and_loses_no_key(void **state) {
     }
 }
 
+/* ---- more inserts than handlers ---------------------------------------------------------------------------------- */
+
+enum { CROWD = 600, CROWD_KEYS = 12 };
+
+struct crowd {
+    struct world *world;
+    uint64_t number;
+};
+
+static void crowd_entry(struct dm_ctx *ctx, void *arg) {
+    struct crowd *own = arg;
+    struct ix_client client = world_attach(own->world, 0, ctx, NULL);
+    unsigned char value[200] = {1};
+    for (uint64_t i = 0; i < CROWD_KEYS; i++) {
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(i * CROWD + own->number, CROWD * CROWD_KEYS), value), 0);
+    }
+    ix_detach(&client);
+}
+
+/* A chunk of memory comes by a call to the node whose handlers wait for it; figure rolex-16a stood still. */
+static void more_inserts_than_handlers_wait_for_memory_and_all_end(void **state) {
+    (void)state;
+    static struct crowd crowd[CROWD];
+    for (unsigned i = 0; i < DM_ARRAY_LEN(trees); i++) {
+        struct world_config config = world_least(trees[i]);
+        struct world world;
+        config.value_bytes = 200;
+        config.clients = CROWD;
+        config.clients_per_thread = CROWD / 4;
+        config.chunk_bytes = 4096;
+        config.expected_keys = 2 * CROWD * CROWD_KEYS;
+        world_open(&world, &config);
+        dm_fabric_measure(world.fabric);
+        for (unsigned k = 0; k < CROWD; k++) {
+            crowd[k] = (struct crowd){&world, k};
+            assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), k % 4, crowd_entry, &crowd[k]), 0);
+        }
+        world_run(&world);
+        assert_int_equal(world_verify(&world).keys, CROWD * CROWD_KEYS);
+        world_close(&world);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_quiet_operation_is_one_call_with_the_least_bytes),
@@ -246,6 +289,7 @@ int main(void) {
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
         cmocka_unit_test(a_full_memory_node_refuses_inserts_and_loses_no_key),
+        cmocka_unit_test(more_inserts_than_handlers_wait_for_memory_and_all_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
