@@ -131,9 +131,9 @@ static void count_draw(struct ck_world *world, const struct dm_opt *row, struct 
 
 static void enum_draw(struct ck_world *world, const struct dm_opt *row, struct dm_prng *prng) {
     size_t count = 0;
-    while (row->choices[count]) {
+    do {
         count++;
-    }
+    } while (row->choices[count]); /* there is one at least */
     const char *choice = row->choices[dm_prng_below(prng, count)];
     if (!is_wrong(world, row->name, choice)) {
         param_set(world, row->name, choice);

@@ -325,9 +325,13 @@ static int replay_do(struct hx_checking *check, struct ck_world *world, struct d
     struct ck_part part;
     int rc = world_get(check, world, err);
     const struct ix_ops *index = world->index;
-    if (rc == 0 && check->options.part[0]) {
+    if (rc < 0 || !index) {
+        ck_world_fini(world);
+        return rc;
+    }
+    if (check->options.part[0]) {
         rc = ck_part_parse(check->options.part, &part, err);
-    } else if (rc == 0) {
+    } else {
         ck_part_all(world, &part);
     }
     world->logs_verbs = check->options.trace[0];

@@ -69,7 +69,8 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double children = inner_fill * layout.inner.entries < 2 ? 2 : inner_fill * layout.inner.entries;
     double inners = leaves / (children - 1) + CELL_LEVELS;
     double bytes = leaves * layout.leaf.alloc_bytes + inners * layout.inner.alloc_bytes;
-    bytes += (mine + 64) * ((layout.block_bytes + DM_LINE - 1) / DM_LINE * DM_LINE);
+    uint32_t block_bytes = (layout.block_bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
+    bytes += (mine + 64) * block_bytes;
     return DM_RESERVED_BYTES + (uint64_t)bytes + (UINT64_C(1) << 19);
 }
 

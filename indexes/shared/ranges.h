@@ -19,11 +19,12 @@ struct ix_ranges {
 
 /* The node whose range has the key. */
 static inline unsigned ix_ranges_node(const struct ix_ranges *ranges, unsigned nodes, uint64_t key) {
-    unsigned node = nodes - 1;
-    while (node > 0 && ranges->borders[node] > key) {
-        node--;
+    for (unsigned node = nodes - 1; node > 0; node--) {
+        if (ranges->borders[node] <= key) {
+            return node;
+        }
     }
-    return node;
+    return 0;
 }
 
 /* Publishes equal shares of the key space. [waits] */

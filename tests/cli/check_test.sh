@@ -68,6 +68,7 @@ expect 2 check --index sherman --replay 3 --part nonsense
 holds err "nonsense"
 expect 2 check --index sherman --transport-set nonsense=1
 holds err "nonsense"
+expect 1 check --world nowhere.json --json
 expect 2 check --seedz 3
 holds err "did you mean --seeds?"
 expect 1 check --history absent.json
