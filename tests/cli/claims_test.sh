@@ -7,7 +7,9 @@
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p plots/figures plots/claims
-cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" plots/
+cp "$DM_SOURCE_DIR/plots/style.gp" plots/
+# A system that a paper compares with, and that is not built.
+echo '{"fatnode": "Fat node tree"}' >plots/systems.json
 cat >plots/figures/small.json <<'JSON'
 {
     "id": "small", "title": "Small", "shows": "two systems", "keeps": "everything",
@@ -17,7 +19,7 @@ cat >plots/figures/small.json <<'JSON'
     "panels": [{"label": "A (half updates)", "config": {"workload": "a"}}, {"label": "C", "config": {"workload": "c"}}],
     "series": [{"label": "Sherman", "config": {"index": "sherman"}},
                {"label": "slow Sherman", "config": {"index": "sherman", "cache": 0}},
-               {"label": "Cell", "config": {"index": "cell"}}],
+               {"label": "Fatnode", "config": {"index": "fatnode"}}],
     "x": {"option": "clients", "label": "clients", "log": true},
     "plots": [{"id": "throughput", "kind": "line", "y_label": "Mops/s",
                "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
@@ -35,15 +37,15 @@ echo '{"rtt": {"path": "ops.get.round_trips_mean"}}' >plots/metrics.json
 cat >plots/claims/p.json <<JSON
 {"claims": [
   {"id": "good", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1},
-     {"what": "of Cell", "value": "rtt{Cell, C, 4}", "expect": 1}]},
+     {"what": "of Fatnode", "value": "rtt{Fatnode, C, 4}", "expect": 1}]},
   {"id": "size", $head, "kind": "ratio", "because": [{"text": "because | so", "holds": "1 > 2"}],
    "checks": [{"what": "over the slow one", "value": "max(mops{Sherman, C})", "over": "max(mops{slow Sherman, C})",
                "expect": 50, "line": {"plot": "throughput", "panel": "C"}}]},
   {"id": "wrong", $head, "kind": "trend", "checks": [{"value": "falls(mops{Sherman, A})"}]},
   {"id": "fabric", $head, "kind": "value", "checks": [{"value": "mops{Sherman, C, 4} > 0.2", "expect": 1}]},
-  {"id": "absent", $head, "kind": "value", "checks": [{"value": "rtt{Cell, C, 4}", "expect": 1}]},
-  {"id": "others", $head, "needs": "cell", "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1}]},
-  {"id": "elsewhere", $head, "kind": "value", "checks": [{"reads": "large", "value": "rtt{Cell, C, 4}", "expect": 1}]},
+  {"id": "absent", $head, "kind": "value", "checks": [{"value": "rtt{Fatnode, C, 4}", "expect": 1}]},
+  {"id": "others", $head, "needs": "fatnode", "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1}]},
+  {"id": "elsewhere", $head, "kind": "value", "checks": [{"reads": "large", "value": "rtt{Fatnode, C, 4}", "expect": 1}]},
   {"id": "misnamed", $head, "kind": "value", "checks": [{"value": "rtt{Shermann, C, 4}", "expect": 1}]}
 ]}
 JSON
@@ -66,8 +68,8 @@ expect 0 claims --plots plots --run --json
 [ "$(verdict size)" = "direction only" ] || fail "$(cat out)"
 [ "$(verdict wrong)" = "not reproduced" ] || fail "$(cat out)"
 [ "$(verdict fabric)" = "reproduced" ] || fail "$(cat out)"
-holds out "Cell is not built here"
-holds out "the paper's own system, cell, is not built here"
+holds out "Fatnode is not built here"
+holds out "the paper's own system, fatnode, is not built here"
 holds out "there is no figure large here yet"
 holds out "no series 'Shermann', or several (it has: Sherman; slow Sherman)"
 
@@ -105,7 +107,7 @@ cat >plots/claims/p.json <<JSON
   {"id": "under", $head, "kind": "trend", "checks": [{"value": "rtt{Sherman, C, 4} > 1.5"}],
    "because": [{"text": "One trip is enough.", "value": "rtt{Sherman, C, 4}", "expect": [0.9, 1.1]},
                {"text": "It grows.", "holds": "with(long, rtt{Sherman, C, 4}) > 2 * rtt{Sherman, C, 4}"},
-               {"text": "Cell would show it.", "holds": "rtt{Cell, C, 4} > 0"}]},
+               {"text": "Fatnode would show it.", "holds": "rtt{Fatnode, C, 4} > 0"}]},
   {"id": "range", $head, "kind": "trend", "checks": [{"value": "mns{Sherman, A, 4} >= 2"}]},
   {"id": "never", $head, "kind": "value", "checks": [{"value": "mns{Sherman, A, 4}", "expect": 3}]},
   {"id": "good", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1}],
@@ -124,7 +126,7 @@ holds out "readings: no-cache: reproduced; limit: reproduced nowhere from 1 to 4
 holds out "why: One trip is enough. (1.0"
 holds out "; expected 0.9 to 1.1)"
 holds out "why: refuted: It grows. (does not hold)"
-holds out "why: Cell would show it. (not run: Cell is not built here)"
+holds out "why: Fatnode would show it. (not run: Fatnode is not built here)"
 holds out "range          reproduced under limit with mns 2 to 4 (1 of 2 readings); not reproduced without"
 holds out "never          not reproduced"
 ! grep -q "of no interest" out || fail "a reason of a claim that is reproduced: $(cat out)"
@@ -132,7 +134,7 @@ holds out "4 claims: 1 reproduced, 2 reproduced under a reading, 0 direction onl
 holds out "(scale quick); reasons: 1 hold, 1 refuted, 1 not run"
 expect 0 claims --plots plots --markdown
 holds out "| reproduced under no-cache (1 of 2 readings); not reproduced without; readings: no-cache: reproduced; limit"
-holds out "expected 0.9 to 1.1) refuted: It grows. (does not hold) Cell"
+holds out "expected 0.9 to 1.1) refuted: It grows. (does not hold) Fatnode"
 
 bad() {
     reason=$1

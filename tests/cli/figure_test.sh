@@ -129,23 +129,23 @@ elif [ "${CI:-}" = true ]; then
     fail "gnuplot is not installed"
 fi
 
-# A system that is not built is left out, and all outputs list it; an unknown one is an error.
-cp "$DM_SOURCE_DIR/plots/systems.json" plots/
-sed 's/"id": "lines"/"id": "systems"/; s/"series": .*/"series": [{"label": "null", "config": {"index": "null"}}, {"label": "Cell tree", "config": {"index": "cell"}}],/' \
+# A system that a paper compares with and that is not built is left out, and all outputs list it; an unknown one is an error.
+echo '{"fatnode": "Fat node tree", "slimnode": "Slim node tree"}' >plots/systems.json
+sed 's/"id": "lines"/"id": "systems"/; s/"series": .*/"series": [{"label": "null", "config": {"index": "null"}}, {"label": "Fat node tree", "config": {"index": "fatnode"}}],/' \
     plots/figures/lines.json >plots/figures/systems.json
 expect 0 figure systems --plots plots --out results
-holds err "systems: not built here: Cell tree"
+holds err "systems: not built here: Fat node tree"
 if command -v gnuplot >/dev/null 2>&1; then
-    holds results/figures/systems/throughput.svg "not built here: Cell tree"
+    holds results/figures/systems/throughput.svg "not built here: Fat node tree"
 fi
-! grep -q Cell results/figures/systems/throughput.tsv || fail "$(cat results/figures/systems/throughput.tsv)"
+! grep -q "Fat node" results/figures/systems/throughput.tsv || fail "$(cat results/figures/systems/throughput.tsv)"
 expect 0 figure systems --plots plots --list
-holds out "not built here: Cell tree"
-sed 's/"cell"/"clel"/; s/"id": "systems"/"id": "unknown"/' plots/figures/systems.json >plots/figures/unknown.json
+holds out "not built here: Fat node tree"
+sed 's/"fatnode"/"fatnod"/; s/"id": "systems"/"id": "unknown"/' plots/figures/systems.json >plots/figures/unknown.json
 expect 2 figure unknown --plots plots --out results
-holds err "series[1].config: unknown index 'clel' (did you mean 'cell'?"
+holds err "series[1].config: unknown index 'fatnod' (did you mean 'fatnode'?"
 rm plots/figures/unknown.json
-sed 's/"index": "null"/"index": "clover"/; s/"id": "systems"/"id": "empty"/' plots/figures/systems.json >plots/figures/empty.json
+sed 's/"index": "null"/"index": "slimnode"/; s/"id": "systems"/"id": "empty"/' plots/figures/systems.json >plots/figures/empty.json
 expect 0 figure empty --plots plots --out results
 [ ! -e results/figures/empty ] || fail "drew a figure of nothing"
 
