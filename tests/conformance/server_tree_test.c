@@ -255,7 +255,7 @@ static void crowd_entry(struct dm_ctx *ctx, void *arg) {
     ix_detach(&client);
 }
 
-/* A chunk of memory comes by a call to the node whose handlers wait for it; figure rolex-16a stood still. */
+/* A chunk of memory comes by a call to the node whose handlers wait for it; figure rolex-16a ended in a deadlock. */
 static void more_inserts_than_handlers_wait_for_memory_and_all_end(void **state) {
     (void)state;
     static struct crowd crowd[CROWD];
