@@ -17,9 +17,9 @@
  * waited for, so that no verb ever needs a fence.
  *
  * Where packets are lost it does worse: what it resends behind a write may get a new sequence number, and is executed
- * twice. A compare-and-swap then finds its own value, and an unlock frees the lock of the next holder. With order=alone a
- * write, atomic or message is the only thing that is outstanding on its connection; only reads, which may be repeated,
- * are outstanding together.
+ * twice. A compare-and-swap then finds its own value, and an unlock frees the lock of the next holder. With order=alone
+ * a write, atomic or message is the only thing that is outstanding on its connection; only reads, which may be
+ * repeated, are outstanding together.
  */
 #include <stdlib.h>
 #include <string.h>
