@@ -42,7 +42,7 @@ static int slot_confirm(struct race_client *client, uint64_t key, dm_addr own, u
         enum outcome outcome = rc == 0 ? others_judge(client, own) : LOOK_AGAIN;
         if (outcome != LOOK_AGAIN) {
             client->counts[RACE_DUPLICATE_REMOVED] += outcome != COMMIT;
-            return outcome;
+            return (int)outcome;
         }
         if (rc == 0) {
             client->counts[RACE_TENTATIVE_MET]++;
