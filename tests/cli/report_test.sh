@@ -8,7 +8,9 @@
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p plots/figures
-cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" plots/
+cp "$DM_SOURCE_DIR/plots/style.gp" plots/
+# Systems that a paper compares with, and that are not built.
+echo '{"fatnode": "Fat node tree", "slimnode": "Slim node tree"}' >plots/systems.json
 cat >plots/figures/small.json <<'JSON'
 {
     "id": "small", "title": "A <small> & \"quoted\" figure", "shows": "two systems", "keeps": "everything",
@@ -16,7 +18,7 @@ cat >plots/figures/small.json <<'JSON'
     "scales": {"quick": {"config": {}, "x": [2, 4]}, "paper": {"config": {"ops": "4K"}, "x": [2, 4, 8]}},
     "panels": [{"label": "A", "config": {"workload": "a"}}, {"label": "B", "config": {"workload": "b"}},
                {"label": "C", "config": {"workload": "c"}}, {"label": "F", "config": {"workload": "f"}}],
-    "series": [{"label": "Sherman", "config": {"index": "sherman"}}, {"label": "Cell", "config": {"index": "cell"}}],
+    "series": [{"label": "Sherman", "config": {"index": "sherman"}}, {"label": "Fatnode", "config": {"index": "fatnode"}}],
     "from": {"profile, keys, ops, warmup, clients": "stated: section 1", "workload": "assumed: a test"},
     "readings": [{"id": "two", "says": "two seeds", "from": "code: a/b c.h", "config": {"seed": 2}}],
     "published": [{"label": "paper: Sherman", "plot": "throughput", "panel": "C", "series": "Sherman",
@@ -27,7 +29,7 @@ cat >plots/figures/small.json <<'JSON'
                "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
 }
 JSON
-sed 's/"sherman"/"clover"/; s/"id": "small"/"id": "nothing"/' plots/figures/small.json >plots/figures/nothing.json
+sed 's/"sherman"/"slimnode"/; s/"id": "small"/"id": "nothing"/' plots/figures/small.json >plots/figures/nothing.json
 echo '{}' >plots/sensitivity.json
 echo '{}' >plots/metrics.json
 mkdir plots/claims
@@ -37,8 +39,8 @@ cat >plots/claims/p.json <<'JSON'
    "checks": [{"value": "rises(mops{Sherman, C})"}]},
   {"id": "rate", "paper": "P", "figure": "1", "text": "a rate", "kind": "value", "reads": "small",
    "checks": [{"what": "with 4", "value": "mops{Sherman, C, 4}", "expect": 1, "tolerance": 9}]},
-  {"id": "two", "paper": "P", "figure": "1", "text": "over Cell", "kind": "ratio", "reads": "small",
-   "checks": [{"value": "mops{Sherman, C, 4}", "over": "mops{Cell, C, 4}", "expect": 2}]}
+  {"id": "two", "paper": "P", "figure": "1", "text": "over Fatnode", "kind": "ratio", "reads": "small",
+   "checks": [{"value": "mops{Sherman, C, 4}", "over": "mops{Fatnode, C, 4}", "expect": 2}]}
 ]}
 JSON
 
@@ -60,7 +62,7 @@ expect 0 report --plots plots
 holds $page '<svg xmlns:xlink'
 holds $page 'A &lt;small&gt; &amp; &quot;quoted&quot; figure'
 holds $page '<span class="v reproduced">reproduced</span>'
-holds $page 'Cell is not built here'
+holds $page 'Fatnode is not built here'
 holds $page '<td>ops</td><td>2K</td><td>stated: section 1</td>'
 holds $page '<td>A: workload</td><td>a</td><td>assumed: a test</td>'
 holds $page 'reading <b>two</b>: two seeds <span class="soft">(code: a/b c.h)</span>'
@@ -68,7 +70,7 @@ holds $page '<td class="n">1 ± 900 %</td><td class="n">'
 holds $page '<td>two: '
 holds $page 'paper: Sherman <span class="soft">(figure 1)</span>'
 holds $page 'READ 64 B, idle'
-holds $page 'Systems not built here: Cell'
+holds $page 'Systems not built here: Fatnode'
 ! grep -q "are missing" $page || fail "says that something is missing: $(grep missing $page)"
 ! grep -Eiq '<script|<link|@import|(src|href)="https?:' $page || fail "the page needs something beside itself"
 grep -o 'href="[a-z][^"#]*"' $page | sed 's/href="//; s/"//' | sort -u >links
