@@ -182,8 +182,9 @@ enum dm_mem {
 enum { DM_ANY_NODE = 0xffff };
 
 /* Allocates `bytes` of DRAM of a memory node or index server, aligned to `align`, a power of two up to 4096. They come
- * from this thread's chunk of the node; when that is used up a call fetches another. DM_ANY_NODE spreads allocations
- * over all memory nodes. The bytes are zero unless they were freed before. The current batch must be empty. [waits]
+ * from this thread's chunk of the node; when that is used up a call fetches another, or none on the node itself.
+ * DM_ANY_NODE spreads allocations over all memory nodes. The bytes are zero unless they were freed before. The current
+ * batch must be empty. [waits]
  * Returns 0; DM_ERR_NO_MEMORY when the node is full; or a failure of the call. */
 int dm_alloc(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32_t align, enum dm_mem kind, dm_addr *addr);
 

@@ -216,6 +216,47 @@ static void bulk_data_is_spread_evenly_over_the_memory_nodes(void **state) {
     tw_close(&tw);
 }
 
+/* Each piece needs a chunk of its own. */
+static int handle_alloc(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
+                        uint32_t *resp_len) {
+    (void)arg, (void)req, (void)req_len;
+    struct dm_account account = {0};
+    dm_addr addr;
+    dm_account_use(ctx, &account);
+    int rc = dm_alloc(ctx, 1, TW_CHUNK_BYTES, 8, DM_MEM_VALUE, &addr);
+    dm_account_use(ctx, NULL);
+    CHECK_EQ(rc, 0);
+    CHECK_EQ(account.verbs[DM_VERB_CALL], 0);
+    memcpy(resp, &addr, sizeof(addr));
+    *resp_len = sizeof(addr);
+    return rc;
+}
+
+static void call_alloc(struct dm_ctx *ctx, struct tw_client *client) {
+    enum { ROUNDS = 3 };
+    dm_addr *addrs = client->shared;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        dm_addr *addr = &addrs[client->number * ROUNDS + i];
+        uint32_t len = sizeof(*addr);
+        CHECK_EQ(dm_call(ctx, 1, DM_METHOD_FIRST, NULL, 0, addr, &len), 0);
+        CHECK_EQ(dm_addr_node(*addr), 1);
+        for (unsigned before = 0; before < i; before++) {
+            CHECK(!dm_addr_equal(*addr, addrs[client->number * ROUNDS + before]));
+        }
+    }
+}
+
+/* With a call, handlers that all wait for memory would leave none to give it to them. */
+static void handlers_allocate_on_their_node_without_a_call(void **state) {
+    struct tw tw;
+    dm_addr addrs[TW_CLIENTS * 3] = {0};
+    tw_open_setup(&tw, state);
+    tw_method(&tw, 1, DM_METHOD_FIRST, handle_alloc, NULL);
+    dm_fabric_measure(tw.fabric);
+    tw_run_clients(&tw, TW_CLIENTS, false, call_alloc, addrs);
+    tw_close(&tw);
+}
+
 static void later_pieces_are_spread_chunk_by_chunk(void **state) {
     uint64_t bytes[TW_MNS] = {0};
     struct tw tw;
@@ -340,6 +381,7 @@ int main(void) {
         TW(full_nodes_report_no_memory_and_nothing_is_lost),
         TW(bulk_data_is_spread_evenly_over_the_memory_nodes),
         TW(later_pieces_are_spread_chunk_by_chunk),
+        TW(handlers_allocate_on_their_node_without_a_call),
         TW(a_line_is_never_torn),
         TW_NEEDS(larger_objects_are_torn_where_accesses_overlap, DM_CAP_VIRTUAL_TIME),
         TW(writes_to_different_bytes_of_a_line_do_not_disturb_each_other),

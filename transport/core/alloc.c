@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two-stage allocation of remote memory: a call fetches a chunk of a memory node, from which the thread allocates.
+ * Two-stage allocation of remote memory: a call fetches a chunk of a memory node, from which the thread allocates; the
+ * node's own contexts take one without a call.
  * Freed pieces go to the thread's list for their size and are used again first. In the set-up phase consecutive pieces
  * go round all memory nodes, so that a bulk load is spread evenly; later a thread stays on one node until its chunk is
  * used up.
@@ -91,7 +92,11 @@ static int fetch_chunk(struct dm_ctx *ctx, unsigned node, uint32_t bytes, uint32
     request.wanted = request.wanted < request.minimum ? request.minimum : request.wanted;
     struct dm_chunk chunk;
     uint32_t len = sizeof(chunk);
-    DM_TRY(dm_call(ctx, node, DM_METHOD_CHUNK, &request, sizeof(request), &chunk, &len));
+    if (ctx->node == node) { /* no call: if all handlers of a node allocated, none would be left to serve it */
+        DM_TRY(dm_chunk_handler(ctx, NULL, &request, sizeof(request), &chunk, &len));
+    } else {
+        DM_TRY(dm_call(ctx, node, DM_METHOD_CHUNK, &request, sizeof(request), &chunk, &len));
+    }
     ctx->thread->chunks[node] = chunk;
     const struct dm_processes *processes = ctx->fabric->processes;
     if (processes && !processes->hosted[node]) {
