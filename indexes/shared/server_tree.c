@@ -243,7 +243,7 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         return DM_ERR_INVALID;
     }
     memcpy(&key, req, sizeof(key));
-    int rc = ix_server_is_busy(op.server) ? IX_SERVER_BUSY : insert(&op, key, (const char *)req + sizeof(key));
+    int rc = insert(&op, key, (const char *)req + sizeof(key));
     return answer(&op, rc, resp, resp_len, 0);
 }
 

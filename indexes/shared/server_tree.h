@@ -95,7 +95,6 @@ struct ix_server {
     struct dm_fabric *fabric;
     unsigned node;
     struct dm_mutex root_lock;
-    _Atomic uint32_t allocating;                /* handlers that allocate, and may wait for a chunk */
     struct dm_mutex stripes[IX_SERVER_STRIPES]; /* mutexes of nodes, by hash */
     struct ix_server_loader *loader;
 };

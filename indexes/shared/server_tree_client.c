@@ -126,14 +126,7 @@ static int write_call(struct ix_server_client *client, unsigned method, uint64_t
         value_charge(client, 1);
         memcpy(client->request + sizeof(key), value, len);
     }
-    uint32_t request_bytes = (uint32_t)sizeof(key) + len, attempts = 0;
-    for (;;) {
-        int rc = call(client, node_of(client, key), method, request_bytes, &reply, &len);
-        if (rc != IX_SERVER_BUSY) {
-            return rc;
-        }
-        DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, &attempts, 0));
-    }
+    return call(client, node_of(client, key), method, (uint32_t)sizeof(key) + len, &reply, &len);
 }
 
 int ix_server_insert(void *client, uint64_t key, const void *value) {

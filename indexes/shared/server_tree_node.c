@@ -150,18 +150,11 @@ void ix_server_inner_enter(const struct ix_server_layout *layout, struct ix_serv
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-int ix_server_alloc(struct ix_server_op *op, uint32_t bytes, uint32_t align, enum dm_mem kind, dm_addr *addr) {
-    atomic_fetch_add(&op->server->allocating, 1);
-    int rc = dm_alloc(op->ctx, op->server->node, bytes, align, kind, addr);
-    atomic_fetch_sub(&op->server->allocating, 1);
-    return rc;
-}
-
 int ix_server_node_alloc(struct ix_server_op *op, unsigned level, uint32_t *ref) {
     dm_addr addr;
     *ref = 0;
-    DM_TRY(ix_server_alloc(op, ix_server_node_bytes(&op->server->layout, level), DM_LINE,
-                           level > 0 ? DM_MEM_INNER : DM_MEM_LEAF, &addr));
+    DM_TRY(dm_alloc(op->ctx, op->server->node, ix_server_node_bytes(&op->server->layout, level), DM_LINE,
+                    level > 0 ? DM_MEM_INNER : DM_MEM_LEAF, &addr));
     *ref = (uint32_t)(dm_addr_offset(addr) / DM_LINE);
     return 0;
 }

@@ -35,13 +35,6 @@ struct ix_server_reply {
     uint8_t more;                     /* of a scan: the message was full before the range ended */
 };
 
-/* A write's outcome while many handlers wait for memory: a chunk comes by a call to the same node, for which a handler
- * must be left. The client repeats the write. */
-enum { IX_SERVER_BUSY = 3000, IX_SERVER_ALLOCATING_MAX = 64 };
-static inline bool ix_server_is_busy(struct ix_server *server) {
-    return atomic_load(&server->allocating) >= IX_SERVER_ALLOCATING_MAX;
-}
-
 /* ---- a worker's operation ---------------------------------------------------------------------------------------- */
 
 struct ix_server_op {
@@ -141,8 +134,7 @@ void ix_server_node_end(struct ix_server_op *op, struct ix_server_node *node);
 /* Stores a node that no other worker can reach yet. */
 void ix_server_node_store(struct ix_server_op *op, const struct ix_server_node *node);
 
-/* dm_alloc on the op's node, counted. [waits] */
-int ix_server_alloc(struct ix_server_op *op, uint32_t bytes, uint32_t align, enum dm_mem kind, dm_addr *addr);
+/* Memory for a node of a level. [waits] */
 int ix_server_node_alloc(struct ix_server_op *op, unsigned level, uint32_t *ref);
 void ix_server_node_free(struct ix_server_op *op, unsigned level, uint32_t ref); /* ref may be 0 */
 

@@ -30,7 +30,7 @@ int ix_server_row_make(struct ix_server_op *op, uint64_t key, const void *value,
         memcpy(stored, value, layout->value_bytes);
         return 0;
     }
-    DM_TRY(ix_server_alloc(op, layout->row_bytes, 8, DM_MEM_VALUE, &addr));
+    DM_TRY(dm_alloc(op->ctx, op->server->node, layout->row_bytes, 8, DM_MEM_VALUE, &addr));
     dm_charge(op->ctx, DM_WORK_CACHE_PROBE, 1); /* the allocator's list */
     stored[0] = dm_addr_offset(addr);
     row_write(op, stored[0], key, value);
