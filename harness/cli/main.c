@@ -11,6 +11,7 @@
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
 #include "harness/run/version.h"
+#include "revision.h" /* the build writes it: cmake/revision.cmake */
 
 static const struct {
     const char *name, *summary;
@@ -49,6 +50,7 @@ static int command_run(const char *name, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    hx_revision_set(DM_REVISION);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails, and the failure is reported */
     if (argc < 2) {
         help_print(stderr);
