@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "common/compiler.h"
+#include "common/data_folder.h"
 
 const struct wl_name wl_names[] = {
     {"a", "YCSB A: 50 read, 50 update, zipfian"},
@@ -181,7 +182,8 @@ int wl_spec_apply_name(struct wl_spec *spec, const char *name, struct dm_err *er
     if (preset_apply(spec, name) == 0) {
         return 0;
     }
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.properties", DM_YCSB_DIR, name);
+    char file[128], path[4096];
+    snprintf(file, sizeof file, "workloads/ycsb/%s.properties", name);
+    dm_data_path(file, path, sizeof path);
     return wl_spec_apply_file(spec, path, err);
 }

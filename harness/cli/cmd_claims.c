@@ -10,6 +10,7 @@
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/data_option.h"
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_open.h"
 #include "harness/study/claims_points.h"
@@ -39,8 +40,8 @@ static const struct dm_opt claims_table[] = {
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --run: print the plan alone"),
     ROW(markdown, DM_OPT_BOOL, .initial = "0", .help = "print Markdown tables"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
-    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots",
-        .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json"),
+    ROW(plots, DM_OPT_STRING, .initial = "",
+        .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json" HX_PLOTS_DEFAULT),
     DM_OPT_END,
 };
 
@@ -152,6 +153,7 @@ int hx_cmd_claims(int argc, char **argv) {
         .table = claims_table, .values = &session.options, .repeated = repeated, .take = take, .arg = &session};
     int status = HX_DONE;
     dm_opt_defaults(claims_table, &session.options);
+    hx_plots_set(claims_table, &session.options);
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc > 0) {
         print_help();

@@ -11,6 +11,7 @@
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/data_option.h"
 #include "harness/points/points.h"
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_open.h"
@@ -42,7 +43,7 @@ static const struct dm_opt figure_table[] = {
     ROW(no_plot, DM_OPT_BOOL, .initial = "0", .help = "write tables and gnuplot programs, draw nothing"),
     ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "run again what is there already"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the list or the plan as JSON"),
-    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots", .help = "folder with style.gp and figures/*.json"),
+    ROW(plots, DM_OPT_STRING, .initial = "", .help = "folder with style.gp and figures/*.json" HX_PLOTS_DEFAULT),
     DM_OPT_END,
 };
 
@@ -269,6 +270,7 @@ int hx_cmd_figure(int argc, char **argv) {
         .table = figure_table, .values = &session.options, .repeated = repeated, .take = take_name, .arg = &session};
     int status = HX_DONE;
     dm_opt_defaults(figure_table, &session.options);
+    hx_plots_set(figure_table, &session.options);
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc < 0) {
         status = hx_report("figure", &err);

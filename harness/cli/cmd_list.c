@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/compiler.h"
+#include "common/data_folder.h"
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
@@ -96,14 +97,15 @@ static void collect_profiles(struct items *items) {
 }
 
 static void collect_figures(struct items *items) {
-    char **ids = NULL;
+    char **ids = NULL, plots[PATH_BYTES];
     struct dm_err err = {0};
-    if (hx_figure_ids(DM_SOURCE_DIR "/plots", &ids, &err) < 0) {
+    dm_data_path("plots", plots, sizeof(plots));
+    if (hx_figure_ids(plots, &ids, &err) < 0) {
         return;
     }
     for (char **id = ids; *id; id++) {
-        char path[PATH_BYTES];
-        snprintf(path, sizeof(path), "%s/plots/figures/%s.json", DM_SOURCE_DIR, *id);
+        char path[PATH_BYTES + 300];
+        snprintf(path, sizeof(path), "%s/figures/%s.json", plots, *id);
         json_t *figure = dm_json_load(path, &err);
         const char *title = json_string_value(json_object_get(figure, "title"));
         items_add(items, *id, !figure ? err.text : title ? title : "");

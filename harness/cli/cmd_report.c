@@ -11,6 +11,7 @@
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/data_option.h"
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_open.h"
 #include "harness/study/figure_points.h"
@@ -30,8 +31,8 @@ static const struct dm_opt report_table[] = {
         .help = "folder with points/ and figures/; the page is report.html in it"),
     ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
         .help = "seeds a point, as of `dmbench figure`"),
-    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots",
-        .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json"),
+    ROW(plots, DM_OPT_STRING, .initial = "",
+        .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json" HX_PLOTS_DEFAULT),
     DM_OPT_END,
 };
 
@@ -141,6 +142,7 @@ int hx_cmd_report(int argc, char **argv) {
     struct hx_args args = {
         .table = report_table, .values = &session.options, .repeated = repeated, .take = take, .arg = &session};
     dm_opt_defaults(report_table, &session.options);
+    hx_plots_set(report_table, &session.options);
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc > 0) {
         print_help();

@@ -12,6 +12,7 @@
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/data_option.h"
 #include "harness/cli/end_to_end.h"
 #include "harness/lab/client_work.h"
 #include "harness/lab/conserving.h"
@@ -44,7 +45,7 @@ static const struct dm_opt table[] = {
     HX_POINTS_ROWS(struct options, run),
     ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: run again what is there"),
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: check everything and run nothing"),
-    ROW(plots, DM_OPT_STRING, .initial = DM_SOURCE_DIR "/plots", .help = "folder with end_to_end/*.json"),
+    ROW(plots, DM_OPT_STRING, .initial = "", .help = "folder with end_to_end/*.json" HX_PLOTS_DEFAULT),
     ROW(transport, DM_OPT_STRING, .initial = "sim",
         .help = "with another than sim, or with a profile: the micro-benchmarks alone, nothing to compare with"),
     ROW(profile, DM_OPT_STRING, .initial = "",
@@ -313,6 +314,7 @@ int hx_cmd_validate(int argc, char **argv) {
     struct options options = {.out = NULL};
     struct dm_err err = {0};
     dm_opt_defaults(table, &options);
+    hx_plots_set(table, &options);
     struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {

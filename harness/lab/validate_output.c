@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/data_folder.h"
+
 enum { PATH_BYTES = 1024 };
 
 static const char *verdict_text(const struct hx_published *point, double model) {
@@ -75,7 +77,7 @@ static int curve_write(const struct hx_published_curve *curve, const char *folde
         "' (model)', \\\n"
         "         for [b=0:%u] '' index b using 1:2 with points linestyle b + 101 title columnheader(1).' "
         "(published)'\n    unset output\n}\n",
-        curve->name, curve->name, DM_SOURCE_DIR, curve->x_label, curve->y_label,
+        curve->name, curve->name, dm_data_folder(), curve->x_label, curve->y_label,
         curve->is_log_x ? "set logscale x 2\n" : "", blocks - 1, blocks - 1);
     return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
 }

@@ -16,10 +16,11 @@
 #include <xxhash.h>
 
 #include "common/compiler.h"
+#include "common/data_folder.h"
 #include "common/opt_json.h"
 #include "transport/fabric.h"
 
-enum { INHERIT_MAX = 8, NAMES_MAX = 256, PATH_BYTES = 1024 };
+enum { INHERIT_MAX = 8, NAMES_MAX = 256, PATH_BYTES = 1024, FOLDER_BYTES = PATH_BYTES - 200 };
 
 static const struct number {
     const char *name, *unit;
@@ -31,9 +32,21 @@ static const struct number {
 #undef X
 };
 
-static const char *profile_dir(void) {
+static char profile_folder[FOLDER_BYTES];
+
+static void profile_folder_find(void) {
     const char *dir = getenv("DMBENCH_PROFILES");
-    return dir ? dir : DM_PROFILE_DIR;
+    if (dir) {
+        snprintf(profile_folder, sizeof(profile_folder), "%s", dir);
+    } else {
+        dm_data_path("transport/profiles", profile_folder, sizeof(profile_folder));
+    }
+}
+
+static const char *profile_dir(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, profile_folder_find);
+    return profile_folder;
 }
 
 static bool is_path(const char *name) {
@@ -75,6 +88,12 @@ static int unknown_profile(const char *name, struct dm_err *err) {
     const char *const *all = dm_profile_names();
     char list[256] = "";
     size_t count = 0;
+    if (!all[0]) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "unknown profile '%s': no profiles in %s (DMBENCH_DATA names the folder of the "
+                       "program's data)",
+                       name, profile_dir());
+    }
     for (; all[count]; count++) {
         size_t used = strlen(list);
         snprintf(list + used, sizeof(list) - used, "%s%s", count ? ", " : "", all[count]);

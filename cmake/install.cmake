@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `cmake --install` copies. The program finds its data by the path from its executable (common/data_folder.h), so the
+# installed tree can be moved, and the data have the names that they have in the source tree.
+set(data ${CMAKE_INSTALL_DATAROOTDIR}/dmbench)
+set(docs ${CMAKE_INSTALL_DATAROOTDIR}/doc/dmbench)
+
+install(TARGETS dmbench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY transport/profiles DESTINATION ${data}/transport FILES_MATCHING PATTERN "*.json")
+install(DIRECTORY workloads/ycsb DESTINATION ${data}/workloads FILES_MATCHING PATTERN "*.properties")
+install(DIRECTORY plots DESTINATION ${data})
+install(FILES results/schema.json DESTINATION ${data}/results)
+
+# Documents link to each other by relative paths.
+install(FILES README.md ARCHITECTURE.md CONTRIBUTING.md LICENSE DESTINATION ${docs})
+install(DIRECTORY docs DESTINATION ${docs})
+foreach(folder transport/verbs transport/profiles workloads results)
+    install(FILES ${folder}/README.md DESTINATION ${docs}/${folder})
+endforeach()
+foreach(index ${DM_INDEX_NAMES} hash_tables)
+    install(FILES indexes/${index}/README.md DESTINATION ${docs}/indexes/${index} OPTIONAL)
+endforeach()
+
+# Man pages and completion, which the build makes from the tables of options.
+install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR} OPTIONAL)
