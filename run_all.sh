@@ -20,6 +20,8 @@ A point that has a result is not run again, so a second run takes seconds and an
   --only FIGURE        only this figure, no claims and no report; repeatable (build/release/dmbench list figures shows their names)
   --sensitivity        judge the claims also at the other ends of what sources say about the network (many more points);
                        scale paper always does
+  --stale run|keep|adopt  results that other sources made than today's: run them again (default), keep them as they are,
+                       or mark them as fresh; build/release/dmbench figure all --stale list shows them
   --jobs N             points that run at once (default: one a core, fewer if memory is short)
   --build-only         install and build, run nothing
   --clean              remove build/release and all results, and stop
@@ -36,6 +38,7 @@ die() {
 
 scale=quick
 jobs=0
+stale=run
 only=""
 build_only=no
 clean=no
@@ -43,10 +46,10 @@ sensitivity=no
 while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $1 in
-    --scale=* | --only=* | --jobs=*)
+    --scale=* | --only=* | --jobs=* | --stale=*)
         value=${1#*=}
         ;;
-    --scale | --only | --jobs)
+    --scale | --only | --jobs | --stale)
         [ $# -ge 2 ] || die "$1 needs a value (see --help)"
         value=$2
         shift
@@ -70,6 +73,12 @@ while [ $# -gt 0 ]; do
         '' | 0* | *[!0-9]*) die "--jobs: '$value' is not a whole number from 1 on" ;;
         esac
         jobs=$value
+        ;;
+    --stale)
+        case $value in
+        run | keep | adopt) stale=$value ;;
+        *) die "--stale: '$value' is neither run, keep nor adopt" ;;
+        esac
         ;;
     --sensitivity) sensitivity=yes ;;
     --build-only) build_only=yes ;;
@@ -153,7 +162,7 @@ failed=0
 echo "running the figures at scale $scale" >&2
 # Figure names hold no blanks.
 # shellcheck disable=SC2086
-step "$dmbench" figure ${only:-all} --scale "$scale" --jobs "$jobs" --out results || failed=$?
+step "$dmbench" figure ${only:-all} --scale "$scale" --jobs "$jobs" --stale "$stale" --out results || failed=$?
 [ "$failed" -le 1 ] || exit "$failed"
 if [ -n "$only" ] || [ ! -d plots/claims ]; then
     exit "$failed"
@@ -167,15 +176,15 @@ else
     echo "judging the claims" >&2
     set --
 fi
-keep results/claims.md "$dmbench" claims --run "$@" --markdown --scale "$scale" --jobs "$jobs" --out results
-keep results/claims.json "$dmbench" claims --json --scale "$scale" --out results
+keep results/claims.md "$dmbench" claims --run "$@" --markdown --scale "$scale" --jobs "$jobs" --stale "$stale" --out results
+keep results/claims.json "$dmbench" claims --json --scale "$scale" --stale keep --out results
 if [ -z "$(find results/validation.json -newer "$dmbench" 2>/dev/null)" ]; then
     echo "validating the model of the network" >&2
     keep results/validation.json "$dmbench" validate --json
 fi
 # The published numbers of keys need more memory than most machines have, so these are always the smaller ones.
 echo "comparing whole indexes with published results" >&2
-keep results/end_to_end.txt "$dmbench" validate --end-to-end --jobs "$jobs" --out results
+keep results/end_to_end.txt "$dmbench" validate --end-to-end --jobs "$jobs" --stale "$stale" --out results
 step "$dmbench" report --scale "$scale" --out results
 sed -n 1p results/claims.md
 exit "$failed"

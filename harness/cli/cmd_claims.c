@@ -102,13 +102,30 @@ static int run_points(struct session *session, int *status, struct dm_err *err) 
     if (points == NULL) {
         return err->code < 0 ? err->code : DM_ERR_NO_MEMORY;
     }
-    if (options->dry_run) {
+    points->stale = options->points.stale;
+    if (options->points.stale == HX_STALE_LIST) {
+        hx_points_list_stale(points, stdout);
+    } else if (options->dry_run) {
         printf("%zu points in %s/points, %zu to run\n", points->count, points->out, hx_points_scan(points));
     } else {
         *status = hx_points_run(points, &options->points);
     }
     hx_points_free(points);
     return 0;
+}
+
+/* Results are judged whichever sources made them; how many are not today's is said unless the user keeps such. */
+static void warn_stale(struct session *session) {
+    struct hx_points *points = session->claims->points;
+    if (!session->options.run && session->options.points.stale == HX_STALE_RUN) {
+        hx_points_scan(points);
+        if (points->stale_count > 0) {
+            fprintf(stderr,
+                    "dmbench claims: %zu of %zu results are stale, other sources made them; --run runs them again, "
+                    "--stale keep accepts them\n",
+                    points->stale_count, points->count);
+        }
+    }
 }
 
 static void print_all(const struct session *session) {
@@ -128,8 +145,11 @@ static int session_run(struct session *session, int *status, struct dm_err *err)
     const struct claims_options *options = &session->options;
     DM_TRY(hx_figure_check_scale(options->scale, err));
     bool is_remote = options->points.sshloginfile[0] != '\0' || options->points.slurm[0] != '\0';
-    if ((options->sensitivity || options->dry_run || is_remote) && !options->run) {
-        return dm_fail(err, DM_ERR_INVALID, "--sensitivity, --dry-run, --sshloginfile and --slurm go with --run");
+    bool changes = options->points.stale == HX_STALE_ADOPT || options->points.stale == HX_STALE_LIST;
+    if ((options->sensitivity || options->dry_run || is_remote || changes) && !options->run) {
+        return dm_fail(
+            err, DM_ERR_INVALID,
+            "--sensitivity, --dry-run, --sshloginfile, --slurm, --stale adopt and --stale list go with --run");
     }
     DM_TRY(
         hx_claims_open(options->plots, options->out, options->scale, (unsigned)options->repeat, &session->claims, err));
@@ -137,11 +157,13 @@ static int session_run(struct session *session, int *status, struct dm_err *err)
     if (options->run) {
         DM_TRY(run_points(session, status, err));
     }
-    if (*status == HX_INTERRUPTED || options->dry_run || options->points.slurm[0] != '\0') {
+    if (*status == HX_INTERRUPTED || options->dry_run || options->points.stale == HX_STALE_LIST ||
+        options->points.slurm[0] != '\0') {
         return 0;
     }
     DM_TRY(hx_claims_judge(session->claims, err));
     print_all(session);
+    warn_stale(session);
     return 0;
 }
 

@@ -186,10 +186,12 @@ static void print_plan(const struct session *session) {
         bool run = session->options.run.force || point->state != HX_POINT_THERE;
         most_bytes = point->memory_bytes > most_bytes ? point->memory_bytes : most_bytes;
         if (session->options.json) {
-            json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:O}", "point", point->hash, "label", point->label,
-                                                  "run", run, "config", point->config));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:O}", "point", point->hash, "label",
+                                                  point->label, "run", run, "stale", point->state == HX_POINT_STALE,
+                                                  "config", point->config));
         } else {
-            printf("  %s  %-5s  %s\n", point->hash, run ? "run" : "there", point->label);
+            printf("  %s  %-5s  %s\n", point->hash, hx_point_state_word(point, session->options.run.force),
+                   point->label);
         }
     }
     if (session->options.json) {
@@ -254,6 +256,11 @@ static int session_run(struct session *session, struct dm_err *err) {
     rc = rc < 0 ? rc : load_points(session, err);
     if (rc < 0) {
         return hx_report("figure", err);
+    }
+    session->points->stale = session->options.run.stale;
+    if (session->options.run.stale == HX_STALE_LIST) {
+        hx_points_list_stale(session->points, stdout);
+        return HX_DONE;
     }
     if (session->options.dry_run) {
         print_plan(session);

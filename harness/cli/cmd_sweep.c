@@ -73,8 +73,7 @@ static void print_plan(const struct sweep_options *options) {
            options->run.force ? points->count : absent);
     for (size_t i = 0; i < points->count; i++) {
         const struct hx_point *point = &points->items[i];
-        bool run = point->state != HX_POINT_THERE || options->run.force;
-        printf("  %s  %-5s  %s\n", point->hash, run ? "run" : "there", point->label);
+        printf("  %s  %-5s  %s\n", point->hash, hx_point_state_word(point, options->run.force), point->label);
     }
 }
 
@@ -82,6 +81,11 @@ static int sweep_run(struct sweep_options *options, struct dm_err *err) {
     struct hx_sweep *sweep = &options->sweep;
     if (hx_sweep_build(sweep, err) < 0) {
         return hx_report("sweep", err);
+    }
+    sweep->points->stale = options->run.stale;
+    if (options->run.stale == HX_STALE_LIST) {
+        hx_points_list_stale(sweep->points, stdout);
+        return HX_DONE;
     }
     if (options->dry_run) {
         print_plan(options);

@@ -115,6 +115,11 @@ static int write_all(const struct session *session, struct dm_err *err) {
 
 static int session_run(struct session *session, struct dm_err *err) {
     DM_TRY(load(session, err));
+    session->points->stale = session->options->run.stale;
+    if (session->options->run.stale == HX_STALE_LIST) {
+        hx_points_list_stale(session->points, stdout);
+        return HX_DONE;
+    }
     if (session->options->dry_run) {
         size_t absent = hx_points_scan(session->points);
         printf("%zu experiments, %zu runs in %s/points, %zu to run\n", session->count, session->points->count,

@@ -14,6 +14,7 @@
 #include "common/opt_json.h"
 #include "harness/run/config.h"
 #include "harness/run/interrupt.h"
+#include "harness/run/sources.h"
 
 enum { PATH_BYTES = 1024 };
 
@@ -61,6 +62,10 @@ int hx_train_store(const struct hx_training *training, uint64_t keys, const stru
                    const char *path, struct dm_err *err) {
     json_t *result = json_pack("{s:i, s:s, s:o}", "schema_version", HX_SCHEMA_VERSION, "time_base", "none", "config",
                                hx_training_to_json(training));
+    if (result) {
+        json_object_set_new(result, "provenance",
+                            json_pack("{s:o}", "sources", hx_sources_new(json_object_get(result, "config"))));
+    }
     for (uint32_t i = 0; result && i < count; i++) {
         json_object_set_new(result, rows[i].is_rmi ? "rmi" : "plr", row_to_json(&rows[i], keys));
     }

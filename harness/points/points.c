@@ -17,6 +17,7 @@
 #include "harness/points/training.h"
 #include "harness/run/config.h"
 #include "harness/run/result_check.h"
+#include "harness/run/sources.h"
 
 /* Bytes an entry may take in memory beside its value: key, headers, and the free space that splits leave. */
 #define ENTRY_OVERHEAD_BYTES 48.0
@@ -24,6 +25,10 @@
 #define PROCESS_BYTES        (64.0 * 1024 * 1024)
 /* A bulk-loaded key costs about this share of an operation. */
 #define LOAD_COST 0.25
+
+enum { CHANGED_BYTES = 200 };
+
+const char *const hx_stale_names[] = {"keep", "run", "adopt", "list", NULL};
 
 char *hx_path_join(const char *folder, const char *name) {
     char *path = NULL;
@@ -189,7 +194,8 @@ static int point_check(const struct hx_point *point, const json_t *result, const
                : dm_fail(err, DM_ERR_CORRUPT, "%s: is the result of point %.20s", path, hash);
 }
 
-json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err) {
+/* A result that is complete and the point's, whichever sources made it. */
+static json_t *load_any(const struct hx_points *points, size_t index, struct dm_err *err) {
     const struct hx_point *point = &points->items[index];
     char *path = hx_points_file(points, index);
     if (path == NULL) {
@@ -217,17 +223,72 @@ json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_e
     return result;
 }
 
-size_t hx_points_scan(struct hx_points *points) {
-    size_t absent = 0;
-    for (size_t i = 0; i < points->count; i++) {
-        struct dm_err err = {.code = 0};
-        json_t *result = hx_points_load(points, i, &err);
-        if (result == NULL && err.code == DM_ERR_CORRUPT) {
+json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err) {
+    char changed[CHANGED_BYTES];
+    json_t *result = load_any(points, index, err);
+    if (result != NULL && points->stale == HX_STALE_RUN && !hx_sources_fresh(result, changed, sizeof(changed))) {
+        dm_fail(err, DM_ERR_INVALID, "%s: is stale, other sources made it: %s", points->items[index].hash, changed);
+        json_decref(result);
+        result = NULL;
+    }
+    return result;
+}
+
+/* Marks a result as fresh, in its file. One that cannot be written stays stale. */
+static void adopt(const struct hx_points *points, size_t index, json_t *result) {
+    struct dm_err err = {.text = ""};
+    char *path = hx_points_file(points, index);
+    if (path == NULL || hx_sources_adopt(result) < 0) {
+        dm_log(DM_LOG_WARN, "%s: cannot be adopted: it does not say where it comes from", points->items[index].hash);
+    } else if (dm_json_store(result, path, &err) < 0) {
+        dm_log(DM_LOG_WARN, "%s", err.text);
+    }
+    free(path);
+}
+
+static enum hx_point_state scan_one(struct hx_points *points, size_t index) {
+    struct dm_err err = {.code = 0};
+    char changed[CHANGED_BYTES];
+    json_t *result = load_any(points, index, &err);
+    if (result == NULL) {
+        if (err.code == DM_ERR_CORRUPT) {
             dm_log(DM_LOG_WARN, "%s: counts as absent", err.text);
         }
-        points->items[i].state = result != NULL ? HX_POINT_THERE : HX_POINT_ABSENT;
-        absent += result == NULL;
+        return HX_POINT_ABSENT;
+    }
+    bool is_stale = !hx_sources_fresh(result, changed, sizeof(changed));
+    points->stale_count += is_stale;
+    if (is_stale && points->stale == HX_STALE_ADOPT) {
+        adopt(points, index, result);
+    }
+    json_decref(result);
+    return is_stale && points->stale == HX_STALE_RUN ? HX_POINT_STALE : HX_POINT_THERE;
+}
+
+size_t hx_points_scan(struct hx_points *points) {
+    size_t to_run = 0;
+    points->stale_count = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        points->items[i].state = scan_one(points, i);
+        to_run += points->items[i].state != HX_POINT_THERE;
+    }
+    return to_run;
+}
+
+void hx_points_list_stale(const struct hx_points *points, FILE *out) {
+    char changed[CHANGED_BYTES];
+    size_t count = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        json_t *result = load_any(points, i, NULL);
+        if (result != NULL && !hx_sources_fresh(result, changed, sizeof(changed))) {
+            fprintf(out, "  %s  %-24s  %s\n", points->items[i].hash, changed, points->items[i].label);
+            count++;
+        }
         json_decref(result);
     }
-    return absent;
+    fprintf(out, "%zu points in %s, %zu stale\n", points->count, points->out, count);
+}
+
+const char *hx_point_state_word(const struct hx_point *point, bool force) {
+    return point->state == HX_POINT_STALE ? "stale" : point->state != HX_POINT_THERE || force ? "run" : "there";
 }

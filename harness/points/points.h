@@ -14,14 +14,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/err.h"
 #include "common/opt.h"
 
 enum hx_point_state {
     HX_POINT_ABSENT, /* no result yet */
+    HX_POINT_STALE,  /* has a result by other sources than this program's, which counts as none (HX_STALE_RUN) */
     HX_POINT_THERE,  /* its result file is complete and of this schema */
     HX_POINT_FAILED, /* was run, and reported why it failed */
+};
+
+/* What happens to results that were made by other sources than this program was built from (harness/run/sources.h). */
+enum hx_stale {
+    HX_STALE_KEEP,  /* they count as if they were fresh */
+    HX_STALE_RUN,   /* they are run again */
+    HX_STALE_ADOPT, /* they are marked as fresh */
+    HX_STALE_LIST,  /* they are listed, and nothing is run */
 };
 
 struct hx_point {
@@ -38,7 +48,9 @@ struct hx_points {
     struct hx_point *items;
     size_t count;
     size_t capacity;
-    char *out; /* the folder above points/ */
+    char *out;           /* the folder above points/ */
+    enum hx_stale stale; /* HX_STALE_KEEP after hx_points_new */
+    size_t stale_count;  /* results by other sources, as the last scan found them */
 };
 
 /* An empty set over a folder, which need not exist. The caller frees it; NULL when out of memory. */
@@ -58,19 +70,31 @@ const char *hx_point_folder(const struct hx_point *point);
 /* The path of a point's result; the caller frees it. NULL when out of memory. */
 char *hx_points_file(const struct hx_points *points, size_t index);
 
-/* The point's result as a new object, or NULL with the reason in err: absent, cut short, of another schema. */
+/* The point's result as a new object, or NULL with the reason in err: absent, cut short, of another schema; stale, if
+ * the set runs such points again. */
 json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err);
 
-/* Reads the result files and sets every state. Returns how many are absent. */
+/* Reads the result files and sets every state; with HX_STALE_ADOPT it marks stale results as fresh. Returns how many
+ * are to be run. */
 size_t hx_points_scan(struct hx_points *points);
+
+/* Prints the points with stale results, and the components that have changed since. */
+void hx_points_list_stale(const struct hx_points *points, FILE *out);
+
+/* One word for a plan: "run", "stale" (run again), "there". */
+const char *hx_point_state_word(const struct hx_point *point, bool force);
 
 struct hx_points_options {
     uint64_t jobs;            /* processes at once; 0: one per core, limited by memory */
     bool force;               /* run points that have a result, too */
+    unsigned stale;           /* enum hx_stale */
     const char *program;      /* what is run as `program run SPEC --out FILE`; NULL: this program */
     const char *sshloginfile; /* run them through GNU parallel on the machines of this file; NULL or "": here */
     const char *slurm;        /* run none, write a Slurm array script to this file; NULL or "": run them */
 };
+
+/* The values of --stale, as enum hx_stale. */
+extern const char *const hx_stale_names[];
 
 /* Rows of an option table for those that a user sets, with `run` the member of `values` that holds them. */
 #define HX_POINTS_ROWS(values, run)                                                                                    \
@@ -81,7 +105,11 @@ struct hx_points_options {
                           "machines for GNU parallel, one a line (\":\" is this one), which share this folder and "    \
                           "the program's path; --jobs is then by machine"),                                            \
         DM_OPT_ROW_AS("slurm", values, run.slurm, DM_OPT_STRING, .initial = "",                                        \
-                      .help = "run nothing, write a Slurm array script for the points to this file")
+                      .help = "run nothing, write a Slurm array script for the points to this file"),                  \
+        DM_OPT_ROW_AS("stale", values, run.stale, DM_OPT_ENUM, .initial = "run", .choices = hx_stale_names,            \
+                      .help =                                                                                          \
+                          "results that other sources made than this program was built from: run them again, keep "    \
+                          "them as they are, adopt them (mark them as fresh), or list them and run nothing")
 
 /* Runs the points without a result. A point that fails prints one line and the others continue. SIGINT, SIGTERM and
  * SIGHUP stop the children, keep finished results and leave no partial file. Returns the exit status: 0 all points have

@@ -224,12 +224,13 @@ static int write_slurm(const struct remote *remote, const struct hx_points_optio
             "line=${SLURM_ARRAY_TASK_ID:?is set by Slurm: submit this with sbatch}\n"
             "while [ \"$line\" -le %zu ]; do\n"
             "    point=$(sed -n \"${line}p\" '%s/list')\n"
-            "    [ -s '%s'/\"$point.json\" ] ||\n"
+            "    [ -n \"$(find '%s'/\"$point.json\" -newer '%s/list' 2>/dev/null)\" ] ||\n"
             "        '%s' run '%s'/\"$point.json\" --out '%s'/\"$point.json\" || status=$?\n"
             "    line=$((line + %zu))\n"
             "done\nexit \"$status\"\n",
             tasks, limit, (unsigned long long)largest_memory(remote) / 1000000 + 100, remote->folder, remote->count,
-            remote->count, remote->folder, remote->results, remote->program, remote->folder, remote->results, tasks);
+            remote->count, remote->folder, remote->results, remote->folder, remote->program, remote->folder,
+            remote->results, tasks);
     bool bad = ferror(out) != 0;
     bad = fclose(out) != 0 || bad;
     if (bad) {

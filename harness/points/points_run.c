@@ -350,6 +350,7 @@ static int compare_cost(const void *left, const void *right, void *arg) {
 
 static int runner_init(struct runner *runner) {
     struct hx_points *points = runner->points;
+    points->stale = runner->options->stale;
     hx_points_scan(points);
     runner->job_limit = runner->options->jobs > 0 ? runner->options->jobs : core_count();
     runner->memory_limit = (uint64_t)((double)available_memory() * MEMORY_SHARE);
@@ -390,10 +391,21 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
 }
 
 static void print_plan(const struct runner *runner) {
+    const struct hx_points *points = runner->points;
     size_t limit = runner->job_limit < runner->order_count ? runner->job_limit : runner->order_count;
-    fprintf(stderr, "%zu point%s: %zu there already, %zu to run, %zu at once\n", runner->points->count,
-            runner->points->count == 1 ? "" : "s", runner->points->count - runner->order_count, runner->order_count,
-            limit);
+    char stale[48] = "";
+    if (points->stale_count > 0) {
+        static const char *const what[] = {[HX_STALE_KEEP] = "stale but kept",
+                                           [HX_STALE_RUN] = "stale",
+                                           [HX_STALE_ADOPT] = "adopted",
+                                           [HX_STALE_LIST] = "stale"};
+        snprintf(stale, sizeof(stale), ", %zu %s", points->stale_count, what[points->stale]);
+    }
+    fprintf(stderr, "%zu point%s: %zu there already%s, %zu to run, %zu at once\n", points->count,
+            points->count == 1 ? "" : "s", points->count - runner->order_count, stale, runner->order_count, limit);
+    if (points->stale_count > 0 && points->stale == HX_STALE_RUN) {
+        fprintf(stderr, "stale: other sources made these results; --stale list shows which, --stale keep uses them\n");
+    }
 }
 
 static int report_end(const struct runner *runner) {

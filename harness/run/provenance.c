@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/run/config_fields.h"
+#include "harness/run/sources.h"
 #include "harness/run/version.h"
 
 enum { LINE_BYTES = 512 };
@@ -62,6 +63,13 @@ static json_t *command_line(int argc, char **argv) {
     return words;
 }
 
+static json_t *sources_object(const struct hx_config *config) {
+    json_t *names = json_pack("{s:s, s:s}", "transport", config->run.transport, "index", config->run.index);
+    json_t *sources = hx_sources_new(names);
+    json_decref(names);
+    return sources;
+}
+
 /* The machine, and the time and memory that the run took there. */
 static json_t *host_object(const struct hx_measured *measured) {
     struct utsname system;
@@ -94,8 +102,8 @@ json_t *hx_provenance_new(const struct hx_config *config, const struct hx_measur
     if (config->profile_hash[0]) {
         profile = json_pack("{s:s, s:s}", "name", config->run.profile, "hash", config->profile_hash);
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o}", "version", DM_VERSION, "revision", revision,
-                     "compiler", compiler_name(), "build_type", DM_BUILD_TYPE, "sanitizer", DM_SANITIZE, "profile",
-                     profile, "command_line", command_line(argc, argv), "finished_at", finished, "host",
-                     host_object(measured));
+    return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:s, s:o}", "version", DM_VERSION, "revision", revision,
+                     "sources", sources_object(config), "compiler", compiler_name(), "build_type", DM_BUILD_TYPE,
+                     "sanitizer", DM_SANITIZE, "profile", profile, "command_line", command_line(argc, argv),
+                     "finished_at", finished, "host", host_object(measured));
 }

@@ -44,15 +44,19 @@ struct world {
     struct hx_points *points;
 };
 
-static void world_open(struct world *world, const char *script) {
-    strcpy(world->folder, "/tmp/points_test.XXXXXX");
-    assert_non_null(mkdtemp(world->folder));
-    snprintf(world->script, sizeof(world->script), "%s/script", world->folder);
+static void world_script(struct world *world, const char *script) {
     FILE *file = fopen(world->script, "w");
     assert_non_null(file);
     fputs(script, file);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(world->script, 0755), 0);
+}
+
+static void world_open(struct world *world, const char *script) {
+    strcpy(world->folder, "/tmp/points_test.XXXXXX");
+    assert_non_null(mkdtemp(world->folder));
+    snprintf(world->script, sizeof(world->script), "%s/script", world->folder);
+    world_script(world, script);
     world->points = hx_points_new(world->folder);
     assert_non_null(world->points);
 }
@@ -249,12 +253,40 @@ static void a_folder_that_cannot_be_made_is_reported_before_anything_runs(void *
     world_close(&world);
 }
 
+/* The old result stays in its file, but no table or picture may show it. */
+static void a_stale_point_that_fails_has_no_result(void **state) {
+    (void)state;
+    struct world world;
+    struct dm_err err = {.text = ""};
+    world_open(&world, write_result);
+    add(&world, 1);
+    size_t second = add(&world, 2);
+    assert_int_equal(run(&world, 2, false), 0);
+    world_script(&world, fail_for_seed_2);
+    struct hx_points_options options = {.jobs = 1, .stale = HX_STALE_KEEP, .program = world.script};
+    assert_int_equal(hx_points_run(world.points, &options), 0); /* nothing to run */
+    assert_int_equal(world.points->stale_count, 2);
+    options.stale = HX_STALE_RUN;
+    assert_int_not_equal(hx_points_run(world.points, &options), 0);
+    assert_int_equal(world.points->items[second].state, HX_POINT_FAILED);
+    assert_null(hx_points_load(world.points, second, &err));
+    assert_non_null(strstr(err.text, "is stale"));
+    assert_int_equal(files(&world, ".json"), 2);
+    /* What says nothing of where it comes from cannot be adopted. */
+    options.stale = HX_STALE_ADOPT;
+    assert_int_equal(hx_points_run(world.points, &options), 0);
+    world.points->stale = HX_STALE_RUN;
+    assert_int_equal(hx_points_scan(world.points), 2);
+    world_close(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_configuration_is_one_point),
         cmocka_unit_test(a_training_is_a_point_of_its_own),
         cmocka_unit_test(a_bad_spec_is_refused_with_its_path),
         cmocka_unit_test(a_point_with_a_result_is_not_run_again),
+        cmocka_unit_test(a_stale_point_that_fails_has_no_result),
         cmocka_unit_test(a_failing_point_reports_why_and_the_others_run),
         cmocka_unit_test(a_truncated_or_damaged_result_or_one_of_another_schema_or_point_counts_as_missing),
         cmocka_unit_test(a_program_that_cannot_be_started_is_a_failed_point),
