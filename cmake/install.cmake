@@ -5,6 +5,8 @@
 set(data ${CMAKE_INSTALL_DATAROOTDIR}/dmbench)
 set(docs ${CMAKE_INSTALL_DATAROOTDIR}/doc/dmbench)
 
+# Installing and packing need the program, not the tests that "all" builds.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 install(TARGETS dmbench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY transport/profiles DESTINATION ${data}/transport FILES_MATCHING PATTERN "*.json")
 install(DIRECTORY workloads/ycsb DESTINATION ${data}/workloads FILES_MATCHING PATTERN "*.properties")
