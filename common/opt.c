@@ -354,8 +354,8 @@ void dm_opt_free(const struct dm_opt *table, void *values) {
     }
 }
 
-static const char *type_word(enum dm_opt_type type) {
-    switch (type) {
+const char *dm_opt_type_word(const struct dm_opt *row) {
+    switch (row->type) {
     case DM_OPT_BOOL:
         return "BOOL";
     case DM_OPT_COUNT:
@@ -375,16 +375,17 @@ static const char *type_word(enum dm_opt_type type) {
 }
 
 static void note_append(char *notes, size_t capacity, const char *label, const char *note) {
-    text_append(notes, capacity, notes[0] == '\0' ? " (" : "; ");
+    text_append(notes, capacity, notes[0] == '\0' ? "" : "; ");
     text_append(notes, capacity, label);
     text_append(notes, capacity, note);
 }
 
-/* " (default 8; 1 to 64 entries; paper: S)", or nothing. */
-static void notes_format(const struct dm_opt *row, char *notes, size_t capacity) {
+void dm_opt_notes(const struct dm_opt *row, char *notes, size_t capacity) {
     char part[512];
     notes[0] = '\0';
-    if (row->initial != NULL && row->initial[0] != '\0') {
+    if (row->derived != NULL) {
+        note_append(notes, capacity, "default ", row->derived);
+    } else if (row->initial != NULL && row->initial[0] != '\0') {
         bool needs_unit = row->unit != NULL && !has_bounds(row);
         (void)snprintf(part, sizeof(part), "%s%s%s", row->initial, needs_unit ? " " : "", needs_unit ? row->unit : "");
         note_append(notes, capacity, "default ", part);
@@ -400,22 +401,26 @@ static void notes_format(const struct dm_opt *row, char *notes, size_t capacity)
     if (row->symbol != NULL) {
         note_append(notes, capacity, "paper: ", row->symbol);
     }
-    if (notes[0] != '\0') {
-        text_append(notes, capacity, ")");
-    }
 }
 
 void dm_opt_help(const struct dm_opt *table, const char *indent, FILE *out) {
-    int width = 0;
+    enum { COLUMNS = 100, WIDTH_MAX = 40 };
+    size_t width = 0;
     for (const struct dm_opt *row = table; row->name != NULL; row++) {
-        int row_width = (int)(strlen("-- ") + strlen(row->name) + strlen(type_word(row->type)));
-        width = row_width > width ? row_width : width;
+        size_t row_width = strlen("-- ") + strlen(row->name) + strlen(dm_opt_type_word(row));
+        width = row_width > width && row_width <= WIDTH_MAX ? row_width : width;
     }
     for (const struct dm_opt *row = table; row->name != NULL; row++) {
         char notes[1024];
-        notes_format(row, notes, sizeof(notes));
-        int type_width = width - (int)(strlen("-- ") + strlen(row->name));
-        (void)fprintf(out, "%s--%s %-*s  %s%s\n", indent, row->name, type_width, type_word(row->type),
-                      row->help != NULL ? row->help : "", notes);
+        char text[2048];
+        dm_opt_notes(row, notes, sizeof(notes));
+        const char *help = row->help != NULL ? row->help : "";
+        bool has_notes = notes[0] != '\0';
+        (void)snprintf(text, sizeof(text), "%s%s%s%s%s", help, help[0] != '\0' && has_notes ? " " : "",
+                       has_notes ? "(" : "", notes, has_notes ? ")" : "");
+        size_t typed = strlen("-- ") + strlen(row->name);
+        int type_width = width > typed ? (int)(width - typed) : 0;
+        int printed = fprintf(out, "%s--%s %-*s  ", indent, row->name, type_width, dm_opt_type_word(row));
+        dm_text_wrap(text, strlen(text), printed > 0 ? (size_t)printed : 0, strlen(indent) + width + 2, COLUMNS, out);
     }
 }

@@ -34,6 +34,8 @@ struct dm_opt {
     const char *unit;           /* for people: "bytes", "entries"; NULL where the type implies it */
     const char *symbol;         /* the paper's symbol, or NULL */
     const char *help;           /* one sentence */
+    const char *derived;        /* how the value follows from other options unless it is given; NULL: it does not */
+    const char *values;         /* what the text names: "file", "folder", or a kind of `dmbench list`; NULL: free */
 };
 
 /* The row of a member of `struct values`, under its own name or another; then further members of the row. */
@@ -67,8 +69,15 @@ void dm_opt_copy(const struct dm_opt *table, void *into, const void *from);
 /* Releases the strings of a value set. */
 void dm_opt_free(const struct dm_opt *table, void *values);
 
-/* Prints one aligned entry a row (option, help, default, range), each line behind `indent`. */
+/* Prints one aligned entry a row (option, help, default, range), each line behind `indent` and of at most 100 columns.
+ */
 void dm_opt_help(const struct dm_opt *table, const char *indent, FILE *out);
+
+/* What is known of a row beside its help, "default 8; 1 to 64 entries; paper: S", or nothing. */
+void dm_opt_notes(const struct dm_opt *row, char *notes, size_t capacity);
+
+/* What stands for a value of the row in a help text: "COUNT". */
+const char *dm_opt_type_word(const struct dm_opt *row);
 
 /* The name among count candidates nearest to `name` by edit distance, or NULL if none is near. */
 const char *dm_suggest(const char *name, const char *const *candidates, size_t count);

@@ -50,3 +50,26 @@ size_t dm_text_clean(char *text) {
     }
     return replaced;
 }
+
+void dm_text_wrap(const char *text, size_t length, size_t column, size_t indent, size_t width, FILE *out) {
+    bool is_begun = false;
+    for (size_t at = 0; at < length;) {
+        size_t word = 0;
+        while (at + word < length && text[at + word] != ' ') {
+            word++;
+        }
+        size_t space = is_begun ? 1 : 0;
+        if (word > 0 && column + space + word > width && column > indent) {
+            (void)fprintf(out, "\n%*s", (int)indent, "");
+            column = indent;
+            space = 0;
+        }
+        if (word > 0) {
+            (void)fprintf(out, "%s%.*s", space > 0 ? " " : "", (int)word, text + at);
+            column += space + word;
+            is_begun = true;
+        }
+        at += word + 1;
+    }
+    (void)fprintf(out, "\n");
+}

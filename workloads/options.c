@@ -7,7 +7,7 @@
 #define ROW(member, ...) DM_OPT_ROW(struct wl_config, member, __VA_ARGS__)
 
 const struct dm_opt wl_options[] = {
-    ROW(workload, DM_OPT_STRING, .initial = "a",
+    ROW(workload, DM_OPT_STRING, .values = "workloads", .initial = "a",
         .help = "A named workload (a to f, load, or a paper's mix) or a YCSB property file."),
     ROW(properties, DM_OPT_STRING,
         .help = "YCSB properties that override those of the workload: name=value,name=value."),
@@ -44,10 +44,11 @@ const struct dm_opt wl_options[] = {
         .help = "Keys to load: dense, grown (dense once the run has inserted its share), folded (hashes modulo the "
                 "number of keys), uniform, normal, lognormal, linear_noise, sosd:FILE or raw:FILE; if empty, the "
                 "workload or insert_order decides."),
-    ROW(trace, DM_OPT_STRING,
+    ROW(trace, DM_OPT_STRING, .values = "file",
         .help = "A Twitter cache trace (CSV, or compressed with zstd) instead of a mix and a distribution."),
     ROW(lenient, DM_OPT_BOOL, .initial = "false",
         .help = "Skip and count a trace's malformed lines instead of failing."),
-    ROW(replay, DM_OPT_STRING, .help = "A file of recorded operations, which are run again one by one."),
+    ROW(replay, DM_OPT_STRING, .values = "file",
+        .help = "A file of recorded operations, which are run again one by one."),
     DM_OPT_END,
 };

@@ -95,12 +95,12 @@ int hx_args_parse(const struct hx_args *args, int argc, char **argv, struct dm_e
     return 0;
 }
 
-void hx_args_help(const struct dm_opt *table) {
+void hx_args_help(const struct dm_opt *table, FILE *out) {
     struct dm_opt named[NAMES_MAX] = {{.name = NULL}};
     char typed[NAMES_MAX][NAME_BYTES];
     for (size_t i = 0; table[i].name != NULL && i + 1 < NAMES_MAX; i++) {
         named[i] = table[i];
         named[i].name = hx_option_typed(table[i].name, typed[i], sizeof(typed[i])) + 2;
     }
-    dm_opt_help(named, "  ", stdout);
+    dm_opt_help(named, "  ", out);
 }

@@ -23,6 +23,6 @@ struct hx_args {
 int hx_args_parse(const struct hx_args *args, int argc, char **argv, struct dm_err *err);
 
 /* The table as help text, names as they are typed. */
-void hx_args_help(const struct dm_opt *table);
+void hx_args_help(const struct dm_opt *table, FILE *out);
 
 #endif

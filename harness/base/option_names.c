@@ -28,7 +28,7 @@ const char *hx_option_typed(const char *name, char *text, size_t capacity) {
     return text;
 }
 
-void hx_parameters_help(const char *option, const struct dm_opt *table) {
+void hx_parameters_help(const char *option, const struct dm_opt *table, FILE *out) {
     struct dm_opt rows[ROWS_MAX] = {{.name = NULL}};
     char names[ROWS_MAX][64];
     for (size_t i = 0; table[i].name && i + 1 < ROWS_MAX; i++) {
@@ -36,5 +36,5 @@ void hx_parameters_help(const char *option, const struct dm_opt *table) {
         snprintf(names[i], sizeof(names[i]), "%s %s", option, table[i].name);
         rows[i].name = names[i];
     }
-    dm_opt_help(rows, "  ", stdout);
+    dm_opt_help(rows, "  ", out);
 }

@@ -15,6 +15,6 @@ bool hx_option_name(const char *text, char *name, size_t capacity);
 const char *hx_option_typed(const char *name, char *text, size_t capacity);
 
 /* Prints a table of parameters that are given as "--OPTION NAME=VALUE". */
-void hx_parameters_help(const char *option, const struct dm_opt *table);
+void hx_parameters_help(const char *option, const struct dm_opt *table, FILE *out);
 
 #endif

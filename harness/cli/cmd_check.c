@@ -8,6 +8,7 @@
 
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
 #include "harness/lab/checking.h"
@@ -20,7 +21,8 @@ static const char *const coverage_names[] = {"auto", "on", "off", NULL}; /* as H
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct hx_checking_options, member, __VA_ARGS__)
 
 static const struct dm_opt check_options[] = {
-    ROW(index, DM_OPT_STRING, .initial = "all", .help = "the index to check, or all that keep data"),
+    ROW(index, DM_OPT_STRING, .values = "indexes", .initial = "all",
+        .help = "the index to check, or all that keep data"),
     ROW(seeds, DM_OPT_COUNT, .initial = "0", .help = "how many seeds; 0: as many as --time allows, or 200"),
     ROW(first_seed, DM_OPT_COUNT, .initial = "1", .help = "the first seed"),
     ROW_AS("time", time_ns, DM_OPT_DURATION, .initial = "0",
@@ -28,15 +30,19 @@ static const struct dm_opt check_options[] = {
     ROW_AS("seed_time", seed_time_ns, DM_OPT_DURATION, .initial = "5m",
            .help = "processor time of one seed on sim; a seed that takes longer is a finding; 0: no limit"),
     ROW(jobs, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256, .help = "processes that share the seeds"),
-    ROW(transport, DM_OPT_STRING, .initial = "sim", .help = "the fabric; only sim can replay and shrink"),
+    ROW(transport, DM_OPT_STRING, .values = "transports", .initial = "sim",
+        .help = "the fabric; only sim can replay and shrink"),
     ROW(replay, DM_OPT_STRING, .initial = "", .help = "run this seed alone and show what happened"),
-    ROW(world, DM_OPT_STRING, .initial = "", .help = "run the world in this file alone and show what happened"),
-    ROW(keep, DM_OPT_STRING, .initial = "",
+    ROW(world, DM_OPT_STRING, .values = "file", .initial = "",
+        .help = "run the world in this file alone and show what happened"),
+    ROW(keep, DM_OPT_STRING, .values = "file", .initial = "",
         .help = "with --replay: write its world to this file, which stays the same whatever seeds draw later"),
     ROW(part, DM_OPT_STRING, .initial = "", .help = "with --replay: only this part of its world, as a report named it"),
-    ROW(history, DM_OPT_STRING, .initial = "", .help = "judge the history in this file instead of running anything"),
-    ROW(out, DM_OPT_STRING, .initial = "", .help = "write the history of the failing, or replayed, run to this file"),
-    ROW(trace, DM_OPT_STRING, .initial = "",
+    ROW(history, DM_OPT_STRING, .values = "file", .initial = "",
+        .help = "judge the history in this file instead of running anything"),
+    ROW(out, DM_OPT_STRING, .values = "file", .initial = "",
+        .help = "write the history of the failing, or replayed, run to this file"),
+    ROW(trace, DM_OPT_STRING, .values = "file", .initial = "",
         .help = "with --replay: write its operations and verbs to this file, for Perfetto"),
     ROW(coverage, DM_OPT_ENUM, .initial = "auto", .choices = coverage_names,
         .help = "fail if a rare event of the index never happened; auto: from 100 seeds on, with no --set"),
@@ -130,28 +136,37 @@ static int options_check(const struct hx_checking *check, struct dm_err *err) {
     return 0;
 }
 
+static const struct hx_help_option extra[] = {
+    {"--set NAME=VALUE", "a parameter of the index, the same in all worlds; repeatable", "set"},
+    {"--transport-set NAME=VALUE", "an option of the transport, likewise", "transport_set"},
+    {NULL, NULL, NULL},
+};
+
+void hx_help_check(struct hx_help *help) {
+    help->usage = "check [options]";
+    help->about = "Runs small worlds drawn from seeds (few keys, tiny nodes and caches, lines that land in any order), "
+                  "judges what every client received (linearizability of every key, scans, the index's own verify, "
+                  "progress), and shrinks the first world that fails to the smallest part that still fails.";
+    help->examples = "dmbench check --index sherman --seeds 10K --jobs 2\n"
+                     "dmbench check --time 1h --first-seed 1000000\n"
+                     "dmbench check --index sherman --set versions=none        a variant that is known to be wrong\n"
+                     "dmbench check --index sherman --replay 17 --out run.json\n"
+                     "dmbench check --index sherman --replay 17 --trace run.perfetto.json   for Perfetto\n"
+                     "dmbench check --history run.json";
+    help->status = "0 nothing found, 1 failed, 2 usage, 3 something is wrong, 130 interrupted.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .options = extra, .table = check_options});
+}
+
+/* With the parameters of the index that the command line names. */
 static void help_print(const struct hx_checking *check) {
-    printf(
-        "Usage: dmbench check [options]\n\n"
-        "Runs small worlds drawn from seeds (few keys, tiny nodes and caches, lines that land in any order), judges\n"
-        "what every client received (linearizability of every key, scans, the index's own verify, progress), and\n"
-        "shrinks the first world that fails to the smallest part that still fails.\n\n"
-        "Examples:\n"
-        "  dmbench check --index sherman --seeds 10K --jobs 2\n"
-        "  dmbench check --time 1h --first-seed 1000000\n"
-        "  dmbench check --index sherman --set versions=none        a variant that is known to be wrong\n"
-        "  dmbench check --index sherman --replay 17 --out run.json\n"
-        "  dmbench check --index sherman --replay 17 --trace run.perfetto.json   to look at in ui.perfetto.dev\n"
-        "  dmbench check --history run.json\n\nOptions:\n");
-    hx_args_help(check_options);
-    printf("  --set NAME=VALUE   a parameter of the index, the same in all worlds; repeatable\n"
-           "  --transport-set NAME=VALUE   an option of the transport, likewise\n");
+    struct hx_help help = {.section_count = 0};
     const struct ix_ops *index = ix_find(check->options.index);
+    hx_help_check(&help);
     if (index && index->params) {
-        printf("\nParameters of index %s:\n", index->name);
-        hx_parameters_help("set", index->params);
+        hx_help_add(&help,
+                    (struct hx_help_section){.title = "Parameters of the index", .table = index->params, .as = "set"});
     }
-    printf("\nExit status: 0 nothing found, 1 failed, 2 usage, 3 something is wrong, 130 interrupted.\n");
+    hx_help_print(&help, stdout);
 }
 
 int hx_cmd_check(int argc, char **argv) {

@@ -9,6 +9,7 @@
 
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
 #include "harness/study/claims_judge.h"
@@ -30,7 +31,7 @@ struct claims_options {
 static const struct dm_opt claims_table[] = {
     ROW(scale, DM_OPT_STRING, .initial = "quick",
         .help = "whose results are judged: quick, paper, or a number, as of `dmbench figure`"),
-    ROW(out, DM_OPT_STRING, .initial = "results", .help = "folder with points/"),
+    ROW(out, DM_OPT_STRING, .values = "folder", .initial = "results", .help = "folder with points/"),
     ROW(run, DM_OPT_BOOL, .initial = "0", .help = "first run the points that the claims read and that are not there"),
     ROW(sensitivity, DM_OPT_BOOL, .initial = "0",
         .help = "with --run: also those with the fabric at the other ends of what published sources say"),
@@ -40,7 +41,7 @@ static const struct dm_opt claims_table[] = {
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --run: print the plan alone"),
     ROW(markdown, DM_OPT_BOOL, .initial = "0", .help = "print Markdown tables"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
-    ROW(plots, DM_OPT_STRING, .initial = "",
+    ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",
         .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json" HX_PLOTS_DEFAULT),
     DM_OPT_END,
 };
@@ -52,18 +53,19 @@ struct session {
     struct hx_claims *claims;
 };
 
-static void print_help(void) {
-    printf("usage: dmbench claims [ID...] [options]      (ID: a claim, or the beginning of some: chime, rolex-14)\n\n"
-           "Judges what the papers claim by the results of the figures: reproduced (within the tolerance), direction "
-           "only\n"
-           "(the right system wins, the size is off), not reproduced, unresolved (another verdict at the other end of\n"
-           "what sources say about the fabric), or not run, and why. Numbers come from result files alone.\n\n");
-    hx_args_help(claims_table);
-    printf("\nexamples:\n"
-           "  dmbench claims                                   what the figures that were run say\n"
-           "  dmbench claims chime-12 --run --sensitivity      run what is missing, with both ends of the fabric\n"
-           "  dmbench claims --scale paper --markdown >claims.md\n"
-           "\nExit status: 0 judged, whatever the verdicts; 1 a point failed, 2 usage, 130 interrupted.\n");
+void hx_help_claims(struct hx_help *help) {
+    help->words = "claim";
+    help->usage = "claims [ID...] [options]    (ID: a claim, or the beginning of some: chime, rolex-14)";
+    help->about =
+        "Judges what the papers claim by the results of the figures: reproduced (within the tolerance), direction only "
+        "(the right system wins, the size is off), not reproduced, unresolved (another verdict at the other end of "
+        "what sources say about the fabric), or not run, and why. Numbers come from result files alone.";
+    help->examples =
+        "dmbench claims                                   what the figures that were run say\n"
+        "dmbench claims chime-12 --run --sensitivity      run what is missing, with both ends of the fabric\n"
+        "dmbench claims --scale paper --markdown >claims.md";
+    help->status = "0 judged, whatever the verdicts; 1 a point failed, 2 usage, 130 interrupted.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .table = claims_table});
 }
 
 static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
@@ -178,7 +180,7 @@ int hx_cmd_claims(int argc, char **argv) {
     hx_plots_set(claims_table, &session.options);
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc > 0) {
-        print_help();
+        hx_help_show(hx_help_claims);
     } else if (rc == 0) {
         rc = session_run(&session, &status, &err);
     }

@@ -8,6 +8,7 @@
 
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/base/json.h"
 #include "harness/cli/commands.h"
 #include "harness/study/compare_text.h"
@@ -45,25 +46,32 @@ struct session {
     struct hx_compare *compare;
 };
 
-static void print_help(void) {
-    printf(
-        "usage: dmbench compare A B [options]\n\n"
-        "Compares two results, folders of results or patterns ('runs/*.json'). Results that differ in the seed alone\n"
-        "are repetitions of one point. Points of A and B belong together when they agree in all options that vary\n"
-        "within A or within B; what is the same all over A and another all over B is what is compared.\n\n"
-        "For every point and metric: medians, the ratio B/A with its bootstrap interval, the p of a Mann-Whitney\n"
-        "test and Cliff's delta (-1: all of B below all of A; 1: above).\n\n"
-        "  --fail-if 'METRIC > NUMBER'  exit with status 3 if the ratio B/A of a point does; also <, >=, <=;\n"
-        "                               repeatable. METRIC: throughput, cache_bytes, or p50, p99, round_trips, bytes\n"
-        "                               of any operation, or of one as get.p99\n");
-    hx_args_help(compare_table);
-    printf("\nexamples:\n"
-           "  dmbench sweep base.json --repeat 10 --out before      (then change something)\n"
-           "  dmbench sweep base.json --repeat 10 --out after\n"
-           "  dmbench compare before after --fail-if 'p99 > 1.05' --fail-if 'throughput < 0.95'\n"
-           "  dmbench sweep --grid index=sherman,chime --grid transport=local --repeat 10 --jobs 1 --out both\n"
-           "  dmbench compare both --a index=sherman --b index=chime\n"
-           "\nExit status: 0 compared, 2 usage or unlike results, 3 a --fail-if condition holds.\n");
+static const struct hx_help_option extra[] = {
+    {"--fail-if 'METRIC > NUMBER'",
+     "exit with status 3 if the ratio B/A of a point does; also <, >=, <=; repeatable. METRIC: throughput, "
+     "cache_bytes, or p50, p99, round_trips, bytes of any operation, or of one as get.p99",
+     "condition"},
+    {"--a NAME=VALUE", "of A only the results whose option has this value; repeatable", "option"},
+    {"--b NAME=VALUE", "likewise of B", "option"},
+    {NULL, NULL, NULL},
+};
+
+void hx_help_compare(struct hx_help *help) {
+    help->words = "file";
+    help->usage = "compare A B [options]";
+    help->about =
+        "Compares two results, folders of results or patterns ('runs/*.json'). Results that differ in the seed alone "
+        "are repetitions of one point. Points of A and B belong together when they agree in all options that vary "
+        "within A or within B; what is the same all over A and another all over B is what is compared.\n"
+        "For every point and metric: medians, the ratio B/A with its bootstrap interval, the p of a Mann-Whitney test "
+        "and Cliff's delta (-1: all of B below all of A; 1: above).";
+    help->examples = "dmbench sweep base.json --repeat 10 --out before      (then change something)\n"
+                     "dmbench sweep base.json --repeat 10 --out after\n"
+                     "dmbench compare before after --fail-if 'p99 > 1.05' --fail-if 'throughput < 0.95'\n"
+                     "dmbench sweep --grid index=sherman,chime --grid transport=local --repeat 10 --jobs 1 --out both\n"
+                     "dmbench compare both --a index=sherman --b index=chime";
+    help->status = "0 compared, 2 usage or unlike results, 3 a --fail-if condition holds.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .options = extra, .table = compare_table});
 }
 
 static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
@@ -190,7 +198,7 @@ int hx_cmd_compare(int argc, char **argv) {
     dm_opt_defaults(compare_table, &session.options);
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc > 0) {
-        print_help();
+        hx_help_show(hx_help_compare);
         return HX_DONE;
     }
     rc = rc < 0 ? rc : session_run(&session, &failed, &err);

@@ -10,6 +10,7 @@
 
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
 #include "harness/points/points.h"
@@ -34,7 +35,7 @@ static const struct dm_opt figure_table[] = {
     ROW(scale, DM_OPT_STRING, .initial = "quick",
         .help = "size of the points: paper is what the papers used, quick keeps their proportions, a number is the "
                 "divisor of the paper's keys, caches and operations"),
-    ROW(out, DM_OPT_STRING, .initial = "results", .help = "folder for points/ and figures/"),
+    ROW(out, DM_OPT_STRING, .values = "folder", .initial = "results", .help = "folder for points/ and figures/"),
     HX_POINTS_ROWS(struct figure_options, run),
     ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
         .help = "runs of each point, with seeds that follow its own; two or more give error bars"),
@@ -43,7 +44,8 @@ static const struct dm_opt figure_table[] = {
     ROW(no_plot, DM_OPT_BOOL, .initial = "0", .help = "write tables and gnuplot programs, draw nothing"),
     ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "run again what is there already"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the list or the plan as JSON"),
-    ROW(plots, DM_OPT_STRING, .initial = "", .help = "folder with style.gp and figures/*.json" HX_PLOTS_DEFAULT),
+    ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",
+        .help = "folder with style.gp and figures/*.json" HX_PLOTS_DEFAULT),
     DM_OPT_END,
 };
 
@@ -58,16 +60,16 @@ struct session {
     struct hx_claims *claims; /* NULL: the folder of plots has none */
 };
 
-static void print_help(void) {
-    printf("usage: dmbench figure NAME... [options]        (NAME \"all\": every figure)\n"
-           "       dmbench figure --list\n\n"
-           "Runs a figure's points, as far as their results are not there yet, and writes for each plot\n"
-           "OUT/figures/NAME/PLOT.png, .svg and .pdf, the table .tsv and the gnuplot program .gp that drew it.\n\n");
-    hx_args_help(figure_table);
-    printf("\nexamples:\n"
-           "  dmbench figure sherman-clients\n"
-           "  dmbench figure all --scale paper --jobs 8 --dry-run\n"
-           "\nExit status: 0 drawn, 1 points failed or a picture is missing, 2 usage, 130 interrupted.\n");
+void hx_help_figure(struct hx_help *help) {
+    help->words = "figures";
+    help->usage = "figure NAME... [options]        (NAME \"all\": every figure)\n"
+                  "figure --list";
+    help->about = "Runs a figure's points, as far as their results are not there yet, and writes for each plot "
+                  "OUT/figures/NAME/PLOT.png, .svg and .pdf, the table .tsv and the gnuplot program .gp that drew it.";
+    help->examples = "dmbench figure sherman-clients\n"
+                     "dmbench figure all --scale paper --jobs 8 --dry-run";
+    help->status = "0 drawn, 1 points failed or a picture is missing, 2 usage, 130 interrupted.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .table = figure_table});
 }
 
 static int take_name(void *arg, const char *name, const char *value, struct dm_err *err) {
@@ -282,7 +284,7 @@ int hx_cmd_figure(int argc, char **argv) {
     if (rc < 0) {
         status = hx_report("figure", &err);
     } else if (rc > 0) {
-        print_help();
+        hx_help_show(hx_help_figure);
     } else {
         status = session_run(&session, &err);
     }

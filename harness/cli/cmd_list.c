@@ -13,6 +13,7 @@
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
 #include "harness/run/options.h"
@@ -223,6 +224,18 @@ static void items_print(const struct kind *kind, const struct items *items) {
     }
 }
 
+static void item_names_print(const struct items *items) {
+    for (size_t i = 0; i < items->count; i++) {
+        printf("%s\n", items->at[i].name);
+    }
+}
+
+static void parameter_names_print(const struct dm_opt *table) {
+    for (const struct dm_opt *row = table; row && row->name; row++) {
+        printf("%s\n", row->name);
+    }
+}
+
 static void item_print(const struct kind *kind, const struct item *item) {
     printf("%s: %s\n", item->name, item->summary);
     if (item->paper) {
@@ -231,7 +244,7 @@ static void item_print(const struct kind *kind, const struct item *item) {
     if (item->params) {
         bool is_index = strcmp(kind->name, "indexes") == 0;
         printf("Parameters (--%s NAME=VALUE):\n", is_index ? "set" : "transport-set");
-        hx_parameters_help(is_index ? "set" : "transport-set", item->params);
+        hx_parameters_help(is_index ? "set" : "transport-set", item->params, stdout);
     }
     if (item->counters) {
         printf("Counters:");
@@ -251,7 +264,7 @@ static void item_print(const struct kind *kind, const struct item *item) {
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
 struct list_options {
-    bool json;
+    bool json, names;
     const char *kind, *name; /* words of the command line, or NULL */
 };
 
@@ -259,6 +272,7 @@ struct list_options {
 
 static const struct dm_opt list_options[] = {
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
+    ROW(names, DM_OPT_BOOL, .initial = "0", .help = "print names alone, one a line; of one thing: of its parameters"),
     DM_OPT_END,
 };
 
@@ -311,9 +325,15 @@ static int kind_list(const struct kind *kind, const struct list_options *options
         }
         if (options->json) {
             json_object_set_new(json, kind->name, item_to_json(item));
+        } else if (options->names) {
+            parameter_names_print(item->params);
         } else {
             item_print(kind, item);
         }
+        return 0;
+    }
+    if (!options->json && options->names) {
+        item_names_print(items);
         return 0;
     }
     if (!options->json) {
@@ -337,7 +357,7 @@ static int list(const struct list_options *options, struct dm_err *err) {
         rc = kind ? kind_list(kind, options, &items, json, err) : err->code;
     }
     for (size_t i = 0; rc == 0 && !options->kind && i < DM_ARRAY_LEN(kinds); i++) {
-        if (i > 0 && !options->json) {
+        if (i > 0 && !options->json && !options->names) {
             printf("\n");
         }
         rc = kind_list(&kinds[i], options, &items, json, err);
@@ -351,6 +371,18 @@ static int list(const struct list_options *options, struct dm_err *err) {
     return rc;
 }
 
+void hx_help_list(struct hx_help *help) {
+    help->words = "=indexes workloads profiles transports figures";
+    help->usage = "list [indexes|workloads|profiles|transports|figures [NAME]] [--json|--names]";
+    help->about =
+        "Lists what there is, or one of them with its parameters, their defaults, ranges and the papers' symbols.";
+    help->examples = "dmbench list\n"
+                     "dmbench list indexes sherman\n"
+                     "dmbench list transports sim --json";
+    help->status = "0 done, 2 usage.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .table = list_options});
+}
+
 int hx_cmd_list(int argc, char **argv) {
     static const char *const none[] = {NULL};
     struct list_options options;
@@ -362,14 +394,7 @@ int hx_cmd_list(int argc, char **argv) {
     args.arg = &options;
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
-        printf("Usage: dmbench list [indexes|workloads|profiles|transports|figures [NAME]] [--json]\n\n"
-               "Lists what there is, or one of them with its parameters, their defaults, ranges and the papers' "
-               "symbols.\n\n"
-               "Examples:\n"
-               "  dmbench list\n"
-               "  dmbench list indexes sherman\n"
-               "  dmbench list transports sim --json\n\n");
-        hx_args_help(list_options);
+        hx_help_show(hx_help_list);
         return HX_DONE;
     }
     rc = rc < 0 ? rc : list(&options, &err);

@@ -10,6 +10,7 @@
 #include "common/output_file.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
 #include "harness/study/claims_judge.h"
@@ -27,11 +28,11 @@ struct report_options {
 static const struct dm_opt report_table[] = {
     ROW(scale, DM_OPT_STRING, .initial = "quick",
         .help = "whose figures and claims: quick, paper, or a number, as of `dmbench figure`"),
-    ROW(out, DM_OPT_STRING, .initial = "results",
+    ROW(out, DM_OPT_STRING, .values = "folder", .initial = "results",
         .help = "folder with points/ and figures/; the page is report.html in it"),
     ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
         .help = "seeds a point, as of `dmbench figure`"),
-    ROW(plots, DM_OPT_STRING, .initial = "",
+    ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",
         .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json" HX_PLOTS_DEFAULT),
     DM_OPT_END,
 };
@@ -42,16 +43,15 @@ struct session {
     char **ids;
 };
 
-static void print_help(void) {
-    printf(
-        "usage: dmbench report [options]\n\n"
-        "Writes OUT/report.html: all figures that were drawn, the papers' claims with their verdicts, the simulated\n"
-        "network against published measurements (OUT/validation.json), and provenance. One file without script or\n"
-        "network; it links to the tables and results beside it. What is missing is listed where it belongs.\n\n");
-    hx_args_help(report_table);
-    printf("\nexamples:\n"
-           "  dmbench figure all && dmbench validate --json >results/validation.json && dmbench report\n"
-           "\nExit status: 0 written, 1 it cannot be written, 2 usage.\n");
+void hx_help_report(struct hx_help *help) {
+    help->usage = "report [options]";
+    help->about =
+        "Writes OUT/report.html: all figures that were drawn, the papers' claims with their verdicts, the simulated "
+        "network against published measurements (OUT/validation.json), and provenance. One file without script or "
+        "network; it links to the tables and results beside it. What is missing is listed where it belongs.";
+    help->examples = "dmbench figure all && dmbench validate --json >results/validation.json && dmbench report";
+    help->status = "0 written, 1 it cannot be written, 2 usage.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .table = report_table});
 }
 
 static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
@@ -145,7 +145,7 @@ int hx_cmd_report(int argc, char **argv) {
     hx_plots_set(report_table, &session.options);
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc > 0) {
-        print_help();
+        hx_help_show(hx_help_report);
     } else if (rc == 0) {
         rc = hx_figure_check_scale(session.options.scale, &err);
         rc = rc < 0 ? rc : load_figures(&session, &err);

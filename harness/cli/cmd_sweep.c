@@ -8,6 +8,7 @@
 
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/points/sweep.h"
 
@@ -21,7 +22,8 @@ struct sweep_options {
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct sweep_options, member, __VA_ARGS__)
 
 static const struct dm_opt sweep_table[] = {
-    ROW_AS("out", sweep.out, DM_OPT_STRING, .initial = "results/sweep", .help = "folder for points/ and table.tsv"),
+    ROW_AS("out", sweep.out, DM_OPT_STRING, .values = "folder", .initial = "results/sweep",
+           .help = "folder for points/ and table.tsv"),
     HX_POINTS_ROWS(struct sweep_options, run),
     ROW_AS("repeat", sweep.repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 10000,
            .help = "runs of each point, with seeds that follow the base's"),
@@ -31,21 +33,28 @@ static const struct dm_opt sweep_table[] = {
     DM_OPT_END,
 };
 
-static void print_help(void) {
-    printf("usage: dmbench sweep [BASE.json] [--grid NAME=V,V,...]... [options]\n\n"
-           "Runs every combination of the values over the base spec (without one: the defaults of `dmbench run`).\n"
-           "A point whose result is in the folder already is not run again.\n\n"
-           "  --grid NAME=V,V,...   values of an option (clients), an index parameter (set.node_bytes) or a transport\n"
-           "                        option (transport_set.NAME); grids are crossed. Values that contain commas are\n"
-           "                        separated by semicolons: --grid 'mix=read=1;read=0.5,update=0.5'\n"
-           "  --list NAME=V,V,...   as --grid, but all lists go together: first values, second values, ...\n"
-           "  --column PATH         one more column of the table, a path in results (throughput_ops_per_s is there)\n");
-    hx_args_help(sweep_table);
-    printf("\nexamples:\n"
-           "  dmbench sweep base.json --grid clients=16,64,256 --grid set.node_bytes=512,1024 --out results/nodes\n"
-           "  dmbench sweep --grid workload=a,c --list keys=1M,10M --list cache=10MB,100MB --repeat 5 --jobs 2\n"
-           "  dmbench sweep base.json --grid clients=16,64 --sshloginfile machines --jobs 8\n"
-           "  dmbench sweep base.json --grid clients=16,64 --slurm job.sh && sbatch job.sh\n");
+static const struct hx_help_option extra[] = {
+    {"--grid NAME=V,V,...",
+     "values of an option (clients), an index parameter (set.node_bytes) or a transport option (transport_set.NAME); "
+     "grids are crossed. Values that contain commas are separated by semicolons: --grid "
+     "'mix=read=1;read=0.5,update=0.5'",
+     "option"},
+    {"--list NAME=V,V,...", "as --grid, but all lists go together: first values, second values, ...", "option"},
+    {"--column PATH", "one more column of the table, a path in results (throughput_ops_per_s is there)", "path"},
+    {NULL, NULL, NULL},
+};
+
+void hx_help_sweep(struct hx_help *help) {
+    help->words = "file";
+    help->usage = "sweep [BASE.json] [--grid NAME=V,V,...]... [options]";
+    help->about = "Runs every combination of the values over the base spec (without one: the defaults of `dmbench "
+                  "run`). A point whose result is in the folder already is not run again.";
+    help->examples = "dmbench sweep base.json --grid clients=16,64,256 --grid set.node_bytes=512,1024 --out nodes\n"
+                     "dmbench sweep --grid workload=a,c --list keys=1M,10M --list cache=10MB,100MB --repeat 5\n"
+                     "dmbench sweep base.json --grid clients=16,64 --sshloginfile machines --jobs 8\n"
+                     "dmbench sweep base.json --grid clients=16,64 --slurm job.sh && sbatch job.sh";
+    help->status = "0 all points have results, 1 some failed, 2 usage, 130 interrupted.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .options = extra, .table = sweep_table});
 }
 
 static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
@@ -113,7 +122,7 @@ int hx_cmd_sweep(int argc, char **argv) {
     if (rc < 0) {
         status = hx_report("sweep", &err);
     } else if (rc > 0) {
-        print_help();
+        hx_help_show(hx_help_sweep);
     } else {
         status = sweep_run(&options, &err);
     }

@@ -10,6 +10,7 @@
 
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/run/summary.h"
 #include "workloads/trace.h"
@@ -118,17 +119,17 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     return 0;
 }
 
-static void help_print(void) {
-    printf("Usage: dmbench trace FILE [options]\n\n"
-           "Summarises a cache trace: lines of time,key,key size,value size,client,operation,TTL as Twitter publishes "
-           "them,\nplain or compressed with zstd. 'trace' counts the operations as the trace names them, 'here' as a "
-           "run asks an\nindex for them.\n\n"
-           "Examples:\n"
-           "  dmbench trace cluster8.csv.zst\n"
-           "  dmbench trace cluster8.csv --lenient --requests 10M --json\n"
-           "  dmbench run --trace cluster8.csv.zst --ops 10M\n\n");
-    hx_args_help(trace_options);
-    printf("\nExit status: 0 done, 1 failed, 2 usage or a malformed trace.\n");
+void hx_help_trace(struct hx_help *help) {
+    help->words = "file";
+    help->usage = "trace FILE [options]";
+    help->about = "Summarises a cache trace: lines of time,key,key size,value size,client,operation,TTL as Twitter "
+                  "publishes them, plain or compressed with zstd. 'trace' counts the operations as the trace names "
+                  "them, 'here' as a run asks an index for them.";
+    help->examples = "dmbench trace cluster8.csv.zst\n"
+                     "dmbench trace cluster8.csv --lenient --requests 10M --json\n"
+                     "dmbench run --trace cluster8.csv.zst --ops 10M";
+    help->status = "0 done, 1 failed, 2 usage or a malformed trace.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .table = trace_options});
 }
 
 static int trace(const struct trace_options *options, struct dm_err *err) {
@@ -160,7 +161,7 @@ int hx_cmd_trace(int argc, char **argv) {
         .table = trace_options, .values = &options, .repeated = none, .take = take_word, .arg = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
-        help_print();
+        hx_help_show(hx_help_trace);
         return HX_DONE;
     }
     rc = rc < 0 ? rc : trace(&options, &err);

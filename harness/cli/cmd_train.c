@@ -9,6 +9,7 @@
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/lab/train_output.h"
 #include "harness/run/interrupt.h"
@@ -80,6 +81,21 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     return rc;
 }
 
+void hx_help_train(struct hx_help *help) {
+    help->words = "file";
+    help->usage = "train [SPEC] [options]";
+    help->about =
+        "Trains the models of the learned indexes on a key set: an optimal piecewise linear regression (ROLEX) and a "
+        "two-level recursive model index (XStore). Errors are distances between predicted and true positions; bounds "
+        "is what a look-up of a key has to consider beside the predicted position, on average.";
+    help->examples = "dmbench train --keys 5M --epsilon 16\n"
+                     "dmbench train --key-set lognormal --keys 10M --sweep\n"
+                     "dmbench train --keys 100M --models 500K --slots 16 --fill 8 --json\n"
+                     "dmbench train --key-set sosd:books_200M_uint64 --keys 0 --out results/train";
+    help->status = "0 done, 1 failed, 2 usage, 130 interrupted.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .table = table});
+}
+
 int hx_cmd_train(int argc, char **argv) {
     static const char *const none[] = {NULL};
     struct options options = {.out = NULL};
@@ -88,17 +104,7 @@ int hx_cmd_train(int argc, char **argv) {
     struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word, .arg = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
-        printf(
-            "Usage: dmbench train [SPEC] [options]\n\n"
-            "Trains the models of the learned indexes on a key set: an optimal piecewise linear regression (ROLEX) and "
-            "a\ntwo-level recursive model index (XStore). Errors are distances between predicted and true positions; "
-            "bounds is\nwhat a look-up of a key has to consider beside the predicted position, on average.\n\n"
-            "Examples:\n"
-            "  dmbench train --keys 5M --epsilon 16\n"
-            "  dmbench train --key-set lognormal --keys 10M --sweep\n"
-            "  dmbench train --keys 100M --models 500K --slots 16 --fill 8 --json\n"
-            "  dmbench train --key-set sosd:books_200M_uint64 --keys 0 --out results/train\n\n");
-        hx_args_help(table);
+        hx_help_show(hx_help_train);
     } else if (rc == 0) {
         hx_interrupt_install("train");
         rc = train(&options, &err);

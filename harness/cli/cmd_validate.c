@@ -11,6 +11,7 @@
 #include "common/compiler.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
+#include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
 #include "harness/cli/end_to_end.h"
@@ -35,7 +36,7 @@ static const struct dm_opt table[] = {
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
     ROW(only, DM_OPT_STRING, .initial = "",
         .help = "one validation point, V1 to V23; with --end-to-end one experiment, by its file's name"),
-    ROW(out, DM_OPT_STRING, .initial = "",
+    ROW(out, DM_OPT_STRING, .values = "folder", .initial = "",
         .help = "write data and gnuplot programs of the curves into this folder; with --end-to-end: results, and the "
                 "comparison as end_to_end.json and end_to_end.md (default there: results)"),
     ROW(end_to_end, DM_OPT_BOOL, .initial = "0",
@@ -45,21 +46,23 @@ static const struct dm_opt table[] = {
     HX_POINTS_ROWS(struct options, run),
     ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: run again what is there"),
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: check everything and run nothing"),
-    ROW(plots, DM_OPT_STRING, .initial = "", .help = "folder with end_to_end/*.json" HX_PLOTS_DEFAULT),
+    ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",
+        .help = "folder with end_to_end/*.json" HX_PLOTS_DEFAULT),
     ROW(transport, DM_OPT_STRING, .initial = "sim",
         .help = "with another than sim, or with a profile: the micro-benchmarks alone, nothing to compare with"),
-    ROW(profile, DM_OPT_STRING, .initial = "",
+    ROW(profile, DM_OPT_STRING, .values = "profiles", .initial = "",
         .help = "the micro-benchmarks of this profile, a name or a path ending in .json"),
-    ROW(fit, DM_OPT_STRING, .initial = "",
+    ROW(fit, DM_OPT_STRING, .values = "file", .initial = "",
         .help = "write a profile with what was measured on the transport to this file"),
     ROW(cpu, DM_OPT_BOOL, .initial = "0",
         .help = "measure the CPU work units on this host, and by them what each index charges beside what its code "
                 "takes; with --fit FILE write them as a profile"),
-    ROW(index, DM_OPT_STRING, .initial = "", .help = "with --cpu: this index alone"),
+    ROW(index, DM_OPT_STRING, .values = "indexes", .initial = "", .help = "with --cpu: this index alone"),
     ROW(keys, DM_OPT_COUNT, .initial = "1M", .max = 1e10, .help = "with --cpu: keys of an index; 0: no index"),
     ROW(rounds, DM_OPT_COUNT, .initial = "3", .min = 1, .max = 31,
         .help = "with --cpu: how often an index is measured; the least time counts"),
-    ROW(base, DM_OPT_STRING, .initial = "cx6-100g", .help = "the profile that a fitted one inherits from"),
+    ROW(base, DM_OPT_STRING, .values = "profiles", .initial = "cx6-100g",
+        .help = "the profile that a fitted one inherits from"),
     ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0, .help = "of every random stream"),
     DM_OPT_END,
 };
@@ -309,6 +312,23 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     return dm_fail(err, DM_ERR_INVALID, "'%.60s' is a word too many (see --help)", value);
 }
 
+void hx_help_validate(struct hx_help *help) {
+    help->usage = "validate [options]";
+    help->about = "Measures the simulated fabric with micro-benchmarks and compares it with published ones. With "
+                  "--transport or --profile the micro-benchmarks alone. With --end-to-end whole indexes under the "
+                  "conditions of published experiments (plots/end_to_end), beside the published results.";
+    help->examples = "dmbench validate\n"
+                     "dmbench validate --only V6\n"
+                     "dmbench validate --out results/validate       data and gnuplot programs of the curves\n"
+                     "dmbench validate --end-to-end\n"
+                     "dmbench validate --profile my-nic.json\n"
+                     "dmbench validate --transport local --fit host.json\n"
+                     "dmbench validate --cpu --fit my-cpu.json";
+    help->status = "0 all within tolerance, 3 a measurement is out of its tolerance and the table names no cause, or a "
+                   "resource was idle while something waited for it; 1 failed, 2 usage, 130 interrupted.";
+    hx_help_add(help, (struct hx_help_section){.title = "Options", .table = table});
+}
+
 int hx_cmd_validate(int argc, char **argv) {
     static const char *const none[] = {NULL};
     struct options options = {.out = NULL};
@@ -318,21 +338,7 @@ int hx_cmd_validate(int argc, char **argv) {
     struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
-        printf("Usage: dmbench validate [options]\n\n"
-               "Measures the simulated fabric with micro-benchmarks and compares it with published ones. Exit status "
-               "3 if one\nis out of its tolerance and the table names no cause, or if a resource was idle while "
-               "something waited for it.\nWith --transport or --profile the micro-benchmarks alone. With "
-               "--end-to-end whole indexes under the conditions of\npublished experiments (plots/end_to_end), beside "
-               "the published results.\n\n"
-               "Examples:\n"
-               "  dmbench validate\n"
-               "  dmbench validate --only V6\n"
-               "  dmbench validate --out results/validate       data and gnuplot programs of the curves\n"
-               "  dmbench validate --end-to-end\n"
-               "  dmbench validate --profile my-nic.json\n"
-               "  dmbench validate --transport local --fit host.json\n"
-               "  dmbench validate --cpu --fit my-cpu.json\n\n");
-        hx_args_help(table);
+        hx_help_show(hx_help_validate);
         dm_opt_free(table, &options);
         return HX_DONE;
     }

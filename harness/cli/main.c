@@ -6,69 +6,99 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/compiler.h"
 #include "common/err.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/man_page.h"
 #include "harness/run/version.h"
 #include "revision.h" /* the build writes it: cmake/revision.cmake */
 
-static const struct {
-    const char *name, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {
-#define HX_COMMAND(name, summary) {#name, summary, hx_cmd_##name},
-#include "harness/cli/commands.def"
-#undef HX_COMMAND
-};
+enum { COMMANDS_MAX = 64 };
 
 static void help_print(FILE *out) {
     fprintf(out,
             "Usage: dmbench COMMAND [arguments]\n\nCompares range indexes for disaggregated memory.\n\nCommands:\n");
-    for (size_t i = 0; i < DM_ARRAY_LEN(commands); i++) {
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    for (const struct hx_command *command = hx_commands; command->name; command++) {
+        fprintf(out, "  %-10s %s\n", command->name, command->summary);
     }
-    fprintf(out, "\n  dmbench COMMAND --help   options and examples of a command\n"
-                 "  dmbench --version        version, source revision and compiler\n\n"
+    fprintf(out, "\n  dmbench COMMAND --help      options and examples of a command\n"
+                 "  dmbench help --man COMMAND  its manual page, for `man -l -`\n"
+                 "  dmbench --version           version, source revision and compiler\n\n"
                  "Example:\n"
                  "  dmbench run --index sherman --workload c --keys 1M --clients 64\n\n"
                  "Exit status: 0 done, 1 failed, 2 usage, 3 a check found something wrong, 130 interrupted.\n");
 }
 
-static int command_run(const char *name, int argc, char **argv) {
-    const char *names[DM_ARRAY_LEN(commands)];
-    for (size_t i = 0; i < DM_ARRAY_LEN(commands); i++) {
-        names[i] = commands[i].name;
-        if (strcmp(commands[i].name, name) == 0) {
-            return commands[i].run(argc, argv);
-        }
+static int command_unknown(const char *name) {
+    const char *names[COMMANDS_MAX];
+    size_t count = 0;
+    for (const struct hx_command *command = hx_commands; command->name && count < COMMANDS_MAX; command++) {
+        names[count++] = command->name;
     }
     struct dm_err err;
-    hx_fail_unknown(&err, name[0] == '-' ? "option" : "command", name, names, DM_ARRAY_LEN(names));
+    hx_fail_unknown(&err, name[0] == '-' ? "option" : "command", name, names, count);
     fprintf(stderr, "dmbench: %s\n", err.text);
     return HX_USAGE;
 }
 
+static const struct hx_command *command_find(const char *name) {
+    for (const struct hx_command *command = hx_commands; command->name; command++) {
+        if (strcmp(command->name, name) == 0) {
+            return command;
+        }
+    }
+    return NULL;
+}
+
+static int command_run(const char *name, int argc, char **argv) {
+    const struct hx_command *command = command_find(name);
+    return command ? command->run(argc, argv) : command_unknown(name);
+}
+
+/* `dmbench help [COMMAND]` and `dmbench help --man [COMMAND]`. */
+static int help_run(int argc, char **argv) {
+    bool is_manual = argc > 0 && strcmp(argv[0], "--man") == 0;
+    const char *name = argc > is_manual ? argv[is_manual] : NULL;
+    const struct hx_command *command = name ? command_find(name) : NULL;
+    if (name && !command) {
+        return command_unknown(name);
+    }
+    if (is_manual) {
+        hx_man_page_print(command, stdout);
+    } else if (command) {
+        char help[] = "--help";
+        char *asked[] = {argv[0], help, NULL};
+        return command->run(2, asked);
+    } else {
+        help_print(stdout);
+    }
+    return HX_DONE;
+}
+
+static bool is_any(const char *name, const char *const *names) {
+    for (; *names; names++) {
+        if (strcmp(name, *names) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv) {
+    static const char *const help_names[] = {"--help", "-h", "help", NULL};
+    static const char *const version_names[] = {"--version", "-V", "version", NULL};
     hx_revision_set(DM_REVISION);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails, and the failure is reported */
     if (argc < 2) {
         help_print(stderr);
         return HX_USAGE;
     }
-    const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        if (argc > 2) {
-            char help[] = "--help";
-            char *asked[] = {argv[2], help, NULL};
-            return command_run(argv[2], 2, asked);
-        }
-        help_print(stdout);
-        return HX_DONE;
+    if (is_any(argv[1], help_names)) {
+        return help_run(argc - 2, argv + 2);
     }
-    if (strcmp(name, "--version") == 0) {
+    if (is_any(argv[1], version_names)) {
         hx_version_print(stdout);
         return HX_DONE;
     }
-    return command_run(name, argc - 1, argv + 1);
+    return command_run(argv[1], argc - 1, argv + 1);
 }

@@ -10,6 +10,7 @@
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/option_names.h"
+#include "harness/cli/commands.h"
 #include "harness/run/verb_tracer.h"
 #include "indexes/index.h"
 #include "transport/fabric.h"
@@ -19,9 +20,9 @@
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct hx_point_options, member, __VA_ARGS__)
 
 static const struct dm_opt point_table[] = {
-    ROW(out, DM_OPT_STRING, .initial = "", .help = "write the result to this file, atomically"),
+    ROW(out, DM_OPT_STRING, .values = "file", .initial = "", .help = "write the result to this file, atomically"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the result itself instead of the summary"),
-    ROW(verb_trace, DM_OPT_STRING, .initial = "",
+    ROW(verb_trace, DM_OPT_STRING, .values = "file", .initial = "",
         .help = "write the first measured operations and their verbs to this file, for ui.perfetto.dev"),
     ROW(trace_ops, DM_OPT_COUNT, .initial = "1000", .min = 1, .max = HX_TRACER_OPS_MAX,
         .help = "how many operations --verb-trace takes"),
@@ -33,7 +34,7 @@ static const struct dm_opt point_table[] = {
     ROW_AS("listen", team.listen, DM_OPT_STRING, .initial = "127.0.0.1:0",
            .help =
                "where the control port of a memory node listens; with MPI also host: the address of each host's name"),
-    ROW_AS("token_file", team.token_file, DM_OPT_STRING, .initial = "",
+    ROW_AS("token_file", team.token_file, DM_OPT_STRING, .values = "file", .initial = "",
            .help = "file with the token that the processes of a run show each other; MPI needs none"),
     ROW_AS("node", team.node, DM_OPT_COUNT, .initial = "0", .max = 250,
            .help = "of serve: the memory node or index server that this process is"),
@@ -128,17 +129,63 @@ static int request_apply(const struct hx_point_request *request, struct hx_confi
 
 /* ---- help ------------------------------------------------------------------------------------------------------- */
 
-/* A default that depends on other options is shown as its formula. */
-static void group_help(const struct hx_group *group) {
-    struct dm_opt rows[HX_OPTIONS_MAX] = {{.name = NULL}};
-    for (size_t i = 0; group->table[i].name && i + 1 < HX_OPTIONS_MAX; i++) {
-        rows[i] = group->table[i];
-        if (strcmp(rows[i].name, "warmup") == 0) {
-            rows[i].initial = "ops / 10";
-        }
+static const struct hx_help_option command_options[] = {
+    {"--config FILE", "a spec file, the same as SPEC.json", "file"},
+    {"--set NAME=VALUE", "a parameter of the index (dmbench list indexes NAME); repeatable", "set"},
+    {"--transport-set NAME=VALUE", "an option of the transport (dmbench list transports NAME); repeatable",
+     "transport_set"},
+    {NULL, NULL, NULL},
+};
+
+static const struct hx_help_option workload_options[] = {
+    {"--ycsb FILE", "a YCSB property file, as --workload ./FILE", "file"},
+    {"-p NAME=VALUE", "a YCSB property over the file's; repeatable, added to --properties", "property"},
+    {NULL, NULL, NULL},
+};
+
+static void point_describe(struct hx_help *help) {
+    hx_help_add(help,
+                (struct hx_help_section){.title = "The command", .options = command_options, .table = point_table});
+    for (const struct hx_group *group = hx_run_groups; group->title; group++) {
+        hx_help_add(help, (struct hx_help_section){.title = group->title, .table = group->table});
     }
-    printf("\n%s:\n", group->title);
-    hx_args_help(rows);
+    hx_help_add(help, (struct hx_help_section){.title = "The workload (empty or 0: as the named workload says)",
+                                               .options = workload_options,
+                                               .table = wl_options});
+}
+
+void hx_help_run(struct hx_help *help) {
+    help->words = "file";
+    help->usage = "run [SPEC.json] [options]";
+    help->about = "Runs one point and prints a summary. A spec file holds the same options as JSON members, with "
+                  "underscores; options of the command line go over it. The `config` of a result, and a whole result, "
+                  "is such a file. Numbers take units: 10M, 100MB, 64KiB, 5s.";
+    help->examples = "dmbench run --index sherman --workload c --keys 10M --clients 640 --cns 10 --out results/c.json\n"
+                     "dmbench run --workload a --set combine=off --json\n"
+                     "dmbench run results/c.json --seed 2\n"
+                     "dmbench run --mix read=0.9,insert=0.1 --distribution uniform --duration 10ms\n"
+                     "dmbench run --ycsb my.properties -p recordcount=1000000 -p readproportion=1 "
+                     "-p updateproportion=0\n"
+                     "dmbench run --workload b --rate 5M --arrival poisson\n"
+                     "dmbench run --index sherman --workload a --record a.ops\n"
+                     "dmbench run --index null --replay a.ops\n"
+                     "dmbench run --index sherman --workload a --verb-trace a.perfetto.json --trace-ops 200\n"
+                     "dmbench run --index sherman --help     with the parameters of that index\n"
+                     "dmbench run --mn 10.0.0.1:7000 --token-file t --transport verbs --workload a\n"
+                     "mpirun -np 4 dmbench run --transport verbs --mns 2 --workload a";
+    help->status = "0 done, 1 failed, 2 usage, 3 verify found the index broken, 130 interrupted.";
+    point_describe(help);
+}
+
+void hx_help_serve(struct hx_help *help) {
+    help->words = "file";
+    help->usage = "serve [SPEC.json] --node N --listen HOST:PORT [options]";
+    help->about = "Is a memory node or index server of a run of several processes, until the compute processes have "
+                  "come and gone. Takes the options of `dmbench run`, with the same values in all processes.";
+    help->examples = "dmbench serve --node 0 --listen 10.0.0.1:7000 --token-file t --transport verbs --workload a\n"
+                     "dmbench run --mn 10.0.0.1:7000 --token-file t --transport verbs --workload a";
+    help->status = "0 done, 1 failed, 2 usage, 130 interrupted.";
+    point_describe(help);
 }
 
 /* The last value given for an option, or its default. */
@@ -150,49 +197,27 @@ static const char *asked_for(const struct hx_point_request *request, const char 
     return value;
 }
 
-static void help_print(const struct hx_point_request *request) {
+/* With the parameters of the index and the transport that the command line names. */
+static void help_print(const struct hx_point_request *request, const char *command) {
     const struct ix_ops *index = ix_find(asked_for(request, "index"));
     const struct dm_transport_info *transport = dm_transport_find(asked_for(request, "transport"));
-    printf(
-        "Usage: dmbench run [SPEC.json] [options]\n\n"
-        "Runs one point and prints a summary. A spec file holds the same options as JSON members, with underscores;\n"
-        "options of the command line go over it. The `config` of a result, and a whole result, is such a file.\n"
-        "Numbers take units: 10M, 100MB, 64KiB, 5s.\n\n"
-        "Examples:\n"
-        "  dmbench run --index sherman --workload c --keys 10M --clients 640 --cns 10 --out results/c.json\n"
-        "  dmbench run --workload a --set combine=off --json\n"
-        "  dmbench run results/c.json --seed 2\n"
-        "  dmbench run --mix read=0.9,insert=0.1 --distribution uniform --duration 10ms\n"
-        "  dmbench run --ycsb my.properties -p recordcount=1000000 -p readproportion=1 -p updateproportion=0\n"
-        "  dmbench run --workload b --rate 5M --arrival poisson\n"
-        "  dmbench run --index sherman --workload a --record a.ops\n"
-        "  dmbench run --index null --replay a.ops\n"
-        "  dmbench run --index sherman --workload a --verb-trace a.perfetto.json --trace-ops 200\n"
-        "  dmbench run --index sherman --help     with the parameters of that index\n"
-        "  dmbench serve --node 0 --listen 10.0.0.1:7000 --token-file t --transport verbs --workload a\n"
-        "  dmbench run --mn 10.0.0.1:7000 --token-file t --transport verbs --workload a\n"
-        "  mpirun -np 4 dmbench run --transport verbs --mns 2 --workload a\n"
-        "\nThe command:\n");
-    hx_args_help(point_table);
-    printf("  --config FILE               a spec file, the same as SPEC.json\n"
-           "  --set NAME=VALUE            a parameter of the index, below; repeatable\n"
-           "  --transport-set NAME=VALUE  an option of the transport, below; repeatable\n");
-    for (const struct hx_group *group = hx_run_groups; group->title; group++) {
-        group_help(group);
+    char index_title[96], transport_title[96];
+    struct hx_help help = {.section_count = 0};
+    if (strcmp(command, "serve") == 0) {
+        hx_help_serve(&help);
+    } else {
+        hx_help_run(&help);
     }
-    printf("\nThe workload (empty or 0: as the named workload says):\n"
-           "  --ycsb FILE                 a YCSB property file, as --workload ./FILE\n"
-           "  -p NAME=VALUE               a YCSB property over the file's; repeatable, added to --properties\n");
-    hx_args_help(wl_options);
     if (index && index->params) {
-        printf("\nParameters of index %s:\n", index->name);
-        hx_parameters_help("set", index->params);
+        snprintf(index_title, sizeof(index_title), "Parameters of index %s", index->name);
+        hx_help_add(&help, (struct hx_help_section){.title = index_title, .table = index->params, .as = "set"});
     }
     if (transport && transport->options) {
-        printf("\nOptions of transport %s:\n", transport->name);
-        hx_parameters_help("transport-set", transport->options);
+        snprintf(transport_title, sizeof(transport_title), "Options of transport %s", transport->name);
+        hx_help_add(&help, (struct hx_help_section){
+                               .title = transport_title, .table = transport->options, .as = "transport-set"});
     }
-    printf("\nExit status: 0 done, 1 failed, 2 usage, 3 verify found the index broken, 130 interrupted.\n");
+    hx_help_print(&help, stdout);
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------- */
@@ -206,7 +231,7 @@ int hx_point_args_read(struct hx_point_request *request, int argc, char **argv, 
     dm_opt_defaults(point_table, &request->options);
     int rc = hx_args_parse(&args, argc, argv, err);
     if (rc == 1) {
-        help_print(request);
+        help_print(request, argv[0]);
     }
     return rc != 0 ? rc : request_apply(request, config, err);
 }

@@ -96,17 +96,17 @@ struct hx_points_options {
 /* The values of --stale, as enum hx_stale. */
 extern const char *const hx_stale_names[];
 
-/* Rows of an option table for those that a user sets, with `run` the member of `values` that holds them. */
-#define HX_POINTS_ROWS(values, run)                                                                                    \
-    DM_OPT_ROW_AS("jobs", values, run.jobs, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 4096,                       \
+/* Rows of an option table for those that a user sets, with `run` the member of `struct whole` that holds them. */
+#define HX_POINTS_ROWS(whole, run)                                                                                     \
+    DM_OPT_ROW_AS("jobs", whole, run.jobs, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 4096,                        \
                   .help = "points that run at once; 0: one per core, limited by memory"),                              \
-        DM_OPT_ROW_AS("sshloginfile", values, run.sshloginfile, DM_OPT_STRING, .initial = "",                          \
+        DM_OPT_ROW_AS("sshloginfile", whole, run.sshloginfile, DM_OPT_STRING, .initial = "", .values = "file",         \
                       .help =                                                                                          \
                           "machines for GNU parallel, one a line (\":\" is this one), which share this folder and "    \
                           "the program's path; --jobs is then by machine"),                                            \
-        DM_OPT_ROW_AS("slurm", values, run.slurm, DM_OPT_STRING, .initial = "",                                        \
+        DM_OPT_ROW_AS("slurm", whole, run.slurm, DM_OPT_STRING, .initial = "", .values = "file",                       \
                       .help = "run nothing, write a Slurm array script for the points to this file"),                  \
-        DM_OPT_ROW_AS("stale", values, run.stale, DM_OPT_ENUM, .initial = "run", .choices = hx_stale_names,            \
+        DM_OPT_ROW_AS("stale", whole, run.stale, DM_OPT_ENUM, .initial = "run", .choices = hx_stale_names,             \
                       .help =                                                                                          \
                           "results that other sources made than this program was built from: run them again, keep "    \
                           "them as they are, adopt them (mark them as fresh), or list them and run nothing")

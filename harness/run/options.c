@@ -15,16 +15,18 @@ static const char *const rdwc_names[] = {"off", "on", "published", NULL}; /* as 
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct hx_settings, member, __VA_ARGS__)
 
 static const struct dm_opt what_options[] = {
-    ROW(index, DM_OPT_STRING, .initial = "sherman", .help = "the index to run; see `dmbench list indexes`"),
+    ROW(index, DM_OPT_STRING, .values = "indexes", .initial = "sherman",
+        .help = "the index to run; see `dmbench list indexes`"),
     ROW(rdwc, DM_OPT_ENUM, .initial = "off", .choices = rdwc_names,
         .help =
             "read delegation and write combining: gets, and updates, of one key that clients of a compute node want at "
             "the same time are one operation on the index; published: also those that come while it runs, which "
             "is not linearizable"),
-    ROW(transport, DM_OPT_STRING, .initial = "sim",
+    ROW(transport, DM_OPT_STRING, .values = "transports", .initial = "sim",
         .help =
-            "what moves the bytes: sim is a modelled RDMA fabric in virtual time, local is shared memory in real time"),
-    ROW(profile, DM_OPT_STRING, .initial = "cx6-100g",
+            "what moves the bytes: sim is a modelled RDMA fabric in virtual time, local is shared memory in real time, "
+            "verbs is RDMA hardware (or software RoCE) through libibverbs"),
+    ROW(profile, DM_OPT_STRING, .values = "profiles", .initial = "cx6-100g",
         .help = "NIC and CPU profile, a name or a path ending in .json; transports that take none ignore it"),
     DM_OPT_END,
 };
@@ -33,8 +35,8 @@ static const struct dm_opt what_options[] = {
 static const struct dm_opt cluster_options[] = {
     ROW(cns, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 128, .help = "compute nodes"),
     ROW(mns, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 64, .help = "memory nodes"),
-    ROW(servers, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 32,
-        .help = "index servers; 2 by default for indexes that need them"),
+    ROW(servers, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 32, .derived = "2 for indexes that need them, else 0",
+        .help = "index servers"),
     ROW(mn_cores, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256,
         .help = "cores of a memory node, for the calls it serves"),
     ROW(server_cores, DM_OPT_COUNT, .initial = "16", .min = 1, .max = 256, .help = "cores of an index server"),
@@ -54,15 +56,16 @@ static const struct dm_opt load_options[] = {
             "last one has ended"),
     ROW(arrival, DM_OPT_ENUM, .initial = "fixed", .choices = arrival_names,
         .help = "the schedule of an open loop: fixed distances, or those of a Poisson process"),
-    ROW(record, DM_OPT_STRING, .initial = "", .help = "write the operations of the run to this file, for --replay"),
+    ROW(record, DM_OPT_STRING, .values = "file", .initial = "",
+        .help = "write the operations of the run to this file, for --replay"),
     DM_OPT_END,
 };
 
 static const struct dm_opt measure_options[] = {
     ROW(ops, DM_OPT_COUNT, .initial = "1M", .min = 1, .max = 1e12,
         .help = "measured operations of all clients together"),
-    ROW(warmup, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e12,
-        .help = "operations before them that are not counted; a tenth of ops unless given"),
+    ROW(warmup, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e12, .derived = "ops / 10",
+        .help = "operations before them that are not counted"),
     ROW_AS("duration", duration_ns, DM_OPT_DURATION, .initial = "0s",
            .help =
                "end the measurement after this much time of the run even if operations are left; 0: only after ops"),
@@ -82,7 +85,7 @@ static const struct dm_opt memory_options[] = {
            .help = "bytes of a key: its number, which decides the order, and padding"),
     ROW_AS("value_size", value_bytes, DM_OPT_BYTES, .initial = "8", .min = 8, .max = 65536, .help = "bytes of a value"),
     ROW_AS("mn_memory", mn_bytes, DM_OPT_BYTES, .initial = "0", .min = 0, .max = 0x1p46,
-           .help = "DRAM of a memory node; 0: what the keys and the expected inserts need"),
+           .derived = "what the keys and the expected inserts need", .help = "DRAM of a memory node"),
     ROW_AS("chunk", chunk_bytes, DM_OPT_BYTES, .initial = "256KiB", .min = 65536, .max = 0x1p30,
            .help = "bytes that a memory node hands to a thread at a time"),
     ROW(retry_limit, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 4294967295.0,

@@ -330,6 +330,31 @@ static void help_is_one_aligned_line_an_option(void **state) {
     free(text);
 }
 
+static void long_help_is_broken_between_words(void **state) {
+    (void)state;
+    static const struct dm_opt rows[] = {
+        {.name = "short", .type = DM_OPT_STRING, .offset = 0, .help = "S"},
+        {.name = "long",
+         .type = DM_OPT_STRING,
+         .offset = 0,
+         .help = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"},
+        {.name = "derived", .type = DM_OPT_COUNT, .offset = 0, .initial = "0", .derived = "ops / 10", .help = "D"},
+        DM_OPT_END,
+    };
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    assert_non_null(out);
+    dm_opt_help(rows, "  ", out);
+    (void)fclose(out);
+    assert_string_equal(text, "  --short TEXT     S\n"
+                              "  --long TEXT      one two three four five six seven eight nine ten eleven twelve "
+                              "thirteen fourteen\n"
+                              "                   fifteen sixteen\n"
+                              "  --derived COUNT  D (default ops / 10)\n");
+    free(text);
+}
+
 static void ranges_are_shown_in_the_units_that_people_type(void **state) {
     (void)state;
     static const struct dm_opt rows[] = {
@@ -368,6 +393,7 @@ int main(void) {
         cmocka_unit_test(formatting_reports_the_length_that_it_needs),
         cmocka_unit_test(copies_have_strings_of_their_own),
         cmocka_unit_test(help_is_one_aligned_line_an_option),
+        cmocka_unit_test(long_help_is_broken_between_words),
         cmocka_unit_test(ranges_are_shown_in_the_units_that_people_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
