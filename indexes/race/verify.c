@@ -20,12 +20,7 @@ struct verifier {
     uint64_t slots; /* in all */
 };
 
-#define EXPECT(verifier, condition, ...)                                                                               \
-    do {                                                                                                               \
-        if (!(condition) && !(verifier)->report->interrupted) {                                                        \
-            ix_report_problem((verifier)->report, __VA_ARGS__);                                                        \
-        }                                                                                                              \
-    } while (0)
+#define EXPECT(verifier, ...) IX_REPORT_EXPECT((verifier)->report, __VA_ARGS__)
 
 static uint64_t *word_at(const struct verifier *verifier, uint64_t *of, uint32_t bucket, unsigned word) {
     (void)verifier;

@@ -10,4 +10,12 @@
 /* Counts a problem, and keeps its text if it is the first. */
 void ix_report_problem(struct ix_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Counts a problem unless the condition holds, or a client was interrupted, which explains it. */
+#define IX_REPORT_EXPECT(report, condition, ...)                                                                       \
+    do {                                                                                                               \
+        if (!(condition) && !(report)->interrupted) {                                                                  \
+            ix_report_problem((report), __VA_ARGS__);                                                                  \
+        }                                                                                                              \
+    } while (0)
+
 #endif

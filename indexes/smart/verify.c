@@ -15,12 +15,7 @@ struct verifier {
     struct ix_indirect *indirect;
 };
 
-#define EXPECT(verifier, condition, ...)                                                                               \
-    do {                                                                                                               \
-        if (!(condition) && !(verifier)->report->interrupted) {                                                        \
-            ix_report_problem((verifier)->report, __VA_ARGS__);                                                        \
-        }                                                                                                              \
-    } while (0)
+#define EXPECT(verifier, ...) IX_REPORT_EXPECT((verifier)->report, __VA_ARGS__)
 
 /* `low` has the bytes of the path, `depth` of them. */
 static int leaf_check(struct verifier *verifier, uint64_t slot, uint64_t low, unsigned depth) {
