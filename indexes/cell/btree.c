@@ -219,14 +219,6 @@ static int link_level(struct cell_server *server, struct dm_ctx *ctx, uint64_t *
     return rc;
 }
 
-static void unlinked_add(struct cell_server *server, struct dm_ctx *ctx) {
-    dm_addr addr = dm_addr_make(server->node, DM_DRAM, CELL_UNLINKED_OFFSET);
-    uint64_t seen = 0, found;
-    while ((found = dm_cpu_cas(ctx, addr, seen, seen + 1)) != seen) {
-        seen = found;
-    }
-}
-
 int cell_link(struct cell_server *server, struct dm_ctx *ctx, uint64_t key, uint32_t child, unsigned level) {
     while (child != 0) {
         uint32_t fresh = 0;
@@ -240,7 +232,7 @@ int cell_link(struct cell_server *server, struct dm_ctx *ctx, uint64_t key, uint
             cell_node_free(server, ctx, level + 1, fresh);
         }
         if (rc == DM_ERR_NO_MEMORY) {
-            unlinked_add(server, ctx);
+            ix_word_increment(ctx, dm_addr_make(server->node, DM_DRAM, CELL_UNLINKED_OFFSET));
             return 0;
         }
         DM_TRY(rc);

@@ -5,10 +5,7 @@
 #include "client.h"
 #include "mn.h"
 
-enum {
-    SCAN_BATCH_BYTES = 16384,
-    MN_BYTES_LOG = 38, /* memory that a ref of 32 bits can address */
-};
+enum { SCAN_BATCH_BYTES = 16384 };
 
 static const char *const reads_choices[] = {"client", "server", NULL};
 static const char *const stale_choices[] = {"link", "call", NULL};
@@ -48,13 +45,7 @@ static struct cell_layout layout_of(const struct cell_params *params, const stru
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)values;
-    if (shape->topology->mn_cores < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "memory nodes need at least 1 core");
-    }
-    if (shape->topology->mn_bytes >> MN_BYTES_LOG) {
-        return dm_fail(err, DM_ERR_INVALID, "memory nodes of more than 256 GiB exceed the 32 bits of a link");
-    }
-    return 0;
+    return ix_served_check(shape, 32, err);
 }
 
 /* Leaves and inner nodes may be half full. */

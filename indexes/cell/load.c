@@ -87,7 +87,7 @@ static int pair_append(struct cell_server *server, struct dm_ctx *ctx, uint64_t 
     }
     if (server->layout.block_bytes > 0) {
         uint32_t block;
-        DM_TRY(cell_block_take(server, ctx, &block));
+        DM_TRY(ix_blocks_take(&server->blocks, ctx, &block));
         cell_block_write(server, ctx, block, key, value);
         entry[0] = block;
     } else {
@@ -99,21 +99,17 @@ static int pair_append(struct cell_server *server, struct dm_ctx *ctx, uint64_t 
 
 int cell_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct cell_server *server = arg;
-    const struct ix_ranges_pairs *request = req;
-    uint32_t value_bytes = server->layout.value_bytes;
+    struct ix_ranges_pairs pairs;
     (void)resp;
     *resp_len = 0;
-    if (req_len < sizeof(*request) || (req_len - sizeof(*request)) / (8 + value_bytes) < request->count) {
+    if (!ix_ranges_received(req, req_len, server->layout.value_bytes, &pairs)) {
         return DM_ERR_INVALID;
     }
-    const char *keys = (const char *)(request + 1), *values = keys + 8 * (size_t)request->count;
     if (!server->loader) {
         DM_TRY(loader_open(server, ctx));
     }
-    for (uint32_t i = 0; i < request->count; i++) {
-        uint64_t key;
-        memcpy(&key, keys + 8 * (size_t)i, sizeof(key));
-        DM_TRY(pair_append(server, ctx, key, values + (size_t)value_bytes * i));
+    for (uint32_t i = 0; i < pairs.count; i++) {
+        DM_TRY(pair_append(server, ctx, ix_ranges_key(&pairs, i), ix_ranges_value(&pairs, i)));
     }
     return 0;
 }
@@ -175,20 +171,16 @@ int cell_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
 
 /* ---- on a compute node ------------------------------------------------------------------------------------------- */
 
+static const struct ix_ranges_use ranges = {CELL_RANGES_OFFSET, CELL_FORMAT, CELL_LOAD, CELL_BUILD};
+
 int cell_format(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err) {
-    uint64_t nothing = 0;
     (void)params;
     (void)err;
-    int rc = ix_ranges_format(ctx, CELL_RANGES_OFFSET, shape->topology->mns);
-    for (unsigned node = 0; node < shape->topology->mns && rc >= 0; node++) {
-        rc = dm_call(ctx, node, CELL_FORMAT, &nothing, sizeof(nothing), NULL, NULL);
-    }
-    return rc < 0 ? rc : 0;
+    return ix_ranges_format(ctx, &ranges, shape->topology->mns);
 }
 
 int cell_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     const struct cell_cn *cn = handle;
-    struct ix_ranges_methods methods = {.load = CELL_LOAD, .build = CELL_BUILD};
     (void)err;
-    return ix_ranges_load(ctx, CELL_RANGES_OFFSET, cn->shape, pairs, methods);
+    return ix_ranges_load(ctx, &ranges, cn->shape, pairs);
 }

@@ -6,6 +6,7 @@
 #ifndef DM_INDEXES_CELL_MN_H
 #define DM_INDEXES_CELL_MN_H
 
+#include "indexes/shared/served.h"
 #include "layout.h"
 #include "params.h"
 
@@ -21,9 +22,7 @@ struct cell_server {
     struct dm_mutex stripes[CELL_STRIPES]; /* by hash of the ref */
     struct dm_mutex root_lock;
 
-    struct dm_mutex blocks_lock; /* protects the refs of free blocks; never held during a wait */
-    uint32_t *blocks;
-    uint32_t block_count, block_capacity;
+    struct ix_blocks blocks; /* of values that are not in leaves */
 
     struct cell_loader *loader;
 };
@@ -71,9 +70,6 @@ int cell_link(struct cell_server *server, struct dm_ctx *ctx, uint64_t key, uint
 
 /* ---- block.c ----------------------------------------------------------------------------------------------------- */
 
-/* Takes a free block. [waits] */
-int cell_block_take(struct cell_server *server, struct dm_ctx *ctx, uint32_t *ref);
-void cell_block_free(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref); /* [waits] */
 void cell_block_write(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, uint64_t key, const void *value);
 void cell_block_read(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, void *value);
 

@@ -7,6 +7,8 @@
 
 #include "mn.h"
 
+enum { BLOCKS_AT_ONCE = 16 };
+
 /* The value of a leaf's entry, from there or from its block. */
 static void value_load(struct cell_server *server, struct dm_ctx *ctx, const struct cell_node *leaf, unsigned position,
                        void *value) {
@@ -122,14 +124,14 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         return DM_ERR_INVALID;
     }
     pair.key = request->key;
-    int rc = server->layout.block_bytes > 0 ? cell_block_take(server, ctx, &pair.block) : 0;
+    int rc = server->layout.block_bytes > 0 ? ix_blocks_take(&server->blocks, ctx, &pair.block) : 0;
     if (rc == 0) {
         rc = pair_insert(server, ctx, &pair, &splits);
     } else if (rc == DM_ERR_NO_MEMORY) {
         rc = without_block(server, ctx, pair.key);
     }
     if ((rc == DM_EXISTS || rc == DM_ERR_NO_MEMORY) && pair.block != 0) {
-        cell_block_free(server, ctx, pair.block);
+        ix_blocks_free(&server->blocks, ctx, pair.block);
     }
     reply.split = splits;
     memcpy(resp, &reply, sizeof(reply));
@@ -184,7 +186,7 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     }
     cell_node_unlock(server, ctx, &leaf);
     if (block != 0) {
-        cell_block_free(server, ctx, block);
+        ix_blocks_free(&server->blocks, ctx, block);
     }
     return position >= 0 ? 0 : DM_NOT_FOUND;
 }
@@ -194,15 +196,12 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
 void cell_unserve(void *handle) {
     struct cell_server *server = handle;
     cell_loader_free(server->loader);
-    free(server->blocks);
+    ix_blocks_fini(&server->blocks);
 }
 
 int cell_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *params, const struct ix_shape *shape,
                struct dm_err *err) {
-    static const struct {
-        unsigned method;
-        dm_handler handler;
-    } handlers[] = {
+    static const struct ix_method methods[] = {
         {CELL_GET, on_get},          {CELL_INSERT, on_insert},      {CELL_UPDATE, on_update},
         {CELL_REMOVE, on_remove},    {CELL_FORMAT, cell_on_format}, {CELL_LOAD, cell_on_load},
         {CELL_BUILD, cell_on_build},
@@ -217,11 +216,6 @@ int cell_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void
                                       shape->value_bytes, server->params->inline_bytes);
     server->fabric = fabric;
     server->node = node;
-    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
-        int rc = dm_register(fabric, node, handlers[i].method, handlers[i].handler, server);
-        if (rc != 0) {
-            return rc < 0 ? rc : DM_ERR_INVALID;
-        }
-    }
-    return 0;
+    ix_blocks_init(&server->blocks, node, server->layout.block_bytes, BLOCKS_AT_ONCE);
+    return ix_methods_register(fabric, node, methods, sizeof(methods) / sizeof(methods[0]), server);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "indexes/shared/served.h"
+
 static int reply_send(const struct clover_reply *reply, const void *more, uint64_t more_bytes, void *resp,
                       uint32_t *resp_len) {
     memcpy(resp, reply, sizeof(*reply));
@@ -150,10 +152,7 @@ static int format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
 
 int clover_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *params,
                  const struct ix_shape *shape, struct dm_err *err) {
-    static const struct {
-        unsigned method;
-        dm_handler handler;
-    } methods[] = {
+    static const struct ix_method methods[] = {
         {CLOVER_METHOD_QUERY, query}, {CLOVER_METHOD_CREATE, create},
         {CLOVER_METHOD_GRANT, grant}, {CLOVER_METHOD_COLLECT, clover_collect},
         {CLOVER_METHOD_LIST, list},   {CLOVER_METHOD_FORMAT, format},
@@ -169,11 +168,7 @@ int clover_serve(void *handle, struct dm_fabric *fabric, unsigned node, const vo
     server->shape = shape;
     server->geometry = clover_geometry_of(params, shape);
     server->node = server->table.node = node;
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-        if (dm_register(fabric, node, methods[i].method, methods[i].handler, server) != 0) {
-            return DM_ERR_INVALID;
-        }
-    }
+    DM_TRY(ix_methods_register(fabric, node, methods, sizeof(methods) / sizeof(methods[0]), server));
     return dm_spawn_background(fabric, node, clover_walker, server);
 }
 

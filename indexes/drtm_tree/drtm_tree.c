@@ -3,67 +3,26 @@
  * DrTM-Tree, a B+ tree of fanout 16 that servers alone touch, as XStore compares itself with: its parameters and table.
  * indexes/shared/server_tree.h has the tree.
  */
-#include "indexes/shared/server_tree.h"
-
-#define ROW(member, ...) DM_OPT_ROW(struct ix_server_params, member, __VA_ARGS__)
+#include "indexes/shared/server_tree_ops.h"
 
 static const struct dm_opt params_table[] = {
-    ROW(slots, DM_OPT_COUNT, .initial = "16", .min = 2, .max = IX_SERVER_SLOTS_MAX, .unit = "pairs",
-        .help = "Pairs of a leaf."),
-    ROW(fanout, DM_OPT_COUNT, .initial = "16", .min = 3, .max = IX_SERVER_SLOTS_MAX, .unit = "children",
-        .help = "Children of an inner node."),
-    ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
-        .help = "Share of a node's entries that bulk load fills; the trees of XStore's paper are half full."),
-    ROW(inline_bytes, DM_OPT_BYTES, .initial = "128", .min = 0, .max = IX_SERVER_INLINE_MAX,
-        .help = "Largest value that is in the leaf; larger ones are in rows of their own."),
-    ROW(order, DM_OPT_ENUM, .initial = "sorted", .choices = ix_server_orders,
-        .help = "Pairs of a leaf are moved into their order (sorted), or a word has the order of the slots."),
-    ROW(validate, DM_OPT_BOOL, .initial = "on",
-        .help = "Readers compare the version of a node before and after their copy; off is wrong."),
-    ROW(follow, DM_OPT_BOOL, .initial = "on",
-        .help = "Readers follow the right link of a node that was split; off is wrong."),
+    IX_SERVER_ROW(slots, DM_OPT_COUNT, .initial = "16", .min = 2, .max = IX_SERVER_SLOTS_MAX, .unit = "pairs",
+                  .help = "Pairs of a leaf."),
+    IX_SERVER_ROW(fanout, DM_OPT_COUNT, .initial = "16", .min = 3, .max = IX_SERVER_SLOTS_MAX, .unit = "children",
+                  .help = "Children of an inner node."),
+    IX_SERVER_ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
+                  .help = "Share of a node's entries that bulk load fills; the trees of XStore's paper are half full."),
+    IX_SERVER_ROW(inline_bytes, DM_OPT_BYTES, .initial = "128", .min = 0, .max = IX_SERVER_INLINE_MAX,
+                  .help = "Largest value that is in the leaf; larger ones are in rows of their own."),
+    IX_SERVER_PARAM_ROWS("sorted"),
     DM_OPT_END,
 };
-
-static const struct ix_counter counters[] = {IX_SERVER_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
-
-static const struct ix_wrong wrong_values[] = {
-    {"validate", "off", 400, "a node is read while it is changed: keys and values of two states"},
-    {"follow", "off", 2000, "a key that a split has moved is reported absent"},
-    {.param = NULL},
-};
-
-static const struct ix_setting tiny[] = {{"slots", "3"}, {"fanout", "3"}, {.param = NULL}};
 
 const struct ix_ops ix_ops_drtm_tree = {
     .name = "drtm_tree",
     .summary = "B+ tree behind remote procedure calls: every operation is one call to a memory node's cores",
     .paper = "Y. Chen, X. Wei, J. Shi, R. Chen, H. Chen: Fast and General Distributed Transactions using RDMA and HTM, "
              "EuroSys 2016, as X. Wei, R. Chen, H. Chen compare XStore with it, OSDI 2020",
-    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_CLIENT_STOP,
     .params = params_table,
-    .params_bytes = sizeof(struct ix_server_params),
-    .counters = counters,
-    .counts_offset = offsetof(struct ix_server_client, counts),
-    .wrong = wrong_values,
-    .tiny = tiny,
-    .value_bytes_max = IX_SERVER_VALUE_MAX,
-    .cn_bytes = sizeof(struct ix_server_cn),
-    .server_bytes = sizeof(struct ix_server),
-    .client_bytes = sizeof(struct ix_server_client),
-    .check = ix_server_check,
-    .memory_needed = ix_server_memory_needed,
-    .serve = ix_server_serve,
-    .unserve = ix_server_unserve,
-    .format = ix_server_format,
-    .open = ix_server_open,
-    .load = ix_server_load,
-    .attach = ix_server_attach,
-    .get = ix_server_get,
-    .insert = ix_server_insert,
-    .update = ix_server_update,
-    .remove = ix_server_remove,
-    .scan = ix_server_scan,
-    .cache_bytes = ix_server_cache_bytes,
-    .verify = ix_server_verify,
+    IX_SERVER_OPS,
 };

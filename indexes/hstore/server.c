@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "indexes/shared/served.h"
+
 static void requests_reset(struct hstore_sls_log *log) {
     log->unused = NULL;
     for (unsigned i = 0; log->requests && i < HSTORE_REQUESTS; i++) {
@@ -102,28 +104,20 @@ static int format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
 }
 
 static int handlers_register(struct hstore_server *server) {
-    static const struct {
-        unsigned method;
-        dm_handler hts, sls;
-    } methods[] = {
-        {HSTORE_METHOD_WRITE, hstore_hts_write, NULL},
-        {HSTORE_METHOD_SHIP, NULL, hstore_sls_ship},
-        {HSTORE_METHOD_FIND, NULL, hstore_sls_find},
-        {HSTORE_METHOD_SCAN, NULL, hstore_sls_scan},
-        {HSTORE_METHOD_BEGIN, hstore_hts_begin, hstore_sls_begin},
-        {HSTORE_METHOD_REMOVES, hstore_removes, hstore_removes},
-        {HSTORE_METHOD_TABLE, hstore_hts_table, NULL},
-        {HSTORE_METHOD_LIST, NULL, hstore_sls_list},
-        {HSTORE_METHOD_FORMAT, format, format},
-        {HSTORE_METHOD_LOAD, hstore_hts_load, hstore_sls_load},
+    static const struct ix_method of_hts[] = {
+        {HSTORE_METHOD_WRITE, hstore_hts_write}, {HSTORE_METHOD_BEGIN, hstore_hts_begin},
+        {HSTORE_METHOD_REMOVES, hstore_removes}, {HSTORE_METHOD_TABLE, hstore_hts_table},
+        {HSTORE_METHOD_FORMAT, format},          {HSTORE_METHOD_LOAD, hstore_hts_load},
     };
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-        dm_handler handler = server->is_list ? methods[i].sls : methods[i].hts;
-        if (handler && dm_register(server->fabric, server->node, methods[i].method, handler, server) != 0) {
-            return DM_ERR_INVALID;
-        }
-    }
-    return 0;
+    static const struct ix_method of_sls[] = {
+        {HSTORE_METHOD_SHIP, hstore_sls_ship},   {HSTORE_METHOD_FIND, hstore_sls_find},
+        {HSTORE_METHOD_SCAN, hstore_sls_scan},   {HSTORE_METHOD_BEGIN, hstore_sls_begin},
+        {HSTORE_METHOD_REMOVES, hstore_removes}, {HSTORE_METHOD_LIST, hstore_sls_list},
+        {HSTORE_METHOD_FORMAT, format},          {HSTORE_METHOD_LOAD, hstore_sls_load},
+    };
+    const struct ix_method *methods = server->is_list ? of_sls : of_hts;
+    size_t count = server->is_list ? sizeof(of_sls) / sizeof(of_sls[0]) : sizeof(of_hts) / sizeof(of_hts[0]);
+    return ix_methods_register(server->fabric, server->node, methods, count, server);
 }
 
 void hstore_unserve(void *handle) {

@@ -32,10 +32,15 @@ static void ranges_make(const struct ix_pairs *pairs, unsigned nodes, struct ix_
     }
 }
 
-int ix_ranges_format(struct dm_ctx *ctx, uint64_t offset, unsigned nodes) {
+int ix_ranges_format(struct dm_ctx *ctx, const struct ix_ranges_use *use, unsigned nodes) {
     struct ix_ranges ranges;
+    uint64_t nothing = 0;
     ranges_make(NULL, nodes, &ranges);
-    return ranges_write(ctx, offset, &ranges);
+    int rc = ranges_write(ctx, use->offset, &ranges);
+    for (unsigned node = 0; node < nodes && rc >= 0; node++) {
+        rc = dm_call(ctx, node, use->format, &nothing, sizeof(nothing), NULL, NULL);
+    }
+    return rc < 0 ? rc : 0;
 }
 
 int ix_ranges_read(struct dm_ctx *ctx, uint64_t offset, uint64_t *words, struct ix_ranges *ranges) {
@@ -61,9 +66,14 @@ static uint64_t rank_of(const struct ix_pairs *pairs, uint64_t key, uint64_t low
     return low;
 }
 
+/* A request begins with this; the keys and then the values of its pairs follow. */
+struct request_head {
+    uint32_t count, pad;
+};
+
 struct sender {
     struct dm_ctx *ctx;
-    struct ix_ranges_methods methods;
+    const struct ix_ranges_use *use;
     uint32_t value_bytes, capacity;
     char *request;
     uint64_t *keys;
@@ -75,7 +85,7 @@ static int pairs_send(const struct sender *sender, const struct ix_pairs *pairs,
     while (first < last) {
         uint64_t wanted = last - first < sender->capacity ? last - first : sender->capacity;
         uint32_t count = (uint32_t)pairs->keys(pairs, first, wanted, sender->keys);
-        struct ix_ranges_pairs head = {.count = count};
+        struct request_head head = {.count = count};
         char *keys = sender->request + sizeof(head), *values = keys + 8 * (size_t)count;
         if (count == 0) {
             return DM_ERR_INVALID;
@@ -86,23 +96,23 @@ static int pairs_send(const struct sender *sender, const struct ix_pairs *pairs,
             pairs->value(pairs, sender->keys[i], values + (size_t)i * sender->value_bytes);
         }
         uint32_t bytes = (uint32_t)(values - sender->request) + count * sender->value_bytes;
-        DM_TRY(dm_call(sender->ctx, node, sender->methods.load, sender->request, bytes, NULL, NULL));
+        DM_TRY(dm_call(sender->ctx, node, sender->use->load, sender->request, bytes, NULL, NULL));
         first += count;
     }
-    return dm_call(sender->ctx, node, sender->methods.build, sender->request, 8, NULL, NULL);
+    return dm_call(sender->ctx, node, sender->use->build, sender->request, 8, NULL, NULL);
 }
 
-int ix_ranges_load(struct dm_ctx *ctx, uint64_t offset, const struct ix_shape *shape, const struct ix_pairs *pairs,
-                   struct ix_ranges_methods methods) {
+int ix_ranges_load(struct dm_ctx *ctx, const struct ix_ranges_use *use, const struct ix_shape *shape,
+                   const struct ix_pairs *pairs) {
     unsigned nodes = shape->topology->mns;
-    uint32_t capacity = (DM_CALL_MAX - (uint32_t)sizeof(struct ix_ranges_pairs)) / (8 + shape->value_bytes);
-    struct sender sender = {.ctx = ctx, .methods = methods, .value_bytes = shape->value_bytes, .capacity = capacity};
+    uint32_t capacity = (DM_CALL_MAX - (uint32_t)sizeof(struct request_head)) / (8 + shape->value_bytes);
+    struct sender sender = {.ctx = ctx, .use = use, .value_bytes = shape->value_bytes, .capacity = capacity};
     struct ix_ranges ranges;
     sender.request = malloc(DM_CALL_MAX);
     sender.keys = malloc(capacity * sizeof(*sender.keys));
     int rc = sender.request && sender.keys ? 0 : DM_ERR_NO_MEMORY;
     ranges_make(pairs, nodes, &ranges);
-    rc = rc < 0 ? rc : ranges_write(ctx, offset, &ranges);
+    rc = rc < 0 ? rc : ranges_write(ctx, use->offset, &ranges);
     uint64_t first = 0;
     for (unsigned node = 0; node < nodes && rc >= 0; node++) {
         uint64_t last = node + 1 < nodes ? rank_of(pairs, ranges.borders[node + 1], first) : pairs->count;
@@ -112,4 +122,18 @@ int ix_ranges_load(struct dm_ctx *ctx, uint64_t offset, const struct ix_shape *s
     free(sender.request);
     free(sender.keys);
     return rc < 0 ? rc : 0;
+}
+
+bool ix_ranges_received(const void *request, uint32_t request_bytes, uint32_t value_bytes,
+                        struct ix_ranges_pairs *pairs) {
+    struct request_head head;
+    if (request_bytes < sizeof(head)) {
+        return false;
+    }
+    memcpy(&head, request, sizeof(head));
+    pairs->count = head.count;
+    pairs->value_bytes = value_bytes;
+    pairs->keys = (const char *)request + sizeof(head);
+    pairs->values = pairs->keys + 8 * (size_t)head.count;
+    return (request_bytes - sizeof(head)) / (8 + value_bytes) >= head.count;
 }

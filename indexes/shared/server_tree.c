@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "indexes/shared/served.h"
 #include "indexes/shared/server_tree_node.h"
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
@@ -312,10 +313,7 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
 
 int ix_server_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void *params,
                     const struct ix_shape *shape, struct dm_err *err) {
-    static const struct {
-        unsigned method;
-        dm_handler handler;
-    } handlers[] = {
+    static const struct ix_method methods[] = {
         {IX_SERVER_GET, on_get},
         {IX_SERVER_INSERT, on_insert},
         {IX_SERVER_UPDATE, on_update},
@@ -334,13 +332,7 @@ int ix_server_serve(void *handle, struct dm_fabric *fabric, unsigned node, const
     server->layout = ix_server_layout_make(params, shape->value_bytes);
     server->fabric = fabric;
     server->node = node;
-    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
-        int rc = dm_register(fabric, node, handlers[i].method, handlers[i].handler, server);
-        if (rc != 0) {
-            return rc < 0 ? rc : DM_ERR_INVALID;
-        }
-    }
-    return 0;
+    return ix_methods_register(fabric, node, methods, sizeof(methods) / sizeof(methods[0]), server);
 }
 
 void ix_server_unserve(void *handle) {

@@ -115,8 +115,7 @@ struct ix_server_client {
     uint64_t counts[IX_SERVER_COUNTER_COUNT];
 };
 
-/* ---- the hooks of index.h; their `params` are struct ix_server_params ---------------------------------------------
- */
+/* ---- the hooks of index.h; their `params` are struct ix_server_params ------------------------------------------- */
 
 int ix_server_check(const void *params, const struct ix_shape *shape, struct dm_err *err);
 uint64_t ix_server_memory_needed(const void *params, const struct ix_shape *shape, uint64_t keys);
@@ -134,5 +133,8 @@ int ix_server_remove(void *client, uint64_t key);
 int ix_server_scan(void *client, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found);
 uint64_t ix_server_cache_bytes(const void *cn);
 int ix_server_verify(void *cn, struct dm_ctx *ctx, struct ix_report *report, struct dm_err *err);
+extern const struct ix_counter ix_server_counters[];
+extern const struct ix_wrong ix_server_wrong[];
+extern const struct ix_setting ix_server_tiny[];
 
 #endif

@@ -2,20 +2,12 @@
  *
  * The clients of the server-side tree: sizes, attaching, and operations, which are calls.
  */
-#include "indexes/shared/retry.h"
+#include "indexes/shared/served.h"
 #include "indexes/shared/server_tree_node.h"
-
-enum { MN_BYTES_LOG = 38 }; /* memory that a ref of 32 bits can address */
 
 int ix_server_check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)values;
-    if (shape->topology->mn_cores < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "memory nodes need at least 1 core");
-    }
-    if (shape->topology->mn_bytes >> MN_BYTES_LOG) {
-        return dm_fail(err, DM_ERR_INVALID, "memory nodes of more than 256 GiB exceed the 32 bits of a link");
-    }
-    return 0;
+    return ix_served_check(shape, 32, err);
 }
 
 /* Splits leave nodes half full. */
@@ -179,3 +171,15 @@ int ix_server_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys,
     client->counts[IX_SERVER_SCAN_CONTINUED] += calls > 1 ? calls - 1 : 0;
     return 0;
 }
+
+/* ---- an index's table -------------------------------------------------------------------------------------------- */
+
+const struct ix_counter ix_server_counters[] = {IX_SERVER_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
+
+const struct ix_wrong ix_server_wrong[] = {
+    {"validate", "off", 400, "a node is read while it is changed: keys and values of two states"},
+    {"follow", "off", 2000, "a key that a split has moved is reported absent"},
+    {.param = NULL},
+};
+
+const struct ix_setting ix_server_tiny[] = {{"slots", "3"}, {"fanout", "3"}, {.param = NULL}};

@@ -120,21 +120,17 @@ static int loader_open(struct ix_server_op *op) {
 int ix_server_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp,
                       uint32_t *resp_len) {
     struct ix_server_op op = {.server = arg, .ctx = ctx};
-    const struct ix_ranges_pairs *request = req;
-    uint32_t value_bytes = op.server->layout.value_bytes;
+    struct ix_ranges_pairs pairs;
     (void)resp;
     *resp_len = 0;
-    if (req_len < sizeof(*request) || (req_len - sizeof(*request)) / (8 + value_bytes) < request->count) {
+    if (!ix_ranges_received(req, req_len, op.server->layout.value_bytes, &pairs)) {
         return DM_ERR_INVALID;
     }
-    const char *keys = (const char *)(request + 1), *values = keys + 8 * (size_t)request->count;
     if (!op.server->loader) {
         DM_TRY(loader_open(&op));
     }
-    for (uint32_t i = 0; i < request->count; i++) {
-        uint64_t key;
-        memcpy(&key, keys + 8 * (size_t)i, sizeof(key));
-        DM_TRY(pair_append(&op, key, values + (size_t)value_bytes * i));
+    for (uint32_t i = 0; i < pairs.count; i++) {
+        DM_TRY(pair_append(&op, ix_ranges_key(&pairs, i), ix_ranges_value(&pairs, i)));
     }
     return 0;
 }
@@ -161,20 +157,17 @@ int ix_server_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t 
 
 /* ---- on a compute node ------------------------------------------------------------------------------------------- */
 
+static const struct ix_ranges_use ranges = {IX_SERVER_BORDERS_OFFSET, IX_SERVER_FORMAT, IX_SERVER_LOAD,
+                                            IX_SERVER_BUILD};
+
 int ix_server_format(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err) {
-    char request[8] = {0};
     (void)params;
     (void)err;
-    int rc = ix_ranges_format(ctx, IX_SERVER_BORDERS_OFFSET, shape->topology->mns);
-    for (unsigned node = 0; node < shape->topology->mns && rc >= 0; node++) {
-        rc = dm_call(ctx, node, IX_SERVER_FORMAT, request, sizeof(request), NULL, NULL);
-    }
-    return rc < 0 ? rc : 0;
+    return ix_ranges_format(ctx, &ranges, shape->topology->mns);
 }
 
 int ix_server_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     const struct ix_server_cn *cn = handle;
-    struct ix_ranges_methods methods = {.load = IX_SERVER_LOAD, .build = IX_SERVER_BUILD};
     (void)err;
-    return ix_ranges_load(ctx, IX_SERVER_BORDERS_OFFSET, cn->shape, pairs, methods);
+    return ix_ranges_load(ctx, &ranges, cn->shape, pairs);
 }

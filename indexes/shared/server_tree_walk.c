@@ -2,6 +2,7 @@
  *
  * The levels of the server-side tree above the leaves: the descent, and entries for nodes that a split made.
  */
+#include "indexes/shared/served.h"
 #include "indexes/shared/server_tree_node.h"
 
 int ix_server_descend(struct ix_server_op *op, uint64_t key, unsigned level, uint32_t *ref) {
@@ -117,14 +118,6 @@ static int level_link(struct ix_server_op *op, uint64_t *key, uint32_t *child, u
     return rc;
 }
 
-static void unlinked_add(struct ix_server_op *op) {
-    dm_addr addr = dm_addr_make(op->server->node, DM_DRAM, IX_SERVER_UNLINKED_OFFSET);
-    uint64_t seen = 0, found;
-    while ((found = dm_cpu_cas(op->ctx, addr, seen, seen + 1)) != seen) {
-        seen = found;
-    }
-}
-
 /* A node that gets no entry, as memory is full or the run ends, is reached by the right link of its left neighbour. */
 int ix_server_link(struct ix_server_op *op, uint64_t key, uint32_t child, unsigned level) {
     int rc = 0;
@@ -139,7 +132,7 @@ int ix_server_link(struct ix_server_op *op, uint64_t key, uint32_t child, unsign
             ix_server_node_free(op, level + 1, fresh);
         }
         if (rc < 0) {
-            unlinked_add(op);
+            ix_word_increment(op->ctx, dm_addr_make(op->server->node, DM_DRAM, IX_SERVER_UNLINKED_OFFSET));
             return rc == DM_ERR_NO_MEMORY ? 0 : rc;
         }
         level += rc == 0; /* else the tree has grown: once more at this level */

@@ -243,14 +243,6 @@ static int link_level(struct xstore_server *server, struct dm_ctx *ctx, uint64_t
     return rc;
 }
 
-static void unlinked_add(struct xstore_server *server, struct dm_ctx *ctx) {
-    dm_addr addr = dm_addr_make(server->node, DM_DRAM, XSTORE_UNLINKED_OFFSET);
-    uint64_t seen = 0, found;
-    while ((found = dm_cpu_cas(ctx, addr, seen, seen + 1)) != seen) {
-        seen = found;
-    }
-}
-
 int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, uint32_t child, unsigned level) {
     while (child != 0) {
         uint32_t fresh = 0;
@@ -264,7 +256,7 @@ int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, 
             dm_free(ctx, xstore_addr(server->node, fresh), XSTORE_INNER_BYTES, DM_MEM_INNER);
         }
         if (rc == DM_ERR_NO_MEMORY) {
-            unlinked_add(server, ctx);
+            ix_word_increment(ctx, dm_addr_make(server->node, DM_DRAM, XSTORE_UNLINKED_OFFSET));
             return 0;
         }
         DM_TRY(rc);

@@ -89,48 +89,8 @@ void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-enum { BLOCKS_AT_ONCE = 64 };
-
 static uint32_t block_lines(const struct xstore_server *server) {
     return (server->layout.block_bytes + DM_LINE - 1) / DM_LINE;
-}
-
-/* Called with the lock held. */
-static int block_push(struct xstore_server *server, uint32_t ref) {
-    if (server->block_count == server->block_capacity) {
-        uint32_t capacity = server->block_capacity ? 2 * server->block_capacity : 2 * BLOCKS_AT_ONCE;
-        uint32_t *grown = realloc(server->blocks, capacity * sizeof(*grown));
-        if (!grown) {
-            return DM_ERR_NO_MEMORY;
-        }
-        server->blocks = grown;
-        server->block_capacity = capacity;
-    }
-    server->blocks[server->block_count++] = ref;
-    return 0;
-}
-
-/* Takes a free block, and allocates some more if there is none. */
-static int block_take(struct xstore_server *server, struct dm_ctx *ctx, uint32_t *ref) {
-    for (;;) {
-        DM_TRY(dm_mutex_lock(ctx, &server->blocks_lock));
-        bool there = server->block_count > 0;
-        *ref = there ? server->blocks[--server->block_count] : 0;
-        dm_mutex_unlock(ctx, &server->blocks_lock);
-        if (there) {
-            return 0;
-        }
-        dm_addr addr;
-        uint32_t lines = block_lines(server);
-        DM_TRY(dm_alloc(ctx, server->node, BLOCKS_AT_ONCE * lines * DM_LINE, DM_LINE, DM_MEM_VALUE, &addr));
-        DM_TRY(dm_mutex_lock(ctx, &server->blocks_lock));
-        int rc = 0;
-        for (uint32_t i = 0; i < BLOCKS_AT_ONCE && rc == 0; i++) {
-            rc = block_push(server, xstore_ref_of(addr) + i * lines);
-        }
-        dm_mutex_unlock(ctx, &server->blocks_lock);
-        DM_TRY(rc);
-    }
 }
 
 static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64_t ref, uint64_t key,
@@ -147,7 +107,7 @@ static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64
 
 int xstore_block_take(struct xstore_server *server, struct dm_ctx *ctx, uint64_t *word) {
     uint32_t ref = 0;
-    int rc = server->layout.block_bytes > 0 ? block_take(server, ctx, &ref) : 0;
+    int rc = server->layout.block_bytes > 0 ? ix_blocks_take(&server->blocks, ctx, &ref) : 0;
     *word = ref;
     return rc;
 }
@@ -162,9 +122,8 @@ const void *xstore_block_fill(struct xstore_server *server, struct dm_ctx *ctx, 
 }
 
 void xstore_block_free(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word) {
-    if (word != 0 && dm_mutex_lock(ctx, &server->blocks_lock) == 0) {
-        (void)block_push(server, (uint32_t)word); /* without local memory the block is lost */
-        dm_mutex_unlock(ctx, &server->blocks_lock);
+    if (word != 0) {
+        ix_blocks_free(&server->blocks, ctx, (uint32_t)word);
     }
 }
 

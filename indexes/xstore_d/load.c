@@ -117,23 +117,19 @@ static int pair_append(struct xstore_server *server, struct dm_ctx *ctx, uint64_
 
 int xstore_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     struct xstore_server *server = arg;
-    const struct ix_ranges_pairs *request = req;
-    uint32_t value_bytes = server->layout.user_bytes;
+    struct ix_ranges_pairs pairs;
     (void)resp;
     *resp_len = 0;
-    if (req_len < sizeof(*request) || (req_len - sizeof(*request)) / (8 + value_bytes) < request->count) {
+    if (!ix_ranges_received(req, req_len, server->layout.user_bytes, &pairs)) {
         return DM_ERR_INVALID;
     }
-    const char *keys = (const char *)(request + 1), *values = keys + 8 * (size_t)request->count;
     if (!server->loader) {
         DM_TRY(loader_open(server, ctx));
     }
-    for (uint32_t i = 0; i < request->count; i++) {
-        uint64_t key, block;
-        memcpy(&key, keys + 8 * (size_t)i, sizeof(key));
+    for (uint32_t i = 0; i < pairs.count; i++) {
+        uint64_t key = ix_ranges_key(&pairs, i), block;
         DM_TRY(xstore_block_take(server, ctx, &block));
-        DM_TRY(pair_append(server, ctx, key,
-                           xstore_block_fill(server, ctx, &block, key, values + (size_t)value_bytes * i)));
+        DM_TRY(pair_append(server, ctx, key, xstore_block_fill(server, ctx, &block, key, ix_ranges_value(&pairs, i))));
     }
     return 0;
 }
@@ -165,20 +161,16 @@ int xstore_on_build(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req
 
 /* ---- on a compute node ------------------------------------------------------------------------------------------- */
 
+static const struct ix_ranges_use ranges = {XSTORE_BORDERS_OFFSET, XSTORE_FORMAT, XSTORE_LOAD, XSTORE_BUILD};
+
 int xstore_format(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err) {
-    (void)err;
     (void)params;
-    uint64_t nothing = 0;
-    int rc = ix_ranges_format(ctx, XSTORE_BORDERS_OFFSET, shape->topology->mns);
-    for (unsigned node = 0; node < shape->topology->mns && rc >= 0; node++) {
-        rc = dm_call(ctx, node, XSTORE_FORMAT, &nothing, sizeof(nothing), NULL, NULL);
-    }
-    return rc < 0 ? rc : 0;
+    (void)err;
+    return ix_ranges_format(ctx, &ranges, shape->topology->mns);
 }
 
 int xstore_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     const struct xstore_cn *cn = handle;
-    struct ix_ranges_methods methods = {.load = XSTORE_LOAD, .build = XSTORE_BUILD};
     (void)err;
-    return ix_ranges_load(ctx, XSTORE_BORDERS_OFFSET, cn->shape, pairs, methods);
+    return ix_ranges_load(ctx, &ranges, cn->shape, pairs);
 }

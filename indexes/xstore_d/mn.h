@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "indexes/shared/served.h"
 #include "layout.h"
 #include "params.h"
 
@@ -57,9 +58,7 @@ struct xstore_server {
 
     struct xstore_trainer trainers[XSTORE_TRAINERS_MAX], load_trainer;
 
-    struct dm_mutex blocks_lock; /* protects the refs of free blocks; never held during a wait */
-    uint32_t *blocks;
-    uint32_t block_count, block_capacity;
+    struct ix_blocks blocks; /* of values that are not in leaves */
 
     struct dm_mutex log_lock;
     struct dm_cond log_work;

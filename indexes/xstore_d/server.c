@@ -13,6 +13,8 @@
 #include "log.h"
 #include "train.h"
 
+enum { BLOCKS_AT_ONCE = 64 };
+
 /* ---- models that a client does not have -------------------------------------------------------------------------- */
 
 static void models_add(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_known *known,
@@ -334,24 +336,17 @@ void xstore_unserve(void *handle) {
     }
     xstore_trainer_fini(&server->load_trainer);
     xstore_loader_free(server->loader);
-    free(server->blocks);
+    ix_blocks_fini(&server->blocks);
 }
 
 static int handlers_register(struct xstore_server *server) {
-    static const struct {
-        unsigned method;
-        dm_handler handler;
-    } handlers[] = {
+    static const struct ix_method methods[] = {
         {XSTORE_GET, on_get},          {XSTORE_INSERT, on_insert},      {XSTORE_UPDATE, on_update},
         {XSTORE_REMOVE, on_remove},    {XSTORE_WALK, on_walk},          {XSTORE_FORMAT, xstore_on_format},
         {XSTORE_LOAD, xstore_on_load}, {XSTORE_BUILD, xstore_on_build},
     };
-    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
-        int rc = dm_register(server->fabric, server->node, handlers[i].method, handlers[i].handler, server);
-        if (rc != 0) {
-            return rc < 0 ? rc : DM_ERR_INVALID;
-        }
-    }
+    size_t count = sizeof(methods) / sizeof(methods[0]);
+    DM_TRY(ix_methods_register(server->fabric, server->node, methods, count, server));
     for (uint64_t i = 0; i < server->params->trainers; i++) {
         xstore_trainer_init(&server->trainers[i], server);
         DM_TRY(dm_spawn_background(server->fabric, server->node, xstore_trainer_main, &server->trainers[i]));
@@ -372,6 +367,7 @@ int xstore_serve(void *handle, struct dm_fabric *fabric, unsigned node, const vo
                                         server->params->values == XSTORE_VALUES_INDIRECT);
     server->fabric = fabric;
     server->node = node;
+    ix_blocks_init(&server->blocks, node, server->layout.block_bytes, BLOCKS_AT_ONCE);
     xstore_trainer_init(&server->load_trainer, server);
     return handlers_register(server);
 }

@@ -10,7 +10,6 @@
 enum {
     SCAN_BATCH_BYTES = 16384,
     WORDS_BYTES = 8192, /* space for a value with its check, or the table lines of one read */
-    MN_BYTES_LOG = 37,  /* memory that a ref of 31 bits can address */
 };
 
 static const char *const cachings[] = {"all", "models", "top", NULL};
@@ -71,13 +70,7 @@ static const struct ix_counter counters[] = {XSTORE_COUNTERS(IX_COUNTER) IX_COUN
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)values;
-    if (shape->topology->mn_cores < 1) {
-        return dm_fail(err, DM_ERR_INVALID, "memory nodes need at least 1 core");
-    }
-    if (shape->topology->mn_bytes >> MN_BYTES_LOG) {
-        return dm_fail(err, DM_ERR_INVALID, "memory nodes of more than 128 GiB exceed the 31 bits of a leaf link");
-    }
-    return 0;
+    return ix_served_check(shape, 31, err); /* a leaf's link has 31 bits */
 }
 
 /* Leaves and inner nodes may be half full; tables and records exist twice during an expansion. */
