@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/output_file.h"
+#include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/base/help.h"
@@ -16,7 +16,6 @@
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_open.h"
 #include "harness/study/figure_points.h"
-#include "harness/study/html.h"
 
 struct report_options {
     const char *scale, *out, *plots;
@@ -33,7 +32,8 @@ static const struct dm_opt report_table[] = {
     ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
         .help = "seeds a point, as of `dmbench figure`"),
     ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",
-        .help = "folder with claims/*.json, metrics.json, sensitivity.json and figures/*.json" HX_PLOTS_DEFAULT),
+        .help = "folder with claims/*.json, figures/*.json, metrics.json, sensitivity.json, papers.json, "
+                "systems.json" HX_PLOTS_DEFAULT),
     DM_OPT_END,
 };
 
@@ -46,9 +46,11 @@ struct session {
 void hx_help_report(struct hx_help *help) {
     help->usage = "report [options]";
     help->about =
-        "Writes OUT/report.html: all figures that were drawn, the papers' claims with their verdicts, the simulated "
-        "network against published measurements (OUT/validation.json), and provenance. One file without script or "
-        "network; it links to the tables and results beside it. What is missing is listed where it belongs.";
+        "Writes OUT/report.html: all figures that were drawn beside the papers' claims with their verdicts, the "
+        "simulated network against published measurements (OUT/validation.json), whole indexes against published "
+        "results (OUT/end_to_end.json), and provenance. One file that needs no server and no network, and that is "
+        "readable without script; it links to the tables and results beside it. What is missing is listed where it "
+        "belongs.";
     help->examples = "dmbench figure all && dmbench validate --json >results/validation.json && dmbench report";
     help->status = "0 written, 1 it cannot be written, 2 usage.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .table = report_table});
@@ -83,56 +85,27 @@ static int load_figures(struct session *session, struct dm_err *err) {
     return hx_claims_judge(page->claims, err);
 }
 
-static void put_head(const struct hx_page *page) {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-          "<title>dmbench: range indexes on disaggregated memory</title>\n<style>\n",
-          page->out);
-    hx_html_style(page->out);
-    fprintf(page->out,
-            "</style></head><body>\n<header><h1>Range indexes on disaggregated memory</h1>\n"
-            "<p>What five papers show, measured again with one program on one and the same simulated network. All "
-            "times are "
-            "<b>virtual</b> unless a figure says otherwise: they say what the modelled network would do. Scale: "
-            "<b>%s</b>.</p>"
-            "</header>\n<nav><ul><li><a href=\"#summary\">What the papers claim</a></li>"
-            "<li><a href=\"#claims\">The claims, one by one</a></li>"
-            "<li><a href=\"#fabric\">The network</a></li><li><a href=\"#sources\">Provenance</a></li>",
-            page->scale);
-    for (size_t i = 0; i < page->figure_count; i++) {
-        fprintf(page->out, "<li><a href=\"#figure-%s\">%s</a></li>", page->figures[i]->id, page->figures[i]->id);
-    }
-    fputs("</ul></nav>\n<main>\n", page->out);
+/* What the page needs to know about papers and systems; a folder of plots may be without. */
+static json_t *load_names(const struct session *session, const char *name) {
+    char path[4096];
+    struct dm_err err = {.text = ""};
+    snprintf(path, sizeof(path), "%s/%s", session->options.plots, name);
+    return dm_json_load(path, &err);
 }
 
 static int write_page(struct session *session, struct dm_err *err) {
     struct hx_page *page = &session->page;
-    char path[4096];
     page->folder = session->options.out;
     page->scale = session->options.scale;
+    page->names = load_names(session, "papers.json");
+    page->systems = load_names(session, "systems.json");
     DM_TRY(hx_make_folder(page->folder, err));
-    if ((size_t)snprintf(path, sizeof(path), "%s/report.html", page->folder) >= sizeof(path)) {
-        return dm_fail(err, DM_ERR_INVALID, "--out: is too long for a path");
+    DM_TRY(hx_page_write(page, err));
+    printf("%s/report.html\n", page->folder);
+    if (page->incomplete > 0) {
+        fprintf(stderr, "dmbench report: something of %zu figures is missing; the page shows what\n", page->incomplete);
     }
-    page->out = dm_output_open(path, err);
-    if (page->out == NULL) {
-        return DM_ERR_IO;
-    }
-    put_head(page);
-    hx_page_summary(page);
-    int rc = hx_page_figures(page, err);
-    hx_page_claims(page);
-    hx_page_sources(page);
-    fputs("</main></body></html>\n", page->out);
-    int closed = dm_output_close(page->out, path, err);
-    if (rc == 0 && closed == 0) {
-        printf("%s\n", path);
-        if (page->incomplete > 0) {
-            fprintf(stderr, "dmbench report: something of %zu figures is missing; the page says what\n",
-                    page->incomplete);
-        }
-    }
-    return rc < 0 ? rc : closed;
+    return 0;
 }
 
 int hx_cmd_report(int argc, char **argv) {
@@ -158,6 +131,8 @@ int hx_cmd_report(int argc, char **argv) {
     hx_points_free(session.page.points);
     hx_claims_close(session.page.claims);
     hx_figure_ids_free(session.ids);
+    json_decref(session.page.names);
+    json_decref(session.page.systems);
     dm_opt_free(report_table, &session.options);
     return rc < 0 ? hx_report("report", &err) : HX_DONE;
 }

@@ -120,55 +120,38 @@ int hx_html_svg(FILE *out, const char *path, unsigned number, const char *label,
     return 0;
 }
 
-/* ---- style ------------------------------------------------------------------------------------------------------ */
+/* ---- files and data --------------------------------------------------------------------------------------------- */
 
-void hx_html_style(FILE *out) {
-    static const char *const lines[] = {
-        ":root{--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--back:#fff;--band:#f6f8fa}",
-        "*{box-sizing:border-box}",
-        "body{margin:0 auto;max-width:72rem;padding:1rem;font:16px/1.5 ",
-        "system-ui,sans-serif;color:var(--ink);background:var(--back);overflow-wrap:break-word}",
-        "h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0}",
-        "h2{font-size:1.25rem;margin:2.5rem 0 .5rem;border-bottom:1px solid var(--line)}",
-        "h3{font-size:1.05rem;margin:1.6rem 0 .3rem}",
-        "p,ul{margin:.4rem 0}",
-        ".soft,figcaption{color:var(--soft);font-size:.9rem}",
-        "a{color:#0550ae}",
-        "nav ul{columns:9rem;padding-left:1.2rem}",
-        ".wide{overflow-x:auto;-webkit-overflow-scrolling:touch}",
-        "figure{margin:.6rem 0}",
-        "figure svg{display:block;width:100%;height:auto}",
-        "table{border-collapse:collapse;width:100%;font-size:.9rem}",
-        "th,td{text-align:left;vertical-align:top;padding:.35rem .5rem;border-bottom:1px solid var(--line)}",
-        "th{background:var(--band)}",
-        ".claims{table-layout:fixed}.claims th:nth-child(1){width:13%}.claims th:nth-child(2){width:25%}",
-        ".claims th:nth-child(3){width:30%}.claims th:nth-child(4){width:15%}",
-        "th.n{text-align:right}",
-        "td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}",
-        ".v{display:inline-block;padding:0 .45rem;border-radius:.6rem;border:1px ",
-        "solid;font-size:.85rem;white-space:nowrap}",
-        ".reproduced{color:#116329;background:#dafbe1}",
-        ".reading{color:#116329;background:#eef9e8}",
-        ".direction-only{color:#7d4e00;background:#fff8c5}",
-        ".not-reproduced{color:#a40e26;background:#ffebe9}",
-        ".unresolved{color:#512a97;background:#fbefff}",
-        ".not-run{color:#57606a;background:#f6f8fa}",
-        ".missing{border-left:4px solid #a40e26;padding:.4rem .8rem;background:#ffebe9}",
-        ".checks{margin:0;padding-left:1.1rem}",
-        "dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem .8rem;font-size:.9rem}",
-        "dt{color:var(--soft)}dd{margin:0}",
-        "@media(max-width:44rem){body{padding:.7rem;font-size:15px}",
-        ".claims thead{display:none}.claims tr{display:block;border:1px solid ",
-        "var(--line);border-radius:.4rem;margin:.5rem 0;padding:.3rem}",
-        ".claims td{display:block;border:0;padding:.15rem .4rem}.claims ",
-        "td:empty{display:none}dl{grid-template-columns:1fr}}",
-        "@media ",
-        "print{body{max-width:none;font-size:10pt;padding:0}a{color:inherit;text-decoration:none}nav{display:none}",
-        "figure,tr{break-inside:avoid}h2,h3{break-after:avoid}.wide{overflow:visible}figure ",
-        "svg{min-width:0!important;max-width:100%!important}",
-        ".v{-webkit-print-color-adjust:exact;print-color-adjust:exact}}",
-    };
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        fprintf(out, "%s\n", lines[i]);
+int hx_html_file(FILE *out, const char *tag, const char *path, struct dm_err *err) {
+    char end[32];
+    char *text = read_file(path, err);
+    if (text == NULL) {
+        return DM_ERR_IO;
     }
+    snprintf(end, sizeof(end), "</%.20s", tag);
+    bool whole = strstr(text, end) == NULL;
+    if (whole) {
+        fprintf(out, "<%s>\n%s\n</%s>\n", tag, text, tag);
+    }
+    free(text);
+    return whole ? 0 : dm_fail(err, DM_ERR_IO, "%s: holds %s, which would end it in a page", path, end);
+}
+
+/* "<" is in strings alone, where an escape stands for the same character. */
+static int put_json(const char *text, size_t length, void *out) {
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '<') {
+            fputs("\\u003c", out);
+        } else {
+            fputc(text[i], out);
+        }
+    }
+    return 0;
+}
+
+int hx_html_json(FILE *out, const char *id, const json_t *data, struct dm_err *err) {
+    fprintf(out, "<script type=\"application/json\" id=\"%s\">", id);
+    int rc = json_dump_callback(data, put_json, out, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    fputs("</script>\n", out);
+    return rc == 0 ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for the page's data");
 }

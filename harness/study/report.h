@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report: one page with every figure, the claims that it decides, the validation of the fabric, and the provenance.
- * The page is self-contained: no network, no script; links go to files in its folder.
+ * The report: one page with every figure beside the claims that read it, the model of the network with its validation,
+ * and the provenance. The page is one file that needs no network and no server; links go to files in its folder.
  *
- *   report_figures.c writes the figures and the claims, report_sources.c the fabric and the provenance, html.c the
- *   pieces of HTML.
+ *   report.c writes the page, report_groups.c sorts figures and claims by paper, report_head.c writes navigation and
+ *   summaries, report_figures.c figures, report_tables.c their numbers, report_claims.c claims, report_network.c the
+ *   network, report_sources.c the provenance, report_data.c what the script reads, html.c pieces of HTML.
+ *
+ * All of it is readable without script. The page's own script and style are plots/report/report.js and report.css.
  */
 #ifndef DM_HARNESS_STUDY_REPORT_H
 #define DM_HARNESS_STUDY_REPORT_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "harness/study/claims.h"
 #include "harness/study/figure.h"
+
+/* A paper with its figures and claims; the last one may be "Other figures". */
+struct hx_page_paper {
+    const char *key;     /* what ids of its figures begin with; NULL: of claims alone */
+    const char *name;    /* as claims have it */
+    const json_t *about; /* from plots/papers.json; NULL: nothing is known */
+    char id[80];         /* in the page */
+    size_t counts[HX_VERDICTS], claim_count, figure_count;
+};
 
 struct hx_page {
     FILE *out;
@@ -22,20 +35,20 @@ struct hx_page {
     size_t figure_count;
     struct hx_points *points;
     struct hx_claims *claims; /* judged */
-    unsigned pictures;        /* inserted so far */
-    size_t incomplete;        /* figures with something missing */
+    json_t *names;            /* plots/papers.json; NULL: there is none */
+    json_t *systems;          /* plots/systems.json; NULL: there is none */
+    struct hx_page_paper *papers;
+    size_t paper_count;
+    size_t *figure_paper;   /* of each figure, the number of its paper */
+    size_t *claim_paper;    /* the same of each claim */
+    size_t *claim_figure;   /* of each claim, the figure beside which it is; SIZE_MAX: none */
+    json_t **claim_systems; /* of each claim, the names of the indexes that it reads, as the members of an object */
+    unsigned pictures;      /* inserted so far */
+    size_t incomplete;      /* figures with something missing */
 };
 
-/* The number of claims of each paper by verdict. */
-void hx_page_summary(struct hx_page *page);
-
-/* The claims, a table per paper. */
-void hx_page_claims(struct hx_page *page);
-
-/* Every figure: pictures, what they show, what is missing, which claims read it. 0 or a failure of memory. */
-int hx_page_figures(struct hx_page *page, struct dm_err *err);
-
-/* The fabric against published measurements (validation.json in the folder), configuration and provenance. */
-void hx_page_sources(struct hx_page *page);
+/* Writes <folder>/report.html from the members above `papers`, which the caller has set, and frees the others. 0 or a
+ * failure with err. */
+int hx_page_write(struct hx_page *page, struct dm_err *err);
 
 #endif

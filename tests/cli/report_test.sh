@@ -67,9 +67,19 @@ holds $page '<td>ops</td><td>2K</td><td>stated: section 1</td>'
 holds $page '<td>A: workload</td><td>a</td><td>assumed: a test</td>'
 holds $page 'reading <b>two</b>: two seeds <span class="soft">(code: a/b c.h)</span>'
 holds $page '<td class="n">1 ± 900 %</td><td class="n">'
-holds $page '<td>two: '
+holds $page '<li data-reading="two"><span class="dot reproduced"></span><b>two</b>: reproduced ('
 holds $page 'paper: Sherman <span class="soft">(figure 1)</span>'
 holds $page 'READ 64 B, idle'
+holds $page '<tr><td><code>link_gbps</code></td>'
+holds $page 'validate --end-to-end</code> writes end_to_end.json'
+holds $page '<a href="#paper-P">P</a> <span class="soft">1 figure, 3 claims</span>'
+holds $page '<b>3 claims</b>: 2 <span class="v reproduced">reproduced</span>, 1 <span class="v not-run">not run</span>'
+# A claim is once in the page, and is beside the figure that it reads.
+[ "$(grep -c 'id="claim-rate"' $page)" -eq 1 ] || fail "a claim is not in the page once"
+awk '/id="figure-small"/ { inside = 1 } /<\/article>/ { inside = 0 } inside && /id="claim-rate" data-verdict="reproduced" data-systems="sherman"/ { found = 1 }
+    END { exit !found }' $page || fail "the claim is not beside its figure"
+# The numbers of a picture are in a table, each with a link to its result.
+grep -Eq '<td>C</td><td>4</td><td class="n"><a href="points/[0-9a-f]{16}\.json">[0-9.]+</a></td>' $page || fail "no number with its result"
 holds $page 'Systems not built here: Fatnode'
 ! grep -q "are missing" $page || fail "says that something is missing: $(grep missing $page)"
 ! grep -Eiq '<script|<link|@import|(src|href)="https?:' $page || fail "the page needs something beside itself"
@@ -78,6 +88,9 @@ grep -o 'href="[a-z][^"#]*"' $page | sed 's/href="//; s/"//' | sort -u >links
 while read -r link; do
     [ -s "results/$link" ] || fail "the link $link leads nowhere"
 done <links
+grep -o 'href="#[^"]*"' $page | sed 's/href="#//; s/"//' | sort -u | while read -r id; do
+    grep -qF " id=\"$id\"" $page || fail "the link #$id leads nowhere"
+done
 # Ids inside pictures are unique in the page.
 [ "$(grep -o ' id=["'\''][^"'\'']*' $page | sort | uniq -d | wc -l)" -eq 0 ] || fail "an id is there twice"
 
