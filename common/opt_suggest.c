@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * "Did you mean": the candidate nearest to a mistyped name, where an insertion, a deletion, a replacement and a swap
- * of neighbours each count as one edit (optimal string alignment).
+ * of neighbours each count as one edit (optimal string alignment). A candidate in other case is the nearest.
  */
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/opt.h"
 
@@ -48,6 +49,11 @@ const char *dm_suggest(const char *name, const char *const *candidates, size_t c
     }
     size_t limit = length / 3 > 1 ? length / 3 : 1;
     const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (strcasecmp(name, candidates[i]) == 0) {
+            return candidates[i];
+        }
+    }
     for (size_t i = 0; i < count; i++) {
         size_t candidate_len = strlen(candidates[i]);
         if (candidate_len > NAME_MAX_LEN) {

@@ -27,7 +27,7 @@ const struct dm_opt wl_options[] = {
         .help = "The longest scan; 0 stands for the workload's own."),
     ROW(scan_distribution, DM_OPT_STRING, .help = "Lengths of scans: uniform or zipfian."),
     ROW(keys, DM_OPT_COUNT, .initial = "0", .unit = "keys",
-        .help = "Keys loaded before the run, or from which a share is loaded; 0 stands for the workload's own, or all "
+        .help = "Keys loaded before the run, or from which a share is loaded; unless given, the workload's own, or all "
                 "keys of a file."),
     ROW(loaded, DM_OPT_REAL, .initial = "0", .max = 1.0,
         .help = "Share of the keys that is loaded, above 0 and at most 1; the others can be chosen but are absent; 0 "

@@ -36,6 +36,7 @@ struct property {
 #define SHARE(kind) (offsetof(struct wl_spec, share) + (kind) * sizeof(double))
 static const struct property properties[] = {
     {"recordcount", PROPERTY_COUNT, offsetof(struct wl_spec, record_count)},
+    {"operationcount", PROPERTY_COUNT, offsetof(struct wl_spec, operation_count)},
     {"insertstart", PROPERTY_COUNT, offsetof(struct wl_spec, insert_start)},
     {"insertcount", PROPERTY_COUNT, offsetof(struct wl_spec, insert_count)},
     {"readproportion", PROPERTY_REAL, SHARE(WL_GET)},
@@ -53,7 +54,6 @@ static const struct property properties[] = {
     {"exponential.percentile", PROPERTY_REAL, offsetof(struct wl_spec, exponential_percentile)},
     {"exponential.frac", PROPERTY_REAL, offsetof(struct wl_spec, exponential_share)},
     {"workload", PROPERTY_CLASS, 0},
-    {"operationcount", PROPERTY_IGNORED, 0},
     {"table", PROPERTY_IGNORED, 0},
     {"fieldcount", PROPERTY_IGNORED, 0},
     {"fieldlength", PROPERTY_IGNORED, 0},

@@ -35,9 +35,10 @@ struct wl_spec {
     bool ordered; /* insert order */
     uint64_t scan_min, scan_max;
     bool scan_zipfian;
-    uint64_t record_count; /* the first key number that the run inserts */
-    uint64_t insert_start; /* the first key number loaded */
-    uint64_t insert_count; /* key numbers loaded; 0: record_count */
+    uint64_t record_count;    /* the first key number that the run inserts */
+    uint64_t operation_count; /* operations that a property file asks for; 0: it does not say */
+    uint64_t insert_start;    /* the first key number loaded */
+    uint64_t insert_count;    /* key numbers loaded; 0: record_count */
     double hot_data, hot_operations;
     double exponential_percentile, exponential_share;
     const char *key_set; /* the workload's own, in effect unless the configuration names one; "": by insert order */

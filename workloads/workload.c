@@ -320,6 +320,10 @@ uint64_t wl_length(const struct wl *wl) {
     return 0;
 }
 
+uint64_t wl_operation_count(const struct wl *wl) {
+    return wl->source == SOURCE_CORE ? wl->spec.operation_count : 0;
+}
+
 void wl_mix(const struct wl *wl, double share[WL_OP_KIND_COUNT]) {
     memcpy(share, wl->share, sizeof wl->share);
 }

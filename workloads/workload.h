@@ -99,6 +99,9 @@ const struct wl_config *wl_effective(const struct wl *wl);
 /* The number of operations in a trace or a recording; 0 for a workload without end. */
 uint64_t wl_length(const struct wl *wl);
 
+/* The operations that a property file asks for (operationcount); 0: it does not say. */
+uint64_t wl_operation_count(const struct wl *wl);
+
 /* The expected share of each kind of operation (0 where unknown), and the longest scan. */
 void wl_mix(const struct wl *wl, double share[WL_OP_KIND_COUNT]);
 uint32_t wl_scan_max(const struct wl *wl);

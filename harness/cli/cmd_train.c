@@ -76,7 +76,7 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     struct options *options = arg;
     (void)name;
     json_t *spec = dm_json_load(value, err);
-    int rc = spec ? hx_training_from_json(spec, value, &options->training, err) : DM_ERR_INVALID;
+    int rc = spec ? hx_training_from_json(spec, value, &options->training, err) : hx_fail_file(err);
     json_decref(spec);
     return rc;
 }

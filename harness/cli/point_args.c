@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/opt_json.h"
 #include "harness/base/args.h"
+#include "harness/base/errors.h"
 #include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/verb_tracer.h"
 #include "indexes/index.h"
 #include "transport/fabric.h"
@@ -84,11 +87,22 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
 static int config_apply_file(struct hx_config *config, const char *path, struct dm_err *err) {
     json_t *spec = dm_json_load(path, err);
     if (!spec) {
-        return err->code;
+        return err->code == DM_ERR_NO_MEMORY ? err->code : hx_fail_file(err);
     }
     int rc = hx_config_apply_json(config, spec, path, err);
     json_decref(spec);
     return rc;
+}
+
+/* Parameters of one index mean nothing to another, nor do options of one transport: those that a file has go when the
+ * command line names another one. */
+static void forget_set(struct hx_config *config, const char *option, const char *before, const char *value) {
+    bool transport = strcmp(option, "transport") == 0;
+    size_t count = strcmp(before, value) != 0 ? hx_config_forget_set(config, transport) : 0;
+    if (count > 0) {
+        dm_log(DM_LOG_WARN, "--%s %s: the file's %zu %s of %s do not apply and are left out", option, value, count,
+               transport ? "options" : "parameters", before);
+    }
 }
 
 /* "NAME=VALUE" of --set and --transport-set. */
@@ -113,6 +127,10 @@ static int request_apply(const struct hx_point_request *request, struct hx_confi
         const char *name = request->words[i].name;
         if (strcmp(name, "workload") == 0 || strcmp(name, "ycsb") == 0 || strcmp(name, "p") == 0) {
             DM_TRY(hx_config_forget_details(config, err));
+        } else if (strcmp(name, "index") == 0) {
+            forget_set(config, name, config->run.index, request->words[i].value);
+        } else if (strcmp(name, "transport") == 0) {
+            forget_set(config, name, config->run.transport, request->words[i].value);
         }
     }
     for (size_t i = 0; i < request->count; i++) {

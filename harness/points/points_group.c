@@ -95,11 +95,10 @@ struct group {
 static int take_result(void *arg, size_t at, const struct hx_measured *measured, struct dm_err *err) {
     const struct group *group = arg;
     char *file = hx_points_file(group->points, group->members[at]);
-    char *line[] = {(char *)"dmbench", (char *)"run", (char *)"SPEC", (char *)"--out", file, NULL};
     json_t *result = hx_result_new(group->configs[at], measured);
     int rc =
         file == NULL || result == NULL ||
-                json_object_set_new(result, "provenance", hx_provenance_new(group->configs[at], measured, 5, line)) != 0
+                json_object_set_new(result, "provenance", hx_provenance_new(group->configs[at], measured, 0, NULL)) != 0
             ? dm_fail(err, DM_ERR_NO_MEMORY, "out of memory")
             : 0;
     if (rc == 0) {

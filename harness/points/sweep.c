@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/opt_json.h"
 #include "common/output_file.h"
+#include "harness/base/errors.h"
 #include "harness/base/json.h"
+#include "harness/points/result_path.h"
 #include "harness/run/config.h"
 #include "workloads/workload.h"
 
@@ -59,12 +62,32 @@ static int add_seeds(struct hx_sweep *sweep, struct dm_err *err) {
     return rc < 0 ? dm_fail_in(err, rc, "--repeat") : 0;
 }
 
+/* Parameters of the base's index mean nothing to another index, nor do options of its transport to another one. */
+static void forget_set(struct hx_sweep *sweep, const size_t *choice, json_t *spec) {
+    static const char *const pairs[][2] = {{"index", "set"}, {"transport", "transport_set"}};
+    for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++) {
+        const char *before = json_string_value(json_object_get(sweep->base, pairs[k][0]));
+        for (size_t i = 0; before != NULL && i < sweep->grid.count; i++) {
+            const struct hx_column *column = &sweep->grid.columns[i];
+            if (strcmp(column->name, pairs[k][0]) == 0 && strcmp(column->values[choice[i]], before) != 0 &&
+                json_object_del(spec, pairs[k][1]) == 0 && !sweep->is_forgotten[k]) {
+                sweep->is_forgotten[k] = true;
+                dm_log(DM_LOG_WARN, "%s: '%s' of %s %s does not apply to others and is left out there",
+                       sweep->base_path != NULL ? sweep->base_path : "sweep", pairs[k][1], pairs[k][0], before);
+            }
+        }
+    }
+}
+
 /* The base with one value of each column put over it. */
 static int add_combination(struct hx_sweep *sweep, const size_t *choice, size_t *index, struct dm_err *err) {
     char label[LABEL_BYTES] = "";
     size_t length = 0;
     json_t *spec = json_deep_copy(sweep->base);
     int rc = spec == NULL ? DM_ERR_NO_MEMORY : 0;
+    if (spec != NULL) {
+        forget_set(sweep, choice, spec);
+    }
     for (size_t i = 0; i < sweep->grid.count && rc == 0; i++) {
         const struct hx_column *column = &sweep->grid.columns[i];
         json_t *value = json_string(column->values[choice[i]]);
@@ -100,16 +123,26 @@ static void forget_details(struct hx_sweep *sweep) {
 }
 
 int hx_sweep_build(struct hx_sweep *sweep, struct dm_err *err) {
+    err->code = DM_ERR_NO_MEMORY;
     sweep->base = sweep->base_path != NULL ? dm_json_load(sweep->base_path, err) : json_object();
     if (sweep->base == NULL) {
-        return err->code < 0 ? err->code : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a spec");
+        return err->code == DM_ERR_NO_MEMORY ? err->code : hx_fail_file(err);
     }
     /* A complete result is accepted as a base spec: its configuration is used. */
     json_t *inner = json_object_get(sweep->base, "config");
     if (json_is_object(inner)) {
-        json_incref(inner);
+        inner = hx_config_given(inner);
         json_decref(sweep->base);
         sweep->base = inner;
+    }
+    if (sweep->base == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a spec");
+    }
+    for (size_t i = 0; i < sweep->path_count; i++) {
+        int rc = hx_result_path_check(sweep->paths[i], err);
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "--column");
+        }
     }
     forget_details(sweep);
     DM_TRY(add_seeds(sweep, err));

@@ -23,6 +23,7 @@ struct hx_sweep {
     struct hx_points *points;
     size_t *rows; /* the point of each combination; two may be the same point */
     size_t row_count;
+    bool is_forgotten[2]; /* it was said that parameters of the base do not apply to another index, or transport */
 };
 
 void hx_sweep_fini(struct hx_sweep *sweep);

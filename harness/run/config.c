@@ -123,6 +123,17 @@ static int apply_pending_object(struct hx_config *config, bool transport, const 
     return 0;
 }
 
+/* Sizes of caches are so large that a small number without a unit is a unit that was forgotten. */
+static int check_unit(const char *name, const char *text, struct dm_err *err) {
+    enum { DIGITS_MAX = 3 };
+    size_t digits = strspn(text, "0123456789");
+    if (strcmp(name, "cache") != 0 || text[digits] || digits > DIGITS_MAX || strtoul(text, NULL, 10) == 0) {
+        return 0;
+    }
+    return dm_fail(err, DM_ERR_INVALID, "%s has no unit and would be %s bytes: write %sMB, or %sB if bytes are meant",
+                   text, text, text, text);
+}
+
 /* One option from JSON: through the table's own reader, so that units, ranges and types are checked in one member. */
 static int apply_member(struct hx_config *config, const char *name, json_t *value, const char *where,
                         struct dm_err *err) {
@@ -140,6 +151,9 @@ static int apply_member(struct hx_config *config, const char *name, json_t *valu
     if (!row) {
         return dm_fail_in(err, fail_unknown_option(err, "member", name), "%s", where);
     }
+    if (json_is_string(value) && check_unit(name, json_string_value(value), err) < 0) {
+        return dm_fail_in(err, DM_ERR_INVALID, "%s: %s", where, name);
+    }
     struct dm_opt table[] = {*row, DM_OPT_END};
     json_t *single = json_object();
     if (!single || json_object_set(single, name, value)) {
@@ -152,8 +166,9 @@ static int apply_member(struct hx_config *config, const char *name, json_t *valu
     return rc < 0 ? rc : origin_note(config, name, member, err);
 }
 
-/* A complete result is also accepted as a spec: its `config` member is used. */
-static int find_spec(const json_t **spec, const char *where, struct dm_err *err) {
+/* A complete result is also accepted as a spec: its `config` member is used. *given is that, or NULL; the caller frees
+ * it. */
+static int find_spec(const json_t **spec, json_t **given, const char *where, struct dm_err *err) {
     const json_t *version = json_object_get(*spec, "schema_version");
     if (version && json_integer_value(version) != HX_SCHEMA_VERSION) {
         return dm_fail(err, DM_ERR_INVALID, "%s: schema_version: this program reads version %d only", where,
@@ -164,7 +179,9 @@ static int find_spec(const json_t **spec, const char *where, struct dm_err *err)
         if (!json_is_object(config)) {
             return dm_fail(err, DM_ERR_INVALID, "%s: config: must be an object", where);
         }
-        *spec = config;
+        *given = hx_config_given(config);
+        *spec = *given;
+        return *given ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
     }
     return 0;
 }
@@ -173,15 +190,34 @@ int hx_config_apply_json(struct hx_config *config, const json_t *spec, const cha
     if (!json_is_object(spec)) {
         return dm_fail(err, DM_ERR_INVALID, "%s: a spec must be a JSON object", where);
     }
-    DM_TRY(find_spec(&spec, where, err));
+    json_t *given = NULL;
+    int rc = find_spec(&spec, &given, where, err);
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)spec, name, value) {
-        if (strcmp(name, "schema_version") != 0) {
-            DM_TRY(apply_member(config, name, value, where, err));
+        if (rc == 0 && strcmp(name, "schema_version") != 0) {
+            rc = apply_member(config, name, value, where, err);
         }
     }
-    return 0;
+    json_decref(given);
+    return rc;
+}
+
+size_t hx_config_forget_set(struct hx_config *config, bool transport) {
+    size_t kept = 0, forgotten = 0;
+    for (size_t i = 0; i < config->pending_count; i++) {
+        struct hx_pending entry = config->pending[i];
+        if (entry.transport == transport && entry.where[0] != '-') {
+            free(entry.name);
+            free(entry.where);
+            json_decref(entry.value);
+            forgotten++;
+        } else {
+            config->pending[kept++] = entry;
+        }
+    }
+    config->pending_count = kept;
+    return forgotten;
 }
 
 /* "set.NAME" and "transport_set.NAME". */
@@ -263,6 +299,9 @@ int hx_config_set(struct hx_config *config, const char *name, const char *text, 
     struct dm_opt named = *row; /* errors name the option with dashes, as it is typed */
     named.name = origin + 2;
     struct dm_opt table[] = {named, DM_OPT_END};
+    if (check_unit(plain, text, err) < 0) {
+        return dm_fail_in(err, DM_ERR_INVALID, "%s", origin);
+    }
     DM_TRY(dm_opt_set(table, values, named.name, text, err));
     return origin_note(config, plain, origin, err);
 }

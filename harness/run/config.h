@@ -11,6 +11,7 @@
 #define DM_HARNESS_RUN_CONFIG_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -24,7 +25,8 @@ struct hx_config;
 struct hx_config *hx_config_new(void);
 void hx_config_close(struct hx_config *config); /* accepts NULL */
 
-/* Applies a spec object over the current values; `where` (a file name) begins every error. */
+/* Applies a spec object over the current values; `where` (a file name) begins every error. Of a complete result its
+ * configuration is applied, as hx_config_given has it. */
 int hx_config_apply_json(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err);
 
 /* Applies one option by its command-line name without dashes ("clients"), or "set.NAME" / "transport_set.NAME". "ycsb"
@@ -42,6 +44,19 @@ int hx_config_forget_details(struct hx_config *config, struct dm_err *err);
  * against the keys. Must be called once after the last change; fills in derived defaults (memory node size, threads).
  */
 int hx_config_resolve(struct hx_config *config, struct dm_err *err);
+
+/* A resolved configuration, as results have it, without the members whose values follow from the others (mn_memory,
+ * warmup): applied to a new configuration it gives the same one, and the same values follow again when others change.
+ * A new object; NULL when out of memory. */
+json_t *hx_config_given(const json_t *config);
+
+/* The words of a command line that gives this resolved configuration, "dmbench", "run", ...: what differs from the
+ * defaults and does not follow from it. A new array; NULL when out of memory. */
+json_t *hx_config_command(const struct hx_config *config);
+
+/* Forgets the parameters of the index, or the options of the transport, that files gave. Returns how many there were.
+ */
+size_t hx_config_forget_set(struct hx_config *config, bool transport);
 
 /* The full resolved configuration as a new object: applied to a new config it gives the same one. */
 json_t *hx_config_to_json(const struct hx_config *config);

@@ -282,6 +282,20 @@ static int resolve_length(struct hx_config *config, uint64_t length, struct dm_e
     return 0;
 }
 
+/* A property file may say how many operations there are; then it is opened again for so many. */
+static int workload_open(struct hx_config *config, const struct wl_config *view, struct wl **wl, struct dm_err *err) {
+    struct hx_settings *run = &config->run;
+    DM_TRY(wl_open(view, run->ops + run->warmup, config->topology.clients, run->seed, wl, err));
+    uint64_t asked = wl_operation_count(*wl);
+    if (asked == 0 || asked == run->ops || was_set(config, "ops")) {
+        return 0;
+    }
+    wl_close(*wl);
+    run->ops = asked;
+    run->warmup = was_set(config, "warmup") ? run->warmup : asked / 10;
+    return wl_open(view, run->ops + run->warmup, config->topology.clients, run->seed, wl, err);
+}
+
 /* Opens the workload to learn its effective settings and the shares of its operations. If it has many keys, it is
  * opened with a few of them and closed again; otherwise it is kept for the run, so that a trace is read once. */
 static int resolve_workload(struct hx_config *config, struct dm_err *err) {
@@ -290,8 +304,7 @@ static int resolve_workload(struct hx_config *config, struct dm_err *err) {
     bool has_file = is_text(preview.trace) || is_text(preview.replay); /* the file defines the keys */
     preview.keys = !has_file && preview.keys > PREVIEW_KEYS ? PREVIEW_KEYS : preview.keys;
     struct wl *wl = NULL;
-    int rc =
-        wl_open(&preview, config->run.ops + config->run.warmup, config->topology.clients, config->run.seed, &wl, err);
+    int rc = workload_open(config, &preview, &wl, err);
     if (rc < 0) {
         rc = rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
         return err ? fail_workload(config, rc, err) : rc;

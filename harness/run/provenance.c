@@ -54,8 +54,22 @@ static void cpu_model(char *text, size_t capacity) {
     }
 }
 
-static json_t *command_line(int argc, char **argv) {
-    json_t *words = json_array();
+/* Whether a word names a file that is gone once the program has ended, or standard input. */
+static bool is_passing(const char *word) {
+    return strncmp(word, "/proc/self/fd/", 14) == 0 || strncmp(word, "/dev/fd/", 8) == 0 ||
+           strcmp(word, "/dev/stdin") == 0;
+}
+
+/* As it was given, unless that cannot run again: then one that gives the same configuration. */
+static json_t *command_line(const struct hx_config *config, int argc, char **argv) {
+    bool is_lasting = argc > 0;
+    for (int i = 0; i < argc; i++) {
+        is_lasting = is_lasting && !is_passing(argv[i]);
+    }
+    if (!is_lasting) {
+        return hx_config_command(config);
+    }
+    json_t *words = json_pack("[s]", "dmbench");
     for (int i = 0; i < argc; i++) {
         json_t *word = json_string(argv[i]);
         json_array_append_new(words, word ? word : json_string("(not UTF-8)"));
@@ -104,6 +118,6 @@ json_t *hx_provenance_new(const struct hx_config *config, const struct hx_measur
     }
     return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:s, s:o}", "version", DM_VERSION, "revision", revision,
                      "sources", sources_object(config), "compiler", compiler_name(), "build_type", DM_BUILD_TYPE,
-                     "sanitizer", DM_SANITIZE, "profile", profile, "command_line", command_line(argc, argv),
+                     "sanitizer", DM_SANITIZE, "profile", profile, "command_line", command_line(config, argc, argv),
                      "finished_at", finished, "host", host_object(measured));
 }

@@ -11,7 +11,8 @@
 #include "harness/run/config.h"
 #include "harness/run/measured.h"
 
-/* A new object for the result's `provenance`; argv is the command line as it was given. NULL when out of memory. */
+/* A new object for the result's `provenance`; argv is the command line as it was given; with an argc of
+ * 0 one that gives the configuration is made. NULL when out of memory. */
 json_t *hx_provenance_new(const struct hx_config *config, const struct hx_measured *measured, int argc, char **argv);
 
 #endif

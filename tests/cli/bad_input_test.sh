@@ -33,6 +33,9 @@ refused 2 "--clients: " run --clients many
 refused 2 "--clients: " run --clients 0
 refused 2 "--clients: 2 clients are fewer than the 4 compute nodes" run --clients 2 --cns 4
 refused 2 "--cache: " run --cache 10Q
+refused 2 "--cache: 10 has no unit and would be 10 bytes: write 10MB, or 10B" run --cache 10
+refused 2 "did you mean 'a'?" run --workload A
+refused 2 "did you mean 'sherman'?" run --index Sherman
 refused 2 "--duration: " run --duration 5
 refused 2 "--mns: " run --mns 65
 refused 2 "--theta: " run --theta wide
@@ -98,7 +101,7 @@ echo '{"index": "null", "index": "sherman"}' >twice.json
 refused 2 "twice.json:" run twice.json
 echo '[]' >array.json
 refused 2 "array.json:" run array.json
-refused 1 "absent.json: cannot open" run absent.json
+refused 2 "absent.json: cannot open" run absent.json
 echo '{"broken": ' >profile.json
 refused 2 "profile.json" run --profile ./profile.json
 

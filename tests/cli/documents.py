@@ -372,6 +372,7 @@ def prepare(dmbench):
     for name, text in texts.items():
         with open(name, "w", encoding="utf-8") as out:
             out.write(text)
+    os.makedirs("results", exist_ok=True)
     with open("books_200M_uint64", "wb") as out:
         out.write(struct.pack("<1001Q", 1000, *(at * at + 7 for at in range(1000))))
 

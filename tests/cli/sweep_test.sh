@@ -67,6 +67,10 @@ bad "need as many" base.json --list clients=2,4 --list keys=1K
 bad "clents" base.json --grid clents=2
 bad "clients" base.json --grid clients=two
 bad "nowhere" base.json --grid set.nowhere=1
+bad "write 10MB" base.json --grid cache=10,20MB
+bad "unknown member of results in 'nosuch'" base.json --column nosuch --dry-run
+bad "did you mean 'p90'?" base.json --column ops.get.latency_ns.p98
+bad "absent.json: cannot open" absent.json
 bad "--jobs" base.json --jobs many
 bad "--repeat" base.json --repeat 0
 bad "one base spec" base.json base.json
