@@ -14,6 +14,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
 #include "harness/points/points.h"
+#include "harness/points/points_plan.h"
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_open.h"
 #include "harness/study/figure_draw.h"
@@ -177,31 +178,50 @@ static int print_list(struct session *session, struct dm_err *err) {
     return 0;
 }
 
+static json_t *point_object(const struct hx_point *point, bool force) {
+    return json_pack("{s:s, s:s, s:b, s:b, s:f, s:I, s:O}", "point", point->hash, "label", point->label, "run",
+                     force || point->state != HX_POINT_THERE, "stale", point->state == HX_POINT_STALE,
+                     "estimated_seconds", point->cost, "estimated_bytes", (json_int_t)point->memory_bytes, "config",
+                     point->config);
+}
+
+/* What each figure would take alone. */
+static void print_figures_plan(const struct session *session) {
+    for (size_t i = 0; i < session->figure_count; i++) {
+        const struct hx_figure *figure = session->figures[i];
+        struct hx_points_plan plan;
+        char text[128];
+        size_t count = hx_figure_slots(figure) * figure->repeat;
+        hx_points_plan(session->points, &session->options.run, figure->points, count, &plan);
+        hx_points_plan_text(&plan, text, sizeof(text));
+        printf("  %-20s %4zu points, %s\n", figure->id, count, text);
+    }
+}
+
 static void print_plan(const struct session *session) {
     struct hx_points *points = session->points;
-    size_t absent = hx_points_scan(points);
-    size_t to_run = session->options.run.force ? points->count : absent;
+    bool force = session->options.run.force;
     json_t *list = json_array();
-    uint64_t most_bytes = 0;
+    hx_points_scan(points);
     for (size_t i = 0; i < points->count; i++) {
         const struct hx_point *point = &points->items[i];
-        bool run = session->options.run.force || point->state != HX_POINT_THERE;
-        most_bytes = point->memory_bytes > most_bytes ? point->memory_bytes : most_bytes;
         if (session->options.json) {
-            json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:O}", "point", point->hash, "label",
-                                                  point->label, "run", run, "stale", point->state == HX_POINT_STALE,
-                                                  "config", point->config));
+            json_array_append_new(list, point_object(point, force));
         } else {
-            printf("  %s  %-5s  %s\n", point->hash, hx_point_state_word(point, session->options.run.force),
-                   point->label);
+            printf("  %s  %-5s  %s\n", point->hash, hx_point_state_word(point, force), point->label);
         }
     }
     if (session->options.json) {
         json_dumpf(list, stdout, JSON_INDENT(2));
         printf("\n");
     } else {
-        printf("%zu figures, %zu points in %s/points, %zu to run; the largest needs up to %.1f GB of memory\n",
-               session->figure_count, points->count, points->out, to_run, (double)most_bytes * 1e-9);
+        struct hx_points_plan plan;
+        char text[128];
+        hx_points_plan(points, &session->options.run, NULL, 0, &plan);
+        hx_points_plan_text(&plan, text, sizeof(text));
+        printf("what each figure takes alone, estimated from past points:\n");
+        print_figures_plan(session);
+        printf("%zu figures, %zu points in %s/points, %s\n", session->figure_count, points->count, points->out, text);
     }
     json_decref(list);
 }

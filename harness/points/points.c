@@ -11,20 +11,17 @@
 #include <sys/stat.h>
 
 #include "common/array.h"
+#include "common/compiler.h"
 #include "common/log.h"
 #include "common/opt_json.h"
 #include "harness/base/json.h"
+#include "harness/points/points_cost.h"
 #include "harness/points/training.h"
 #include "harness/run/config.h"
 #include "harness/run/result_check.h"
 #include "harness/run/sources.h"
 
-/* Bytes an entry may take in memory beside its value: key, headers, and the free space that splits leave. */
-#define ENTRY_OVERHEAD_BYTES 48.0
-#define CLIENT_BYTES         (128.0 * 1024)
-#define PROCESS_BYTES        (64.0 * 1024 * 1024)
-/* A bulk-loaded key costs about this share of an operation. */
-#define LOAD_COST 0.25
+#define MEMORY_MARGIN 1.25 /* for points that take more than estimated */
 
 enum { CHANGED_BYTES = 200 };
 
@@ -86,26 +83,11 @@ void hx_points_free(struct hx_points *points) {
     free(points);
 }
 
-static double config_number(const json_t *config, const char *name, double otherwise) {
-    const json_t *value = json_object_get(config, name);
-    return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
-/* An upper bound: every operation of the run is counted as if it inserted a new key. */
 static void estimate(struct hx_point *point) {
-    const json_t *config = point->config;
-    double keys = config_number(config, "keys", 0);
-    double ops = config_number(config, "ops", 0) + config_number(config, "warmup", 0);
-    double entry = config_number(config, "value_size", 8) + ENTRY_OVERHEAD_BYTES;
-    double caches = config_number(config, "cns", 1) * config_number(config, "cache", 0);
-    /* A cache is never much larger than the index that it copies. */
-    double index = (keys + ops) * entry;
-    double memory = config_number(config, "mns", 1) * config_number(config, "mn_memory", 0);
-    index = memory > 0 && memory < index ? memory : index;
-    double cached = caches < index ? caches : index;
-    double clients = config_number(config, "clients", 1) * CLIENT_BYTES;
-    point->memory_bytes = (uint64_t)(index + cached + clients + PROCESS_BYTES);
-    point->cost = ops + keys * LOAD_COST + 1;
+    struct hx_cost cost;
+    hx_cost_of(point->config, &cost);
+    point->memory_bytes = (uint64_t)(cost.bytes * MEMORY_MARGIN);
+    point->cost = cost.load_s + cost.run_s;
 }
 
 /* The configuration of a run, resolved, and its hash. */
@@ -246,6 +228,17 @@ static void adopt(const struct hx_points *points, size_t index, json_t *result) 
     free(path);
 }
 
+/* The time of a run, with its load even if it shared that. */
+static double host_seconds(const json_t *result) {
+    static const char *const phases[] = {"keys_s", "setup_s", "load_s", "run_s"};
+    const json_t *host = hx_json_find(result, "provenance.host");
+    double seconds = 0;
+    for (size_t i = 0; i < DM_ARRAY_LEN(phases); i++) {
+        seconds += json_number_value(json_object_get(host, phases[i]));
+    }
+    return seconds;
+}
+
 static enum hx_point_state scan_one(struct hx_points *points, size_t index) {
     struct dm_err err = {.code = 0};
     char changed[CHANGED_BYTES];
@@ -256,6 +249,7 @@ static enum hx_point_state scan_one(struct hx_points *points, size_t index) {
         }
         return HX_POINT_ABSENT;
     }
+    points->items[index].past_s = host_seconds(result);
     bool is_stale = !hx_sources_fresh(result, changed, sizeof(changed));
     points->stale_count += is_stale;
     if (is_stale && points->stale == HX_STALE_ADOPT) {

@@ -39,8 +39,9 @@ struct hx_point {
     char *label;    /* describes what distinguishes the point; owned */
     char hash[17];
     enum hx_point_state state;
-    uint64_t memory_bytes; /* an upper estimate of what running it takes */
-    double cost;           /* an estimate of the work, in operations */
+    uint64_t memory_bytes; /* an estimate of what running it takes, with some more (points_cost.h) */
+    double cost;           /* an estimate of the time, in seconds */
+    double past_s;         /* the time that its result states; 0: has none */
     char error[400];       /* why it failed */
 };
 

@@ -23,8 +23,7 @@ void hx_points_progress_step(struct hx_points_progress *progress, double cost) {
     progress->cost_done += cost;
 }
 
-/* Seconds as text: "42 s", "3 min 10 s", "2 h 5 min". */
-static void seconds_format(double seconds, char *text, size_t capacity) {
+void hx_seconds_text(double seconds, char *text, size_t capacity) {
     unsigned long whole = (unsigned long)(seconds + 0.5);
     if (whole >= 3600) {
         snprintf(text, capacity, "%lu h %lu min", whole / 3600, whole % 3600 / 60);
@@ -36,7 +35,7 @@ static void seconds_format(double seconds, char *text, size_t capacity) {
 }
 
 void hx_points_progress_elapsed(const struct hx_points_progress *progress, char *text, size_t capacity) {
-    seconds_format(seconds_since(progress->start_ns), text, capacity);
+    hx_seconds_text(seconds_since(progress->start_ns), text, capacity);
 }
 
 void hx_points_progress_show(struct hx_points_progress *progress, size_t running) {
@@ -47,7 +46,7 @@ void hx_points_progress_show(struct hx_points_progress *progress, size_t running
     if (progress->cost_done > 0) {
         char text[32];
         double left = (progress->cost_total - progress->cost_done) / progress->cost_done;
-        seconds_format(seconds_since(progress->start_ns) * left, text, sizeof(text));
+        hx_seconds_text(seconds_since(progress->start_ns) * left, text, sizeof(text));
         snprintf(remaining, sizeof(remaining), "about %s left", text);
     }
     fprintf(stderr, "\r[%zu/%zu] %zu running, %s\x1b[K", progress->done, progress->total, running, remaining);

@@ -14,7 +14,7 @@ struct hx_points_progress {
     bool terminal;
     bool shown; /* the terminal shows a line */
     size_t done, total;
-    double cost_done, cost_total; /* in operations */
+    double cost_done, cost_total; /* in estimated seconds */
     uint64_t start_ns;
 };
 
@@ -30,5 +30,8 @@ void hx_points_progress_clear(struct hx_points_progress *progress);
 
 /* The time since the start as text. */
 void hx_points_progress_elapsed(const struct hx_points_progress *progress, char *text, size_t capacity);
+
+/* "42 s", "3 min 10 s", "2 h 5 min". */
+void hx_seconds_text(double seconds, char *text, size_t capacity);
 
 #endif

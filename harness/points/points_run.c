@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,15 +20,14 @@
 #include "harness/base/progress.h"
 #include "harness/points/points.h"
 #include "harness/points/points_group.h"
+#include "harness/points/points_host.h"
 #include "harness/points/points_progress.h"
 #include "harness/points/points_remote.h"
 
-#define NS_PER_S      UINT64_C(1000000000)
-#define PATIENCE_NS   NS_PER_S          /* between SIGINT and SIGKILL to a child */
-#define POLL_NS       (NS_PER_S / 5)    /* interval between updates of the progress line */
-#define MEMORY_SHARE  0.9               /* share of the available memory that points may use */
-#define ERROR_MAX     ((size_t)400)     /* bytes of a child's message that are kept */
-#define DEFAULT_SPARE UINT64_C(1) << 30 /* assumed if the system does not report the available memory */
+#define NS_PER_S    UINT64_C(1000000000)
+#define PATIENCE_NS NS_PER_S       /* between SIGINT and SIGKILL to a child */
+#define POLL_NS     (NS_PER_S / 5) /* interval between updates of the progress line */
+#define ERROR_MAX   ((size_t)400)  /* bytes of a child's message that are kept */
 
 struct job {
     size_t first, count; /* its points: indexes into the runner's order */
@@ -53,27 +51,6 @@ struct runner {
     size_t failed;
     struct hx_points_progress progress;
 };
-
-static uint64_t available_memory(void) {
-    uint64_t kib = 0;
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[128];
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, "MemAvailable:", 13) == 0) {
-            kib = strtoull(line + 13, NULL, 10);
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return kib == 0 ? DEFAULT_SPARE : kib * 1024;
-}
-
-static size_t core_count(void) {
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? (size_t)count : 1;
-}
 
 /* ---- a child ---------------------------------------------------------------------------------------------------- */
 
@@ -352,8 +329,8 @@ static int runner_init(struct runner *runner) {
     struct hx_points *points = runner->points;
     points->stale = runner->options->stale;
     hx_points_scan(points);
-    runner->job_limit = runner->options->jobs > 0 ? runner->options->jobs : core_count();
-    runner->memory_limit = (uint64_t)((double)available_memory() * MEMORY_SHARE);
+    runner->job_limit = hx_points_jobs(runner->options->jobs);
+    runner->memory_limit = hx_points_memory();
     runner->order = calloc(points->count + 1, sizeof(*runner->order));
     runner->group = calloc(points->count + 1, sizeof(*runner->group));
     runner->jobs = calloc(runner->job_limit, sizeof(*runner->jobs));

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a point will cost in time and memory.
+ */
+#include "harness/points/points_cost.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/data_folder.h"
+#include "common/opt_json.h"
+
+enum { PATH_BYTES = 4096 };
+
+#define PROCESS_BYTES   (32.0 * 1024 * 1024)
+#define OTHERWISE_BYTES 200.0 /* a key, where nothing is known of an index */
+#define OTHERWISE_S     2e-6  /* an operation or a key, likewise */
+#define TRAINING_S      1e-6  /* a key of a training */
+#define TRAINING_BYTES  64.0
+
+/* ---- quantities, as in scripts/costs.py ---------------------------------------------------------------------------
+ */
+
+static double number(const json_t *config, const char *name) {
+    return json_number_value(json_object_get(config, name));
+}
+
+/* The share of a kind in "read=0.5,update=0.5". */
+static double mix_share(const json_t *config, const char *kind) {
+    const char *mix = json_string_value(json_object_get(config, "mix"));
+    size_t length = strlen(kind);
+    for (const char *part = mix; part != NULL && *part != '\0';) {
+        if (strncmp(part, kind, length) == 0 && part[length] == '=') {
+            return strtod(part + length + 1, NULL);
+        }
+        part = strchr(part, ',');
+        part = part != NULL ? part + 1 : NULL;
+    }
+    return 0;
+}
+
+static double quantity(const json_t *config, const char *name) {
+    double keys = number(config, "keys"), ops = number(config, "ops") + number(config, "warmup");
+    if (strcmp(name, "start") == 0) {
+        return 1;
+    }
+    if (strcmp(name, "key") == 0) {
+        return keys;
+    }
+    if (strcmp(name, "client") == 0) {
+        return number(config, "clients");
+    }
+    if (strcmp(name, "value_byte") == 0) {
+        return keys * number(config, "value_size");
+    }
+    if (strcmp(name, "cache_byte") == 0) {
+        double all = keys * (number(config, "value_size") + number(config, "key_size"));
+        double cache = number(config, "cache");
+        return number(config, "cns") * (cache < all ? cache : all);
+    }
+    if (strcmp(name, "scan_entry") == 0) {
+        return ops * mix_share(config, "scan") * (number(config, "scan_min") + number(config, "scan_max")) / 2;
+    }
+    return ops * mix_share(config, name);
+}
+
+static double sum(const json_t *costs, const char *what, const json_t *config) {
+    double total = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(costs, what), name, value) {
+        total += json_number_value(value) * quantity(config, name);
+    }
+    return total;
+}
+
+/* ---- one point ----------------------------------------------------------------------------------------------------
+ */
+
+/* plots/costs.json, read once; NULL where there is none. */
+static const json_t *all_costs(void) {
+    static json_t *costs;
+    static bool is_read;
+    if (!is_read) {
+        char path[PATH_BYTES];
+        dm_data_path("plots/costs.json", path, sizeof(path));
+        costs = dm_json_load(path, NULL);
+        is_read = true;
+    }
+    return costs;
+}
+
+void hx_cost_of(const json_t *config, struct hx_cost *cost) {
+    const char *index = json_string_value(json_object_get(config, "index"));
+    const json_t *costs = index != NULL ? json_object_get(all_costs(), index) : NULL;
+    double keys = number(config, "keys"), ops = number(config, "ops") + number(config, "warmup");
+    if (index == NULL) {
+        *cost = (struct hx_cost){.run_s = keys * TRAINING_S, .bytes = keys * TRAINING_BYTES + PROCESS_BYTES};
+        return;
+    }
+    costs = costs != NULL ? costs : json_object_get(all_costs(), "other");
+    if (costs == NULL) {
+        *cost = (struct hx_cost){
+            .load_s = keys * OTHERWISE_S, .run_s = ops * OTHERWISE_S, .bytes = keys * OTHERWISE_BYTES + PROCESS_BYTES};
+        return;
+    }
+    *cost = (struct hx_cost){.load_s = sum(costs, "load_s", config),
+                             .run_s = sum(costs, "run_s", config),
+                             .bytes = sum(costs, "bytes", config) + PROCESS_BYTES};
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fits what points cost, by index, to results that have been measured: plots/costs.json.
+
+    scripts/costs.py results/points >plots/costs.json
+
+Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
+points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes the same quantities.
+"""
+import collections
+import glob
+import json
+import sys
+
+SECONDS_LOAD = ["start", "key", "value_byte"]
+SECONDS_RUN = ["read", "update", "insert", "rmw", "scan", "scan_entry"]
+BYTES = ["start", "client", "key", "value_byte", "insert", "cache_byte"]
+
+
+# A byte of a value takes a byte and some free space, which results with values of one size do not show.
+VALUE = {"value_byte": (1.0, 2.0)}
+
+
+def quantities(config):
+    mix = {}
+    for part in config["mix"].split(","):
+        kind, share = part.split("=")
+        mix[kind] = float(share)
+    ops = config["ops"] + config["warmup"]
+    keys = config["keys"]
+    entry = config["value_size"] + config["key_size"]
+    found = {"start": 1.0, "client": config["clients"], "key": keys, "value_byte": keys * config["value_size"]}
+    for kind in SECONDS_RUN[:-1]:
+        found[kind] = ops * mix.get(kind, 0.0)
+    found["scan_entry"] = found["scan"] * (config["scan_min"] + config["scan_max"]) / 2
+    found["cache_byte"] = config["cns"] * min(config["cache"], keys * entry)
+    return found
+
+
+def fit(names, rows, bounds=None):
+    """Coefficients by coordinate descent on the squared errors of rows of (quantities, measured) over the measured."""
+    bounds = bounds or {}
+    low = [bounds.get(name, (0, 1e300))[0] for name in names]
+    high = [bounds.get(name, (0, 1e300))[1] for name in names]
+    scaled = [([row[name] / measured**0.5 for name in names], measured**0.5) for row, measured in rows if measured > 0]
+    by = low[:]
+    left = [aim - sum(map(float.__mul__, map(float, row), map(float, by))) for row, aim in scaled]
+    squares = [sum(row[i] ** 2 for row, _ in scaled) for i in range(len(names))]
+    for _ in range(3000):
+        for i, square in enumerate(squares):
+            if square <= 0:
+                continue
+            best = by[i] + sum(row[i] * rest for (row, _), rest in zip(scaled, left)) / square
+            step = min(max(best, low[i]), high[i]) - by[i]
+            by[i] += step
+            left = [rest - step * row[i] for (row, _), rest in zip(scaled, left)]
+    return {name: float(f"{value:.3g}") for name, value in zip(names, by) if value > 0}
+
+
+def main():
+    rows = collections.defaultdict(list)
+    for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        config = result["config"]
+        if config["transport"] == "sim":
+            rows[config["index"]].append((quantities(config), result["provenance"]["host"]))
+            rows["other"].append(rows[config["index"]][-1])
+    costs = {}
+    for index, points in sorted(rows.items()):
+        points = points[:: max(1, len(points) // 300)]
+        costs[index] = {
+            "load_s": fit(SECONDS_LOAD, [(row, host["keys_s"] + host["load_s"]) for row, host in points]),
+            "run_s": fit(SECONDS_RUN, [(row, host["run_s"]) for row, host in points]),
+            "bytes": fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], VALUE),
+        }
+    json.dump(costs, sys.stdout, indent=1, sort_keys=True)
+    print()
+
+
+if __name__ == "__main__":
+    main()

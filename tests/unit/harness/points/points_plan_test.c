@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Estimates of time and memory: sums that grow with what a point has, a shared load counted once, and correction by
+ * results that are there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/points/points_cost.h"
+#include "harness/points/points_plan.h"
+#include "harness/points/points_progress.h"
+
+static const struct hx_points_options one_job = {.jobs = 1};
+
+static size_t add(struct hx_points *points, json_t *spec) {
+    struct dm_err err = {.text = ""};
+    size_t index = 0;
+    if (hx_points_add(points, spec, "test", "a point", &index, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    json_decref(spec);
+    return index;
+}
+
+static json_t *spec_of(const char *index, const char *keys, const char *workload, int clients) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:i}", "index", index, "keys", keys, "workload", workload, "ops", "100K",
+                     "clients", clients);
+}
+
+static void more_keys_operations_and_clients_cost_more(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_cost small, large;
+    size_t first = add(points, spec_of("chime", "1M", "c", 10)), second = add(points, spec_of("chime", "2M", "c", 10));
+    hx_cost_of(points->items[first].config, &small);
+    hx_cost_of(points->items[second].config, &large);
+    assert_true(small.load_s > 0 && small.run_s > 0);
+    assert_true(large.load_s > small.load_s);
+    assert_true(large.run_s == small.run_s);
+    assert_true(large.bytes > small.bytes);
+    size_t third = add(points, spec_of("chime", "1M", "e", 20));
+    hx_cost_of(points->items[third].config, &large);
+    assert_true(large.run_s > small.run_s);
+    assert_true(large.bytes > small.bytes);
+    hx_points_free(points);
+}
+
+static void an_index_without_past_points_costs_as_others_do(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_cost cost;
+    size_t at = add(points, spec_of("null", "1M", "c", 10));
+    hx_cost_of(points->items[at].config, &cost);
+    assert_true(cost.run_s > 0 && cost.bytes > 1e6);
+    hx_points_free(points);
+}
+
+/* Both read workloads load the same index; in groups of two they load it once. */
+static void points_that_share_a_load_have_it_once(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_points_plan plan, single;
+    size_t first = add(points, spec_of("chime", "1M", "c", 10));
+    assert_int_equal(hx_points_scan(points), 1);
+    hx_points_plan(points, &one_job, NULL, 0, &single);
+    add(points, spec_of("chime", "1M", "b", 10));
+    add(points, spec_of("fg", "1M", "c", 10));
+    add(points, spec_of("fg", "1M", "b", 10));
+    assert_int_equal(hx_points_scan(points), 4);
+    hx_points_plan(points, &one_job, NULL, 0, &plan);
+    double all = 0;
+    for (size_t i = 0; i < 4; i++) {
+        all += points->items[i].cost;
+    }
+    assert_int_equal(plan.to_run, 4);
+    assert_true(plan.work_s < all);
+    assert_true(plan.work_s > single.work_s);
+    assert_true(plan.memory_bytes > single.memory_bytes);
+    hx_points_plan(points, &one_job, &first, 1, &plan);
+    assert_true(plan.work_s == single.work_s && plan.points == 1);
+    hx_points_free(points);
+}
+
+static void results_that_are_there_correct_the_estimate(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_points_plan before, after;
+    for (int clients = 1; clients <= 4; clients++) {
+        add(points, spec_of("fg", "1M", "c", clients));
+    }
+    size_t last = 3;
+    hx_points_scan(points);
+    hx_points_plan(points, &one_job, &last, 1, &before);
+    for (size_t i = 0; i < 3; i++) {
+        points->items[i].state = HX_POINT_THERE;
+        points->items[i].past_s = 3 * points->items[i].cost;
+    }
+    hx_points_plan(points, &one_job, &last, 1, &after);
+    assert_true(before.work_s > 0);
+    assert_true(after.work_s > 2.99 * before.work_s && after.work_s < 3.01 * before.work_s);
+    hx_points_free(points);
+}
+
+static void a_point_that_does_not_fit_is_counted(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_points_plan plan;
+    char text[160];
+    add(points, spec_of("chime", "10G", "c", 10));
+    hx_points_scan(points);
+    points->items[0].memory_bytes = UINT64_C(1) << 60;
+    hx_points_plan(points, &one_job, NULL, 0, &plan);
+    assert_int_equal(plan.too_large, 1);
+    hx_points_plan_text(&plan, text, sizeof(text));
+    assert_non_null(strstr(text, "1 to run, about "));
+    assert_non_null(strstr(text, "1 of them more than the "));
+    hx_points_free(points);
+}
+
+static void seconds_are_printed_in_two_units_at_most(void **state) {
+    (void)state;
+    char text[32];
+    hx_seconds_text(42.4, text, sizeof(text));
+    assert_string_equal(text, "42 s");
+    hx_seconds_text(190, text, sizeof(text));
+    assert_string_equal(text, "3 min 10 s");
+    hx_seconds_text(7500, text, sizeof(text));
+    assert_string_equal(text, "2 h 5 min");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_keys_operations_and_clients_cost_more),
+        cmocka_unit_test(an_index_without_past_points_costs_as_others_do),
+        cmocka_unit_test(points_that_share_a_load_have_it_once),
+        cmocka_unit_test(results_that_are_there_correct_the_estimate),
+        cmocka_unit_test(a_point_that_does_not_fit_is_counted),
+        cmocka_unit_test(seconds_are_printed_in_two_units_at_most),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
