@@ -185,30 +185,34 @@ static double merged_mean(const json_t *ops, const char *what) {
     return count > 0 ? sum / count : NAN;
 }
 
-/* "PATH.min" and "PATH.max" of a column of numbers; NaN if the path is none. */
-static double column_extreme(const json_t *result, const char *path) {
+/* "PATH.min", "PATH.max" and "PATH.last" of a column of numbers; NaN if the path is none. */
+static double column_value(const json_t *result, const char *path) {
     char column[256];
-    size_t length = strlen(path);
-    bool is_min = length > 4 && strcmp(path + length - 4, ".min") == 0;
-    bool is_max = length > 4 && strcmp(path + length - 4, ".max") == 0;
-    double extreme = NAN;
-    if (length >= sizeof(column) || (!is_min && !is_max)) {
+    const char *what = strrchr(path, '.');
+    double found = NAN;
+    if (what == NULL || (size_t)(what - path) >= sizeof(column)) {
         return NAN;
     }
-    snprintf(column, sizeof(column), "%.*s", (int)length - 4, path);
+    snprintf(column, sizeof(column), "%.*s", (int)(what - path), path);
     const json_t *array = hx_json_find(result, column);
     for (size_t i = 0; i < json_array_size(array); i++) {
         double value = json_number_value(json_array_get(array, i));
-        extreme = is_min ? fmin(extreme, value) : fmax(extreme, value);
+        if (strcmp(what, ".min") == 0) {
+            found = fmin(found, value);
+        } else if (strcmp(what, ".max") == 0) {
+            found = fmax(found, value);
+        } else if (strcmp(what, ".last") == 0) {
+            found = value;
+        }
     }
-    return extreme;
+    return found;
 }
 
 double hx_result_number(const json_t *result, const char *path) {
     static const char all[] = "ops.all.", latency[] = "latency_ns.", over_time[] = "over_time.";
     const json_t *value = hx_json_find(result, path);
     if (value == NULL && strncmp(path, over_time, sizeof(over_time) - 1) == 0) {
-        return column_extreme(result, path);
+        return column_value(result, path);
     }
     if (value != NULL || result == NULL || strncmp(path, all, sizeof(all) - 1) != 0) {
         return json_is_number(value) ? json_number_value(value) : NAN;

@@ -150,8 +150,9 @@ static void a_metric_takes_the_extremes_of_a_column_over_time(void **state) {
     static const struct {
         const char *path;
         double value;
-    } cases[] = {{"over_time.a.min", 1},   {"over_time.a.max", 3}, {"over_time.a.2", 2},   {"over_time.none.min", NAN},
-                 {"over_time.b.max", NAN}, {"over_time.a", NAN},   {"over_time.min", NAN}, {"a.max", NAN}};
+    } cases[] = {{"over_time.a.min", 1}, {"over_time.a.max", 3},      {"over_time.a.last", 2},
+                 {"over_time.a.2", 2},   {"over_time.none.min", NAN}, {"over_time.b.max", NAN},
+                 {"over_time.a", NAN},   {"over_time.min", NAN},      {"a.max", NAN}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct hx_fig_metric metric = {.path = cases[i].path, .factor = 10};
         double value = hx_fig_metric_value(&metric, result);
