@@ -42,6 +42,17 @@ import json, sys
 print("\n".join(index["name"] for index in json.load(sys.stdin)["indexes"] if index["keeps_data"]))' <listed
 }
 
+# sampled_indexes: as indexes, but with DM_RXE_SAMPLE=NUMBER only so many of them, which depend on DM_RXE_SEED.
+sampled_indexes() {
+    if [ -z "${DM_RXE_SAMPLE:-}" ]; then
+        indexes
+        return
+    fi
+    for name in $(indexes); do
+        echo "$(printf '%s %s' "$name" "${DM_RXE_SEED:-}" | md5sum | cut -d ' ' -f 1) $name"
+    done | sort | head -n "$DM_RXE_SAMPLE" | cut -d ' ' -f 2
+}
+
 # can INDEX CAPABILITY: true if the index has it.
 can() {
     python3 -c '
