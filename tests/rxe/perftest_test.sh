@@ -4,7 +4,7 @@
 # Compares reads through the contract with perftest on the same devices, in turns: the latency of one client, and the
 # rate of sixteen clients on one thread against sixteen outstanding reads. With -Q 1 conditions are equal: each read has
 # a completion (see tests/bench/verbs_bench.c). This is a report: the reader judges the speed, and the test fails only
-# if results are missing.
+# if results are missing, or if `dmbench doctor` misjudges this machine.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -45,3 +45,19 @@ awk -v rounds=$rounds '
         row("reads of 1 KB, 16 coroutines or depth 16", "rate 1024 16", "reads/s", "wanted: at least 0.9")
         exit bad
     }' figures || fail "figures are missing: $(cat figures)"
+
+# `dmbench doctor` beside real devices: it names the device, port and address that the transport chooses.
+expect 0 doctor --transport verbs
+holds out "the transport verbs should work here"
+cat out
+choice=$(sed -n 's/.*--transport-set device=\([^ ]*\) port=\([0-9]*\) gid=\([0-9]*\)$/\1 \2 \3/p' out)
+[ -n "$choice" ] || fail "no device was chosen"
+# One name a word.
+# shellcheck disable=SC2086
+set -- $choice
+"$DMBENCH" run --transport verbs --index sherman --workload c --keys 1K --ops 200 --clients 2 --out run.json >/dev/null ||
+    fail "a run fails where the doctor finds nothing"
+grep -q "\"device\": \"$1\"" run.json || fail "the transport chose another device than $1: $(grep '"device"' run.json)"
+"$DMBENCH" run --transport verbs --transport-set "device=$1" --transport-set "port=$2" --transport-set "gid=$3" \
+    --index sherman --workload c --keys 1K --ops 200 --clients 2 >/dev/null || fail "the address that was chosen does not work"
+grep -q 'latency .* us for a READ of 64 bytes' out || fail "perftest's latency is missing"
