@@ -22,6 +22,7 @@ A point that has a result is not run again, so a second run takes seconds and an
                        scale paper always does
   --stale run|keep|adopt  results that other sources made than today's: run them again (default), keep them as they are,
                        or mark them as fresh; build/release/dmbench figure all --stale list shows them
+  --from-archive FILE  unpack results of `dmbench archive pack` into results/, then draw, judge and report from them and run no point
   --jobs N             points that run at once (default: one a core, fewer if memory is short)
   --build-only         install and build, run nothing
   --clean              remove build/release and all results, and stop
@@ -39,6 +40,7 @@ die() {
 scale=quick
 jobs=0
 stale=run
+archive=""
 only=""
 build_only=no
 clean=no
@@ -46,10 +48,10 @@ sensitivity=no
 while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $1 in
-    --scale=* | --only=* | --jobs=* | --stale=*)
+    --scale=* | --only=* | --jobs=* | --stale=* | --from-archive=*)
         value=${1#*=}
         ;;
-    --scale | --only | --jobs | --stale)
+    --scale | --only | --jobs | --stale | --from-archive)
         [ $# -ge 2 ] || die "$1 needs a value (see --help)"
         value=$2
         shift
@@ -79,6 +81,10 @@ while [ $# -gt 0 ]; do
         run | keep | adopt) stale=$value ;;
         *) die "--stale: '$value' is neither run, keep nor adopt" ;;
         esac
+        ;;
+    --from-archive)
+        [ -f "$value" ] || die "--from-archive: '$value' is no file"
+        archive=$value
         ;;
     --sensitivity) sensitivity=yes ;;
     --build-only) build_only=yes ;;
@@ -159,24 +165,36 @@ quietly build/release.log cmake --build build/release --parallel "$(nproc)" --ta
 dmbench=build/release/dmbench
 failed=0
 
-echo "running the figures at scale $scale" >&2
-# Figure names hold no blanks.
+norun=""
+if [ -n "$archive" ]; then
+    step "$dmbench" archive unpack "$archive" --out results
+    scale=$("$dmbench" archive list "$archive" | sed -n 's/^[0-9]* results of scale \([^ ,]*\), packed at .*/\1/p')
+    norun=--no-run
+    stale=keep
+    echo "drawing the figures from $archive, scale $scale" >&2
+else
+    echo "running the figures at scale $scale" >&2
+fi
+# Figure names hold no blanks, and --no-run is one word or none.
 # shellcheck disable=SC2086
-step "$dmbench" figure ${only:-all} --scale "$scale" --jobs "$jobs" --stale "$stale" --out results || failed=$?
+step "$dmbench" figure ${only:-all} $norun --scale "$scale" --jobs "$jobs" --stale "$stale" --out results || failed=$?
 [ "$failed" -le 1 ] || exit "$failed"
 if [ -n "$only" ] || [ ! -d plots/claims ]; then
     exit "$failed"
 fi
 
 [ "$scale" != paper ] || sensitivity=yes
-if [ "$sensitivity" = yes ]; then
-    echo "judging the claims, also at the other ends of what sources say about the network" >&2
-    set -- --sensitivity
-else
+if [ -n "$archive" ]; then
     echo "judging the claims" >&2
     set --
+elif [ "$sensitivity" = yes ]; then
+    echo "judging the claims, also at the other ends of what sources say about the network" >&2
+    set -- --run --sensitivity
+else
+    echo "judging the claims" >&2
+    set -- --run
 fi
-keep results/claims.md "$dmbench" claims --run "$@" --markdown --scale "$scale" --jobs "$jobs" --stale "$stale" --out results
+keep results/claims.md "$dmbench" claims "$@" --markdown --scale "$scale" --jobs "$jobs" --stale "$stale" --out results
 keep results/claims.json "$dmbench" claims --json --scale "$scale" --stale keep --out results
 if [ -z "$(find results/validation.json -newer "$dmbench" 2>/dev/null)" ]; then
     echo "validating the model of the network" >&2
@@ -184,7 +202,8 @@ if [ -z "$(find results/validation.json -newer "$dmbench" 2>/dev/null)" ]; then
 fi
 # The published numbers of keys need more memory than most machines have, so these are always the smaller ones.
 echo "comparing whole indexes with published results" >&2
-keep results/end_to_end.txt "$dmbench" validate --end-to-end --jobs "$jobs" --stale "$stale" --out results
+# shellcheck disable=SC2086
+keep results/end_to_end.txt "$dmbench" validate --end-to-end $norun --jobs "$jobs" --stale "$stale" --out results
 step "$dmbench" report --scale "$scale" --out results
 sed -n 1p results/claims.md
 exit "$failed"

@@ -43,6 +43,7 @@ static const struct dm_opt figure_table[] = {
     ROW(list, DM_OPT_BOOL, .initial = "0", .help = "list the figures and run nothing"),
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "check everything and print the plan, run nothing"),
     ROW(no_plot, DM_OPT_BOOL, .initial = "0", .help = "write tables and gnuplot programs, draw nothing"),
+    ROW_AS("no_run", run.no_run, DM_OPT_BOOL, .initial = "0", .help = "take the results that are there, run nothing"),
     ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "run again what is there already"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the list or the plan as JSON"),
     ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",

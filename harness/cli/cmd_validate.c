@@ -44,6 +44,8 @@ static const struct dm_opt table[] = {
     ROW(scale, DM_OPT_STRING, .initial = "quick",
         .help = "of --end-to-end: paper is the published number of keys, quick what takes minutes"),
     HX_POINTS_ROWS(struct options, run),
+    ROW_AS("no_run", run.no_run, DM_OPT_BOOL, .initial = "0",
+           .help = "with --end-to-end: take the results that are there, run nothing"),
     ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: run again what is there"),
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --end-to-end: check everything and run nothing"),
     ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",

@@ -88,6 +88,7 @@ const char *hx_point_state_word(const struct hx_point *point, bool force);
 struct hx_points_options {
     uint64_t jobs;            /* processes at once; 0: one per core, limited by memory */
     bool force;               /* run points that have a result, too */
+    bool no_run;              /* take the results that are there, run nothing */
     unsigned stale;           /* enum hx_stale */
     const char *program;      /* what is run as `program run SPEC --out FILE`; NULL: this program */
     const char *sshloginfile; /* run them through GNU parallel on the machines of this file; NULL or "": here */

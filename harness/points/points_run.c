@@ -463,6 +463,9 @@ static int run_held(struct runner *runner) {
         return HX_FAILED;
     }
     print_plan(runner);
+    if (runner->options->no_run) {
+        return HX_DONE;
+    }
     if (is_remote(runner->options)) {
         signals_release(runner); /* the group blocks them itself */
         int status = run_remote(runner);

@@ -62,6 +62,8 @@ bad "--scale needs a value" --scale
 bad "no figure 'tiny'; there are: small" --only tiny
 bad "--jobs: '0'" --jobs 0
 bad "--jobs: 'x'" --jobs=x
+bad "--stale: 'maybe'" --stale maybe
+bad "--from-archive: 'nothing.zst'" --from-archive nothing.zst
 script 0 --help
 holds out "--build-only"
 [ ! -e cmake.log ] || fail "--help built something"
@@ -93,6 +95,14 @@ JSON
         holds tree/results/report.html "it moves"
         holds out "1 claims: 1 reproduced"
     done
+
+    # From an archive the same is drawn and judged, and nothing is run.
+    expect 0 archive pack packed.zst --scale quick --plots tree/plots --out tree/results
+    rm -r tree/results/points tree/results/figures tree/results/claims.md
+    script 0 --from-archive "$PWD/packed.zst"
+    holds err "2 points: 2 there already, 0 to run"
+    [ -s tree/results/figures/small/throughput.png ] || fail "no picture from the archive"
+    holds tree/results/claims.md "1 reproduced"
     rm -r tree/plots/claims
 fi
 

@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# `dmbench archive`: what is unpacked is equal to what was packed; points that are run again are equal; an archive that is
+# damaged, or whose results were altered, is refused or found.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p plots/figures
+cp "$DM_SOURCE_DIR/plots/systems.json" "$DM_SOURCE_DIR/plots/style.gp" plots/
+cat >plots/figures/small.json <<'JSON'
+{"id": "small", "title": "Small", "shows": "shape", "keeps": "all",
+ "config": {"transport": "sim", "workload": "c", "keys": "2K", "ops": "2K", "warmup": "0", "clients": 2},
+ "from": {"transport, workload, keys, ops, warmup, clients, seed": "assumed: a test"},
+ "scales": {"paper": {"config": {}}, "quick": {"config": {}}},
+ "series": [{"label": "Sherman", "config": {"index": "sherman"}}, {"label": "FG", "config": {"index": "fg"}},
+            {"label": "CHIME", "config": {"index": "chime"}}],
+ "x": {"label": "case", "cases": [{"label": "one", "config": {"seed": 1}}, {"label": "two", "config": {"seed": 2}}]},
+ "plots": [{"id": "throughput", "kind": "bar", "y_label": "Mops",
+            "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]}
+JSON
+
+# Nothing to pack yet.
+expect 2 archive pack one.zst --plots plots --out first
+holds err "first: has no results to pack"
+[ ! -e one.zst ] || fail "an empty archive"
+
+expect 0 figure small --plots plots --scale paper --no-plot --out first
+rm "$(find first/points -name '*.json' | sort | tail -n 1)"
+expect 0 archive pack one.zst --plots plots --out first
+holds out "one.zst: 5 results of scale paper"
+holds out "1 points have none"
+expect 0 archive list one.zst
+[ "$(grep -c '^points/' out)" -eq 5 ] || fail "not five points: $(cat out)"
+holds out "5 results of scale paper"
+holds out "revisions"
+expect 0 archive list one.zst --json
+holds out '"dmbench_archive": 1'
+
+# Read back: the same files, byte for byte; what is there stays unless forced.
+expect 0 archive unpack one.zst --out second
+holds out "second: 5 results written, 0 there and equal, 0 others kept"
+diff -r first/points second/points || fail "unpacked results differ"
+victim=$(find second/points -name '*.json' | sort | head -n 1)
+sed 's/"finished_at": "[^"]*"/"finished_at": "later"/' "$victim" >altered.json
+cp altered.json "$victim"
+expect 0 archive unpack one.zst --out second
+holds out "0 results written, 4 there and equal, 1 others kept"
+cmp -s altered.json "$victim" || fail "a result was replaced"
+expect 0 archive unpack one.zst --out second --force
+holds out "1 results written, 4 there and equal, 0 others kept"
+
+# Packed again, it has the same lines.
+expect 0 archive pack two.zst --plots plots --out second
+hash_of() {
+    "$DMBENCH" archive list "$1" | sed -n 's/.*, hash \([0-9a-f]*\)$/\1/p'
+}
+[ "$(hash_of one.zst)" = "$(hash_of two.zst)" ] || fail "another hash of the same results"
+
+# Run again: equal; a share, and all; what is kept is continued.
+expect 0 archive verify one.zst --sample 0.4
+holds out "2 of 5 points run again, 2 equal"
+expect 0 archive verify one.zst --sample 1 --out third
+holds out "5 of 5 points run again, 5 equal"
+expect 0 archive verify one.zst --sample 1 --out third
+holds err "5 points: 5 there already, 0 to run"
+[ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'dmbench_verify.*' -newer plots/figures/small.json)" ] || fail "a folder is left"
+
+# A number that this program does not measure is found. Its point may be any, so all are run.
+victim=$(find second/points -name '*.json' | sort | head -n 1)
+sed 's/"round_trips_mean": [0-9.]*/"round_trips_mean": 77.5/' "$victim" >altered.json
+! cmp -s altered.json "$victim" || fail "nothing was altered"
+cp altered.json "$victim"
+expect 0 archive pack altered.zst --plots plots --out second
+expect 3 archive verify altered.zst --sample 1
+holds out "is not equal at ops.get.round_trips_mean"
+holds out "5 of 5 points run again, 4 equal"
+
+# Damaged archives.
+bad() {
+    expect "$1" archive "$2" "$3"
+    holds err "$4"
+    [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
+}
+size=$(wc -c <one.zst)
+head -c $((size - 10)) one.zst >cut.zst
+bad 1 list cut.zst "cut short"
+{
+    head -c 200 one.zst
+    printf 'XXXXXXXX'
+    tail -c +209 one.zst
+} >damaged.zst
+bad 1 unpack damaged.zst "damaged"
+echo "no archive" >text
+bad 1 list text "is no archive"
+: >empty
+bad 1 list empty "is no archive"
+bad 1 list nowhere "nowhere"
+bad 2 peck one.zst "unknown action 'peck'"
+expect 2 archive pack
+holds err "and the file"
+expect 2 archive verify one.zst --sample 2
+holds err "--sample"
