@@ -77,6 +77,8 @@ struct chime_lock {
     uint64_t held; /* what the word holds now */
     uint64_t old;  /* what it held before: for a leaf, the vacancy bitmap and the position of the largest key */
     struct ix_queue *queue; /* of this compute node, left with the lock; NULL: none */
+    bool is_own;            /* no other client's lock has this value of `held` */
+    bool is_posted;         /* its release has been posted */
 };
 
 /* A leaf in local memory, or a part of it. */

@@ -26,19 +26,27 @@ int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32
         DM_TRY(client->cn->params->back_off ? ix_retry(client->ctx, DM_RETRY_LOCK, attempts, tries)
                                             : dm_retry(client->ctx, DM_RETRY_LOCK, attempts));
     }
-    *lock = (struct chime_lock){.word = word, .held = separate ? *old | 1 : owner, .old = *old};
+    *lock = (struct chime_lock){.word = word, .held = separate ? *old | 1 : owner, .old = *old, .is_own = !separate};
     /* A read of its own for the vacancy bitmap: what it costs not to have it from the compare-and-swap. */
-    return separate ? dm_read(client->ctx, word, old, sizeof(*old)) : 0;
+    int rc = separate ? dm_read(client->ctx, word, old, sizeof(*old)) : 0;
+    if (rc < 0) {
+        chime_lock_release(client, lock); /* the first failure is the one to report */
+    }
+    return rc;
 }
 
 void chime_lock_post(struct chime_client *client, struct chime_lock *lock, uint64_t next) {
     uint64_t *word = release_word(client, lock);
     *word = next;
+    lock->is_posted = true;
     dm_post_write(client->ctx, lock->word, word, sizeof(*word));
 }
 
 int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint64_t next, int rc) {
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    /* A release in error may have happened; then the lock may be another client's, whose word is the same if words have
+     * no owner. */
+    bool may_release = lock->is_own || !lock->is_posted;
+    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER && may_release) {
         dm_cas(client->ctx, lock->word, lock->held, next, NULL);
     }
     ix_queue_leave(client->ctx, lock->queue);
