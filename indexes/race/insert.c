@@ -97,11 +97,13 @@ static int slot_take(struct race_client *client, uint64_t key, dm_addr own, uint
         }
         return mode == RACE_TENTATIVE ? dm_commit_async(client->ctx) : 0;
     }
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER || rc == DM_ERR_IO) {
+    if (rc == DM_ERR_STOPPED) {
         return rc;
     }
-    DM_TRY(dm_cas(client->ctx, own, first, 0, client->olds));
+    /* After a failure, too: others would wait for a tentative slot for ever. */
+    int withdrawn = dm_cas(client->ctx, own, first, 0, client->olds);
     DM_TRY(rc);
+    DM_TRY(withdrawn);
     if (rc == WITHDRAW_EXISTS) {
         return DM_EXISTS;
     }
