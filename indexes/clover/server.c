@@ -112,8 +112,9 @@ static int list(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len
         return DM_ERR_INVALID;
     }
     memcpy(&range, req, sizeof(range));
+    reply.count = clover_table_list(ctx, &server->table, &range, entries, CLOVER_LIST_MAX);
     reply.next = range.first;
-    reply.count = clover_table_list(ctx, &server->table, &reply.next, entries, CLOVER_LIST_MAX);
+    reply.pointer = range.skip;
     return reply_send(&reply, entries, reply.count * sizeof(*entries), resp, resp_len);
 }
 

@@ -70,9 +70,8 @@ void clover_table_add(struct dm_ctx *ctx, const struct clover_table *table, uint
 
 void clover_table_set_pointer(struct dm_ctx *ctx, const struct clover_table *table, uint64_t offset, uint64_t pointer);
 
-/* Copies the entries of the buckets from *bucket on, while whole buckets fit, and moves *bucket. Only while no key is
- * added. */
-uint32_t clover_table_list(struct dm_ctx *ctx, const struct clover_table *table, uint64_t *bucket,
+/* Copies up to `max` entries from *range on, and moves it behind them. Only while no key is added. */
+uint32_t clover_table_list(struct dm_ctx *ctx, const struct clover_table *table, struct clover_range *range,
                            struct clover_entry *entries, uint32_t max);
 
 /* ---- supply.c ---------------------------------------------------------------------------------------------------- */

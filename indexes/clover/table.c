@@ -57,28 +57,24 @@ void clover_table_set_pointer(struct dm_ctx *ctx, const struct clover_table *tab
     dm_cpu_write(ctx, addr_of(table, offset + offsetof(struct clover_entry, pointer)), &pointer, sizeof(pointer));
 }
 
-/* Copies the entries of one bucket; false if they do not fit. */
-static bool bucket_list(struct dm_ctx *ctx, const struct clover_table *table, uint64_t bucket,
-                        struct clover_entry *entries, uint32_t *count, uint32_t max) {
-    uint64_t offset;
-    uint32_t at = *count;
-    dm_cpu_read(ctx, bucket_at(table, bucket), &offset, sizeof(offset));
-    while (offset) {
-        if (at == max) {
-            return false;
-        }
-        dm_cpu_read(ctx, addr_of(table, offset), &entries[at], sizeof(entries[at]));
-        offset = entries[at++].next;
-    }
-    *count = at;
-    return true;
-}
-
-uint32_t clover_table_list(struct dm_ctx *ctx, const struct clover_table *table, uint64_t *bucket,
+uint32_t clover_table_list(struct dm_ctx *ctx, const struct clover_table *table, struct clover_range *range,
                            struct clover_entry *entries, uint32_t max) {
     uint32_t count = 0;
-    while (*bucket < table->buckets && bucket_list(ctx, table, *bucket, entries, &count, max)) {
-        ++*bucket;
+    for (; range->first < table->buckets; range->first++, range->skip = 0) {
+        uint64_t offset, visited = 0;
+        dm_cpu_read(ctx, bucket_at(table, range->first), &offset, sizeof(offset));
+        while (offset && count < max) {
+            struct clover_entry entry;
+            dm_cpu_read(ctx, addr_of(table, offset), &entry, sizeof(entry));
+            offset = entry.next;
+            if (visited++ >= range->skip) {
+                entries[count++] = entry;
+            }
+        }
+        if (offset) {
+            range->skip = visited;
+            break;
+        }
     }
     return count;
 }

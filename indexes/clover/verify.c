@@ -84,16 +84,12 @@ static int server_walk(struct walk *walk, unsigned server) {
         uint32_t len = DM_CALL_MAX;
         DM_TRY(dm_call(walk->ctx, node, CLOVER_METHOD_LIST, &range, sizeof(range), walk->message, &len));
         memcpy(&reply, walk->message, sizeof(reply));
-        if (reply.next <= range.first) {
-            problem(walk, "a bucket has too many keys", 0);
-            return 0;
-        }
         for (uint64_t i = 0; i < reply.count; i++) {
             struct clover_entry entry;
             memcpy(&entry, walk->message + sizeof(reply) + i * sizeof(entry), sizeof(entry));
             DM_TRY(key_check(walk, server, &entry));
         }
-        range.first = reply.next;
+        range = (struct clover_range){.first = reply.next, .skip = reply.pointer};
     }
     return 0;
 }

@@ -112,14 +112,15 @@ struct clover_replaced {
 
 struct clover_range {
     uint64_t first; /* bucket */
+    uint64_t skip;  /* entries of it that were listed before */
 };
 
 /* The head of every reply. */
 struct clover_reply {
-    uint64_t pointer;  /* the oldest version that is not collected */
+    uint64_t pointer;  /* the oldest version that is not collected; of a list: the range's next `skip` */
     uint64_t shortcut; /* bits of its address */
     uint64_t count;    /* of the elements that follow: pointers of a grant, shortcuts of a load, entries of a list */
-    uint64_t next;     /* of a list: the first bucket after these */
+    uint64_t next;     /* of a list: the range's next `first` */
     uint64_t events[CLOVER_EVENT_COUNT];
 };
 
