@@ -314,10 +314,10 @@ static int list_from_table(struct recovery *recovery) {
         for (uint32_t at = 0; at < reply.count; at += batch) {
             DM_TRY(items_gather(recovery, items + at, reply.count - at < batch ? reply.count - at : batch));
         }
-        if (reply.item <= range.first) {
+        if (reply.count == 0 && reply.item == range.first) {
             return DM_ERR_CORRUPT;
         }
-        range.first = reply.item;
+        range = (struct hstore_range){.first = reply.item, .skip = reply.gift};
     }
     for (unsigned log = 0; log < server->geometry.logs; log++) {
         DM_TRY(list_build(recovery, log));

@@ -163,24 +163,25 @@ void hstore_table_publish(struct dm_ctx *ctx, struct hstore_table *table, uint32
     }
 }
 
-uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t *first, uint64_t *items,
-                            uint32_t capacity) {
+uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table, struct hstore_range *range,
+                            uint64_t *items, uint32_t capacity) {
     uint32_t count = 0;
-    for (; *first < table->buckets; ++*first) {
-        uint32_t before = count;
+    for (; range->first < table->buckets; range->first++, range->skip = 0) {
         unsigned length = 0;
-        for (uint64_t bucket = bucket_at(table, *first); bucket && length < CHAIN_MAX;
+        for (uint64_t bucket = bucket_at(table, range->first); bucket && length < CHAIN_MAX;
              bucket = next_of(ctx, table, bucket)) {
-            length++;
             for (unsigned i = 0; i < HSTORE_SLOTS; i++) {
-                uint64_t slot = word_get(ctx, table, slot_at(bucket, i));
+                uint64_t position = (uint64_t)length * HSTORE_SLOTS + i;
+                uint64_t slot = position < range->skip ? 0 : word_get(ctx, table, slot_at(bucket, i));
                 if (slot && count == capacity) {
-                    return before; /* the complete chain next time */
+                    range->skip = position;
+                    return count;
                 }
                 if (slot) {
                     items[count++] = slot & HSTORE_ADDR_MASK;
                 }
             }
+            length++;
         }
     }
     return count;

@@ -54,9 +54,8 @@ bool hstore_table_set(struct dm_ctx *ctx, const struct hstore_table *table, uint
 /* Makes the table readable by clients: writes the tag to every bucket, then the addresses of the parts. */
 void hstore_table_publish(struct dm_ctx *ctx, struct hstore_table *table, uint32_t tag);
 
-/* Copies the items of the chains from bucket *first on, as many complete chains as fit. Sets *first to the next bucket
- * and returns the number of items. */
-uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table, uint64_t *first, uint64_t *items,
-                            uint32_t capacity);
+/* Copies the items of the slots from *range on, as many as fit. Moves *range behind them and returns their number. */
+uint32_t hstore_table_items(struct dm_ctx *ctx, const struct hstore_table *table, struct hstore_range *range,
+                            uint64_t *items, uint32_t capacity);
 
 #endif

@@ -385,9 +385,10 @@ int hstore_hts_begin(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     return 0;
 }
 
-static int words_reply(struct hstore_server *server, const uint64_t *words, uint32_t count, uint64_t next, void *resp,
-                       uint32_t *resp_len) {
-    struct hstore_reply reply = {.tag = atomic_load(&server->tag), .count = count, .item = next};
+static int words_reply(struct hstore_server *server, const uint64_t *words, uint32_t count, struct hstore_range next,
+                       void *resp, uint32_t *resp_len) {
+    struct hstore_reply reply = {
+        .tag = atomic_load(&server->tag), .count = count, .item = next.first, .gift = next.skip};
     memcpy(resp, &reply, sizeof(reply));
     memcpy((char *)resp + sizeof(reply), words, count * sizeof(*words));
     *resp_len = (uint32_t)(sizeof(reply) + count * sizeof(*words));
@@ -406,9 +407,9 @@ int hstore_hts_table(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     if (!hstore_is_ready(server)) {
         return HSTORE_NOT_READY;
     }
-    uint64_t next = range.first;
+    struct hstore_range next = range;
     uint32_t count = hstore_table_items(ctx, &server->table, &next, items, HSTORE_WORDS_MAX);
-    dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(next - range.first));
+    dm_charge(ctx, DM_WORK_LINE_COPY, (uint32_t)(next.first - range.first));
     return words_reply(server, items, count, next, resp, resp_len);
 }
 
@@ -426,7 +427,9 @@ int hstore_removes(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_
     for (unsigned i = 0; i < HSTORE_REMOVES; i++) {
         removes[i] = atomic_load(&server->removes[i]);
     }
-    return hstore_is_ready(server) ? words_reply(server, removes, HSTORE_REMOVES, 0, resp, resp_len) : HSTORE_NOT_READY;
+    return hstore_is_ready(server)
+               ? words_reply(server, removes, HSTORE_REMOVES, (struct hstore_range){0}, resp, resp_len)
+               : HSTORE_NOT_READY;
 }
 
 int hstore_hts_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {

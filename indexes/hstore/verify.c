@@ -114,11 +114,11 @@ static int table_walk(struct walk *walk) {
             memcpy(&item, walk->message + sizeof(reply) + i * sizeof(item), sizeof(item));
             DM_TRY(keep(&walk->tabled, &walk->tabled_count, &walk->tabled_capacity, item));
         }
-        if (reply.item <= range.first) {
+        if (reply.count == 0 && reply.item == range.first) {
             problem(walk, "a chain of the hash table does not end", reply.item);
             return 0;
         }
-        range.first = reply.item;
+        range = (struct hstore_range){.first = reply.item, .skip = reply.gift};
     }
     return 0;
 }

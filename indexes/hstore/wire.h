@@ -178,9 +178,10 @@ struct hstore_begun {
     uint64_t doubts;
 };
 
-/* A range of a table's buckets. The answer: words after struct hstore_reply. */
+/* From which slot of a table on: the bucket, and slots of its chain to leave out. The answer: words after struct
+ * hstore_reply, whose `item` and `gift` are the next range. */
 struct hstore_range {
-    uint64_t first, count;
+    uint64_t first, skip;
 };
 enum { HSTORE_WORDS_MAX = (DM_CALL_MAX - (int)sizeof(struct hstore_reply)) / (int)sizeof(uint64_t) };
 
