@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/aim.h"
 #include "common/compiler.h"
 
 #define PATIENCE_STEP_NS    UINT64_C(1000000)
@@ -21,12 +22,11 @@ enum {
     CHUNK_BYTES = 64 << 10,
     NODES_MAX = 8,
     SCAN_SLACK = 8,
+    SCAN_LEAST = 64, /* pairs that a client has space for, at least: a wrong index may return too many */
     VALUE_MAX = 64,
     STARVING_RETRIES = 1000, /* if a client stopped for good: others may give up, and should not take long to do so */
-    RULES_BYTES = 512,
+    RULES_BYTES = 1024,
 };
-
-static const char profile[] = "cx6-100g";
 
 /* A client: one of the world, or the one of a compute node that reads everything at the end. */
 struct actor {
@@ -46,6 +46,10 @@ struct actor {
 struct run {
     const struct ck_world *world;
     const struct ck_part *part;
+    struct ck_world_fault *faults;  /* of the world, as the fabric takes them */
+    bool is_rehearsal;              /* only to see which verbs the operations have that faults are aimed at */
+    bool interrupted;               /* an operation may fail half-way: verify must accept what it leaves */
+    size_t steps_ops[CK_STEPS_MAX]; /* the operation of a step, plus 1; 0: none */
     struct ix_shape shape;
     struct dm_fabric *fabric;
     void *servers[NODES_MAX];
@@ -111,6 +115,7 @@ static void client_prepare(struct run *run, unsigned client) {
             run->pauses_ns[history->op_count] = rest_ns;
             rest_ns = 0;
             op_prepare(run, at, &history->ops[history->op_count++]);
+            run->steps_ops[at] = history->op_count;
             actor->op_count++;
         }
     }
@@ -135,7 +140,7 @@ static void final_prepare(struct run *run, unsigned cn) {
 }
 
 static bool actor_open(struct actor *actor) {
-    size_t capacity = CK_KEYS_MAX + 2 * SCAN_SLACK;
+    size_t keys = actor->run->world->key_count, capacity = (keys > SCAN_LEAST ? keys : SCAN_LEAST) + 2 * SCAN_SLACK;
     actor->scan_keys = calloc(capacity, sizeof(*actor->scan_keys));
     actor->scan_values = calloc(capacity, actor->run->shape.value_bytes);
     return actor->scan_keys && actor->scan_values;
@@ -149,7 +154,7 @@ static bool history_prepare(struct run *run) {
     history->seed = world->seed;
     history->first_reader = world->topology.clients;
     history->ops = calloc(ops + 1, sizeof(*history->ops));
-    history->initial = calloc(CK_KEYS_MAX, sizeof(*history->initial));
+    history->initial = calloc(world->key_count, sizeof(*history->initial));
     run->pauses_ns = calloc(ops + 1, sizeof(*run->pauses_ns));
     if (!history->ops || !history->initial || !run->pauses_ns) {
         return false;
@@ -330,11 +335,14 @@ static uint64_t pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_
 static void pairs_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
     const struct run *run = pairs->arg;
     const struct ck_history *history = &run->result->history;
-    for (size_t i = 0; i < history->initial_count; i++) {
-        if (history->initial[i].key == key) {
-            ck_value_write(key, history->initial[i].value, value, run->shape.value_bytes);
-            return;
-        }
+    size_t low = 0, high = history->initial_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        low = history->initial[middle].key <= key ? middle : low;
+        high = history->initial[middle].key <= key ? high : middle;
+    }
+    if (low < high && history->initial[low].key == key) {
+        ck_value_write(key, history->initial[low].value, value, run->shape.value_bytes);
     }
 }
 
@@ -385,23 +393,41 @@ static unsigned rules_failures(const char *rules) {
            (strstr(rules, "fail") ? CK_MAY_FAIL_PEER : 0U);
 }
 
+/* What a fault explains: which failures, that others wait for ever, and that an operation leaves its work half done. */
+static void fault_explain(struct run *run, enum ck_fault_kind kind) {
+    static const unsigned failures[CK_FAULT_KINDS] = {[CK_CLIENT_STOPS] = CK_MAY_BE_STOPPED,
+                                                      [CK_SERVER_FAILS] = CK_MAY_FAIL_PEER,
+                                                      [CK_READ_FAILS] = CK_MAY_FAIL_IO,
+                                                      [CK_VERB_FAILS] = CK_MAY_FAIL_IO,
+                                                      [CK_MEMORY_ENDS] = CK_MAY_RUN_OUT};
+    const struct ck_world *world = run->world;
+    struct ck_history *history = &run->result->history;
+    bool holds = !(world->index->caps & IX_CAP_CLIENT_STOP);
+    bool stops = kind == CK_CLIENT_STOPS;
+    /* What an index posts with an atomic is a batch of its own where atomics are emulated. */
+    bool fails = kind == CK_VERB_FAILS || (kind == CK_READ_FAILS && world->emulates_masked);
+    history->may_fail |= failures[kind];
+    /* With read delegation, other clients of a compute node wait for one that stopped, whatever the index claims. After
+     * an atomic or a write in error nobody knows who holds the lock; after a read, its holder does. */
+    history->may_starve = history->may_starve || (stops && (holds || world->rdwc != IX_RDWC_OFF)) || (fails && holds);
+    /* Where many operations give up at the limit of retries, the run ends before all of them have. */
+    history->may_fail |= history->may_starve ? CK_MAY_BE_STOPPED : 0U;
+    run->interrupted = run->interrupted || history->may_starve || (kind == CK_READ_FAILS && holds);
+}
+
 /* Writes the rules of the fabric for the faults of the part, except those of clients without operations. */
 static void faults_prepare(struct run *run) {
     const struct ck_world *world = run->world;
     size_t at = 0;
     for (size_t i = 0; i < world->fault_count; i++) {
-        const struct ck_world_fault *fault = &world->faults[i];
-        unsigned number = actor_number(run, fault->client);
-        bool is_clients = fault->kind != CK_VERBS_LATE && fault->kind != CK_SERVER_FAILS;
+        struct ck_world_fault fault = run->faults[i];
+        unsigned number = actor_number(run, fault.client);
+        bool is_clients = fault.kind != CK_VERBS_LATE && fault.kind != CK_SERVER_FAILS && fault.kind != CK_NODE_LATE &&
+                          fault.kind != CK_MEMORY_ENDS;
         if (run->part->faults[i] && (number < run->actor_count || !is_clients)) {
-            at += ck_fault_rule(world, fault, number, run->rules + at, sizeof(run->rules) - at);
-            /* With read delegation, other clients of its compute node wait for it, whatever the index claims. */
-            bool stops = fault->kind == CK_CLIENT_STOPS &&
-                         (!(world->index->caps & IX_CAP_CLIENT_STOP) || world->rdwc != IX_RDWC_OFF);
-            run->result->history.may_starve = run->result->history.may_starve || stops;
-            run->result->history.may_fail |= fault->kind == CK_CLIENT_STOPS   ? CK_MAY_BE_STOPPED
-                                             : fault->kind == CK_SERVER_FAILS ? CK_MAY_FAIL_PEER
-                                                                              : 0;
+            fault = fault.is_aimed ? ck_aim(&fault, NULL, NULL) : fault;
+            at += ck_fault_rule(world, &fault, number, run->rules + at, sizeof(run->rules) - at);
+            fault_explain(run, fault.kind);
         }
     }
     /* Rules of the user replace those of the world. */
@@ -430,7 +456,8 @@ static int fabric_open(struct run *run, struct dm_err *err) {
     memcpy(settings + own, world->settings, world->setting_count * sizeof(*settings));
     struct dm_fabric_config config = {
         .transport = world->transport,
-        .profile = transport->caps & DM_CAP_PROFILE ? profile : NULL,
+        .profile = transport->caps & DM_CAP_PROFILE ? world->profile : NULL,
+        .emulates_masked = world->emulates_masked,
         .topology = world->topology,
         .seed = dm_mix64(world->seed) + run->part->schedule,
         .chunk_bytes = CHUNK_BYTES,
@@ -443,7 +470,7 @@ static int fabric_open(struct run *run, struct dm_err *err) {
     run->shape = world->shape;
     run->shape.topology = dm_fabric_topology(run->fabric);
     run->result->topology = world->topology;
-    if (world->logs_verbs) {
+    if (world->logs_verbs || run->is_rehearsal) {
         dm_fabric_trace(run->fabric, verb_log, run);
     }
     return ix_check(world->index, world->params, &run->shape, err);
@@ -544,7 +571,7 @@ static bool keys_found(const struct run *run, uint64_t *found) {
 static struct ck_verdict structure_judge(struct run *run) {
     struct ck_verdict verdict = {.fault = CK_RIGHT, .op = CK_NO_OP};
     struct dm_err walk = {0};
-    run->report = (struct ix_report){.interrupted = run->result->history.may_starve};
+    run->report = (struct ix_report){.interrupted = run->interrupted};
     int rc = set_up(run, 0, verify_entry, run, "verify", &walk);
     uint64_t found;
     bool is_answered = keys_found(run, &found);
@@ -606,11 +633,33 @@ static bool memory_may_run_out(const struct run *run) {
     return use.chunk_bytes >= run->world->topology.mn_bytes / 2;
 }
 
+static void memory_leave(struct run *run) {
+    for (size_t i = 0; i < run->world->fault_count; i++) {
+        if (run->part->faults[i] && run->faults[i].kind == CK_MEMORY_ENDS) {
+            dm_memory_leave(run->fabric, run->faults[i].after);
+        }
+    }
+}
+
+static void faults_aim(struct run *run) {
+    for (size_t i = 0; i < run->world->fault_count; i++) {
+        const struct ck_world_fault *fault = &run->world->faults[i];
+        size_t op = fault->is_aimed ? run->steps_ops[fault->step] : 0;
+        if (fault->is_aimed) {
+            run->faults[i] = ck_aim(fault, op > 0 ? &run->result->history.ops[op - 1] : NULL, &run->result->verbs);
+        }
+    }
+}
+
 static int clients_run(struct run *run, struct dm_err *err) {
+    memory_leave(run);
     dm_fabric_measure(run->fabric);
     DM_TRY(clients_start(run, err));
     struct dm_err why = {0};
     int rc = dm_fabric_run(run->fabric, &why);
+    if (run->is_rehearsal) {
+        faults_aim(run);
+    }
     for (unsigned i = 0; i < run->actor_count; i++) {
         struct actor *actor = &run->actors[i];
         for (size_t c = 0; c < CK_COUNTERS_MAX; c++) {
@@ -626,6 +675,9 @@ static int clients_run(struct run *run, struct dm_err *err) {
     if (run->setup.code < 0) {
         return dm_fail(err, run->setup.code, "%s", run->setup.text);
     }
+    if (run->is_rehearsal) {
+        return 0;
+    }
     run->result->history.may_fail |= memory_may_run_out(run) ? CK_MAY_RUN_OUT : 0;
     if (run->result->history.may_starve) {
         return judge_starving(run, rc == 0, err);
@@ -638,7 +690,8 @@ static int clients_run(struct run *run, struct dm_err *err) {
     return 1;
 }
 
-int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_result *result, struct dm_err *err) {
+static int run_once(const struct ck_world *world, const struct ck_part *part, struct ck_world_fault *faults,
+                    bool is_rehearsal, struct ck_result *result, struct dm_err *err) {
     memset(result, 0, sizeof(*result));
     result->verdict = (struct ck_verdict){.fault = CK_RIGHT, .op = CK_NO_OP};
     struct run *run = calloc(1, sizeof(*run));
@@ -647,6 +700,8 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
     }
     run->world = world;
     run->part = part;
+    run->faults = faults;
+    run->is_rehearsal = is_rehearsal;
     run->result = result;
     run->shape = world->shape;
     atomic_flag_clear(&run->failed);
@@ -659,6 +714,19 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
     run_close(run);
     free(run);
     return rc;
+}
+
+int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_result *result, struct dm_err *err) {
+    struct ck_world_fault faults[CK_FAULTS_MAX];
+    memcpy(faults, world->faults, sizeof(faults));
+    if (ck_part_is_aimed(world, part)) {
+        int rc = run_once(world, part, faults, true, result, err);
+        if (rc < 0) {
+            return rc;
+        }
+        ck_result_fini(result);
+    }
+    return run_once(world, part, faults, false, result, err);
 }
 
 void ck_result_fini(struct ck_result *result) {

@@ -10,13 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/compiler.h"
+
 enum {
     MN_BYTES = 32 << 20,
     PARAMS_MAX = 64, /* of an index */
     RETRY_LIMIT = 20000,
     COUNT_SMALL = 16,  /* counts are drawn up to this many times their minimum */
+    MANY_KEYS = 256,   /* at least, in worlds with many keys */
     COUNT_TINY = 4,    /* in tiny worlds up to so many above it, less one */
     TINY_PERCENT = 20, /* of worlds */
+    MANY_KEYS_PERCENT = 3,
+    EMULATES_PERCENT = 15,
     BYTES_STEPS = 64,  /* sizes are tried from the minimum up in steps of this many bytes */
     BYTES_TRIES = 512, /* at most this many sizes are tried */
 };
@@ -68,6 +73,30 @@ static void topology_draw(struct ck_world *world) {
         uint32_t drawn = (uint32_t)ONE_OF(world, "key bytes", 9, 16, 24, 40);
         world->shape.key_bytes = drawn < most ? drawn : most;
     }
+}
+
+/* ---- keys ---------------------------------------------------------------------------------------------------------
+ */
+
+static void keys_draw(struct ck_world *world, bool may_be_many) {
+    unsigned count = (unsigned)ONE_OF(world, "keys", 4, 8, 16, 32, 64, 64, 64, 64);
+    if (may_be_many && happens(world, "has many keys", MANY_KEYS_PERCENT)) {
+        count = MANY_KEYS + below(world, "many keys", CK_KEYS_MAX - MANY_KEYS);
+    }
+    unsigned style = below(world, "key style", 3);
+    unsigned load_percent = (unsigned)ONE_OF(world, "load percent", 0, 0, 20, 60, 100);
+    uint64_t gap = style == 0 ? 1 : style == 1 ? UINT64_MAX / count : 1000003;
+    struct dm_prng begin = stream(world, "first key"), loaded = stream(world, "loaded keys");
+    uint64_t first = style == 2 ? dm_prng_below(&begin, UINT64_C(1) << 62) : 0;
+    for (unsigned i = 0; i < count; i++) {
+        world->keys[i] = first + i * gap;
+        world->loaded[i] = chance(&loaded, load_percent);
+    }
+    if (style == 1) {
+        world->keys[count - 1] = IX_KEY_MAX;
+    }
+    world->key_count = count;
+    world->shape.expected_keys = count;
 }
 
 /* ---- parameters of the index ------------------------------------------------------------------------------------ */
@@ -222,6 +251,9 @@ static int params_draw(const struct ck_request *request, struct ck_world *world,
         DM_TRY(dm_opt_set(index->params, world->params, request->params[i].name, request->params[i].value, err));
     }
     if (!params_work(world)) {
+        keys_draw(world, false);
+    }
+    if (!params_work(world)) {
         world->shape.value_bytes = 8; /* fits the smallest nodes */
     }
     if (!params_work(world)) {
@@ -243,6 +275,15 @@ static void setting_add(struct ck_world *world, const char *name, const char *va
     if (table && dm_opt_find(table, name) && world->setting_count < CK_SETTINGS_MAX) {
         world->settings[world->setting_count++] = (struct dm_setting){name, value};
     }
+}
+
+/* Half of the worlds have the profile of the default; others change what is slow and what is fast. */
+static void profile_draw(struct ck_world *world) {
+    /* Of those with on-chip memory. */
+    static const char *const names[] = {
+        "cx6-100g", "cx6-100g", "cx6-100g", "cx6-100g", "cx5-100g", "cx6-200g", "cx6-100g-slow-client", "cx5-100g-low"};
+    snprintf(world->profile, sizeof(world->profile), "%s", names[below(world, "profile", DM_ARRAY_LEN(names))]);
+    world->emulates_masked = happens(world, "emulates masked atomics", EMULATES_PERCENT);
 }
 
 static int fabric_draw(const struct ck_request *request, struct ck_world *world, struct dm_err *err) {
@@ -280,25 +321,7 @@ static void rdwc_draw(const struct ck_request *request, struct ck_world *world) 
     world->rdwc = request->rdwc == CK_RDWC_DRAWN ? drawn : fixed[request->rdwc];
 }
 
-/* ---- keys and scripts ------------------------------------------------------------------------------------------- */
-
-static void keys_draw(struct ck_world *world) {
-    unsigned count = (unsigned)ONE_OF(world, "keys", 4, 8, 16, 32, 64, 64, 64, 64);
-    unsigned style = below(world, "key style", 3);
-    unsigned load_percent = (unsigned)ONE_OF(world, "load percent", 0, 0, 20, 60, 100);
-    uint64_t gap = style == 0 ? 1 : style == 1 ? UINT64_MAX / count : 1000003;
-    struct dm_prng begin = stream(world, "first key"), loaded = stream(world, "loaded keys");
-    uint64_t first = style == 2 ? dm_prng_below(&begin, UINT64_C(1) << 62) : 0;
-    for (unsigned i = 0; i < count; i++) {
-        world->keys[i] = first + i * gap;
-        world->loaded[i] = chance(&loaded, load_percent);
-    }
-    if (style == 1) {
-        world->keys[count - 1] = IX_KEY_MAX;
-    }
-    world->key_count = count;
-    world->shape.expected_keys = count;
-}
+/* ---- scripts ---------------------------------------------------------------------------------------------------- */
 
 /* Draws the shares of the kinds of operations. At least one kind writes if the index supports writes. In some worlds
  * most writes are deletes, so that nodes become empty. */
@@ -380,8 +403,9 @@ int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_wor
     world->transport = request->transport;
     world->retry_limit = RETRY_LIMIT;
     topology_draw(world);
-    keys_draw(world);
+    keys_draw(world, true);
     DM_TRY(params_draw(request, world, err));
+    profile_draw(world);
     DM_TRY(fabric_draw(request, world, err));
     rdwc_draw(request, world);
     steps_draw(world);
@@ -413,6 +437,10 @@ const char *ck_world_text(const struct ck_world *world, char *text, size_t capac
         at += snprintf(text + at, capacity - (size_t)at, " rdwc=%s with %u slots;", rdwc_names[world->rdwc],
                        world->rdwc_slots);
     }
+    if (at < (int)capacity && (strcmp(world->profile, "cx6-100g") != 0 || world->emulates_masked)) {
+        at += snprintf(text + at, capacity - (size_t)at, " profile %s%s;", world->profile,
+                       world->emulates_masked ? " without masked atomics" : "");
+    }
     for (const struct dm_opt *row = world->index->params; row && row->name && at < (int)capacity; row++) {
         char value[64];
         dm_opt_format(row, world->params, value, sizeof(value));
@@ -423,7 +451,7 @@ const char *ck_world_text(const struct ck_world *world, char *text, size_t capac
                        world->settings[i].value);
     }
     for (size_t i = 0; i < world->fault_count && at < (int)capacity; i++) {
-        char fault[80];
+        char fault[120];
         at +=
             snprintf(text + at, capacity - (size_t)at, "; %s", ck_fault_text(&world->faults[i], fault, sizeof(fault)));
     }

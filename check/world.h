@@ -14,11 +14,11 @@
 #include "workloads/workload.h"
 
 enum {
-    CK_KEYS_MAX = 64,
+    CK_KEYS_MAX = 4096,
     CK_CLIENTS_MAX = 16,
     CK_CNS_MAX = 4,
     CK_STEPS_MAX = 640,
-    CK_FAULTS_MAX = 8,
+    CK_FAULTS_MAX = 16,
     CK_SETTINGS_MAX = 16,
     CK_SCAN_MAX = 24,
 };
@@ -53,13 +53,23 @@ enum ck_fault_kind {
     CK_CLIENT_STALLS, /* it stalls there for `ns` */
     CK_VERBS_LATE,    /* `percent` of all verbs are delayed by `ns` */
     CK_SERVER_FAILS,  /* index server `server` fails `after` ns after the start, and is down for `ns` */
+    CK_NODE_LATE,     /* `percent` of the verbs to memory node `server` are delayed by `ns` */
+    CK_READ_FAILS,    /* always aimed: a read completes in error, in a batch of reads alone */
+    CK_VERB_FAILS,    /* verb number `after` of the client completes in error, and may have taken effect */
+    CK_MEMORY_ENDS,   /* after the load, each memory node has `after` bytes left */
+    CK_FAULT_KINDS,
 };
+
+/* An aimed fault, of which a world has one at most, happens in one operation: `after` counts the verbs of the client's
+ * step `step`, modulo their number. A server then fails `percent` / 100 us after that verb was posted. */
 struct ck_world_fault {
     enum ck_fault_kind kind;
     unsigned client, server;
     size_t after;
     uint64_t ns;
     unsigned percent;
+    bool is_aimed;
+    size_t step;
 };
 
 struct ck_world {
@@ -75,6 +85,8 @@ struct ck_world {
     struct dm_setting settings[CK_SETTINGS_MAX];
     size_t setting_count;
     char window_text[2][24];
+    char profile[32];
+    bool emulates_masked; /* masked atomics by plain CAS, as on devices without them */
 
     uint64_t keys[CK_KEYS_MAX]; /* ascending */
     bool loaded[CK_KEYS_MAX];
@@ -114,7 +126,7 @@ void ck_part_all(const struct ck_world *world, struct ck_part *part);
 
 /* A part as text for a command line, and back. ck_part_text returns `text`; ck_part_parse returns 0 or DM_ERR_INVALID.
  */
-enum { CK_PART_TEXT_BYTES = 4096 };
+enum { CK_PART_TEXT_BYTES = 32 << 10 };
 const char *ck_part_text(const struct ck_part *part, char *text, size_t capacity);
 int ck_part_parse(const char *text, struct ck_part *part, struct dm_err *err);
 

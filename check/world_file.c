@@ -7,7 +7,8 @@
  *    "keys": [[KEY, LOADED], ...], "steps": [[CLIENT, "insert", KEY INDEX, WANTED, PAUSE], ...],
  *    "faults": [["stops", CLIENT, SERVER, AFTER, NS, PERCENT], ...]}
  *
- * "seed" is that of the fabric alone. Numbers above 2^63 - 1 are strings. The reader refuses what no world can have.
+ * A fault with a seventh element is aimed at that step. "profile" and "emulates_masked" may be missing. "seed" is that
+ * of the fabric alone. Numbers above 2^63 - 1 are strings. The reader refuses what no world can have.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,11 +24,10 @@ enum { SCHEMA_VERSION = 1 };
 static const char kind_text[] = "dmbench world";
 static const char *const rdwc_names[] = {
     [IX_RDWC_OFF] = "off", [IX_RDWC_ON] = "on", [IX_RDWC_PUBLISHED] = "published", [IX_RDWC_STALE] = "stale"};
-static const char *const fault_names[] = {[CK_CLIENT_ENDS] = "ends",
-                                          [CK_CLIENT_STOPS] = "stops",
-                                          [CK_CLIENT_STALLS] = "stalls",
-                                          [CK_VERBS_LATE] = "late",
-                                          [CK_SERVER_FAILS] = "fails"};
+static const char *const fault_names[] = {
+    [CK_CLIENT_ENDS] = "ends",      [CK_CLIENT_STOPS] = "stops",    [CK_CLIENT_STALLS] = "stalls",
+    [CK_VERBS_LATE] = "late",       [CK_SERVER_FAILS] = "fails",    [CK_NODE_LATE] = "node_late",
+    [CK_READ_FAILS] = "read_fails", [CK_VERB_FAILS] = "verb_fails", [CK_MEMORY_ENDS] = "memory_ends"};
 
 /* The numbers of a world: where each is, its size, and its bounds. */
 #define NUMBER(name, member, least, most)                                                                              \
@@ -90,9 +90,12 @@ static json_t *faults_json(const struct ck_world *world) {
     json_t *array = json_array();
     for (size_t i = 0; i < world->fault_count; i++) {
         const struct ck_world_fault *fault = &world->faults[i];
-        json_array_append_new(array, json_pack("[s, i, i, I, I, i]", fault_names[fault->kind], (int)fault->client,
-                                               (int)fault->server, (json_int_t)fault->after, (json_int_t)fault->ns,
-                                               (int)fault->percent));
+        json_t *row = json_pack("[s, i, i, I, I, i]", fault_names[fault->kind], (int)fault->client, (int)fault->server,
+                                (json_int_t)fault->after, (json_int_t)fault->ns, (int)fault->percent);
+        if (fault->is_aimed) {
+            json_array_append_new(row, json_integer((json_int_t)fault->step));
+        }
+        json_array_append_new(array, row);
     }
     return array;
 }
@@ -138,6 +141,8 @@ int ck_world_store(const struct ck_world *world, const char *why, const char *pa
     member_print(out, "transport", json_string(world->transport));
     member_print(out, "seed", number_json(world->seed));
     member_print(out, "rdwc", json_string(rdwc_names[world->rdwc]));
+    member_print(out, "profile", json_string(world->profile));
+    member_print(out, "emulates_masked", json_boolean(world->emulates_masked));
     member_print(out, "numbers", numbers_json(world));
     member_print(out, "params", dm_opt_to_json(world->index->params, world->params));
     member_print(out, "settings", settings);
@@ -249,21 +254,26 @@ static int faults_read(const struct reader *reader, const json_t *faults) {
     }
     for (size_t i = 0; i < json_array_size(faults); i++) {
         const json_t *fault = json_array_get(faults, i);
-        uint64_t client, server, after, ns, percent;
+        uint64_t client, server, after, ns, percent, step = 0;
+        bool is_aimed = json_array_size(fault) == 7;
         int kind = name_read(json_array_get(fault, 0), fault_names, DM_ARRAY_LEN(fault_names));
         if (kind < 0 || !number_read(json_array_get(fault, 1), 0, world->topology.clients - 1, &client) ||
             !number_read(json_array_get(fault, 2), 0, 3, &server) ||
             !number_read(json_array_get(fault, 3), 0, INT64_MAX, &after) ||
             !number_read(json_array_get(fault, 4), 0, INT64_MAX, &ns) ||
-            !number_read(json_array_get(fault, 5), 0, 99, &percent)) {
-            return refuse(reader, "fault", i, "must be [KIND, CLIENT, SERVER, AFTER, NS, PERCENT]");
+            !number_read(json_array_get(fault, 5), 0, 99, &percent) ||
+            (is_aimed && !number_read(json_array_get(fault, 6), 0, world->step_count - 1, &step)) ||
+            (kind == CK_READ_FAILS && !is_aimed)) {
+            return refuse(reader, "fault", i, "must be [KIND, CLIENT, SERVER, AFTER, NS, PERCENT], or with a STEP");
         }
         world->faults[i] = (struct ck_world_fault){.kind = (enum ck_fault_kind)kind,
                                                    .client = (unsigned)client,
                                                    .server = (unsigned)server,
                                                    .after = after,
                                                    .ns = ns,
-                                                   .percent = (unsigned)percent};
+                                                   .percent = (unsigned)percent,
+                                                   .is_aimed = is_aimed,
+                                                   .step = step};
         world->fault_count = i + 1;
     }
     return 0;
@@ -285,13 +295,14 @@ static int settings_read(const struct reader *reader, json_t *settings) {
 static int world_read(const struct reader *reader, json_t *top) {
     struct ck_world *world = reader->world;
     json_t *seed, *object, *params, *settings, *keys, *steps, *faults, *rdwc;
-    const char *kind, *why, *index, *transport;
-    int version;
+    const char *kind, *why, *index, *transport, *profile = "cx6-100g";
+    int version, emulates_masked = 0;
     json_error_t at;
-    if (json_unpack_ex(top, &at, JSON_STRICT, "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                       "kind", &kind, "schema_version", &version, "why", &why, "index", &index, "transport", &transport,
-                       "seed", &seed, "rdwc", &rdwc, "numbers", &object, "params", &params, "settings", &settings,
-                       "keys", &keys, "steps", &steps, "faults", &faults) < 0) {
+    if (json_unpack_ex(
+            top, &at, JSON_STRICT, "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s?s, s?b}",
+            "kind", &kind, "schema_version", &version, "why", &why, "index", &index, "transport", &transport, "seed",
+            &seed, "rdwc", &rdwc, "numbers", &object, "params", &params, "settings", &settings, "keys", &keys, "steps",
+            &steps, "faults", &faults, "profile", &profile, "emulates_masked", &emulates_masked) < 0) {
         return dm_fail(reader->err, DM_ERR_INVALID, "%s: %s", reader->path, at.text);
     }
     world->index = ix_find(index);
@@ -304,6 +315,10 @@ static int world_read(const struct reader *reader, json_t *top) {
     }
     world->transport = "sim";
     world->rdwc = (enum ix_rdwc_mode)mode;
+    world->emulates_masked = emulates_masked;
+    if (snprintf(world->profile, sizeof(world->profile), "%s", profile) >= (int)sizeof(world->profile)) {
+        return dm_fail(reader->err, DM_ERR_INVALID, "%s: profile: too long", reader->path);
+    }
     world->params = calloc(1, world->index->params_bytes + 1);
     if (!world->params) {
         return dm_fail(reader->err, DM_ERR_NO_MEMORY, "out of memory");

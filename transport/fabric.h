@@ -73,6 +73,7 @@ struct dm_fabric_config {
     uint64_t seed;
     uint32_t chunk_bytes;                 /* size of the chunks that dm_alloc fetches; 0: 16 MiB */
     uint32_t retry_limit;                 /* retries of one operation, see dm_retry; 0: the default */
+    bool emulates_masked;                 /* masked atomics by plain CAS, whatever the profile has */
     const struct dm_processes *processes; /* NULL: all nodes are in this process. Only with DM_CAP_DEVICE */
     const struct dm_setting *settings;    /* values of the transport's options */
     size_t setting_count;
@@ -186,6 +187,10 @@ struct dm_memory_use {
     uint64_t chip_bytes;               /* on-chip memory in use; part of no chunk and of no kind */
 };
 void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use);
+
+/* From now on each memory node hands out at most so many bytes in chunks, for tests of what happens when memory ends.
+ * Only while no context runs. */
+void dm_memory_leave(struct dm_fabric *fabric, uint64_t bytes);
 
 /* One queueing resource of one node over the observation interval. */
 struct dm_resource {

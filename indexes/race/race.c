@@ -36,7 +36,7 @@ static const struct dm_opt params_table[] = {
 
 static const struct ix_wrong wrong_values[] = {
     {"insert", "blind", 200, "two inserts of a key in two slots, or one in a subtable that has split"},
-    {"insert", "published", 60, "the value of an insert that is taken back is read, or two inserts succeed"},
+    {"insert", "published", 200, "the value of an insert that is taken back is read, or two inserts succeed"},
     {"blocks", "unchecked", 100, "a block that has been used again is taken for what it was"},
     {"check_headers", "off", 40, "a key that a split has moved is looked for in the old subtable"},
     {.param = NULL},

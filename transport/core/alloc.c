@@ -224,6 +224,15 @@ void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use) {
     }
 }
 
+void dm_memory_leave(struct dm_fabric *fabric, uint64_t bytes) {
+    for (unsigned node = 0; node < fabric->topology.mns; node++) {
+        struct dm_node_state *state = &fabric->nodes[node];
+        if (state->bytes - atomic_load(&state->allocated) > bytes) {
+            atomic_store(&state->allocated, (state->bytes - bytes) / DM_LINE * DM_LINE);
+        }
+    }
+}
+
 static void thread_forget(struct dm_thread *thread, unsigned node) {
     thread->chunks[node] = (struct dm_chunk){0};
     for (unsigned i = 0; i < DM_FREE_CLASSES; i++) {

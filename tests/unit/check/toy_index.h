@@ -81,7 +81,8 @@ struct toy_cn {
 
 static int toy_check(const void *params, const struct ix_shape *shape, struct dm_err *err) {
     (void)params;
-    return shape->value_bytes <= TOY_VALUE_MAX ? 0 : dm_fail(err, DM_ERR_INVALID, "values are too long");
+    bool fits = shape->value_bytes <= TOY_VALUE_MAX && shape->expected_keys <= TOY_KEYS_MAX;
+    return fits ? 0 : dm_fail(err, DM_ERR_INVALID, "values are too long, or keys too many");
 }
 
 static uint64_t toy_memory_needed(const void *params, const struct ix_shape *shape, uint64_t keys) {

@@ -103,6 +103,22 @@ static void worlds_stay_within_their_bounds(void **state) {
     assert_true(many_cns > 100 && stops > 30 && scans > 1000 && chipless > 30);
 }
 
+static void some_worlds_have_many_keys_other_profiles_and_no_masked_atomics(void **state) {
+    (void)state;
+    const struct ck_request request = {.index = ix_find("sherman"), .transport = "sim"};
+    unsigned many = 0, other_profiles = 0, emulated = 0;
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        draw(&request, seed, &world);
+        many += world.key_count >= 1000;
+        other_profiles += strcmp(world.profile, "cx6-100g") != 0;
+        emulated += world.emulates_masked;
+        ck_world_fini(&world);
+    }
+    assert_in_range(many, 10, 60);
+    assert_in_range(other_profiles, 400, 600);
+    assert_in_range(emulated, 100, 200);
+}
+
 static void impossible_parameters_are_refused(void **state) {
     (void)state;
     struct dm_err err;
@@ -140,6 +156,7 @@ int main(void) {
         cmocka_unit_test(a_seed_always_gives_the_same_world_and_another_seed_another_world),
         cmocka_unit_test(values_known_to_be_wrong_are_drawn_only_if_requested),
         cmocka_unit_test(worlds_stay_within_their_bounds),
+        cmocka_unit_test(some_worlds_have_many_keys_other_profiles_and_no_masked_atomics),
         cmocka_unit_test(impossible_parameters_are_refused),
         cmocka_unit_test(parts_are_read_back_from_their_text_and_nonsense_is_refused),
     };
