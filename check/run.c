@@ -408,7 +408,7 @@ static void fault_explain(struct run *run, enum ck_fault_kind kind) {
     bool fails = kind == CK_VERB_FAILS || (kind == CK_READ_FAILS && world->emulates_masked);
     history->may_fail |= failures[kind];
     /* With read delegation, other clients of a compute node wait for one that stopped, whatever the index claims. After
-     * an atomic or a write in error nobody knows who holds the lock; after a read, its holder does. */
+     * an atomic or a write in error no client knows who holds the lock; after a read, its holder does. */
     history->may_starve = history->may_starve || (stops && (holds || world->rdwc != IX_RDWC_OFF)) || (fails && holds);
     /* Where many operations give up at the limit of retries, the run ends before all of them have. */
     history->may_fail |= history->may_starve ? CK_MAY_BE_STOPPED : 0U;

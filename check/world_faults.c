@@ -60,7 +60,7 @@ static void server_faults_draw(struct ck_world *world, size_t steps_each) {
     }
 }
 
-/* One memory node, or the way to it, is slower than the others, so that what a client wrote to two nodes is seen in the
+/* One memory node is slower than the others, so that what a client wrote to two nodes is seen in the
  * other order. */
 static void node_late_draw(struct ck_world *world) {
     static const uint64_t late_ns[] = {1000, 5000, 20000};

@@ -172,7 +172,7 @@ static int slots_move(const struct split *split) {
             bool again = false;
             unsigned count;
             int rc = chunk_read(split, first, n, movers, &count, &again);
-            /* Nobody else would finish the split, so a read that failed is repeated. */
+            /* No other client would finish the split, so a read that failed is repeated. */
             again = again || rc == DM_ERR_IO;
             DM_TRY(rc == DM_ERR_IO ? 0 : rc);
             DM_TRY(rc == 0 ? chunk_move(split, movers, count, &again) : 0);
