@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The progress line of one run, on stderr. It is printed on a terminal only.
+ * The progress of one run, on stderr: a line that changes on a terminal, and a new line every ten seconds elsewhere.
  */
 #ifndef DM_HARNESS_BASE_PROGRESS_H
 #define DM_HARNESS_BASE_PROGRESS_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct hx_progress {
-    bool is_shown;
+    bool is_shown, is_terminal;
     const char *phase;
     uint64_t total;
     uint64_t begun_ns;
@@ -19,12 +19,12 @@ struct hx_progress {
 };
 
 /* Checks whether stderr is a terminal. */
-void hx_progress_init(struct hx_progress *progress);
+void hx_progress_init(struct hx_progress *progress, bool is_quiet);
 
 /* A phase of `total` steps begins (0: unknown). */
 void hx_progress_phase(struct hx_progress *progress, const char *phase, uint64_t total);
 
-/* Prints at most a few times a second; cheap enough for every few thousand steps. */
+/* Prints when it is time to; cheap enough for every few thousand steps. */
 void hx_progress_at(struct hx_progress *progress, uint64_t done);
 
 /* Erases the line. */

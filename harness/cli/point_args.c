@@ -22,9 +22,25 @@
 #define ROW(member, ...)          DM_OPT_ROW(struct hx_point_options, member, __VA_ARGS__)
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct hx_point_options, member, __VA_ARGS__)
 
+static const char *const format_names[] = {"text", "json", "csv", NULL}; /* as enum hx_format */
+
 static const struct dm_opt point_table[] = {
-    ROW(out, DM_OPT_STRING, .values = "file", .initial = "", .help = "write the result to this file, atomically"),
-    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the result itself instead of the summary"),
+    ROW(out, DM_OPT_STRING, .values = "file", .initial = "",
+        .help = "write the result to this file, atomically; -: to standard output, instead of the summary"),
+    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 10000,
+        .help = "runs with seeds that follow the given one; prints medians with intervals, and --out FILE.json writes "
+                "FILE.seed1.json and so on"),
+    ROW(percentiles, DM_OPT_STRING, .initial = "",
+        .help = "more percentiles of latency, as in 50,99,99.99: in the summary, in CSV, and as percentiles_ns in the "
+                "result"),
+    ROW(format, DM_OPT_ENUM, .initial = "text", .choices = format_names,
+        .help = "what is printed: a summary, the result itself, or CSV, a line an operation"),
+    ROW(json, DM_OPT_BOOL, .initial = "0", .help = "the same as --format json"),
+    ROW(csv, DM_OPT_BOOL, .initial = "0", .help = "the same as --format csv"),
+    ROW(partial, DM_OPT_BOOL, .initial = "1",
+        .help = "after an interrupt in the measurement keep what was measured: --out FILE.json writes "
+                "FILE.partial.json"),
+    ROW(quiet, DM_OPT_BOOL, .initial = "0", .help = "no line of progress"),
     ROW(verb_trace, DM_OPT_STRING, .values = "file", .initial = "",
         .help = "write the first measured operations and their verbs to this file, for ui.perfetto.dev"),
     ROW(trace_ops, DM_OPT_COUNT, .initial = "1000", .min = 1, .max = HX_TRACER_OPS_MAX,
@@ -117,7 +133,7 @@ static int config_apply_pair(struct hx_config *config, const char *option, const
     return hx_config_set(config, name, equals + 1, err);
 }
 
-static int request_apply(const struct hx_point_request *request, struct hx_config *config, struct dm_err *err) {
+int hx_point_request_apply(const struct hx_point_request *request, struct hx_config *config, struct dm_err *err) {
     for (size_t i = 0; i < request->count; i++) {
         if (strcmp(request->words[i].name, "config") == 0) {
             DM_TRY(config_apply_file(config, request->words[i].value, err));
@@ -181,6 +197,7 @@ void hx_help_run(struct hx_help *help) {
     help->examples = "dmbench run --index sherman --workload c --keys 10M --clients 640 --cns 10 --out results/c.json\n"
                      "dmbench run --workload a --set combine=off --json\n"
                      "dmbench run results/c.json --seed 2\n"
+                     "dmbench run --workload a --repeat 10 --percentiles 50,99,99.99 --csv >a.csv\n"
                      "dmbench run --mix read=0.9,insert=0.1 --distribution uniform --duration 10ms\n"
                      "dmbench run --ycsb my.properties -p recordcount=1000000 -p readproportion=1 "
                      "-p updateproportion=0\n"
@@ -251,7 +268,7 @@ int hx_point_args_read(struct hx_point_request *request, int argc, char **argv, 
     if (rc == 1) {
         help_print(request, argv[0]);
     }
-    return rc != 0 ? rc : request_apply(request, config, err);
+    return rc != 0 ? rc : hx_point_request_apply(request, config, err);
 }
 
 void hx_point_args_free(struct hx_point_request *request) {

@@ -9,11 +9,14 @@
 #include "harness/run/options.h"
 #include "harness/run/team.h"
 
+enum hx_format { HX_FORMAT_TEXT, HX_FORMAT_JSON, HX_FORMAT_CSV };
+
 /* Options of the command itself; they are no part of the point. */
 struct hx_point_options {
-    const char *out, *verb_trace;
-    uint64_t trace_ops;
-    bool json;
+    const char *out, *verb_trace, *percentiles;
+    uint64_t trace_ops, repeat;
+    unsigned format; /* enum hx_format */
+    bool json, csv, partial, quiet;
     struct hx_team_options team;
 };
 
@@ -40,6 +43,10 @@ struct hx_point_request {
  * the request in any case. */
 int hx_point_args_read(struct hx_point_request *request, int argc, char **argv, struct hx_config *config,
                        struct dm_err *err);
+
+/* Applies what was read to another new configuration. */
+int hx_point_request_apply(const struct hx_point_request *request, struct hx_config *config, struct dm_err *err);
+
 void hx_point_args_free(struct hx_point_request *request);
 
 #endif

@@ -248,7 +248,7 @@ static void on_seed(void *arg, uint64_t seeds) {
 static int campaign_run(struct ck_campaign *campaign, struct ck_summary *summary, struct ck_result *kept,
                         struct dm_err *err) {
     struct watch watch = {.by_time = campaign->seeds == 0};
-    hx_progress_init(&watch.progress);
+    hx_progress_init(&watch.progress, false);
     hx_progress_phase(&watch.progress, "checking", watch.by_time ? campaign->time_ns : campaign->seeds);
     campaign->on_seed = on_seed;
     campaign->arg = &watch;

@@ -11,6 +11,7 @@
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/driver.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/provenance.h"
@@ -116,6 +117,7 @@ static int config_open(const struct hx_point *point, struct hx_config **config, 
     if (*config == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
     }
+    (*config)->is_quiet = true; /* the progress is that of all points */
     DM_TRY(hx_config_apply_json(*config, point->config, point->label, err));
     return hx_config_resolve(*config, err);
 }

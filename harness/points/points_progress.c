@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The progress line of many points.
+ * The progress of many points: a line that changes on a terminal, and a new line every ten seconds elsewhere.
  */
 #include "harness/points/points_progress.h"
 
@@ -9,13 +9,19 @@
 
 #include "harness/base/progress.h"
 
+/* Between lines where stderr is no terminal. */
+#define LINE_PAUSE UINT64_C(10000000000)
+
 static double seconds_since(uint64_t start_ns) {
     return (double)(hx_host_ns() - start_ns) * 1e-9;
 }
 
 void hx_points_progress_init(struct hx_points_progress *progress, size_t total, double cost_total) {
-    *progress = (struct hx_points_progress){
-        .terminal = isatty(STDERR_FILENO) != 0, .total = total, .cost_total = cost_total, .start_ns = hx_host_ns()};
+    *progress = (struct hx_points_progress){.terminal = isatty(STDERR_FILENO) != 0,
+                                            .total = total,
+                                            .cost_total = cost_total,
+                                            .start_ns = hx_host_ns(),
+                                            .printed_ns = hx_host_ns()};
 }
 
 void hx_points_progress_step(struct hx_points_progress *progress, double cost) {
@@ -39,9 +45,11 @@ void hx_points_progress_elapsed(const struct hx_points_progress *progress, char 
 }
 
 void hx_points_progress_show(struct hx_points_progress *progress, size_t running) {
-    if (!progress->terminal) {
+    bool is_due = hx_host_ns() - progress->printed_ns >= LINE_PAUSE;
+    if (!progress->terminal && !is_due) {
         return;
     }
+    progress->printed_ns = hx_host_ns();
     char remaining[48] = "estimating";
     if (progress->cost_done > 0) {
         char text[32];
@@ -49,9 +57,10 @@ void hx_points_progress_show(struct hx_points_progress *progress, size_t running
         hx_seconds_text(seconds_since(progress->start_ns) * left, text, sizeof(text));
         snprintf(remaining, sizeof(remaining), "about %s left", text);
     }
-    fprintf(stderr, "\r[%zu/%zu] %zu running, %s\x1b[K", progress->done, progress->total, running, remaining);
+    fprintf(stderr, "%s[%zu/%zu] %zu running, %s%s", progress->terminal ? "\r" : "", progress->done, progress->total,
+            running, remaining, progress->terminal ? "\x1b[K" : "\n");
     fflush(stderr);
-    progress->shown = true;
+    progress->shown = progress->terminal;
 }
 
 void hx_points_progress_clear(struct hx_points_progress *progress) {

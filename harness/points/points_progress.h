@@ -15,7 +15,7 @@ struct hx_points_progress {
     bool shown; /* the terminal shows a line */
     size_t done, total;
     double cost_done, cost_total; /* in estimated seconds */
-    uint64_t start_ns;
+    uint64_t start_ns, printed_ns;
 };
 
 void hx_points_progress_init(struct hx_points_progress *progress, size_t total, double cost_total);

@@ -97,8 +97,8 @@ static void parallel_exec(const struct remote *remote, const struct hx_points_op
     } else {
         snprintf(jobs, sizeof(jobs), "100%%");
     }
-    if (asprintf(&command, "'%s' run '%s'/{}.json --out '%s'/{}.json >'%s'/{}.txt 2>&1", remote->program,
-                 remote->folder, remote->results, remote->folder) < 0) {
+    if (asprintf(&command, "'%s' run '%s'/{}.json --out '%s'/{}.json --quiet --partial=off >'%s'/{}.txt 2>&1",
+                 remote->program, remote->folder, remote->results, remote->folder) < 0) {
         _exit(HX_FAILED);
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -225,7 +225,7 @@ static int write_slurm(const struct remote *remote, const struct hx_points_optio
             "while [ \"$line\" -le %zu ]; do\n"
             "    point=$(sed -n \"${line}p\" '%s/list')\n"
             "    [ -n \"$(find '%s'/\"$point.json\" -newer '%s/list' 2>/dev/null)\" ] ||\n"
-            "        '%s' run '%s'/\"$point.json\" --out '%s'/\"$point.json\" || status=$?\n"
+            "        '%s' run '%s'/\"$point.json\" --out '%s'/\"$point.json\" --quiet --partial=off || status=$?\n"
             "    line=$((line + %zu))\n"
             "done\nexit \"$status\"\n",
             tasks, limit, (unsigned long long)largest_memory(remote) / 1000000 + 100, remote->folder, remote->count,

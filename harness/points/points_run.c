@@ -123,7 +123,11 @@ static pid_t single_start(const struct runner *runner, size_t index, int errors)
         snprintf(path, sizeof(path), "/proc/self/fd/%d", spec);
         bool trains = hx_point_trains(point);
         char *command = trains ? (char *)"train" : (char *)"run", *out = trains ? (char *)"--result" : (char *)"--out";
-        char *arguments[] = {(char *)"dmbench", command, path, out, file, NULL};
+        char *arguments[] = {(char *)"dmbench", command, path, out, file, NULL, NULL, NULL};
+        if (!trains) {
+            arguments[5] = (char *)"--quiet";
+            arguments[6] = (char *)"--partial=off";
+        }
         pid_t parent = getpid();
         pid = fork();
         if (pid == 0) {

@@ -350,6 +350,15 @@ static int record_end(struct point *point, struct dm_err *err) {
     return rc;
 }
 
+/* Whether an interrupted run has something to keep. */
+static bool has_measured(const struct point *point) {
+    uint64_t operations = 0;
+    for (size_t i = 0; i < point->tally_count; i++) {
+        operations += point->tallies[i]->totals.operations;
+    }
+    return point->config->keeps_partial && operations > 0;
+}
+
 static int clients_run(struct point *point, struct dm_err *err) {
     DM_TRY(run_init(point, err));
     DM_TRY(record_begin(point, err));
@@ -374,6 +383,11 @@ static int clients_run(struct point *point, struct dm_err *err) {
     }
     if (point->run.err.code < 0) {
         return dm_fail_in(err, rc, "%s", point->run.err.text); /* the error of the fabric has the reason */
+    }
+    if (rc == DM_ERR_STOPPED && has_measured(point)) {
+        point->measured->is_partial = true;
+        hx_interrupt_stopped();
+        return 0;
     }
     return rc < 0 ? dm_fail_in(err, rc, "running") : 0;
 }
@@ -521,6 +535,9 @@ static int point_load(struct point *point, struct dm_err *err) {
 static int point_ask(struct point *point, struct dm_err *err) {
     DM_TRY(clients_run(point, err));
     DM_TRY(collect(point, err));
+    if (point->measured->is_partial) {
+        return 0; /* an index in the middle of operations is not verified, and its recording is not complete */
+    }
     if (point->config->run.verify && hx_team_is_first(point->config->team)) {
         DM_TRY(index_verify(point, err));
     }
@@ -553,7 +570,7 @@ static int point_serve(struct point *point, struct dm_err *err) {
 
 int hx_serve(struct hx_config *config, struct dm_err *err) {
     struct point point = {.config = config, .index = config->index, .measured = hx_measured_new()};
-    hx_progress_init(&point.progress);
+    hx_progress_init(&point.progress, config->is_quiet);
     int rc = point.measured ? point_serve(&point, err) : fail_no_memory(err);
     point_close(&point);
     hx_measured_free(point.measured);
@@ -563,7 +580,7 @@ int hx_serve(struct hx_config *config, struct dm_err *err) {
 /* Opens a point and loads it. The caller closes it and frees the measurement, also after a failure. */
 static int point_open(struct point *point, struct hx_config *config, struct hx_tracer *tracer, struct dm_err *err) {
     *point = (struct point){.config = config, .tracer = tracer, .index = config->index, .measured = hx_measured_new()};
-    hx_progress_init(&point->progress);
+    hx_progress_init(&point->progress, config->is_quiet);
     if (!point->measured) {
         return fail_no_memory(err);
     }

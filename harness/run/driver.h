@@ -9,9 +9,10 @@
 #include "harness/run/measured.h"
 #include "harness/run/verb_tracer.h"
 
-/* Opens, loads, runs, collects and closes. Returns 0; DM_ERR_STOPPED when interrupted; or another failure with its
- * reason. A recording exists only after success. The tracer, unless it is NULL, records the measured operations. The
- * caller frees *measured, which is NULL on failure. May be called once for a configuration. */
+/* Opens, loads, runs, collects and closes. Returns 0, also when a run that keeps partial measurements was
+ * interrupted; DM_ERR_STOPPED when interrupted otherwise; or another failure with its reason. A recording exists only
+ * after success. The tracer, unless it is NULL, records the measured operations. The caller frees *measured, which is
+ * NULL on failure. May be called once for a configuration. */
 int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_measured **measured, struct dm_err *err);
 
 /* Receives the measurement of configuration number `at`, in the process that measured it. Returns 0 or a failure. */

@@ -73,6 +73,11 @@ void hx_interrupt_watch(struct dm_fabric *fabric) {
     atomic_store(&watched, fabric);
 }
 
+void hx_interrupt_stopped(void) {
+    struct itimerspec none = {.it_value = {.tv_sec = 0, .tv_nsec = 0}};
+    timer_settime(grace_timer, 0, &none, NULL);
+}
+
 void hx_interrupt_remove(const char *path) {
     atomic_store(&has_partial, false);
     if (path) {

@@ -16,6 +16,9 @@ void hx_interrupt_install(const char *command);
 /* The fabric to stop, or NULL. Must be reset to NULL before the fabric is closed. */
 void hx_interrupt_watch(struct dm_fabric *fabric);
 
+/* The fabric has stopped in time: the process continues until the next signal. */
+void hx_interrupt_stopped(void);
+
 /* A file that is being written: removed when a signal ends the process. The path is copied; NULL: none. */
 void hx_interrupt_remove(const char *path);
 

@@ -84,6 +84,7 @@ struct hx_host_times {
 
 struct hx_measured {
     bool is_virtual;
+    bool is_partial; /* an interrupt ended the measurement */
     struct hx_totals totals;
     uint64_t loaded_keys;
     uint64_t *counters; /* of the index, in the order of its names */

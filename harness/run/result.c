@@ -282,6 +282,9 @@ json_t *hx_result_new(const struct hx_config *config, const struct hx_measured *
                     put(result, "counters", counters_object(config->index, measured)) &&
                     put(result, "phases", phases_array(&config->run, measured)) &&
                     put(result, "settled", hx_settled_json(config, measured));
+    if (is_whole && measured->is_partial) {
+        is_whole = put(result, "is_partial", json_true());
+    }
     if (is_whole && measured->totals.cache_entry_bytes > 0) {
         is_whole = put(result, "cache_entry_bytes_per_cn", whole(measured->totals.cache_entry_bytes));
     }

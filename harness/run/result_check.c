@@ -65,6 +65,9 @@ static int hash_check(const json_t *result, const char *path, struct dm_err *err
 }
 
 int hx_result_check(const json_t *result, const char *path, struct dm_err *err) {
+    if (json_is_true(json_object_get(result, "is_partial"))) {
+        return dm_fail(err, DM_ERR_CORRUPT, "%s: is partial: its run was interrupted", path);
+    }
     DM_TRY(throughput_check(result, path, err));
     return hash_check(result, path, err);
 }

@@ -9,9 +9,9 @@
 
 #include "common/err.h"
 
-/* Checks that the throughput is a number that the measured operations and their duration allow, and that config_hash is
- * the hash of the configuration and profile beside it. A member that is absent is not checked. `path` begins the error.
- * 0 or DM_ERR_CORRUPT. */
+/* Checks that the run was not interrupted, that the throughput is a number that the measured operations and their
+ * duration allow, and that config_hash is the hash of the configuration and profile beside it. A member that is absent
+ * is not checked. `path` begins the error. 0 or DM_ERR_CORRUPT. */
 int hx_result_check(const json_t *result, const char *path, struct dm_err *err);
 
 #endif

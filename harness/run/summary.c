@@ -37,12 +37,12 @@ const char *hx_bytes_text(double bytes, char *text, size_t capacity) {
     return scaled(bytes, units, sizeof(units) / sizeof(units[0]), text, capacity);
 }
 
-static const char *rate_text(double rate, char *text, size_t capacity) {
+const char *hx_rate_text(double rate, char *text, size_t capacity) {
     static const char *const units[] = {"ops/s", "Kops/s", "Mops/s", "Gops/s"};
     return scaled(rate, units, sizeof(units) / sizeof(units[0]), text, capacity);
 }
 
-static const char *time_text(double ns, char *text, size_t capacity) {
+const char *hx_time_text(double ns, char *text, size_t capacity) {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     return scaled(ns, units, sizeof(units) / sizeof(units[0]), text, capacity);
 }
@@ -66,7 +66,7 @@ static void workload_print(const json_t *config, FILE *out) {
     }
 }
 
-static void what_print(const json_t *result, FILE *out) {
+void hx_summary_what_print(const json_t *result, FILE *out) {
     const json_t *config = json_object_get(result, "config");
     const char *profile = text_of(config, "profile");
     int is_virtual = strcmp(text_of(result, "time_base"), "virtual") == 0;
@@ -83,8 +83,8 @@ static void what_print(const json_t *result, FILE *out) {
 
 static void percentiles_print(const json_t *latency, FILE *out) {
     char p50[TEXT_BYTES], p99[TEXT_BYTES];
-    fprintf(out, " %12s %12s", time_text(number_of(latency, "p50"), p50, sizeof(p50)),
-            time_text(number_of(latency, "p99"), p99, sizeof(p99)));
+    fprintf(out, " %12s %12s", hx_time_text(number_of(latency, "p50"), p50, sizeof(p50)),
+            hx_time_text(number_of(latency, "p99"), p99, sizeof(p99)));
 }
 
 static void ops_print(const json_t *result, FILE *out) {
@@ -105,6 +105,19 @@ static void ops_print(const json_t *result, FILE *out) {
         fprintf(out, " %8.2f %8.2f %10.0f\n", number_of(op, "round_trips_mean"),
                 number_of(json_object_get(op, "verbs_mean"), "read"),
                 number_of(op, "bytes_read_mean") + number_of(op, "bytes_written_mean"));
+    }
+}
+
+/* Those that were asked for. */
+static void more_percentiles_print(const json_t *result, FILE *out) {
+    const char *name, *percent;
+    json_t *op, *ns;
+    char text[TEXT_BYTES];
+    json_object_foreach(json_object_get(result, "ops"), name, op) {
+        json_object_foreach(json_object_get(op, "percentiles_ns"), percent, ns) {
+            fprintf(out, "  %-8s %9s %% %12s\n", name, percent,
+                    hx_time_text(json_number_value(ns), text, sizeof(text)));
+        }
     }
 }
 
@@ -163,7 +176,7 @@ static void host_print(const json_t *result, FILE *out) {
     char rate[TEXT_BYTES], bytes[TEXT_BYTES];
     fprintf(out, "  host        %.2f s", number_of(host, "wall_s"));
     if (json_object_get(host, "simulated_ops_per_s")) {
-        fprintf(out, ", simulated at %s", rate_text(number_of(host, "simulated_ops_per_s"), rate, sizeof(rate)));
+        fprintf(out, ", simulated at %s", hx_rate_text(number_of(host, "simulated_ops_per_s"), rate, sizeof(rate)));
     }
     fprintf(out, ", %s at most\n", hx_bytes_text(number_of(host, "peak_rss_bytes"), bytes, sizeof(bytes)));
 }
@@ -190,10 +203,10 @@ static void throughput_print(const json_t *result, FILE *out) {
     if (strcmp(text_of(result, "time_base"), "virtual") == 0 && number_of(measure, "duration_s") <= 0) {
         const json_t *host = json_object_get(json_object_get(result, "provenance"), "host");
         fprintf(out, "  throughput  no virtual time passed; %s of this host\n",
-                rate_text(number_of(host, "simulated_ops_per_s"), text, sizeof(text)));
+                hx_rate_text(number_of(host, "simulated_ops_per_s"), text, sizeof(text)));
         return;
     }
-    fprintf(out, "  throughput  %s\n", rate_text(throughput, text, sizeof(text)));
+    fprintf(out, "  throughput  %s\n", hx_rate_text(throughput, text, sizeof(text)));
 }
 
 /* Of an open loop: the scheduled rate, and whether it was reached. */
@@ -203,9 +216,9 @@ static void load_print(const json_t *result, FILE *out) {
     if (!load) {
         return;
     }
-    rate_text(number_of(load, "target_ops_per_s"), target, sizeof(target));
-    rate_text(number_of(load, "achieved_ops_per_s"), achieved, sizeof(achieved));
-    time_text(number_of(load, "start_delay_max_ns"), delay, sizeof(delay));
+    hx_rate_text(number_of(load, "target_ops_per_s"), target, sizeof(target));
+    hx_rate_text(number_of(load, "achieved_ops_per_s"), achieved, sizeof(achieved));
+    hx_time_text(number_of(load, "start_delay_max_ns"), delay, sizeof(delay));
     fprintf(out, "  load        open loop, %s arrivals at %s; latency counts from the scheduled start\n",
             text_of(json_object_get(result, "config"), "arrival"), target);
     if (!json_is_true(json_object_get(load, "is_reached"))) {
@@ -221,7 +234,7 @@ static void settled_print(const json_t *result, FILE *out) {
     }
     bool is_latency = strcmp(text_of(settled, "of"), "latency_ns") == 0;
     char first[TEXT_BYTES], second[TEXT_BYTES];
-    const char *(*text)(double, char *, size_t) = is_latency ? time_text : rate_text;
+    const char *(*text)(double, char *, size_t) = is_latency ? hx_time_text : hx_rate_text;
     fprintf(out,
             "  NOT SETTLED the second half of the measurement has %s, the first %s; more --warmup may help, --interval "
             "shows the change\n",
@@ -229,12 +242,22 @@ static void settled_print(const json_t *result, FILE *out) {
             text(number_of(settled, "first_half"), first, sizeof(first)));
 }
 
+static void partial_print(const json_t *result, FILE *out) {
+    const json_t *measure = json_array_get(json_object_get(result, "phases"), 2);
+    if (json_is_true(json_object_get(result, "is_partial"))) {
+        fprintf(out, "  PARTIAL     interrupted: %.0f of %.0f operations were measured\n",
+                number_of(measure, "operations"), number_of(json_object_get(result, "config"), "ops"));
+    }
+}
+
 void hx_summary_print(const json_t *result, const char *file, FILE *out) {
-    what_print(result, out);
+    hx_summary_what_print(result, out);
+    partial_print(result, out);
     throughput_print(result, out);
     load_print(result, out);
     settled_print(result, out);
     ops_print(result, out);
+    more_percentiles_print(result, out);
     fprintf(out, "\n");
     outcomes_print(result, out);
     shared_print(result, out);

@@ -12,7 +12,12 @@
  * written, or NULL. */
 void hx_summary_print(const json_t *result, const char *file, FILE *out);
 
-/* A number of bytes in the decimal unit that suits it: "12.3 MB". Returns text. */
+/* The lines of it that say what ran. */
+void hx_summary_what_print(const json_t *result, FILE *out);
+
+/* A number in the decimal unit that suits it: "12.3 MB", "1.20 Mops/s", "4.50 us". Return text. */
 const char *hx_bytes_text(double bytes, char *text, size_t capacity);
+const char *hx_rate_text(double rate, char *text, size_t capacity);
+const char *hx_time_text(double ns, char *text, size_t capacity);
 
 #endif

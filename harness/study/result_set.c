@@ -13,6 +13,7 @@
 
 #include "common/compiler.h"
 #include "common/hist.h"
+#include "common/log.h"
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
@@ -51,6 +52,11 @@ static int add_file(struct hx_result_set *set, const char *path, bool optional, 
     if (!is_result(object)) {
         json_decref(object);
         return optional ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: is not a result of `dmbench run`", path);
+    }
+    if (optional && json_is_true(json_object_get(object, "is_partial"))) {
+        json_decref(object);
+        dm_log(DM_LOG_WARN, "%s: is partial, its run was interrupted: left out", path);
+        return 0;
     }
     int rc = hx_result_check(object, path, err);
     if (rc < 0) {

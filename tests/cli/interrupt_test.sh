@@ -14,14 +14,7 @@ stopped() {
     shift 2
     "$DMBENCH" run "$@" --out interrupted.json >out 2>err &
     pid=$!
-    worked=0
-    while [ "$worked" -lt "$ticks" ]; do
-        read -r stat <"/proc/$pid/stat" || fail "ended too early: $(cat err)"
-        # user time is the 12th field after the name in parentheses
-        # shellcheck disable=SC2086
-        worked=$(set -- ${stat##*) } && echo "${12}")
-        case $stat in *") Z "*) fail "ended too early: $(cat err)" ;; esac
-    done
+    worked "$ticks"
     kill -s "$signal" "$pid"
     status=0
     wait "$pid" || status=$?

@@ -44,6 +44,18 @@ once() {
     done
 }
 
+# worked TICKS [PROCESS]: waits until process $pid, or another, has worked for so many clock ticks.
+worked() {
+    ticks=0
+    while [ "$ticks" -lt "$1" ]; do
+        read -r stat <"/proc/${2:-$pid}/stat" || fail "ended too early: $(cat err)"
+        # user time is the 12th field after the name in parentheses
+        # shellcheck disable=SC2086
+        ticks=$(set -- ${stat##*) } && echo "${12}")
+        case $stat in *") Z "*) fail "ended too early: $(cat err)" ;; esac
+    done
+}
+
 # interrupt SIGNAL: ends process $pid, which must report it by its status.
 interrupt() {
     kill -s "$1" "$pid"
