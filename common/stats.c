@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/err.h"
 #include "common/prng.h"
 
 static int compare_doubles(const void *a, const void *b) {
@@ -215,4 +216,39 @@ double dm_cliffs_delta(const double *a, size_t a_count, const double *b, size_t 
 const char *dm_delta_text(double delta) {
     double size = fabs(delta);
     return size < 0.147 ? "negligible" : size < 0.33 ? "small" : size < 0.474 ? "medium" : "large";
+}
+
+double dm_mann_whitney_least(size_t a_count, size_t b_count) {
+    size_t total = a_count + b_count;
+    double arrangements = 1;
+    if (a_count == 0 || b_count == 0) {
+        return 1;
+    }
+    for (size_t i = 1; i <= a_count; i++) {
+        arrangements *= (double)(total - a_count + i) / (double)i;
+    }
+    return fmin(1, 2 / arrangements);
+}
+
+static int compare_pointed(const void *left, const void *right) {
+    double a = **(double *const *)left, b = **(double *const *)right;
+    return (a > b) - (a < b);
+}
+
+int dm_holm(double *p, size_t count) {
+    double **order = calloc(count + 1, sizeof(*order));
+    if (order == NULL) {
+        return DM_ERR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        order[i] = &p[i];
+    }
+    qsort(order, count, sizeof(*order), compare_pointed);
+    double least = 0;
+    for (size_t i = 0; i < count; i++) {
+        least = fmax(least, fmin(1, *order[i] * (double)(count - i)));
+        *order[i] = least;
+    }
+    free(order);
+    return 0;
 }

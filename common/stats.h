@@ -35,6 +35,13 @@ struct dm_rank_test {
  * approximation with the correction for ties and for continuity. p is NaN when out of memory. */
 struct dm_rank_test dm_mann_whitney(const double *a, size_t a_count, const double *b, size_t b_count);
 
+/* The least p that dm_mann_whitney gives for samples of these sizes without ties. 1 for an empty sample. */
+double dm_mann_whitney_least(size_t a_count, size_t b_count);
+
+/* Holm's correction for `count` tests, in place: rejecting those at most alpha keeps the probability of any false
+ * rejection at most alpha. DM_ERR_NO_MEMORY leaves them as they are. */
+int dm_holm(double *p, size_t count);
+
 /* Cliff's delta: the share of pairs in which b is greater less the share in which it is smaller, -1 to 1. 0 for an
  * empty sample. */
 double dm_cliffs_delta(const double *a, size_t a_count, const double *b, size_t b_count);

@@ -64,7 +64,8 @@ void hx_help_compare(struct hx_help *help) {
         "are repetitions of one point. Points of A and B belong together when they agree in all options that vary "
         "within A or within B; what is the same all over A and another all over B is what is compared.\n"
         "For every point and metric: medians, the ratio B/A with its bootstrap interval, the p of a Mann-Whitney test "
-        "and Cliff's delta (-1: all of B below all of A; 1: above).";
+        "and Cliff's delta (-1: all of B below all of A; 1: above). Holm is the p corrected for the number of tests. "
+        "Few runs, other seeds and differences within a bucket of the histogram are said.";
     help->examples = "dmbench sweep base.json --repeat 10 --out before      (then change something)\n"
                      "dmbench sweep base.json --repeat 10 --out after\n"
                      "dmbench compare before after --fail-if 'p99 > 1.05' --fail-if 'throughput < 0.95'\n"
@@ -183,7 +184,7 @@ static int session_run(struct session *session, bool *failed, struct dm_err *err
         printf("\n");
         json_decref(object);
     } else {
-        hx_compare_print(session->compare, session->names, stdout);
+        hx_compare_print(session->compare, session->names, session->options.confidence, stdout);
     }
     return check_limits(session, failed, err);
 }

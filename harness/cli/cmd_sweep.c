@@ -10,6 +10,7 @@
 #include "harness/base/errors.h"
 #include "harness/base/help.h"
 #include "harness/cli/commands.h"
+#include "harness/points/points_plan.h"
 #include "harness/points/sweep.h"
 
 struct sweep_options {
@@ -77,9 +78,12 @@ static int take(void *arg, const char *name, const char *value, struct dm_err *e
 
 static void print_plan(const struct sweep_options *options) {
     struct hx_points *points = options->sweep.points;
-    size_t absent = hx_points_scan(points);
-    printf("%zu points in %s/points, %zu to run\n", points->count, points->out,
-           options->run.force ? points->count : absent);
+    struct hx_points_plan plan;
+    char text[128];
+    hx_points_scan(points);
+    hx_points_plan(points, &options->run, NULL, 0, &plan);
+    hx_points_plan_text(&plan, text, sizeof(text));
+    printf("%zu points in %s/points, %s\n", points->count, points->out, text);
     for (size_t i = 0; i < points->count; i++) {
         const struct hx_point *point = &points->items[i];
         printf("  %s  %-5s  %s\n", point->hash, hx_point_state_word(point, options->run.force), point->label);

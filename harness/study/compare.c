@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hist.h"
 #include "harness/base/json.h"
 #include "harness/study/compare.h"
 #include "workloads/workload.h"
@@ -262,6 +263,12 @@ static bool take_values(const struct hx_result_set *set, const size_t *indexes, 
     return true;
 }
 
+/* Whether two latencies cannot be told apart: buckets are 1/128 of a power of two wide, and 1 ns below 128 ns. */
+static bool is_in_bucket(const char *path, double a, double b) {
+    double larger = fmax(a, b), width = larger < 128 ? 1 : exp2(floor(log2(larger)) - DM_HIST_SUB_BITS);
+    return strstr(path, "latency_ns.p") != NULL && a != b && fabs(a - b) <= width;
+}
+
 /* A metric that a side lacks is left out. `second` is added to the first. */
 static int add_metric(struct request *request, const char *name, const char *path, const char *second,
                       struct dm_err *err) {
@@ -284,6 +291,8 @@ static int add_metric(struct request *request, const char *name, const char *pat
     metric->interval = dm_bootstrap_ratio(request->a, point->a_count, request->b, point->b_count, options->confidence,
                                           options->rounds, options->seed);
     metric->test = dm_mann_whitney(request->a, point->a_count, request->b, point->b_count);
+    metric->p_holm = metric->test.p;
+    metric->in_bucket = is_in_bucket(path, metric->a, metric->b);
     metric->delta = dm_cliffs_delta(request->a, point->a_count, request->b, point->b_count);
     return 0;
 }
@@ -326,6 +335,57 @@ static int measure_point(struct hx_compare *compare, struct hx_compare_point *po
     return rc;
 }
 
+/* Corrects the p of all tests, of points with repetitions, for their number. */
+static int correct(struct hx_compare *compare, struct dm_err *err) {
+    double *p = NULL;
+    for (int pass = 0; pass < 3; pass++) {
+        size_t at = 0;
+        for (size_t i = 0; i < compare->point_count; i++) {
+            const struct hx_compare_point *point = &compare->points[i];
+            bool is_tested = point->a_count > 1 || point->b_count > 1;
+            for (size_t k = 0; is_tested && k < point->metric_count; k++, at++) {
+                if (pass == 1) {
+                    p[at] = point->metrics[k].test.p;
+                } else if (pass == 2) {
+                    point->metrics[k].p_holm = p[at];
+                }
+            }
+        }
+        compare->test_count = at;
+        p = pass == 0 ? calloc(at + 1, sizeof(*p)) : p;
+        if (p == NULL || (pass == 1 && dm_holm(p, at) < 0)) {
+            free(p);
+            return no_memory(err);
+        }
+    }
+    free(p);
+    return 0;
+}
+
+static int compare_numbers(const void *left, const void *right) {
+    json_int_t a = *(const json_int_t *)left, b = *(const json_int_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The seeds of a set, ascending, each once. NULL when out of memory. */
+static json_t *seeds_of(const struct hx_result_set *set) {
+    json_t *seeds = json_array();
+    json_int_t *all = calloc(set->count + 1, sizeof(*all));
+    for (size_t i = 0; all != NULL && i < set->count; i++) {
+        all[i] = json_integer_value(json_object_get(config_of(set->items[i]), "seed"));
+    }
+    if (all != NULL) {
+        qsort(all, set->count, sizeof(*all), compare_numbers);
+    }
+    for (size_t i = 0; all != NULL && i < set->count; i++) {
+        if (i == 0 || all[i] != all[i - 1]) {
+            json_array_append_new(seeds, json_integer(all[i]));
+        }
+    }
+    free(all);
+    return seeds;
+}
+
 int hx_compare_make(const struct hx_result_set *a, const struct hx_result_set *b,
                     const struct hx_compare_options *options, struct hx_compare **compare, struct dm_err *err) {
     *compare = calloc(1, sizeof(**compare));
@@ -340,6 +400,9 @@ int hx_compare_make(const struct hx_result_set *a, const struct hx_result_set *b
     for (size_t i = 0; rc == 0 && i < (*compare)->point_count; i++) {
         rc = measure_point(*compare, &(*compare)->points[i], options, err);
     }
+    rc = rc < 0 ? rc : correct(*compare, err);
+    (*compare)->seeds[0] = seeds_of(a);
+    (*compare)->seeds[1] = seeds_of(b);
     if (rc < 0) {
         hx_compare_free(*compare);
         *compare = NULL;
@@ -363,6 +426,8 @@ void hx_compare_free(struct hx_compare *compare) {
     free(compare->points);
     free(compare->axes);
     json_decref(compare->differences);
+    json_decref(compare->seeds[0]);
+    json_decref(compare->seeds[1]);
     free(compare);
 }
 

@@ -24,7 +24,9 @@ struct hx_compare_metric {
     double ratio;                   /* b / a; NaN where a is 0 */
     struct dm_interval interval;    /* of the ratio */
     struct dm_rank_test test;
-    double delta; /* Cliff's */
+    double p_holm;  /* the test's p, corrected for all tests of the comparison */
+    double delta;   /* Cliff's */
+    bool in_bucket; /* a percentile whose two medians are no further apart than a bucket of the histogram is wide */
 };
 
 struct hx_compare_point {
@@ -40,6 +42,8 @@ struct hx_compare {
     char **axes; /* dotted option paths that distinguish points */
     size_t axis_count;
     json_t *differences; /* option path -> [value of A, value of B] */
+    json_t *seeds[2];    /* of A and of B, ascending */
+    size_t test_count;
     struct hx_compare_point *points;
     size_t point_count;
     size_t only_a, only_b; /* results without a counterpart */

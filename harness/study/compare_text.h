@@ -10,7 +10,7 @@
 #include "harness/study/compare.h"
 
 /* `names` are those of A and B. */
-void hx_compare_print(const struct hx_compare *compare, const char *const names[2], FILE *out);
+void hx_compare_print(const struct hx_compare *compare, const char *const names[2], double confidence, FILE *out);
 
 /* The same as a new object. */
 json_t *hx_compare_object(const struct hx_compare *compare, const char *const names[2], double confidence);

@@ -31,6 +31,7 @@ expect 0 run given.json --ops 40K --out given_larger.json
 [ "$($result get given_larger.json config.mn_memory)" -eq 67108864 ] || fail "a size that was given is lost"
 expect 0 sweep base.json --grid keys=20K,1M --dry-run
 holds out "2 to run"
+grep -q 'about [0-9.]* s, up to [0-9.]* GB' out || fail "a dry run says neither time nor memory: $(cat out)"
 
 # another index takes nothing of the old one's, and gets the servers it needs; another transport has its own options
 expect 0 run base.json --index chime --out chime.json

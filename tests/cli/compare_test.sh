@@ -20,6 +20,41 @@ holds out "without a partner: 0 results of A, 4 of B"
 holds out "update.p99"
 holds out "Cliff's delta"
 
+# 4 and 4 runs give no p below 0.029, and there are 20 tests: said, with the number of runs that would do.
+holds out "few runs: the intervals are too narrow"
+holds out "few runs: p cannot be below 0.0286, so that none of 20 tests can show a difference; 6 a side can"
+holds out "Holm: p corrected for the 20 tests above"
+if grep -q " 0\.0000 " out; then fail "a p is printed as 0: $(cat out)"; fi
+
+# Other seeds are said, the same ones not.
+if grep -q "^seeds: " out; then fail "the same seeds are called different: $(cat out)"; fi
+expect 0 sweep base.json --grid clients=2,4 --grid seed=11,12,13,14,15,16,17,18 --out others
+expect 0 compare before others
+holds out "seeds: A 1 2 3 4, B 11 12 13 ... 18"
+holds out "A and B have the same configuration"
+
+# 8 and 8 runs, of which all of one side are greater: a small p has an exponent, and what is one bucket apart is no effect.
+expect 0 sweep base.json --grid clients=2,4 --grid seed=11,12,13,14,15,16,17,18 --grid set.combine=off --out apart
+expect 0 compare others apart
+if grep -q "few runs" out; then fail "eight runs are not few: $(cat out)"; fi
+grep -q " [1-9]e-0[0-9] " out || fail "no p below 0.001: $(cat out)"
+expect 0 compare others apart --json
+python3 - <<'PYTHON' || fail "$(cat out)"
+import json
+made = json.load(open("out"))
+p = sorted((m["p"], m["p_holm"]) for point in made["points"] for m in point["metrics"].values())
+assert made["tests"] == len(p) == 20 and made["seeds"] == {"a": list(range(11, 19)), "b": list(range(11, 19))}
+expected = 0
+for rank, (plain, corrected) in enumerate(p):
+    expected = max(expected, min(1, plain * (len(p) - rank)))
+    assert abs(corrected - expected) < 1e-12, (rank, plain, corrected, expected)
+for point in made["points"]:
+    for name, metric in point["metrics"].items():
+        larger, apart = max(metric["a"], metric["b"]), abs(metric["a"] - metric["b"])
+        within = name.split(".")[-1] in ("p50", "p99") and 0 < apart <= 2 ** (int(larger).bit_length() - 8)
+        assert metric["within_bucket"] == within and (metric["effect"] == "within one bucket") == within, (name, metric)
+PYTHON
+
 # Without combining, updates take a round trip more.
 expect 3 compare before after --fail-if 'update.round_trips > 1.2' --certain
 holds err "update.round_trips is"

@@ -201,8 +201,36 @@ static void the_interval_of_a_ratio_holds_it(void **state) {
     assert_true(isnan(dm_bootstrap_ratio(NULL, 0, b, 1, 0.95, 100, 1).high));
 }
 
+static void holm_corrects_for_the_number_of_tests(void **state) {
+    (void)state;
+    /* R: p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.9), "holm") */
+    double p[] = {0.01, 0.04, 0.03, 0.005, 0.9};
+    const double corrected[] = {0.04, 0.09, 0.09, 0.025, 0.9};
+    assert_int_equal(dm_holm(p, 5), 0);
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(fabs(p[i] - corrected[i]) < 1e-12);
+    }
+    double high[] = {0.6, 0.7};
+    assert_int_equal(dm_holm(high, 2), 0);
+    assert_true(high[0] == 1 && high[1] == 1);
+    assert_int_equal(dm_holm(NULL, 0), 0);
+}
+
+static void the_least_p_is_that_of_samples_that_do_not_overlap(void **state) {
+    (void)state;
+    const double low[] = {1, 2, 3, 4, 5, 6, 7}, high[] = {11, 12, 13, 14, 15, 16, 17};
+    for (size_t m = 1; m <= 7; m++) {
+        for (size_t n = 1; n <= 7; n++) {
+            assert_true(fabs(dm_mann_whitney_least(m, n) - dm_mann_whitney(low, m, high, n).p) < 1e-12);
+        }
+    }
+    assert_true(dm_mann_whitney_least(0, 3) == 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holm_corrects_for_the_number_of_tests),
+        cmocka_unit_test(the_least_p_is_that_of_samples_that_do_not_overlap),
         cmocka_unit_test(the_median_is_the_middle_or_between_the_middle_two),
         cmocka_unit_test(the_median_leaves_the_values_alone),
         cmocka_unit_test(equal_infinities_have_an_infinite_median),
