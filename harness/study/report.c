@@ -10,6 +10,7 @@
 
 #include "common/output_file.h"
 #include "harness/study/report_claims.h"
+#include "harness/study/report_data.h"
 #include "harness/study/report_figures.h"
 #include "harness/study/report_groups.h"
 #include "harness/study/report_head.h"
@@ -29,7 +30,9 @@ static int put_page(struct hx_page *page, struct dm_err *err) {
     hx_page_claims(page);
     hx_page_network(page);
     hx_page_sources(page);
-    fputs("</main></div>\n</body></html>\n", page->out);
+    fputs("</main></div>\n", page->out);
+    DM_TRY(hx_page_data_put(page, err));
+    fputs("</body></html>\n", page->out);
     return 0;
 }
 
@@ -40,6 +43,7 @@ int hx_page_write(struct hx_page *page, struct dm_err *err) {
     }
     qsort(page->figures, page->figure_count, sizeof(struct hx_figure *), by_number);
     int rc = hx_page_groups(page, err);
+    rc = rc < 0 ? rc : hx_page_data_begin(page, err);
     page->out = rc == 0 ? dm_output_open(path, err) : NULL;
     rc = rc < 0 ? rc : page->out == NULL ? DM_ERR_IO : put_page(page, err);
     if (page->out != NULL && rc < 0) {
@@ -47,6 +51,8 @@ int hx_page_write(struct hx_page *page, struct dm_err *err) {
     } else if (page->out != NULL) {
         rc = dm_output_close(page->out, path, err);
     }
+    json_decref(page->data);
+    json_decref(page->rows);
     hx_page_groups_free(page);
     return rc;
 }

@@ -7,7 +7,9 @@
  *   summaries, report_figures.c figures, report_tables.c their numbers, report_claims.c claims, report_network.c the
  *   network, report_sources.c the provenance, report_data.c what the script reads, html.c pieces of HTML.
  *
- * All of it is readable without script. The page's own script and style are plots/report/report.js and report.css.
+ * All of it is readable without script. With script there are charts that show the numbers of a point, filters, and
+ * readings that are switched on and off. The page's own script and style are plots/report/report.js and report.css, its
+ * libraries are in plots/report/third_party.
  */
 #ifndef DM_HARNESS_STUDY_REPORT_H
 #define DM_HARNESS_STUDY_REPORT_H
@@ -43,6 +45,7 @@ struct hx_page {
     size_t *claim_paper;    /* the same of each claim */
     size_t *claim_figure;   /* of each claim, the figure beside which it is; SIZE_MAX: none */
     json_t **claim_systems; /* of each claim, the names of the indexes that it reads, as the members of an object */
+    json_t *data, *rows;    /* what the script reads (report_data.c), and the row of each point in it by its hash */
     unsigned pictures;      /* inserted so far */
     size_t incomplete;      /* figures with something missing */
 };

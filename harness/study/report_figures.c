@@ -9,6 +9,7 @@
 
 #include "harness/study/html.h"
 #include "harness/study/report_claims.h"
+#include "harness/study/report_data.h"
 #include "harness/study/report_groups.h"
 #include "harness/study/report_head.h"
 #include "harness/study/report_tables.h"
@@ -135,8 +136,9 @@ static int put_plots(struct hx_page *page, struct hx_figure *figure, struct dm_e
         whole = put_plot(page, figure, i, &data) && whole;
     }
     page->incomplete += !whole;
+    int rc = hx_page_data_figure(page, figure, &data, err);
     hx_fig_data_fini(figure, &data);
-    return 0;
+    return rc;
 }
 
 static int put_figure(struct hx_page *page, size_t at, struct dm_err *err) {

@@ -3,46 +3,12 @@
 #
 # `dmbench report`: one self-contained page that lists what is missing and fits desktop and phone screens, tested in headless
 # Chromium. The figure and the claims are small ones in a separate folder of plots. With DM_REPORT=FILE that page is
-# tested instead; with DM_SCREENSHOTS=FOLDER pictures of it are kept.
+# tested instead; with DM_SCREENSHOTS=FOLDER pictures of it are kept. report_browser_test.sh tests what its script does.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-mkdir -p plots/figures
-cp "$DM_SOURCE_DIR/plots/style.gp" plots/
-# Systems that a paper compares with, and that are not built.
-echo '{"fatnode": "Fat node tree", "slimnode": "Slim node tree"}' >plots/systems.json
-cat >plots/figures/small.json <<'JSON'
-{
-    "id": "small", "title": "A <small> & \"quoted\" figure", "shows": "two systems", "keeps": "everything",
-    "config": {"profile": "cx6-100g", "keys": "1K", "ops": "2K", "warmup": "0"},
-    "scales": {"quick": {"config": {}, "x": [2, 4]}, "paper": {"config": {"ops": "4K"}, "x": [2, 4, 8]}},
-    "panels": [{"label": "A", "config": {"workload": "a"}}, {"label": "B", "config": {"workload": "b"}},
-               {"label": "C", "config": {"workload": "c"}}, {"label": "F", "config": {"workload": "f"}}],
-    "series": [{"label": "Sherman", "config": {"index": "sherman"}}, {"label": "Fatnode", "config": {"index": "fatnode"}}],
-    "from": {"profile, keys, ops, warmup, clients": "stated: section 1", "workload": "assumed: a test"},
-    "readings": [{"id": "two", "says": "two seeds", "from": "code: a/b c.h", "config": {"seed": 2}}],
-    "published": [{"label": "paper: Sherman", "plot": "throughput", "panel": "C", "series": "Sherman",
-                   "source": "figure 1",
-                   "x": [2, 4], "y": [0.5, 1]}],
-    "x": {"option": "clients", "label": "clients", "log": true},
-    "plots": [{"id": "throughput", "kind": "line", "y_label": "Mops/s",
-               "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
-}
-JSON
-sed 's/"sherman"/"slimnode"/; s/"id": "small"/"id": "nothing"/' plots/figures/small.json >plots/figures/nothing.json
-echo '{}' >plots/sensitivity.json
-echo '{}' >plots/metrics.json
-mkdir plots/claims
-cat >plots/claims/p.json <<'JSON'
-{"claims": [
-  {"id": "one", "paper": "P", "figure": "1", "text": "it <rises>", "kind": "trend", "reads": "small",
-   "checks": [{"value": "rises(mops{Sherman, C})"}]},
-  {"id": "rate", "paper": "P", "figure": "1", "text": "a rate", "kind": "value", "reads": "small",
-   "checks": [{"what": "with 4", "value": "mops{Sherman, C, 4}", "expect": 1, "tolerance": 9}]},
-  {"id": "two", "paper": "P", "figure": "1", "text": "over Fatnode", "kind": "ratio", "reads": "small",
-   "checks": [{"value": "mops{Sherman, C, 4}", "over": "mops{Fatnode, C, 4}", "expect": 2}]}
-]}
-JSON
+# shellcheck source=tests/cli/report_plots.sh
+. "$DM_SOURCE_DIR/tests/cli/report_plots.sh"
 
 # Before anything was run the page reports that.
 expect 0 report --plots plots
@@ -82,17 +48,19 @@ awk '/id="figure-small"/ { inside = 1 } /<\/article>/ { inside = 0 } inside && /
 grep -Eq '<td>C</td><td>4</td><td class="n"><a href="points/[0-9a-f]{16}\.json">[0-9.]+</a></td>' $page || fail "no number with its result"
 holds $page 'Systems not built here: Fatnode'
 ! grep -q "are missing" $page || fail "says that something is missing: $(grep missing $page)"
-! grep -Eiq '<script|<link|@import|(src|href)="https?:' $page || fail "the page needs something beside itself"
-grep -o 'href="[a-z][^"#]*"' $page | sed 's/href="//; s/"//' | sort -u >links
+! grep -Eiq '<script[^>]* src|<link|@import|(src|href)="https?:' $page || fail "the page needs something beside itself"
+sed -e '/^<script type/d' -e '/^<script>$/,/^<\/script>$/d' $page >still.html
+! grep -q '<script' still.html || fail "a script that is not one of the known ones"
+grep -o 'href="[a-z][^"#]*"' still.html | sed 's/href="//; s/"//' | sort -u >links
 [ "$(wc -l <links)" -ge 12 ] || fail "links: $(cat links)"
 while read -r link; do
     [ -s "results/$link" ] || fail "the link $link leads nowhere"
 done <links
-grep -o 'href="#[^"]*"' $page | sed 's/href="#//; s/"//' | sort -u | while read -r id; do
+grep -o 'href="#[^"]*"' still.html | sed 's/href="#//; s/"//' | sort -u | while read -r id; do
     grep -qF " id=\"$id\"" $page || fail "the link #$id leads nowhere"
 done
 # Ids inside pictures are unique in the page.
-[ "$(grep -o ' id=["'\''][^"'\'']*' $page | sort | uniq -d | wc -l)" -eq 0 ] || fail "an id is there twice"
+[ "$(grep -o ' id=["'\''][^"'\'']*' still.html | sort | uniq -d | wc -l)" -eq 0 ] || fail "an id is there twice"
 
 # At another scale there is no picture, and the existing one is not shown instead.
 expect 0 report --plots plots --scale paper
