@@ -49,24 +49,38 @@ static unsigned view_filling(const struct race_view *view) {
     return depth;
 }
 
-/* Reads the buckets of both subtables of a split, the old one first. RACE_AGAIN if ->old is not that subtable. [waits]
- */
-static int both_read(struct race_client *client, uint64_t hash, dm_addr old, dm_addr now, uint32_t *attempts) {
-    unsigned depth = client->filling_depth - 1;
-    uint64_t sibling = hash & race_bits(depth);
-    view_post(client, &client->old, old);
-    DM_TRY(dm_commit(client->ctx));
-    view_charge(client);
+/* Whether all headers of ->old are of the lower half of a split, before or after its headers were written; `sibling`
+ * has `depth` bits. */
+static bool is_lower_half(const struct race_client *client, unsigned depth, uint64_t sibling) {
     for (unsigned k = 0; k < RACE_BUCKETS; k++) {
         uint64_t header = client->old.lines.at[k][0];
         if (!race_header_plausible(header) || race_header_depth(header) < depth ||
-            (race_header_suffix(header) & race_bits(depth)) != sibling) {
-            uint64_t entry;
-            client->counts[RACE_DIRECTORY_STALE]++;
-            DM_TRY(race_directory_refresh(client, sibling, &entry));
-            DM_TRY(ix_retry(client->ctx, DM_RETRY_STALE, attempts, 0));
-            return RACE_AGAIN;
+            (race_header_suffix(header) & race_bits(depth + 1)) != sibling) {
+            return false;
         }
+    }
+    return true;
+}
+
+/* Reads the buckets of both subtables of a split, the old one first. `old` may be stale: where the cache has fewer
+ * entries than the directory, both halves share one. [waits] */
+static int both_read(struct race_client *client, uint64_t hash, dm_addr old, dm_addr now, uint32_t *attempts) {
+    unsigned depth = client->filling_depth - 1;
+    uint64_t sibling = hash & race_bits(depth);
+    for (;;) {
+        if (dm_addr_valid(client->ctx, old, client->cn->table_bytes)) {
+            view_post(client, &client->old, old);
+            DM_TRY(dm_commit(client->ctx));
+            view_charge(client);
+            if (is_lower_half(client, depth, sibling)) {
+                break;
+            }
+        }
+        uint64_t entry;
+        client->counts[RACE_DIRECTORY_STALE]++;
+        DM_TRY(race_directory_refresh(client, sibling, &entry));
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_STALE, attempts, 0));
+        old = race_entry_table(entry);
     }
     view_post(client, &client->now, now);
     DM_TRY(dm_commit(client->ctx));
