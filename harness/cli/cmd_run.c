@@ -82,7 +82,10 @@ static int point_repeat(struct session *session, uint64_t seed, struct dm_err *e
                     : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
     rc = rc < 0 ? rc : hx_config_set(config, "seed", text, err);
     rc = rc < 0 ? rc : hx_config_resolve(config, err);
-    rc = rc < 0 ? rc : point_run(session, config, err);
+    if (rc == 0) {
+        config->is_repeated = true;
+        rc = point_run(session, config, err);
+    }
     hx_config_close(config);
     return rc;
 }

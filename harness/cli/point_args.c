@@ -40,7 +40,8 @@ static const struct dm_opt point_table[] = {
     ROW(partial, DM_OPT_BOOL, .initial = "1",
         .help = "after an interrupt in the measurement keep what was measured: --out FILE.json writes "
                 "FILE.partial.json"),
-    ROW(quiet, DM_OPT_BOOL, .initial = "0", .help = "no line of progress"),
+    ROW(quiet, DM_OPT_BOOL, .initial = "0",
+        .help = "no lines of progress, and no warning of what disturbs a run in real time"),
     ROW(verb_trace, DM_OPT_STRING, .values = "file", .initial = "",
         .help = "write the first measured operations and their verbs to this file, for ui.perfetto.dev"),
     ROW(trace_ops, DM_OPT_COUNT, .initial = "1000", .min = 1, .max = HX_TRACER_OPS_MAX,

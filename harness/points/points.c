@@ -20,6 +20,7 @@
 #include "harness/run/config.h"
 #include "harness/run/result_check.h"
 #include "harness/run/sources.h"
+#include "transport/fabric.h"
 
 #define MEMORY_MARGIN 1.25 /* for points that take more than estimated */
 
@@ -150,6 +151,12 @@ int hx_points_add(struct hx_points *points, const json_t *spec, const char *wher
 
 bool hx_point_trains(const struct hx_point *point) {
     return is_training(point->config);
+}
+
+bool hx_point_is_real_time(const struct hx_point *point) {
+    const char *name = json_string_value(json_object_get(point->config, "transport"));
+    const struct dm_transport_info *transport = name != NULL ? dm_transport_find(name) : NULL;
+    return transport != NULL && !(transport->caps & DM_CAP_VIRTUAL_TIME);
 }
 
 const char *hx_point_folder(const struct hx_point *point) {

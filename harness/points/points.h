@@ -65,6 +65,9 @@ int hx_points_add(struct hx_points *points, const json_t *spec, const char *wher
 /* Whether it is a training, not a run. */
 bool hx_point_trains(const struct hx_point *point);
 
+/* Whether it runs in real time, where nothing else must run beside it. */
+bool hx_point_is_real_time(const struct hx_point *point);
+
 /* The folder in <out> of its result: "points" or "training". */
 const char *hx_point_folder(const struct hx_point *point);
 
@@ -101,7 +104,7 @@ extern const char *const hx_stale_names[];
 /* Rows of an option table for those that a user sets, with `run` the member of `struct whole` that holds them. */
 #define HX_POINTS_ROWS(whole, run)                                                                                     \
     DM_OPT_ROW_AS("jobs", whole, run.jobs, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 4096,                        \
-                  .help = "points that run at once; 0: one per core, limited by memory"),                              \
+                  .help = "points that run at once; 0: one per core, limited by memory; in real time always one"),     \
         DM_OPT_ROW_AS("sshloginfile", whole, run.sshloginfile, DM_OPT_STRING, .initial = "", .values = "file",         \
                       .help =                                                                                          \
                           "machines for GNU parallel, one a line (\":\" is this one), which share this folder and "    \

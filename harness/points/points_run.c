@@ -23,6 +23,7 @@
 #include "harness/points/points_host.h"
 #include "harness/points/points_progress.h"
 #include "harness/points/points_remote.h"
+#include "harness/run/noise.h"
 
 #define NS_PER_S    UINT64_C(1000000000)
 #define PATIENCE_NS NS_PER_S       /* between SIGINT and SIGKILL to a child */
@@ -280,9 +281,21 @@ static void jobs_signal(const struct runner *runner, int signal_number) {
     }
 }
 
+static bool is_real_time(const struct runner *runner, size_t at) {
+    return hx_point_is_real_time(&runner->points->items[runner->order[at]]);
+}
+
+/* Whether a job has to wait because it, or the one that runs, measures in real time. */
+static bool must_wait(const struct runner *runner, size_t first) {
+    return runner->job_count > 0 && (is_real_time(runner, first) || is_real_time(runner, runner->jobs[0].first));
+}
+
 static void jobs_fill(struct runner *runner) {
     while (!runner->stopping && runner->next < runner->order_count && runner->job_count < runner->job_limit) {
         size_t first = runner->next, count = runner->group[first];
+        if (must_wait(runner, first)) {
+            return;
+        }
         if (runner->job_count > 0 && runner->memory_used + group_memory(runner, first, count) > runner->memory_limit) {
             return;
         }
@@ -371,6 +384,22 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
     return rc;
 }
 
+/* The most threads of clients of a point in real time that is to run; 0: there is none. */
+static unsigned real_time_threads(const struct runner *runner) {
+    unsigned most = 0;
+    for (size_t i = 0; i < runner->order_count; i++) {
+        const json_t *config = runner->points->items[runner->order[i]].config;
+        json_int_t cns = json_integer_value(json_object_get(config, "cns"));
+        json_int_t clients = json_integer_value(json_object_get(config, "clients"));
+        json_int_t each = json_integer_value(json_object_get(config, "coroutines"));
+        if (is_real_time(runner, i) && cns > 0 && each > 0) {
+            unsigned threads = (unsigned)(cns * (((clients + cns - 1) / cns + each - 1) / each));
+            most = threads > most ? threads : most;
+        }
+    }
+    return most;
+}
+
 static void print_plan(const struct runner *runner) {
     const struct hx_points *points = runner->points;
     size_t limit = runner->job_limit < runner->order_count ? runner->job_limit : runner->order_count;
@@ -382,10 +411,20 @@ static void print_plan(const struct runner *runner) {
                                            [HX_STALE_LIST] = "stale"};
         snprintf(stale, sizeof(stale), ", %zu %s", points->stale_count, what[points->stale]);
     }
-    fprintf(stderr, "%zu point%s: %zu there already%s, %zu to run, %zu at once\n", points->count,
-            points->count == 1 ? "" : "s", points->count - runner->order_count, stale, runner->order_count, limit);
+    fprintf(stderr, "%zu point%s: %zu there already%s, %zu to run, %zu at once%s\n", points->count,
+            points->count == 1 ? "" : "s", points->count - runner->order_count, stale, runner->order_count, limit,
+            real_time_threads(runner) > 0 && limit > 1 ? ", those in real time alone" : "");
     if (points->stale_count > 0 && points->stale == HX_STALE_RUN) {
         fprintf(stderr, "stale: other sources made these results; --stale list shows which, --stale keep uses them\n");
+    }
+}
+
+static void noise_warn(const struct runner *runner) {
+    unsigned threads = real_time_threads(runner);
+    struct hx_noise noise;
+    if (threads > 0) {
+        hx_noise_look(&noise, threads);
+        hx_noise_warn(&noise);
     }
 }
 
@@ -415,8 +454,9 @@ static bool is_remote(const struct hx_points_options *options) {
 
 /* Runs points on other machines, except trainings. Returns 0 when all of them have results, else the exit status. */
 static int run_remote(struct runner *runner) {
-    const struct hx_points_options *options = runner->options;
+    struct hx_points_options own = *runner->options, *options = &own;
     struct dm_err err = {.text = ""};
+    own.jobs = real_time_threads(runner) > 0 ? 1 : own.jobs;
     size_t *order = calloc(runner->order_count + 1, sizeof(*order)), runs = 0, trainings = 0;
     if (order == NULL) {
         fprintf(stderr, "dmbench: no memory for %zu points\n", runner->order_count);
@@ -478,6 +518,7 @@ static int run_held(struct runner *runner) {
         }
         signals_hold(runner);
     }
+    noise_warn(runner);
     runner_loop(runner);
     return report_end(runner);
 }

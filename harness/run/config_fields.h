@@ -43,7 +43,8 @@ struct hx_config {
     struct wl *opened;              /* the workload, if resolving opened it with all its keys; hx_measure takes it */
     const struct dm_meter *meter;   /* of index code, borrowed; NULL: none */
     bool keeps_partial;             /* an interrupt ends the measurement, and what was measured is kept */
-    bool is_quiet;                  /* no line of progress */
+    bool is_quiet;                  /* no lines of progress, no warnings */
+    bool is_repeated;               /* the run follows others of the same command, which have warned */
     const struct hx_team *team;     /* the processes of the run, borrowed; NULL: only this one */
 };
 

@@ -525,9 +525,22 @@ static void point_close(struct point *point) {
     free(point->servers);
 }
 
+/* In real time: what else the host does. */
+static void noise_look(struct point *point) {
+    const struct hx_config *config = point->config;
+    if (point->measured->is_virtual) {
+        return;
+    }
+    hx_noise_look(&point->measured->noise, hx_noise_threads(config));
+    if (!config->is_quiet && !config->is_repeated && hx_team_is_first(config->team)) {
+        hx_noise_warn(&point->measured->noise);
+    }
+}
+
 static int point_load(struct point *point, struct dm_err *err) {
     DM_TRY(keys_open(point, err));
     DM_TRY(fabric_open(point, err));
+    noise_look(point);
     DM_TRY(servers_open(point, err));
     return index_load(point, err);
 }

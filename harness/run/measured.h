@@ -6,6 +6,7 @@
 #define DM_HARNESS_RUN_MEASURED_H
 
 #include "common/hist.h"
+#include "harness/run/noise.h"
 #include "harness/run/over_time.h"
 #include "indexes/index.h"
 #include "transport/fabric.h"
@@ -98,6 +99,7 @@ struct hx_measured {
     bool verified;
     struct ix_report report;
     struct hx_host_times host;
+    struct hx_noise noise; /* in real time: what disturbed the run when it began */
 };
 
 struct hx_measured *hx_measured_new(void);           /* NULL when out of memory */

@@ -99,6 +99,9 @@ static json_t *host_object(const struct hx_measured *measured) {
                              system.release, "cpu", cpu, "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "keys_s",
                              times->keys_s, "setup_s", times->setup_s, "load_s", times->load_s, "run_s", times->run_s,
                              "wall_s", times->wall_s, "peak_rss_bytes", (json_int_t)usage.ru_maxrss * 1024);
+    if (host && !measured->is_virtual) {
+        json_object_set_new(host, "noise", hx_noise_json(&measured->noise));
+    }
     if (host && measured->is_virtual && times->run_s > 0) {
         json_object_set_new(host, "simulated_ops_per_s", json_real((double)measured->totals.drawn / times->run_s));
         json_object_set_new(host, "simulated_verbs_per_s", json_real((double)measured->totals.verbs / times->run_s));

@@ -263,7 +263,8 @@ static bool take_values(const struct hx_result_set *set, const size_t *indexes, 
     return true;
 }
 
-/* Whether two latencies cannot be told apart: buckets are 1/128 of a power of two wide, and 1 ns below 128 ns. */
+/* Whether two latencies are too close to distinguish: buckets are 1/128 of a power of two wide, and 1 ns below 128 ns.
+ */
 static bool is_in_bucket(const char *path, double a, double b) {
     double larger = fmax(a, b), width = larger < 128 ? 1 : exp2(floor(log2(larger)) - DM_HIST_SUB_BITS);
     return strstr(path, "latency_ns.p") != NULL && a != b && fabs(a - b) <= width;

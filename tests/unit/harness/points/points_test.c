@@ -38,6 +38,14 @@ static const char interrupt_parent[] =
     "trap '' INT TERM\necho half > \"$4.tmp.$$\"\nkill -INT \"$PPID\"\n"
     "while :; do :; done\n";
 
+/* Fails if a point in real time runs beside any other. */
+static const char fail_beside[] = "#!/bin/sh\nrunning=$(dirname \"$4\")/../running\nmkdir -p \"$running\"\n"
+                                  "echo >\"$running/$$\"\ni=0\n"
+                                  "while [ $i -lt 2000 ]; do i=$((i + 1)); done\n"
+                                  "if grep -q '\"local\"' \"$2\" && [ \"$(ls \"$running\" | wc -l)\" -ne 1 ]; then\n"
+                                  "echo 'dmbench run: not alone' >&2; exit 1; fi\n"
+                                  "rm \"$running/$$\"\n" WRITE_RESULT "\n";
+
 struct world {
     char folder[64];
     char script[96];
@@ -70,6 +78,15 @@ static size_t add(struct world *world, unsigned seed) {
     }
     json_decref(spec);
     return index;
+}
+
+static void add_with_transport(struct world *world, const char *transport, int seed) {
+    struct dm_err err = {.text = ""};
+    size_t index = 0;
+    json_t *spec = json_pack("{s:s, s:s, s:s, s:s, s:i}", "index", "null", "keys", "1K", "ops", "1K", "transport",
+                             transport, "seed", seed);
+    assert_int_equal(hx_points_add(world->points, spec, transport, transport, &index, &err), 0);
+    json_decref(spec);
 }
 
 static int run(struct world *world, unsigned jobs, bool force) {
@@ -280,6 +297,19 @@ static void a_stale_point_that_fails_has_no_result(void **state) {
     world_close(&world);
 }
 
+static void nothing_runs_beside_a_point_in_real_time(void **state) {
+    (void)state;
+    struct world world;
+    world_open(&world, fail_beside);
+    for (int seed = 1; seed <= 4; seed++) {
+        add_with_transport(&world, "local", seed);
+        add_with_transport(&world, "sim", seed);
+    }
+    assert_int_equal(run(&world, 4, false), 0);
+    assert_int_equal(files(&world, ".json"), 8);
+    world_close(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_configuration_is_one_point),
@@ -289,6 +319,7 @@ int main(void) {
         cmocka_unit_test(a_stale_point_that_fails_has_no_result),
         cmocka_unit_test(a_failing_point_reports_why_and_the_others_run),
         cmocka_unit_test(a_truncated_or_damaged_result_or_one_of_another_schema_or_point_counts_as_missing),
+        cmocka_unit_test(nothing_runs_beside_a_point_in_real_time),
         cmocka_unit_test(a_program_that_cannot_be_started_is_a_failed_point),
         cmocka_unit_test(an_interrupt_keeps_finished_points_and_leaves_no_partial_file),
         cmocka_unit_test(a_folder_that_cannot_be_made_is_reported_before_anything_runs),
