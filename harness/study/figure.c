@@ -430,15 +430,40 @@ static int read_divisors(struct hx_figure *figure, const json_t *scale, const ch
     return 0;
 }
 
+/* What is run where the paper's sizes take too much memory: a power of ten by which they are divided. */
+static int read_share(struct hx_figure *figure, const json_t *scale, const char *where, struct dm_err *err) {
+    const json_t *share;
+    DM_TRY(hx_json_get(scale, "share", JSON_INTEGER, false, where, &share, err));
+    json_int_t divisor = json_integer_value(share);
+    if (share == NULL) {
+        return 0;
+    }
+    if (divisor != 10 && divisor != 100 && divisor != 1000) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.share: must be 10, 100 or 1000, by which sizes are divided", where);
+    }
+    figure->divisor = (double)divisor;
+    snprintf(figure->scale, sizeof(figure->scale), "1/%lld of paper", (long long)divisor);
+    return 0;
+}
+
 /* A member of `scales`: either a complete configuration, or a factor and what differs. */
 static int read_named_scale(struct hx_figure *figure, const json_t *scales, const char *where, const json_t **scale,
                             struct dm_err *err) {
     static const char *const known[] = {"factor", "factors", "config", "x", NULL};
+    static const char *const paper_known[] = {"config", "x", "share", NULL};
     char member[WHERE_BYTES];
     member_path(member, "%s: scales", where);
     DM_TRY(hx_json_get(scales, figure->scale, JSON_OBJECT, true, member, scale, err));
     member_path(member, "%s: scales.%s", where, figure->scale);
-    DM_TRY(hx_json_check(*scale, known, member, err));
+    bool is_paper = strcmp(figure->scale, "paper") == 0;
+    DM_TRY(hx_json_check(*scale, is_paper ? paper_known : known, member, err));
+    if (is_paper) {
+        DM_TRY(read_share(figure, *scale, member, err));
+    }
+    if (figure->divisor > 0) {
+        *scale = NULL;
+        return 0;
+    }
     const json_t *factor, *config;
     DM_TRY(hx_json_get(*scale, "factor", JSON_REAL, false, member, &factor, err));
     DM_TRY(hx_json_get(*scale, "config", JSON_OBJECT, factor == NULL, member, &config, err));
@@ -449,9 +474,7 @@ static int read_named_scale(struct hx_figure *figure, const json_t *scales, cons
     figure->divisor = json_number_value(factor);
     figure->over_config = config;
     DM_TRY(read_divisors(figure, *scale, member, err));
-    return figure->divisor >= 1 && strcmp(figure->scale, "paper") != 0
-               ? 0
-               : dm_fail(err, DM_ERR_INVALID, "%s.factor: must be at least 1, and not the paper's", member);
+    return figure->divisor >= 1 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s.factor: must be at least 1", member);
 }
 
 static int read_scale(struct hx_figure *figure, const char *asked, const char *where, const json_t **scale,

@@ -10,6 +10,8 @@
  * series or case set them, and the scale's own config is merged over that. `--scale NUMBER` does the same with any
  * factor.
  *
+ * The paper's scale may have a `share`, 10, 100 or 1000, where its sizes take too much memory: they are divided by that.
+ *
  * A named change of the whole figure (figure_overlay.h) is in the paper's sizes, divided as the figure's own are, and
  * merged before the case; what it has for a case is merged over the case.
  *
@@ -73,7 +75,7 @@ struct hx_figure {
     json_t *spec;         /* owned */
     json_t *cases_config; /* owned: the configurations of the values of the x option */
     const char *id, *title, *shows, *keeps;
-    char scale[32];                      /* "quick", "paper", "1/20" */
+    char scale[32];                      /* "quick", "paper", "1/20", "1/10 of paper" */
     const json_t *config, *scale_config; /* with a divisor scale_config is the paper's */
     const json_t *over_config;           /* of a scale with a factor: merged over the divided options; or NULL */
     double divisor;                      /* of the scaled options; 0: the scale has a complete configuration */

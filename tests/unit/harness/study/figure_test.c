@@ -85,8 +85,26 @@ static void a_scale_may_divide_some_options_by_numbers_of_their_own(void **state
     hx_points_free(points);
 }
 
+/* A share is the paper's scale divided, and says so; the other scales of the figure do not have it. */
+static void a_paper_that_takes_too_much_memory_is_divided_by_its_share(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("nowhere");
+    struct hx_figure *paper = must_load("chime-12", "paper", points);
+    size_t count = points->count;
+    struct hx_figure *tenth = must_load("chime-12", "10", points);
+    assert_string_equal(paper->scale, "1/10 of paper");
+    assert_int_equal(points->count, count); /* they have the same points */
+    assert_int_equal(option_of(paper, points, "keys"), 6000000);
+    struct hx_figure *whole = must_load("chime-12", "1", points);
+    assert_int_equal(option_of(whole, points, "keys"), 60000000);
+    hx_figure_free(paper);
+    hx_figure_free(tenth);
+    hx_figure_free(whole);
+    hx_points_free(points);
+}
+
 /* Loads sherman-cache's spec with one change, from a folder of its own. */
-static void must_refuse(const char *path, const char *value_text, const char *reason) {
+static void must_refuse_at(const char *scale, const char *path, const char *value_text, const char *reason) {
     char folder[] = "/tmp/figure_test.XXXXXX";
     char name[64], command[96];
     struct dm_err err = {.text = ""};
@@ -108,7 +126,7 @@ static void must_refuse(const char *path, const char *value_text, const char *re
     assert_int_equal(mkdir(name, 0700), 0);
     snprintf(name, sizeof(name), "%s/figures/sherman-cache.json", folder);
     assert_int_equal(json_dump_file(spec, name, 0), 0);
-    assert_int_equal(hx_figure_load(folder, "sherman-cache", "quick", &figure, &err), DM_ERR_INVALID);
+    assert_int_equal(hx_figure_load(folder, "sherman-cache", scale, &figure, &err), DM_ERR_INVALID);
     assert_null(figure);
     if (strstr(err.text, name) != err.text || strstr(err.text, reason) == NULL) {
         fail_msg("%s = %s: '%s' does not begin with the file or say '%s'", path, value_text, err.text, reason);
@@ -119,12 +137,20 @@ static void must_refuse(const char *path, const char *value_text, const char *re
     assert_int_equal(system(command), 0);
 }
 
+static void must_refuse(const char *path, const char *value_text, const char *reason) {
+    must_refuse_at("quick", path, value_text, reason);
+}
+
 static void mistakes_in_a_spec_are_named_with_file_and_member(void **state) {
     (void)state;
     must_refuse("titel", "\"x\"", "unknown member 'titel'; did you mean 'title'?");
     must_refuse("title", "5", "title: must be a string");
     must_refuse("id", "\"other\"", "must be the file's name");
     must_refuse("config", "[]", "config: must be an object");
+    must_refuse_at("paper", "scales.paper.share", "7", "scales.paper.share: must be 10, 100 or 1000");
+    must_refuse_at("paper", "scales.paper.share", "\"10\"", "share: must be a whole number");
+    must_refuse_at("paper", "scales.paper.factor", "10", "unknown member 'factor'");
+    must_refuse("scales.quick.share", "10", "unknown member 'share'");
     must_refuse("scales.medium", "{}", "unknown member 'medium'");
     must_refuse("scales.quick", "{\"config\": {}}", "scales.quick: member 'x' is missing");
     must_refuse("scales.quick.x", "[]", "scales.quick.x: must not be empty");
@@ -209,6 +235,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_spec_is_valid_at_every_scale),
         cmocka_unit_test(the_latency_figure_needs_no_points_beyond_the_throughput_figure),
+        cmocka_unit_test(a_paper_that_takes_too_much_memory_is_divided_by_its_share),
         cmocka_unit_test(a_scale_may_divide_some_options_by_numbers_of_their_own),
         cmocka_unit_test(mistakes_in_a_spec_are_named_with_file_and_member),
         cmocka_unit_test(a_metric_takes_the_extremes_of_a_column_over_time),
