@@ -10,7 +10,8 @@
  * series or case set them, and the scale's own config is merged over that. `--scale NUMBER` does the same with any
  * factor.
  *
- * The paper's scale may have a `share`, 10, 100 or 1000, where its sizes take too much memory: they are divided by that.
+ * The paper's scale may have a `share`, 10, 100 or 1000, where its sizes take too much memory: they are divided by
+ * that.
  *
  * A named change of the whole figure (figure_overlay.h) is in the paper's sizes, divided as the figure's own are, and
  * merged before the case; what it has for a case is merged over the case.
