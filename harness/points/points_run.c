@@ -384,7 +384,7 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
     return rc;
 }
 
-/* The most threads of clients of a point in real time that is to run; 0: there is none. */
+/* The most threads of clients of the points in real time that are run; 0: there are none. */
 static unsigned real_time_threads(const struct runner *runner) {
     unsigned most = 0;
     for (size_t i = 0; i < runner->order_count; i++) {

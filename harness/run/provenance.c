@@ -84,6 +84,18 @@ static json_t *sources_object(const struct hx_config *config) {
     return sources;
 }
 
+static double seconds_of(const struct timeval *time) {
+    return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
+}
+
+/* What the system counted of this process: a busy thread that gives up its core unasked was disturbed. */
+static json_t *counters_object(const struct rusage *usage) {
+    return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I}", "user_s", seconds_of(&usage->ru_utime), "system_s",
+                     seconds_of(&usage->ru_stime), "voluntary_switches", (json_int_t)usage->ru_nvcsw,
+                     "involuntary_switches", (json_int_t)usage->ru_nivcsw, "minor_faults", (json_int_t)usage->ru_minflt,
+                     "major_faults", (json_int_t)usage->ru_majflt);
+}
+
 /* The machine, and the time and memory that the run took there. */
 static json_t *host_object(const struct hx_measured *measured) {
     struct utsname system;
@@ -101,6 +113,7 @@ static json_t *host_object(const struct hx_measured *measured) {
                              "wall_s", times->wall_s, "peak_rss_bytes", (json_int_t)usage.ru_maxrss * 1024);
     if (host && !measured->is_virtual) {
         json_object_set_new(host, "noise", hx_noise_json(&measured->noise));
+        json_object_set_new(host, "counters", counters_object(&usage));
     }
     if (host && measured->is_virtual && times->run_s > 0) {
         json_object_set_new(host, "simulated_ops_per_s", json_real((double)measured->totals.drawn / times->run_s));

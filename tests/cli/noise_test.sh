@@ -36,6 +36,14 @@ holds kept "take turns"
 expect 0 run $small --transport local --clients "$threads" --repeat 3
 [ "$(grep -c "take turns" err)" -eq 1 ] || fail "--repeat warns of each run: $(cat err)"
 
+# the system's counters: two threads on one core are switched
+python3 - <<'PY' || fail "no counters of the host"
+import json
+counters = json.load(open("crowded.json"))["provenance"]["host"]["counters"]
+assert counters["user_s"] > 0 and counters["minor_faults"] > 0
+assert counters["voluntary_switches"] + counters["involuntary_switches"] > 0, counters
+PY
+
 # simulated runs have the same results whatever the host does
 # shellcheck disable=SC2086
 expect 0 run $small --clients "$threads" --out sim.json
