@@ -18,6 +18,7 @@
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_open.h"
 #include "harness/study/figure_draw.h"
+#include "harness/study/figure_find.h"
 #include "harness/study/figure_points.h"
 
 enum { PATH_BYTES = 4096, FIGURES_MAX = 256 };
@@ -68,7 +69,7 @@ void hx_help_figure(struct hx_help *help) {
                   "figure --list";
     help->about = "Runs a figure's points, as far as their results are not there yet, and writes for each plot "
                   "OUT/figures/NAME/PLOT.png, .svg and .pdf, the table .tsv and the gnuplot program .gp that drew it.";
-    help->examples = "dmbench figure sherman-clients\n"
+    help->examples = "dmbench figure sherman-clients\ndmbench figure 'chime figure 12' --dry-run\n"
                      "dmbench figure all --scale paper --jobs 8 --dry-run";
     help->status = "0 drawn, 1 points failed or a picture is missing, 2 usage, 130 interrupted.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .table = figure_table});
@@ -86,19 +87,17 @@ static int take_name(void *arg, const char *name, const char *value, struct dm_e
 
 /* ---- which figures ---------------------------------------------------------------------------------------------- */
 
-static int load_one(struct session *session, const char *id, struct dm_err *err) {
+static int load_one(struct session *session, const char *name, struct dm_err *err) {
+    const char *id = NULL;
+    size_t count = 0;
+    while (session->ids[count] != NULL) {
+        count++;
+    }
+    DM_TRY(hx_figure_find((const char *const *)session->ids, count, name, &id, err));
     for (size_t i = 0; i < session->figure_count; i++) {
         if (strcmp(session->figures[i]->id, id) == 0) {
             return 0;
         }
-    }
-    size_t count = 0;
-    bool known = false;
-    for (; session->ids[count] != NULL; count++) {
-        known = known || strcmp(session->ids[count], id) == 0;
-    }
-    if (!known) {
-        return hx_figure_fail_unknown(err, id, (const char *const *)session->ids, count);
     }
     if (session->figure_count == FIGURES_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "more than %d figures", FIGURES_MAX);
@@ -107,6 +106,9 @@ static int load_one(struct session *session, const char *id, struct dm_err *err)
     DM_TRY(hx_figure_load(session->options.plots, id, session->options.scale, &figure, err));
     figure->repeat = (unsigned)session->options.repeat;
     session->figures[session->figure_count++] = figure;
+    if (strcmp(name, id) != 0) {
+        fprintf(stderr, "'%s' is %s: %s\n", name, id, figure->title);
+    }
     return 0;
 }
 
