@@ -35,14 +35,15 @@ enum { TEXT_BYTES = 512, PATH_BYTES = 4096 };
 /* The numbers of a point that are shown when it is pointed at. */
 static const struct {
     const char *path, *name;
+    double factor;
 } numbers[] = {
-    {"throughput_ops_per_s", "throughput (ops/s)"},
-    {"ops.all.latency_ns.p50", "P50 (ns)"},
-    {"ops.all.latency_ns.p99", "P99 (ns)"},
-    {"ops.all.round_trips_mean", "round trips an operation"},
-    {"ops.all.bytes_read_mean", "bytes read an operation"},
-    {"ops.all.bytes_written_mean", "bytes written an operation"},
-    {"cache_bytes_per_cn", "cache a compute node (bytes)"},
+    {"throughput_ops_per_s", "throughput (ops/s)", 1},
+    {"ops.all.latency_ns.p50", "P50 (µs)", 1e-3},
+    {"ops.all.latency_ns.p99", "P99 (µs)", 1e-3},
+    {"ops.all.round_trips_mean", "round trips / operation", 1},
+    {"ops.all.bytes_read_mean", "bytes read / operation", 1},
+    {"ops.all.bytes_written_mean", "bytes written / operation", 1},
+    {"cache_bytes_per_cn", "cache of a CN (bytes)", 1},
 };
 
 static json_t *number(double value) {
@@ -112,7 +113,7 @@ static json_int_t point_row(struct hx_page *page, const struct hx_points *points
     json_t *row = json_pack("[s, s, s, s, o]", point->hash, hx_point_folder(point), hx_page_point_system(points, at),
                             bottleneck, training_command(point));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        json_array_append_new(row, number(hx_result_number(result, numbers[i].path)));
+        json_array_append_new(row, number(hx_result_number(result, numbers[i].path) * numbers[i].factor));
     }
     json_int_t index = (json_int_t)json_array_size(rows);
     json_array_append_new(rows, row);

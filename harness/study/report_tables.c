@@ -84,18 +84,23 @@ static void case_cell(const struct table *table, size_t panel, size_t at) {
     fputs("</td>", out);
 }
 
-static void case_rows(const struct table *table) {
+static void case_row(const struct table *table, size_t panel, size_t at) {
     const struct hx_figure *figure = table->figure;
+    fputs("<tr>", table->page->out);
+    case_cell(table, panel, at);
+    for (size_t series = 0; series < figure->series_count; series++) {
+        for (size_t i = 0; i < columns(table->plot); i++) {
+            cell(table, column(table->plot, i), hx_figure_at(figure, panel, series, at));
+        }
+    }
+    fputs("</tr>\n", table->page->out);
+}
+
+static void case_rows(const struct table *table) {
     table_head(table);
-    for (size_t panel = 0; panel < figure->panel_count; panel++) {
-        for (size_t at = 0; at < figure->case_count; at++) {
-            fputs("<tr>", table->page->out);
-            case_cell(table, panel, at);
-            for (size_t i = 0; i < figure->series_count * columns(table->plot); i++) {
-                cell(table, column(table->plot, i % columns(table->plot)),
-                     hx_figure_at(figure, panel, i / columns(table->plot), at));
-            }
-            fputs("</tr>\n", table->page->out);
+    for (size_t panel = 0; panel < table->figure->panel_count; panel++) {
+        for (size_t at = 0; at < table->figure->case_count; at++) {
+            case_row(table, panel, at);
         }
     }
 }

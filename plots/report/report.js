@@ -182,15 +182,16 @@
         });
     }
 
-    /* The points of a series in a panel, by `pick` for each case. Bars need every case, lines only what is there. */
-    function pointsOf(figure, plot, panel, series, pick) {
-        const points = Array.from({length: caseCount(figure)}, (unused, at) => pick({panel, series, at}));
-        return plot.kind === "bar" ? points : points.filter((point) => point !== null);
+    /* The points of each case by `pick`. Bars need every case, also one without a number; lines only what is there. */
+    function pointsOf(figure, plot, pick) {
+        const points = Array.from({length: caseCount(figure)}, (unused, at) => pick(at));
+        return plot.kind === "bar" ? points.map((point, at) => point || {x: at, y: NaN, row: -1})
+            : points.filter((point) => point !== null);
     }
 
     function dataset(plot, label, look, variant, points) {
         const line = plot.kind !== "bar";
-        const intervals = points.some((point) => point && point.yMin !== undefined);
+        const intervals = points.some((point) => point.yMin !== undefined);
         return {
             type: (line ? "line" : "bar") + (intervals ? "WithErrorBars" : ""),
             label: label,
@@ -236,10 +237,10 @@
         return plot.published.filter((item) => item.panel === panel).map((item) => {
             const series = item.series >= 0 ? item.series : 0;
             const look = lookOf(item.series >= 0 ? figure.series[series][1] : item.style, series);
-            const points = plot.kind === "bar" ? Array.from({length: caseCount(figure)}, (unused, at) => {
-                const found = item.points.find((pair) => pair[0] === at);
-                return found ? {x: at, y: found[1], published: item.label} : null;
-            }) : item.points.map((pair) => ({x: pair[0], y: pair[1], published: item.label}));
+            const pointAt = (pair) => (pair ? {x: pair[0], y: pair[1], published: item.label} : null);
+            const points = plot.kind === "bar"
+                ? pointsOf(figure, plot, (at) => pointAt(item.points.find((pair) => pair[0] === at)))
+                : item.points.map(pointAt);
             return Object.assign(dataset(plot, item.label, look, 1, points), {
                 backgroundColor: "rgba(0,0,0,0)", showLine: false, pointRadius: 6, pointStyle: "crossRot",
                 borderWidth: 1.5,
@@ -262,8 +263,8 @@
             const look = lookOf(item[1], series);
             const label = seriesLabel(figure, plot, series, metric);
             const add = (name, variant, pick) => {
-                const points = pointsOf(figure, plot, panel, series, pick);
-                if (points.some((point) => point !== null)) {
+                const points = pointsOf(figure, plot, (at) => pick({panel, series, at}));
+                if (points.some((point) => !Number.isNaN(point.y))) {
                     sets.push(dataset(plot, name, look, variant, points));
                 }
             };
@@ -340,7 +341,7 @@
         };
         const numbers = [];
         sets.forEach((set) => set.data.forEach((point) => {
-            if (point && point.y > 0) {
+            if (point.y > 0) {
                 numbers.push(point.y);
             }
         }));
@@ -484,11 +485,11 @@
         const spot = point.spot;
         const parts = [figure.series[spot.series][0], figure.panels[spot.panel]];
         if (plot.kind === "time") {
-            parts.push(plot.x_label + " " + shown(point.x));
+            parts.push(plot.x_label + ": " + shown(point.x));
         } else if (figure.cases) {
             parts.push(figure.cases[spot.at].replace(/\n/g, " "));
         } else {
-            parts.push(figure.x_label + " " + shown(figure.x[slotAt(figure, spot.panel, spot.series, spot.at)]));
+            parts.push(figure.x_label + ": " + shown(figure.x[slotAt(figure, spot.panel, spot.series, spot.at)]));
         }
         if (spot.reading) {
             parts.push("reading " + spot.reading);

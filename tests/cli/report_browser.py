@@ -74,7 +74,7 @@ class Browser:
 
 # The chart of a panel, scrolled to; its points as [x, y] in the window, with what they show.
 PANEL = """
-const canvas = document.querySelectorAll("#figure-small canvas")[arguments[0]];
+const canvas = document.querySelectorAll("#figure-" + arguments[1] + " canvas")[arguments[0]];
 canvas.scrollIntoView({block: "center"});
 const chart = Chart.getChart(canvas);
 if (!chart) { return null; }
@@ -86,11 +86,11 @@ return chart.data.datasets.map((set, i) => ({label: set.label, points: chart.get
 """
 
 
-def panel(browser, number):
-    browser.js(PANEL, number)
-    browser.until(f"return Chart.getChart(document.querySelectorAll('#figure-small canvas')[{number}]) !== undefined",
+def panel(browser, number, figure="small"):
+    browser.js(PANEL, number, figure)
+    browser.until(f"return Chart.getChart(document.querySelectorAll('#figure-{figure} canvas')[{number}]) !== undefined",
                   "no chart near the screen")
-    return browser.js(PANEL, number)
+    return browser.js(PANEL, number, figure)
 
 
 def pointer(browser, point, click=False):
@@ -123,10 +123,11 @@ def try_point(browser, folder):
     row = browser.js("return JSON.parse(document.getElementById('data').textContent).points[arguments[0]]", point["row"])
     with open(f"{folder}/points/{row[0]}.json", encoding="utf8") as file:
         result = json.load(file)
-    check("Sherman · C · clients 4" in text, f"hover: {text}")
+    check("Sherman · C · clients: 4" in text, f"hover: {text}")
     check(result["config"]["clients"] == 4 and result["config"]["workload"] == "c", "the hash is that of another point")
     check(f"throughput (ops/s) {short(result['throughput_ops_per_s'])}" in text, f"hover: {text}, result: {result}")
-    check(f"P99 (ns) {short(result['ops']['get']['latency_ns']['p99'])}" in text, f"hover: {text}, result: {result}")
+    p99 = result["ops"]["get"]["latency_ns"]["p99"] / 1e3
+    check(f"P99 (µs) {short(p99)}" in text, f"hover: {text}, P99 of the result: {p99}")
     check(result["bottleneck"]["resource"] in text, f"hover: {text}")
 
     pointer(browser, point, click=True)
@@ -139,6 +140,20 @@ def try_point(browser, folder):
     browser.until("return document.querySelector('#point .command button').textContent === 'copied'", "cannot be copied")
     browser.find("#point .close").click()
     check(not browser.js("return document.getElementById('point').open"), "cannot be closed")
+
+
+def try_bars(browser):
+    """A bar that is not there does not keep others from being drawn."""
+    sets = panel(browser, 0, "bars")
+    check([item["label"] for item in sets] == ["Sherman", "paper: Sherman"], f"bars: {sets}")
+    published = [point["value"] for point in sets[1]["points"]]
+    check(published[0] is None and published[1] == 0.5, f"published bars: {published}")
+    pointer(browser, sets[0]["points"][1])
+    browser.until("return document.getElementById('hover').textContent.includes('Sherman · four')", "no bar under the pointer")
+    for canvas in browser.driver.find_elements(By.CSS_SELECTOR, "canvas"):
+        browser.js("arguments[0].scrollIntoView({block: 'center'})", canvas)
+        drawn = "return Chart.getChart(arguments[0]) !== undefined"
+        WebDriverWait(browser.driver, 60).until(lambda unused, one=canvas: browser.js(drawn, one))
 
 
 def try_readings(browser):
@@ -157,23 +172,23 @@ def try_filters(browser):
         return [browser.visible(selector) for selector in (".claim", "article[data-figure]", "#claims .entry")]
 
     browser.js("document.getElementById('filters').open = true")
-    check(shown() == [3, 2, 3], f"shown at the beginning: {shown()}")
+    check(shown() == [3, 3, 3], f"shown at the beginning: {shown()}")
     browser.find("[data-choose-verdict=not-run]").click()
     check(shown() == [1, 1, 1] and browser.visible("#claim-two") == 1, f"shown of those not run: {shown()}")
-    check("1 of 2 figures, 1 of 3 claims" in browser.find("#shown").text, browser.find("#shown").text)
+    check("1 of 3 figures, 1 of 3 claims" in browser.find("#shown").text, browser.find("#shown").text)
     check(browser.visible("#contents [data-for=figure-nothing]") == 0, "the navigation has what is not shown")
     # A link to what is not shown shows it.
     browser.js("window.location.hash = 'claim-rate'")
     browser.until("return document.getElementById('claim-rate').checkVisibility()", "a link does not show its target")
-    check(shown() == [3, 2, 3], f"shown after a link: {shown()}")
+    check(shown() == [3, 3, 3], f"shown after a link: {shown()}")
     browser.find("[data-choose-system=sherman]").click()
-    check(shown() == [3, 1, 3], f"shown of Sherman: {shown()}")
+    check(shown() == [3, 2, 3], f"shown of Sherman: {shown()}")
     browser.find("#reset").click()
-    check(shown() == [3, 2, 3], f"shown after a reset: {shown()}")
+    check(shown() == [3, 3, 3], f"shown after a reset: {shown()}")
     browser.find("#filters input[type=search]").send_keys("no such words")
     browser.until("return !document.getElementById('figure-small').checkVisibility()", "words filter nothing")
     browser.find("#reset").click()
-    check(shown() == [3, 2, 3], f"shown after a reset: {shown()}")
+    check(shown() == [3, 3, 3], f"shown after a reset: {shown()}")
 
 
 def background(browser):
@@ -193,15 +208,15 @@ def try_theme(browser):
 
 
 def try_pictures(browser):
-    check(browser.visible("svg[role=img]") == 0 and browser.visible("canvas") == 4, "charts and pictures at once")
+    check(browser.visible("svg[role=img]") == 0 and browser.visible("canvas") == 5, "charts and pictures at once")
     browser.js("document.querySelector('#figure-small button.link').click()")
-    check(browser.visible("svg[role=img]") == 1 and browser.visible("canvas") == 0, "no picture instead of the charts")
+    check(browser.visible("svg[role=img]") == 1 and browser.visible("canvas") == 1, "no picture instead of the charts")
 
 
 def try_without_script(browser):
     for size in (DESK, PHONE):
         browser.open(size, script=False)
-        check(browser.visible("svg[role=img]") == 1, "without script there is no picture")
+        check(browser.visible("svg[role=img]") == 2, "without script there is no picture")
         check(browser.visible("canvas, button, #filters") == 0, "without script there is something that needs it")
         check(browser.visible(".claim") == 3, "without script there are no claims")
         check(browser.js("return document.querySelectorAll('.values td.n a').length") >= 8, "without script no numbers")
@@ -215,6 +230,7 @@ def main(page, artefacts):
         check(browser.js("return document.documentElement.classList.contains('live')"), "the script did not run")
         browser.fits(DESK[0], "desk")
         try_point(browser, os.path.dirname(page))
+        try_bars(browser)
         try_readings(browser)
         try_filters(browser)
         try_theme(browser)

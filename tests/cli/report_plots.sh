@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# What the tests of the report share: a folder of plots with a figure of four panels, one without a system that is built,
-# and three claims. Sourced, in the folder of a test.
+# What the tests of the report share: a folder of plots with a figure of four panels, one of bars, one without a system
+# that is built, and three claims. Sourced, in the folder of a test.
 mkdir -p plots/figures
 cp "$DM_SOURCE_DIR/plots/style.gp" plots/
 # Systems that a paper compares with, and that are not built.
@@ -22,6 +22,22 @@ cat >plots/figures/small.json <<'JSON'
                    "x": [2, 4], "y": [0.5, 1]}],
     "x": {"option": "clients", "label": "clients", "log": true},
     "plots": [{"id": "throughput", "kind": "line", "y_label": "Mops/s",
+               "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
+}
+JSON
+# Bars, one of which the paper has.
+cat >plots/figures/bars.json <<'JSON'
+{
+    "id": "bars", "title": "Bars", "shows": "one system", "keeps": "everything",
+    "config": {"profile": "cx6-100g", "keys": "1K", "ops": "2K", "warmup": "0", "workload": "c"},
+    "scales": {"quick": {"config": {}}, "paper": {"config": {"ops": "4K"}}},
+    "series": [{"label": "Sherman", "config": {"index": "sherman"}}],
+    "from": {"profile, keys, ops, warmup": "stated: section 1", "workload": "assumed: a test",
+             "two: clients": "assumed: a test", "four: clients": "assumed: a test"},
+    "published": [{"label": "paper: Sherman", "plot": "throughput", "series": "Sherman", "source": "figure 1",
+                   "x": ["four"], "y": [0.5]}],
+    "x": {"label": "", "cases": [{"label": "two", "config": {"clients": 2}}, {"label": "four", "config": {"clients": 4}}]},
+    "plots": [{"id": "throughput", "kind": "bar", "y_label": "Mops/s",
                "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
 }
 JSON

@@ -16,7 +16,7 @@ page=results/report.html
 holds $page "8 of its 8 points are missing"
 holds $page "None of its systems is built here"
 holds $page "validate --json"
-holds err "something of 1 figures is missing"
+holds err "something of 2 figures is missing"
 
 if ! command -v gnuplot >/dev/null 2>&1; then
     skip "gnuplot is not installed"
