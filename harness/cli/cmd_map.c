@@ -71,8 +71,6 @@ static const struct dm_opt map_table[] = {
 
 static const struct hx_help_option extra[] = {
     {"--set INDEX.NAME=VALUE", "a parameter of one of the indexes", "parameter"},
-    {"--OPTION VALUE", "any option of `dmbench run` about what runs, the cluster, the load, memory and the workload",
-     NULL},
     {NULL, NULL, NULL},
 };
 
@@ -84,10 +82,10 @@ void hx_help_map(struct hx_help *help) {
         "Which index, when: the best system at each position of the plane of two parameters, and its lead over "
         "the second. A coarse grid is run first; then points are added where the best system changes or "
         "leads by little. A point whose result is there already is not run again, so that an interrupted map "
-        "continues.\n"
+        "continues. Options of `dmbench run` about what runs, the cluster, the load, "
+        "memory and the workload may be given, too, and go over the base spec.\n"
         "Maps that have names are plots/maps/ID.json.";
-    help->examples = "dmbench map --x value_size=8..1024 --y cache=10KB..10MB --workload b --keys 20K --indexes "
-                     "sherman,chime --ops 5K --start 2 --resolution 3\n"
+    help->examples = "dmbench map --x value_size=8..64/3 --y cache=10KB..1MB/3 --indexes sherman,chime --keys 9K\n"
                      "dmbench map --list\n"
                      "dmbench map all --dry-run";
     help->status = "0 all points have results, 1 some failed, 2 usage, 130 interrupted.";
