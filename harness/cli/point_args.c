@@ -106,7 +106,7 @@ static int config_apply_file(struct hx_config *config, const char *path, struct 
     if (!spec) {
         return err->code == DM_ERR_NO_MEMORY ? err->code : hx_fail_file(err);
     }
-    int rc = hx_config_apply_json(config, spec, path, err);
+    int rc = hx_config_apply_given(config, spec, path, err);
     json_decref(spec);
     return rc;
 }

@@ -166,9 +166,8 @@ static int apply_member(struct hx_config *config, const char *name, json_t *valu
     return rc < 0 ? rc : origin_note(config, name, member, err);
 }
 
-/* A complete result is also accepted as a spec: its `config` member is used. *given is that, or NULL; the caller frees
- * it. */
-static int find_spec(const json_t **spec, json_t **given, const char *where, struct dm_err *err) {
+/* A complete result is also accepted as a spec: its `config` member is used. */
+static int find_spec(const json_t **spec, const char *where, struct dm_err *err) {
     const json_t *version = json_object_get(*spec, "schema_version");
     if (version && json_integer_value(version) != HX_SCHEMA_VERSION) {
         return dm_fail(err, DM_ERR_INVALID, "%s: schema_version: this program reads version %d only", where,
@@ -179,9 +178,7 @@ static int find_spec(const json_t **spec, json_t **given, const char *where, str
         if (!json_is_object(config)) {
             return dm_fail(err, DM_ERR_INVALID, "%s: config: must be an object", where);
         }
-        *given = hx_config_given(config);
-        *spec = *given;
-        return *given ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+        *spec = config;
     }
     return 0;
 }
@@ -190,17 +187,15 @@ int hx_config_apply_json(struct hx_config *config, const json_t *spec, const cha
     if (!json_is_object(spec)) {
         return dm_fail(err, DM_ERR_INVALID, "%s: a spec must be a JSON object", where);
     }
-    json_t *given = NULL;
-    int rc = find_spec(&spec, &given, where, err);
+    DM_TRY(find_spec(&spec, where, err));
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)spec, name, value) {
-        if (rc == 0 && strcmp(name, "schema_version") != 0) {
-            rc = apply_member(config, name, value, where, err);
+        if (strcmp(name, "schema_version") != 0) {
+            DM_TRY(apply_member(config, name, value, where, err));
         }
     }
-    json_decref(given);
-    return rc;
+    return 0;
 }
 
 size_t hx_config_forget_set(struct hx_config *config, bool transport) {

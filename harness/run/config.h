@@ -26,7 +26,7 @@ struct hx_config *hx_config_new(void);
 void hx_config_close(struct hx_config *config); /* accepts NULL */
 
 /* Applies a spec object over the current values; `where` (a file name) begins every error. Of a complete result its
- * configuration is applied, as hx_config_given has it. */
+ * configuration is applied. */
 int hx_config_apply_json(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err);
 
 /* Applies one option by its command-line name without dashes ("clients"), or "set.NAME" / "transport_set.NAME". "ycsb"
@@ -49,6 +49,10 @@ int hx_config_resolve(struct hx_config *config, struct dm_err *err);
  * warmup): applied to a new configuration it gives the same one, and the same values follow again when others change.
  * A new object; NULL when out of memory. */
 json_t *hx_config_given(const json_t *config);
+
+/* As hx_config_apply_json, but of a complete result only what hx_config_given has is applied, for a user who puts other
+ * options over it. */
+int hx_config_apply_given(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err);
 
 /* The words of a command line that gives this resolved configuration, "dmbench", "run", ...: what differs from the
  * defaults and does not follow from it. A new array; NULL when out of memory. */

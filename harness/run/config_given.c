@@ -97,6 +97,17 @@ json_t *hx_config_given(const json_t *config) {
     return given;
 }
 
+int hx_config_apply_given(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err) {
+    json_t *version = json_object_get(spec, "schema_version"), *inner = json_object_get(spec, "config");
+    if (!version || !json_is_object(inner)) {
+        return hx_config_apply_json(config, spec, where, err);
+    }
+    json_t *given = json_pack("{s:O, s:o}", "schema_version", version, "config", hx_config_given(inner));
+    int rc = given ? hx_config_apply_json(config, given, where, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    json_decref(given);
+    return rc;
+}
+
 /* ---- as a command ----------------------------------------------------------------------------------------------- */
 
 /* The value of a row as a user types it, or NULL where it is the default. */
