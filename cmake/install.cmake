@@ -12,6 +12,7 @@ install(DIRECTORY transport/profiles DESTINATION ${data}/transport FILES_MATCHIN
 install(DIRECTORY workloads/ycsb DESTINATION ${data}/workloads FILES_MATCHING PATTERN "*.properties")
 install(DIRECTORY plots DESTINATION ${data})
 install(FILES results/schema.json DESTINATION ${data}/results)
+install(FILES contrib/python/dmbench_results.py contrib/python/example.py contrib/python/README.md DESTINATION ${data}/contrib/python)
 
 # Documents link to each other by relative paths.
 install(FILES README.md ARCHITECTURE.md CONTRIBUTING.md LICENSE DESTINATION ${docs})
