@@ -126,11 +126,14 @@ static void word_add(json_t *words, const char *word) {
 /* Options of a table that are in `given` and differ from their defaults. */
 static void options_add(json_t *words, const struct dm_opt *table, const void *values, const void *defaults,
                         const json_t *given) {
-    char name[TEXT_BYTES], text[TEXT_BYTES];
+    char name[TEXT_BYTES], text[TEXT_BYTES + 1];
     for (const struct dm_opt *row = table; row->name; row++) {
         const char *value = value_typed(row, values, defaults, text);
         if (value && json_object_get(given, row->name)) {
             word_add(words, hx_option_typed(row->name, name, sizeof(name)));
+            if (row->type == DM_OPT_BYTES) {
+                strcat(text, "B"); /* a small number without a unit is refused */
+            }
             word_add(words, value);
         }
     }

@@ -62,6 +62,8 @@ expect 0 sweep --grid index=sherman,chime,hstore,rolex --grid workload=a,d --gri
     --out many
 expect 0 sweep --grid set.combine=on,off --list rdwc=on,off --list theta=0.5,0.9 --grid keys=5K --grid ops=3K \
     --grid transport_set.read_line_order=random,ascending --grid workload=c,a --out parts
+expect 0 sweep --grid cache=100B,64KiB --grid keys=5K --grid ops=3K --grid value_size=16 --grid mn_memory=32MiB \
+    --out sizes
 expect 0 sweep --grid workload=./my.properties --grid properties=requestdistribution=zipfian --grid rate=100K \
     --grid key_set=lognormal --out file
 python3 - "$DMBENCH" <<'PY' || fail "a recorded command is another point"
@@ -74,7 +76,7 @@ for file in files:
         result = json.load(text)
     words = result["provenance"]["command_line"]
     assert words[:2] == ["dmbench", "run"] and not any("/fd/" in word or word == "SPEC" for word in words), words
-    assert "--mn-memory" not in words and "--warmup" not in words, words
+    assert ("--mn-memory" in words) == ("sizes" in file) and "--warmup" not in words, words
     subprocess.run([sys.argv[1], *words[1:], "--out", "again.json"], check=True, capture_output=True)
     with open("again.json", encoding="utf-8") as text:
         again = json.load(text)
