@@ -14,6 +14,7 @@
 #include "harness/study/report_figures.h"
 #include "harness/study/report_groups.h"
 #include "harness/study/report_head.h"
+#include "harness/study/report_maps.h"
 #include "harness/study/report_network.h"
 #include "harness/study/report_sources.h"
 
@@ -26,6 +27,7 @@ static int put_page(struct hx_page *page, struct dm_err *err) {
     DM_TRY(hx_page_head(page, err));
     fputs("<main id=\"main\">\n", page->out);
     hx_page_overview(page);
+    hx_page_maps(page);
     DM_TRY(hx_page_papers(page, err));
     hx_page_claims(page);
     hx_page_network(page);
@@ -42,6 +44,8 @@ int hx_page_write(struct hx_page *page, struct dm_err *err) {
         return dm_fail(err, DM_ERR_INVALID, "--out: is too long for a path");
     }
     qsort(page->figures, page->figure_count, sizeof(struct hx_figure *), by_number);
+    page->seen = json_object();
+    page->facts = json_object();
     int rc = hx_page_groups(page, err);
     rc = rc < 0 ? rc : hx_page_data_begin(page, err);
     page->out = rc == 0 ? dm_output_open(path, err) : NULL;
@@ -53,6 +57,8 @@ int hx_page_write(struct hx_page *page, struct dm_err *err) {
     }
     json_decref(page->data);
     json_decref(page->rows);
+    json_decref(page->seen);
+    json_decref(page->facts);
     hx_page_groups_free(page);
     return rc;
 }

@@ -4,8 +4,9 @@
  * and the provenance. The page is one file that needs no network and no server; links go to files in its folder.
  *
  *   report.c writes the page, report_groups.c sorts figures and claims by paper, report_head.c writes navigation and
- *   summaries, report_figures.c figures, report_tables.c their numbers, report_claims.c claims, report_network.c the
- *   network, report_sources.c the provenance, report_data.c what the script reads, html.c pieces of HTML.
+ *   summaries, report_figures.c figures, report_tables.c their numbers, report_maps.c maps, report_claims.c claims,
+ * report_network.c the network, report_sources.c the provenance, report_data.c what the script reads, html.c pieces of
+ * HTML.
  *
  * All of it is readable without script. With script there are charts that show the numbers of a point, filters, and
  * readings that are switched on and off. The page's own script and style are plots/report/report.js and report.css, its
@@ -46,6 +47,7 @@ struct hx_page {
     size_t *claim_figure;   /* of each claim, the figure beside which it is; SIZE_MAX: none */
     json_t **claim_systems; /* of each claim, the names of the indexes that it reads, as the members of an object */
     json_t *data, *rows;    /* what the script reads (report_data.c), and the row of each point in it by its hash */
+    json_t *seen, *facts;   /* the hashes of results, and where they come from (report_sources.c) */
     unsigned pictures;      /* inserted so far */
     size_t incomplete;      /* figures with something missing */
 };

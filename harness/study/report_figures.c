@@ -12,6 +12,7 @@
 #include "harness/study/report_data.h"
 #include "harness/study/report_groups.h"
 #include "harness/study/report_head.h"
+#include "harness/study/report_sources.h"
 #include "harness/study/report_tables.h"
 
 enum { TEXT_BYTES = 1024, PATH_BYTES = 4096 };
@@ -125,6 +126,11 @@ static void put_text(const struct hx_page *page, const struct hx_figure *figure)
 static int put_plots(struct hx_page *page, struct hx_figure *figure, struct dm_err *err) {
     struct hx_fig_data data;
     DM_TRY(hx_fig_data_load(figure, page->points, &data, err));
+    for (size_t i = 0; i < hx_figure_slots(figure) * figure->repeat; i++) {
+        if (data.results[i] != NULL) {
+            hx_page_sources_add(page, page->points->items[figure->points[i]].hash, data.results[i]);
+        }
+    }
     bool whole = data.missing == 0;
     if (!whole) {
         fprintf(page->out,
@@ -189,7 +195,6 @@ static void put_others(const struct hx_page *page, size_t paper) {
 }
 
 int hx_page_papers(struct hx_page *page, struct dm_err *err) {
-    hx_points_scan(page->points);
     for (size_t paper = 0; paper < page->paper_count; paper++) {
         if (page->papers[paper].figure_count + page->papers[paper].claim_count == 0) {
             continue;

@@ -47,7 +47,8 @@ static void put_paper_links(const struct hx_page *page, size_t paper) {
 }
 
 static void put_navigation(const struct hx_page *page) {
-    fputs("<nav id=\"contents\" aria-label=\"Contents\"><ul><li><a href=\"#overview\">What the papers claim</a></li>\n",
+    fputs("<nav id=\"contents\" aria-label=\"Contents\"><ul><li><a href=\"#overview\">What the papers claim</a></li>\n"
+          "<li><a href=\"#maps\">Which index, when</a></li>\n",
           page->out);
     for (size_t i = 0; i < page->paper_count; i++) {
         if (page->papers[i].figure_count + page->papers[i].claim_count > 0) {

@@ -23,7 +23,7 @@ static const struct {
     {"provenance.build_type", "build"},
     {"provenance.sanitizer", "sanitizer"},
     {"config.profile", "profiles"},
-    {"provenance.profile_hash", "hashes of profiles"},
+    {"provenance.profile.hash", "hashes of profiles"},
     {"provenance.host.cpu", "processor"},
     {"provenance.host.kernel", "kernel"},
     {"config.seed", "seeds"},
@@ -58,31 +58,31 @@ static void put_list(FILE *out, const char *name, const json_t *list) {
     fputs("</dd>\n", out);
 }
 
-void hx_page_sources(const struct hx_page *page) {
-    enum { FACTS = sizeof(facts) / sizeof(facts[0]) };
-    json_t *lists[FACTS];
-    size_t there = 0;
-    for (size_t i = 0; i < FACTS; i++) {
-        lists[i] = json_array();
+enum { FACTS = sizeof(facts) / sizeof(facts[0]) };
+
+void hx_page_sources_add(struct hx_page *page, const char *hash, const json_t *result) {
+    if (json_object_get(page->seen, hash) != NULL) {
+        return;
     }
-    for (size_t i = 0; i < page->points->count; i++) {
-        json_t *result = hx_points_load(page->points, i, NULL);
-        there += result != NULL;
-        for (size_t k = 0; k < FACTS && result != NULL; k++) {
-            add_text(lists[k], hx_json_find(result, facts[k].path));
+    json_object_set_new(page->seen, hash, json_true());
+    for (size_t k = 0; k < FACTS; k++) {
+        json_t *list = json_object_get(page->facts, facts[k].path);
+        if (list == NULL) {
+            json_object_set_new(page->facts, facts[k].path, json_array());
+            list = json_object_get(page->facts, facts[k].path);
         }
-        json_decref(result);
+        add_text(list, hx_json_find(result, facts[k].path));
     }
-    fprintf(
-        page->out,
-        "<section id=\"sources\"><h2>Configuration and provenance</h2>\n<p>%zu results of %zu points, at scale %s. "
-        "Every "
-        "result holds its whole configuration and runs again as it is: <code>dmbench run points/HASH.json</code>. In "
-        "virtual time it then gives the same bytes.</p>\n<dl>\n",
-        there, page->points->count, page->scale);
+}
+
+void hx_page_sources(const struct hx_page *page) {
+    fprintf(page->out,
+            "<section id=\"sources\"><h2>Configuration and provenance</h2>\n<p>%zu results of %zu points, at scale %s. "
+            "Every result holds its whole configuration and runs again as it is: <code>dmbench run "
+            "points/HASH.json</code>. In virtual time it then gives the same bytes.</p>\n<dl>\n",
+            json_object_size(page->seen), page->points->count, page->scale);
     for (size_t i = 0; i < FACTS; i++) {
-        put_list(page->out, facts[i].name, lists[i]);
-        json_decref(lists[i]);
+        put_list(page->out, facts[i].name, json_object_get(page->facts, facts[i].path));
     }
     fputs("</dl></section>\n", page->out);
 }

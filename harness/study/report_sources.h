@@ -7,7 +7,10 @@
 
 #include "harness/study/report.h"
 
-/* The program, profiles and machines of the results. */
+/* Takes note of where a point's result comes from. */
+void hx_page_sources_add(struct hx_page *page, const char *hash, const json_t *result);
+
+/* The program, profiles and machines of the results that were added. */
 void hx_page_sources(const struct hx_page *page);
 
 #endif

@@ -641,7 +641,7 @@
 
     function applyFilters() {
         let figures = 0;
-        const articles = all("article.figure");
+        const articles = all(".paper article.figure");
         articles.forEach((figure) => { figures += filterFigure(figure) && figure.dataset.figure ? 1 : 0; });
         all("section.paper").forEach((paper) => {
             paper.hidden = all("article.figure:not([hidden])", paper).length === 0;

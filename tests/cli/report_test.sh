@@ -23,6 +23,8 @@ if ! command -v gnuplot >/dev/null 2>&1; then
 fi
 expect 0 figure all --plots plots
 expect 0 claims --plots plots --run
+holds $page "No maps here"
+expect 0 map --x value_size=8..32 --y clients=1..2 --workload c --keys 1K --ops 2K --indexes sherman,chime --start 2 --resolution 2 --name who
 "$DMBENCH" validate --json >results/validation.json || [ $? -eq 3 ] || fail "validate"
 expect 0 report --plots plots
 holds $page '<svg xmlns:xlink'
@@ -40,6 +42,9 @@ holds $page '<tr><td><code>link_gbps</code></td>'
 holds $page 'validate --end-to-end</code> writes end_to_end.json'
 holds $page '<a href="#paper-P">P</a> <span class="soft">1 figure, 3 claims</span>'
 holds $page '<b>3 claims</b>: 2 <span class="v reproduced">reproduced</span>, 1 <span class="v not-run">not run</span>'
+holds $page '<a href="#maps">Which index, when</a>'
+grep -Eq '^<tr><th>2</th><td title="[^"]*Sherman: [0-9.e+]*&#10;[^"]*"><a href="points/[0-9a-f]{16}\.json">(CHIME|Sherman)</a>' $page ||
+    fail "no best system in the map"
 # A claim is once in the page, and is beside the figure that it reads.
 [ "$(grep -c 'id="claim-rate"' $page)" -eq 1 ] || fail "a claim is not in the page once"
 awk '/id="figure-small"/ { inside = 1 } /<\/article>/ { inside = 0 } inside && /id="claim-rate" data-verdict="reproduced" data-systems="sherman"/ { found = 1 }
@@ -65,7 +70,7 @@ done
 # At another scale there is no picture, and the existing one is not shown instead.
 expect 0 report --plots plots --scale paper
 holds $page "no picture at scale paper here"
-! grep -q '<svg' $page || fail "a picture of another scale is in the page"
+! grep -q 'class="picture' $page || fail "a picture of another scale is in the page"
 expect 0 report --plots plots
 expect 2 report everything --plots plots
 expect 2 report --plots plots --scale tiny
