@@ -202,7 +202,8 @@ static int parent_split(struct ix_tree *tree, dm_addr addr, uint64_t *key, dm_ad
 }
 
 int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
-    for (unsigned level = 1;; level++) {
+    enum { FAILURES = 3 };
+    for (unsigned level = 1, failures = 0;; level++) {
         uint32_t attempts = 0;
         dm_addr addr;
         int rc;
@@ -216,6 +217,8 @@ int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
                     return rc;
                 }
             }
+            /* Nothing has been written yet, and no other client would finish the split: it is worth another try. */
+            rc = rc == DM_ERR_IO && failures++ < FAILURES ? IX_TREE_AGAIN : rc;
             DM_TRY(rc);
         } while (rc != 0);
         if (ix_node_head_in(tree->image)->count < tree->cn->inner.cap) {
