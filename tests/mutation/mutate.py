@@ -41,6 +41,7 @@ import threading
 MEMBERS = {"id", "file", "old", "new", "breaks", "operator", "indexes", "tests", "args", "equivalent", "survives"}
 NEEDED = {"id", "file", "old", "new", "breaks"}
 BLOCKS = [100, 200, 400, 800, 1500, 3000]  # seeds; the last size is repeated
+SOON_SEEDS = 1500
 LAST_TEST = "conformance/index_conformance_test"  # of all indexes: the slowest, for what nothing else has killed
 
 
@@ -348,26 +349,88 @@ def line_of(mutant, row):
 
 
 def table(mutants, rows):
-    head = "| sources | mutants | by operators | equivalent | killed | by conformance tests | by `check` | median seed | survived |"
-    out = [head, "|---" * 9 + "|"]
+    """Two tables: by source, and by what noticed the mistakes."""
+    head = "| sources | mutants | by operators | run | equivalent | killed | by conformance tests | by `check` | median seed | survived |"
+    out = [head, "|---" * 10 + "|"]
     groups = sorted({mutant["group"] for mutant in mutants})
     for group in groups + ["all"]:
         mine = [mutant for mutant in mutants if group in (mutant["group"], "all")]
-        killed = [rows[mutant["id"]] for mutant in mine if rows[mutant["id"]]["state"] == "killed"]
+        run = [mutant for mutant in mine if mutant["id"] in rows]
+        killed = [rows[mutant["id"]] for mutant in run if rows[mutant["id"]]["state"] == "killed"]
         by_check = [row["seeds"] for row in killed if row["by"] == "check"]
-        equal = [mutant for mutant in mine if "equivalent" in mutant and rows[mutant["id"]]["state"] == "survived"]
-        survived = [mutant for mutant in mine if rows[mutant["id"]]["state"] == "survived" and mutant not in equal]
-        share = f" ({100 * len(killed) / max(1, len(killed) + len(survived)):.0f} %)"
-        cells = [group, len(mine), sum("operator" in mutant for mutant in mine), len(equal), f"{len(killed)}{share}"]
+        survived = [mutant for mutant in run if rows[mutant["id"]]["state"] == "survived"]
+        equal = [mutant for mutant in survived if "equivalent" in mutant]
+        judged = len(killed) + len(survived) - len(equal)
+        share = f" ({100 * len(killed) / judged:.0f} %)" if judged else ""
+        cells = [group, len(mine), sum("operator" in mutant for mutant in mine), len(run), len(equal), f"{len(killed)}{share}"]
         cells += [len(killed) - len(by_check), len(by_check)]
-        cells += [f"{statistics.median(by_check):.0f}" if by_check else "", len(survived)]
+        cells += [f"{statistics.median(by_check):.0f}" if by_check else "", len(survived) - len(equal)]
         out.append("| " + " | ".join(str(cell) for cell in cells) + " |")
-    return "\n".join(out)
+    return "\n".join(out + [""] + causes(mutants, rows))
+
+
+def causes(mutants, rows):
+    """What noticed the mistakes: conformance tests together, and each kind of finding of check."""
+    count, seeds = {}, {}
+    for mutant in mutants:
+        row = rows.get(mutant["id"])
+        if row and row["state"] == "killed":
+            what = f"`check`: {row['how']}" if row["by"] == "check" else "a conformance test that takes too long" if row["how"] == "time" else "a conformance test"
+            count[what] = count.get(what, 0) + 1
+            if row["by"] == "check":
+                seeds.setdefault(what, []).append(row["seeds"])
+    out = ["| noticed by | mutants | after at most, seeds |", "|---|---|---|"]
+    for what in sorted(count, key=lambda what: (-count[what], what)):
+        out.append(f"| {what} | {count[what]} | {max(seeds[what]) if what in seeds else ''} |")
+    return out
+
+
+# ---- what earlier runs found -------------------------------------------------------------------------------------
+
+OUTCOMES = pathlib.Path(__file__).with_name("outcomes.txt")
+BEGIN, END = "<!-- mutants: scripts/mutate.sh --table writes this -->", "<!-- end of mutants -->"
+
+
+def outcomes_read():
+    """The last outcome of each mutant, as outcomes.txt keeps it."""
+    rows = {}
+    for line in OUTCOMES.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, state, by, how, seeds = line.split("\t")
+            rows[name] = {"state": state, "by": by, "how": how, **({"seeds": int(seeds)} if seeds else {})}
+    return rows
+
+
+def outcomes_write(mutants, found):
+    """Adds what a run found; mutants that are no more are left out."""
+    rows = {**outcomes_read(), **{name: row for name, row in found.items() if row["state"] != "refused"}}
+    lines = ["# The last outcome of each mutant: id, state, what noticed it, how, and after how many seeds of check."]
+    for name in sorted(rows.keys() & {mutant["id"] for mutant in mutants}):
+        row = rows[name]
+        cells = [name, row["state"], row.get("by", ""), row.get("how", ""), str(row.get("seeds", ""))]
+        lines.append("\t".join(cells))
+    OUTCOMES.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def table_of_document(root, mutants, write):
+    """The tables in docs/methodology.md are those of outcomes.txt; `write` makes them so."""
+    path = root / "docs/methodology.md"
+    text = path.read_text(encoding="utf-8")
+    made = BEGIN + "\n\n" + table(mutants, outcomes_read()) + "\n\n" + END
+    before, _, rest = text.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise Refused(f"{path}: lacks the marks of the tables of mutants")
+    if before + made + after != text:
+        if not write:
+            raise Refused("docs/methodology.md: its tables are not those of tests/mutation/outcomes.txt; run scripts/mutate.sh --table")
+        path.write_text(before + made + after, encoding="utf-8")
 
 
 def noticed_read():
-    text = pathlib.Path(__file__).with_name("noticed.txt").read_text(encoding="utf-8")
-    return {line for line in text.split("\n") if line and not line.startswith("#")}
+    """Those that were noticed soon, so that a sample of them can be asked for again."""
+    rows = outcomes_read()
+    return {name for name, row in rows.items() if row["state"] == "killed" and row.get("seeds", 0) <= SOON_SEEDS}
 
 
 def chosen(mutants, options):
@@ -420,8 +483,10 @@ def parse(arguments):
     parser.add_argument("--check", action="store_true", help="only check that every mutant can be applied")
     parser.add_argument("--self-test", action="store_true", help="prove that bad data is refused")
     parser.add_argument("--list", action="store_true", help="print the mutants")
+    parser.add_argument("--record", action="store_true", help="keep the outcomes in outcomes.txt")
+    parser.add_argument("--table", action="store_true", help="write the tables of outcomes.txt into docs/methodology.md")
     parser.add_argument("--only", action="append", metavar="ID", help="mutants whose id begins with this; repeatable")
-    parser.add_argument("--noticed", action="store_true", help="those that noticed.txt lists: they must be noticed again")
+    parser.add_argument("--noticed", action="store_true", help="those that were noticed soon the last time: they must be noticed again")
     parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn with --seed")
     parser.add_argument("--seed", default="1", help="any text, for example a revision")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time, each with a copy and build")
@@ -443,11 +508,16 @@ def main():
             return 0
         mutants = mutants_read(root)
         if options.check:
-            lost = noticed_read() - {mutant["id"] for mutant in mutants}
+            lost = set(outcomes_read()) - {mutant["id"] for mutant in mutants}
             if lost:
-                raise Refused("tests/mutation/noticed.txt: there is no mutant " + ", ".join(sorted(lost)))
+                raise Refused("tests/mutation/outcomes.txt: there is no mutant " + ", ".join(sorted(lost)))
+            table_of_document(root, mutants, False)
             print(f"{len(mutants)} mutants can be applied")
             return 0
+        if options.table:
+            table_of_document(root, mutants, True)
+            return 0
+        known = mutants
         mutants = chosen(mutants, options)
         if options.list:
             for mutant in mutants:
@@ -457,6 +527,8 @@ def main():
     except Refused as error:
         print(f"mutate: {error}", file=sys.stderr)
         return 2
+    if options.record:
+        outcomes_write(known, rows)
     print("\n" + table(mutants, rows))
     late = [m["id"] for m in mutants if rows[m["id"]]["state"] == "survived" and not {"equivalent", "survives"} & set(m)]
     bad = [m["id"] for m in mutants if rows[m["id"]]["state"] == "refused"]
