@@ -113,8 +113,9 @@ wanted=1 said="silent: cannot be opened: No data available"
 fifo_refused --trace silent
 fifo_refused --ycsb ./silent
 said="silent: cannot open: No data available"
-fifo_refused silent
 fifo_refused --profile ./silent
+wanted=2
+fifo_refused silent
 # A pipe with a writer is read.
 echo '{"seed": 7}' | expect 0 run --index null --keys 1K --ops 1K --clients 1 /dev/stdin
 
