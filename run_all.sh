@@ -12,8 +12,8 @@ usage() {
 usage: ./run_all.sh [options]
 
 Installs missing packages, builds into build/release, runs the figures and draws them into results/figures, judges
-the papers' claims (results/claims.md), compares whole indexes with published results (results/end_to_end.md) and
-writes the report, results/report.html.
+the papers' claims (results/claims.md), compares whole indexes with published results (results/end_to_end.md),
+maps which index wins where (results/maps) and writes the report, results/report.html.
 A point that has a result is not run again, so a second run takes seconds and an interrupted run continues.
 
   --scale quick|paper  size of the points; quick (default) takes minutes, paper is what the papers used
@@ -98,7 +98,8 @@ while [ $# -gt 0 ]; do
 done
 
 if [ "$clean" = yes ]; then
-    rm -rf build/release results/points results/training results/figures results/specs
+    rm -rf build/release results/points results/training results/figures results/specs results/maps
+    rm -f results/maps.log
     rm -f results/claims.md results/claims.json results/validation.json results/end_to_end.* results/report.html
     exit 0
 fi
@@ -204,6 +205,12 @@ fi
 echo "comparing whole indexes with published results" >&2
 # shellcheck disable=SC2086
 keep results/end_to_end.txt "$dmbench" validate --end-to-end $norun --jobs "$jobs" --stale "$stale" --out results
+# Hundreds of points, so that the maps are always the smaller ones, too.
+if [ -d plots/maps ] && [ -z "$norun" ]; then
+    echo "mapping which index wins where" >&2
+    step "$dmbench" map all --jobs "$jobs" --stale "$stale" --out results >results/maps.log || failed=$?
+    [ "$failed" -le 1 ] || exit "$failed"
+fi
 step "$dmbench" report --scale "$scale" --out results
 sed -n 1p results/claims.md
 exit "$failed"

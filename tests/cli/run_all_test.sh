@@ -89,8 +89,16 @@ if command -v gnuplot >/dev/null 2>&1; then
 {"claims": [{"id": "small", "paper": "P", "figure": "1", "text": "it moves", "kind": "trend",
     "reads": "small", "checks": [{"value": "mops{Sherman, short} > 0"}]}]}
 JSON
+    mkdir tree/plots/maps
+    cat >tree/plots/maps/tiny.json <<'JSON'
+{"id": "tiny", "title": "A tiny map", "shows": "little", "config": {"workload": "c", "keys": "1K", "ops": "200"},
+ "scales": {"quick": {"config": {}}}, "x": {"values": "clients=1,2", "label": "clients"},
+ "y": {"values": "cache=0,1MB", "label": "cache"}, "systems": [{"label": "Sherman", "config": {"index": "sherman"}},
+                                                               {"label": "CHIME", "config": {"index": "chime"}}]}
+JSON
     for _ in first second; do
         script 0
+        holds tree/results/maps/tiny.md "# A tiny map"
         holds tree/results/claims.md "1 reproduced"
         holds tree/results/report.html "it moves"
         holds out "1 claims: 1 reproduced"
