@@ -112,7 +112,7 @@ static void a_resolved_configuration_survives_json(void **state) {
 
 static void different_configurations_have_different_hashes(void **state) {
     (void)state;
-    static const char *const changes[][2] = {{"seed", "2"},  {"clients", "5"}, {"workload", "c"},
+    static const char *const changes[][2] = {{"seed", "2"},   {"clients", "5"}, {"workload", "c"},
                                              {"cache", "1B"}, {"ops", "1001"},  {"profile", "cx5-100g"},
                                              {"rate", "1K"}};
     char hashes[DM_ARRAY_LEN(changes) + 1][17];
