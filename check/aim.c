@@ -88,7 +88,7 @@ struct ck_world_fault ck_aim(const struct ck_world_fault *fault, const struct ck
         for (size_t i = 0; i < verbs->count; i++) {
             of_op += is_within(&verbs->items[i], op);
         }
-        aimed.after = before + 1 + (fault->after - 1) % of_op;
+        aimed.after = of_op > 0 ? before + 1 + (fault->after - 1) % of_op : NEVER_VERB;
     }
     return aimed;
 }
