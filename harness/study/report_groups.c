@@ -160,12 +160,6 @@ static json_t *claim_systems(struct hx_page *page, const struct hx_claim *claim)
     return systems;
 }
 
-const char *hx_page_system_label(const struct hx_page *page, const char *index) {
-    const json_t *entry = json_object_get(page->systems, index);
-    const char *label = json_string_value(json_is_object(entry) ? json_object_get(entry, "label") : entry);
-    return label != NULL ? label : index;
-}
-
 void hx_page_put_systems(FILE *out, const json_t *systems) {
     const char *index, *separator = "";
     json_t *unused;

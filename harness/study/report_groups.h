@@ -26,9 +26,6 @@ json_t *hx_page_figure_systems(const struct hx_page *page, const struct hx_figur
 /* The index of a point's configuration; "" for a training. */
 const char *hx_page_point_system(const struct hx_points *points, size_t point);
 
-/* The name of an index for readers: "CHIME". */
-const char *hx_page_system_label(const struct hx_page *page, const char *index);
-
 /* The members of an object as an attribute: " data-systems=\"chime sherman\"". */
 void hx_page_put_systems(FILE *out, const json_t *systems);
 

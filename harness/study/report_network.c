@@ -189,7 +189,11 @@ static void experiment_row(FILE *out, const json_t *experiment) {
     } else {
         fputs("<td class=\"n\">-</td>", out);
     }
-    fprintf(out, "<td class=\"n\">%zu of %zu</td></tr>\n", counts.holds, counts.orders);
+    if (counts.orders > 0) {
+        fprintf(out, "<td class=\"n\">%zu of %zu</td></tr>\n", counts.holds, counts.orders);
+    } else {
+        fputs("<td class=\"n\">-</td></tr>\n", out);
+    }
 }
 
 static void experiment_point(FILE *out, const json_t *point) {
