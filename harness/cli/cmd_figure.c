@@ -27,6 +27,8 @@ struct figure_options {
     const char *plots, *out, *scale;
     struct hx_points_options run;
     uint64_t repeat;
+    double width;
+    bool png, svg, pdf;
     bool list, dry_run, no_plot, json;
 };
 
@@ -45,6 +47,12 @@ static const struct dm_opt figure_table[] = {
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "check everything and print the plan, run nothing"),
     ROW(no_plot, DM_OPT_BOOL, .initial = "0", .help = "write tables and gnuplot programs, draw nothing"),
     ROW_AS("no_run", run.no_run, DM_OPT_BOOL, .initial = "0", .help = "take the results that are there, run nothing"),
+    ROW(png, DM_OPT_BOOL, .initial = "0",
+        .help = "draw PNG, 300 pixels to the inch, and only the kinds that are named"),
+    ROW(svg, DM_OPT_BOOL, .initial = "0", .help = "draw SVG, and only the kinds that are named"),
+    ROW(pdf, DM_OPT_BOOL, .initial = "0", .help = "draw PDF, and only the kinds that are named"),
+    ROW(width, DM_OPT_REAL, .initial = "8.5", .min = 6, .max = 60,
+        .help = "width of the pictures in cm, as printed: 8.5 is a column, 17.8 two"),
     ROW_AS("force", run.force, DM_OPT_BOOL, .initial = "0", .help = "run again what is there already"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the list or the plan as JSON"),
     ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",
@@ -252,7 +260,13 @@ static int run_figures(struct session *session, struct dm_err *err) {
     int length = snprintf(folder, sizeof(folder), "%s/figures", session->options.out);
     int rc = length < PATH_BYTES ? hx_make_folder(folder, err) : dm_fail(err, DM_ERR_INVALID, "--out is too long");
     rc = rc < 0 ? rc : open_claims(session, err);
-    const struct hx_drawing drawing = {.plots = session->options.plots,
+    const struct figure_options *options = &session->options;
+    bool all = !options->png && !options->svg && !options->pdf;
+    const struct hx_drawing drawing = {.look = {.width_cm = options->width,
+                                                .png = all || options->png,
+                                                .svg = all || options->svg,
+                                                .pdf = all || options->pdf},
+                                       .plots = session->options.plots,
                                        .out = session->options.out,
                                        .no_plot = session->options.no_plot,
                                        .figures = session->figures,

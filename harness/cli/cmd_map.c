@@ -154,8 +154,7 @@ static int label_of(const char *plots, const char *index, char label[64], struct
     char path[PATH_BYTES];
     snprintf(path, sizeof(path), "%s/systems.json", plots);
     json_t *systems = dm_json_load(path, err);
-    const json_t *entry = json_object_get(systems, index);
-    const json_t *name = json_is_object(entry) ? json_object_get(entry, "label") : entry;
+    const json_t *name = json_object_get(json_object_get(json_object_get(systems, "systems"), index), "name");
     snprintf(label, 64, "%s", json_is_string(name) ? json_string_value(name) : index);
     json_decref(systems);
     return 0;

@@ -2,6 +2,7 @@
  *
  * `dmbench report`: writes the page.
  */
+#include "harness/study/figure_style.h"
 #include "harness/study/report.h"
 
 #include <stdlib.h>
@@ -93,12 +94,21 @@ static json_t *load_names(const struct session *session, const char *name) {
     return dm_json_load(path, &err);
 }
 
+/* The styles of systems and of others in one object. */
+static int load_styles(struct session *session, struct dm_err *err) {
+    json_t *styles = NULL;
+    DM_TRY(hx_fig_styles_load(session->options.plots, &styles, err));
+    session->page.systems = hx_fig_styles_flat(styles);
+    json_decref(styles);
+    return session->page.systems != NULL ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for styles");
+}
+
 static int write_page(struct session *session, struct dm_err *err) {
     struct hx_page *page = &session->page;
     page->folder = session->options.out;
     page->scale = session->options.scale;
     page->names = load_names(session, "papers.json");
-    page->systems = load_names(session, "systems.json");
+    DM_TRY(load_styles(session, err));
     DM_TRY(hx_make_folder(page->folder, err));
     DM_TRY(hx_page_write(page, err));
     printf("%s/report.html\n", page->folder);

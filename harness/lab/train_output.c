@@ -106,7 +106,7 @@ static int curve_write(const struct hx_train_row *rows, uint32_t count, const ch
             "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 480; height = 320\n"
             "load '%s/plots/style.gp'\nset datafile separator tab\nset title '%s'\nset xlabel '%s'\nset ylabel '%s'\n"
             "set logscale x 2\nset logscale y\nset key off\ndo for [kind in kinds] {\n    eval(open(kind))\n"
-            "    plot name.'.tsv' using 1:2 every ::1 with linespoints linestyle 1\n    unset output\n}\n",
+            "    plot name.'.tsv' using 1:2 every ::1 with linespoints linetype 1\n    unset output\n}\n",
             name, name, dm_data_folder(), title, is_rmi ? "sub-models" : "epsilon (positions)",
             is_rmi ? "mean error (positions)" : "segments");
     return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);

@@ -68,17 +68,16 @@ static int curve_write(const struct hx_published_curve *curve, const char *folde
     if (!file) {
         return rc < 0 ? rc : dm_fail(err, DM_ERR_IO, "%s: %s", path, strerror(errno));
     }
-    fprintf(
-        file,
-        "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 480; height = 320\nload '%s/plots/style.gp'\n"
-        "set datafile separator tab\nset xlabel '%s'\nset ylabel '%s'\nset yrange [0:*]\n%s"
-        "do for [kind in kinds] {\n    eval(open(kind))\n"
-        "    plot for [b=0:%u] name.'.tsv' index b using 1:3 with linespoints linestyle b + 1 title columnheader(1)."
-        "' (model)', \\\n"
-        "         for [b=0:%u] '' index b using 1:2 with points linestyle b + 101 title columnheader(1).' "
-        "(published)'\n    unset output\n}\n",
-        curve->name, curve->name, dm_data_folder(), curve->x_label, curve->y_label,
-        curve->is_log_x ? "set logscale x 2\n" : "", blocks - 1, blocks - 1);
+    fprintf(file,
+            "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 480; height = 320\nload '%s/plots/style.gp'\n"
+            "set datafile separator tab\nset xlabel '%s'\nset ylabel '%s'\nset yrange [0:*]\n%s"
+            "do for [kind in kinds] {\n    eval(open(kind))\n"
+            "    plot for [b=0:%u] name.'.tsv' index b using 1:3 with linespoints linetype b + 1 title columnheader(1)."
+            "' (model)', \\\n"
+            "         for [b=0:%u] '' index b using 1:2 with points linetype b + 1 pointtype 6 title columnheader(1).' "
+            "(published)'\n    unset output\n}\n",
+            curve->name, curve->name, dm_data_folder(), curve->x_label, curve->y_label,
+            curve->is_log_x ? "set logscale x 2\n" : "", blocks - 1, blocks - 1);
     return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
 }
 

@@ -55,24 +55,10 @@ static int read_expected(const json_t *object, enum hx_claim_kind kind, const ch
     return check->low <= check->high ? 0 : dm_fail(err, DM_ERR_INVALID, "%s.expect: its ends are the wrong way", where);
 }
 
-static int read_line(const json_t *object, const char *where, struct hx_check *check, struct dm_err *err) {
-    static const char *const known[] = {"plot", "panel", NULL};
-    const json_t *line;
-    DM_TRY(hx_json_get(object, "line", JSON_OBJECT, false, where, &line, err));
-    if (line == NULL) {
-        return 0;
-    }
-    DM_TRY(hx_json_check(line, known, where, err));
-    DM_TRY(read_text(line, "plot", true, where, &check->line_plot, err));
-    DM_TRY(read_text(line, "panel", false, where, &check->line_panel, err));
-    check->line_panel = check->line_panel != NULL ? check->line_panel : "";
-    return 0;
-}
-
 static int read_check(const json_t *object, const struct hx_claim *claim, const char *figure, const char *where,
                       struct hx_check *check, struct dm_err *err) {
-    static const char *const known[] = {"what",      "reads",     "value", "over",    "expect",
-                                        "tolerance", "direction", "line",  "not_run", NULL};
+    static const char *const known[] = {"what",      "reads",     "value",   "over", "expect",
+                                        "tolerance", "direction", "not_run", NULL};
     DM_TRY(hx_json_check(object, known, where, err));
     DM_TRY(read_text(object, "what", false, where, &check->what, err));
     const char *not_run = check->not_run;
@@ -83,7 +69,6 @@ static int read_check(const json_t *object, const struct hx_claim *claim, const 
     DM_TRY(read_text(object, "value", runs, where, &check->value, err));
     DM_TRY(read_text(object, "over", false, where, &check->over, err));
     DM_TRY(read_text(object, "direction", false, where, &check->direction, err));
-    DM_TRY(read_line(object, where, check, err));
     check->what = check->what != NULL ? check->what : "";
     check->figure = check->figure != NULL ? check->figure : figure != NULL ? figure : "";
     check->value = check->value != NULL ? check->value : "";

@@ -4,7 +4,7 @@
  *
  *   claims.c reads the files, claims_reasons.c the reasons in them, claims_open.c checks reasons against figures,
  *   claims_figures.c looks up what figures measured, claims_judge.c judges, claims_points.c lists the points that are
- *   needed, claims_lines.c draws into figures, claims_text.c prints.
+ *   needed, claims_marks.c finds their positions in figures, claims_text.c prints.
  *
  * A claim has checks, each an expression (claim_expr.h) over one figure and its expected value:
  *   value or ratio: `expect`, a number or [from, to], within `tolerance` (a share); a ratio must also lie on the right
@@ -57,7 +57,6 @@ struct hx_check {
     const char *direction; /* expression; NULL: none or the usual one */
     double low, high;      /* the expected range; infinite at an open end; unused for a trend */
     double tolerance;
-    const char *line_plot, *line_panel; /* the plot and panel where it is drawn as a line; NULL: none */
     struct hx_judgement base;
 };
 

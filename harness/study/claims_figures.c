@@ -20,6 +20,7 @@ struct view {
     const struct hx_claim_scope *scope;
     struct hx_claim_figure *figure; /* with the overlay of the moment */
     struct hx_claim_figure *base;   /* what it is after with() */
+    struct hx_claim_probe *probe;   /* NULL: none */
 };
 
 static int no_memory(struct dm_err *err) {
@@ -288,13 +289,40 @@ static int take_curve(const struct view *view, const struct target *target, cons
     return 0;
 }
 
+static bool same_select(const struct hx_select *a, const struct hx_select *b) {
+    bool same = a->part_count == b->part_count && strcmp(a->metric, b->metric) == 0;
+    for (size_t i = 0; i < a->part_count && same; i++) {
+        same = strcmp(a->parts[i], b->parts[i]) == 0;
+    }
+    return same;
+}
+
+static void probe_curve(struct hx_claim_probe *probe, const struct hx_select *select, const struct target *target,
+                        const struct hx_fig_metric *metric, struct hx_curve *curve) {
+    if (!probe->found) {
+        probe->found = true;
+        probe->select = *select;
+        probe->metric = *metric;
+        probe->panel = target->panel;
+        probe->series = target->series;
+        probe->at = target->at;
+    }
+    for (size_t i = 0; i < curve->count && same_select(&probe->select, select); i++) {
+        curve->y[i] *= probe->only == SIZE_MAX || probe->only == i || curve->single ? probe->factor : 1;
+    }
+}
+
 static int find_curve(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err) {
     const struct view *view = arg;
     struct target target;
     struct hx_fig_metric metric;
     DM_TRY(find_metric(view, select->metric, &metric, err));
     int rc = find_target(view, select, &target, err);
-    return rc != 0 ? rc : take_curve(view, &target, &metric, curve, err);
+    rc = rc != 0 ? rc : take_curve(view, &target, &metric, curve, err);
+    if (rc == 0 && view->probe != NULL) {
+        probe_curve(view->probe, select, &target, &metric, curve);
+    }
+    return rc;
 }
 
 /* What the paper's sizes were divided by: the divisor, or for a scale without one the ratio of the numbers of keys. */
@@ -315,7 +343,12 @@ static double scale_of(const struct hx_figure *figure) {
 
 int hx_claims_number(struct hx_claims *claims, const struct hx_claim_scope *scope, const char *expression,
                      double *value, struct dm_err *err) {
-    struct view view = {.claims = claims, .scope = scope};
+    return hx_claims_probe(claims, scope, expression, NULL, value, err);
+}
+
+int hx_claims_probe(struct hx_claims *claims, const struct hx_claim_scope *scope, const char *expression,
+                    struct hx_claim_probe *probe, double *value, struct dm_err *err) {
+    struct view view = {.claims = claims, .scope = scope, .probe = probe};
     struct hx_curve curve;
     int rc = view_enter(&view, NULL, err);
     view.base = view.figure;

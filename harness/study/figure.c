@@ -18,6 +18,7 @@
 #include "harness/base/errors.h"
 #include "harness/base/json.h"
 #include "harness/study/figure_published.h"
+#include "harness/study/figure_style.h"
 #include "indexes/index.h"
 
 enum { WHERE_BYTES = 512 };
@@ -108,31 +109,29 @@ static int read_panels(struct hx_figure *figure, const char *where, struct dm_er
 }
 
 /* Checks that an index that is not built is one that a paper compares with (plots/systems.json). */
-static int check_system(const char *plots, const char *index, const char *where, struct dm_err *err) {
-    char path[WHERE_BYTES];
-    member_path(path, "%s/systems.json", plots);
-    json_t *systems = dm_json_load(path, NULL);
+static int check_system(const struct hx_figure *figure, const char *index, const char *where, struct dm_err *err) {
+    json_t *systems = json_object_get(figure->styles, "systems");
     const char *names[64] = {NULL};
     size_t count = 0;
     const char *name;
     json_t *unused;
+    if (json_object_get(systems, index) != NULL) {
+        return 0;
+    }
     for (const struct ix_ops *const *ops = ix_all(); *ops != NULL && count < DM_ARRAY_LEN(names); ops++) {
         names[count++] = (*ops)->name;
     }
-    bool known = json_object_get(systems, index) != NULL;
     json_object_foreach(systems, name, unused) {
         if (count < DM_ARRAY_LEN(names) && ix_find(name) == NULL) {
             names[count++] = name;
         }
     }
-    int rc = known ? 0 : dm_fail_in(err, hx_fail_unknown(err, "index", index, names, count), "%s.config", where);
-    json_decref(systems);
-    return rc;
+    return dm_fail_in(err, hx_fail_unknown(err, "index", index, names, count), "%s.config", where);
 }
 
 /* Removes the items whose index is not built from a list. */
-static int drop_absent(struct hx_figure *figure, const char *plots, const char *where, struct hx_fig_item *items,
-                       size_t *count, struct dm_err *err) {
+static int drop_absent(struct hx_figure *figure, const char *where, struct hx_fig_item *items, size_t *count,
+                       struct dm_err *err) {
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++) {
         char member[WHERE_BYTES];
@@ -143,7 +142,7 @@ static int drop_absent(struct hx_figure *figure, const char *plots, const char *
             continue;
         }
         member_path(member, "%s[%zu]", where, i);
-        DM_TRY(check_system(plots, index, member, err));
+        DM_TRY(check_system(figure, index, member, err));
         struct hx_fig_absent *absent = realloc(figure->absent, (figure->absent_count + 1) * sizeof(*absent));
         if (absent == NULL) {
             return dm_fail(err, DM_ERR_NO_MEMORY, "%s: no memory", where);
@@ -155,21 +154,33 @@ static int drop_absent(struct hx_figure *figure, const char *plots, const char *
     return 0;
 }
 
-/* An index has the same style in all figures; if several series use it, the first one has that style. */
-static const char *style_default(const struct hx_figure *figure, size_t series) {
-    const char *label = figure->series[series].label;
-    const json_t *index = json_object_get(figure->series[series].config, "index");
-    index = index != NULL ? index : json_object_get(figure->config, "index");
-    const char *style = json_is_string(index) ? json_string_value(index) : label;
+static bool is_style_taken(const struct hx_figure *figure, size_t series, const char *style) {
     for (size_t i = 0; i < series; i++) {
         if (strcmp(figure->series[i].style, style) == 0) {
-            return label;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A system has the same style in all figures. If several series are of one system, the first one has that style; they
+ * and series that are no system have those of the others, in order. */
+static const char *style_default(const struct hx_figure *figure, size_t series) {
+    const json_t *index = json_object_get(figure->series[series].config, "index");
+    const char *style = json_string_value(index != NULL ? index : json_object_get(figure->config, "index"));
+    if (style != NULL && hx_fig_style_find(figure->styles, style) != NULL && !is_style_taken(figure, series, style)) {
+        return style;
+    }
+    for (size_t n = 0; n < HX_OTHERS_MAX; n++) {
+        style = hx_fig_style_other(figure->styles, n);
+        if (!is_style_taken(figure, series, style)) {
+            break;
         }
     }
     return style;
 }
 
-static int read_series(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
+static int read_series(struct hx_figure *figure, const char *where, struct dm_err *err) {
     const json_t *array;
     char member[WHERE_BYTES];
     DM_TRY(hx_json_get(figure->spec, "series", JSON_ARRAY, true, where, &array, err));
@@ -178,8 +189,12 @@ static int read_series(struct hx_figure *figure, const char *plots, const char *
     for (size_t i = 0; i < figure->series_count; i++) {
         struct hx_fig_item *item = &figure->series[i];
         item->style = item->style != NULL ? item->style : style_default(figure, i);
+        if (hx_fig_style_find(figure->styles, item->style) == NULL) {
+            return dm_fail(err, DM_ERR_INVALID, "%s[%zu].style: systems.json has no style '%s'", member, i,
+                           item->style);
+        }
     }
-    return drop_absent(figure, plots, member, figure->series, &figure->series_count, err);
+    return drop_absent(figure, member, figure->series, &figure->series_count, err);
 }
 
 /* The values that an option takes along x: one case each, with a config of that option alone. */
@@ -206,17 +221,16 @@ static int read_values(struct hx_figure *figure, const json_t *values, const cha
 }
 
 /* Named cases may have an index of their own, which may not be built. */
-static int drop_absent_cases(struct hx_figure *figure, const char *plots, const char *where, struct dm_err *err) {
+static int drop_absent_cases(struct hx_figure *figure, const char *where, struct dm_err *err) {
     for (size_t i = 0; i < figure->case_count; i++) {
         if (json_object_get(figure->cases[i].config, "index") != NULL) {
-            return drop_absent(figure, plots, where, figure->cases, &figure->case_count, err);
+            return drop_absent(figure, where, figure->cases, &figure->case_count, err);
         }
     }
     return 0;
 }
 
-static int read_x(struct hx_figure *figure, const char *plots, const json_t *scale, const char *where,
-                  struct dm_err *err) {
+static int read_x(struct hx_figure *figure, const json_t *scale, const char *where, struct dm_err *err) {
     static const char *const known[] = {"option", "label", "factor", "log", "cases", NULL};
     const json_t *x, *cases, *values;
     char member[WHERE_BYTES];
@@ -234,7 +248,7 @@ static int read_x(struct hx_figure *figure, const char *plots, const json_t *sca
     if (cases != NULL) {
         member_path(member, "%s: x.cases", where);
         DM_TRY(read_items(cases, false, member, &figure->cases, &figure->case_count, err));
-        return drop_absent_cases(figure, plots, member, err);
+        return drop_absent_cases(figure, member, err);
     }
     const char *name = json_object_get(scale, "x") != NULL || figure->divisor == 0 ? figure->scale : "paper";
     const json_t *scales = json_object_get(figure->spec, "scales");
@@ -308,16 +322,24 @@ static int read_time(const struct hx_figure *figure, const char *where, struct h
 
 static int read_kind(const struct hx_figure *figure, const json_t *object, const char *where, struct hx_fig_plot *plot,
                      struct dm_err *err) {
-    static const char *const kinds[] = {"line", "bar", "time"};
+    static const char *const kinds[] = {"line", "bar", "time", "stack", "table"};
     const char *kind, *reference;
     DM_TRY(read_text(object, "kind", true, NULL, where, &kind, err));
-    plot->bars = strcmp(kind, "bar") == 0;
+    plot->stacked = strcmp(kind, "stack") == 0;
+    plot->bars = plot->stacked || strcmp(kind, "bar") == 0;
+    plot->table = strcmp(kind, "table") == 0;
     if (strcmp(kind, "time") == 0) {
         DM_TRY(read_time(figure, where, plot, err));
-    } else if (!plot->bars && strcmp(kind, "line") != 0) {
+    } else if (!plot->bars && !plot->table && strcmp(kind, "line") != 0) {
         return dm_fail_in(err, hx_fail_unknown(err, "kind", kind, kinds, DM_ARRAY_LEN(kinds)), "%s.kind", where);
     }
-    if (!plot->bars && figure->x_option == NULL && !plot->by_metric) {
+    if (plot->stacked && figure->series_count > 1) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.kind: stack shows the parts of one series, not of several", where);
+    }
+    if (plot->table && figure->panel_count > 1) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.kind: a table has no panels", where);
+    }
+    if (!plot->bars && !plot->table && figure->x_option == NULL && !plot->by_metric) {
         return dm_fail(err, DM_ERR_INVALID, "%s.kind: named cases are drawn as bars: use \"bar\"", where);
     }
     DM_TRY(read_text(object, "relative_to", false, NULL, where, &reference, err));
@@ -333,10 +355,21 @@ static int read_kind(const struct hx_figure *figure, const json_t *object, const
     return 0;
 }
 
+/* Without `y_log` the values decide. */
+static int read_scale_of_y(const json_t *object, const char *where, struct hx_fig_plot *plot, struct dm_err *err) {
+    bool log;
+    const json_t *limit;
+    DM_TRY(read_flag(object, "y_log", where, &log, err));
+    DM_TRY(hx_json_get(object, "y_max", JSON_REAL, false, where, &limit, err));
+    plot->y_scale = json_object_get(object, "y_log") == NULL ? HX_Y_BY_DATA : log ? HX_Y_LOG : HX_Y_LINEAR;
+    plot->y_limit = json_number_value(limit);
+    return limit == NULL || plot->y_limit > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s.y_max: must be positive", where);
+}
+
 static int read_plot(const struct hx_figure *figure, const json_t *object, const char *where, struct hx_fig_plot *plot,
                      struct dm_err *err) {
-    static const char *const known[] = {"id", "title",   "kind",  "x",           "x_log",
-                                        "y",  "y_label", "y_log", "relative_to", NULL};
+    static const char *const known[] = {"id",      "title", "kind",  "x",           "x_log", "y",
+                                        "y_label", "y_log", "y_max", "relative_to", NULL};
     const json_t *x, *y;
     char member[WHERE_BYTES];
     DM_TRY(hx_json_check(object, known, where, err));
@@ -344,7 +377,7 @@ static int read_plot(const struct hx_figure *figure, const json_t *object, const
     DM_TRY(read_text(object, "title", false, figure->title, where, &plot->title, err));
     DM_TRY(read_text(object, "y_label", true, NULL, where, &plot->y_label, err));
     DM_TRY(read_flag(object, "x_log", where, &plot->x_log, err));
-    DM_TRY(read_flag(object, "y_log", where, &plot->y_log, err));
+    DM_TRY(read_scale_of_y(object, where, plot, err));
     DM_TRY(hx_json_get(object, "x", JSON_OBJECT, false, where, &x, err));
     if (!is_column_name(plot->id)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.id: '%s' is not made of small letters, digits and _", where, plot->id);
@@ -359,7 +392,7 @@ static int read_plot(const struct hx_figure *figure, const json_t *object, const
     DM_TRY(read_kind(figure, object, where, plot, err));
     DM_TRY(hx_json_get(object, "y", JSON_ARRAY, true, where, &y, err));
     plot->y_count = json_array_size(y);
-    int most = plot->bars || plot->over_time ? 1 : HX_METRICS_MAX;
+    int most = (plot->bars && !plot->stacked) || plot->over_time ? 1 : HX_METRICS_MAX;
     if (plot->y_count == 0 || plot->y_count > (size_t)most) {
         return dm_fail(err, DM_ERR_INVALID, "%s.y: needs 1 to %d metrics", where, most);
     }
@@ -520,8 +553,9 @@ static int read_all(struct hx_figure *figure, const char *plots, const char *id,
     }
     DM_TRY(read_scale(figure, asked, where, &scale, err));
     DM_TRY(read_panels(figure, where, err));
-    DM_TRY(read_series(figure, plots, where, err));
-    DM_TRY(read_x(figure, plots, scale, where, err));
+    DM_TRY(hx_fig_styles_load(plots, &figure->styles, err));
+    DM_TRY(read_series(figure, where, err));
+    DM_TRY(read_x(figure, scale, where, err));
     DM_TRY(hx_fig_provenance_check(figure->spec, where, err));
     DM_TRY(hx_fig_overlays_read(figure->spec, where, &figure->overlays, err));
     DM_TRY(read_plots(figure, where, err));
@@ -560,6 +594,7 @@ void hx_figure_free(struct hx_figure *figure) {
     free(figure->published);
     free(figure->absent);
     hx_fig_overlays_free(&figure->overlays);
+    json_decref(figure->styles);
     json_decref(figure->cases_config);
     json_decref(figure->spec);
     free(figure);

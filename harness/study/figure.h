@@ -31,13 +31,13 @@
 #include "common/err.h"
 #include "harness/study/figure_overlay.h"
 
-enum { HX_METRICS_MAX = 4 };
+enum { HX_METRICS_MAX = 6 };
 
 /* A panel, a series or a case of the x axis. Pointers into the spec, except a case's config. */
 struct hx_fig_item {
     const char *label;
-    const char *style;    /* series: name of a style in plots/style.gp; by default an index's name, its own label if
-                             another series has it */
+    const char *style;    /* series: name of a style in plots/systems.json; by default the index's, one of the others
+                             if another series has it */
     const json_t *config; /* NULL: nothing of its own */
 };
 
@@ -60,13 +60,17 @@ struct hx_fig_plot {
     const char *id;
     const char *title;
     bool bars;
+    bool stacked;   /* bars: the metrics are parts of a whole, drawn on each other */
+    bool table;     /* numbers, not a picture of them */
     bool by_metric; /* x is a metric too, in the order of the cases */
     bool over_time; /* x is time: every case of a series is a curve of its own, of columns of `over_time` */
     struct hx_fig_metric x;
     struct hx_fig_metric y[HX_METRICS_MAX];
     size_t y_count;
     const char *y_label;
-    bool x_log, y_log;
+    bool x_log;
+    enum { HX_Y_BY_DATA, HX_Y_LINEAR, HX_Y_LOG } y_scale;
+    double y_limit;   /* no value can be greater, as 100 %; 0: there is none */
     size_t reference; /* bars: the case to which gains are relative; SIZE_MAX: none */
 };
 
@@ -74,6 +78,7 @@ struct hx_fig_published;
 
 struct hx_figure {
     json_t *spec;         /* owned */
+    json_t *styles;       /* owned: plots/systems.json */
     json_t *cases_config; /* owned: the configurations of the values of the x option */
     const char *id, *title, *shows, *keeps;
     char scale[32];                      /* "quick", "paper", "1/20", "1/10 of paper" */

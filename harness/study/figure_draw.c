@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws figures: tables, gnuplot programs and pictures, with the claims as lines. A signal takes effect between two
- * pictures, so that every picture is complete.
+ * Draws figures: tables, gnuplot programs and pictures, with what the papers claim as marks. A signal takes effect
+ * between two pictures, so that every picture is complete.
  */
 #include "harness/study/figure_draw.h"
 
@@ -14,8 +14,9 @@
 
 #include "common/compiler.h"
 #include "common/output_file.h"
-#include "harness/study/claims_lines.h"
+#include "harness/study/claims_marks.h"
 #include "harness/study/figure_plot.h"
+#include "harness/study/figure_style.h"
 #include "harness/study/figure_table.h"
 #include "harness/study/gnuplot.h"
 
@@ -31,39 +32,47 @@ __attribute__((format(printf, 2, 3))) static void path_set(char path[PATH_BYTES]
     va_end(arguments);
 }
 
-static int copy_style(const struct hx_drawing *drawing, struct dm_err *err) {
+/* The styles of systems, and what plots/style.gp makes of them. */
+static int write_style(const struct hx_drawing *drawing, struct dm_err *err) {
     char from[PATH_BYTES], to[PATH_BYTES], block[PATH_BYTES];
+    json_t *styles = NULL;
     path_set(from, "%s/style.gp", drawing->plots);
     path_set(to, "%s/figures/style.gp", drawing->out);
+    DM_TRY(hx_fig_styles_load(drawing->plots, &styles, err));
     FILE *in = fopen(from, "r");
-    if (in == NULL) {
-        return dm_fail(err, DM_ERR_IO, "%s: cannot read it", from);
+    FILE *out = in != NULL ? dm_output_open(to, err) : NULL;
+    if (out != NULL) {
+        hx_fig_styles_write(styles, out);
     }
-    FILE *out = dm_output_open(to, err);
     for (size_t bytes; out != NULL && (bytes = fread(block, 1, sizeof(block), in)) > 0;) {
         fwrite(block, 1, bytes, out);
+    }
+    json_decref(styles);
+    if (in == NULL) {
+        return dm_fail(err, DM_ERR_IO, "%s: cannot read it", from);
     }
     fclose(in);
     return out != NULL ? dm_output_close(out, to, err) : DM_ERR_IO;
 }
 
+static const char *const picture_kinds[] = {"png", "svg", "pdf"};
+
 static void remove_pictures(const char *folder, const char *plot) {
     char path[PATH_BYTES];
-    static const char *const kinds[] = {"png", "svg", "pdf"};
-    for (size_t i = 0; i < DM_ARRAY_LEN(kinds); i++) {
-        path_set(path, "%s/%s.%s", folder, plot, kinds[i]);
+    for (size_t i = 0; i < DM_ARRAY_LEN(picture_kinds); i++) {
+        path_set(path, "%s/%s.%s", folder, plot, picture_kinds[i]);
         unlink(path);
     }
 }
 
 static int draw_plot(const struct hx_drawing *drawing, const struct hx_figure *figure, const struct hx_fig_plot *plot,
-                     const struct hx_fig_data *data, const struct hx_fig_lines *lines, const char *folder,
+                     const struct hx_fig_data *data, const struct hx_fig_marks *marks, const char *folder,
                      struct dm_err *err) {
     char path[PATH_BYTES], program[PATH_BYTES];
     path_set(path, "%s/%s.tsv", folder, plot->id);
     DM_TRY(hx_fig_table(figure, plot, drawing->points, data, path, err));
     path_set(path, "%s/%s.gp", folder, plot->id);
-    DM_TRY(hx_fig_program(figure, plot, drawing->points, data, lines, path, err));
+    DM_TRY(hx_fig_program(figure, plot, drawing->points, data, marks, &drawing->look, path, err));
     /* An older picture would not show the newer numbers. */
     remove_pictures(folder, plot->id);
     if (drawing->no_plot) {
@@ -76,7 +85,12 @@ static int draw_plot(const struct hx_drawing *drawing, const struct hx_figure *f
         remove_pictures(folder, plot->id);
         return rc;
     }
-    printf("%s/%s.png\n%s/%s.svg\n%s/%s.pdf\n", folder, plot->id, folder, plot->id, folder, plot->id);
+    const bool drawn[] = {drawing->look.png, drawing->look.svg, drawing->look.pdf};
+    for (size_t i = 0; i < DM_ARRAY_LEN(picture_kinds); i++) {
+        if (drawn[i]) {
+            printf("%s/%s.%s\n", folder, plot->id, picture_kinds[i]);
+        }
+    }
     return 0;
 }
 
@@ -88,7 +102,7 @@ static bool interrupted(void) {
 
 /* A plot that cannot be drawn is reported; the others are drawn. */
 static int draw_plots(const struct hx_drawing *drawing, const struct hx_figure *figure, const struct hx_fig_data *data,
-                      const struct hx_fig_lines *lines, struct hx_undone *undone, struct dm_err *err) {
+                      const struct hx_fig_marks *marks, struct hx_undone *undone, struct dm_err *err) {
     char folder[PATH_BYTES];
     path_set(folder, "%s/figures/%s", drawing->out, figure->id);
     DM_TRY(hx_make_folder(folder, err));
@@ -96,7 +110,7 @@ static int draw_plots(const struct hx_drawing *drawing, const struct hx_figure *
         if (interrupted()) {
             return dm_fail(err, DM_ERR_STOPPED, "interrupted");
         }
-        int rc = draw_plot(drawing, figure, &figure->plots[i], data, lines, folder, err);
+        int rc = draw_plot(drawing, figure, &figure->plots[i], data, marks, folder, err);
         if (rc != DM_ERR_IO) {
             DM_TRY(rc);
             continue;
@@ -111,7 +125,7 @@ static int draw_figure(const struct hx_drawing *drawing, const struct hx_figure 
                        struct dm_err *err) {
     char absent[512];
     struct hx_fig_data data;
-    struct hx_fig_lines lines = {.count = 0};
+    struct hx_fig_marks marks = {.count = 0};
     hx_fig_absent_text(figure, absent, sizeof(absent));
     if (absent[0] != '\0') {
         fprintf(stderr, "%s: %s\n", figure->id, absent);
@@ -120,14 +134,14 @@ static int draw_figure(const struct hx_drawing *drawing, const struct hx_figure 
         return 0; /* none of its systems is built: no picture instead of an empty one */
     }
     DM_TRY(hx_fig_data_load(figure, drawing->points, &data, err));
-    int rc = drawing->claims != NULL ? hx_claims_lines(drawing->claims, figure, &lines, err) : 0;
-    rc = rc < 0 ? rc : draw_plots(drawing, figure, &data, &lines, undone, err);
+    int rc = drawing->claims != NULL ? hx_claims_marks(drawing->claims, figure, &marks, err) : 0;
+    rc = rc < 0 ? rc : draw_plots(drawing, figure, &data, &marks, undone, err);
     if (data.missing > 0) {
         fprintf(stderr, "dmbench figure: %s: %zu of its points are missing; the panels that need them say so\n",
                 figure->id, data.missing);
         undone->points += data.missing;
     }
-    free(lines.items);
+    free(marks.items);
     hx_fig_data_fini(figure, &data);
     return rc;
 }
@@ -139,7 +153,7 @@ int hx_figures_draw(const struct hx_drawing *drawing, struct hx_undone *undone, 
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, &old);
-    int rc = copy_style(drawing, err);
+    int rc = write_style(drawing, err);
     for (size_t i = 0; i < drawing->figure_count && rc == 0; i++) {
         rc = draw_figure(drawing, drawing->figures[i], undone, err);
     }

@@ -7,15 +7,17 @@
 
 #include "harness/study/claims.h"
 #include "harness/study/figure.h"
+#include "harness/study/figure_plot.h"
 
 struct hx_drawing {
     const char *plots; /* the folder that has style.gp */
     const char *out;   /* pictures go to <out>/figures/<id> */
     bool no_plot;      /* write tables and programs, draw nothing */
+    struct hx_fig_look look;
     struct hx_figure *const *figures;
     size_t figure_count;
     const struct hx_points *points;
-    const struct hx_claims *claims; /* judged; NULL: no lines */
+    struct hx_claims *claims; /* judged; NULL: no marks */
 };
 
 /* What could not be drawn. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/base/json.h"
+#include "harness/study/figure_style.h"
 
 enum { WHERE_BYTES = 512 };
 
@@ -81,7 +82,7 @@ static int read_names(const struct hx_figure *figure, const json_t *object, cons
     }
     item->style = item->style != NULL        ? item->style
                   : item->series != SIZE_MAX ? figure->series[item->series].style
-                                             : item->label;
+                                             : hx_fig_style_other(figure->styles, 0);
     return 0;
 }
 

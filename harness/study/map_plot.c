@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/output_file.h"
+#include "harness/study/figure_style.h"
 #include "harness/study/map.h"
 
 enum { PATH_BYTES = 4096, LEAD_CLASSES = 4 };
@@ -115,7 +116,7 @@ static bool wins_anywhere(const struct hx_map *map, int system) {
     return false;
 }
 
-/* The colour is looked up by gnuplot, in style.gp. */
+/* The colour is looked up by gnuplot. */
 static void system_program(const struct hx_map *map, int system, FILE *out) {
     bool is_none = system == HX_MAP_NO_WINNER;
     size_t block = (is_none ? map->system_count : (size_t)system) * LEAD_CLASSES;
@@ -132,9 +133,10 @@ static void system_program(const struct hx_map *map, int system, FILE *out) {
     fprintf(out, ", \\\n");
 }
 
-static void program_write(const struct hx_map *map, const char *plots, FILE *out) {
-    fprintf(out, "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 560; height = 420\nload ", map->id,
-            map->id);
+static void program_write(const struct hx_map *map, const char *plots, const json_t *styles, FILE *out) {
+    fprintf(out, "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 560; height = 420\n", map->id, map->id);
+    hx_fig_styles_write(styles, out);
+    fprintf(out, "load ");
     quoted(plots, out);
     fprintf(out, ".'/style.gp'\nset datafile separator tab\nset title ");
     quoted(map->title, out);
@@ -145,7 +147,7 @@ static void program_write(const struct hx_map *map, const char *plots, FILE *out
         out,
         "set key outside right top vertical\nset tics out nomirror\nset border 3\nunset grid\nset offsets 0, 0, 0, 0\n"
         "set label 1 'full colour: leads by 2x or more; fainter: by 25 %%, by 5 %%, by less; dots: run' at graph 0, "
-        "graph -0.2 font font_small textcolor rgb color_note\nset bmargin 5.5\n"
+        "graph -0.2 font font_tic textcolor rgb color_note\nset bmargin 5.5\n"
         "color_of(s) = position_of(s) > 0 ? word(colors, position_of(s)) : '#BBBBBB'\n"
         "do for [kind in kinds] {\n    eval(open(kind))\n    plot \\\n");
     for (int i = HX_MAP_NO_WINNER; i < (int)map->system_count; i++) {
@@ -180,13 +182,16 @@ int hx_map_plot(const struct hx_map *map, const char *folder, const char *plots,
     if (!whole) {
         return dm_fail(err, DM_ERR_IO, "%s: %s", plots, strerror(errno));
     }
-    int rc = data_write(map, folder, err);
+    json_t *styles = NULL;
+    int rc = hx_fig_styles_load(plots, &styles, err);
+    rc = rc < 0 ? rc : data_write(map, folder, err);
     snprintf(path, sizeof(path), "%s/%s.gp", folder, map->id);
     FILE *out = rc == 0 ? dm_output_open(path, err) : NULL;
     if (out) {
-        program_write(map, whole, out);
+        program_write(map, whole, styles, out);
         rc = dm_output_close(out, path, err);
     }
+    json_decref(styles);
     free(whole);
     return out ? rc : rc < 0 ? rc : DM_ERR_IO;
 }

@@ -39,7 +39,7 @@ struct hx_page {
     struct hx_points *points;
     struct hx_claims *claims; /* judged */
     json_t *names;            /* plots/papers.json; NULL: there is none */
-    json_t *systems;          /* plots/systems.json; NULL: there is none */
+    json_t *systems;          /* styles by name, from plots/systems.json; NULL: there is none */
     struct hx_page_paper *papers;
     size_t paper_count;
     size_t *figure_paper;   /* of each figure, the number of its paper */

@@ -7,8 +7,8 @@
  *
  *     figure: {"title", "panels": [label], "series": [[label, style]], "cases": [label] or null, "x_label",
  *              "slots": [row of points or -1], "x": [number] or null, "plots": [plot], "readings": [reading]}
- *     plot:   {"id", "title", "kind": line, bar, metric or time, "y_label", "x_label", "x_log", "y_log", "y": [label],
- *              "v": [[number] a metric], "low" and "high": the same with several seeds, "x": [number] of kind metric,
+ *     plot:   {"id", "title", "kind": line, bar, stack, table, metric or time, "y_label", "x_label", "x_log", "y_log",
+ * "y": [label], "v": [[number] a metric], "low" and "high": the same with several seeds, "x": [number] of kind metric,
  *              "time": [[[time], [number]]] of kind time, "lines": [[panel, y, low, high, label]],
  *              "published": [{"label", "panel", "series", "style", "metric", "points": [[x, y]]}]}
  *     reading: {"id", "says", "from", "slots": [[slot, row]], "v": [[[number] a metric] a plot], "x": [[number] a
@@ -24,7 +24,7 @@
 
 #include "common/data_folder.h"
 #include "harness/base/json.h"
-#include "harness/study/claims_lines.h"
+#include "harness/study/claims_marks.h"
 #include "harness/study/figure_published.h"
 #include "harness/study/html.h"
 #include "harness/study/report_groups.h"
@@ -191,13 +191,22 @@ static json_t *plot_published(const struct hx_figure *figure, const struct hx_fi
     return items;
 }
 
-static json_t *plot_lines(const struct hx_fig_plot *plot, const struct hx_fig_lines *lines) {
+/* What claims say, at the heights of the pictures' marks. */
+static json_t *plot_lines(const struct source *source, const struct hx_fig_plot *plot,
+                          const struct hx_fig_marks *marks) {
     json_t *items = json_array();
-    for (size_t i = 0; i < lines->count; i++) {
-        const struct hx_fig_line *line = &lines->items[i];
-        if (strcmp(line->plot, plot->id) == 0) {
-            json_array_append_new(items, json_pack("[i, o, o, o, s]", (int)line->panel, number(line->y),
-                                                   number(line->low), number(line->high), line->label));
+    for (size_t i = 0; i < marks->count; i++) {
+        const struct hx_fig_mark *mark = &marks->items[i];
+        size_t metric, slot = hx_figure_at(source->figure, mark->panel, mark->series, mark->at);
+        char label[sizeof(mark->label) + 8];
+        if (hx_fig_mark_in(mark, plot, &metric)) {
+            double ours = hx_fig_value(source->figure, source->data, &plot->y[metric], slot).middle;
+            double middle = isinf(mark->low)    ? mark->high
+                            : isinf(mark->high) ? mark->low
+                                                : (mark->low + mark->high) / 2;
+            snprintf(label, sizeof(label), "paper: %s", mark->label);
+            json_array_append_new(items, json_pack("[i, o, o, o, s]", (int)mark->panel, number(ours * middle),
+                                                   number(ours * mark->low), number(ours * mark->high), label));
         }
     }
     return items;
@@ -212,16 +221,21 @@ static json_t *plot_labels(const struct hx_fig_plot *plot) {
 }
 
 static json_t *plot_object(const struct source *source, const struct hx_fig_plot *plot,
-                           const struct hx_fig_lines *lines) {
+                           const struct hx_fig_marks *marks) {
     const struct hx_figure *figure = source->figure;
-    const char *kind = plot->over_time ? "time" : plot->by_metric ? "metric" : plot->bars ? "bar" : "line";
+    const char *kind = plot->over_time   ? "time"
+                       : plot->table     ? "table"
+                       : plot->stacked   ? "stack"
+                       : plot->by_metric ? "metric"
+                       : plot->bars      ? "bar"
+                                         : "line";
     bool own_x = plot->over_time || plot->by_metric;
     const char *x_label = own_x && plot->x.label != NULL ? plot->x.label : own_x ? plot->x.column : figure->x_label;
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o}", "id", plot->id, "title", plot->title, "kind", kind,
-                  "y_label", plot->y_label != NULL ? plot->y_label : "", "x_label", x_label != NULL ? x_label : "",
-                  "x_log", plot->x_log, "y_log", plot->y_log, "y", plot_labels(plot));
-    json_object_set_new(object, "lines", plot_lines(plot, lines));
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o}", "id", plot->id, "title", plot->title, "kind",
+                               kind, "y_label", plot->y_label != NULL ? plot->y_label : "", "x_label",
+                               x_label != NULL ? x_label : "", "x_log", plot->x_log, "y_log",
+                               hx_fig_plot_is_log(figure, plot, source->data), "y", plot_labels(plot));
+    json_object_set_new(object, "lines", plot_lines(source, plot, marks));
     json_object_set_new(object, "published", plot_published(figure, plot));
     if (plot->over_time) {
         json_object_set_new(object, "time", plot_times(source, plot));
@@ -348,13 +362,13 @@ static json_t *figure_x(const struct source *source) {
 int hx_page_data_figure(struct hx_page *page, const struct hx_figure *figure, const struct hx_fig_data *data,
                         struct dm_err *err) {
     const struct source source = {.page = page, .figure = figure, .data = data};
-    struct hx_fig_lines lines;
-    DM_TRY(hx_claims_lines(page->claims, figure, &lines, err));
+    struct hx_fig_marks marks;
+    DM_TRY(hx_claims_marks(page->claims, figure, &marks, err));
     json_t *plots = json_array();
     for (size_t i = 0; i < figure->plot_count; i++) {
-        json_array_append_new(plots, plot_object(&source, &figure->plots[i], &lines));
+        json_array_append_new(plots, plot_object(&source, &figure->plots[i], &marks));
     }
-    free(lines.items);
+    free(marks.items);
     bool named = figure->x_option == NULL;
     json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "title", figure->title, "panels",
                                item_labels(figure->panels, figure->panel_count, false), "series",

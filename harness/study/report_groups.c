@@ -140,7 +140,7 @@ json_t *hx_page_figure_systems(const struct hx_page *page, const struct hx_figur
         add_system(systems, hx_page_point_system(page->points, hx_figure_point(figure, i, 0)));
     }
     for (size_t i = 0; i < figure->series_count; i++) {
-        if (json_object_get(page->systems, figure->series[i].style) != NULL) {
+        if (json_object_get(json_object_get(page->systems, figure->series[i].style), "name") != NULL) {
             add_system(systems, figure->series[i].style); /* of a training, which has no index */
         }
     }

@@ -92,19 +92,14 @@
 
     /* ---- colours ---- */
 
-    /* Those of plots/systems.json; of names that are not in it, from the end of the list, as in plots/style.gp. */
-    const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#882255", "#999933",
-        "#44AA99", "#661100", "#332288", "#777777", "#AAAAAA", "#B8860B"];
-    const ORDER = ["sherman", "chime", "rolex", "xstore_d", "dolphin", "hstore", "smart", "marlin", "fg", "emt",
-        "clover", "race", "cell", "null", "drtm_tree"];
-    const MARKERS = ["circle", "rect", "triangle", "rectRot", "triangle", "rectRounded"];
+    /* Those of plots/systems.json. */
+    const MARKERS = {circle: "circle", square: "rect", triangle: "triangle", down: "triangle", diamond: "rectRot",
+        pentagon: "rectRounded", cross: "crossRot", plus: "cross"};
     const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
-    function lookOf(style, series) {
-        const entry = data.systems[style];
-        const at = ORDER.includes(style) ? ORDER.indexOf(style) : PALETTE.length - 1 - series % PALETTE.length;
-        const color = entry && entry.color ? entry.color : PALETTE[at];
-        return {color: readable(color), marker: MARKERS[at % MARKERS.length]};
+    function lookOf(style) {
+        const entry = data.systems[style] || {color: "#777777", marker: "circle"};
+        return {color: readable(entry.color), marker: MARKERS[entry.marker] || "circle"};
     }
 
     /* On a dark ground a dark colour is mixed with white until it can be seen. */
@@ -225,7 +220,7 @@
                 const points = times.map((time, i) => ({x: time, y: values[i], row: figure.slots[slot],
                     spot: {panel, series, at}}));
                 if (points.length > 0 && !systemHidden(figure.slots[slot])) {
-                    sets.push(dataset(plot, item[0], lookOf(item[1], series), at, points));
+                    sets.push(dataset(plot, item[0], lookOf(item[1]), at, points));
                 }
             }
         });
@@ -236,7 +231,7 @@
     function publishedSets(figure, plot, panel) {
         return plot.published.filter((item) => item.panel === panel).map((item) => {
             const series = item.series >= 0 ? item.series : 0;
-            const look = lookOf(item.series >= 0 ? figure.series[series][1] : item.style, series);
+            const look = lookOf(item.series >= 0 ? figure.series[series][1] : item.style);
             const pointAt = (pair) => (pair ? {x: pair[0], y: pair[1], published: item.label} : null);
             const points = plot.kind === "bar"
                 ? pointsOf(figure, plot, (at) => pointAt(item.points.find((pair) => pair[0] === at)))
@@ -260,7 +255,7 @@
         }
         const sets = [];
         figure.series.forEach((item, series) => plot.y.forEach((unused, metric) => {
-            const look = lookOf(item[1], series);
+            const look = lookOf(item[1]);
             const label = seriesLabel(figure, plot, series, metric);
             const add = (name, variant, pick) => {
                 const points = pointsOf(figure, plot, (at) => pick({panel, series, at}));
@@ -453,6 +448,9 @@
             return;
         }
         const plot = figure.plots[number];
+        if (plot.kind === "table" || plot.kind === "stack") {
+            return; /* the picture has all there is */
+        }
         const wide = plot.kind === "bar" && caseCount(figure) * figure.series.length > 8;
         const panels = make("div", {class: "panels" + (figure.panels.length === 1 ? " single" : wide ? " broad" : "")});
         figure.panels.forEach((label, panel) => {
@@ -693,7 +691,7 @@
         });
         return Array.from(names).filter((name) => name !== "").sort().map((name) => {
             const entry = data.systems[name];
-            const label = entry ? entry.label || entry : name;
+            const label = entry && entry.name ? entry.name : name;
             return toggleButton(label, {"data-choose-system": name}, chosen.systems, name);
         });
     }

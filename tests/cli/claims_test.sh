@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# `dmbench claims`: each verdict, from results alone; what is missing; the other ends of the fabric; lines in figures;
+# `dmbench claims`: each verdict, from results alone; what is missing; the other ends of the fabric; marks in figures;
 # bad input. The figure and the claims are small ones in a separate folder of plots.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +9,8 @@
 mkdir -p plots/figures plots/claims
 cp "$DM_SOURCE_DIR/plots/style.gp" plots/
 # A system that a paper compares with, and that is not built.
-echo '{"fatnode": "Fat node tree"}' >plots/systems.json
+echo '{"systems": {"fatnode": {"name": "Fat node tree", "color": "#000000", "marker": "circle"}},
+       "others": [{"color": "#33BBEE", "marker": "pentagon"}]}' >plots/systems.json
 cat >plots/figures/small.json <<'JSON'
 {
     "id": "small", "title": "Small", "shows": "two systems", "keeps": "everything",
@@ -40,7 +41,7 @@ cat >plots/claims/p.json <<JSON
      {"what": "of Fatnode", "value": "rtt{Fatnode, C, 4}", "expect": 1}]},
   {"id": "size", $head, "kind": "ratio", "because": [{"text": "because | so", "holds": "1 > 2"}],
    "checks": [{"what": "over the slow one", "value": "max(mops{Sherman, C})", "over": "max(mops{slow Sherman, C})",
-               "expect": 50, "line": {"plot": "throughput", "panel": "C"}}]},
+               "expect": 50}]},
   {"id": "wrong", $head, "kind": "trend", "checks": [{"value": "falls(mops{Sherman, A})"}]},
   {"id": "fabric", $head, "kind": "value", "checks": [{"value": "mops{Sherman, C, 4} > 0.2", "expect": 1}]},
   {"id": "absent", $head, "kind": "value", "checks": [{"value": "rtt{Fatnode, C, 4}", "expect": 1}]},
@@ -92,7 +93,7 @@ holds out "1 claims: 0 reproduced"
 # The figure draws the claim.
 if command -v gnuplot >/dev/null 2>&1; then
     expect 0 figure small --plots plots
-    holds results/figures/small/throughput.svg "paper: 50 x the slow one (size)"
+    holds results/figures/small/throughput.svg "Paper: (1) 50 × the slow one, above the axis"
 fi
 
 # Readings, a range, an experiment, reasons. A reading that changes nothing for a claim is not counted.

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p plots/figures
-cp "$DM_SOURCE_DIR/plots/style.gp" plots/
+cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" plots/
 cat >plots/figures/lines.json <<'JSON'
 {
     "id": "lines", "title": "Lines of \"Sherman\"", "shows": "a line", "keeps": "everything",
@@ -62,7 +62,7 @@ holds err "4 points: 4 there already, 0 to run"
 
 # over time: a curve for each case of a series, a row for each slice
 mkdir -p over/figures
-cp plots/style.gp over/
+cp plots/style.gp plots/systems.json over/
 cat >over/figures/growth.json <<'JSON'
 {
     "id": "growth", "title": "Growth", "shows": "inserts over time", "keeps": "everything",
@@ -130,7 +130,10 @@ elif [ "${CI:-}" = true ]; then
 fi
 
 # A system that a paper compares with and that is not built is left out, and all outputs list it; an unknown one is an error.
-echo '{"fatnode": "Fat node tree", "slimnode": "Slim node tree"}' >plots/systems.json
+echo '{"systems": {"fatnode": {"name": "Fat node tree", "color": "#000000", "marker": "circle"},
+                   "slimnode": {"name": "Slim node tree", "color": "#111111", "marker": "circle"},
+                   "sherman": {"name": "Sherman", "color": "#0072B2", "marker": "circle"}},
+       "others": [{"color": "#33BBEE", "marker": "pentagon"}]}' >plots/systems.json
 sed 's/"id": "lines"/"id": "systems"/; s/"series": .*/"series": [{"label": "null", "config": {"index": "null"}}, {"label": "Fat node tree", "config": {"index": "fatnode"}}],/' \
     plots/figures/lines.json >plots/figures/systems.json
 expect 0 figure systems --plots plots --out results
@@ -153,8 +156,8 @@ expect 0 figure empty --plots plots --out results
 sed 's/"series": .*/"series": [{"label": "null"}, {"label": "null again", "config": {"seed": 2}}],/; s/"id": "lines"/"id": "twins"/; s/"keys, /"seed, keys, /' \
     plots/figures/lines.json >plots/figures/twins.json
 expect 0 figure twins --plots plots --out results --no-plot
-holds results/figures/twins/throughput.gp 'style_of("sherman", 1, 0)'
-holds results/figures/twins/throughput.gp 'style_of("null again", 2, 0)'
+holds results/figures/twins/throughput.gp 'style_of("sherman", 0)'
+holds results/figures/twins/throughput.gp 'style_of("other-1", 0)'
 rm plots/figures/twins.json
 
 # A point whose operations ran out of memory is not used.
@@ -173,7 +176,7 @@ grep -l '"keys": 400,' smaller/points/*.json >found || fail "1K keys over 2.5 ar
 holds smaller/figures/lines/throughput.tsv mops_low
 if command -v gnuplot >/dev/null 2>&1; then
     holds smaller/figures/lines/throughput.gp yerrorlines
-    holds smaller/figures/lines/throughput.svg "scale 1/2.5, 3 seeds"
+    holds smaller/figures/lines/throughput.svg "3 seeds"
 fi
 
 # An interrupt: status 130, finished results stay, there is no partial file or picture, and the next run continues. One

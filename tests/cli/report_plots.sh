@@ -6,7 +6,10 @@
 mkdir -p plots/figures
 cp "$DM_SOURCE_DIR/plots/style.gp" plots/
 # Systems that a paper compares with, and that are not built.
-echo '{"fatnode": "Fat node tree", "slimnode": "Slim node tree"}' >plots/systems.json
+echo '{"systems": {"sherman": {"name": "Sherman", "color": "#0072B2", "marker": "circle"},
+                   "fatnode": {"name": "Fat node tree", "color": "#000000", "marker": "circle"},
+                   "slimnode": {"name": "Slim node tree", "color": "#111111", "marker": "circle"}},
+       "others": [{"color": "#33BBEE", "marker": "pentagon"}]}' >plots/systems.json
 cat >plots/figures/small.json <<'JSON'
 {
     "id": "small", "title": "A <small> & \"quoted\" figure", "shows": "two systems", "keeps": "everything",

@@ -129,6 +129,9 @@ static void must_refuse_file(const char *file, const char *reason) {
     put(folder, "claims/p.json", file);
     put(folder, "metrics.json", "{\"mops\": {\"path\": \"throughput_ops_per_s\"}}");
     put(folder, "sensitivity.json", "{}");
+    put(folder, "systems.json",
+        "{\"systems\": {\"sherman\": {\"name\": \"Sherman\", \"color\": \"#0072B2\", \"marker\": \"circle\"}},"
+        " \"others\": [{\"color\": \"#000000\", \"marker\": \"square\"}]}");
     snprintf(path, sizeof(path), "%s/figures", folder);
     assert_int_equal(mkdir(path, 0700), 0);
     put(folder, "figures/f.json", figure_text);

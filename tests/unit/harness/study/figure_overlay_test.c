@@ -210,6 +210,11 @@ static void load(const char *scales, const char *readings, const char *scale, co
     snprintf(path, sizeof(path), "%s/figures/f.json", folder);
     assert_int_equal(dm_json_store(spec, path, NULL), 0);
     json_decref(spec);
+    json_t *styles = parse("{'systems': {'sherman': {'name': 'Sherman', 'color': '#0072B2', 'marker': 'circle'}}, "
+                           "'others': [{'color': '#000000', 'marker': 'square'}]}");
+    snprintf(path, sizeof(path), "%s/systems.json", folder);
+    assert_int_equal(dm_json_store(styles, path, NULL), 0);
+    json_decref(styles);
     int rc = hx_figure_load(folder, "f", scale, &figure, &err);
     snprintf(text, sizeof(text), "rm -rf %s", folder);
     assert_int_equal(system(text), 0);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/opt_json.h"
 #include "harness/base/json.h"
@@ -122,6 +123,8 @@ static void must_refuse_at(const char *scale, const char *path, const char *valu
         assert_int_equal(hx_json_put(first, strchr(path, ']') + 2, value), 0);
     }
     assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof(name), "%s/systems.json", folder);
+    assert_int_equal(symlink(PLOTS "/systems.json", name), 0);
     snprintf(name, sizeof(name), "%s/figures", folder);
     assert_int_equal(mkdir(name, 0700), 0);
     snprintf(name, sizeof(name), "%s/figures/sherman-cache.json", folder);
@@ -160,6 +163,9 @@ static void mistakes_in_a_spec_are_named_with_file_and_member(void **state) {
     must_refuse("series[0].label", "null", "series[0].label: must be a string");
     must_refuse("x.cases", "[{\"label\": \"all\"}]", "either 'option' or 'cases'");
     must_refuse("plots[0].kind", "\"pie\"", "unknown kind 'pie'");
+    must_refuse("plots[0].kind", "\"table\"", "plots[0].kind: a table has no panels");
+    must_refuse("plots[0].y_max", "0", "plots[0].y_max: must be positive");
+    must_refuse("series[0].style", "\"red\"", "series[0].style: systems.json has no style 'red'");
     must_refuse("plots[0].id", "\"../up\"", "plots[0].id");
     must_refuse("plots[0].y", "[]", "plots[0].y");
     must_refuse("plots[0].y", "[{\"path\": \"a\", \"column\": \"a b\"}]", "plots[0].y[0].column");
