@@ -117,7 +117,7 @@ static void set_y_axes(struct hx_picture *picture, double plot_height, double he
         hx_picture_range(picture, panel, &least, &most);
         picture->y_axes[panel] = (struct hx_axis){.log = log && least > 0 && isfinite(least)};
         hx_axis_y(&picture->y_axes[panel], least, most, picture->plot->y_limit, head, (int)(plot_height / 20));
-        for (size_t kept = picture->y_axes[panel].tic_count; kept * 11 > plot_height && kept > 2;) {
+        for (size_t kept = picture->y_axes[panel].tic_count; (double)kept * 11 > plot_height && kept > 2;) {
             struct hx_axis *axis = &picture->y_axes[panel]; /* a logarithmic axis of many decades */
             for (kept = 0; kept * 2 < axis->tic_count; kept++) {
                 axis->tics[kept] = axis->tics[kept * 2];
@@ -199,8 +199,9 @@ static void set_cells(struct hx_picture *picture) {
     layout->panel_left = y_tics_width(picture) + 7;
     layout->panel_right = 5;
     layout->columns = (size_t)(space / (layout->panel_left + layout->panel_right + least_plot_width(picture)));
-    layout->columns = layout->columns < 1 ? 1 : layout->columns > COLUMNS_MAX ? COLUMNS_MAX : layout->columns;
+    layout->columns = layout->columns > COLUMNS_MAX ? COLUMNS_MAX : layout->columns;
     layout->columns = layout->columns > panels ? panels : layout->columns;
+    layout->columns = layout->columns < 1 ? 1 : layout->columns;
     layout->rows = (panels + layout->columns - 1) / layout->columns;
     layout->cell_width = space / (double)layout->columns;
     for (size_t panel = 0; panel < panels; panel++) {
