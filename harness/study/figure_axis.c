@@ -38,13 +38,13 @@ static void linear_tics(struct hx_axis *axis, int tics) {
 static void log_tics(struct hx_axis *axis) {
     static const double parts[] = {1, 2, 5}, all[] = {1, 1.5, 2, 3, 4, 5, 6, 8};
     double decades = log10(axis->high / axis->low);
-    const double *steps = decades < 0.9 ? all : parts;
-    size_t count = decades < 0.9 ? sizeof(all) / sizeof(all[0]) : decades < 3.2 ? 3 : 1;
-    double every = decades > 7 ? 2 : 1;
+    const bool is_short = decades < 0.9;
+    size_t count = is_short ? sizeof(all) / sizeof(all[0]) : decades < 3.2 ? 3 : 1;
+    int every = decades > 7 ? 2 : 1, last = (int)floor(log10(axis->high));
     axis->tic_count = 0;
-    for (double power = floor(log10(axis->low)); power <= log10(axis->high); power += every) {
+    for (int exponent = (int)floor(log10(axis->low)); exponent <= last; exponent += every) {
         for (size_t i = 0; i < count; i++) {
-            double value = steps[i] * pow(10, power);
+            double value = (is_short ? all[i] : parts[i % 3]) * pow(10, exponent);
             if (value >= axis->low * (1 - 1e-9) && value <= axis->high * (1 + 1e-9)) {
                 add_tic(axis, value);
             }

@@ -196,7 +196,9 @@ void hx_picture_x_axis(const struct hx_picture *picture, size_t panel, struct hx
             values[count++] = hx_fig_published_x(figure, item, k, divisor);
         }
     }
-    values[0] = picture->plot->over_time ? 0 : values[0]; /* the ends are behind it */
+    if (picture->plot->over_time) {
+        values[0] = 0; /* the ends are behind it */
+    }
     hx_axis_x(axis, values, count, (int)(width / 30) > 2 ? (int)(width / 30) : 2);
     hx_axis_thin(axis, HX_FONT_TIC, width);
 }

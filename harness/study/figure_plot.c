@@ -19,8 +19,10 @@
 
 static void write_margins(const struct hx_picture *picture, size_t cell) {
     const struct hx_fig_layout *layout = &picture->layout;
+    size_t whole = cell / layout->columns;
+    double row = (double)whole;
     double left = layout->left + (double)(cell % layout->columns) * layout->cell_width;
-    double top = layout->top + (double)(cell / layout->columns) * layout->cell_height;
+    double top = layout->top + row * layout->cell_height;
     fprintf(picture->file,
             "    set lmargin at screen %.4f; set rmargin at screen %.4f\n"
             "    set tmargin at screen %.4f; set bmargin at screen %.4f\n",
@@ -107,8 +109,10 @@ static void write_panel(const struct hx_picture *picture, size_t panel) {
     fprintf(picture->file, "\n    # ---- panel %zu\n", panel + 1);
     write_margins(picture, panel);
     const struct hx_fig_layout *layout = &picture->layout;
+    size_t whole = panel / layout->columns;
+    double row = (double)whole;
     double left = layout->left + (double)(panel % layout->columns) * layout->cell_width + layout->panel_left;
-    double bottom = layout->top + (double)(panel / layout->columns) * layout->cell_height + layout->panel_top;
+    double bottom = layout->top + row * layout->cell_height + layout->panel_top;
     int lines = hx_text_wrap(picture->figure->panels[panel].label, HX_FONT_LABEL, hx_picture_plot_width(picture), title,
                              sizeof(title));
     if (title[0] != '\0') {
