@@ -14,7 +14,7 @@
 /* The share of a case's width that its bars fill. */
 #define GROUP_WIDTH 0.84
 
-enum { MARK_TAG = 200 };
+enum { MARK_TAG = 5000 }; /* beyond the tags that gnuplot gives to labels without one */
 
 static size_t bar_count(const struct hx_picture *picture) {
     return picture->plot->stacked ? 1 : picture->figure->series_count;

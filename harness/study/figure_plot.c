@@ -99,8 +99,8 @@ static void write_lines(const struct hx_picture *picture, const char *text, doub
 static void write_missing(const struct hx_picture *picture, size_t missing) {
     size_t total = picture->figure->series_count * picture->figure->case_count;
     fprintf(picture->file,
-            "    set label 9 \"not drawn:\\n%zu of %zu points\\nare missing\" at graph 0.5, graph 0.6 center\n"
-            "    unset xtics; unset ytics\n    plot [0:1] [0:1] NaN notitle\n    unset label 9; eval restore_tics\n",
+            "    set label 9999 \"not drawn:\\n%zu of %zu points\\nare missing\" at graph 0.5, graph 0.6 center\n"
+            "    unset xtics; unset ytics\n    plot [0:1] [0:1] NaN notitle\n    unset label 9999; eval restore_tics\n",
             missing, total);
 }
 
