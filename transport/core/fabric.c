@@ -119,12 +119,11 @@ static int load_profile(struct dm_fabric *fabric, const struct dm_fabric_config 
         return dm_fail(err, DM_ERR_INVALID, "transport %s needs a profile", config->transport);
     }
     fabric->profile = calloc(1, sizeof(*fabric->profile));
-    if (!fabric->profile) {
-        return DM_ERR_NO_MEMORY;
+    int rc = fabric->profile ? dm_profile_load(config->profile, fabric->profile, err) : DM_ERR_NO_MEMORY;
+    if (rc == 0 && config->emulates_masked) {
+        fabric->profile->masked_atomics = 0;
     }
-    DM_TRY(dm_profile_load(config->profile, fabric->profile, err));
-    fabric->profile->masked_atomics *= config->emulates_masked ? 0 : 1;
-    return 0;
+    return rc;
 }
 
 static int open_parts(struct dm_fabric *fabric, const struct dm_fabric_config *config, struct dm_err *err) {
