@@ -37,7 +37,7 @@ echo "== the other compiler: build/clang"
 cmake --preset clang
 cmake --build build/clang --parallel "$jobs"
 clang_ok=yes
-# On emulated RDMA the longest two tests take five of the indexes, others at each revision; all without this.
+# On emulated RDMA the longest tests take five of the indexes, others at each revision; all without this.
 revision=$(git rev-parse HEAD 2>/dev/null || date +%F)
 export DM_RXE_SAMPLE=5 DM_RXE_SEED="$revision"
 ctest --test-dir build/clang --output-on-failure --parallel "$jobs" -L 'fuzz|rxe' || clang_ok=no

@@ -170,7 +170,8 @@ static void bad_values_name_the_option_and_what_is_right(void **state) {
     assert_refused("transport", "lcoal",
                    "--transport: 'lcoal' is not a choice (did you mean 'local'? use one of: sim, local, verbs)");
     assert_refused("transport", "", "--transport: '' is not a choice (use one of: sim, local, verbs)");
-    assert_refused("transport", "LOCAL", "--transport: 'LOCAL' is not a choice (use one of: sim, local, verbs)");
+    assert_refused("transport", "LOCAL",
+                   "--transport: 'LOCAL' is not a choice (did you mean 'local'? use one of: sim, local, verbs)");
     assert_refused("name", "a\nb", "--name: 'a?b' has control characters or is not UTF-8");
     assert_refused("name", "\xff", "--name: '?' has control characters or is not UTF-8");
 }
