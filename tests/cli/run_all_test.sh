@@ -8,7 +8,7 @@
 
 mkdir -p tree/plots/figures bin
 cp -r "$DM_SOURCE_DIR/run_all.sh" "$DM_SOURCE_DIR/scripts" tree/
-cp "$DM_SOURCE_DIR/plots/style.gp" tree/plots/
+cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" tree/plots/
 cat >bin/cmake <<SH
 #!/bin/sh
 echo "cmake \$*" >>"$work/cmake.log"
