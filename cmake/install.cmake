@@ -10,7 +10,7 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 install(TARGETS dmbench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY transport/profiles DESTINATION ${data}/transport FILES_MATCHING PATTERN "*.json")
 install(DIRECTORY workloads/ycsb DESTINATION ${data}/workloads FILES_MATCHING PATTERN "*.properties")
-install(DIRECTORY plots DESTINATION ${data})
+install(DIRECTORY plots DESTINATION ${data} PATTERN ".eslintrc.json" EXCLUDE)
 install(FILES results/schema.json DESTINATION ${data}/results)
 install(FILES contrib/python/dmbench_results.py contrib/python/example.py contrib/python/README.md DESTINATION ${data}/contrib/python)
 
