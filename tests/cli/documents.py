@@ -330,6 +330,8 @@ def smaller(words):
     words = words[: redirect[0]] if redirect else words
     if name == "figure" or name == "claims" and "--run" in words or name == "sweep" and "--sshloginfile" in words:
         return words if "--slurm" in words else words + ["--dry-run"], answers
+    if name == "map" and "--x" not in words and not {"--list", "--dry-run"} & set(words):
+        return words + ["--dry-run"], answers  # a map that has a name takes minutes; map_test.sh runs a small one
     if name == "validate" and "--end-to-end" in words:
         return words + ["--dry-run"], answers
     if name == "validate":
