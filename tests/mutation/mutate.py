@@ -8,7 +8,7 @@
 #   {"indexes": ["sherman"], "tests": ["conformance/sherman_test"], "mutants": [{...}, ...]}
 #
 # The first two are defaults of the mutants below; without them the index NAME is checked, and the tests are
-# tests/conformance/INDEX*_test.c. A mutant has
+# tests/unit/indexes/INDEX*_test.c and tests/conformance/INDEX*_test.c. A mutant has
 #
 #   id          unique; begins with the name of its file
 #   file        which source it changes
@@ -59,9 +59,19 @@ def indexes_of(root):
 
 
 def tests_of(root, indexes):
-    """The conformance tests of these indexes."""
-    folder = root / "tests/conformance"
-    return [f"conformance/{path.stem}" for index in indexes for path in sorted(folder.glob(f"{index}_*test.c"))]
+    """The unit tests, which are quick, and the conformance tests of these indexes."""
+    folders = ["unit/indexes", "conformance"]
+    return [
+        f"{folder}/{path.stem}"
+        for folder in folders
+        for index in indexes
+        for path in sorted((root / "tests" / folder).glob(f"{index}_*test.c"))
+    ]
+
+
+def target_of(test):
+    """The program of a test, by its name in ctest: tests/CMakeLists.txt names it so."""
+    return test.replace("/", "_")
 
 
 def mutant_read(root, group, data, entry, ids):
@@ -171,7 +181,7 @@ class Copy:
             raise Refused(done.stdout.decode(errors="replace")[-1500:])
 
     def make(self, tests):
-        targets = ["dmbench"] + ["conformance_" + test.split("/")[1] for test in tests]
+        targets = ["dmbench"] + [target_of(test) for test in tests]
         self.run(["cmake", "--build", str(self.build), "--parallel", "1", "--target"] + targets)
 
     def change(self, mutant):
@@ -214,7 +224,7 @@ def death(status):
 
 def test_run(copy, test, cpu_s):
     """How the test failed, or None."""
-    status, out, _ = limited([str(copy.build / "tests" / ("conformance_" + test.split("/")[1]))], cpu_s)
+    status, out, _ = limited([str(copy.build / "tests" / target_of(test))], cpu_s)
     if status in (0, 77):
         return None
     failed = re.findall(r"\[  FAILED  \] (\w+)", out)
@@ -269,7 +279,7 @@ def mutant_judge(copy, mutant, budget):
         for test in mutant["tests"]:
             how = test_run(copy, test, budget.test_s)
             if how:
-                return {"state": "killed", "by": test.split("/")[1], "how": how}
+                return {"state": "killed", "by": test.split("/")[-1], "how": how}
         for index in mutant["indexes"]:
             how = worlds_run(copy, index, budget.test_s)
             if how:
@@ -365,7 +375,7 @@ def line_of(mutant, row):
 
 def table(mutants, rows):
     """Two tables: by source, and by what noticed the mistakes."""
-    head = "| sources | mutants | by operators | run | equivalent | killed | by conformance tests | by `check` | median seed | survived |"
+    head = "| sources | mutants | by operators | run | equivalent | killed | by tests | by `check` | median seed | survived |"
     out = [head, "|---" * 10 + "|"]
     groups = sorted({mutant["group"] for mutant in mutants})
     for group in groups + ["all"]:
@@ -385,12 +395,12 @@ def table(mutants, rows):
 
 
 def causes(mutants, rows):
-    """What noticed the mistakes: conformance tests together, and each kind of finding of check."""
+    """What noticed the mistakes: tests together, and each kind of finding of check."""
     count, seeds = {}, {}
     for mutant in mutants:
         row = rows.get(mutant["id"])
         if row and row["state"] == "killed":
-            what = f"`check`: {row['how']}" if row["by"] == "check" else "a conformance test that takes too long" if row["how"] == "time" else "a conformance test"
+            what = f"`check`: {row['how']}" if row["by"] == "check" else "a test that takes too long" if row["how"] == "time" else "a test"
             count[what] = count.get(what, 0) + 1
             if row["by"] == "check":
                 seeds.setdefault(what, []).append(row["seeds"])
