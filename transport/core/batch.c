@@ -194,17 +194,30 @@ static int emulate_masked(struct dm_ctx *ctx, struct dm_verb verb) {
     return 0;
 }
 
+/* A copy of the batch. The context owns it, as a run may end while the context waits for a part and never returns. */
+static const struct dm_verb *copy_batch(struct dm_ctx *ctx) {
+    if (ctx->cut_capacity < ctx->batch_count) {
+        struct dm_verb *cut = realloc(ctx->cut, ctx->batch_capacity * sizeof(*cut));
+        if (!cut) {
+            return NULL;
+        }
+        ctx->cut = cut;
+        ctx->cut_capacity = ctx->batch_capacity;
+    }
+    memcpy(ctx->cut, ctx->batch, ctx->batch_count * sizeof(*ctx->batch));
+    return ctx->cut;
+}
+
 /* The batch cut at its masked atomics, each part waited for: order is kept, and the additional round trips are
  * counted.
  */
 static int commit_emulated(struct dm_ctx *ctx) {
     uint32_t count = ctx->batch_count;
-    struct dm_verb *verbs = malloc(count * sizeof(*verbs));
+    const struct dm_verb *verbs = copy_batch(ctx);
     if (!verbs) {
         batch_clear(ctx);
         return DM_ERR_NO_MEMORY;
     }
-    memcpy(verbs, ctx->batch, count * sizeof(*verbs));
     batch_clear(ctx);
     int rc = 0;
     for (uint32_t i = 0; i < count && rc == 0; i++) {
@@ -219,7 +232,6 @@ static int commit_emulated(struct dm_ctx *ctx) {
         }
     }
     rc = rc == 0 ? dm_commit(ctx) : rc;
-    free(verbs);
     batch_clear(ctx);
     return rc;
 }

@@ -57,6 +57,7 @@ void dm_ctx_free(struct dm_ctx *ctx) {
         free(block);
     }
     free(ctx->batch);
+    free(ctx->cut);
     free(ctx);
 }
 

@@ -48,6 +48,8 @@ struct dm_ctx {
     uint64_t phase_since_ns; /* unless the phase is `other` */
     struct dm_verb *batch;
     uint32_t batch_count, batch_capacity;
+    struct dm_verb *cut; /* the batch that is cut at its masked atomics while they are emulated */
+    uint32_t cut_capacity;
     int batch_error;   /* found while posting; reported by the commit */
     int pending_error; /* of an unsignalled verb; reported by the next commit */
     struct dm_prng prng;

@@ -115,6 +115,30 @@ static void a_client_that_stops_for_good_has_sent_its_earlier_verbs(void **state
     world_close(&world);
 }
 
+static void write_and_add(struct dm_ctx *ctx, void *arg) {
+    struct writer *writer = arg;
+    uint64_t one = 1;
+    dm_post_write(ctx, word_at(0, 0), &one, sizeof(one));
+    dm_post_masked_faa(ctx, word_at(0, 1), 1, 0, NULL);
+    writer->rc[0] = dm_commit(ctx);
+    writer->returned = true;
+}
+
+/* The context never returns; the copy of its batch is freed with the fabric (the sanitizer of leaks sees it). */
+static void a_run_may_end_while_a_masked_atomic_is_emulated(void **state) {
+    (void)state;
+    struct world world = {.clients = 1, .emulates_masked = true};
+    struct writer writer = {.returned = false};
+    world_set(&world, "faults", "stop:client=0,verb=2");
+    world_open(&world);
+    world_spawn(&world, 0, write_and_add, &writer);
+    world_run(&world);
+    assert_false(writer.returned);
+    assert_int_equal(world_word(&world, 0, WORD), 1);
+    assert_int_equal(world_word(&world, 0, WORD + 64), 0);
+    world_close(&world);
+}
+
 static void a_client_that_stops_for_a_while_continues_afterwards(void **state) {
     (void)state;
     struct world world = {.clients = 1};
@@ -343,6 +367,7 @@ int main(void) {
         cmocka_unit_test(rules_that_make_no_sense_are_refused_with_a_reason),
         cmocka_unit_test(too_many_rules_are_refused),
         cmocka_unit_test(a_client_that_stops_for_good_has_sent_its_earlier_verbs),
+        cmocka_unit_test(a_run_may_end_while_a_masked_atomic_is_emulated),
         cmocka_unit_test(a_client_that_stops_for_a_while_continues_afterwards),
         cmocka_unit_test(a_stop_at_the_last_verb_of_a_batch_keeps_the_others_completions),
         cmocka_unit_test(a_failed_verb_fails_those_behind_it_on_its_queue_pair_only),

@@ -14,6 +14,7 @@ enum { WORLD_SETTINGS_MAX = 8 };
 struct world {
     const char *profile;
     unsigned mns, cns, clients, per_thread, mn_cores;
+    bool emulates_masked;
     uint64_t seed;
     struct dm_setting settings[WORLD_SETTINGS_MAX];
     size_t setting_count;
@@ -29,6 +30,7 @@ static inline int world_try_open(struct world *world) {
     struct dm_fabric_config config = {.transport = "sim",
                                       .profile = world->profile ? world->profile : "cx6-100g",
                                       .seed = world->seed ? world->seed : 1,
+                                      .emulates_masked = world->emulates_masked,
                                       .topology = {.mns = world_or(world->mns, 1),
                                                    .cns = world_or(world->cns, 1),
                                                    .mn_cores = world_or(world->mn_cores, 1),
