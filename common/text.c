@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 static bool is_continuation(unsigned char byte) {
     return (byte & 0xc0) == 0x80;
@@ -49,6 +50,15 @@ size_t dm_text_clean(char *text) {
         at += bytes;
     }
     return replaced;
+}
+
+bool dm_text_is_among(const char *word, const char *const *words) {
+    for (; words && *words; words++) {
+        if (strcmp(word, *words) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void dm_text_wrap(const char *text, size_t length, size_t column, size_t indent, size_t width, FILE *out) {

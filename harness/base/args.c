@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "harness/base/option_names.h"
 
 enum { NAME_BYTES = 64, NAMES_MAX = 48 };
@@ -30,15 +31,6 @@ static int fail_unknown(const struct hx_args *args, const char *name, struct dm_
                    typed, near != NULL ? "?" : "");
 }
 
-static bool is_among(const char *const *names, const char *name) {
-    for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Reads the option at argv[*at], and advances *at if its value is the next word. */
 static int parse_option(const struct hx_args *args, char **argv, int argc, int *at, struct dm_err *err) {
     const char *text = argv[*at] + 2;
@@ -49,11 +41,11 @@ static int parse_option(const struct hx_args *args, char **argv, int argc, int *
         return fail_unknown(args, typed, err);
     }
     const struct dm_opt *row = dm_opt_find(args->table, name);
-    if (row == NULL && !is_among(args->repeated, name)) {
+    if (row == NULL && !dm_text_is_among(name, args->repeated)) {
         return fail_unknown(args, typed, err);
     }
     const char *value = text[length] == '=' ? text + length + 1 : NULL;
-    if (value == NULL && (row != NULL ? row->type == DM_OPT_BOOL : is_among(args->flags, name))) {
+    if (value == NULL && (row != NULL ? row->type == DM_OPT_BOOL : dm_text_is_among(name, args->flags))) {
         value = "1";
     }
     if (value == NULL) {
@@ -81,7 +73,7 @@ int hx_args_parse(const struct hx_args *args, int argc, char **argv, struct dm_e
             words_only = true;
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             return 1;
-        } else if (word[2] == '\0' && is_among(args->repeated, word + 1)) {
+        } else if (word[2] == '\0' && dm_text_is_among(word + 1, args->repeated)) {
             if (at + 1 >= argc) {
                 return dm_fail(err, DM_ERR_INVALID, "%s: needs a value", word);
             }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/compiler.h"
 #include "common/prng.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
@@ -52,7 +53,8 @@ static const struct dm_opt archive_table[] = {
 
 struct session {
     struct archive_options options;
-    const char *action, *file;
+    const struct action *action;
+    const char *file;
     struct hx_archive archive;
 };
 
@@ -61,35 +63,16 @@ void hx_help_archive(struct hx_help *help) {
     help->usage = "archive pack FILE [options]\n"
                   "archive list|unpack|verify FILE [options]";
     help->about =
-        "pack writes the results of all points of a scale that are there to one compressed file, with the revisions "
-        "and "
-        "processors that they come from and a hash. list prints what is in it. unpack writes the results back, equal "
-        "to "
-        "what was packed, and keeps those that are there. verify runs a random share of the points again and compares "
-        "all but provenance and other times of the host.";
+        "pack writes the results of all points of a scale that are there to one compressed file, with a hash and with "
+        "the revisions and processors that they come from. list prints what is in it. unpack writes the results back, "
+        "equal to what was packed, and keeps those that are there. verify runs a random share of the points again and "
+        "compares all but provenance and other times of the host.";
     help->examples = "dmbench archive pack results/paper.zst --scale paper\n"
                      "dmbench archive unpack results/paper.zst --out elsewhere\n"
                      "dmbench archive verify results/paper.zst --sample 0.1";
     help->status = "0 done, and what was run again is equal; 1 failed, 2 usage, 3 a result is not equal, 130 "
                    "interrupted.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .table = archive_table});
-}
-
-static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
-    static const char *const actions[] = {"pack", "list", "unpack", "verify"};
-    struct session *session = arg;
-    (void)name;
-    if (session->action == NULL) {
-        for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-            session->action = strcmp(value, actions[i]) == 0 ? value : session->action;
-        }
-        return session->action != NULL ? 0 : hx_fail_unknown(err, "action", value, actions, 4);
-    }
-    if (session->file != NULL) {
-        return dm_fail(err, DM_ERR_INVALID, "'%.40s': one file is enough", value);
-    }
-    session->file = value;
-    return 0;
 }
 
 static const char *folder_of(const struct session *session) {
@@ -266,23 +249,47 @@ static int verify(struct session *session, int *status, struct dm_err *err) {
 /* ---- the command --------------------------------------------------------------------------------------------------
  */
 
+static const struct action {
+    const char *name;
+    int (*run)(struct session *session, int *status, struct dm_err *err);
+    bool reads; /* the archive, first */
+} actions[] = {
+    {"pack", pack, .reads = false},
+    {"list", list, .reads = true},
+    {"unpack", unpack, .reads = true},
+    {"verify", verify, .reads = true},
+};
+
+static int take_action(struct session *session, const char *name, struct dm_err *err) {
+    const char *names[DM_ARRAY_LEN(actions)];
+    for (size_t i = 0; i < DM_ARRAY_LEN(actions); i++) {
+        names[i] = actions[i].name;
+        session->action = strcmp(name, names[i]) == 0 ? &actions[i] : session->action;
+    }
+    return session->action != NULL ? 0 : hx_fail_unknown(err, "action", name, names, DM_ARRAY_LEN(actions));
+}
+
+static int take(void *arg, const char *name, const char *value, struct dm_err *err) {
+    struct session *session = arg;
+    (void)name;
+    if (session->action == NULL) {
+        return take_action(session, value, err);
+    }
+    if (session->file != NULL) {
+        return dm_fail(err, DM_ERR_INVALID, "'%.40s': one file is enough", value);
+    }
+    session->file = value;
+    return 0;
+}
+
 static int session_run(struct session *session, int *status, struct dm_err *err) {
-    static const struct {
-        const char *name;
-        int (*run)(struct session *session, int *status, struct dm_err *err);
-    } actions[] = {{"list", list}, {"unpack", unpack}, {"verify", verify}};
     if (session->file == NULL) {
         return dm_fail(err, DM_ERR_INVALID, "name pack, list, unpack or verify, and the file");
     }
-    if (strcmp(session->action, "pack") == 0) {
-        return pack(session, status, err);
+    if (session->action->reads) {
+        DM_TRY(hx_archive_read(session->file, &session->archive, err));
     }
-    DM_TRY(hx_archive_read(session->file, &session->archive, err));
-    int rc = 0;
-    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-        rc = strcmp(session->action, actions[i].name) == 0 ? actions[i].run(session, status, err) : rc;
-    }
-    return rc;
+    return session->action->run(session, status, err);
 }
 
 int hx_cmd_archive(int argc, char **argv) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/text.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/man_page.h"
@@ -14,6 +15,8 @@
 #include "revision.h" /* the build writes it: cmake/revision.cmake */
 
 enum { COMMANDS_MAX = 64 };
+
+static const char *const help_names[] = {"--help", "-h", "help", NULL};
 
 static void help_print(FILE *out) {
     fprintf(out,
@@ -55,10 +58,10 @@ static int command_run(const char *name, int argc, char **argv) {
     return command ? command->run(argc, argv) : command_unknown(name);
 }
 
-/* `dmbench help [COMMAND]` and `dmbench help --man [COMMAND]`. */
+/* `dmbench help [COMMAND]` and `dmbench help --man [COMMAND]`; `dmbench help --help` is as without a command. */
 static int help_run(int argc, char **argv) {
     bool is_manual = argc > 0 && strcmp(argv[0], "--man") == 0;
-    const char *name = argc > is_manual ? argv[is_manual] : NULL;
+    const char *name = argc > is_manual && !dm_text_is_among(argv[is_manual], help_names) ? argv[is_manual] : NULL;
     const struct hx_command *command = name ? command_find(name) : NULL;
     if (name && !command) {
         return command_unknown(name);
@@ -75,17 +78,7 @@ static int help_run(int argc, char **argv) {
     return HX_DONE;
 }
 
-static bool is_any(const char *name, const char *const *names) {
-    for (; *names; names++) {
-        if (strcmp(name, *names) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int main(int argc, char **argv) {
-    static const char *const help_names[] = {"--help", "-h", "help", NULL};
     static const char *const version_names[] = {"--version", "-V", "version", NULL};
     hx_revision_set(DM_REVISION);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails, and the failure is reported */
@@ -93,10 +86,10 @@ int main(int argc, char **argv) {
         help_print(stderr);
         return HX_USAGE;
     }
-    if (is_any(argv[1], help_names)) {
+    if (dm_text_is_among(argv[1], help_names)) {
         return help_run(argc - 2, argv + 2);
     }
-    if (is_any(argv[1], version_names)) {
+    if (dm_text_is_among(argv[1], version_names)) {
         hx_version_print(stdout);
         return HX_DONE;
     }

@@ -16,6 +16,12 @@
 
 /* ---- findings --------------------------------------------------------------------------------------------------- */
 
+/* Writes a text that may hold anything as one clean line. */
+static void line_write(char *line, size_t bytes, const char *format, va_list args) {
+    vsnprintf(line, bytes, format, args);
+    dm_text_clean(line);
+}
+
 struct hx_finding *hx_finding_add(struct hx_doctor *doctor, enum hx_finding_status status, const char *topic,
                                   const char *name, const char *format, ...) {
     static struct hx_finding spare;
@@ -27,18 +33,16 @@ struct hx_finding *hx_finding_add(struct hx_doctor *doctor, enum hx_finding_stat
     *finding = (struct hx_finding){.topic = topic, .name = name, .status = status};
     va_list args;
     va_start(args, format);
-    vsnprintf(finding->found, sizeof(finding->found), format, args);
+    line_write(finding->found, sizeof(finding->found), format, args);
     va_end(args);
-    dm_text_clean(finding->found);
     return finding;
 }
 
 struct hx_finding *hx_finding_advise(struct hx_finding *finding, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(finding->advice, sizeof(finding->advice), format, args);
+    line_write(finding->advice, sizeof(finding->advice), format, args);
     va_end(args);
-    dm_text_clean(finding->advice);
     return finding;
 }
 

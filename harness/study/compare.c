@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/hist.h"
+#include "common/text.h"
 #include "harness/base/json.h"
 #include "harness/study/compare.h"
 #include "workloads/workload.h"
@@ -21,15 +22,6 @@ static const char *const ignored[] = {"seed", "record", "mn_memory", NULL};
 
 static int no_memory(struct dm_err *err) {
     return dm_fail(err, DM_ERR_NO_MEMORY, "no memory to compare");
-}
-
-static bool is_among(const char *const *names, const char *name) {
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static const json_t *config_of(const json_t *result) {
@@ -49,7 +41,7 @@ static void collect_paths(const json_t *object, const char *prefix, json_t *path
             char deeper[PATH_BYTES];
             snprintf(deeper, sizeof(deeper), "%.100s.", path);
             collect_paths(value, deeper, paths);
-        } else if (!is_among(ignored, path)) {
+        } else if (!dm_text_is_among(path, ignored)) {
             json_object_set_new(paths, path, json_null());
         }
     }

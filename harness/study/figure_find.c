@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "harness/study/figure.h"
 
 enum { WORDS_MAX = 12, WORD_BYTES = 32, LIST_BYTES = 300 };
@@ -17,25 +18,16 @@ struct words {
     size_t count;
 };
 
-static bool is_among(const char *word, const char *const *words) {
-    for (; *words; words++) {
-        if (strcmp(word, *words) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Adds a word as ids have it: "table 2" is t2, "18 a" is 18a, and "figure" is left out. */
 static void word_add(struct words *words, const char *word, bool *is_table) {
     static const char *const tables[] = {"table", "tab", NULL};
     static const char *const left_out[] = {"figure", "figures", "fig", "figs", "the", "of", "in", "s", "paper", NULL};
     char *last = words->count > 0 ? words->at[words->count - 1] : NULL;
-    if (is_among(word, tables)) {
+    if (dm_text_is_among(word, tables)) {
         *is_table = true;
         return;
     }
-    if (is_among(word, left_out) || words->count == WORDS_MAX) {
+    if (dm_text_is_among(word, left_out) || words->count == WORDS_MAX) {
         return;
     }
     if (last && isdigit((unsigned char)last[strlen(last) - 1]) && isalpha((unsigned char)word[0]) && !word[1] &&

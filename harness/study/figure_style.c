@@ -115,45 +115,44 @@ static size_t marker_of(const json_t *style) {
     return marker_at(json_string_value(json_object_get(style, "marker")));
 }
 
+enum part { NAMES, COLORS, CLOSED_POINTS, OPEN_POINTS, PARTS };
+
+static void write_word(const char *name, const json_t *style, enum part part, FILE *out) {
+    switch (part) {
+    case NAMES:
+        fprintf(out, "%s ", name);
+        break;
+    case COLORS:
+        fprintf(out, "%s ", json_string_value(json_object_get(style, "color")));
+        break;
+    case CLOSED_POINTS:
+        fprintf(out, "%d ", markers[marker_of(style)].closed);
+        break;
+    default:
+        fprintf(out, "%d ", markers[marker_of(style)].open);
+    }
+}
+
 /* One word for each style, the systems first. */
-static void write_words(const json_t *styles, const char *variable, int which, FILE *out) {
+static void write_words(const json_t *styles, enum part part, FILE *out) {
+    static const char *const variables[PARTS] = {"systems", "colors", "closed_points", "open_points"};
     const char *name;
     json_t *style;
-    const json_t *others = json_object_get(styles, "others");
-    fprintf(out, "%s = \"", variable);
+    size_t at;
+    fprintf(out, "%s = \"", variables[part]);
     json_object_foreach(json_object_get(styles, "systems"), name, style) {
-        switch (which) {
-        case 0:
-            fprintf(out, "%s ", name);
-            break;
-        case 1:
-            fprintf(out, "%s ", json_string_value(json_object_get(style, "color")));
-            break;
-        default:
-            fprintf(out, "%d ", which == 2 ? markers[marker_of(style)].closed : markers[marker_of(style)].open);
-        }
+        write_word(name, style, part, out);
     }
-    for (size_t i = 0; i < json_array_size(others); i++) {
-        style = json_array_get(others, i);
-        switch (which) {
-        case 0:
-            fprintf(out, "%s ", hx_fig_style_other(styles, i));
-            break;
-        case 1:
-            fprintf(out, "%s ", json_string_value(json_object_get(style, "color")));
-            break;
-        default:
-            fprintf(out, "%d ", which == 2 ? markers[marker_of(style)].closed : markers[marker_of(style)].open);
-        }
+    json_array_foreach(json_object_get(styles, "others"), at, style) {
+        write_word(hx_fig_style_other(styles, at), style, part, out);
     }
     fputs("\"\n", out);
 }
 
 void hx_fig_styles_write(const json_t *styles, FILE *out) {
-    static const char *const variables[] = {"systems", "colors", "closed_points", "open_points"};
     fputs("# The systems' styles, from plots/systems.json.\n", out);
-    for (int i = 0; i < (int)DM_ARRAY_LEN(variables); i++) {
-        write_words(styles, variables[i], i, out);
+    for (enum part part = NAMES; part < PARTS; part++) {
+        write_words(styles, part, out);
     }
     fputc('\n', out);
 }

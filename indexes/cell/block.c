@@ -5,10 +5,6 @@
  */
 #include "mn.h"
 
-static uint32_t block_lines(const struct cell_server *server) {
-    return (server->layout.block_bytes + DM_LINE - 1) / DM_LINE;
-}
-
 void cell_block_write(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, uint64_t key, const void *value) {
     const struct cell_layout *layout = &server->layout;
     uint64_t words[1 + CELL_VALUE_MAX / 8];
@@ -16,7 +12,7 @@ void cell_block_write(struct cell_server *server, struct dm_ctx *ctx, uint32_t r
     memcpy(words + 1, value, layout->value_bytes);
     words[0] = cell_block_check(key, words + 1, layout->value_words);
     dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(layout->value_words));
-    dm_charge(ctx, DM_WORK_LINE_COPY, block_lines(server));
+    dm_charge(ctx, DM_WORK_LINE_COPY, server->blocks.lines);
     dm_cpu_write(ctx, cell_addr(server->node, ref), words, layout->block_bytes);
 }
 
@@ -24,7 +20,7 @@ void cell_block_read(struct cell_server *server, struct dm_ctx *ctx, uint32_t re
     const struct cell_layout *layout = &server->layout;
     uint64_t words[CELL_VALUE_MAX / 8];
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
-    dm_charge(ctx, DM_WORK_LINE_COPY, block_lines(server));
+    dm_charge(ctx, DM_WORK_LINE_COPY, server->blocks.lines);
     dm_cpu_read(ctx, dm_addr_add(cell_addr(server->node, ref), 8), words, layout->value_words * 8);
     memcpy(value, words, layout->value_bytes);
 }

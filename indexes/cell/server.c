@@ -3,7 +3,6 @@
  * The handlers of a memory node: all writes, and the gets that clients do not walk themselves. Every handler charges
  * the memory node's cores.
  */
-#include <stdlib.h>
 
 #include "mn.h"
 

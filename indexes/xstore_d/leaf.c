@@ -9,8 +9,6 @@
  */
 #include "leaf.h"
 
-#include <stdlib.h>
-
 #include "btree.h"
 
 static dm_addr leaf_addr(const struct xstore_server *server, uint32_t ref) {
@@ -89,10 +87,6 @@ void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-static uint32_t block_lines(const struct xstore_server *server) {
-    return (server->layout.block_bytes + DM_LINE - 1) / DM_LINE;
-}
-
 static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64_t ref, uint64_t key,
                         const void *value) {
     const struct xstore_layout *layout = &server->layout;
@@ -101,7 +95,7 @@ static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64
     memcpy(words + 1, value, layout->user_bytes);
     words[0] = xstore_value_check(key, words + 1, layout->user_words);
     dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(layout->user_words));
-    dm_charge(ctx, DM_WORK_LINE_COPY, block_lines(server));
+    dm_charge(ctx, DM_WORK_LINE_COPY, server->blocks.lines);
     dm_cpu_write(ctx, xstore_addr(server->node, ref), words, layout->block_bytes);
 }
 

@@ -5,8 +5,6 @@
  */
 #include "server.h"
 
-#include <stdlib.h>
-
 #include "btree.h"
 #include "leaf.h"
 #include "load.h"

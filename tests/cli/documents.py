@@ -149,7 +149,9 @@ class Documents:
         if words[0] not in self.command_names():
             self.complain(where, f"'{command}': there is no command '{words[0]}'")
             return
-        known = self.help_of(words[0]) + (self.help_of("run") if words[0] == "serve" else "")
+        known = self.help_of(words[0])
+        if words[0] != "run" and re.search(r"[Oo]ptions of\s+`dmbench run`", known):
+            known += self.help_of("run")
         for word in words[1:]:
             option = word.split("=")[0]
             if option.startswith("--") and option != "--help" and not re.search(rf"(?m)(^|\s){option}\b", known):

@@ -63,12 +63,23 @@ static void a_cleaned_text_is_clean(void **state) {
     }
 }
 
+static void a_word_is_found_among_words_and_not_in_an_empty_list(void **state) {
+    (void)state;
+    static const char *const words[] = {"table", "tab", NULL}, *const none[] = {NULL};
+    assert_true(dm_text_is_among("tab", words));
+    assert_false(dm_text_is_among("ta", words));
+    assert_false(dm_text_is_among("tables", words));
+    assert_false(dm_text_is_among("tab", none));
+    assert_false(dm_text_is_among("tab", NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(printable_text_stays_as_it_is),
         cmocka_unit_test(control_characters_are_replaced),
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced_one_by_one),
         cmocka_unit_test(a_cleaned_text_is_clean),
+        cmocka_unit_test(a_word_is_found_among_words_and_not_in_an_empty_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
