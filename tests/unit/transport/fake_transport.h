@@ -143,6 +143,7 @@ static inline struct fake *fake_new(unsigned caps) {
 static inline void fake_free(struct fake *fake) {
     for (unsigned i = 0; i < FAKE_CONTEXTS; i++) {
         free(fake->contexts[i].batch);
+        free(fake->contexts[i].cut);
     }
     for (unsigned node = 0; node < FAKE_NODES; node++) {
         for (unsigned class = 0; class < DM_FREE_CLASSES; class ++) {
