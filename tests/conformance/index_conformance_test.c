@@ -401,6 +401,22 @@ static void keys_that_stay_are_never_missed_while_nodes_split(void **state) {
     }
 }
 
+/* What a client writes to two memory nodes is seen in either order, however long one of them takes. */
+static void a_memory_node_where_writes_land_late_breaks_nothing(void **state) {
+    static const char *const late[] = {"delay:p=1,by=20us,kind=write,node=0", "delay:p=1,by=20us,kind=write,node=1"};
+    const struct pair *pair = *state;
+    if (!keeps_data(pair) || !(pair->transport->caps & DM_CAP_FAULTS)) {
+        skip();
+    }
+    for (unsigned i = 0; i < 2 * DM_ARRAY_LEN(late); i++) {
+        struct world_config config = steady_small(pair->ops, 2 * i + 1);
+        config.transport = pair->transport->name;
+        config.mns = 2;
+        config.settings[4] = (struct dm_setting){"faults", late[i % DM_ARRAY_LEN(late)]};
+        assert_int_equal(steady_run(config, 200).violations, 0);
+    }
+}
+
 /* ---- full memory ----------------------------------------------------------------------------------------------------
  */
 
@@ -465,6 +481,7 @@ static const struct {
     {"bulk load keeps every pair at any size", bulk_load_keeps_every_pair_at_any_size},
     {"many clients on few keys leave the index whole", many_clients_on_few_keys_leave_the_index_whole},
     {"keys that stay are never missed while nodes split", keys_that_stay_are_never_missed_while_nodes_split},
+    {"a memory node where writes land late breaks nothing", a_memory_node_where_writes_land_late_breaks_nothing},
     {"a virtual run depends on its seed alone", a_virtual_run_depends_on_its_seed_alone},
     {"a full memory node refuses inserts and breaks nothing", a_full_memory_node_refuses_inserts_and_breaks_nothing},
 };
