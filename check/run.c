@@ -12,11 +12,13 @@
 #include <string.h>
 
 #include "check/aim.h"
+#include "check/team.h"
 #include "common/compiler.h"
 
 #define PATIENCE_STEP_NS    UINT64_C(1000000)
 #define PATIENCE_VIRTUAL_NS UINT64_C(5000000000)
 #define PATIENCE_REAL_NS    UINT64_C(120000000000)
+#define SERVE_LOOK_NS       UINT64_C(2000000)
 
 enum {
     CHUNK_BYTES = 64 << 10,
@@ -63,8 +65,9 @@ struct run {
     _Atomic uint64_t tick;
     _Atomic unsigned running;
     atomic_flag failed;
-    unsigned set_up_cn;  /* the compute node that the set-up context works on */
-    struct dm_err setup; /* the error of a set-up context, or of the first client that could not attach */
+    uint64_t patience_ns; /* of a process that serves; see ck_serve */
+    unsigned set_up_cn;   /* the compute node that the set-up context works on */
+    struct dm_err setup;  /* the error of a set-up context, or of the first client that could not attach */
     struct ix_report report;
     char rules[RULES_BYTES]; /* the fabric's faults */
 };
@@ -465,6 +468,10 @@ static int fabric_open(struct run *run, struct dm_err *err) {
         .settings = settings,
         .setting_count = world->setting_count + own,
     };
+    if (world->team) {
+        DM_TRY(ck_team_begin(world->team, world, err));
+        config.processes = &world->team->processes;
+    }
     DM_TRY(dm_fabric_open(&config, &run->fabric, err));
     run->result->is_virtual = transport->caps & DM_CAP_VIRTUAL_TIME;
     run->shape = world->shape;
@@ -476,11 +483,19 @@ static int fabric_open(struct run *run, struct dm_err *err) {
     return ix_check(world->index, world->params, &run->shape, err);
 }
 
-static int index_open(struct run *run, struct dm_err *err) {
+static int servers_open(struct run *run, struct dm_err *err) {
     const struct ck_world *world = run->world;
     for (unsigned node = 0; node < dm_first_cn(run->shape.topology); node++) {
-        DM_TRY(ix_serve(world->index, run->fabric, node, world->params, &run->shape, &run->servers[node], err));
+        if (ck_team_has(world->team, node)) {
+            DM_TRY(ix_serve(world->index, run->fabric, node, world->params, &run->shape, &run->servers[node], err));
+        }
     }
+    return 0;
+}
+
+static int index_open(struct run *run, struct dm_err *err) {
+    const struct ck_world *world = run->world;
+    DM_TRY(servers_open(run, err));
     DM_TRY(set_up(run, 0, format_entry, run, "formatting", err));
     for (unsigned cn = 0; cn < world->topology.cns; cn++) {
         DM_TRY(set_up(run, cn, open_entry, run, "opening a compute node", err));
@@ -531,8 +546,9 @@ static int clients_start(struct run *run, struct dm_err *err) {
     /* A client that stops for good never ends. Then the run must not wait for watch_main, which waits for all clients,
      * so it runs in the background. */
     bool may_stop = dm_fabric_transport(run->fabric)->caps & DM_CAP_FAULTS;
-    return may_stop ? dm_spawn_background(run->fabric, 0, watch_main, run)
-                    : dm_spawn(run->fabric, 0, 0, watch_main, run);
+    unsigned node = ck_team_has(run->world->team, 0) ? 0 : dm_first_cn(topology);
+    return may_stop ? dm_spawn_background(run->fabric, node, watch_main, run)
+                    : dm_spawn(run->fabric, node, 0, watch_main, run);
 }
 
 static void stuck(struct run *run, const char *why) {
@@ -727,6 +743,46 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
         ck_result_fini(result);
     }
     return run_once(world, part, faults, false, result, err);
+}
+
+/* ---- the other process ------------------------------------------------------------------------------------------ */
+
+static int serve_entry(struct dm_ctx *ctx, void *arg) {
+    const struct run *run = arg;
+    bool have_been = false;
+    for (uint64_t waited_ns = 0; dm_fabric_peers(run->fabric, &have_been) > 0 || !have_been;
+         waited_ns += SERVE_LOOK_NS) {
+        if (!have_been && run->patience_ns > 0 && waited_ns >= run->patience_ns) {
+            return DM_ERR_PEER;
+        }
+        DM_TRY(dm_sleep(ctx, SERVE_LOOK_NS));
+    }
+    return 0;
+}
+
+int ck_serve(const struct ck_world *world, uint64_t patience_ns, struct dm_err *err) {
+    struct ck_result result = {.is_virtual = false};
+    struct ck_part part;
+    struct run *run = calloc(1, sizeof(*run));
+    int rc = 0, served = 0;
+    if (!run) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    ck_part_all(world, &part);
+    run->world = world;
+    run->part = &part;
+    run->result = &result;
+    run->shape = world->shape;
+    run->patience_ns = patience_ns;
+    rc = fabric_open(run, err);
+    rc = rc < 0 ? rc : servers_open(run, err);
+    rc = rc < 0 ? rc : dm_fabric_do(run->fabric, 0, serve_entry, run, &served, err);
+    if (rc == 0 && served < 0) {
+        rc = dm_fail(err, served, "no compute side connected within %.0f s", (double)patience_ns * 1e-9);
+    }
+    run_close(run);
+    free(run);
+    return rc;
 }
 
 void ck_result_fini(struct ck_result *result) {

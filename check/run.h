@@ -28,6 +28,12 @@ struct ck_result {
  * Returns 0 with the verdict in *result, or an error (DM_ERR_INVALID and others) if the world could not be run. The
  * caller calls ck_result_fini, also after a failure. */
 int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_result *result, struct dm_err *err);
+
+/* Serves the memory nodes and index servers of a world whose team has another process for its compute nodes, which
+ * calls ck_run: from when that connects, for which it has `patience_ns` (0: any time), until it has left. 0 or a
+ * failure. */
+int ck_serve(const struct ck_world *world, uint64_t patience_ns, struct dm_err *err);
+
 void ck_result_fini(struct ck_result *result);
 
 #endif

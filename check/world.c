@@ -401,6 +401,7 @@ int ck_world_draw(const struct ck_request *request, uint64_t seed, struct ck_wor
     world->seed = seed;
     world->index = request->index;
     world->transport = request->transport;
+    world->team = request->team;
     world->retry_limit = RETRY_LIMIT;
     topology_draw(world);
     keys_draw(world, true);

@@ -26,6 +26,8 @@ enum {
 /* Read delegation and write combining around the index. */
 enum ck_rdwc { CK_RDWC_DRAWN, CK_RDWC_OFF, CK_RDWC_ON, CK_RDWC_PUBLISHED, CK_RDWC_STALE };
 
+struct ck_team; /* check/team.h */
+
 /* The index, and the settings that the user fixes for all seeds instead of having them drawn. */
 struct ck_request {
     const struct ix_ops *index;
@@ -35,6 +37,7 @@ struct ck_request {
     const struct dm_setting *settings; /* of the transport */
     size_t setting_count;
     enum ck_rdwc rdwc;
+    struct ck_team *team; /* NULL: all nodes are in this process */
 };
 
 /* One operation of a client. Its index in the script determines the value that it writes: see ck_step_value. */
@@ -96,8 +99,9 @@ struct ck_world {
     size_t step_count;
     struct ck_world_fault faults[CK_FAULTS_MAX];
     size_t fault_count;
-    bool logs_verbs; /* set by the caller: runs log their verbs */
-    void *file;      /* what a world from a file owns; NULL for others */
+    bool logs_verbs;      /* set by the caller: runs log their verbs */
+    struct ck_team *team; /* of the request */
+    void *file;           /* what a world from a file owns; NULL for others */
 };
 
 /* A part of a world, as shrinking makes it. */

@@ -49,6 +49,13 @@ static const struct dm_opt check_options[] = {
     ROW(rdwc, DM_OPT_ENUM, .initial = "drawn", .choices = hx_checking_rdwc_names,
         .help = "read delegation and write combining around the index: in some worlds, in none, in all, or in all "
                 "with a variant that is known to be wrong: the published one, or its late gets alone"),
+    ROW(mn, DM_OPT_STRING, .initial = "",
+        .help = "HOST:PORT of a `dmbench check --listen` with the same options, whose process has the memory nodes and "
+                "index servers of all worlds; it takes that port and the next one in turns"),
+    ROW(listen, DM_OPT_STRING, .initial = "",
+        .help = "HOST:PORT: serve the memory nodes and index servers of the worlds that another process checks"),
+    ROW(token_file, DM_OPT_STRING, .values = "file", .initial = "",
+        .help = "with --mn and --listen: file with the token that both processes show each other"),
     ROW(shrink_runs, DM_OPT_COUNT, .initial = "20000", .max = 1e9, .help = "runs that shrinking may take"),
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print the findings as JSON"),
     DM_OPT_END,
@@ -104,6 +111,25 @@ static int index_check(const struct hx_checking *check, struct dm_err *err) {
     return 0;
 }
 
+/* Both processes have to go through the same seeds. */
+static int team_check(const struct hx_checking_options *options, const struct dm_transport_info *transport,
+                      struct dm_err *err) {
+    const char *name = options->listen[0] ? "listen" : "mn";
+    if (options->mn[0] && options->listen[0]) {
+        return dm_fail(err, DM_ERR_INVALID, "--listen: this process serves, or --mn: it checks; not both");
+    }
+    if (!(transport->caps & DM_CAP_DEVICE)) {
+        return dm_fail(err, DM_ERR_INVALID, "--%s: two processes need --transport verbs", name);
+    }
+    if (options->time_ns > 0 || options->replay[0] || options->world[0]) {
+        return dm_fail(err, DM_ERR_INVALID, "--%s: needs --seeds, without --%s", name,
+                       options->time_ns > 0 ? "time"
+                       : options->replay[0] ? "replay"
+                                            : "world");
+    }
+    return 0;
+}
+
 static int options_check(const struct hx_checking *check, struct dm_err *err) {
     const struct hx_checking_options *options = &check->options;
     DM_TRY(index_check(check, err));
@@ -129,6 +155,9 @@ static int options_check(const struct hx_checking *check, struct dm_err *err) {
     if (options->keep[0] && !options->replay[0]) {
         return dm_fail(err, DM_ERR_INVALID, "--keep: needs --replay SEED");
     }
+    if (options->mn[0] || options->listen[0]) {
+        DM_TRY(team_check(options, transport, err));
+    }
     if (options->jobs > 1 && !(transport->caps & DM_CAP_VIRTUAL_TIME)) {
         return dm_fail(err, DM_ERR_INVALID, "--jobs: transport %s runs in real time, seeds one by one",
                        transport->name);
@@ -147,12 +176,15 @@ void hx_help_check(struct hx_help *help) {
     help->about = "Runs small worlds drawn from seeds (few keys, tiny nodes and caches, lines that land in any order), "
                   "judges what every client received (linearizability of every key, scans, the index's own verify, "
                   "progress), and shrinks the first world that fails to the smallest part that still fails.";
-    help->examples = "dmbench check --index sherman --seeds 10K --jobs 2\n"
-                     "dmbench check --time 1h --first-seed 1000000\n"
-                     "dmbench check --index sherman --set versions=none        a variant that is known to be wrong\n"
-                     "dmbench check --index sherman --replay 17 --out run.json\n"
-                     "dmbench check --index sherman --replay 17 --trace run.perfetto.json   for Perfetto\n"
-                     "dmbench check --history run.json";
+    help->examples =
+        "dmbench check --index sherman --seeds 10K --jobs 2\n"
+        "dmbench check --time 1h --first-seed 1000000\n"
+        "dmbench check --index sherman --set versions=none        a variant that is known to be wrong\n"
+        "dmbench check --index sherman --replay 17 --out run.json\n"
+        "dmbench check --index sherman --replay 17 --trace run.perfetto.json   for Perfetto\n"
+        "dmbench check --history run.json\n"
+        "dmbench check --transport verbs --index chime --listen 10.0.0.1:7000 --token-file t\n"
+        "dmbench check --transport verbs --index chime --mn 10.0.0.1:7000 --token-file t   on another host";
     help->status = "0 nothing found, 1 failed, 2 usage, 3 something is wrong, 130 interrupted.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .options = extra, .table = check_options});
 }

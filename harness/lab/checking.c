@@ -11,7 +11,10 @@
 #include "check/shrink.h"
 #include "check/timeline.h"
 #include "harness/base/progress.h"
+#include "harness/run/team.h"
 #include "harness/run/verb_trace_file.h"
+
+#define SERVE_PATIENCE_NS UINT64_C(180000000000) /* longer than a world takes that makes no progress */
 
 enum { SEEDS_DEFAULT = 200, COVERAGE_SEEDS = 100, WORLD_TEXT_BYTES = 1500 };
 
@@ -132,14 +135,15 @@ static int finding_report(struct hx_checking *check, const struct ix_ops *index,
     return 0;
 }
 
-static struct ck_request request_of(const struct hx_checking *check, const struct ix_ops *index) {
+static struct ck_request request_of(struct hx_checking *check, const struct ix_ops *index) {
     return (struct ck_request){.index = index,
                                .transport = check->options.transport,
                                .params = check->params.settings,
                                .param_count = check->params.count,
                                .settings = check->settings.settings,
                                .setting_count = check->settings.count,
-                               .rdwc = check->options.rdwc};
+                               .rdwc = check->options.rdwc,
+                               .team = check->team.token[0] ? &check->team : NULL};
 }
 
 /* Reports a seed that took too long. It is not run again, so there is no history. */
@@ -290,12 +294,31 @@ static int campaign_do(struct hx_checking *check, const struct ix_ops *index, st
     return rc < 0 ? dm_fail_in(err, rc, "%s", index->name) : 0;
 }
 
+/* Serves the worlds of a campaign that another process runs. It may start later, but not pause for long. */
+static int campaign_serve(struct hx_checking *check, const struct ix_ops *index, struct ck_world *world,
+                          struct dm_err *err) {
+    const struct ck_request request = request_of(check, index);
+    const struct hx_checking_options *options = &check->options;
+    uint64_t seeds = options->seeds > 0 ? options->seeds : SEEDS_DEFAULT;
+    for (uint64_t i = 0; i < seeds; i++) {
+        int rc = ck_world_draw(&request, options->first_seed + i, world, err);
+        rc = rc < 0 ? rc : ck_serve(world, check->team.worlds > 0 ? SERVE_PATIENCE_NS : 0, err);
+        ck_world_fini(world);
+        if (rc < 0) {
+            return dm_fail_in(err, rc, "%s: seed %llu", index->name, (unsigned long long)(options->first_seed + i));
+        }
+    }
+    fprintf(stderr, "dmbench check: served %llu worlds of %s\n", (unsigned long long)seeds, index->name);
+    return 0;
+}
+
 static int campaigns_do(struct hx_checking *check, struct ck_world *world, struct dm_err *err) {
     for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
         bool is_meant = strcmp(check->options.index, "all") == 0 ? !((*ops)->caps & IX_CAP_NO_DATA)
                                                                  : strcmp(check->options.index, (*ops)->name) == 0;
         if (is_meant) {
-            DM_TRY(campaign_do(check, *ops, world, err));
+            DM_TRY(check->team.is_server ? campaign_serve(check, *ops, world, err)
+                                         : campaign_do(check, *ops, world, err));
         }
     }
     return 0;
@@ -304,7 +327,7 @@ static int campaigns_do(struct hx_checking *check, struct ck_world *world, struc
 /* ---- one seed, one file ----------------------------------------------------------------------------------------- */
 
 /* The world to replay: from the file, or drawn from the seed, and kept if asked. */
-static int world_get(const struct hx_checking *check, struct ck_world *world, struct dm_err *err) {
+static int world_get(struct hx_checking *check, struct ck_world *world, struct dm_err *err) {
     char why[1100];
     uint64_t seed;
     if (check->options.world[0]) {
@@ -384,10 +407,23 @@ static int history_do(struct hx_checking *check, struct dm_err *err) {
     return rc;
 }
 
+static int team_join(struct hx_checking *check, struct dm_err *err) {
+    const struct hx_checking_options *options = &check->options;
+    const char *option = options->listen[0] ? "listen" : "mn",
+               *address = options->listen[0] ? options->listen : options->mn;
+    if (!address[0]) {
+        return 0;
+    }
+    DM_TRY(hx_token_read(options->token_file, check->team.token, err));
+    int rc = ck_team_init(&check->team, options->listen[0], address, err);
+    return rc < 0 ? dm_fail_in(err, rc, "--%s", option) : 0;
+}
+
 int hx_checking_run(struct hx_checking *check, struct dm_err *err) {
     if (check->options.history[0]) {
         return history_do(check, err);
     }
+    DM_TRY(team_join(check, err));
     struct ck_world *world = calloc(1, sizeof(*world));
     if (!world) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");

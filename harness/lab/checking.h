@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 #include "check/campaign.h"
+#include "check/team.h"
 
 enum { HX_PAIRS_MAX = 12, HX_PAIR_BYTES = 128 };
 
 enum { HX_COVERAGE_AUTO, HX_COVERAGE_ON, HX_COVERAGE_OFF };
 
 struct hx_checking_options {
-    const char *index, *transport, *replay, *world, *keep, *part, *history, *out, *trace;
+    const char *index, *transport, *replay, *world, *keep, *part, *history, *out, *trace, *mn, *listen, *token_file;
     uint64_t seeds, first_seed, time_ns, seed_time_ns, jobs, shrink_runs;
     unsigned coverage, rdwc;
     bool json;
@@ -32,6 +33,7 @@ struct hx_pairs {
 struct hx_checking {
     struct hx_checking_options options;
     struct hx_pairs params, settings;
+    struct ck_team team;
     json_t *findings; /* one object an index; NULL without --json */
     bool is_wrong;
 };

@@ -17,7 +17,7 @@
 #include "harness/run/config_fields.h"
 #include "harness/run/mpi.h"
 
-enum { TOKEN_BYTES = 32, ADDRESS_BYTES = 128, HOST_BYTES = 64 };
+enum { TOKEN_BYTES = HX_TOKEN_BYTES, ADDRESS_BYTES = 128, HOST_BYTES = 64 };
 
 struct hx_team {
     bool is_mpi, is_server;
@@ -97,7 +97,7 @@ void hx_team_leave(struct hx_team *team, bool has_failed) {
 /* ---- tokens and addresses --------------------------------------------------------------------------------------- */
 
 /* Reads one line of at most TOKEN_BYTES. Its owner decides who may read the file. */
-static int token_read(struct hx_team *team, const char *path, struct dm_err *err) {
+int hx_token_read(const char *path, char token[HX_TOKEN_BYTES + 1], struct dm_err *err) {
     if (path[0] == '\0') {
         return dm_fail(err, DM_ERR_INVALID,
                        "--token-file is needed: a file with up to %d characters that all processes "
@@ -116,7 +116,8 @@ static int token_read(struct hx_team *team, const char *path, struct dm_err *err
         return dm_fail(err, DM_ERR_INVALID, "--token-file: '%.200s' has no line of 1 to %d characters", path,
                        TOKEN_BYTES);
     }
-    memcpy(team->token, line, length);
+    memcpy(token, line, length);
+    token[length] = '\0';
     return 0;
 }
 
@@ -207,7 +208,7 @@ static int ranks_assign(struct hx_team *team, const char *listen, struct dm_err 
 }
 
 static int line_assign(struct hx_team *team, const struct hx_team_options *options, struct dm_err *err) {
-    DM_TRY(token_read(team, options->token_file, err));
+    DM_TRY(hx_token_read(options->token_file, team->token, err));
     if (options->mn[0]) {
         DM_TRY(addresses_read(team, options->mn, err));
     }

@@ -20,6 +20,11 @@ struct hx_team_options {
     uint64_t node;          /* of `serve`: which node this process is */
 };
 
+/* Reads the token that the processes of a run share: a line of the file, up to 32 bytes. 0, or DM_ERR_INVALID with the
+ * option named. */
+enum { HX_TOKEN_BYTES = 32 };
+int hx_token_read(const char *path, char token[HX_TOKEN_BYTES + 1], struct dm_err *err);
+
 /* Joins the ranks of MPI. Called before the configuration is resolved, because the number of compute nodes depends on
  * the number of ranks. *team is NULL if there is only one process. */
 int hx_team_join(struct hx_config *config, bool is_server, const struct hx_team_options *options, struct hx_team **team,

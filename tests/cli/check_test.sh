@@ -62,6 +62,11 @@ holds err "NAME=VALUE"
 expect 2 check --index null
 holds err "keeps no data"
 expect 2 check --transport simm
+# Two processes need a device; `tests/rxe/hosts_test.sh` has one.
+expect 2 check --mn 127.0.0.1:7000
+holds err "--mn: two processes need --transport verbs"
+expect 2 check --mn 127.0.0.1:7000 --listen 127.0.0.1:7000
+holds err "--listen: this process serves, or --mn: it checks; not both"
 expect 2 check --part steps:1
 holds err "--replay"
 expect 2 check --index sherman --replay 3 --part nonsense
