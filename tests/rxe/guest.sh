@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs in the virtual machine, on the host's files. Sets the host name, makes a link (a pair of virtual Ethernet
-# devices) with a software RoCE device at each end (rxe0 at 10.77.0.1, rxe1 at 10.77.1.1), or in one machine of two a
-# device on the link between them, and runs the command in the exchange folder. Writes its output to files there and, at the end, its status.
+# devices) with a software RoCE device at each end (rxe0 at 10.77.0.1, rxe1 at 10.77.1.1), or in one machine of several a
+# device on each link between them, and runs the command in the exchange folder. Writes its output to files there and, at the end, its status.
 set -u
 exchange=/run/rxe
 # Before the command starts, errors go to the console.
@@ -26,18 +26,26 @@ pair_in_this_machine() {
         rdma link add "rxe$end" type rxe netdev "veth$end" || fail "cannot make rxe$end"
     done
 }
-# The jumbo frames of machine 0 are more than machine 1 takes: the ends of a connection have to agree.
-end_of_a_link() {
+# end_of_links NUMBER MACHINES LINKS. The jumbo frames of machine 0 are more than the others take: the ends of a
+# connection have to agree.
+end_of_links() {
     echo "machine$1" >/proc/sys/kernel/hostname
-    printf '127.0.0.1 localhost\n10.78.0.1 machine0\n10.78.0.2 machine1\n' >/etc/hosts
-    ip addr add "10.78.0.$(($1 + 1))/24" dev eth0 || fail "no address for eth0"
-    [ "$1" -eq 1 ] || ip link set eth0 mtu 4200 || fail "no jumbo frames"
-    ip link set eth0 up || fail "eth0 does not start"
-    rdma link add rxe0 type rxe netdev eth0 || fail "cannot make rxe0"
+    echo "127.0.0.1 localhost" >/etc/hosts
+    for other in $(seq 0 $(($2 - 1))); do
+        echo "10.78.0.$((other + 1)) machine$other" >>/etc/hosts
+    done
+    for l in $(seq 0 $(($3 - 1))); do
+        ip addr add "10.$((78 + l)).0.$(($1 + 1))/24" dev "eth$l" || fail "no address for eth$l"
+        [ "$1" -ne 0 ] || ip link set "eth$l" mtu 4200 || fail "no jumbo frames"
+        ip link set "eth$l" up || fail "eth$l does not start"
+        rdma link add "rxe$l" type rxe netdev "eth$l" || fail "cannot make rxe$l"
+    done
 }
 ip link set lo up || fail "no loopback"
 if [ -e $exchange/machine ]; then
-    end_of_a_link "$(cat $exchange/machine)"
+    # The numbers are separate words.
+    # shellcheck disable=SC2046
+    end_of_links $(cat $exchange/machine)
 else
     pair_in_this_machine
 fi

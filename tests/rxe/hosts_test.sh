@@ -34,6 +34,19 @@ serve() {
     "$DMBENCH" serve --node "$node" --listen "$address" --token-file token "$@" 2>"serve$node" &
 }
 
+# check OPTION HOST: some small histories, others in each run of the whole suite; hosts_check_long_test.sh has more.
+check() {
+    at=7010
+    for index in $(sampled_indexes | head -n 2); do
+        # The settings are separate words.
+        # shellcheck disable=SC2046
+        "$DMBENCH" check --index "$index" --transport verbs --seeds 2 --coverage off --token-file token "$1" "$2:$at" \
+            $(patience "$index") >checked 2>&1 || fail "check of $index: $(cat checked)"
+        echo "between hosts: $(head -n 1 checked)"
+        at=$((at + 2))
+    done
+}
+
 # The options are separate words.
 # shellcheck disable=SC2086
 machine1() {
@@ -45,6 +58,7 @@ machine1() {
     serve 0 7002 $hstore
     serve 1 7003 $hstore
     wait
+    check --listen 10.78.0.2
     timeout 60 ib_read_lat -F -d rxe0 -x 1 -s 64 -n 2000 -m 1024 >lat 2>&1 || fail "ib_read_lat: $(cat lat)"
     serve 0 7005 $long
     say ready
@@ -78,6 +92,7 @@ machine0() {
     wait
     holds out '"broken": 0'
     echo "index servers on both hosts: passed"
+    check --mn 10.78.0.2
 
     for attempt in $(seq 20); do
         timeout 60 ib_read_lat -F -d rxe0 -x 1 -s 64 -n 2000 -m 1024 10.78.0.2 >lat 2>&1 && break
@@ -99,14 +114,14 @@ print("%.1f us a get of %.2f round trips" % (get["latency_ns"]["p50"] / 1000, ge
     ours=$!
     sleep 15
     started=$(date +%s)
-    say stop # the emulator of machine 1 ends
+    say stop.1 # the emulator of machine 1 ends
     status=0
     wait "$ours" || status=$?
     took=$(($(date +%s) - started))
     [ "$status" -eq 1 ] || fail "the host of a memory node disappears: status $status: $(cat err)"
     [ ! -e lost.json ] || fail "a run that lost a host wrote a result"
     holds err "memory node 0 (10.78.0.2:7005)"
-    grep -qE '(READ|WRITE|CAS) to memory node 0 .*: (transport retry counter exceeded|nothing completed within)' err ||
+    grep -qE '(READ|WRITE|CAS|FAA) to memory node 0 .*: (transport retry counter exceeded|nothing completed within)' err ||
         fail "no verb and status after $took s: $(cat err)"
     [ "$took" -lt 60 ] || fail "the loss of a host was noticed after $took s"
     echo "the host of a memory node disappears, after $took s: $(tail -n 1 err)"

@@ -7,17 +7,18 @@
 set -eu
 usage() {
     cat <<'TEXT'
-usage: tests/rxe/run.sh [--timeout SECONDS] [--memory MEGABYTES] [--cpus COUNT] [--link FOLDER --machine NUMBER]
-                        -- COMMAND [ARGUMENTS...]
+usage: tests/rxe/run.sh [--timeout SECONDS] [--memory MEGABYTES] [--cpus COUNT]
+                        [--link FOLDER --machine NUMBER [--machines COUNT] [--links COUNT]] -- COMMAND [ARGUMENTS...]
 
 Runs the command, in the working folder and environment of the caller, in a virtual machine with the devices rxe0
 (10.77.0.1) and rxe1 (10.77.1.1). This script prints the output of the command and exits with its status. The command has
 no input, and the files that it writes are lost. Default limits: 600 seconds in total, 2048 MB, 2 processors. With one
 processor no two copies of software RoCE overlap, so that accesses to a line of 64 bytes are atomic, as with NICs.
 
-With --link this is machine NUMBER, 0 or 1, of two that share an Ethernet link, by sockets in the folder. It has one
-device, rxe0, at 10.78.0.NUMBER+1 on eth0, and its name is machine0 or machine1. Both machines see the folder as
-/run/link and may write there. See hosts.sh, which starts two.
+With --link this is machine NUMBER, from 0 on, of COUNT (2) that share an Ethernet link, by sockets in the folder;
+machine 0 has the hub. It has one device, rxe0, at 10.78.0.NUMBER+1 on eth0, and with two links also rxe1 at
+10.79.0.NUMBER+1 on eth1; its name is machineNUMBER. All machines see the folder as /run/link and may write there. See
+hosts.sh, which starts them.
 
 status  that of the command; 77 if the machine is not available (1 with CI=true); 124 after the time limit;
         125 if the machine ended without a status: the end of its console is then printed
@@ -34,6 +35,8 @@ memory_mb=2048
 cpus=2
 link=""
 number=""
+machines=2
+links=1
 while [ $# -gt 0 ]; do
     case $1 in
     --timeout) limit_s=$2 && shift ;;
@@ -41,6 +44,8 @@ while [ $# -gt 0 ]; do
     --cpus) cpus=$2 && shift ;;
     --link) link=$2 && shift ;;
     --machine) number=$2 && shift ;;
+    --machines) machines=$2 && shift ;;
+    --links) links=$2 && shift ;;
     --help | -h)
         usage
         exit 0
@@ -117,7 +122,7 @@ export -p >"$work/exchange/environment"
     done
     echo
 } >"$work/exchange/command"
-[ -z "$link" ] || echo "$number" >"$work/exchange/machine"
+[ -z "$link" ] || echo "$number $machines $links" >"$work/exchange/machine"
 : >"$work/exchange/stdout"
 : >"$work/exchange/stderr"
 
@@ -127,9 +132,20 @@ else
     set -- -accel tcg,thread=multi -cpu max
 fi
 if [ -n "$link" ]; then
-    set -- "$@" -pidfile "$link/emulator.$number" -netdev "dgram,id=link,local.type=unix,local.path=$link/$number,remote.type=unix,remote.path=$link/$((1 - number))" \
-        -device "virtio-net-pci,netdev=link,mac=02:00:00:78:00:0$number,romfile=" \
-        -virtfs "local,path=$link,mount_tag=link,security_model=none"
+    set -- "$@" -pidfile "$link/emulator.$number" -virtfs "local,path=$link,mount_tag=link,security_model=none"
+    sockets=local.type=unix,remote.type=unix
+    for l in $(seq 0 $((links - 1))); do
+        if [ "$number" -eq 0 ]; then
+            set -- "$@" -netdev "hubport,id=link$l,hubid=$l"
+            for other in $(seq $((machines - 1))); do
+                set -- "$@" -netdev "dgram,id=to$l$other,$sockets,local.path=$link/$l.to$other,remote.path=$link/$l.of$other" \
+                    -netdev "hubport,id=port$l$other,hubid=$l,netdev=to$l$other"
+            done
+        else
+            set -- "$@" -netdev "dgram,id=link$l,$sockets,local.path=$link/$l.of$number,remote.path=$link/$l.to$number"
+        fi
+        set -- "$@" -device "virtio-net-pci,netdev=link$l,mac=02:00:00:78:0$l:0$number,romfile="
+    done
 else
     set -- "$@" -net none
 fi
