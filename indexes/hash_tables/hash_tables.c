@@ -2,8 +2,10 @@
  *
  * Not an index but a measurement in the form of one, so that runs, sweeps and figures can use it. Bulk load fills hash
  * tables one by one with the keys, each until a key does not fit. verify reports the mean load at that moment
- * (`leaf_fill`) and the number of tables. Operations do nothing.
+ * (`leaf_fill`) and the number of tables. A client's inserts fill tables likewise, and counters sum their loads. Other
+ * operations do nothing.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,27 @@ static const struct dm_opt params_table[] = {
 struct cn {
     const struct params *params;
     uint64_t tables, keys; /* filled tables, and the keys in them */
+};
+
+/* The counters have the names that they have in an index whose tables split, so that both can be drawn together. */
+#define HASH_TABLES_COUNTERS(X)                                                                                        \
+    X(TABLE_FULL, "split", 0)            /* tables that a key did not fit in */                                        \
+    X(TABLE_ENTRIES, "split_entries", 0) /* their entries in use, summed */                                            \
+    X(TABLE_SLOTS, "split_slots", 0)     /* all their entries, summed */
+
+enum counter {
+#define X(name, text, rare) name,
+    HASH_TABLES_COUNTERS(X)
+#undef X
+        COUNTER_COUNT,
+};
+
+static const struct ix_counter counters[] = {HASH_TABLES_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
+
+struct client {
+    const struct params *params;
+    struct hash_table table;
+    uint64_t counts[COUNTER_COUNT];
 };
 
 static struct hash_table_shape shape_of(const struct params *params) {
@@ -112,11 +135,14 @@ static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, 
     return 0;
 }
 
-static int attach(void *client, void *cn, struct dm_ctx *ctx, struct dm_err *err) {
-    (void)client;
-    (void)cn;
+static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
+    struct client *client = handle;
+    const struct cn *cn = cn_handle;
     (void)ctx;
     (void)err;
+    client->params = cn->params;
+    struct hash_table_shape shape = shape_of(client->params);
+    hash_table_init(&client->table, &shape);
     return 0;
 }
 
@@ -127,7 +153,21 @@ static int get(void *handle, uint64_t key, void *value) {
     return 0;
 }
 
-static int put(void *handle, uint64_t key, const void *value) {
+static int insert(void *handle, uint64_t key, const void *value) {
+    struct client *client = handle;
+    (void)value;
+    if (!hash_table_put(&client->table, key)) {
+        struct hash_table_shape shape = shape_of(client->params);
+        client->counts[TABLE_FULL]++;
+        client->counts[TABLE_ENTRIES] += client->table.used;
+        client->counts[TABLE_SLOTS] += hash_table_size(&shape);
+        hash_table_init(&client->table, &shape);
+        hash_table_put(&client->table, key);
+    }
+    return 0;
+}
+
+static int update(void *handle, uint64_t key, const void *value) {
     (void)handle;
     (void)key;
     (void)value;
@@ -172,13 +212,15 @@ static int verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, st
 
 const struct ix_ops ix_ops_hash_tables = {
     .name = "hash_tables",
-    .summary = "no index: fills hash tables of one scheme until a key does not fit; --verify reports their load",
+    .summary = "no index: fills hash tables of one scheme until a key does not fit, and reports their load",
     .paper = "the hash schemes of figure 3d of the CHIME paper (SOSP 2024): hopscotch, associative, RACE, FaRM",
     .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_NO_DATA,
     .params = params_table,
     .params_bytes = sizeof(struct params),
+    .counters = counters,
+    .counts_offset = offsetof(struct client, counts),
     .cn_bytes = sizeof(struct cn),
-    .client_bytes = 1, /* operations do nothing */
+    .client_bytes = sizeof(struct client),
     .check = check,
     .memory_needed = memory_needed,
     .format = format,
@@ -186,8 +228,8 @@ const struct ix_ops ix_ops_hash_tables = {
     .load = load,
     .attach = attach,
     .get = get,
-    .insert = put,
-    .update = put,
+    .insert = insert,
+    .update = update,
     .remove = remove_key,
     .scan = scan,
     .cache_bytes = cache_bytes,

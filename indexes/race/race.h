@@ -36,6 +36,8 @@ static inline uint64_t race_groups(const struct race_params *params) {
     X(DIRECTORY_STALE, "directory_stale", 1)     /* a header showed that the cached entry was out of date */           \
     X(DIRECTORY_DOUBLED, "directory_doubled", 1) /* by this client */                                                  \
     X(SPLIT, "split", 1)                         /* this client split a subtable */                                    \
+    X(SPLIT_ENTRIES, "split_entries", 0)         /* slots in use in subtables when they had to be split, summed */     \
+    X(SPLIT_SLOTS, "split_slots", 0)             /* all slots of those subtables, summed */                            \
     X(SPLIT_MOVED, "split_moved", 1)             /* slots moved by splits */                                           \
     X(SPLIT_OVERTAKEN, "split_overtaken", 1)     /* a slot changed while a split moved it */                           \
     X(SPLIT_BUSY, "split_busy", 1)               /* another client was splitting the subtable */                       \

@@ -33,6 +33,7 @@ struct split {
     uint64_t suffix;
     unsigned depth; /* of both, afterwards */
     uint32_t buckets;
+    uint64_t entries; /* slots of the old subtable that were in use */
 };
 
 static uint64_t upper_suffix(const struct split *split) {
@@ -77,13 +78,15 @@ struct mover {
     uint64_t word;
 };
 
-/* Reads the chunk, and the keys of its slots. *again: something must be waited for. [waits] */
+/* Reads the chunk, and the keys of its *used slots; those whose keys move are the movers. *again: something must be
+ * waited for. [waits] */
 static int chunk_read(const struct split *split, uint32_t first, uint32_t buckets, struct mover *movers,
-                      unsigned *count, bool *again) {
+                      unsigned *used_count, unsigned *count, bool *again) {
     struct race_client *client = split->client;
     uint64_t *image = (uint64_t *)(void *)client->stage;
     char *heads = client->stage + CHUNK_BUCKETS * DM_LINE;
     unsigned used = 0;
+    *used_count = 0;
     *count = 0;
     DM_TRY(dm_read(client->ctx, race_bucket_addr(split->table, first), image, buckets * DM_LINE));
     for (uint32_t bucket = 0; bucket < buckets; bucket++) {
@@ -103,6 +106,7 @@ static int chunk_read(const struct split *split, uint32_t first, uint32_t bucket
     DM_TRY(dm_commit(client->ctx));
     dm_charge(client->ctx, DM_WORK_LINE_COPY, buckets);
     dm_charge(client->ctx, DM_WORK_HASH, used);
+    *used_count = used;
     for (unsigned i = 0; i < used; i++) {
         uint64_t key;
         if (!ix_indirect_has_key(client->indirect, race_slot_word(movers[i].word), heads + i * DM_LINE, &key)) {
@@ -162,7 +166,7 @@ static int chunk_move(const struct split *split, struct mover *movers, unsigned 
     return dm_commit(client->ctx);
 }
 
-static int slots_move(const struct split *split) {
+static int slots_move(struct split *split) {
     struct mover movers[CHUNK_SLOTS];
     uint32_t n;
     for (uint32_t first = 0; first < split->buckets; first += n) {
@@ -170,8 +174,10 @@ static int slots_move(const struct split *split) {
         n = split->buckets - first < CHUNK_BUCKETS ? split->buckets - first : CHUNK_BUCKETS;
         for (;;) {
             bool again = false;
+            unsigned used;
             unsigned count;
-            int rc = chunk_read(split, first, n, movers, &count, &again);
+            int rc = chunk_read(split, first, n, movers, &used, &count, &again);
+            split->entries += attempts == 0 ? used : 0;
             /* No other client would finish the split, so a read that failed is repeated. */
             again = again || rc == DM_ERR_IO;
             DM_TRY(rc == DM_ERR_IO ? 0 : rc);
@@ -206,6 +212,8 @@ static int split_locked(struct race_client *client, struct split *split, uint64_
     DM_TRY(headers_write(split, table, race_header(split->depth, split->suffix)));
     DM_TRY(slots_move(split));
     client->counts[RACE_SPLIT]++;
+    client->counts[RACE_SPLIT_ENTRIES] += split->entries;
+    client->counts[RACE_SPLIT_SLOTS] += split->buckets * client->cn->params->slots;
     return headers_write(split, split->fresh, race_header(split->depth, upper_suffix(split)));
 }
 

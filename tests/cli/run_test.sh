@@ -41,6 +41,17 @@ $result validate "$DM_SOURCE_DIR/results/schema.json" ./*.json || status=$?
 gets=$($result get sherman_f.json ops.get.count)
 [ "$gets" -eq 8000 ] || fail "a read-modify-write has a get: $gets of 8000"
 
+# how full hash tables get: the real table and its choice of slots alone, with subtables of 126 slots
+for index in "race --set slots=1 --set subtable=8064" "hash_tables --set scheme=race --set reach=4"; do
+    # shellcheck disable=SC2086
+    expect 0 run --index $index --workload load --keys 128 --ops 20K --warmup 0 --clients 1 --out "${index%% *}.json"
+done
+full="lambda c: c['split_entries'] / c['split_slots']"
+$result true hash_tables.json "0.5 < ($full)(counters) < 0.62 and counters['split_slots'] == 126 * counters['split']" ||
+    fail "tables that are filled one by one are not as full as they should be"
+$result true race.json "0.42 < ($full)(counters) < 0.54 and counters['split_slots'] == 126 * counters['split']" ||
+    fail "subtables of RACE do not split at the load that they should have"
+
 # read delegation: shared operations are counted separately, and the configuration has the option
 expect 0 run --index sherman --workload a --keys 20 --ops 8K --clients 12 --rdwc on --out shared.json
 holds out "answered by another client's operation"

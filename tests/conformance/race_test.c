@@ -152,7 +152,7 @@ static void the_cache_is_the_directory_within_its_budget(void **state) {
 
 struct growth {
     struct world *world;
-    uint64_t keys, splits, doubled;
+    uint64_t keys, splits, doubled, entries, slots;
 };
 
 static int growth_entry(struct dm_ctx *ctx, void *arg) {
@@ -169,6 +169,8 @@ static int growth_entry(struct dm_ctx *ctx, void *arg) {
     }
     growth->splits = ix_counts(&client)[RACE_SPLIT];
     growth->doubled = ix_counts(&client)[RACE_DIRECTORY_DOUBLED];
+    growth->entries = ix_counts(&client)[RACE_SPLIT_ENTRIES];
+    growth->slots = ix_counts(&client)[RACE_SPLIT_SLOTS];
     ix_detach(&client);
     return 0;
 }
@@ -187,6 +189,9 @@ static void a_table_grows_by_splits_as_bulk_load_grows_it(void **state) {
     assert_int_equal(grown.report.broken, 0);
     assert_int_equal(grown.report.leaves, growth.splits + 1);
     assert_in_range(growth.doubled, 5, 12);
+    /* A subtable of 1536 bytes has eight groups of 21 slots, and splits when it is nearly full. */
+    assert_int_equal(growth.slots, growth.splits * 8 * 21);
+    assert_in_range(growth.entries * 100 / growth.slots, 80, 99);
     assert_true(grown.report.leaf_fill > 0.4 && grown.report.leaf_fill < 0.95);
 }
 
