@@ -39,7 +39,7 @@ static const struct dm_opt archive_table[] = {
             "it runs there, and continues with it (default: a temporary folder)"),
     ROW(scale, DM_OPT_STRING, .initial = "paper",
         .help = "pack: whose points: those of all figures, claims and published experiments at this scale"),
-    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
+    ROW(repeat, DM_OPT_COUNT, .initial = "0", .max = HX_FIG_REPEAT_MAX,
         .help = "pack: seeds a point, as of `dmbench figure`"),
     ROW(sample, DM_OPT_REAL, .initial = "0.1", .min = 0, .max = 1, .help = "verify: the share of points to run again"),
     ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0, .help = "verify: draws other points"),

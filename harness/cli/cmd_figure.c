@@ -41,8 +41,9 @@ static const struct dm_opt figure_table[] = {
                 "divisor of the paper's keys, caches and operations"),
     ROW(out, DM_OPT_STRING, .values = "folder", .initial = "results", .help = "folder for points/ and figures/"),
     HX_POINTS_ROWS(struct figure_options, run),
-    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
-        .help = "runs of each point, with seeds that follow its own; two or more give error bars"),
+    ROW(repeat, DM_OPT_COUNT, .initial = "0", .max = HX_FIG_REPEAT_MAX,
+        .help = "runs of each point, with seeds that follow its own; two or more give error bars; 0: as many as the "
+                "figure's file says for the scale (three at quick scale where that takes less than a minute)"),
     ROW(list, DM_OPT_BOOL, .initial = "0", .help = "list the figures and run nothing"),
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "check everything and print the plan, run nothing"),
     ROW(no_plot, DM_OPT_BOOL, .initial = "0", .help = "write tables and gnuplot programs, draw nothing"),
@@ -112,7 +113,7 @@ static int load_one(struct session *session, const char *name, struct dm_err *er
     }
     struct hx_figure *figure;
     DM_TRY(hx_figure_load(session->options.plots, id, session->options.scale, &figure, err));
-    figure->repeat = (unsigned)session->options.repeat;
+    figure->repeat = session->options.repeat > 0 ? (unsigned)session->options.repeat : figure->repeat;
     session->figures[session->figure_count++] = figure;
     if (strcmp(name, id) != 0) {
         fprintf(stderr, "'%s' is %s: %s\n", name, id, figure->title);
@@ -245,8 +246,8 @@ static int open_claims(struct session *session, struct dm_err *err) {
     if (length >= PATH_BYTES || access(path, F_OK) != 0) {
         return 0;
     }
-    DM_TRY(
-        hx_claims_open(options->plots, options->out, options->scale, (unsigned)options->repeat, &session->claims, err));
+    unsigned repeat = options->repeat > 0 ? (unsigned)options->repeat : 1;
+    DM_TRY(hx_claims_open(options->plots, options->out, options->scale, repeat, &session->claims, err));
     return hx_claims_judge(session->claims, err);
 }
 

@@ -30,8 +30,8 @@ static const struct dm_opt report_table[] = {
         .help = "whose figures and claims: quick, paper, or a number, as of `dmbench figure`"),
     ROW(out, DM_OPT_STRING, .values = "folder", .initial = "results",
         .help = "folder with points/ and figures/; the page is report.html in it"),
-    ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
-        .help = "seeds a point, as of `dmbench figure`"),
+    ROW(repeat, DM_OPT_COUNT, .initial = "0", .max = HX_FIG_REPEAT_MAX,
+        .help = "seeds a point, as of `dmbench figure`; claims are judged by as many, or the first"),
     ROW(plots, DM_OPT_STRING, .values = "folder", .initial = "",
         .help = "folder with claims/*.json, figures/*.json, metrics.json, sensitivity.json, papers.json, "
                 "systems.json" HX_PLOTS_DEFAULT),
@@ -79,10 +79,11 @@ static int load_figures(struct session *session, struct dm_err *err) {
     for (size_t i = 0; i < count; i++) {
         DM_TRY(hx_figure_load(options->plots, session->ids[i], options->scale, &page->figures[i], err));
         page->figure_count = i + 1;
-        page->figures[i]->repeat = (unsigned)options->repeat;
+        page->figures[i]->repeat = options->repeat > 0 ? (unsigned)options->repeat : page->figures[i]->repeat;
         DM_TRY(hx_figure_points(page->figures[i], page->points, err));
     }
-    DM_TRY(hx_claims_open(options->plots, options->out, options->scale, (unsigned)options->repeat, &page->claims, err));
+    unsigned repeat = options->repeat > 0 ? (unsigned)options->repeat : 1;
+    DM_TRY(hx_claims_open(options->plots, options->out, options->scale, repeat, &page->claims, err));
     return hx_claims_judge(page->claims, err);
 }
 

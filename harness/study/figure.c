@@ -479,17 +479,30 @@ static int read_share(struct hx_figure *figure, const json_t *scale, const char 
     return 0;
 }
 
+/* How many runs each point has, unless a user asks for another number. */
+static int read_seeds(struct hx_figure *figure, const json_t *scale, const char *where, struct dm_err *err) {
+    const json_t *seeds;
+    DM_TRY(hx_json_get(scale, "seeds", JSON_INTEGER, false, where, &seeds, err));
+    json_int_t count = seeds != NULL ? json_integer_value(seeds) : 1;
+    if (count < 1 || count > HX_FIG_REPEAT_MAX) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.seeds: must be from 1 to %d", where, HX_FIG_REPEAT_MAX);
+    }
+    figure->repeat = (unsigned)count;
+    return 0;
+}
+
 /* A member of `scales`: either a complete configuration, or a factor and what differs. */
 static int read_named_scale(struct hx_figure *figure, const json_t *scales, const char *where, const json_t **scale,
                             struct dm_err *err) {
-    static const char *const known[] = {"factor", "factors", "config", "x", NULL};
-    static const char *const paper_known[] = {"config", "x", "share", NULL};
+    static const char *const known[] = {"factor", "factors", "config", "x", "seeds", NULL};
+    static const char *const paper_known[] = {"config", "x", "share", "seeds", NULL};
     char member[WHERE_BYTES];
     member_path(member, "%s: scales", where);
     DM_TRY(hx_json_get(scales, figure->scale, JSON_OBJECT, true, member, scale, err));
     member_path(member, "%s: scales.%s", where, figure->scale);
     bool is_paper = strcmp(figure->scale, "paper") == 0;
     DM_TRY(hx_json_check(*scale, is_paper ? paper_known : known, member, err));
+    DM_TRY(read_seeds(figure, *scale, member, err));
     if (is_paper) {
         DM_TRY(read_share(figure, *scale, member, err));
     }

@@ -16,6 +16,8 @@
  * A named change of the whole figure (figure_overlay.h) is in the paper's sizes, divided as the figure's own are, and
  * merged before the case; what it has for a case is merged over the case.
  *
+ * A scale may say how many seeds each point has (`seeds`, otherwise 1). Claims read the first.
+ *
  * Systems that are not built here are left out of series and cases, and listed in the figure.
  *
  *   figure.c reads and checks a spec, figure_points.c makes its points, figure_data.c loads what they measured,
@@ -90,7 +92,8 @@ struct hx_figure {
     bool cases_as_is;                    /* the scale has its own x: nothing to divide */
     struct hx_fig_absent *absent;
     size_t absent_count;
-    unsigned repeat;     /* seeds per slot: 1 after hx_figure_load; may be changed before hx_figure_points */
+    unsigned repeat;     /* seeds per slot: as many as the scale has after hx_figure_load; may be changed before
+                            hx_figure_points */
     const char *profile; /* replaces the spec's own; NULL after hx_figure_load; borrowed */
     struct hx_fig_overlays overlays;
     const struct hx_fig_overlay *overlay; /* one of them that the points have; NULL after hx_figure_load */

@@ -25,7 +25,8 @@ size_t hx_fig_data_missing(const struct hx_figure *figure, const struct hx_fig_d
 /* A metric's value in a result (a path as hx_result_number takes it), with its factor; NaN where it has none. */
 double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result);
 
-/* A metric in a slot: the median over the seeds, and its 95 % bootstrap interval. NaN where a seed is missing. */
+/* A metric in a slot: the median over the seeds, and its 95 % bootstrap interval, which with fewer than six
+ * seeds goes from the smallest value to the greatest. NaN where a seed is missing. */
 struct hx_fig_value {
     double middle, low, high;
 };

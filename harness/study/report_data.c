@@ -257,12 +257,11 @@ static json_t *plot_object(const struct source *source, const struct hx_fig_plot
 /* Whether the reading changes what is measured in a slot, and that was measured. */
 static bool slot_changed(const struct source *source, const struct hx_claims *claims,
                          const struct hx_claim_figure *view, size_t slot) {
-    const struct hx_figure *figure = source->figure;
-    const char *base = source->page->points->items[hx_figure_point(figure, slot, 0)].hash;
+    const char *base = source->page->points->items[hx_figure_point(source->figure, slot, 0)].hash;
     const char *other = claims->points->items[hx_figure_point(view->figure, slot, 0)].hash;
     bool there = true;
-    for (unsigned i = 0; i < figure->repeat; i++) {
-        there = there && view->data.results[slot * figure->repeat + i] != NULL;
+    for (unsigned i = 0; i < view->figure->repeat; i++) {
+        there = there && view->data.results[slot * view->figure->repeat + i] != NULL;
     }
     return there && strcmp(base, other) != 0;
 }
@@ -287,7 +286,7 @@ static json_t *reading_object(const struct source *source, const struct hx_claim
     for (size_t slot = 0; slot < hx_figure_slots(figure); slot++) {
         if (slot_changed(source, claims, view, slot)) {
             json_int_t row = point_row(source->page, claims->points, hx_figure_point(view->figure, slot, 0),
-                                       view->data.results[slot * figure->repeat]);
+                                       view->data.results[slot * view->figure->repeat]);
             json_array_append_new(slots, json_pack("[I, I]", (json_int_t)slot, row));
         }
     }
@@ -312,7 +311,7 @@ static json_t *figure_readings(const struct source *source) {
         const struct hx_claim_figure *view = claims->figures[i];
         const struct hx_fig_overlay *overlay = view->figure->overlay;
         if (!view->loaded || view->profile != NULL || overlay == NULL || overlay->from == NULL ||
-            strcmp(view->figure->id, source->figure->id) != 0 || view->figure->repeat != source->figure->repeat) {
+            strcmp(view->figure->id, source->figure->id) != 0) {
             continue;
         }
         json_t *reading = reading_object(source, view);

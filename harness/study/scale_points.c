@@ -18,7 +18,7 @@ static int add_figure(const char *plots, const char *id, const char *scale, unsi
                       struct dm_err *err) {
     struct hx_figure *figure;
     DM_TRY(hx_figure_load(plots, id, scale, &figure, err));
-    figure->repeat = repeat;
+    figure->repeat = repeat > 0 ? repeat : figure->repeat;
     int rc = hx_figure_points(figure, points, err);
     hx_figure_free(figure);
     return rc;
@@ -49,7 +49,7 @@ static int add_claims(const char *plots, const char *scale, unsigned repeat, str
     if (!has_folder(plots, "claims")) {
         return 0;
     }
-    DM_TRY(hx_claims_open(plots, points->out, scale, repeat, &claims, err));
+    DM_TRY(hx_claims_open(plots, points->out, scale, repeat > 0 ? repeat : 1, &claims, err));
     struct hx_points *read = hx_claims_points(claims, NULL, 0, true, err);
     int rc = read != NULL ? 0 : err->code < 0 ? err->code : DM_ERR_NO_MEMORY;
     for (size_t i = 0; rc == 0 && i < read->count; i++) {

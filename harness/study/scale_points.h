@@ -9,7 +9,8 @@
 #include "common/err.h"
 #include "harness/points/points.h"
 
-/* A new set over the folder `out`; `repeat` seeds a point of a figure. The caller frees it; NULL with the reason. */
+/* A new set over the folder `out`; `repeat` seeds a point of a figure and of a claim, 0: as
+ * many as the figure has at that scale, and one for claims. The caller frees it; NULL with the reason. */
 struct hx_points *hx_scale_points(const char *plots, const char *out, const char *scale, unsigned repeat,
                                   struct dm_err *err);
 

@@ -179,6 +179,19 @@ if command -v gnuplot >/dev/null 2>&1; then
     holds smaller/figures/lines/throughput.svg "3 seeds"
 fi
 
+# A scale may have its own number of seeds: the first ones that are there already are kept. Another number wins.
+sed 's/"quick": {/"quick": {"seeds": 3, /; s/"id": "lines"/"id": "seeds"/' plots/figures/lines.json >plots/figures/seeds.json
+expect 0 figure seeds --plots plots --no-plot --out seeds --repeat 1
+[ "$(find seeds/points -name '*.json' | wc -l)" -eq 4 ] || fail "$(find seeds/points)"
+expect 0 figure seeds --plots plots --no-plot --out seeds --dry-run
+holds out "12 points in seeds/points, 8 to run"
+expect 0 figure seeds --plots plots --no-plot --out seeds
+holds seeds/figures/seeds/throughput.tsv mops_low
+[ "$(cat seeds/points/*.json | grep -c '"seed": 3')" -eq 4 ] || fail "$(grep '"seed"' seeds/points/*.json)"
+expect 0 figure seeds --plots plots --out seeds --scale 2.5 --dry-run
+holds out "6 points in seeds/points"
+rm plots/figures/seeds.json
+
 # An interrupt: status 130, finished results stay, there is no partial file or picture, and the next run continues. One
 # point ends soon and the other one never: once the first has a result, the second one runs.
 sed 's/"id": "bars"/"id": "long"/; s/"clients": 4/"ops": "100G"/' plots/figures/bars.json >plots/figures/long.json

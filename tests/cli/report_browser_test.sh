@@ -23,10 +23,12 @@ done
 
 # shellcheck source=tests/cli/report_plots.sh
 . "$DM_SOURCE_DIR/tests/cli/report_plots.sh"
-expect 0 figure all --plots plots --repeat 3
-expect 0 claims --plots plots --run --repeat 3
+# Figures with three seeds have error bars; claims and readings have the first of them.
+sed -i 's/"quick": {/"quick": {"seeds": 3, /' plots/figures/*.json
+expect 0 figure all --plots plots
+expect 0 claims --plots plots --run
 "$DMBENCH" validate --json >results/validation.json || [ $? -eq 3 ] || fail "validate"
-expect 0 report --plots plots --repeat 3
+expect 0 report --plots plots
 
 artefacts=${DM_ARTEFACTS:-$DM_BUILD_DIR/../artefacts}
 mkdir -p "$artefacts"

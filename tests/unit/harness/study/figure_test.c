@@ -104,6 +104,41 @@ static void a_paper_that_takes_too_much_memory_is_divided_by_its_share(void **st
     hx_points_free(points);
 }
 
+static bool shows_only_time(const struct hx_figure *figure) {
+    bool only = true;
+    for (size_t i = 0; i < figure->plot_count; i++) {
+        only = only && figure->plots[i].over_time;
+    }
+    return only;
+}
+
+/* By plots/costs.json, thus the same on every machine. Between the bounds the figure's author decides, so that costs
+ * that are fitted anew do not change the figures. */
+static void quick_figures_have_three_seeds_where_those_take_a_minute_at_most(void **state) {
+    (void)state;
+    struct dm_err err = {.text = ""};
+    char **ids;
+    size_t of_three = 0;
+    assert_int_equal(hx_figure_ids(PLOTS, &ids, &err), 0);
+    for (size_t i = 0; ids[i] != NULL; i++) {
+        struct hx_points *points = hx_points_new("nowhere");
+        struct hx_figure *figure = must_load(ids[i], "quick", points);
+        double three = 0;
+        for (size_t slot = 0; slot < hx_figure_slots(figure); slot++) {
+            three += 3 * points->items[hx_figure_point(figure, slot, 0)].cost;
+        }
+        assert_true(three > 0);
+        if (figure->repeat == 1 ? three < 50 && !shows_only_time(figure) : figure->repeat != 3 || three > 75) {
+            fail_msg("%s: \"seeds\" of scales.quick is %u, and three would take %.0f s", ids[i], figure->repeat, three);
+        }
+        of_three += figure->repeat == 3;
+        hx_figure_free(figure);
+        hx_points_free(points);
+    }
+    assert_true(of_three > 40);
+    hx_figure_ids_free(ids);
+}
+
 /* Loads sherman-cache's spec with one change, from a folder of its own. */
 static void must_refuse_at(const char *scale, const char *path, const char *value_text, const char *reason) {
     char folder[] = "/tmp/figure_test.XXXXXX";
@@ -154,6 +189,8 @@ static void mistakes_in_a_spec_are_named_with_file_and_member(void **state) {
     must_refuse_at("paper", "scales.paper.share", "\"10\"", "share: must be a whole number");
     must_refuse_at("paper", "scales.paper.factor", "10", "unknown member 'factor'");
     must_refuse("scales.quick.share", "10", "unknown member 'share'");
+    must_refuse("scales.quick.seeds", "0", "scales.quick.seeds: must be from 1 to 1000");
+    must_refuse("scales.quick.seeds", "2.5", "scales.quick.seeds: must be a whole number");
     must_refuse("scales.medium", "{}", "unknown member 'medium'");
     must_refuse("scales.quick", "{\"config\": {}}", "scales.quick: member 'x' is missing");
     must_refuse("scales.quick.x", "[]", "scales.quick.x: must not be empty");
@@ -241,6 +278,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_spec_is_valid_at_every_scale),
         cmocka_unit_test(the_latency_figure_needs_no_points_beyond_the_throughput_figure),
+        cmocka_unit_test(quick_figures_have_three_seeds_where_those_take_a_minute_at_most),
         cmocka_unit_test(a_paper_that_takes_too_much_memory_is_divided_by_its_share),
         cmocka_unit_test(a_scale_may_divide_some_options_by_numbers_of_their_own),
         cmocka_unit_test(mistakes_in_a_spec_are_named_with_file_and_member),
