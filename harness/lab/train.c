@@ -86,7 +86,17 @@ static int plr_train(struct ix_plr *plr, const uint64_t *keys, uint64_t count, s
     return rc > 0 ? segment_add(segments, &closed) : rc;
 }
 
-int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, struct hx_train_row *row, struct dm_err *err) {
+/* Each model has a leaf table of its own, whose last leaf may have fewer keys than the others. */
+static uint64_t plr_leaves(const struct segments *segments, uint32_t fill) {
+    uint64_t leaves = 0;
+    for (uint64_t i = 0; i < segments->count; i++) {
+        leaves += (segments->items[i].count + fill - 1) / fill;
+    }
+    return leaves;
+}
+
+int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, uint32_t slots, uint32_t fill,
+                 struct hx_train_row *row, struct dm_err *err) {
     struct segments segments = {.items = NULL};
     struct errors errors = {.counts = NULL};
     struct ix_plr *plr = NULL;
@@ -108,6 +118,7 @@ int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, struct 
     if (rc == 0) {
         row->models = segments.count;
         row->bytes = segments.count * PLR_MODEL_BYTES;
+        row->table_bytes = slots > 1 ? plr_leaves(&segments, fill) * TABLE_ENTRY_BYTES : 0;
         row->error = errors_close(&errors);
     }
     free(segments.items);
@@ -157,16 +168,17 @@ int hx_train_measure(const struct hx_training *training, bool sweeps, const uint
                      struct hx_train_row *rows, uint32_t *row_count, struct dm_err *err) {
     uint64_t epsilon = sweeps ? EPSILON_FIRST : training->epsilon, last = sweeps ? EPSILON_LAST : epsilon;
     uint32_t models = models_of(training, count), steps = sweeps ? MODEL_STEPS : 1;
+    uint32_t slots = (uint32_t)training->slots, fill = (uint32_t)training->fill;
     uint64_t each = sweeps ? models / 8 : models;
     *row_count = 0;
     for (bool more = true; more; epsilon *= 2) {
-        DM_TRY(hx_train_plr(keys, count, (uint32_t)epsilon, &rows[(*row_count)++], err));
+        DM_TRY(hx_train_plr(keys, count, (uint32_t)epsilon, slots, fill, &rows[(*row_count)++], err));
         more = epsilon < last;
     }
     for (uint32_t i = 0; i < steps; i++, each *= 2) {
         each = each > 0 ? each : 1;
-        DM_TRY(hx_train_rmi(keys, count, (uint32_t)(each < UINT32_MAX ? each : UINT32_MAX), (uint32_t)training->slots,
-                            (uint32_t)training->fill, &rows[(*row_count)++], err));
+        DM_TRY(hx_train_rmi(keys, count, (uint32_t)(each < UINT32_MAX ? each : UINT32_MAX), slots, fill,
+                            &rows[(*row_count)++], err));
     }
     return 0;
 }

@@ -24,14 +24,16 @@ struct hx_train_row {
     uint64_t models;  /* segments, or sub-models */
     uint64_t
         bytes; /* of the models: 24 per segment; 14 per sub-model, as XStore's paper counts, and 24 for the top model */
-    uint64_t table_bytes; /* RMI over leaves: 8 per leaf */
+    uint64_t table_bytes; /* over leaves: 8 per leaf, each PLR segment beginning with a leaf of its own */
     double bound_mean;    /* of a key: positions that a look-up has to consider beside the predicted one */
     double ns_per_key;    /* of training, on this host */
     struct hx_train_error error;
 };
 
-/* Trains an optimal PLR, positions being ranks. DM_ERR_NO_MEMORY, DM_ERR_INVALID. */
-int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, struct hx_train_row *row, struct dm_err *err);
+/* Trains an optimal PLR, positions being ranks; leaves of more than one slot have a table. DM_ERR_NO_MEMORY,
+ * DM_ERR_INVALID. */
+int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, uint32_t slots, uint32_t fill,
+                 struct hx_train_row *row, struct dm_err *err);
 
 /* Trains a two-level RMI, positions as in ix_rmi_train. DM_ERR_NO_MEMORY. */
 int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,

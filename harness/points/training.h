@@ -29,7 +29,7 @@ struct hx_training {
         DM_OPT_ROW_AS("models", values, training.models, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e9,           \
                       .unit = "sub-models", .symbol = "M", .help = "sub-models of the RMI; 0: one for 200 keys"),      \
         DM_OPT_ROW_AS("slots", values, training.slots, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 1024,            \
-                      .unit = "positions", .help = "positions of a leaf; 1: positions are ranks"),                     \
+                      .unit = "positions", .help = "positions of a leaf; 1: no leaves, positions are ranks"),          \
         DM_OPT_ROW_AS("fill", values, training.fill, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 1024,              \
                       .unit = "keys", .help = "keys of a leaf, which have its first positions")
 

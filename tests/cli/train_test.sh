@@ -12,6 +12,11 @@ expect 0 train --keys 20K --key-set dense --json
 holds out '"kind": "plr"'
 holds out '"error_mean"'
 holds out '"models": 1,'
+# A dense set has one model of full leaves: 20000 / 16 entries of 8 bytes in either table. Half full, twice as many.
+expect 0 train --keys 20K --key-set dense --models 1 --slots 16 --fill 16 --json
+[ "$(grep -c '"table_bytes": 10000' out)" = 2 ] || fail "two tables of 1250 entries: $(grep table_bytes out)"
+expect 0 train --keys 20K --key-set dense --models 1 --slots 16 --fill 8 --json
+[ "$(grep -c '"table_bytes": 20000' out)" = 2 ] || fail "two tables of 2500 entries: $(grep table_bytes out)"
 expect 0 train --keys 5K --key-set lognormal --out curves
 for file in curves/train-segments.tsv curves/train-segments.gp curves/train-error.tsv curves/train-error.gp; do
     [ -s "$file" ] || fail "$file was not written"
