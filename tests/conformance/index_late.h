@@ -12,7 +12,8 @@
 
 #include "conformance/index_world.h"
 
-enum { LATE_KEYS = 96, LATE_CLASSES = 3, LATE_NEAR = 12, LATE_TARGETS = 12, LATE_CLIENTS = 4, LATE_STEPS = 160 };
+enum { LATE_KEYS = 96, LATE_CLASSES = 3, LATE_NEAR = 12, LATE_TARGETS = 12, LATE_CLIENTS = 4, LATE_STEPS = 200 };
+enum { LATE_UPDATES = 8, LATE_PLAIN = 3 /* targets beside the longest steps: an insert, an update, a removal */ };
 enum { LATE_BY_US = 60, LATE_IDLE_NS = 8000, LATE_VERBS_MAX = 40, LATE_TAIL_US = 20, LATE_END_NS = 100000000 };
 
 struct late_key {
@@ -23,7 +24,7 @@ struct late_key {
 
 struct late_step {
     unsigned number; /* of the key */
-    bool removes;
+    bool removes, updates;
 };
 
 /* One run. A run without a late verb counts the verbs of each step. */
@@ -33,6 +34,7 @@ struct late {
     struct late_step steps[LATE_STEPS];
     uint64_t verbs[LATE_STEPS + 1]; /* that the writer had sent before each step */
     unsigned step_count, target;    /* a target behind the last step: none */
+    unsigned loaded;                /* every so many keys are loaded */
     bool watched, ended;
     bool for_good;    /* the writer stops and never continues */
     unsigned running; /* clients that have not ended yet */
@@ -157,7 +159,7 @@ static inline void late_writer(struct dm_ctx *ctx, void *arg) {
     for (unsigned i = 0; i < late->step_count && i <= late->target + 1; i++) {
         late->verbs[i] = late_verbs(&account);
         late->watched = i == late->target;
-        late_write(late, &client, late->steps[i].number, late->steps[i].removes, false);
+        late_write(late, &client, late->steps[i].number, late->steps[i].removes, late->steps[i].updates);
         late->verbs[i + 1] = late_verbs(&account);
     }
     if (dm_sleep(ctx, UINT64_C(1000) * LATE_TAIL_US) < 0) {
@@ -228,43 +230,56 @@ static inline void late_rival(struct dm_ctx *ctx, void *arg) {
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-/* Every third key is loaded and stays; the others are inserted, removed and some inserted again, in random order. */
+static inline void late_shuffle(struct dm_prng *prng, unsigned *order, unsigned count) {
+    for (unsigned i = count; i > 1; i--) {
+        unsigned other = (unsigned)dm_prng_below(prng, i), kept = order[i - 1];
+        order[i - 1] = order[other];
+        order[other] = kept;
+    }
+}
+
+static inline void late_steps(struct late *late, const unsigned *order, unsigned count, bool removes, bool updates) {
+    for (unsigned i = 0; i < count && late->step_count < LATE_STEPS; i++) {
+        late->steps[late->step_count++] =
+            (struct late_step){.number = order[i], .removes = removes, .updates = updates};
+    }
+}
+
+/* Keys that are loaded stay; the others are inserted, some updated, all removed and some inserted again, in random
+ * order. An index of one key only grows. */
 static inline void late_script(struct late *late, bool deletes) {
     struct dm_prng prng = dm_prng_stream(1, "late", 0);
     unsigned order[LATE_KEYS], count = 0;
+    late->step_count = 0;
     for (unsigned number = 0; number < LATE_KEYS; number++) {
-        if (number % LATE_CLASSES != 0) {
+        if (number % late->loaded != 0) {
             order[count++] = number;
         }
     }
-    for (unsigned pass = 0; pass < 3; pass++) {
-        for (unsigned i = count; i > 1 && pass != 1; i--) {
-            unsigned other = (unsigned)dm_prng_below(&prng, i), kept = order[i - 1];
-            order[i - 1] = order[other];
-            order[other] = kept;
-        }
-        for (unsigned i = 0; i < (pass == 2 ? count / 3 : count) && late->step_count < LATE_STEPS; i++) {
-            if (pass != 1 || deletes) {
-                late->steps[late->step_count++] = (struct late_step){.number = order[i], .removes = pass == 1};
-            }
-        }
+    late_shuffle(&prng, order, count);
+    late_steps(late, order, count, false, false);
+    late_steps(late, order, LATE_UPDATES, false, true);
+    if (deletes && late->loaded == LATE_CLASSES) {
+        late_steps(late, order, count, true, false);
+        late_shuffle(&prng, order, count);
+        late_steps(late, order, count / 3, false, false);
     }
 }
 
 /* Runs the script as far as the step behind the target with one fault rule. */
-static inline void late_run(struct late *late, struct world_config config, unsigned target, const char *fault) {
+static inline void late_run(struct late *late, struct world_config config, unsigned loaded, unsigned target,
+                            const char *fault) {
     static void (*const entries[LATE_CLIENTS])(struct dm_ctx *, void *) = {late_writer, late_reader, late_scanner,
                                                                            late_rival};
     struct world_pairs pairs;
     size_t setting = 0;
-    memset(late->keys, 0, sizeof(late->keys));
-    late->step_count = 0;
+    memset(late, 0, sizeof(*late));
+    late->loaded = loaded;
     late_script(late, config.ops->caps & IX_CAP_DELETE);
     late->target = target;
-    late->watched = late->ended = false;
     late->for_good = strncmp(fault, "stop", 4) == 0 && !strstr(fault, "for=");
     late->running = LATE_CLIENTS - late->for_good;
-    for (unsigned number = 0; number < LATE_KEYS; number += LATE_CLASSES) {
+    for (unsigned number = 0; number < LATE_KEYS; number += loaded) {
         late->keys[number].present = true;
     }
     while (config.settings[setting].name) {
@@ -272,7 +287,7 @@ static inline void late_run(struct late *late, struct world_config config, unsig
     }
     config.settings[setting] = (struct dm_setting){"faults", fault};
     world_open(&late->world, &config);
-    world_load(&late->world, world_pairs(&pairs, LATE_KEYS, LATE_CLASSES, config.value_bytes));
+    world_load(&late->world, world_pairs(&pairs, LATE_KEYS, loaded, config.value_bytes));
     dm_fabric_measure(late->world.fabric);
     for (unsigned i = 0; i < LATE_CLIENTS; i++) {
         unsigned cn = i % 2;
@@ -305,12 +320,32 @@ static inline unsigned late_longest(const struct late *counted, const bool *chos
     return longest;
 }
 
-/* Nothing is wrong whichever verb of the longest steps is late, nor, if the index promises that reads continue,
- * whichever is the last one of its client. Settings of the index are in config.params. */
-static inline void late_all_right(struct world_config config, bool reads_continue) {
+/* Makes each verb of a step late; returns how many runs that were. */
+static inline unsigned late_step_run(const struct late *counted, struct world_config config, unsigned target,
+                                     bool reads_continue) {
     static const char *const faults[] = {"delay:client=0,verb=%u,by=%uus", "stop:client=0,verb=%u,for=%uus",
                                          "stop:client=0,verb=%u"};
-    static struct late counted, late;
+    static struct late late;
+    unsigned runs = 0;
+    uint64_t first = counted->verbs[target] + 1, end = counted->verbs[target + 1] + 1;
+    end = end - first > LATE_VERBS_MAX ? first + LATE_VERBS_MAX : end;
+    for (uint64_t verb = first; verb < end; verb++) {
+        for (unsigned i = 0; i < 2U + reads_continue; i++) {
+            char fault[80];
+            snprintf(fault, sizeof(fault), faults[i], (unsigned)verb, LATE_BY_US);
+            config.seed = 4 * verb + i;
+            late_run(&late, config, counted->loaded, target, fault);
+            runs++;
+        }
+    }
+    return runs;
+}
+
+/* Nothing is wrong whichever verb of the longest steps, and of some others, is late; nor, if the index promises that
+ * reads continue, whichever is the last one of its client. Settings of the index are in config.params; every `loaded`th
+ * key is loaded: LATE_CLASSES, or LATE_KEYS for an index that begins with one key. */
+static inline void late_all_right(struct world_config config, unsigned loaded, bool reads_continue) {
+    static struct late counted;
     bool chosen[LATE_STEPS] = {false};
     unsigned runs = 0;
     config.tiny = true;
@@ -322,22 +357,14 @@ static inline void late_all_right(struct world_config config, bool reads_continu
     config.settings[1] = (struct dm_setting){"read_line_order", "random"};
     config.settings[2] = (struct dm_setting){"write_window", "2us"};
     config.settings[3] = (struct dm_setting){"read_window", "2us"};
-    memset(&counted, 0, sizeof(counted));
-    late_run(&counted, config, LATE_STEPS, "");
-    for (unsigned n = 0; n < LATE_TARGETS; n++) {
-        unsigned target = late_longest(&counted, chosen);
-        chosen[target] = true;
-        uint64_t first = counted.verbs[target] + 1, end = counted.verbs[target + 1] + 1;
-        end = end - first > LATE_VERBS_MAX ? first + LATE_VERBS_MAX : end;
-        for (uint64_t verb = first; verb < end; verb++) {
-            for (unsigned i = 0; i < 2U + reads_continue; i++) {
-                char fault[80];
-                snprintf(fault, sizeof(fault), faults[i], (unsigned)verb, LATE_BY_US);
-                config.seed = 4 * verb + i;
-                memset(&late, 0, sizeof(late));
-                late_run(&late, config, target, fault);
-                runs++;
-            }
+    late_run(&counted, config, loaded, LATE_STEPS, "");
+    unsigned keys = LATE_KEYS - (LATE_KEYS + loaded - 1) / loaded;
+    const unsigned plain[LATE_PLAIN] = {keys / 3, keys, keys + LATE_UPDATES};
+    for (unsigned n = 0; n < LATE_TARGETS + LATE_PLAIN; n++) {
+        unsigned target = n < LATE_TARGETS ? late_longest(&counted, chosen) : plain[n - LATE_TARGETS];
+        if (target < counted.step_count && !chosen[target]) {
+            chosen[target] = true;
+            runs += late_step_run(&counted, config, target, reads_continue);
         }
     }
     print_message("%s: %u late verbs\n", config.ops->name, runs);

@@ -22,7 +22,7 @@ static void any_verb_of_a_write_may_be_late(void **state) {
     (void)state;
     for (const struct ix_ops *const *ops = ix_all(); *ops; ops++) {
         if (!((*ops)->caps & IX_CAP_NO_DATA)) {
-            late_all_right(world_least(*ops), promises_reads(*ops));
+            late_all_right(world_least(*ops), LATE_CLASSES, promises_reads(*ops));
         }
     }
 }
@@ -34,13 +34,24 @@ static void values_in_blocks_are_there_whichever_verb_is_late(void **state) {
     for (unsigned i = 0; i < DM_ARRAY_LEN(indexes); i++) {
         struct world_config config = world_least(ix_find(indexes[i]));
         config.params[0] = (struct dm_setting){"values", "indirect"};
-        late_all_right(config, promises_reads(config.ops));
+        late_all_right(config, LATE_CLASSES, promises_reads(config.ops));
+    }
+}
+
+/* From one leaf to several levels. */
+static void any_verb_may_be_late_while_a_tree_gets_its_levels(void **state) {
+    (void)state;
+    static const char *const indexes[] = {"sherman", "fg", "chime", "marlin", "dolphin"};
+    for (unsigned i = 0; i < DM_ARRAY_LEN(indexes); i++) {
+        struct world_config config = world_least(ix_find(indexes[i]));
+        late_all_right(config, LATE_KEYS, promises_reads(config.ops));
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_verb_of_a_write_may_be_late),
+        cmocka_unit_test(any_verb_may_be_late_while_a_tree_gets_its_levels),
         cmocka_unit_test(values_in_blocks_are_there_whichever_verb_is_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

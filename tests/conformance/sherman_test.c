@@ -167,6 +167,87 @@ static void a_quiet_leaf_split_takes_six_round_trips_on_one_memory_node(void **s
     assert_int_equal(split.account.round_trips, 6);
     assert_int_equal(split.account.verbs[DM_VERB_CAS], 2);
     assert_int_equal(split.account.verbs[DM_VERB_READ], 2);
+    /* Both halves and the parent, each once, and two unlocks. */
+    assert_int_equal(split.account.verbs[DM_VERB_WRITE], 5);
+    assert_int_equal(split.account.bytes_written, 3 * 1024 + 2 * (8 + 8));
+}
+
+struct splits {
+    struct world *world;
+    unsigned same, apart;             /* of which both halves are on one memory node, or on two */
+    uint64_t trips_same, trips_apart; /* the most that one took */
+    uint64_t least_same, least_apart;
+};
+
+/* The half that a split put to the right of `left`, from the parent that it wrote last. */
+static dm_addr right_of(const struct ix_tree *tree, dm_addr left) {
+    const dm_addr *children = ix_inner_children_in(&tree->cn->inner, tree->image);
+    for (unsigned i = 0; i + 1 < ix_node_head_in(tree->image)->count; i++) {
+        if (dm_addr_equal(children[i], left)) {
+            return children[i + 1];
+        }
+    }
+    return DM_NULL;
+}
+
+static void split_count(struct splits *splits, bool is_apart, uint64_t trips) {
+    uint64_t *most = is_apart ? &splits->trips_apart : &splits->trips_same;
+    uint64_t *least = is_apart ? &splits->least_apart : &splits->least_same;
+    unsigned *count = is_apart ? &splits->apart : &splits->same;
+    *most = trips > *most ? trips : *most;
+    *least = *count == 0 || trips < *least ? trips : *least;
+    ++*count;
+}
+
+static int splits_entry(struct dm_ctx *ctx, void *arg) {
+    struct splits *splits = arg;
+    struct ix_client client = world_attach(splits->world, 0, ctx, NULL);
+    const struct ix_tree *tree = &((struct sherman_client *)client.handle)->btree.tree;
+    uint64_t value = 1;
+    quiet_warm(&client, QUIET_KEYS, 0, 4, 0);
+    for (uint64_t i = 5001; splits->same + splits->apart < 24; i += 2) {
+        struct dm_account account = {0};
+        uint64_t before = ix_counts(&client)[SHERMAN_LEAF_SPLIT], inner = ix_counts(&client)[SHERMAN_INNER_SPLIT];
+        dm_account_use(ctx, &account);
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(i, QUIET_KEYS), &value), 0);
+        dm_account_use(ctx, NULL);
+        dm_addr left = tree->child.addr;
+        /* Those that also fetched a chunk of memory, or split the parent, do not count. */
+        if (ix_counts(&client)[SHERMAN_LEAF_SPLIT] > before && ix_counts(&client)[SHERMAN_INNER_SPLIT] == inner &&
+            account.verbs[DM_VERB_CALL] == 0) {
+            dm_addr right = right_of(tree, left);
+            WORLD_CHECK(!dm_addr_is_null(right));
+            split_count(splits, dm_addr_node(left) != dm_addr_node(right), account.round_trips);
+        }
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+/* The right half has landed before the left one names it: in posted order on one memory node, by one more round trip
+ * between two. A value's block has landed before either. */
+static void a_split_over_two_memory_nodes_takes_one_more_round_trip(void **state) {
+    (void)state;
+    static const struct {
+        const char *values, *combine;
+        unsigned trips, more;
+    } cases[] = {{"inline", "on", 6, 1}, {"indirect", "on", 7, 1}, {"inline", "off", 9, 0}};
+    for (unsigned i = 0; i < DM_ARRAY_LEN(cases); i++) {
+        struct world_config config = world_least(&ix_ops_sherman);
+        struct world world;
+        struct world_pairs pairs;
+        struct splits splits = {.world = &world};
+        config.mns = 2;
+        config.params[0] = (struct dm_setting){"fill", "1"};
+        config.params[1] = (struct dm_setting){"values", cases[i].values};
+        config.params[2] = (struct dm_setting){"combine", cases[i].combine};
+        quiet_world(&world, &config, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes), splits_entry, &splits);
+        assert_true(splits.same > 0 && splits.apart > 0);
+        assert_int_equal(splits.least_same, cases[i].trips);
+        assert_int_equal(splits.trips_same, cases[i].trips);
+        assert_int_equal(splits.least_apart, cases[i].trips + cases[i].more);
+        assert_int_equal(splits.trips_apart, cases[i].trips + cases[i].more);
+    }
 }
 
 /* ---- hand-over ----------------------------------------------------------------------------------------------------
@@ -304,6 +385,7 @@ int main(void) {
         cmocka_unit_test(caching_the_root_alone_saves_one_read),
         cmocka_unit_test(a_quiet_scan_within_one_parent_is_one_round_trip),
         cmocka_unit_test(a_quiet_leaf_split_takes_six_round_trips_on_one_memory_node),
+        cmocka_unit_test(a_split_over_two_memory_nodes_takes_one_more_round_trip),
         cmocka_unit_test(a_handed_over_lock_needs_no_compare_and_swap),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
