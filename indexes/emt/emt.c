@@ -12,9 +12,10 @@ static const struct dm_opt params_table[] = {
                   .help = "Children of an interior node, one more than its keys."),
     IX_SERVER_ROW(fill, DM_OPT_REAL, .initial = "0.7", .min = 0.1, .max = 1,
                   .help = "Share of a node's entries that bulk load fills; what random inserts leave."),
-    IX_SERVER_ROW(
-        inline_bytes, DM_OPT_BYTES, .initial = "0", .min = 0, .max = IX_SERVER_INLINE_MAX,
-        .help = "Largest value that is in the leaf; larger ones are in rows of their own, as all are in Masstree."),
+    IX_SERVER_ROW(inline_bytes, DM_OPT_BYTES, .initial = "0", .min = 0, .max = IX_SERVER_INLINE_MAX,
+                  .help = "Largest value that is in the leaf, together with what keys have beyond 8 bytes; larger ones "
+                          "are in rows of "
+                          "their own, as all are in Masstree."),
     IX_SERVER_PARAM_ROWS("permuted"),
     DM_OPT_END,
 };
@@ -26,5 +27,6 @@ const struct ix_ops ix_ops_emt = {
         "Y. Mao, E. Kohler, R. Morris: Cache Craftiness for Fast Multicore Key-Value Storage, EuroSys 2012, behind "
         "A. Kalia, M. Kaminsky, D. Andersen: Datacenter RPCs can be General and Fast, NSDI 2019",
     .params = params_table,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     IX_SERVER_OPS,
 };

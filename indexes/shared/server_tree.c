@@ -32,6 +32,7 @@ static int get(struct ix_server_op *op, uint64_t key, char *out) {
         if (slot == IX_SERVER_NONE) {
             return DM_NOT_FOUND;
         }
+        ix_server_key_charge(op, true);
         ix_server_values_charge(op, 1);
         DM_TRY(ix_server_value_copy(op, ix_server_slot(&op->server->layout, &leaf, slot), out));
         if (!op->server->layout.rows || ix_server_node_same(op, &leaf)) {
@@ -59,7 +60,8 @@ static int on_get(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
     struct ix_server *server = arg;
     struct ix_server_op op;
     uint64_t key;
-    if (!op_open(&op, server, ctx, req_len, sizeof(key), *resp_len, server->layout.value_bytes)) {
+    if (!op_open(&op, server, ctx, req_len, ix_server_key_bytes(&server->layout), *resp_len,
+                 server->layout.value_bytes)) {
         return DM_ERR_INVALID;
     }
     memcpy(&key, req, sizeof(key));
@@ -89,7 +91,8 @@ static int leaf_append(struct scan *scan, struct ix_server_node *leaf) {
         char *out = scan->out + (size_t)added * scan->pair_bytes;
         slot = ix_server_slot_at(layout, leaf, rank);
         memcpy(out, &ix_server_keys(leaf)[slot], sizeof(uint64_t));
-        DM_TRY(ix_server_value_copy(op, ix_server_slot(layout, leaf, slot), out + sizeof(uint64_t)));
+        memset(out + sizeof(uint64_t), 0, layout->padding);
+        DM_TRY(ix_server_value_copy(op, ix_server_slot(layout, leaf, slot), out + ix_server_key_bytes(layout)));
     }
     ix_server_values_charge(op, added);
     if (layout->rows && !ix_server_node_same(op, leaf)) {
@@ -127,8 +130,9 @@ static int on_scan(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_
     struct ix_server *server = arg;
     struct ix_server_scan_request request;
     struct ix_server_op op;
-    uint32_t pair_bytes = 8 + server->layout.value_bytes;
-    if (!op_open(&op, server, ctx, req_len, sizeof(request), *resp_len, pair_bytes)) {
+    uint32_t pair_bytes = ix_server_key_bytes(&server->layout) + server->layout.value_bytes;
+    uint32_t wanted = (uint32_t)sizeof(request) + server->layout.padding;
+    if (!op_open(&op, server, ctx, req_len, wanted, *resp_len, pair_bytes)) {
         return DM_ERR_INVALID;
     }
     memcpy(&request, req, sizeof(request));
@@ -184,6 +188,7 @@ static int leaf_insert(struct ix_server_op *op, const struct pair *pair, uint32_
     DM_TRY(ix_server_node_lock(op, pair->key, 0, &leaf));
     unsigned rank = ix_server_leaf_find(&op->server->layout, &leaf, pair->key, &slot);
     if (slot != IX_SERVER_NONE) {
+        ix_server_key_charge(op, false);
         rc = DM_EXISTS;
     } else if (ix_server_count(&leaf) < op->server->layout.slots) {
         ix_server_node_begin(op, &leaf);
@@ -234,7 +239,8 @@ static int insert(struct ix_server_op *op, uint64_t key, const void *value) {
 /* A write's request: the key and, if `has_value`, the value. */
 static bool write_open(struct ix_server_op *op, struct ix_server *server, struct dm_ctx *ctx, uint32_t req_len,
                        uint32_t space, bool has_value) {
-    return op_open(op, server, ctx, req_len, 8 + (has_value ? server->layout.value_bytes : 0), space, 0);
+    uint32_t wanted = ix_server_key_bytes(&server->layout) + (has_value ? server->layout.value_bytes : 0);
+    return op_open(op, server, ctx, req_len, wanted, space, 0);
 }
 
 static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
@@ -244,7 +250,7 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         return DM_ERR_INVALID;
     }
     memcpy(&key, req, sizeof(key));
-    int rc = insert(&op, key, (const char *)req + sizeof(key));
+    int rc = insert(&op, key, (const char *)req + ix_server_key_bytes(&op.server->layout));
     return answer(&op, rc, resp, resp_len, 0);
 }
 
@@ -258,6 +264,7 @@ static int update(struct ix_server_op *op, uint64_t key, const void *value) {
     DM_TRY(ix_server_node_lock(op, key, 0, &leaf));
     ix_server_leaf_find(layout, &leaf, key, &slot);
     if (slot != IX_SERVER_NONE) {
+        ix_server_key_charge(op, true);
         ix_server_node_begin(op, &leaf);
         ix_server_value_update(op, key, value, ix_server_slot(layout, &leaf, slot));
         ix_server_node_end(op, &leaf);
@@ -273,7 +280,7 @@ static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         return DM_ERR_INVALID;
     }
     memcpy(&key, req, sizeof(key));
-    int rc = update(&op, key, (const char *)req + sizeof(key));
+    int rc = update(&op, key, (const char *)req + ix_server_key_bytes(&op.server->layout));
     return answer(&op, rc, resp, resp_len, 0);
 }
 
@@ -285,6 +292,7 @@ static int remove_key(struct ix_server_op *op, uint64_t key) {
     DM_TRY(ix_server_node_lock(op, key, 0, &leaf));
     unsigned rank = ix_server_leaf_find(layout, &leaf, key, &slot);
     if (slot != IX_SERVER_NONE) {
+        ix_server_key_charge(op, false);
         memcpy(stored, ix_server_slot(layout, &leaf, slot), layout->slot_words * sizeof(*stored));
         ix_server_node_begin(op, &leaf);
         ix_server_leaf_drop(layout, &leaf, rank);
@@ -329,7 +337,7 @@ int ix_server_serve(void *handle, struct dm_fabric *fabric, unsigned node, const
         return 0; /* index servers have no part in this index */
     }
     server->params = params;
-    server->layout = ix_server_layout_make(params, shape->value_bytes);
+    server->layout = ix_server_layout_make(params, shape);
     server->fabric = fabric;
     server->node = node;
     return ix_methods_register(fabric, node, methods, sizeof(methods) / sizeof(methods[0]), server);

@@ -12,6 +12,8 @@
  *  - A split moves the upper half to a new node on the right, and enters that into the parent afterwards. Until then
  *    readers and writers follow the right link, as they do when a node was split after they had left its parent. So a
  *    context holds one mutex at a time.
+ *  - A key is compared by its first 8 bytes in all nodes, as these decide the order. What it has beyond them is stored
+ *    behind the value, and compared where the first 8 bytes are those of the key that is looked for.
  *  - Values that are not in the leaf are in rows of their own. A row changes only under the mutex and the version of
  *    its leaf, also when it is freed and used for another key: so the version of the leaf covers the copy of a row.
  *
@@ -70,13 +72,18 @@ enum {
 
 struct ix_server_layout {
     uint32_t slots, fanout;
-    uint32_t value_bytes, value_words; /* a value */
-    uint32_t slot_words;               /* what a slot stores of it: the value, or the ref of its row */
+    uint32_t value_bytes, padding; /* a value; what a key has beyond 8 bytes */
+    uint32_t stored_words;         /* value and padding */
+    uint32_t slot_words;           /* what a slot has of them: all, or the ref of their row */
     bool rows, permuted;
-    uint32_t row_bytes; /* key, value */
+    uint32_t row_bytes; /* key, value, padding */
     uint32_t leaf_bytes, inner_bytes;
 };
-struct ix_server_layout ix_server_layout_make(const struct ix_server_params *params, uint32_t value_bytes);
+struct ix_server_layout ix_server_layout_make(const struct ix_server_params *params, const struct ix_shape *shape);
+
+static inline uint32_t ix_server_key_bytes(const struct ix_server_layout *layout) {
+    return IX_KEY_BYTES_MIN + layout->padding;
+}
 
 /* The reserved page of a memory node. */
 enum {

@@ -14,7 +14,7 @@ int ix_server_check(const void *values, const struct ix_shape *shape, struct dm_
 uint64_t ix_server_memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     enum { LEVELS = 24, SLACK = 1 << 19 };
     const struct ix_server_params *params = values;
-    struct ix_server_layout layout = ix_server_layout_make(params, shape->value_bytes);
+    struct ix_server_layout layout = ix_server_layout_make(params, shape);
     double fill = params->fill < 0.5 ? params->fill : 0.5;
     double mine = (double)keys / shape->topology->mns + 1;
     double each = fill * layout.slots < 1 ? 1 : fill * layout.slots;
@@ -35,7 +35,7 @@ int ix_server_open(void *handle, struct dm_ctx *ctx, const void *values, const s
     (void)err;
     cn->params = values;
     cn->shape = shape;
-    cn->layout = ix_server_layout_make(cn->params, shape->value_bytes);
+    cn->layout = ix_server_layout_make(cn->params, shape);
     return 0;
 }
 
@@ -51,7 +51,9 @@ int ix_server_attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *
     client->cn = cn;
     client->ctx = ctx;
     uint64_t *words = dm_local_alloc(ctx, IX_RANGES_WORDS * 8);
-    client->request = dm_local_alloc(ctx, sizeof(struct ix_server_scan_request) + client->cn->layout.value_words * 8);
+    uint32_t request_bytes =
+        (uint32_t)sizeof(struct ix_server_scan_request) + client->cn->layout.padding + client->cn->layout.value_bytes;
+    client->request = dm_local_alloc(ctx, request_bytes);
     client->reply = dm_local_alloc(ctx, DM_CALL_MAX);
     if (!words || !client->request || !client->reply) {
         return DM_ERR_NO_MEMORY;
@@ -89,16 +91,27 @@ static int call(struct ix_server_client *client, unsigned node, unsigned method,
     return rc;
 }
 
+static uint32_t pair_bytes(const struct ix_server_client *client) {
+    return ix_server_key_bytes(&client->cn->layout) + client->cn->layout.value_bytes;
+}
+
+/* Writes the key and its padding into the request. */
+static uint32_t key_put(struct ix_server_client *client, const void *head, uint32_t head_bytes) {
+    memcpy(client->request, head, head_bytes);
+    memset(client->request + head_bytes, 0, client->cn->layout.padding);
+    return head_bytes + client->cn->layout.padding;
+}
+
 static void value_charge(struct ix_server_client *client, uint32_t values) {
-    dm_charge(client->ctx, DM_WORK_LINE_COPY, values * (8 + client->cn->layout.value_bytes) / DM_LINE + 1);
+    dm_charge(client->ctx, DM_WORK_LINE_COPY, values * pair_bytes(client) / DM_LINE + 1);
 }
 
 int ix_server_get(void *handle, uint64_t key, void *value) {
     struct ix_server_client *client = handle;
     struct ix_server_reply reply;
     uint32_t len;
-    memcpy(client->request, &key, sizeof(key));
-    int rc = call(client, node_of(client, key), IX_SERVER_GET, sizeof(key), &reply, &len);
+    uint32_t request_bytes = key_put(client, &key, sizeof(key));
+    int rc = call(client, node_of(client, key), IX_SERVER_GET, request_bytes, &reply, &len);
     if (rc != 0) {
         return rc;
     }
@@ -113,12 +126,12 @@ int ix_server_get(void *handle, uint64_t key, void *value) {
 static int write_call(struct ix_server_client *client, unsigned method, uint64_t key, const void *value) {
     struct ix_server_reply reply;
     uint32_t len = value ? client->cn->layout.value_bytes : 0;
-    memcpy(client->request, &key, sizeof(key));
+    uint32_t key_bytes = key_put(client, &key, sizeof(key));
     if (value) {
         value_charge(client, 1);
-        memcpy(client->request + sizeof(key), value, len);
+        memcpy(client->request + key_bytes, value, len);
     }
-    return call(client, node_of(client, key), method, (uint32_t)sizeof(key) + len, &reply, &len);
+    return call(client, node_of(client, key), method, key_bytes + len, &reply, &len);
 }
 
 int ix_server_insert(void *client, uint64_t key, const void *value) {
@@ -137,9 +150,9 @@ int ix_server_remove(void *client, uint64_t key) {
 static void pairs_take(struct ix_server_client *client, uint32_t count, uint64_t *keys, char *values) {
     uint32_t value_bytes = client->cn->layout.value_bytes;
     const char *pair = client->reply + sizeof(struct ix_server_reply);
-    for (uint32_t i = 0; i < count; i++, pair += 8 + value_bytes) {
+    for (uint32_t i = 0; i < count; i++, pair += pair_bytes(client)) {
         memcpy(&keys[i], pair, sizeof(*keys));
-        memcpy(values + (size_t)i * value_bytes, pair + 8, value_bytes);
+        memcpy(values + (size_t)i * value_bytes, pair + ix_server_key_bytes(&client->cn->layout), value_bytes);
     }
     value_charge(client, count);
 }
@@ -154,9 +167,9 @@ int ix_server_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys,
         struct ix_server_scan_request request = {.first = first, .wanted = count - *found};
         struct ix_server_reply reply;
         uint32_t len;
-        memcpy(client->request, &request, sizeof(request));
-        DM_TRY(call(client, node, IX_SERVER_SCAN, sizeof(request), &reply, &len));
-        if (reply.found > request.wanted || len != (uint64_t)reply.found * (8 + value_bytes) ||
+        uint32_t request_bytes = key_put(client, &request, sizeof(request));
+        DM_TRY(call(client, node, IX_SERVER_SCAN, request_bytes, &reply, &len));
+        if (reply.found > request.wanted || len != (uint64_t)reply.found * pair_bytes(client) ||
             (reply.more && reply.found == 0)) {
             return DM_ERR_CORRUPT;
         }

@@ -10,17 +10,19 @@ static uint32_t lines_of(uint32_t words) {
     return (words * 8 + DM_LINE - 1) / DM_LINE;
 }
 
-struct ix_server_layout ix_server_layout_make(const struct ix_server_params *params, uint32_t value_bytes) {
+struct ix_server_layout ix_server_layout_make(const struct ix_server_params *params, const struct ix_shape *shape) {
+    uint32_t stored_bytes = shape->value_bytes + ix_key_padding(shape);
     struct ix_server_layout layout = {
         .slots = (uint32_t)params->slots,
         .fanout = (uint32_t)params->fanout,
-        .value_bytes = value_bytes,
-        .value_words = value_bytes > 0 ? (value_bytes + 7) / 8 : 1,
-        .rows = value_bytes > params->inline_bytes,
+        .value_bytes = shape->value_bytes,
+        .padding = ix_key_padding(shape),
+        .stored_words = stored_bytes > 0 ? (stored_bytes + 7) / 8 : 1,
+        .rows = stored_bytes > params->inline_bytes,
         .permuted = params->order == IX_SERVER_PERMUTED,
     };
-    layout.slot_words = layout.rows ? 1 : layout.value_words;
-    layout.row_bytes = 8 + layout.value_words * 8;
+    layout.slot_words = layout.rows ? 1 : layout.stored_words;
+    layout.row_bytes = 8 + layout.stored_words * 8;
     layout.leaf_bytes = lines_of(IX_SERVER_KEYS + layout.slots * (1 + layout.slot_words)) * DM_LINE;
     layout.inner_bytes = lines_of(IX_SERVER_KEYS + layout.fanout * 2) * DM_LINE;
     return layout;

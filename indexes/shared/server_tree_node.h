@@ -22,13 +22,13 @@ enum {
     IX_SERVER_BUILD,
 };
 
-/* A request is a key; then the value of a write. */
-struct ix_server_scan_request {
+/* A request is a key with all its bytes; then the value of a write. */
+struct ix_server_scan_request { /* and the padding of the first key */
     uint64_t first;
     uint32_t wanted, pad;
 };
 
-/* A reply begins with this; then the value of a get, or pairs {key 8, value}. */
+/* A reply begins with this; then the value of a get, or pairs {key, value}. */
 struct ix_server_reply {
     uint16_t found;
     uint8_t events[IX_SERVER_EVENTS]; /* no more than 255 of each */
@@ -152,6 +152,10 @@ void ix_server_value_update(struct ix_server_op *op, uint64_t key, const void *v
 
 /* Copies the value of a slot of a leaf's image. The caller compares the leaf's version afterwards. */
 int ix_server_value_copy(struct ix_server_op *op, const uint64_t *stored, char *out);
+
+/* Charges the comparison of a key with one whose first 8 bytes are the same. If it is in a row, this is an access
+ * unless the operation reads the row as well. */
+void ix_server_key_charge(struct ix_server_op *op, bool with_row);
 
 /* Charges the copies of values of one leaf. Their rows are fetched together, as their addresses are known at once. */
 void ix_server_values_charge(struct ix_server_op *op, uint32_t count);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of the server-side tree: in the slots of leaves, or in rows {key, value} of which a slot has the offset.
+ * Values of the server-side tree, with what keys have beyond 8 bytes: in the slots of leaves, or in rows {key, value,
+ * padding} of which a slot has the offset.
  */
 #include "indexes/shared/server_tree_node.h"
 
-static uint32_t value_lines(const struct ix_server_layout *layout) {
-    return (layout->value_bytes + DM_LINE - 1) / DM_LINE;
+static uint32_t stored_lines(const struct ix_server_layout *layout) {
+    return (layout->value_bytes + layout->padding + DM_LINE - 1) / DM_LINE;
 }
 
 static dm_addr row_addr(const struct ix_server_op *op, uint64_t offset) {
@@ -14,11 +15,11 @@ static dm_addr row_addr(const struct ix_server_op *op, uint64_t offset) {
 
 static void row_write(struct ix_server_op *op, uint64_t offset, uint64_t key, const void *value) {
     const struct ix_server_layout *layout = &op->server->layout;
-    uint64_t words[1 + IX_SERVER_VALUE_MAX / 8];
+    uint64_t words[1 + (IX_SERVER_VALUE_MAX + IX_KEY_BYTES_MAX) / 8];
     words[0] = key;
-    words[layout->value_words] = 0; /* zero the bytes after a value that is not a multiple of 8 bytes */
+    memset(words + 1, 0, layout->stored_words * sizeof(*words)); /* padding, and what no whole word fills */
     memcpy(words + 1, value, layout->value_bytes);
-    dm_charge(op->ctx, DM_WORK_LINE_COPY, value_lines(layout));
+    dm_charge(op->ctx, DM_WORK_LINE_COPY, stored_lines(layout));
     dm_cpu_write(op->ctx, row_addr(op, offset), words, layout->row_bytes);
 }
 
@@ -26,7 +27,7 @@ int ix_server_row_make(struct ix_server_op *op, uint64_t key, const void *value,
     const struct ix_server_layout *layout = &op->server->layout;
     dm_addr addr;
     if (!layout->rows) {
-        stored[layout->slot_words - 1] = 0;
+        memset(stored, 0, layout->slot_words * sizeof(*stored));
         memcpy(stored, value, layout->value_bytes);
         return 0;
     }
@@ -69,10 +70,18 @@ int ix_server_value_copy(struct ix_server_op *op, const uint64_t *stored, char *
     return 0;
 }
 
+void ix_server_key_charge(struct ix_server_op *op, bool with_row) {
+    const struct ix_server_layout *layout = &op->server->layout;
+    if (layout->padding > 0) {
+        dm_charge(op->ctx, DM_WORK_DRAM_ACCESS, layout->rows && !with_row);
+        dm_charge(op->ctx, DM_WORK_KEY_COMPARE, (layout->padding + 7) / 8);
+    }
+}
+
 void ix_server_values_charge(struct ix_server_op *op, uint32_t count) {
     const struct ix_server_layout *layout = &op->server->layout;
     if (count > 0) {
         dm_charge(op->ctx, DM_WORK_DRAM_ACCESS, layout->rows);
-        dm_charge(op->ctx, DM_WORK_LINE_COPY, count * value_lines(layout));
+        dm_charge(op->ctx, DM_WORK_LINE_COPY, count * stored_lines(layout));
     }
 }

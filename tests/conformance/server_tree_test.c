@@ -52,24 +52,30 @@ static void one_call(const struct kind *kind, uint64_t request, uint64_t respons
     }
 }
 
+static void quiet_bytes(const struct ix_ops *tree, uint32_t key) {
+    struct world_config config = world_least(tree);
+    struct quiet quiet = {.get = {.count = 0}};
+    config.key_bytes = key;
+    struct quiet_end end = quiet_half_world(&quiet.world, &config, QUIET_KEYS, quiet_entry, &quiet);
+    one_call(&quiet.get, key, HEAD_BYTES + VALUE_BYTES);
+    one_call(&quiet.absent, key, HEAD_BYTES);
+    one_call(&quiet.update, key + VALUE_BYTES, HEAD_BYTES);
+    one_call(&quiet.missing, key + VALUE_BYTES, HEAD_BYTES);
+    one_call(&quiet.insert, key + VALUE_BYTES, HEAD_BYTES);
+    one_call(&quiet.present, key + VALUE_BYTES, HEAD_BYTES);
+    one_call(&quiet.remove, key, HEAD_BYTES);
+    one_call(&quiet.scan, key + 8, HEAD_BYTES + SCANNED * (key + VALUE_BYTES));
+    assert_int_equal(end.cached, 0);
+    assert_int_equal(end.report.broken, 0);
+    assert_true(end.report.height >= 4);
+}
+
 static void every_quiet_operation_is_one_call_with_the_least_bytes(void **state) {
     (void)state;
     for (unsigned i = 0; i < DM_ARRAY_LEN(trees); i++) {
-        struct world_config config = world_least(trees[i]);
-        struct quiet quiet = {.get = {.count = 0}};
-        struct quiet_end end = quiet_half_world(&quiet.world, &config, QUIET_KEYS, quiet_entry, &quiet);
-        one_call(&quiet.get, KEY_BYTES, HEAD_BYTES + VALUE_BYTES);
-        one_call(&quiet.absent, KEY_BYTES, HEAD_BYTES);
-        one_call(&quiet.update, KEY_BYTES + VALUE_BYTES, HEAD_BYTES);
-        one_call(&quiet.missing, KEY_BYTES + VALUE_BYTES, HEAD_BYTES);
-        one_call(&quiet.insert, KEY_BYTES + VALUE_BYTES, HEAD_BYTES);
-        one_call(&quiet.present, KEY_BYTES + VALUE_BYTES, HEAD_BYTES);
-        one_call(&quiet.remove, KEY_BYTES, HEAD_BYTES);
-        one_call(&quiet.scan, KEY_BYTES + 8, HEAD_BYTES + SCANNED * (KEY_BYTES + VALUE_BYTES));
-        assert_int_equal(end.cached, 0);
-        assert_int_equal(end.report.broken, 0);
-        assert_true(end.report.height >= 4);
+        quiet_bytes(trees[i], KEY_BYTES);
     }
+    quiet_bytes(&ix_ops_emt, 40); /* keys of EMT have any size, and all their bytes are sent */
 }
 
 /* ---- long scans and large values --------------------------------------------------------------------------------- */
@@ -125,6 +131,18 @@ static void values_of_any_size_are_consistent_and_current(void **state) {
     for (unsigned i = 0; i < DM_ARRAY_LEN(sizes) * DM_ARRAY_LEN(trees); i++) {
         struct world_config config = steady_small(trees[i % 2], i);
         config.value_bytes = sizes[i / 2];
+        assert_int_equal(steady_run(config, 300).violations, 0);
+    }
+}
+
+static void keys_of_any_size_are_stored_in_leaves_or_rows(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {9, 16, 24, 100, 256};
+    for (unsigned i = 0; i < 2 * DM_ARRAY_LEN(sizes); i++) {
+        struct world_config config = steady_small(&ix_ops_emt, i);
+        config.key_bytes = sizes[i / 2];
+        config.value_bytes = i % 3 == 0 ? 30 : 8;
+        config.params[0] = (struct dm_setting){"inline_bytes", i % 2 ? "128" : "0"};
         assert_int_equal(steady_run(config, 300).violations, 0);
     }
 }
@@ -284,6 +302,7 @@ int main(void) {
         cmocka_unit_test(every_quiet_operation_is_one_call_with_the_least_bytes),
         cmocka_unit_test(a_scan_continues_behind_a_full_message_and_on_the_next_memory_node),
         cmocka_unit_test(values_of_any_size_are_consistent_and_current),
+        cmocka_unit_test(keys_of_any_size_are_stored_in_leaves_or_rows),
         cmocka_unit_test(ascending_inserts_leave_full_leaves_in_emt_and_half_full_ones_in_a_sorted_tree),
         cmocka_unit_test(every_setting_is_right),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
