@@ -1,80 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the B-link tree that indexes share promises about nodes that are torn, old, or not nodes at all, on Sherman: how
- * often it reads what, and that it waits for what is not whole. Another client damages bytes in remote memory and
- * mends them after a while.
+ * often it reads what, and that it waits for what is not whole.
  */
 #include "common/compiler.h"
+#include "conformance/index_damage.h"
 #include "conformance/quiet.h"
 #include "indexes/sherman/sherman.h"
 
 extern const struct ix_ops ix_ops_sherman;
 
-enum { KEYS = 1200, STEP = 2, DAMAGED_NS = 30000, STEP_NS = 500 };
+enum { KEYS = 1200, STEP = 2 };
 
 /* ---- damage ------------------------------------------------------------------------------------------------------ */
 
-enum damage { DAMAGE_LINE, DAMAGE_MAGIC, DAMAGE_ENTRY, DAMAGE_BLOCK };
+enum kind_of_damage { DAMAGE_LINE, DAMAGE_MAGIC, DAMAGE_ENTRY, DAMAGE_BLOCK };
 
 struct scene {
     struct world world;
-    enum damage damage;
+    struct damage damage;
+    enum kind_of_damage kind;
     unsigned level, line;
-    dm_addr addr; /* what is damaged; null: the reader is not ready yet */
-    uint32_t offset, bytes;
-    bool is_damaged, is_mended, ended;
+    uint32_t offset, bytes; /* what is damaged of the node or block */
 };
 
 static struct ix_btree *btree_of(struct ix_client *client) {
     return &((struct sherman_client *)client->handle)->btree;
 }
 
-/* Damages one part after another, each for some time, as the reader asks for it. */
-static void damager(struct dm_ctx *ctx, void *arg) {
-    struct scene *scene = arg;
-    unsigned char *bytes = dm_local_alloc(ctx, 64), *kept = dm_local_alloc(ctx, 64);
-    while (!scene->ended) {
-        if (dm_addr_is_null(scene->addr)) {
-            dm_sleep(ctx, STEP_NS);
-            continue;
-        }
-        dm_addr at = dm_addr_add(scene->addr, scene->offset);
-        WORLD_CHECK_EQ(dm_read(ctx, at, kept, scene->bytes), 0);
-        memcpy(bytes, kept, scene->bytes);
-        /* A line of the next write of the node; an entry of which the first line alone has been written; other bytes.
-         */
-        bytes[0] = (unsigned char)(bytes[0] + (scene->damage == DAMAGE_LINE ? 0x10 : 1));
-        for (uint32_t i = 1; i < scene->bytes; i++) {
-            bytes[i] = (unsigned char)~bytes[i];
-        }
-        WORLD_CHECK_EQ(dm_write(ctx, at, bytes, scene->bytes), 0);
-        scene->is_damaged = true;
-        dm_sleep(ctx, DAMAGED_NS);
-        scene->is_mended = true;
-        WORLD_CHECK_EQ(dm_write(ctx, at, kept, scene->bytes), 0);
-        scene->addr = DM_NULL;
+/* A line of the next write of the node; an entry of which the first line alone has been written; other bytes. */
+static void spoil(void *arg, unsigned char *bytes) {
+    const struct scene *scene = arg;
+    bytes[0] = (unsigned char)(bytes[0] + (scene->kind == DAMAGE_LINE ? 0x10 : 1));
+    for (uint32_t i = 1; i < scene->bytes; i++) {
+        bytes[i] = (unsigned char)~bytes[i];
     }
 }
 
-/* Gets the key while what is at `addr` is damaged, and returns the retries that it counted. */
+/* Gets the key while a part of what is at `addr` is damaged, and returns the retries that it counted. */
 static uint64_t get_damaged(struct dm_ctx *ctx, struct scene *scene, struct ix_client *client, unsigned number,
                             dm_addr addr) {
     struct dm_account account = {0};
     uint64_t value = 0, retries = 0;
-    scene->is_damaged = scene->is_mended = false;
-    scene->addr = addr;
-    while (!scene->is_damaged) {
-        dm_sleep(ctx, STEP_NS);
-    }
-    WORLD_CHECK(!scene->is_mended);
+    damage_begin(ctx, &scene->damage, dm_addr_add(addr, scene->offset), scene->bytes);
     dm_account_use(ctx, &account);
     WORLD_CHECK_EQ(ix_get(client, world_key(number, KEYS), &value), 0);
     dm_account_use(ctx, NULL);
     WORLD_CHECK_EQ(world_write_of(number, &value, sizeof(value)), 0);
-    WORLD_CHECK(scene->is_mended); /* the answer is not from damaged bytes */
-    while (!dm_addr_is_null(scene->addr)) {
-        dm_sleep(ctx, STEP_NS);
-    }
+    damage_end(ctx, &scene->damage);
     for (unsigned i = 0; i < DM_RETRY_COUNT; i++) {
         retries += account.retries[i];
     }
@@ -111,13 +84,13 @@ static void reader(struct dm_ctx *ctx, void *arg) {
         bool chosen = true;
         WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
         dm_addr addr = scene->level == 0 ? btree->tree.child.addr : btree->tree.path[scene->level].addr;
-        scene->offset = scene->damage == DAMAGE_LINE ? scene->line * DM_LINE : 0;
-        scene->bytes = scene->damage == DAMAGE_BLOCK ? 4 : 1;
-        if (scene->damage == DAMAGE_MAGIC) {
+        scene->offset = scene->kind == DAMAGE_LINE ? scene->line * DM_LINE : 0;
+        scene->bytes = scene->kind == DAMAGE_BLOCK ? 4 : 1;
+        if (scene->kind == DAMAGE_MAGIC) {
             scene->offset = ix_lines_wire_offset(offsetof(struct ix_node_head, magic));
-        } else if (scene->damage == DAMAGE_ENTRY) {
+        } else if (scene->kind == DAMAGE_ENTRY) {
             chosen = entry_choose(scene, btree, key);
-        } else if (scene->damage == DAMAGE_BLOCK) {
+        } else if (scene->kind == DAMAGE_BLOCK) {
             addr = block_of(btree, key);
         }
         if (chosen) {
@@ -126,7 +99,7 @@ static void reader(struct dm_ctx *ctx, void *arg) {
         }
     }
     WORLD_CHECK(judged > 0);
-    scene->ended = true;
+    scene->damage.ended = true;
     ix_detach(&client);
 }
 
@@ -138,9 +111,10 @@ static struct world_config tree_config(unsigned cns, const char *cache_levels) {
     return config;
 }
 
-static void scene_run(enum damage damage, unsigned level, unsigned line, const char *values) {
+static void scene_run(enum kind_of_damage kind, unsigned level, unsigned line, const char *values) {
     struct world_config config = tree_config(2, "0");
-    struct scene scene = {.damage = damage, .level = level, .line = line};
+    struct scene scene = {.kind = kind, .level = level, .line = line};
+    scene.damage = (struct damage){.spoil = spoil, .arg = &scene};
     struct world_pairs pairs;
     config.params[2] = (struct dm_setting){"values", values};
     world_open(&scene.world, &config);
@@ -148,7 +122,7 @@ static void scene_run(enum damage damage, unsigned level, unsigned line, const c
     dm_fabric_measure(scene.world.fabric);
     unsigned first = dm_first_cn(&scene.world.topology);
     assert_int_equal(dm_spawn(scene.world.fabric, first, 0, reader, &scene), 0);
-    assert_int_equal(dm_spawn(scene.world.fabric, first + 1, 0, damager, &scene), 0);
+    assert_int_equal(dm_spawn(scene.world.fabric, first + 1, 0, damage_entry, &scene.damage), 0);
     world_run(&scene.world);
     assert_true(world_verify(&scene.world).height >= 3);
     world_close(&scene.world);

@@ -261,6 +261,57 @@ static void tables_fill_as_an_independent_simulation_says(void **state) {
     }
 }
 
+/* What a hop moved an entry's key over: no key that was farther before it could have gone there. */
+static void assert_farthest(const struct chime_layout *layout, const void *before, unsigned from, unsigned to) {
+    for (unsigned d = chime_distance(layout, from, to) + 1; d < layout->hood; d++) {
+        unsigned farther = chime_at(layout, to, layout->span - d);
+        uint64_t key = chime_key(layout, before, farther);
+        assert_true(key == CHIME_NO_KEY || chime_distance(layout, chime_home(layout, key), to) >= layout->hood);
+    }
+}
+
+/* Hopscotch hashing moves an empty entry as far as it can with each hop; and the position of the largest key moves with
+ * that key. */
+static void the_farthest_key_hops_and_the_largest_one_is_followed(void **state) {
+    (void)state;
+    struct dm_prng prng = dm_prng_stream(4, "hops", 0);
+    unsigned hops = 0, followed = 0;
+    for (size_t shape = 0; shape < SHAPES; shape++) {
+        struct chime_layout layout = shape_layout(shape, 8);
+        if (layout.hood == layout.span) {
+            continue;
+        }
+        for (unsigned round = 0; round < 20; round++) {
+            chime_leaf_init(&layout, image, &(struct chime_meta){.valid = true});
+            uint64_t most = 0;
+            unsigned largest = 0;
+            for (int at = 0; at != CHIME_NONE;) {
+                struct chime_set changed = {{0}};
+                uint64_t key = dm_prng_u64(&prng) >> 1;
+                unsigned filled, was = largest;
+                memcpy(right, image, layout.image_bytes);
+                at = chime_leaf_insert(&layout, image, key, &key, layout.span, &changed, &largest, &filled);
+                for (unsigned to = 0; to < layout.span && at != CHIME_NONE; to++) {
+                    uint64_t moved = chime_key(&layout, image, to);
+                    int from = moved == CHIME_NO_KEY ? CHIME_NONE : chime_leaf_find(&layout, right, moved);
+                    if (from != CHIME_NONE && (unsigned)from != to) {
+                        assert_farthest(&layout, right, (unsigned)from, to);
+                        hops++;
+                    }
+                }
+                if (at != CHIME_NONE && key > most) {
+                    most = key;
+                    largest = (unsigned)at;
+                } else if (most > 0) {
+                    assert_int_equal(chime_key(&layout, image, largest), most);
+                    followed += was != largest;
+                }
+            }
+        }
+    }
+    assert_true(hops > 100 && followed > 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leaf_of_64_entries_is_as_large_as_published),
@@ -271,6 +322,7 @@ int main(void) {
         cmocka_unit_test(a_split_key_is_the_median_of_the_keys_whose_absence_would_have_been_enough),
         cmocka_unit_test(the_lock_word_says_what_the_leaf_holds),
         cmocka_unit_test(tables_fill_as_an_independent_simulation_says),
+        cmocka_unit_test(the_farthest_key_hops_and_the_largest_one_is_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
