@@ -149,11 +149,11 @@ static void a_leaf_has_64_entries_and_a_block_24_bytes(void **state) {
 
 /* ---- one key, many inserts --------------------------------------------------------------------------------------- */
 
-enum { RIVALS = 12, RIVAL_KEYS = 300 };
+enum { RIVALS = 12, RIVAL_KEYS = 300, APART_KEYS = 600 };
 
 struct rival {
     struct world *world;
-    unsigned inserted[RIVAL_KEYS];
+    unsigned number, inserted[RIVAL_KEYS];
     uint64_t counts[MARLIN_COUNTER_COUNT];
 };
 
@@ -209,6 +209,77 @@ static void one_of_many_inserts_of_a_key_succeeds(void **state) {
         }
     }
     assert_true(slots > 1000 && waits > 1000);
+}
+
+/* Each inserts keys of its own, all into the same leaves. */
+static void apart_entry(struct dm_ctx *ctx, void *arg) {
+    struct rival *rival = arg;
+    struct ix_client client = world_attach(rival->world, 0, ctx, NULL);
+    for (uint64_t i = rival->number; i < APART_KEYS; i += RIVALS) {
+        uint64_t value = i;
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(i, APART_KEYS), &value), 0);
+    }
+    memcpy(rival->counts, ix_counts(&client), sizeof(rival->counts));
+    ix_detach(&client);
+}
+
+static void inserts_of_different_keys_all_succeed_however_they_are_published(void **state) {
+    (void)state;
+    static struct rival rivals[RIVALS];
+    static const char *const ways[] = {"checked", "published"};
+    for (unsigned way = 0; way < DM_ARRAY_LEN(ways); way++) {
+        struct world_config config = world_least(&ix_ops_marlin);
+        struct world world;
+        uint64_t slots = 0;
+        config.clients = RIVALS;
+        config.params[0] = (struct dm_setting){"insert", ways[way]};
+        world_open(&world, &config);
+        dm_fabric_measure(world.fabric);
+        for (unsigned i = 0; i < RIVALS; i++) {
+            rivals[i] = (struct rival){.world = &world, .number = i};
+            assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i, apart_entry, &rivals[i]), 0);
+        }
+        world_run(&world);
+        for (unsigned i = 0; i < RIVALS; i++) {
+            slots += rivals[i].counts[MARLIN_SLOT_CONFLICT];
+        }
+        assert_int_equal(world_verify(&world).keys, APART_KEYS);
+        assert_true(slots > 0);
+        world_close(&world);
+    }
+}
+
+/* ---- space ---------------------------------------------------------------------------------------------------- */
+
+/* More values than memory has blocks for. */
+static int updating_entry(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX];
+    for (uint64_t n = 0; n < 8000; n++) {
+        uint64_t number = n % 200;
+        world_value(number, n, value, world->config.value_bytes);
+        WORLD_CHECK_EQ(ix_update(&client, world_key(number, 200), value), 0);
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+static void updates_use_the_blocks_again_that_they_replace(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_marlin);
+    struct world world;
+    struct world_pairs pairs;
+    config.value_bytes = 200;
+    config.mn_bytes = 1 << 20;
+    config.chunk_bytes = 16 << 10;
+    config.expected_keys = 200;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, 200, 1, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, updating_entry, &world);
+    assert_int_equal(world_verify(&world).keys, 200);
+    world_close(&world);
 }
 
 /* ---- merging ----------------------------------------------------------------------------------------------------- */
@@ -340,6 +411,8 @@ int main(void) {
         cmocka_unit_test(a_quiet_scan_reads_the_leaves_and_then_the_blocks),
         cmocka_unit_test(a_leaf_has_64_entries_and_a_block_24_bytes),
         cmocka_unit_test(one_of_many_inserts_of_a_key_succeeds),
+        cmocka_unit_test(inserts_of_different_keys_all_succeed_however_they_are_published),
+        cmocka_unit_test(updates_use_the_blocks_again_that_they_replace),
         cmocka_unit_test(leaves_that_deletes_empty_are_merged),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
         cmocka_unit_test(locks_on_chip_may_be_few),

@@ -195,6 +195,70 @@ static void a_table_grows_by_splits_as_bulk_load_grows_it(void **state) {
     assert_true(grown.report.leaf_fill > 0.4 && grown.report.leaf_fill < 0.95);
 }
 
+/* One client fills subtables and splits them, until one of its reads completes in error. Another one inserts later. */
+struct unlucky {
+    struct world *world;
+    unsigned failed, splits;
+};
+
+enum { UNLUCKY_KEYS = 24, UNLUCKY_LATER_NS = 2000000 };
+
+static void unlucky_entry(struct dm_ctx *ctx, void *arg) {
+    struct unlucky *unlucky = arg;
+    struct ix_client client = world_attach(unlucky->world, 0, ctx, NULL);
+    for (uint64_t i = 0; i < UNLUCKY_KEYS && unlucky->failed == 0; i++) {
+        int rc = ix_insert(&client, world_key(2 * i, 2 * UNLUCKY_KEYS), &i);
+        WORLD_CHECK(rc == 0 || rc == DM_ERR_IO);
+        unlucky->failed += rc != 0;
+    }
+    unlucky->splits = (unsigned)ix_counts(&client)[RACE_SPLIT];
+    ix_detach(&client);
+}
+
+static void later_entry(struct dm_ctx *ctx, void *arg) {
+    struct unlucky *unlucky = arg;
+    struct ix_client client = world_attach(unlucky->world, 0, ctx, NULL);
+    WORLD_CHECK_EQ(dm_sleep(ctx, UNLUCKY_LATER_NS), 0);
+    for (uint64_t i = 0; i < UNLUCKY_KEYS; i++) {
+        uint64_t value = i;
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(2 * i + 1, 2 * UNLUCKY_KEYS), &value), 0);
+        WORLD_CHECK_EQ(ix_get(&client, world_key(2 * i + 1, 2 * UNLUCKY_KEYS), &value), 0);
+    }
+    ix_detach(&client);
+}
+
+static struct unlucky unlucky_run(unsigned verb) {
+    struct world_config config = world_least(&ix_ops_race);
+    struct world world;
+    struct unlucky unlucky = {.world = &world};
+    char faults[60];
+    snprintf(faults, sizeof(faults), "error:client=0,verb=%u,kind=read", verb);
+    config.clients = 2;
+    config.retry_limit = 1000;
+    config.params[0] = (struct dm_setting){"subtable", "192"};
+    config.params[1] = (struct dm_setting){"slots", "2"};
+    config.settings[0] = (struct dm_setting){"faults", faults};
+    world_open(&world, &config);
+    dm_fabric_measure(world.fabric);
+    unsigned cn = dm_first_cn(&world.topology);
+    assert_int_equal(dm_spawn(world.fabric, cn, 0, unlucky_entry, &unlucky), 0);
+    assert_int_equal(dm_spawn(world.fabric, cn, 1, later_entry, &unlucky), 0);
+    world_run(&world);
+    world_close(&world);
+    return unlucky;
+}
+
+static void a_read_in_error_leaves_no_split_unfinished(void **state) {
+    (void)state;
+    unsigned failed = 0, splits = 0;
+    for (unsigned verb = 1; verb <= 160; verb++) {
+        struct unlucky unlucky = unlucky_run(verb);
+        failed += unlucky.failed;
+        splits += unlucky.splits;
+    }
+    assert_true(failed > 20 && splits > 100);
+}
+
 /* ---- settings, events, wrong variants ---------------------------------------------------------------------------- */
 
 static void every_setting_leaves_the_table_right(void **state) {
@@ -233,6 +297,7 @@ int main(void) {
         cmocka_unit_test(without_space_for_the_directory_its_entry_is_read_first),
         cmocka_unit_test(the_cache_is_the_directory_within_its_budget),
         cmocka_unit_test(a_table_grows_by_splits_as_bulk_load_grows_it),
+        cmocka_unit_test(a_read_in_error_leaves_no_split_unfinished),
         cmocka_unit_test(every_setting_leaves_the_table_right),
         cmocka_unit_test(every_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),

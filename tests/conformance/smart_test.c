@@ -155,6 +155,48 @@ static void a_quiet_scan_reads_nodes_and_leaves_with_one_doorbell(void **state) 
     assert_int_equal(quiet.scan.account.doorbells, 1);
 }
 
+/* A node of two leaves loses one, and is taken out. */
+struct shrinking {
+    struct world world;
+    struct kind remove, other, shrink, get;
+};
+
+static int shrinking_entry(struct dm_ctx *ctx, void *arg) {
+    struct shrinking *shrinking = arg;
+    struct ix_client client = world_attach(&shrinking->world, 0, ctx, NULL);
+    uint64_t value = 1;
+    quiet_warm(&client, QUIET_KEYS, 0, 2, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t key = world_key(8000 + 100 * i, QUIET_KEYS);
+        WORLD_CHECK_EQ(ix_insert(&client, key ^ 1, &value), 0);
+        WORLD_CHECK_EQ(ix_insert(&client, key ^ 2, &value), 0);
+        WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &shrinking->remove, &client, REMOVE, key ^ 2, NULL), 0);
+        WORLD_CHECK_EQ(kind_run(ctx, &shrinking->other, &client, GET, key, &value), 0);
+        uint64_t before = ix_counts(&client)[SMART_SHRINK];
+        WORLD_CHECK_EQ(kind_run(ctx, &shrinking->shrink, &client, REMOVE, key ^ 1, NULL), 0);
+        WORLD_CHECK_EQ(ix_counts(&client)[SMART_SHRINK] - before, 1);
+        WORLD_CHECK_EQ(kind_run(ctx, &shrinking->get, &client, GET, key, &value), 0);
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+static void a_node_with_one_leaf_left_is_taken_out_of_tree_and_cache(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_smart);
+    static struct shrinking shrinking;
+    config.params[0] = (struct dm_setting){"shrink", "on"};
+    quiet_half_world(&shrinking.world, &config, QUIET_KEYS, shrinking_entry, &shrinking);
+    /* The leaf, its state, the slot; the node, for how many leaves it has; none. */
+    assert_true(kind_took(&shrinking.remove, 5));
+    assert_true(kind_took(&shrinking.other, 1));
+    /* With one leaf left: the node is marked, its slots are frozen, the slot above is swapped, the node is dead. */
+    assert_true(kind_took(&shrinking.shrink, 8));
+    /* The copy of the node is gone, that of the node above is old: its slot is read again, and the leaf. */
+    assert_true(kind_took(&shrinking.get, 3));
+}
+
 struct long_value {
     struct world *world;
     struct dm_account update;
@@ -266,6 +308,7 @@ int main(void) {
         cmocka_unit_test(a_quiet_get_reads_one_leaf),
         cmocka_unit_test(quiet_writes_take_three_round_trips),
         cmocka_unit_test(a_quiet_scan_reads_nodes_and_leaves_with_one_doorbell),
+        cmocka_unit_test(a_node_with_one_leaf_left_is_taken_out_of_tree_and_cache),
         cmocka_unit_test(a_leaf_of_several_lines_is_unlocked_by_a_write_of_its_own),
         cmocka_unit_test(the_cache_counts_as_published_or_everything),
         cmocka_unit_test(a_cache_never_exceeds_its_budget),

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dolphin's leaves word by word: states that last for some hundred nanoseconds, or for ever after a client has stopped,
+ * and that random worlds rarely meet. The test writes them itself.
+ */
+#include "conformance/quiet.h"
+#include "indexes/dolphin/dolphin.h"
+
+extern const struct ix_ops ix_ops_dolphin;
+
+enum { KEYS = 40, HALF_NS = 100000, WHOLE_NS = 160000 };
+
+static uint64_t dense_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    (void)pairs;
+    for (uint64_t i = 0; i < n; i++) {
+        keys[i] = first + i;
+    }
+    return n;
+}
+
+static void dense_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
+    (void)pairs;
+    memcpy(value, &key, sizeof(key));
+}
+
+static const struct ix_pairs dense = {.count = KEYS, .keys = dense_keys, .value = dense_value};
+
+static dm_addr leaf_of(struct ix_client *client, uint64_t key) {
+    struct dolphin_descent descent = {0};
+    struct dolphin_target target;
+    WORLD_CHECK_EQ(dolphin_descend(client->handle, key, &descent, &target), 0);
+    return dolphin_word_addr(target.child);
+}
+
+static void sleep_until(struct dm_ctx *ctx, uint64_t ns) {
+    uint64_t now = dm_now(ctx);
+    WORLD_CHECK_EQ(now < ns ? dm_sleep(ctx, ns - now) : 0, 0);
+}
+
+/* ---- a leaf of which a part is that of the next version -----------------------------------------------------------
+ */
+
+static void half_writer(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    struct dolphin_layout layout = dolphin_layout_make(1024, 8, true, true);
+    char *leaf = dm_local_alloc(ctx, layout.leaf_bytes), *next = dm_local_alloc(ctx, layout.leaf_bytes);
+    dm_addr addr = leaf_of(&client, 20);
+    WORLD_CHECK_EQ(dm_read(ctx, addr, leaf, layout.keys_bytes), 0);
+    memcpy(next, leaf, layout.keys_bytes);
+    int left = dolphin_leaf_find(&layout, leaf, 20), right = dolphin_leaf_find(&layout, leaf, 30);
+    WORLD_CHECK(left >= 0 && right >= 0 && dolphin_word_offset((unsigned)left) >= DM_LINE &&
+                dolphin_word_offset((unsigned)right) >= DM_LINE);
+    uint32_t version = dolphin_leaf_head_in(leaf)->version + 1;
+    dolphin_leaf_words(next)[left] = dolphin_entry(30, DOLPHIN_LIVE, 0, version);
+    dolphin_leaf_words(next)[right] = dolphin_entry(20, DOLPHIN_LIVE, 0, version);
+    sleep_until(ctx, HALF_NS);
+    WORLD_CHECK_EQ(dm_write(ctx, dm_addr_add(addr, DM_LINE), next + DM_LINE, layout.keys_bytes - DM_LINE), 0);
+    sleep_until(ctx, WHOLE_NS);
+    WORLD_CHECK_EQ(dm_write(ctx, dm_addr_add(addr, DM_LINE), leaf + DM_LINE, layout.keys_bytes - DM_LINE), 0);
+    ix_detach(&client);
+}
+
+static void half_reader(struct dm_ctx *ctx, void *arg) {
+    struct ix_client client = world_attach(arg, 0, ctx, NULL);
+    uint64_t value = 0;
+    sleep_until(ctx, HALF_NS + 10000);
+    WORLD_CHECK_EQ(ix_get(&client, 20, &value), 0);
+    WORLD_CHECK_EQ(value, 20);
+    WORLD_CHECK(dm_now(ctx) > WHOLE_NS);
+    ix_detach(&client);
+}
+
+static void an_entry_that_has_moved_is_not_read_with_the_value_of_its_predecessor(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_dolphin);
+    struct world world;
+    config.clients = 2;
+    world_open(&world, &config);
+    world_load(&world, &dense);
+    dm_fabric_measure(world.fabric);
+    unsigned cn = dm_first_cn(&world.topology);
+    assert_int_equal(dm_spawn(world.fabric, cn, 0, half_writer, &world), 0);
+    assert_int_equal(dm_spawn(world.fabric, cn, 1, half_reader, &world), 0);
+    world_run(&world);
+    world_close(&world);
+}
+
+/* ---- an entry that a client has reserved --------------------------------------------------------------------------
+ */
+
+struct reserved {
+    struct world *world;
+    struct kind remove;
+};
+
+static int reserved_entry(struct dm_ctx *ctx, void *arg) {
+    struct reserved *reserved = arg;
+    struct ix_client client = world_attach(reserved->world, 0, ctx, NULL);
+    struct dolphin_layout layout = dolphin_layout_make(1024, 8, true, true);
+    char *leaf = dm_local_alloc(ctx, layout.leaf_bytes);
+    uint64_t key = UINT64_C(1) << 40, value = key;
+    WORLD_CHECK_EQ(ix_insert(&client, key, &value), 0);
+    WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+    dm_addr addr = leaf_of(&client, key);
+    WORLD_CHECK_EQ(dm_read(ctx, addr, leaf, layout.keys_bytes), 0);
+    unsigned free = dolphin_entry_state(dolphin_leaf_words_in(leaf)[0]) == DOLPHIN_FREE ? 0 : 1;
+    uint64_t *word = &dolphin_leaf_words(leaf)[free];
+    *word = dolphin_entry(7, DOLPHIN_RESERVED, 0, dolphin_leaf_head_in(leaf)->version);
+    WORLD_CHECK_EQ(dm_write(ctx, dm_addr_add(addr, dolphin_word_offset(free)), word, sizeof(*word)), 0);
+    WORLD_CHECK_EQ(kind_run(ctx, &reserved->remove, &client, REMOVE, key, NULL), 0);
+    WORLD_CHECK_EQ(ix_counts(&client)[DOLPHIN_LEAF_MERGE], 0);
+    ix_detach(&client);
+    return 0;
+}
+
+static void a_leaf_with_an_insert_in_it_is_not_empty(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_dolphin);
+    struct world world;
+    struct reserved reserved = {.world = &world};
+    world_open(&world, &config);
+    world_load(&world, &dense);
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, reserved_entry, &reserved);
+    world_close(&world);
+    assert_true(kind_took(&reserved.remove, 2));
+}
+
+/* ---- the cache after growth ----------------------------------------------------------------------------------------
+ */
+
+enum { GROWN = 256 };
+
+static uint64_t grown_key(unsigned n) {
+    return UINT64_C(0x1122334400000000) | (uint64_t)((n * 167 + 5) % GROWN) << 24;
+}
+
+static int growing_entry(struct dm_ctx *ctx, void *arg) {
+    struct ix_client client = world_attach(arg, 0, ctx, NULL);
+    for (unsigned n = 0; n < GROWN; n++) {
+        uint64_t key = grown_key(n);
+        WORLD_CHECK_EQ(ix_insert(&client, key, &key), 0);
+    }
+    WORLD_CHECK_EQ(ix_counts(&client)[DOLPHIN_GROW_256], 1);
+    ix_detach(&client);
+    return 0;
+}
+
+static int reading_entry(struct dm_ctx *ctx, void *arg) {
+    struct ix_client client = world_attach(arg, 1, ctx, NULL);
+    for (unsigned n = 0; n < GROWN; n++) {
+        uint64_t key = grown_key(n), value;
+        WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+        WORLD_CHECK_EQ(value, key);
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+static void nodes_that_larger_ones_replaced_leave_the_cache_of_who_replaced_them(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_dolphin);
+    struct world world;
+    config.cns = 2;
+    config.clients = 2;
+    world_open(&world, &config);
+    dm_fabric_measure(world.fabric);
+    world_do(&world, 0, growing_entry, &world);
+    world_do(&world, 1, reading_entry, &world);
+    uint64_t grown = ix_cache_bytes(config.ops, world.cns[0]), fresh = ix_cache_bytes(config.ops, world.cns[1]);
+    assert_true(fresh > 0);
+    assert_int_equal(grown, fresh);
+    world_close(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_entry_that_has_moved_is_not_read_with_the_value_of_its_predecessor),
+        cmocka_unit_test(a_leaf_with_an_insert_in_it_is_not_empty),
+        cmocka_unit_test(nodes_that_larger_ones_replaced_leave_the_cache_of_who_replaced_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
