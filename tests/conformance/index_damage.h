@@ -51,7 +51,7 @@ static inline void damage_begin(struct dm_ctx *ctx, struct damage *damage, dm_ad
     }
 }
 
-/* The operation after damage_begin has its answer; waits until the bytes are whole again. */
+/* The operation after damage_begin has its answer; waits until the bytes are mended. */
 static inline void damage_end(struct dm_ctx *ctx, struct damage *damage) {
     WORLD_CHECK(damage->is_mended);
     while (!dm_addr_is_null(damage->addr)) {

@@ -149,6 +149,8 @@ static void a_batch_with_emulated_atomics_keeps_its_order(void **state) {
     assert_int_equal(old, 5);
     assert_int_equal(seen, 8);
     assert_int_equal(end, 78);
+    /* What was posted before an emulated atomic has completed when it begins with its read, and its swap follows. */
+    assert_int_equal(fake->commits, 3 + 3 + 1);
     assert_int_equal(dm_commit(ctx), 0); /* nothing was left in the batch */
     assert_int_equal(memory_word(fake, word), 78);
     fake_free(fake);
