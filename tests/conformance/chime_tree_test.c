@@ -253,11 +253,122 @@ static void a_split_over_memory_nodes_and_a_merge_wait_for_what_they_name(void *
     assert_int_equal(changes.merge_most, 2 + 3 + 1 + 3);
 }
 
+/* ---- a merge beside a split that is not linked yet --------------------------------------------------------------- */
+
+enum { MERGE_KEYS = 240, MERGE_STEP = 2, REMOVED = 24, PAUSE_US = 3000 };
+
+struct beside {
+    struct world world;
+    uint64_t begin, end; /* verbs before and after the insert that splits a leaf */
+    unsigned key;        /* that it inserts */
+    bool splits, ended;  /* the other client may begin */
+    bool there[MERGE_KEYS];
+    unsigned wrong;
+    uint64_t merges;
+};
+
+static uint64_t verbs_of(const struct dm_account *account) {
+    uint64_t sum = 0;
+    for (unsigned kind = 0; kind < DM_VERB_KIND_COUNT; kind++) {
+        sum += account->verbs[kind];
+    }
+    return sum;
+}
+
+/* Inserts in the middle until a leaf is split. */
+static void beside_splitter(struct dm_ctx *ctx, void *arg) {
+    struct beside *beside = arg;
+    struct dm_account account = {0};
+    dm_account_use(ctx, &account);
+    struct ix_client client = world_attach(&beside->world, 1, ctx, &account);
+    for (unsigned number = MERGE_KEYS / 2 + 1; ix_counts(&client)[CHIME_LEAF_SPLIT] == 0; number += MERGE_STEP) {
+        uint64_t value = 1;
+        beside->begin = verbs_of(&account);
+        beside->key = number;
+        beside->splits = number >= beside->end; /* the key of a run without a pause */
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(number, MERGE_KEYS), &value), 0);
+        beside->there[number] = true;
+    }
+    beside->end = verbs_of(&account);
+    beside->ended = true;
+    dm_account_use(ctx, NULL);
+    ix_detach(&client);
+}
+
+/* Those that may be inserted meanwhile are not judged: every second one from `from` on. */
+static void beside_get_all(struct beside *beside, struct ix_client *client, unsigned from) {
+    for (unsigned number = 0; number < MERGE_KEYS; number++) {
+        uint64_t value;
+        int rc = ix_get(client, world_key(number, MERGE_KEYS), &value);
+        bool judged = number < from || (number - from) % MERGE_STEP != 0;
+        beside->wrong += judged && rc != (beside->there[number] ? 0 : DM_NOT_FOUND);
+    }
+}
+
+/* Empties the left half, so that its leaf wants to be merged, while the other client rests in its split. */
+static void beside_remover(struct dm_ctx *ctx, void *arg) {
+    struct beside *beside = arg;
+    struct ix_client client = world_attach(&beside->world, 0, ctx, NULL);
+    while (!beside->splits && !beside->ended) {
+        dm_sleep(ctx, 1000);
+    }
+    dm_sleep(ctx, 50000);
+    unsigned splitting = beside->key;
+    for (unsigned number = splitting - REMOVED; number < splitting + REMOVED; number++) {
+        if (beside->there[number] && number != splitting) {
+            WORLD_CHECK_EQ(ix_remove(&client, world_key(number, MERGE_KEYS)), 0);
+            beside->there[number] = false;
+        }
+    }
+    beside_get_all(beside, &client, splitting);
+    dm_sleep(ctx, UINT64_C(2000) * PAUSE_US);
+    beside_get_all(beside, &client, MERGE_KEYS);
+    beside->merges = ix_counts(&client)[CHIME_LEAF_MERGE];
+    ix_detach(&client);
+}
+
+static void beside_run(struct beside *beside, const char *fault, unsigned splitting) {
+    struct world_config config = world_least(&ix_ops_chime);
+    struct world_pairs pairs;
+    *beside = (struct beside){.end = splitting};
+    config.tiny = true;
+    config.cns = config.clients = 2;
+    config.settings[0] = (struct dm_setting){"faults", fault};
+    for (unsigned number = 0; number < MERGE_KEYS; number += MERGE_STEP) {
+        beside->there[number] = true;
+    }
+    world_open(&beside->world, &config);
+    world_load(&beside->world, world_pairs(&pairs, MERGE_KEYS, MERGE_STEP, 8));
+    dm_fabric_measure(beside->world.fabric);
+    unsigned first = dm_first_cn(&beside->world.topology);
+    assert_int_equal(dm_spawn(beside->world.fabric, first, 0, beside_remover, beside), 0);
+    assert_int_equal(dm_spawn(beside->world.fabric, first + 1, 0, beside_splitter, beside), 0);
+    world_run(&beside->world);
+    world_verify(&beside->world);
+    world_close(&beside->world);
+}
+
+static void a_leaf_is_not_merged_over_one_that_its_parent_does_not_have_yet(void **state) {
+    (void)state;
+    struct beside whole, beside;
+    uint64_t merges = 0;
+    beside_run(&whole, "", MERGE_KEYS);
+    for (uint64_t verb = whole.begin + 1; verb <= whole.end; verb++) {
+        char fault[60];
+        snprintf(fault, sizeof(fault), "stop:client=1,verb=%u,for=%uus", (unsigned)verb, PAUSE_US);
+        beside_run(&beside, fault, whole.key);
+        assert_int_equal(beside.wrong, 0);
+        merges += beside.merges;
+    }
+    assert_true(merges > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_is_not_absent_from_a_neighbourhood_of_two_writes),
         cmocka_unit_test(the_hop_bitmap_of_every_key_of_a_part_is_compared),
         cmocka_unit_test(the_lock_word_points_at_the_largest_key),
+        cmocka_unit_test(a_leaf_is_not_merged_over_one_that_its_parent_does_not_have_yet),
         cmocka_unit_test(a_split_over_memory_nodes_and_a_merge_wait_for_what_they_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
