@@ -7,23 +7,12 @@
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# wait_for NAME: until the other machine says so.
-wait_for() {
-    for _ in $(seq 600); do
-        [ ! -e "/run/link/$1" ] || return 0
-        sleep 0.2
-    done
-    fail "the other machine never said '$1'"
-}
-say() {
-    touch "/run/link/$1"
-}
-
 echo "a token of this test" >token
 echo "another one" >wrong
 point="--transport verbs --workload d --keys 3000 --ops 2000 --clients 8 --coroutines 4 --seed 3"
 sherman="$point --index sherman --mns 2"
 hstore="$point --index hstore --mns 1 --servers 2 $(patience hstore)"
+perftest="-F -d rxe0 -x 1 -s 64 -m 1024"
 long="--transport verbs --index fg --workload a --keys 2000 --ops 100M --clients 4 --mns 1"
 
 # serve NODE PORT OPTIONS...: a memory node or index server of this machine, in the background.
@@ -59,13 +48,27 @@ machine1() {
     serve 1 7003 $hstore
     wait
     check --listen 10.78.0.2
-    timeout 60 ib_read_lat -F -d rxe0 -x 1 -s 64 -n 2000 -m 1024 >lat 2>&1 || fail "ib_read_lat: $(cat lat)"
+    timeout 60 ib_read_lat $perftest -n 2000 >lat 2>&1 || fail "ib_read_lat: $(cat lat)"
+    timeout 60 ib_read_bw $perftest -n 5000 -t 16 -Q 1 -p 18600 >bw 2>&1 || fail "ib_read_bw: $(cat bw)"
+    "$DM_BUILD_DIR/bench/verbs_bench" serve 10.78.0.2:7020 >bench 2>&1 || fail "verbs_bench: $(cat bench)"
     serve 0 7005 $long
     say ready
     # This machine is also the compute side of a run whose memory is on the other one. Both end with it.
     wait_for served
     "$DMBENCH" run $long --mn 10.78.0.1:7006 --token-file token 2>err &
     sleep 600
+}
+
+# theirs PROGRAM OPTIONS...: the client of a perftest program, once its server listens.
+# shellcheck disable=SC2086
+theirs() {
+    program=$1
+    shift
+    for attempt in $(seq 20); do
+        timeout 60 "$program" $perftest "$@" 10.78.0.2 2>client && return 0
+        [ "$attempt" -lt 20 ] || fail "$program has no server: $(cat client)"
+        sleep 1
+    done
 }
 
 # shellcheck disable=SC2086
@@ -94,17 +97,20 @@ machine0() {
     echo "index servers on both hosts: passed"
     check --mn 10.78.0.2
 
-    for attempt in $(seq 20); do
-        timeout 60 ib_read_lat -F -d rxe0 -x 1 -s 64 -n 2000 -m 1024 10.78.0.2 >lat 2>&1 && break
-        [ "$attempt" -lt 20 ] || fail "ib_read_lat: $(cat lat)"
-        sleep 1
-    done
-    theirs=$(awk '$1 == 64 { print $5 }' lat)
-    ours=$(python3 -c '
-import json
-get = json.load(open("cm.json"))["ops"]["get"]
-print("%.1f us a get of %.2f round trips" % (get["latency_ns"]["p50"] / 1000, get["round_trips_mean"]))')
-    echo "median between these hosts: ib_read_lat of 64 B $theirs us; of sherman, with four clients on a thread, $ours"
+    theirs ib_read_lat -n 2000 >lat
+    theirs ib_read_bw -n 5000 -t 16 -Q 1 -p 18600 >bw
+    "$DM_BUILD_DIR/bench/verbs_bench" at 10.78.0.2:7020 reads=5000 >bench || fail "verbs_bench between hosts"
+    awk 'FILENAME == "lat" && $1 == 64 { lat = $5 }
+         FILENAME == "bw" && $1 == 64 { rate = 1e6 * $5 }
+         $1 == "latency_p50" && $2 == 64 { our_lat = $4 }
+         $1 == "rate" && $2 == 64 && $3 == 16 { our_rate = $4 }
+         $1 == "cas_p50" { cas = $4 }
+         $1 == "masked_cas_p50" { masked = $4 }
+         END {
+             printf "between hosts, a masked CAS, emulated: %.1f us, a CAS %.1f us, ratio %.2f\n", masked, cas, masked / cas
+             printf "between hosts, a READ of 64 B, median: %.1f us, ib_read_lat %.1f us, ratio %.2f\n", our_lat, lat, our_lat / lat
+             printf "between hosts, 16 READs of 64 B at once: %d /s, ib_read_bw %d /s, ratio %.2f\n", our_rate, rate, our_rate / rate
+         }' lat bw bench || fail "no figures: $(cat lat bw bench)"
 
     wait_for ready
     serve 0 7006 $long

@@ -62,7 +62,41 @@ sys.exit(sys.argv[2] not in index["capabilities"])' "$1" "$2" <listed
 }
 
 # patience INDEX: prints settings for a machine whose verbs take ten times as long as those of a NIC. The addresses of
-# hstore expire after a time; these tests are not about expired addresses.
+# hstore expire after a time; these tests are not about expired addresses. An empty table of race has up to 65536
+# subtables, each of which takes two round trips to make and one to verify.
 patience() {
-    [ "$1" != hstore ] || echo "--set grace_us=1000000 --set lease_us=1000000"
+    case $1 in
+    hstore) echo "--set grace_us=1000000 --set lease_us=1000000" ;;
+    race) echo "--set initial_depth=2" ;;
+    esac
+}
+
+# say NAME: leaves it for the other machines of hosts.sh. wait_for NAME: waits until one of them has said it.
+say() {
+    touch "/run/link/$1"
+}
+wait_for() {
+    for _ in $(seq 900); do
+        [ ! -e "/run/link/$1" ] || return 0
+        sleep 0.2
+    done
+    fail "no other machine ever said '$1'"
+}
+
+# agent_serve NAME: runs what agent.sh leaves for this machine, until one of the machines says NAME.
+agent_serve() {
+    while [ ! -e "/run/link/$1" ]; do
+        for task in /run/link/task."$(hostname)".*; do
+            case $task in
+            *.new | *.taken | *.status | *.output | *'*') continue ;;
+            esac
+            mv "$task" "$task.taken"
+            (
+                status=0
+                sh -c "$(cat "$task.taken")" >"$task.output" 2>&1 || status=$?
+                echo "$status" >"$task.status"
+            ) &
+        done
+        sleep 0.2
+    done
 }
