@@ -119,25 +119,30 @@ static void commit_in_order(struct dm_ctx *ctx, struct tw_client *client) {
     CHECK_EQ(tw_read_word(ctx, tw_word(0, 3)), ORDERED_ROUNDS);
 }
 
-static void order_is_kept(const struct dm_setting *settings, size_t count) {
+/* Returns the fences that the fabric counted. */
+static uint64_t order_is_kept(const struct dm_setting *settings, size_t count) {
     struct tw tw;
     open_with(&tw, settings, count, NULL);
     tw_run_one(&tw, commit_in_order, NULL);
+    uint64_t fences = strtoull(fabric_note(tw.fabric, "fences"), NULL, 10);
     tw_close(&tw);
+    return fences;
 }
 
 /* Software RoCE with a short timer sends again much that was not lost. */
 static void ordered_batches_complete_however_often_the_device_resends(void **state) {
     (void)state;
     static const struct dm_setting settings[] = {{"ack_timeout", "11"}};
-    order_is_kept(settings, DM_ARRAY_LEN(settings));
+    assert_int_equal(order_is_kept(settings, DM_ARRAY_LEN(settings)), 0);
 }
 
-/* As on a NIC; with a timer that never fires here. */
+/* As on a NIC; with a timer that never fires here. Each round has the fetch-and-add behind its compare-and-swap and the
+ * write behind its fetch-and-add, and the write behind its read, if none of them shares a fence. */
 static void fences_keep_the_order_too(void **state) {
     (void)state;
     static const struct dm_setting settings[] = {{"order", "fence"}, {"ack_timeout", "26"}};
-    order_is_kept(settings, DM_ARRAY_LEN(settings));
+    uint64_t fences = order_is_kept(settings, DM_ARRAY_LEN(settings));
+    assert_in_range(fences, 3 * ORDERED_ROUNDS, 3 * ORDERED_ROUNDS + 2);
 }
 
 /* The other end goes away without a word. */
@@ -534,6 +539,45 @@ static void processes_are_joined_by_either_method(void **state) {
     port_close(&port);
 }
 
+/* Opens the compute side of a run whose memory node 0 is at the address, in vain; how long that took. */
+static uint64_t open_in_vain(const char *address, const char *start_timeout, const char *text) {
+    const struct dm_setting settings[] = {{"timeout", "50ms"}, {"start_timeout", start_timeout}};
+    bool hosted[TW_MNS + TW_SERVERS + TW_CNS];
+    const char *addresses[TW_MNS + TW_SERVERS] = {address};
+    for (size_t i = 0; i < DM_ARRAY_LEN(hosted); i++) {
+        hosted[i] = i >= TW_MNS + TW_SERVERS;
+    }
+    const struct dm_processes processes = {
+        .process = 1, .count = 2, .hosted = hosted, .addresses = addresses, .token = "the token", .listener = -1};
+    const struct dm_fabric_config config = {.transport = "verbs",
+                                            .topology = tw_topology(),
+                                            .seed = TW_SEED,
+                                            .chunk_bytes = TW_CHUNK_BYTES,
+                                            .processes = &processes,
+                                            .settings = settings,
+                                            .setting_count = DM_ARRAY_LEN(settings)};
+    struct dm_fabric *fabric = NULL;
+    struct dm_err err = {0};
+    uint64_t begin_ns = rt_clock_ns();
+    assert_int_equal(dm_fabric_open(&config, &fabric, &err), DM_ERR_PEER);
+    if (!strstr(err.text, "memory node 0") || !strstr(err.text, text)) {
+        fail_msg("'%s' does not say '%s'", err.text, text);
+    }
+    return rt_clock_ns() - begin_ns;
+}
+
+/* A server registers its memory before it answers, which takes longer than a verb may. */
+static void a_process_that_starts_late_has_a_limit_of_its_own(void **state) {
+    (void)state;
+    char address[64];
+    int listener;
+    struct dm_err err = {0};
+    assert_int_equal(dm_listen("127.0.0.1:0", &listener, address, sizeof(address), &err), 0);
+    assert_true(open_in_vain(address, "600ms", "does not answer") >= 600000000);
+    close(listener);
+    assert_true(open_in_vain(address, "300ms", "cannot reach") >= 300000000);
+}
+
 /* Processes of two memory nodes, each of whose threads calls the other's at the same moment. */
 struct crossing {
     struct tw tw[2];
@@ -715,6 +759,7 @@ int main(void) {
         cmocka_unit_test(contexts_that_share_a_doorbell_all_get_its_failure),
         cmocka_unit_test(time_between_runs_counts_for_no_limit),
         cmocka_unit_test(a_missing_device_is_named),
+        cmocka_unit_test(a_process_that_starts_late_has_a_limit_of_its_own),
         cmocka_unit_test(connections_without_the_token_get_no_answer_and_those_with_it_still_do),
         cmocka_unit_test(a_proof_is_worth_nothing_on_another_connection_nor_from_the_server),
         cmocka_unit_test(a_caller_with_the_token_gets_nothing_of_other_nodes_or_runs),
