@@ -301,11 +301,12 @@ static int campaign_serve(struct hx_checking *check, const struct ix_ops *index,
     const struct hx_checking_options *options = &check->options;
     uint64_t seeds = options->seeds > 0 ? options->seeds : SEEDS_DEFAULT;
     for (uint64_t i = 0; i < seeds; i++) {
-        int rc = ck_world_draw(&request, options->first_seed + i, world, err);
+        uint64_t seed = options->first_seed + i;
+        int rc = ck_world_draw(&request, seed, world, err);
         rc = rc < 0 ? rc : ck_serve(world, check->team.worlds > 0 ? SERVE_PATIENCE_NS : 0, err);
         ck_world_fini(world);
         if (rc < 0) {
-            return dm_fail_in(err, rc, "%s: seed %llu", index->name, (unsigned long long)(options->first_seed + i));
+            return dm_fail_in(err, rc, "%s: seed %llu", index->name, (unsigned long long)seed);
         }
     }
     fprintf(stderr, "dmbench check: served %llu worlds of %s\n", (unsigned long long)seeds, index->name);
