@@ -39,10 +39,13 @@ set dashtype 3 (2,2)
 set dashtype 4 (8,3,2,3)
 color_note = "#555555"
 
-# The value that a paper claims.
+# The value that a paper claims: a star, which no system has, with a rim that shows it on dark bars, too.
 color_claim = "#222222"
 style_claim = 900
-set style line style_claim linecolor rgb color_claim linewidth 1 dashtype 3 pointtype 12 pointsize 0.7
+style_rim = 901
+set style line style_claim linecolor rgb color_claim linewidth 0.8 dashtype 3 pointtype 3 pointsize 0.75
+set style line style_rim linecolor rgb "white" linewidth 3 pointtype 3 pointsize 0.8
+set style textbox opaque noborder fillcolor rgb "white" margins 0.4, 0.2
 
 # Variant v (0 to 3) of style i is line style i + 100 v: the same colour, other dashes, and open points from variant 1 on.
 system_count = exists("systems") ? words(systems) : 0

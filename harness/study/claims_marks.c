@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/study/claims_figures.h"
+#include "harness/study/figure_text.h"
 
 /* The check's value with its first curve times a factor: in all cases, or in one. */
 static int evaluate(struct hx_claims *claims, const struct hx_claim *claim, const struct hx_check *check,
@@ -59,17 +60,19 @@ static double factor_for(struct hx_claims *claims, const struct hx_claim *claim,
 
 /* "4.3 × Sherman", "1 to 1.2 × Sherman", "at least 5 %: hits", "64: Sherman, span 64" */
 static void make_label(const struct hx_check *check, char *label, size_t capacity) {
-    char number[64];
+    char number[96], low[32], high[32];
     const char *what = check->what;
     bool over = check->over != NULL && strncmp(what, "over ", 5) == 0;
+    hx_text_number(check->low, low, sizeof(low));
+    hx_text_number(check->high, high, sizeof(high));
     if (isfinite(check->low) && isfinite(check->high) && check->low < check->high) {
-        snprintf(number, sizeof(number), "%.4g to %.4g", check->low, check->high);
+        snprintf(number, sizeof(number), "%s to %s", low, high);
     } else {
-        snprintf(number, sizeof(number), "%s%.4g",
+        snprintf(number, sizeof(number), "%s%s",
                  isinf(check->high)  ? "at least "
                  : isinf(check->low) ? "at most "
                                      : "",
-                 isinf(check->low) ? check->high : check->low);
+                 isinf(check->low) ? high : low);
     }
     snprintf(label, capacity, "%s%s%.80s", number,
              over                  ? " × "

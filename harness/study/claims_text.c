@@ -41,7 +41,8 @@ void hx_check_measured(const struct hx_claim *claim, const struct hx_check *chec
     } else if (claim->kind == HX_CLAIM_TREND) {
         snprintf(text, capacity, "%s", check->base.value != 0 ? "holds" : "does not hold");
     } else {
-        snprintf(text, capacity, "%.4g", check->base.value);
+        double value = check->base.value;
+        snprintf(text, capacity, fabs(value) >= 1e4 ? "%.0f" : "%.4g", value);
     }
 }
 

@@ -283,7 +283,10 @@ static int read_formula(const json_t *object, const char *where, struct hx_fig_m
     DM_TRY(read_text(object, "path", true, NULL, where, &metric->path, err));
     DM_TRY(read_paths(object, "over", where, &metric->over, err));
     DM_TRY(read_paths(object, "plus", where, &metric->plus, err));
-    DM_TRY(read_text(object, "else", false, NULL, where, &metric->otherwise, err));
+    metric->otherwise = json_object_get(object, "else");
+    if (metric->otherwise != NULL && !json_is_string(metric->otherwise) && !json_is_number(metric->otherwise)) {
+        return dm_fail(err, DM_ERR_INVALID, "%s.else: must be a path or a number", where);
+    }
     return read_factor(object, where, &metric->factor, err);
 }
 

@@ -50,10 +50,10 @@ struct hx_fig_absent {
 
 /* A number of a result: path, what it is multiplied by, the table's column and a label. With `over`, a list of paths,
  * it is divided by the sum of their numbers. With `plus`, their numbers are added to it. `otherwise` (in a spec:
- * "else") is used if a result has no such number. */
+ * "else") is used if a result has no such number: another path, or a number. */
 struct hx_fig_metric {
     const char *path, *column, *label;
-    const char *otherwise; /* a path, or NULL */
+    const json_t *otherwise; /* a text, a number, or NULL */
     const json_t *over, *plus;
     double factor;
 };

@@ -14,7 +14,8 @@
 /* The share of a case's width that its bars fill. */
 #define GROUP_WIDTH 0.84
 
-enum { MARK_TAG = 5000 }; /* beyond the tags that gnuplot gives to labels without one */
+/* Tags beyond those that gnuplot gives to labels without one; a mark has labels for its rim, itself and its number. */
+enum { MARK_TAG = 5000, TAGS_OF_MARK = 3 };
 
 static size_t bar_count(const struct hx_picture *picture) {
     return picture->plot->stacked ? 1 : picture->figure->series_count;
@@ -155,7 +156,7 @@ static bool is_published(const struct hx_picture *picture, const struct hx_fig_p
     return picture->plot == &picture->figure->plots[item->plot];
 }
 
-/* What the paper published, as open points; in a plot of bars beside the bar of the same system. */
+/* What the paper published, as open points; in a plot of bars on the bar of the same system, with a rim. */
 static void write_published(const struct hx_picture *picture, size_t panel) {
     const struct hx_fig_plot *plot = picture->plot;
     for (size_t i = 0; i < picture->figure->published_count; i++) {
@@ -165,11 +166,16 @@ static void write_published(const struct hx_picture *picture, size_t panel) {
             continue;
         }
         double shift = plot->bars && item->series != SIZE_MAX ? bar_shift(picture, item->series) : 0;
-        fprintf(picture->file, ", \\\n        data using (column(\"%s\") + %.4f)", x_column(picture), shift);
         snprintf(expression, sizeof(expression), "column(\"%s\")", plot->y[item->metric].column);
-        write_pick(picture, panel, item->label, expression);
-        fprintf(picture->file, " with points linestyle style_of(\"%s\", %zu) pointsize 0.8%s notitle", item->style,
-                item->metric + 1, plot->bars ? " linecolor rgb color_claim" : "");
+        for (int rim = plot->bars; rim >= 0; rim--) {
+            fprintf(picture->file, ", \\\n        data using (column(\"%s\") + %.4f)", x_column(picture), shift);
+            write_pick(picture, panel, item->label, expression);
+            fprintf(picture->file, " with points linestyle style_of(\"%s\", %zu) pointsize 0.8%s notitle", item->style,
+                    item->metric + 1,
+                    !plot->bars ? ""
+                    : rim       ? " linewidth 3.2 linecolor rgb \"white\""
+                                : " linecolor rgb color_claim");
+        }
     }
 }
 
@@ -215,7 +221,7 @@ static size_t neighbours(const struct hx_picture *picture, size_t mark, const st
     return count;
 }
 
-/* Each mark is an open diamond with its number, a range also a line between its ends; a mark beyond the axis is at its
+/* Each mark is a star with its number, a range also a line between its ends; a mark beyond the axis is at its
  * end. */
 static void write_marks(const struct hx_picture *picture, size_t panel, bool set) {
     for (size_t i = 0; i < picture->marks->count; i++) {
@@ -225,19 +231,30 @@ static void write_marks(const struct hx_picture *picture, size_t panel, bool set
             continue;
         }
         if (!set) {
-            fprintf(picture->file, "    unset label %zu; unset arrow %zu\n", MARK_TAG + i, MARK_TAG + i);
+            for (size_t tag = 0; tag < TAGS_OF_MARK; tag++) {
+                fprintf(picture->file, "    unset label %zu\n", MARK_TAG + TAGS_OF_MARK * i + tag);
+            }
+            fprintf(picture->file, "    unset arrow %zu\n", MARK_TAG + i);
             continue;
         }
         struct position spot, ends[2];
         find_position(picture, i, y, &spot);
         double across = (double)neighbours(picture, i, &spot);
         bool right = spot.across > 0.8;
+        const size_t tag = MARK_TAG + TAGS_OF_MARK * i;
+        if (picture->plot->bars) {
+            fprintf(picture->file,
+                    "    set label %zu \"\" at first %.10g, first %.10g front point linestyle style_rim\n", tag, spot.x,
+                    spot.y);
+        }
+        fprintf(picture->file, "    set label %zu \"\" at first %.10g, first %.10g front point linestyle style_claim\n",
+                tag + 1, spot.x, spot.y);
         fprintf(
             picture->file,
             "    set label %zu \"%zu\" at first %.10g, first %.10g %s offset character %.2f, 0.1 front font font_note "
-            "point linestyle style_claim\n",
-            MARK_TAG + i, hx_picture_mark_number(picture, i), spot.x, spot.y, right ? "right" : "left",
-            (right ? -1 : 1) * (0.8 + 1.3 * across));
+            "%s\n",
+            tag + 2, hx_picture_mark_number(picture, i), spot.x, spot.y, right ? "right" : "left",
+            (right ? -1 : 1) * (0.8 + 1.3 * across), picture->plot->bars ? " boxed" : "");
         if (high > low && isfinite(low) && isfinite(high)) {
             find_position(picture, i, low, &ends[0]);
             find_position(picture, i, high, &ends[1]);

@@ -73,8 +73,12 @@ double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *res
     double value = (hx_result_number(result, metric->path) + numbers_sum(result, metric->plus)) * metric->factor;
     double sum = numbers_sum(result, metric->over);
     double found = metric->over == NULL ? value : sum > 0 ? value / sum : NAN;
-    return metric->otherwise != NULL && !isfinite(found) ? hx_result_number(result, metric->otherwise) * metric->factor
-                                                         : found;
+    if (metric->otherwise == NULL || isfinite(found)) {
+        return found;
+    }
+    return json_is_number(metric->otherwise)
+               ? json_number_value(metric->otherwise)
+               : hx_result_number(result, json_string_value(metric->otherwise)) * metric->factor;
 }
 
 struct hx_fig_value hx_fig_value(const struct hx_figure *figure, const struct hx_fig_data *data,

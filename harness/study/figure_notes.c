@@ -130,10 +130,11 @@ static bool coincide(const struct hx_picture *picture, size_t panel, const size_
             y[i] = hx_fig_value(figure, picture->data, &picture->plot->y[metrics[i]], slot).middle;
             x[i] = picture->plot->by_metric ? hx_fig_value(figure, picture->data, &picture->plot->x, slot).middle : 0;
         }
-        if (isfinite(y[0]) != isfinite(y[1])) {
+        bool drawn[2] = {isfinite(y[0]) && isfinite(x[0]), isfinite(y[1]) && isfinite(x[1])};
+        if (drawn[0] != drawn[1]) {
             return false;
         }
-        if (isfinite(y[0])) {
+        if (drawn[0]) {
             bool same = same_position(&picture->y_axes[panel], y[0], y[1]) &&
                         (!picture->plot->by_metric || same_position(&x_axis, x[0], x[1]));
             if (!same) {

@@ -33,10 +33,12 @@ static void write_margins(const struct hx_picture *picture, size_t cell) {
 }
 
 static void write_axis(const struct hx_picture *picture, char name, const struct hx_axis *axis) {
+    double low = axis->low;
     if (axis->log) {
         fprintf(picture->file, "    set logscale %c\n", name);
+        low *= 1 - 1e-6; /* gnuplot may find a tic at the very end to be outside */
     }
-    fprintf(picture->file, "    set %crange [%.10g:%.10g]\n    set %ctics (", name, axis->low, axis->high, name);
+    fprintf(picture->file, "    set %crange [%.10g:%.10g]\n    set %ctics (", name, low, axis->high, name);
     for (size_t i = 0; i < axis->tic_count; i++) {
         char text[32];
         hx_text_number(axis->tics[i], text, sizeof(text));

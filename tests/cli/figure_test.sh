@@ -192,6 +192,34 @@ expect 0 figure seeds --plots plots --out seeds --scale 2.5 --dry-run
 holds out "6 points in seeds/points"
 rm plots/figures/seeds.json
 
+# A curve that another one covers is named, also if they have a case without x; a metric may have a number for that.
+cat >plots/figures/covered.json <<'JSON'
+{
+    "id": "covered", "title": "Covered", "shows": "curves", "keeps": "everything",
+    "config": {"index": "sherman", "keys": "1K", "ops": "2K", "warmup": "0", "clients": 2},
+    "from": {"keys, ops, warmup, workload, clients": "assumed: a test"},
+    "scales": {"quick": {"config": {}}, "paper": {"config": {}}},
+    "series": [{"label": "one", "style": "sherman"}, {"label": "two", "style": "other-1"}],
+    "x": {"label": "", "cases": [{"label": "a", "config": {"workload": "a"}}, {"label": "b", "config": {"workload": "b"}},
+          {"label": "c", "config": {"workload": "c"}}]},
+    "plots": [{"id": "absent", "kind": "line", "y_label": "gets", "x": {"path": "ops.update.count", "column": "updates"},
+               "y": [{"path": "ops.get.count", "column": "gets"}]},
+              {"id": "none", "kind": "line", "y_label": "gets",
+               "x": {"path": "ops.update.count", "else": 0, "column": "updates"},
+               "y": [{"path": "ops.get.count", "column": "gets"}]}]
+}
+JSON
+expect 0 figure covered --plots plots --no-plot --out results
+for plot in absent none; do
+    holds results/figures/covered/$plot.gp "On each other: one (wide) and two"
+done
+[ "$(cut -f 2,5 results/figures/covered/absent.tsv | sed -n 4p)" = "one	NaN" ] || fail "$(cat results/figures/covered/absent.tsv)"
+[ "$(cut -f 2,5 results/figures/covered/none.tsv | sed -n 4p)" = "one	0" ] || fail "$(cat results/figures/covered/none.tsv)"
+sed -i 's/"else": 0/"else": []/' plots/figures/covered.json
+expect 2 figure covered --plots plots
+holds err "plots[1].x.else: must be a path or a number"
+rm plots/figures/covered.json
+
 # An interrupt: status 130, finished results stay, there is no partial file or picture, and the next run continues. One
 # point ends soon and the other one never: once the first has a result, the second one runs.
 sed 's/"id": "bars"/"id": "long"/; s/"clients": 4/"ops": "100G"/' plots/figures/bars.json >plots/figures/long.json
