@@ -2,9 +2,9 @@
  *
  * A compute node's models and leaf tables. Either all models are cached or none ("can be fully cached", section 5.6).
  * Leaf tables are cached within the budget, each with the part of the synonym leaf table that is in use. Each model of
- * the bulk load begins a group, which its replacements join, so the number of groups is constant. A group has a spin
- * lock, which is never held across a wait; an operation copies what it needs out of the group. Every byte is charged to
- * the budget.
+ * the bulk load begins a group, which its replacements join, so the number of groups is constant. Groups share spin
+ * locks, which are never held across a wait; an operation copies what it needs out of the group. Every byte is charged
+ * to the budget.
  */
 #include "cache.h"
 
@@ -13,28 +13,42 @@
 
 #include "descend.h"
 
-/* A model: its address, its line, the length of its leaf table, and its tables if they are cached. Its range ends where
- * the next model begins, and it begins at the line's key (the first model of all covers the keys below, too). A model
+/* A model in 32 bytes: the first key of its line, slope and intercept in single precision, its tables if they are
+ * cached, and packed into `place` its address, the length of its leaf table and a number of synonyms. Its range ends
+ * where the next model begins, and it begins at its key (the first model of all covers the keys below, too). A model
  * that was replaced has `many` instead. */
 struct known {
-    dm_addr addr; /* null: it was replaced, and its replacements did not fit here */
-    struct ix_plr_model line;
+    uint64_t key;
+    float slope, intercept;
     union {
         uint64_t *tables;  /* the leaf table, then the used-slot counter and the synonyms; NULL: not cached */
         struct many *many; /* only of an entry of `groups` */
     };
-    uint16_t leaves, capacity; /* capacity: synonyms for which tables has space */
-    uint16_t used;             /* synonyms in use when the tables were last read */
-    bool is_many;
-    atomic_flag lock; /* only of an entry of `groups` */
+    uint64_t place;
 };
-static_assert(sizeof(struct known) == 48, "what a cached model takes, which README.md states");
+static_assert(sizeof(struct known) == 32, "what a cached model takes, which README.md states");
+
+/* `place`, from the lowest bit on. A model on line 0, where none can be, is not cached: it was replaced and its
+ * replacements did not fit here, or its address or its leaf table is beyond these bits. */
+enum {
+    SYNONYMS_BITS = 8, /* with tables: synonyms that they have space for; without: those in use when last read */
+    MANY_BIT = 8,      /* only of an entry of `groups` */
+    LEAVES_AT = 9,     /* entries of the leaf table less one */
+    LEAVES_BITS = 14,
+    LINE_AT = 24, /* of the memory node's DRAM */
+    LINE_BITS = 34,
+    NODE_AT = 58,
+    NODE_BITS = 6,
+};
 
 /* The models that have replaced one of the bulk load, ascending. */
 struct many {
     uint32_t count;
     struct known models[];
 };
+
+/* Spin locks that the groups share, by their numbers. No context holds two. */
+enum { GROUP_LOCKS = 64 };
 
 struct rolex_cache {
     uint64_t budget, root;
@@ -45,6 +59,7 @@ struct rolex_cache {
     uint32_t padding; /* of the key of a model, which is counted but not kept */
     struct rolex_upper *uppers;
     struct known *groups; /* the models of the bulk load, or what has replaced them */
+    atomic_flag locks[GROUP_LOCKS];
     _Atomic uint64_t hand, asked;
     struct rolex_branch *branches; /* only while the cache is read */
     struct rolex_head *heads;
@@ -57,37 +72,87 @@ enum {
     ADMIT_EVERY = 64, /* when the budget is used up, every n-th request to keep tables evicts others */
 };
 
+/* ---- a model ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t field(uint64_t place, unsigned at, unsigned bits) {
+    return place >> at & ((UINT64_C(1) << bits) - 1);
+}
+
+static dm_addr known_addr(const struct known *known) {
+    uint64_t line = field(known->place, LINE_AT, LINE_BITS);
+    uint64_t node = field(known->place, NODE_AT, NODE_BITS);
+    return line > 0 ? dm_addr_make((unsigned)node, DM_DRAM, line * DM_LINE) : DM_NULL;
+}
+
+static uint32_t known_leaves(const struct known *known) {
+    return (uint32_t)field(known->place, LEAVES_AT, LEAVES_BITS) + 1;
+}
+
+static uint32_t known_synonyms(const struct known *known) {
+    return (uint32_t)field(known->place, 0, SYNONYMS_BITS);
+}
+
+static void synonyms_set(struct known *known, uint32_t synonyms) {
+    known->place = known->place >> SYNONYMS_BITS << SYNONYMS_BITS | synonyms;
+}
+
+static bool known_is_many(const struct known *known) {
+    return field(known->place, MANY_BIT, 1);
+}
+
+static struct known known_make(dm_addr addr, const struct rolex_head *head) {
+    uint64_t line = dm_addr_offset(addr) / DM_LINE;
+    uint64_t leaves = (uint64_t)head->leaves - 1; /* none: beyond the bits */
+    bool fits = line >> LINE_BITS == 0 && leaves >> LEAVES_BITS == 0 && dm_addr_node(addr) >> NODE_BITS == 0;
+    uint64_t place = leaves << LEAVES_AT | line << LINE_AT | (uint64_t)dm_addr_node(addr) << NODE_AT;
+    return (struct known){.key = head->line.key,
+                          .slope = (float)head->line.slope,
+                          .intercept = (float)head->line.intercept,
+                          .place = fits ? place : 0};
+}
+
+/* Synonyms in use when the tables were last read. */
+static uint32_t known_used(const struct known *known, uint32_t most) {
+    return known->tables ? rolex_used(known->tables[known_leaves(known)], most) : known_synonyms(known);
+}
+
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t tables_bytes(const struct known *known) {
-    return known->tables ? 8 * (uint64_t)(known->leaves + 1 + known->capacity) : 0;
+    return known->tables ? 8 * (uint64_t)(known_leaves(known) + 1 + known_synonyms(known)) : 0;
 }
 
-static void group_lock(struct known *group) {
-    while (atomic_flag_test_and_set_explicit(&group->lock, memory_order_acquire)) {
+static atomic_flag *lock_of(struct rolex_cache *cache, const struct known *group) {
+    return &cache->locks[(size_t)(group - cache->groups) % GROUP_LOCKS];
+}
+
+static void group_lock(struct rolex_cache *cache, const struct known *group) {
+    while (atomic_flag_test_and_set_explicit(lock_of(cache, group), memory_order_acquire)) {
     }
 }
 
-static void group_unlock(struct known *group) {
-    atomic_flag_clear_explicit(&group->lock, memory_order_release);
+static void group_unlock(struct rolex_cache *cache, const struct known *group) {
+    atomic_flag_clear_explicit(lock_of(cache, group), memory_order_release);
 }
 
 static struct known *group_models(struct known *group, uint32_t *count) {
-    *count = group->is_many ? group->many->count : 1;
-    return group->is_many ? group->many->models : group;
+    *count = known_is_many(group) ? group->many->count : 1;
+    return known_is_many(group) ? group->many->models : group;
 }
 
 static void tables_drop(struct rolex_cache *cache, struct known *known) {
+    uint32_t used = known_used(known, cache->synonyms);
     atomic_fetch_sub(&cache->used, tables_bytes(known));
     free(known->tables);
     known->tables = NULL;
+    synonyms_set(known, used);
 }
 
 /* Evicts a table of a group that is not locked. */
 static void evict_one(struct rolex_cache *cache) {
     for (unsigned i = 0; i < EVICT_TRIES; i++) {
         struct known *group = &cache->groups[atomic_fetch_add(&cache->hand, 1) % cache->shape.branches];
-        if (atomic_flag_test_and_set_explicit(&group->lock, memory_order_acquire)) {
+        if (atomic_flag_test_and_set_explicit(lock_of(cache, group), memory_order_acquire)) {
             continue;
         }
         bool done = false;
@@ -99,7 +164,7 @@ static void evict_one(struct rolex_cache *cache) {
                 tables_drop(cache, &models[m]);
             }
         }
-        group_unlock(group);
+        group_unlock(cache, group);
         if (done) {
             return;
         }
@@ -147,7 +212,7 @@ void rolex_cache_close(struct rolex_cache *cache) {
         for (uint32_t m = 0; m < count; m++) {
             free(models[m].tables);
         }
-        if (cache->groups[g].is_many) {
+        if (known_is_many(&cache->groups[g])) {
             free(cache->groups[g].many);
         }
     }
@@ -168,12 +233,8 @@ static int bulk_read(struct rolex_env *env, dm_addr from, void *to, uint64_t byt
     return 0;
 }
 
-static struct known known_make(dm_addr addr, const struct rolex_head *head) {
-    return (struct known){.addr = addr, .line = head->line, .leaves = (uint16_t)head->leaves};
-}
-
 static int model_add(struct rolex_cache *cache, struct known *group, const struct known *known) {
-    struct many *before = group->is_many ? group->many : NULL;
+    struct many *before = known_is_many(group) ? group->many : NULL;
     uint32_t count = before ? before->count : 0;
     struct many *many = realloc(before, sizeof(*many) + (count + 1) * sizeof(*known));
     if (!many) {
@@ -182,7 +243,7 @@ static int model_add(struct rolex_cache *cache, struct known *group, const struc
     many->models[count] = *known;
     many->count = count + 1;
     group->many = many;
-    group->is_many = true;
+    group->place |= UINT64_C(1) << MANY_BIT;
     atomic_fetch_add(&cache->used, sizeof(*known) + (before ? 0 : sizeof(*many)));
     return 0;
 }
@@ -224,10 +285,10 @@ static int groups_fill(struct rolex_cache *cache, struct rolex_env *env) {
         struct known *group = &cache->groups[g];
         uint64_t end = g + 1 < count ? branches[g + 1].low : UINT64_MAX;
         *group = known_make((dm_addr){branches[g].pointer}, head);
-        group->line.key = g > 0 ? branches[g].low : head->line.key;
+        group->key = g > 0 ? branches[g].low : head->line.key;
         if (branches[g].pointer & ROLEX_FORK || head->forward != 0) {
             DM_TRY(group_resolve(cache, env, group, branches[g].pointer, branches[g].low, end));
-        } else if (head->leaves > UINT16_MAX || group->line.key != head->line.key) {
+        } else if (head->leaves > UINT16_MAX || group->key != head->line.key) {
             return DM_ERR_IO;
         }
     }
@@ -305,7 +366,7 @@ static uint32_t group_of(const struct rolex_cache *cache, const struct rolex_env
         level += root->counts[l];
     }
     uint32_t at = run.lo;
-    while (at < run.hi && cache->groups[at + 1].line.key <= key) {
+    while (at < run.hi && cache->groups[at + 1].key <= key) {
         at++;
     }
     dm_charge(env->ctx, DM_WORK_MODEL_EVAL, root->levels + 1);
@@ -322,14 +383,14 @@ static struct known *known_find(struct rolex_cache *cache, uint32_t number, uint
     uint32_t end = count;
     while (end - low > 1) {
         uint32_t middle = (low + end) / 2;
-        if (models[middle].line.key <= key) {
+        if (models[middle].key <= key) {
             low = middle;
         } else {
             end = middle;
         }
     }
     bool is_last = number + 1 == cache->shape.branches;
-    *high = low + 1 < count ? models[low + 1].line.key : is_last ? UINT64_MAX : group[1].line.key;
+    *high = low + 1 < count ? models[low + 1].key : is_last ? UINT64_MAX : group[1].key;
     return &models[low];
 }
 
@@ -354,10 +415,13 @@ static void find_charge(const struct rolex_cache *cache, struct dm_ctx *ctx, boo
 
 static void view_fill(struct rolex_view *view, const struct known *known, uint64_t low, uint64_t high,
                       uint32_t synonyms) {
-    view->model = known->addr;
-    view->head = (struct rolex_head){
-        .low = low, .high = high, .line = known->line, .leaves = known->leaves, .synonyms = (uint16_t)synonyms};
-    view->expected = known->used;
+    view->model = known_addr(known);
+    view->head = (struct rolex_head){.low = low,
+                                     .high = high,
+                                     .line = {known->key, known->slope, known->intercept},
+                                     .leaves = known_leaves(known),
+                                     .synonyms = (uint16_t)synonyms};
+    view->expected = known_used(known, synonyms);
 }
 
 bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, uint64_t key, uint32_t more,
@@ -366,22 +430,23 @@ bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, ui
     uint64_t high;
     view->group = group_of(cache, env, key);
     struct known *group = &cache->groups[view->group];
-    group_lock(group);
+    group_lock(cache, group);
     const struct known *known = known_find(cache, view->group, key, &high);
     /* The first model of all has the keys below the first one that it was trained with, too. */
     bool is_first = group_models(group, &models) == known && view->group == 0;
-    bool there = !dm_addr_is_null(known->addr);
-    bool is_again = there && dm_addr_equal(view->model, known->addr);
+    bool there = !dm_addr_is_null(known_addr(known));
+    bool is_again = there && dm_addr_equal(view->model, known_addr(known));
     if (there) {
-        view_fill(view, known, is_first ? 0 : known->line.key, high, cache->synonyms);
-        view->window = rolex_predict(&view->head, key, (uint32_t)env->params->epsilon, env->per_leaf);
+        view_fill(view, known, is_first ? 0 : known->key, high, cache->synonyms);
+        uint32_t epsilon = (uint32_t)env->params->epsilon + rolex_line_slack(view->head.leaves, env->per_leaf);
+        view->window = rolex_predict(&view->head, key, epsilon, env->per_leaf);
         view->window.hi +=
             more < view->head.leaves - 1 - view->window.hi ? more : view->head.leaves - 1 - view->window.hi;
         view->is_cached = true;
         view->has_tables = known->tables;
         if (known->tables) {
             uint32_t window = view->window.hi - view->window.lo + 1;
-            const uint64_t *slots = known->tables + known->leaves;
+            const uint64_t *slots = known->tables + view->head.leaves;
             uint32_t used = rolex_used(slots[0], cache->synonyms);
             memcpy(view->table, known->tables + view->window.lo, 8 * (size_t)window);
             memcpy(view->slots, slots, 8 * (size_t)(1 + used));
@@ -389,7 +454,7 @@ bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, ui
             words = window + 1 + used;
         }
     }
-    group_unlock(group);
+    group_unlock(cache, group);
     find_charge(cache, env->ctx, is_again, models, words);
     return there;
 }
@@ -398,7 +463,7 @@ bool rolex_cache_find(struct rolex_cache *cache, const struct rolex_env *env, ui
 static struct known *known_same(struct rolex_cache *cache, const struct rolex_view *view) {
     uint64_t high;
     struct known *known = known_find(cache, view->group, view->head.low, &high);
-    return dm_addr_equal(known->addr, view->model) ? known : NULL;
+    return dm_addr_equal(known_addr(known), view->model) ? known : NULL;
 }
 
 static uint64_t keep_bytes(const struct rolex_view *view, uint32_t used, uint32_t *capacity) {
@@ -428,15 +493,14 @@ void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, 
     memcpy(tables, table, 8 * (size_t)view->head.leaves);
     memcpy(tables + view->head.leaves, slots, 8 * (size_t)(1 + used));
     struct known *group = &cache->groups[view->group];
-    group_lock(group);
+    group_lock(cache, group);
     struct known *known = known_same(cache, view);
     if (known) {
         tables_drop(cache, known);
         known->tables = tables;
-        known->capacity = (uint16_t)capacity;
-        known->used = (uint16_t)used;
+        synonyms_set(known, capacity);
     }
-    group_unlock(group);
+    group_unlock(cache, group);
     if (!known) {
         atomic_fetch_sub(&cache->used, bytes);
         free(tables);
@@ -445,17 +509,18 @@ void rolex_cache_keep(struct rolex_cache *cache, const struct rolex_view *view, 
 
 /* Makes space for synonym number `slot` in tables of a locked group; drops them if there is none. */
 static bool slot_reserve(struct rolex_cache *cache, struct known *known, uint32_t slot) {
-    if (slot <= known->capacity) {
+    uint32_t before = known_synonyms(known);
+    if (slot <= before) {
         return true;
     }
     uint32_t capacity = slot + CAPACITY_STEP < cache->synonyms ? slot + CAPACITY_STEP : cache->synonyms;
-    uint64_t more = 8 * (uint64_t)(capacity - known->capacity);
+    uint64_t more = 8 * (uint64_t)(capacity - before);
     if (bytes_take_free(cache, more)) {
         uint64_t *grown = realloc(known->tables, tables_bytes(known) + more);
         if (grown) {
-            memset(grown + known->leaves + 1 + known->capacity, 0, more);
+            memset(grown + known_leaves(known) + 1 + before, 0, more);
             known->tables = grown;
-            known->capacity = (uint16_t)capacity;
+            synonyms_set(known, capacity);
             return true;
         }
         atomic_fetch_sub(&cache->used, more);
@@ -467,48 +532,46 @@ static bool slot_reserve(struct rolex_cache *cache, struct known *known, uint32_
 void rolex_cache_note(struct rolex_cache *cache, const struct rolex_view *view, uint32_t leaf, uint64_t entry,
                       unsigned slot, uint64_t slot_entry) {
     struct known *group = &cache->groups[view->group];
-    group_lock(group);
+    group_lock(cache, group);
     struct known *known = known_same(cache, view);
     if (known && known->tables) {
         /* If other clients have added synonyms since, the tables must be read again. */
-        if (slot > 0 && known->tables[known->leaves] + 1 != slot) {
+        if (slot > 0 && known->tables[known_leaves(known)] + 1 != slot) {
             tables_drop(cache, known);
         } else if (slot_reserve(cache, known, slot)) {
-            uint64_t *slots = known->tables + known->leaves;
+            uint64_t *slots = known->tables + known_leaves(known);
             known->tables[leaf] = entry;
             if (slot > 0) {
                 slots[0] = slot;
                 slots[slot] = slot_entry;
-                known->used = (uint16_t)slot;
             }
         }
     }
-    group_unlock(group);
+    group_unlock(cache, group);
 }
 
 void rolex_cache_refresh(struct rolex_cache *cache, const struct rolex_view *view) {
     struct known *group = &cache->groups[view->group];
     uint32_t used = rolex_used(view->used, view->head.synonyms);
-    group_lock(group);
+    group_lock(cache, group);
     struct known *known = known_same(cache, view);
-    if (known) {
-        known->used = (uint16_t)used;
-    }
     if (known && known->tables && slot_reserve(cache, known, used)) {
         memcpy(known->tables + view->window.lo, view->table, 8 * (size_t)(view->window.hi - view->window.lo + 1));
-        memcpy(known->tables + known->leaves, view->slots, 8 * (size_t)(1 + used));
+        memcpy(known->tables + view->head.leaves, view->slots, 8 * (size_t)(1 + used));
+    } else if (known) {
+        synonyms_set(known, used);
     }
-    group_unlock(group);
+    group_unlock(cache, group);
 }
 
 void rolex_cache_drop(struct rolex_cache *cache, const struct rolex_view *view) {
     struct known *group = &cache->groups[view->group];
-    group_lock(group);
+    group_lock(cache, group);
     struct known *known = known_same(cache, view);
     if (known) {
         tables_drop(cache, known);
     }
-    group_unlock(group);
+    group_unlock(cache, group);
 }
 
 /* Exchanges model `at` of a group, which has `before` of them, for `count` models. NULL: no memory. */
@@ -535,7 +598,7 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
     /* The group's entry stays, and the first replacement needs another one. */
     uint64_t bytes = count > 0 ? count * (sizeof(struct known) + cache->padding) + sizeof(struct many) : 0;
     bool fits = count > 0 && bytes_take(cache, bytes);
-    group_lock(group);
+    group_lock(cache, group);
     struct known *known = known_same(cache, view);
     struct many *grown = NULL;
     uint64_t unused = fits ? bytes : 0;
@@ -543,9 +606,9 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
         uint32_t before;
         uint32_t at = (uint32_t)(known - group_models(group, &before));
         tables_drop(cache, known);
-        known->addr = DM_NULL;
+        known->place &= (UINT64_C(1) << MANY_BIT); /* on line 0: not cached */
         grown = fits ? many_make(group, at, before, models, heads, count) : NULL;
-        if (grown && group->is_many) {
+        if (grown && known_is_many(group)) {
             unused = sizeof(struct known) + cache->padding + sizeof(struct many);
             free(group->many);
         } else if (grown) {
@@ -553,11 +616,11 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
         }
         if (grown) {
             group->many = grown;
-            group->is_many = true;
+            group->place |= UINT64_C(1) << MANY_BIT;
             atomic_fetch_add(&cache->models_bytes, bytes - unused);
         }
     }
-    group_unlock(group);
+    group_unlock(cache, group);
     atomic_fetch_sub(&cache->used, unused);
     return known;
 }

@@ -31,9 +31,16 @@ static inline uint32_t rolex_per_leaf(const struct rolex_params *params) {
     return labels < 1 ? 1 : labels;
 }
 
+/* Labels by which a window is wider on either side if its model is cached, in single precision. The relative error is
+ * 2^-24, so that up to 2^21 labels it is a part of one, which moves no prediction beyond epsilon (plr.h). */
+static inline uint32_t rolex_line_slack(uint64_t leaves, uint32_t per_leaf) {
+    return (uint32_t)(leaves * per_leaf >> 21);
+}
+
 /* Leaves of the widest window that a model can predict. */
 static inline uint32_t rolex_window_max(const struct rolex_params *params, uint32_t per_leaf) {
-    return (uint32_t)(2 * params->epsilon + 1) / per_leaf + 2;
+    uint32_t error = (uint32_t)params->epsilon + rolex_line_slack(params->model_leaves, per_leaf);
+    return (2 * error + 1) / per_leaf + 2;
 }
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */

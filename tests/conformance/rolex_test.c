@@ -175,7 +175,7 @@ static void the_first_insert_into_a_full_leaf_is_four_round_trips_as_it_makes_a_
 static void tables_that_are_not_cached_cost_a_round_trip_for_the_entries_of_the_window(void **state) {
     (void)state;
     struct world_config config = sim_config(), whole = sim_config();
-    config.cache_bytes = 1400; /* the models, and at most the table of a short one */
+    config.cache_bytes = 1150; /* the models, and at most the table of a short one */
     struct quiet quiet, cached;
     quiet_run(&config, &quiet);
     quiet_run(&whole, &cached);

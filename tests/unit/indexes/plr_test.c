@@ -31,8 +31,12 @@ static void segment_holds(const struct ix_plr_segment *segment, const uint64_t *
     assert_int_equal(segment->last_key, keys[first + segment->count - 1]);
     assert_int_equal(segment->first_position, positions[first]);
     uint64_t before = 0;
+    struct ix_plr_model single = {segment->model.key, (float)segment->model.slope, (float)segment->model.intercept};
     for (uint64_t i = first; i < first + segment->count; i++) {
         uint64_t predicted = ix_plr_predict(&segment->model, keys[i]);
+        /* So is it by the line in single precision, as ROLEX caches it, up to 2^21 positions. */
+        uint64_t position = positions[i] - positions[first];
+        assert_true(position >> 21 > 0 || off_by(ix_plr_predict(&single, keys[i]), position) <= epsilon);
         if (off_by(predicted, positions[i] - positions[first]) > epsilon) {
             fail_msg("key %llu at %llu is predicted at %llu, epsilon %u", (unsigned long long)keys[i],
                      (unsigned long long)(positions[i] - positions[first]), (unsigned long long)predicted, epsilon);
