@@ -88,7 +88,7 @@ static void a_replaced_model_costs_readers_and_writers_a_few_round_trips_once(vo
     config.params[1] = (struct dm_setting){"retrain", "off"};
     config.params[2] = (struct dm_setting){"model_leaves", "16"};
     quiet_world(&stale.world, &config, world_pairs(&pairs, KEYS, STEP, 8), stale_entry, &stale);
-    /* A get reads leaves, the way to the new model, its tables, and leaves again. A write locks and unlocks, too. The
+    /* A get reads leaves, what leads to the new model, its tables, and leaves again. A write locks and unlocks, too. The
      * insert sees at its first read that the model is retired; its leaf is full in the new one as well. */
     static const uint64_t expected[CLIENTS][2] = {[READER] = {4, 1}, [UPDATER] = {6, 3}, [INSERTER] = {14, 3}};
     for (unsigned i = 0; i < CLIENTS; i++) {

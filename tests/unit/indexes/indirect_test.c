@@ -176,6 +176,31 @@ static void any_number_of_blocks_is_kept(void **state) {
     run(pool_body, IX_VALUES_INDIRECT);
 }
 
+/* The one that was given up first is used again first, so that its stamps last as long as they can. */
+static void order_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    enum { EARLY = 5 };
+    static uint64_t words[PAIRS];
+    const uint64_t block = (UINT64_C(1) << 46) - 1; /* without the stamp */
+    for (unsigned i = 0; i < PAIRS; i++) {
+        words[i] = put(ctx, indirect, test, 0, i, i);
+    }
+    for (unsigned i = 0; i < EARLY; i++) { /* the ring does not begin at its start then */
+        ix_indirect_drop(indirect, words[i]);
+        words[i] = put(ctx, indirect, test, 0, i, i);
+    }
+    for (unsigned i = 0; i < PAIRS; i++) {
+        ix_indirect_drop(indirect, words[i]);
+    }
+    for (unsigned i = 0; i < PAIRS; i++) {
+        CHECK(test, (put(ctx, indirect, test, 0, i, i) & block) == (words[i] & block));
+    }
+}
+
+static void blocks_are_used_again_in_the_order_in_which_they_were_given_up(void **state) {
+    (void)state;
+    run(order_body, IX_VALUES_INDIRECT);
+}
+
 /* What the index returns for a key whose block was reused: odd keys are absent, even ones have the value of key + 1000.
  */
 static int again(void *arg, uint64_t key, void *value) {
@@ -272,6 +297,7 @@ int main(void) {
         cmocka_unit_test(without_validation_another_value_is_read),
         cmocka_unit_test(a_stamp_repeats_only_after_all_others),
         cmocka_unit_test(any_number_of_blocks_is_kept),
+        cmocka_unit_test(blocks_are_used_again_in_the_order_in_which_they_were_given_up),
         cmocka_unit_test(a_scan_reads_the_index_for_reused_blocks_and_omits_absent_keys),
         cmocka_unit_test(inline_values_need_no_blocks),
         cmocka_unit_test(compact_blocks_are_read_by_their_word_and_key),

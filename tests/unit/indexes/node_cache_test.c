@@ -162,6 +162,24 @@ static void a_copy_being_read_stays_until_the_reader_leaves(void **state) {
     ix_cache_close(cache);
 }
 
+/* The first copy to be retired since the reader came: the reader may have found it before or after that. */
+static void a_copy_that_is_replaced_while_it_is_read_stays_too(void **state) {
+    (void)state;
+    uint32_t stamp;
+    struct ix_cache *cache = cache_open(3000, 2);
+    put(cache, 1, 1, 1);
+    ix_cache_enter(cache, 1);
+    const unsigned char *copy = ix_cache_find(cache, addr_of(1), &stamp);
+    assert_non_null(copy);
+    for (unsigned i = 0; i < 100; i++) {
+        put(cache, 1, 1, 2);
+        assert_int_equal(copy[0], 1);
+        assert_int_equal(copy[COPY - 1], 1);
+    }
+    ix_cache_leave(cache, 1);
+    ix_cache_close(cache);
+}
+
 /* ---- threads ------------------------------------------------------------------------------------------------------
  */
 
@@ -227,6 +245,7 @@ int main(void) {
         cmocka_unit_test(a_copy_in_use_outlives_others_of_its_level),
         cmocka_unit_test(a_stale_verdict_does_not_drop_a_newer_copy),
         cmocka_unit_test(a_copy_being_read_stays_until_the_reader_leaves),
+        cmocka_unit_test(a_copy_that_is_replaced_while_it_is_read_stays_too),
         cmocka_unit_test(readers_on_threads_never_see_a_reused_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
