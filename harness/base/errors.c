@@ -24,6 +24,11 @@ int hx_fail_file(struct dm_err *err) {
     return DM_ERR_INVALID;
 }
 
+int hx_file_error(int rc, struct dm_err *err) {
+    int code = rc < 0 && err != NULL && err->code < 0 ? err->code : rc;
+    return code == DM_ERR_CORRUPT || code == DM_ERR_IO ? hx_fail_file(err) : rc;
+}
+
 int hx_fail_unknown(struct dm_err *err, const char *what, const char *name, const char *const *known, size_t count) {
     char list[320] = "";
     size_t length = 0;

@@ -25,6 +25,10 @@ int hx_report(const char *command, const struct dm_err *err);
  * err, which may be NULL; returns DM_ERR_INVALID. */
 int hx_fail_file(struct dm_err *err);
 
+/* For opening and reading a file that the user named: one that is damaged, absent or unreadable is a usage error,
+ * another error stays what it is. */
+int hx_file_error(int rc, struct dm_err *err);
+
 /* Writes "unknown WHAT 'NAME' (did you mean 'NEAREST'? available: A, B, C)" into err, which may be NULL; returns
  * DM_ERR_INVALID. */
 int hx_fail_unknown(struct dm_err *err, const char *what, const char *name, const char *const *known, size_t count);

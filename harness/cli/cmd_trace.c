@@ -128,7 +128,7 @@ void hx_help_trace(struct hx_help *help) {
     help->examples = "dmbench trace cluster8.csv.zst\n"
                      "dmbench trace cluster8.csv --lenient --requests 10M --json\n"
                      "dmbench run --trace cluster8.csv.zst --ops 10M";
-    help->status = "0 done, 1 failed, 2 usage or a malformed trace.";
+    help->status = "0 done, 1 failed, 2 usage, or a trace that is malformed or absent.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .table = trace_options});
 }
 
@@ -139,7 +139,7 @@ static int trace(const struct trace_options *options, struct dm_err *err) {
     }
     int rc = wl_trace_summarize(options->file, options->lenient, options->requests, &summary, err);
     if (rc < 0) {
-        return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
+        return hx_file_error(rc, err);
     }
     if (options->json) {
         DM_TRY(json_print(options->file, &summary, err));

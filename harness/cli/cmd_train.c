@@ -51,7 +51,7 @@ static int train(const struct options *options, struct dm_err *err) {
     int rc =
         wl_keymap_open(&map, options->training.key_set, options->training.keys, 0, true, options->training.seed, err);
     if (rc < 0) {
-        return rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
+        return hx_file_error(rc, err);
     }
     const uint64_t *keys = wl_keymap_load(&map, &key_count);
     rc = key_count == 0 ? dm_fail(err, DM_ERR_INVALID, "no keys to train on: --keys must be at least 1")

@@ -74,7 +74,7 @@ static int resolve_transport(struct hx_config *config, struct dm_err *err) {
 static int resolve_profile(struct hx_config *config, struct dm_err *err) {
     config->profile_hash[0] = '\0';
     if (config->transport->caps & DM_CAP_PROFILE) {
-        int rc = dm_profile_check(config->run.profile, config->profile_hash, err);
+        int rc = hx_file_error(dm_profile_check(config->run.profile, config->profile_hash, err), err);
         return rc < 0 ? fail_at(config, "profile", rc, err) : 0;
     }
     static const struct dm_opt row = {
@@ -306,7 +306,7 @@ static int resolve_workload(struct hx_config *config, struct dm_err *err) {
     struct wl *wl = NULL;
     int rc = workload_open(config, &preview, &wl, err);
     if (rc < 0) {
-        rc = rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
+        rc = hx_file_error(rc, err);
         return err ? fail_workload(config, rc, err) : rc;
     }
     bool is_whole = preview.keys == config->workload.keys;

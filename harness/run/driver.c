@@ -88,7 +88,7 @@ static int workload_open(struct point *point, struct dm_err *err) {
     int rc = 0;
     if (!point->wl) {
         rc = wl_open(&config->workload, run->ops + run->warmup, (unsigned)run->clients, run->seed, &point->wl, err);
-        rc = rc == DM_ERR_CORRUPT ? hx_fail_file(err) : rc;
+        rc = hx_file_error(rc, err);
     }
     return rc < 0 ? rc : wl_partition(point->wl, hx_team_part(config->team), hx_team_parts(config->team), err);
 }

@@ -104,6 +104,7 @@ refused 2 "array.json:" run array.json
 refused 2 "absent.json: cannot open" run absent.json
 echo '{"broken": ' >profile.json
 refused 2 "profile.json" run --profile ./profile.json
+refused 2 "absent.json: cannot open" run --profile ./absent.json
 
 # YCSB property files and properties
 printf 'recordcount=100\nreadproportion=0.5\nupdateproportion=0.5\nreadproprtion=1\n' >typo.properties
@@ -114,7 +115,7 @@ printf 'recordcount=100\nreadproportion=0.5\nupdateproportion=0.3\n' >sum.proper
 refused 2 "sum.properties: " run --ycsb sum.properties
 printf 'recordcount=0\nreadproportion=1\nupdateproportion=0\n' >none.properties
 refused 2 "none.properties: " run --workload none.properties
-refused 1 "absent.properties" run --ycsb absent.properties
+refused 2 "absent.properties" run --ycsb absent.properties
 refused 2 "-p: 'readproportion' is not NAME=VALUE" run -p readproportion
 refused 2 "-p: " run -p readproprtion=1
 refused 2 "did you mean 'readproportion'?" run -p readproprtion=1
@@ -133,10 +134,11 @@ for file in empty short odd swapped unsorted; do
     refused 2 "$file.sosd" run --index null --workload c --key-set sosd:$file.sosd
 done
 refused 2 "is big-endian" run --index null --workload c --key-set sosd:swapped.sosd
-refused 1 "absent.sosd" run --index null --workload c --key-set sosd:absent.sosd
+refused 2 "absent.sosd" run --index null --workload c --key-set sosd:absent.sosd
 refused 2 "--key-set: " run --index null --workload c --key-set unifrom
 
 # traces
+refused 2 "absent.csv: cannot be opened" run --trace absent.csv
 : >empty.csv
 refused 2 "empty.csv: holds no requests" run --index null --trace empty.csv
 printf '0,key,3,8,1,get,0\n0,key,3,8,1,got,0\n' >line.csv

@@ -82,7 +82,7 @@ refused 2 "empty.ops is not a file of recorded operations" --replay empty.ops
 head -c 5000 run.ops >cut.ops
 refused 2 "cut.ops is damaged or truncated" --replay cut.ops
 refused 2 "plain.json is not a file of recorded operations" --replay plain.json
-refused 1 "absent.ops cannot be opened" --replay absent.ops
+refused 2 "absent.ops cannot be opened" --replay absent.ops
 refused 2 "--warmup: there are only 8800 operations in run.ops" --replay run.ops --warmup 8800
 refused 2 "--key-set: run.ops was recorded with" --replay run.ops --key-set dense
 refused 2 "--record: run.ops is a recording already" --replay run.ops --record refused.ops

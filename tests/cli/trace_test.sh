@@ -49,7 +49,7 @@ is summary.json 'requests == 17 and malformed == {"lines": 1, "first_line": 17}'
 : >empty.csv
 expect 2 trace empty.csv
 holds err "empty.csv: holds no requests"
-expect 1 trace absent.csv
+expect 2 trace absent.csv
 holds err "absent.csv"
 expect 2 trace
 holds err "which trace?"
