@@ -334,6 +334,7 @@ static void look_at_choice(struct hx_doctor *doctor) {
     } else {
         hx_finding_add(doctor, HX_FINDING_OK, topic, "connections", "the RDMA connection manager is there");
     }
+    hx_doctor_probe(doctor, &port);
 }
 
 void hx_doctor_devices(struct hx_doctor *doctor) {

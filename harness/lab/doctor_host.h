@@ -67,4 +67,7 @@ struct hx_doctor_port {
 };
 bool hx_doctor_port_choose(const struct hx_doctor *doctor, struct hx_doctor_port *port);
 
+/* Tries what indexes rely on at that address, if the doctor may measure. */
+void hx_doctor_probe(struct hx_doctor *doctor, const struct hx_doctor_port *port);
+
 #endif

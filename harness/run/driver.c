@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/compiler.h"
+#include "common/log.h"
 #include "common/output_file.h"
 #include "harness/base/errors.h"
 #include "harness/base/progress.h"
@@ -410,6 +412,23 @@ static int resources_take(struct point *point) {
     return 0;
 }
 
+/* What no specification promises and a device was seen to break. A result says so too. */
+static void notes_warn(const struct point *point) {
+    static const char *const relied_on[] = {"line_atomic", "write_order", "cpu_atomics"};
+    const struct hx_measured *measured = point->measured;
+    if (point->config->is_quiet || point->config->is_repeated || !hx_team_is_first(point->config->team)) {
+        return;
+    }
+    for (size_t i = 0; i < measured->note_count; i++) {
+        for (size_t k = 0; k < DM_ARRAY_LEN(relied_on); k++) {
+            if (strcmp(measured->notes[i].name, relied_on[k]) == 0 && strcmp(measured->notes[i].value, "no") == 0) {
+                dm_log(DM_LOG_WARN, "the device fails a probe: %s is no. Indexes rely on it: the result may be wrong",
+                       relied_on[k]);
+            }
+        }
+    }
+}
+
 static void notes_take(struct point *point) {
     struct dm_note notes[DM_NOTES_MAX];
     struct hx_measured *measured = point->measured;
@@ -418,6 +437,7 @@ static void notes_take(struct point *point) {
         snprintf(measured->notes[i].name, sizeof(measured->notes[i].name), "%s", notes[i].name);
         snprintf(measured->notes[i].value, sizeof(measured->notes[i].value), "%s", notes[i].value);
     }
+    notes_warn(point);
 }
 
 /* The last slices end with the last operation. The resources were sampled then, and are still the fabric's. */
