@@ -262,6 +262,7 @@ struct beside {
     uint64_t begin, end; /* verbs before and after the insert that splits a leaf */
     unsigned key;        /* that it inserts */
     bool splits, ended;  /* the other client may begin */
+    unsigned event;      /* the counter of the split that it waits for */
     bool there[MERGE_KEYS];
     unsigned wrong;
     uint64_t merges;
@@ -275,13 +276,14 @@ static uint64_t verbs_of(const struct dm_account *account) {
     return sum;
 }
 
-/* Inserts in the middle until a leaf is split. */
+/* Inserts in the middle until a leaf, or an inner node, is split. */
 static void beside_splitter(struct dm_ctx *ctx, void *arg) {
     struct beside *beside = arg;
     struct dm_account account = {0};
     dm_account_use(ctx, &account);
     struct ix_client client = world_attach(&beside->world, 1, ctx, &account);
-    for (unsigned number = MERGE_KEYS / 2 + 1; ix_counts(&client)[CHIME_LEAF_SPLIT] == 0; number += MERGE_STEP) {
+    for (unsigned number = MERGE_KEYS / 2 + 1; number < MERGE_KEYS && ix_counts(&client)[beside->event] == 0;
+         number += MERGE_STEP) {
         uint64_t value = 1;
         beside->begin = verbs_of(&account);
         beside->key = number;
@@ -327,10 +329,26 @@ static void beside_remover(struct dm_ctx *ctx, void *arg) {
     ix_detach(&client);
 }
 
-static void beside_run(struct beside *beside, const char *fault, unsigned splitting) {
+/* Reads all keys while the other client rests, from memory, as a compute node that knows nothing. */
+static void beside_reader(struct dm_ctx *ctx, void *arg) {
+    struct beside *beside = arg;
+    struct ix_client client = world_attach(&beside->world, 0, ctx, NULL);
+    while (!beside->splits && !beside->ended) {
+        dm_sleep(ctx, 1000);
+    }
+    while (!beside->ended) {
+        beside_get_all(beside, &client, beside->key);
+    }
+    ix_detach(&client);
+}
+
+static void beside_run(struct beside *beside, const char *fault, unsigned splitting, unsigned event,
+                       void (*other)(struct dm_ctx *ctx, void *arg)) {
     struct world_config config = world_least(&ix_ops_chime);
     struct world_pairs pairs;
-    *beside = (struct beside){.end = splitting};
+    *beside = (struct beside){.end = splitting, .event = event};
+    config.params[0] = (struct dm_setting){"cache_levels", other == beside_reader ? "0" : "16"};
+    config.params[1] = (struct dm_setting){"fill", other == beside_reader ? "1" : "0.6"};
     config.tiny = true;
     config.cns = config.clients = 2;
     config.settings[0] = (struct dm_setting){"faults", fault};
@@ -341,7 +359,7 @@ static void beside_run(struct beside *beside, const char *fault, unsigned splitt
     world_load(&beside->world, world_pairs(&pairs, MERGE_KEYS, MERGE_STEP, 8));
     dm_fabric_measure(beside->world.fabric);
     unsigned first = dm_first_cn(&beside->world.topology);
-    assert_int_equal(dm_spawn(beside->world.fabric, first, 0, beside_remover, beside), 0);
+    assert_int_equal(dm_spawn(beside->world.fabric, first, 0, other, beside), 0);
     assert_int_equal(dm_spawn(beside->world.fabric, first + 1, 0, beside_splitter, beside), 0);
     world_run(&beside->world);
     world_verify(&beside->world);
@@ -352,15 +370,32 @@ static void a_leaf_is_not_merged_over_one_that_its_parent_does_not_have_yet(void
     (void)state;
     struct beside whole, beside;
     uint64_t merges = 0;
-    beside_run(&whole, "", MERGE_KEYS);
+    beside_run(&whole, "", MERGE_KEYS, CHIME_LEAF_SPLIT, beside_remover);
     for (uint64_t verb = whole.begin + 1; verb <= whole.end; verb++) {
         char fault[60];
         snprintf(fault, sizeof(fault), "stop:client=1,verb=%u,for=%uus", (unsigned)verb, PAUSE_US);
-        beside_run(&beside, fault, whole.key);
+        beside_run(&beside, fault, whole.key, CHIME_LEAF_SPLIT, beside_remover);
         assert_int_equal(beside.wrong, 0);
         merges += beside.merges;
     }
     assert_true(merges > 0);
+}
+
+/* A leaf ends where its parent says that the next one begins, so no parent may be taken for keys that it has given to
+ * its right half, not even for the first of them. */
+static void no_key_is_absent_while_an_inner_node_is_split(void **state) {
+    (void)state;
+    struct beside whole, beside;
+    beside_run(&whole, "", MERGE_KEYS, CHIME_INNER_SPLIT, beside_reader);
+    assert_true(whole.key < MERGE_KEYS - MERGE_STEP);
+    assert_int_equal(whole.wrong, 0);
+    for (uint64_t verb = whole.begin + 1; verb <= whole.end; verb++) {
+        char fault[60];
+        snprintf(fault, sizeof(fault), "stop:client=1,verb=%u,for=%uus", (unsigned)verb, PAUSE_US);
+        beside_run(&beside, fault, whole.key, CHIME_INNER_SPLIT, beside_reader);
+        assert_int_equal(beside.key, whole.key);
+        assert_int_equal(beside.wrong, 0);
+    }
 }
 
 int main(void) {
@@ -369,6 +404,7 @@ int main(void) {
         cmocka_unit_test(the_hop_bitmap_of_every_key_of_a_part_is_compared),
         cmocka_unit_test(the_lock_word_points_at_the_largest_key),
         cmocka_unit_test(a_leaf_is_not_merged_over_one_that_its_parent_does_not_have_yet),
+        cmocka_unit_test(no_key_is_absent_while_an_inner_node_is_split),
         cmocka_unit_test(a_split_over_memory_nodes_and_a_merge_wait_for_what_they_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
