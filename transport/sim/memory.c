@@ -10,7 +10,6 @@
  * is swapped with the other's older bytes instead of with memory.
  */
 #include <string.h>
-#include <sys/mman.h>
 
 #include "transport/sim/sim.h"
 
@@ -79,10 +78,7 @@ static void list_clear(struct sim_op **list, uint32_t *count) {
 }
 
 void sim_memory_clear(struct sim_memory *memory) {
-    if (memory->mapping.map) {
-        /* The pages are zero at the next access. */
-        (void)madvise(memory->mapping.map, memory->mapping.map_bytes, MADV_DONTNEED);
-    }
+    sim_bytes_clear(&memory->bytes);
     list_clear(memory->reads, &memory->read_count);
     list_clear(memory->writes, &memory->write_count);
     list_clear(memory->atomics, &memory->atomic_count);
@@ -146,7 +142,7 @@ static struct sim_op *latest_before(const struct sim *sim, const struct sim_memo
 /* What [from, to), within one line, held at the moment `at`. */
 static void view(const struct sim *sim, const struct sim_memory *memory, uint64_t from, uint64_t to, uint64_t at,
                  unsigned char *out) {
-    memcpy(out, memory->mapping.base + from, to - from);
+    sim_bytes_read(&memory->bytes, from, out, to - from);
     uint64_t moment = UINT64_MAX;
     struct sim_op *op = NULL;
     while ((op = latest_before(sim, memory, from, to, at, op, &moment))) {
@@ -194,26 +190,19 @@ static struct sim_op *soonest_after(const struct sim *sim, const struct sim_memo
     return best;
 }
 
-static void swap_bytes(unsigned char *a, unsigned char *b, uint64_t len) {
-    unsigned char held[256];
-    while (len > 0) {
-        uint64_t part = len < sizeof(held) ? len : sizeof(held);
-        memcpy(held, a, part);
-        memcpy(a, b, part);
-        memcpy(b, held, part);
-        a += part;
-        b += part;
-        len -= part;
-    }
-}
-
 /* Puts data of [from, to), within one line, at its position in the order of writes, under those that land later. */
 static void insert_under(const struct sim *sim, struct sim_memory *memory, uint64_t from, uint64_t to, uint64_t moment,
                          uint32_t tag, unsigned char *data) {
     for (uint64_t at = from; at < to; at++) {
         struct sim_op *later = soonest_after(sim, memory, at, moment, tag);
-        unsigned char *target = later ? later->payload + (at - op_span(later).from) : memory->mapping.base + at;
-        swap_bytes(data + (at - from), target, 1);
+        unsigned char *own = data + (at - from);
+        if (later) {
+            unsigned char *older = later->payload + (at - op_span(later).from), held = *own;
+            *own = *older;
+            *older = held;
+        } else {
+            sim_bytes_swap(&memory->bytes, at, own, 1);
+        }
     }
 }
 
@@ -231,7 +220,7 @@ void sim_memory_read(struct sim *sim, struct sim_memory *memory, struct sim_op *
         any_overlap(sim->now, memory->writes, &memory->write_count, span.from, span.to)) {
         view_lines(sim, memory, op, span.from, span.to);
     } else {
-        memcpy(op->dst, memory->mapping.base + span.from, op->len);
+        sim_bytes_read(&memory->bytes, span.from, op->dst, op->len);
     }
     if (op->end > op->begin && line_count(span) > 1) {
         list_add(sim, &memory->reads, &memory->read_count, &memory->read_capacity, op);
@@ -251,7 +240,7 @@ void sim_memory_write(struct sim *sim, struct sim_memory *memory, struct sim_op 
             at = stop;
         }
     } else {
-        swap_bytes(op->payload, memory->mapping.base + span.from, op->len);
+        sim_bytes_swap(&memory->bytes, span.from, op->payload, op->len);
     }
     if (op->end > op->begin && line_count(span) > 1) {
         list_add(sim, &memory->writes, &memory->write_count, &memory->write_capacity, op);
@@ -269,7 +258,7 @@ static void store_now(struct sim *sim, struct sim_memory *memory, uint64_t from,
         /* Tag 0: before a write whose line lands at the same moment. */
         insert_under(sim, memory, from, to, sim->now, 0, bytes);
     } else {
-        memcpy(memory->mapping.base + from, bytes, to - from);
+        sim_bytes_write(&memory->bytes, from, bytes, to - from);
     }
     if (memory->read_count > 0 && any_overlap(sim->now, memory->reads, &memory->read_count, from, to)) {
         patch_reads(sim, memory, from, to);
@@ -280,7 +269,7 @@ static void load_now(struct sim *sim, struct sim_memory *memory, uint64_t from, 
     if (memory->write_count > 0 && any_overlap(sim->now, memory->writes, &memory->write_count, from, to)) {
         view(sim, memory, from, to, sim->now, out);
     } else {
-        memcpy(out, memory->mapping.base + from, to - from);
+        sim_bytes_read(&memory->bytes, from, out, to - from);
     }
 }
 

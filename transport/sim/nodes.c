@@ -8,17 +8,21 @@
 
 #include "transport/sim/sim.h"
 
+/* The memory of a node is compressed, if it compresses well, when this much is loaded: accesses then cost some us of
+ * the host, which smaller memory needs not pay. */
+#define COMPRESSED_FROM (UINT64_C(2) << 30)
+
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 static void memory_unmap(struct sim_memory *memory) {
-    dm_mapping_close(&memory->mapping);
+    sim_bytes_close(&memory->bytes);
     free(memory->reads);
     free(memory->writes);
     free(memory->atomics);
 }
 
 void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes) {
-    dm_mapping_expect_bulk(&sim_of(fabric)->nodes[node].dram.mapping, offset, bytes);
+    sim_bytes_expect(&sim_of(fabric)->nodes[node].dram.bytes, offset, bytes);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
@@ -73,13 +77,14 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     const struct dm_topology *topology = &sim->fabric->topology;
     sim->nodes[node].failed_at = SIM_NEVER;
     DM_TRY(sim_nics_open(sim, node));
-    if (node < sim->memory_nodes && dm_mapping_open(&sim->nodes[node].dram.mapping, topology->mn_bytes) < 0) {
+    if (node < sim->memory_nodes &&
+        sim_bytes_open(&sim->nodes[node].dram.bytes, topology->mn_bytes, COMPRESSED_FROM) < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY,
                        "sim: cannot reserve %llu bytes for node %u: fewer keys or a smaller mn_memory",
                        (unsigned long long)topology->mn_bytes, node);
     }
     if (node < topology->mns && topology->chip_bytes > 0) {
-        DM_TRY(dm_mapping_open(&sim->nodes[node].chip.mapping, topology->chip_bytes));
+        DM_TRY(sim_bytes_open(&sim->nodes[node].chip.bytes, topology->chip_bytes, UINT64_MAX));
     }
     struct dm_node_state *state = &sim->fabric->nodes[node];
     assert(sim->memory_nodes > 0); /* a topology has at least one memory node */

@@ -40,7 +40,7 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
     struct sim_lane *lane = &ctx->lanes[dm_addr_node(verb->addr)];
     op->fence = verb->kind != DM_VERB_READ && lane->reads_atomics > 0;
     lane->reads_atomics += op->kind != DM_VERB_WRITE;
-    const unsigned char *target = sim_memory_at(sim, verb->addr)->mapping.base + dm_addr_offset(verb->addr);
+    const unsigned char *target = sim_memory_at(sim, verb->addr)->bytes.mapping.base + dm_addr_offset(verb->addr);
     for (uint32_t line = 0; line < verb->len && line < 1024; line += DM_LINE) {
         dm_prefetch_read(target + line);
     }
@@ -57,9 +57,9 @@ static int commit_now(struct sim *sim, struct dm_ctx *ctx) {
         struct sim_memory *memory = sim_memory_at(sim, verb->addr);
         uint64_t offset = dm_addr_offset(verb->addr);
         if (verb->kind == DM_VERB_READ) {
-            memcpy(verb->dst, memory->mapping.base + offset, verb->len);
+            sim_bytes_read(&memory->bytes, offset, verb->dst, verb->len);
         } else if (verb->kind == DM_VERB_WRITE) {
-            memcpy(memory->mapping.base + offset, verb->src, verb->len);
+            sim_bytes_write(&memory->bytes, offset, verb->src, verb->len);
         } else {
             struct sim_op op = {.kind = verb->kind, .addr = verb->addr, .dst = verb->dst, .op = verb->op, .len = 8};
             sim_memory_atomic(sim, memory, &op);

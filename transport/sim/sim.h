@@ -15,6 +15,7 @@
 
 #include "common/wheel.h"
 #include "transport/core/core.h"
+#include "transport/sim/bytes.h"
 #include "transport/sim/faults.h"
 #include "transport/sim/model.h"
 #include "transport/sim/server.h"
@@ -205,7 +206,7 @@ struct sim_ctx {
 
 /* Memory of one space of one node and the accesses in progress on it. */
 struct sim_memory {
-    struct dm_mapping mapping;
+    struct sim_bytes bytes;
     struct sim_op **reads, **writes, **atomics;
     uint32_t read_count, write_count, atomic_count, read_capacity, write_capacity, atomic_capacity;
 };

@@ -154,7 +154,7 @@ static struct trial try_scheme(enum scheme scheme, struct orders orders) {
     world_open(&world);
     uint64_t object[WORDS];
     fill(scheme, object, 0);
-    memcpy(sim_of(world.fabric)->nodes[0].dram.mapping.base + OBJECT, object, sizeof(object));
+    sim_bytes_write(&sim_of(world.fabric)->nodes[0].dram.bytes, OBJECT, object, sizeof(object));
     world_spawn(&world, 0, writer_main, &trial);
     for (unsigned i = 1; i < 5; i++) {
         world_spawn(&world, i, reader_main, &trial);

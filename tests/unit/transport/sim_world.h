@@ -83,7 +83,7 @@ static inline uint64_t world_ns(const struct world *world) {
 /* DRAM of a memory node as it is now. */
 static inline uint64_t world_word(const struct world *world, unsigned node, uint64_t offset) {
     uint64_t word;
-    memcpy(&word, sim_of(world->fabric)->nodes[node].dram.mapping.base + offset, sizeof(word));
+    sim_bytes_read(&sim_of(world->fabric)->nodes[node].dram.bytes, offset, &word, sizeof(word));
     return word;
 }
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory whose pages are compressed is the same memory: against an array, with accesses of all sizes and alignments.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/prng.h"
+#include "transport/sim/bytes.h"
+
+enum { PAGE = 4096, PACKED = 64 * PAGE, SIZE_MOST = 3 * PAGE };
+
+#define LIMIT (UINT64_C(8) << 20)
+
+static const uint64_t total = LIMIT + PACKED;
+
+/* Loads pages of one kind, as many as the decision looks at, and says that more is about to be loaded. */
+static void load(struct sim_bytes *bytes, bool is_random, uint64_t expected) {
+    struct dm_prng prng = {.state = 7};
+    for (uint64_t page = 0; page < LIMIT / PAGE; page += 2) {
+        uint64_t words[PAGE / 8];
+        for (unsigned i = 0; i < PAGE / 8; i++) {
+            words[i] = is_random ? dm_prng_u64(&prng) : page << 32 | 1;
+        }
+        sim_bytes_write(bytes, page * PAGE, words, sizeof(words));
+    }
+    sim_bytes_expect(bytes, expected, PAGE);
+}
+
+static void memory_that_compresses_is_compressed_and_other_memory_is_not(void **state) {
+    (void)state;
+    struct sim_bytes bytes;
+    assert_int_equal(sim_bytes_open(&bytes, total, LIMIT), 0);
+    load(&bytes, true, LIMIT);
+    assert_null(bytes.pages);
+    assert_true(bytes.plain == UINT64_MAX);
+    sim_bytes_close(&bytes);
+    assert_int_equal(sim_bytes_open(&bytes, total, LIMIT), 0);
+    load(&bytes, false, LIMIT);
+    assert_non_null(bytes.pages);
+    assert_true(bytes.plain == 0);
+    sim_bytes_close(&bytes);
+}
+
+static void nothing_is_decided_before_enough_is_loaded(void **state) {
+    (void)state;
+    struct sim_bytes bytes;
+    assert_int_equal(sim_bytes_open(&bytes, total, LIMIT), 0);
+    sim_bytes_expect(&bytes, LIMIT, PAGE);
+    assert_null(bytes.pages);
+    load(&bytes, false, LIMIT - PAGE);
+    assert_null(bytes.pages);
+    sim_bytes_expect(&bytes, LIMIT, PAGE);
+    assert_non_null(bytes.pages);
+    sim_bytes_close(&bytes);
+}
+
+static void what_was_written_before_is_kept(void **state) {
+    (void)state;
+    struct sim_bytes bytes;
+    uint64_t word = 42, found;
+    assert_int_equal(sim_bytes_open(&bytes, total, LIMIT), 0);
+    sim_bytes_write(&bytes, LIMIT + 9 * PAGE + 8, &word, sizeof(word));
+    load(&bytes, false, LIMIT);
+    assert_non_null(bytes.pages);
+    sim_bytes_read(&bytes, LIMIT + 9 * PAGE + 8, &found, sizeof(found));
+    assert_int_equal(found, 42);
+    for (uint64_t page = 0; page < LIMIT / PAGE; page++) {
+        sim_bytes_read(&bytes, page * PAGE + 80, &found, sizeof(found));
+        assert_true(found == (page % 2 == 0 ? page << 32 | 1 : 0));
+    }
+    sim_bytes_close(&bytes);
+}
+
+/* A range on the last page that was loaded, or behind it. */
+static uint64_t draw_offset(struct dm_prng *prng, uint64_t len) {
+    uint64_t from = LIMIT - PAGE;
+    return from + dm_prng_below(prng, total - from - len + 1);
+}
+
+/* Words that compress, words that do not, and now and then zeros. */
+static void draw_data(struct dm_prng *prng, unsigned char *data, uint64_t len) {
+    uint64_t kind = dm_prng_below(prng, 4), word = dm_prng_u64(prng);
+    for (uint64_t i = 0; i < len; i++) {
+        uint64_t byte = kind == 1 ? dm_prng_u64(prng) : word >> i % 8 * 8;
+        data[i] = (unsigned char)(kind == 0 ? 0 : byte);
+    }
+}
+
+/* There are more frames than pages that are used, so copies are only made when other pages replace them. */
+static void replace_frames(struct sim_bytes *bytes, uint64_t size) {
+    for (uint64_t at = total; at < size; at += PAGE) {
+        uint64_t word;
+        sim_bytes_read(bytes, at, &word, sizeof(word));
+        assert_int_equal(word, 0);
+    }
+}
+
+static void compressed_memory_equals_an_array(void **state) {
+    (void)state;
+    const uint64_t size = total + 65536 * (uint64_t)PAGE, from = LIMIT - PAGE;
+    unsigned char *model = calloc(1, total - from);
+    assert_non_null(model);
+    struct sim_bytes bytes;
+    assert_int_equal(sim_bytes_open(&bytes, size, LIMIT), 0);
+    load(&bytes, false, LIMIT);
+    assert_non_null(bytes.pages);
+    sim_bytes_read(&bytes, from, model, PAGE);
+    struct dm_prng prng = {.state = 11};
+    for (unsigned round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < 200; i++) {
+            unsigned char data[SIZE_MOST], found[SIZE_MOST];
+            uint64_t len = 1 + dm_prng_below(&prng, dm_prng_below(&prng, 3) > 0 ? 64 : SIZE_MOST);
+            uint64_t offset = draw_offset(&prng, len);
+            draw_data(&prng, data, len);
+            memcpy(found, data, len);
+            switch (dm_prng_below(&prng, 3)) {
+            case 0:
+                sim_bytes_read(&bytes, offset, found, len);
+                assert_memory_equal(found, model + (offset - from), len);
+                break;
+            case 1:
+                sim_bytes_write(&bytes, offset, data, len);
+                memcpy(model + (offset - from), data, len);
+                break;
+            default:
+                sim_bytes_swap(&bytes, offset, found, len);
+                assert_memory_equal(found, model + (offset - from), len);
+                memcpy(model + (offset - from), data, len);
+            }
+        }
+        replace_frames(&bytes, size);
+    }
+    sim_bytes_clear(&bytes);
+    assert_null(bytes.pages);
+    for (uint64_t at = from; at < total; at += 8) {
+        uint64_t word;
+        sim_bytes_read(&bytes, at, &word, sizeof(word));
+        assert_int_equal(word, 0);
+    }
+    sim_bytes_close(&bytes);
+    free(model);
+}
+
+/* What is compressed takes no memory in the mapping. */
+static void compressed_pages_leave_the_mapping_empty(void **state) {
+    (void)state;
+    const uint64_t size = total + 65536 * (uint64_t)PAGE;
+    struct sim_bytes bytes;
+    assert_int_equal(sim_bytes_open(&bytes, size, LIMIT), 0);
+    load(&bytes, false, LIMIT);
+    uint64_t words[PAGE / 8], zero[PAGE / 8] = {0}, found[PAGE / 8];
+    for (unsigned i = 0; i < PAGE / 8; i++) {
+        words[i] = 5 + i % 8;
+    }
+    sim_bytes_write(&bytes, LIMIT, words, sizeof(words));
+    replace_frames(&bytes, size);
+    assert_memory_equal(bytes.mapping.base + LIMIT, zero, sizeof(zero));
+    sim_bytes_read(&bytes, LIMIT, found, sizeof(found));
+    assert_memory_equal(found, words, sizeof(words));
+    sim_bytes_close(&bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_compresses_is_compressed_and_other_memory_is_not),
+        cmocka_unit_test(nothing_is_decided_before_enough_is_loaded),
+        cmocka_unit_test(what_was_written_before_is_kept),
+        cmocka_unit_test(compressed_memory_equals_an_array),
+        cmocka_unit_test(compressed_pages_leave_the_mapping_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
