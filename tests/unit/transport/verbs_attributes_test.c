@@ -17,7 +17,8 @@
 
 enum { MNS = 2, MN_CORES = 2, THREADS = 3, A_THREAD = 2, SOFTWARE = 0xffffff };
 
-static struct dm_fabric *fabric_open(const struct dm_setting *settings, size_t count) {
+static struct dm_fabric *fabric_open_as(const struct dm_processes *processes, const struct dm_setting *settings,
+                                        size_t count) {
     struct dm_setting all[8] = {{"probe", "0"}};
     for (size_t i = 0; i < count; i++) {
         all[i + 1] = settings[i];
@@ -31,6 +32,7 @@ static struct dm_fabric *fabric_open(const struct dm_setting *settings, size_t c
                      .clients_per_thread = A_THREAD,
                      .mn_bytes = 1 << 20},
         .chunk_bytes = 1 << 16,
+        .processes = processes,
         .settings = all,
         .setting_count = count + 1,
     };
@@ -40,6 +42,10 @@ static struct dm_fabric *fabric_open(const struct dm_setting *settings, size_t c
         fail_msg("%s", err.text);
     }
     return fabric;
+}
+
+static struct dm_fabric *fabric_open(const struct dm_setting *settings, size_t count) {
+    return fabric_open_as(NULL, settings, count);
 }
 
 /* Queue pairs of compute nodes and those that serve them have been made in turns. */
@@ -253,6 +259,23 @@ static void what_nodes_report_is_merged(void **state) {
     dm_fabric_close(fabric);
 }
 
+/* With pin=on, those of one host do not bind their threads to the same ones. */
+static void each_process_begins_at_another_processor(void **state) {
+    (void)state;
+    static const struct dm_setting settings[] = {{"pin", "on"}};
+    bool hosted[MNS + 1] = {false};
+    struct dm_processes processes = {.count = MNS + 1, .hosted = hosted, .token = "a token", .listener = -1};
+    for (unsigned node = 0; node < MNS; node++) {
+        fake_reset();
+        hosted[node] = true;
+        processes.process = node;
+        struct dm_fabric *fabric = fabric_open_as(&processes, settings, 1);
+        assert_int_equal(verbs_of(fabric)->rt.cpu_next, node * MN_CORES);
+        dm_fabric_close(fabric);
+        hosted[node] = false;
+    }
+}
+
 static void local_buffers_begin_at_a_huge_page(void **state) {
     (void)state;
     fake_reset();
@@ -274,6 +297,7 @@ int main(void) {
         cmocka_unit_test(each_thread_has_a_domain_where_the_device_has_some),
         cmocka_unit_test(completion_queues_take_the_devices_vectors_in_turn),
         cmocka_unit_test(what_nodes_report_is_merged),
+        cmocka_unit_test(each_process_begins_at_another_processor),
         cmocka_unit_test(local_buffers_begin_at_a_huge_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
