@@ -93,8 +93,9 @@ static int undo(struct shrink *shrink) {
     return dm_commit(client->ctx);
 }
 
-/* Swaps the slot above. 0 with its address; DM_NOT_FOUND: no slot above leads to the node; or a failure. [waits] */
-static int above_swap(struct shrink *shrink, dm_addr *above) {
+/* Swaps the slot above. 0 with its address; DM_NOT_FOUND: no slot above leads to the node; or a failure. *unknown: the
+ * slot may have been swapped, as the compare-and-swap itself failed. [waits] */
+static int above_swap(struct shrink *shrink, dm_addr *above, bool *unknown) {
     struct smart_client *client = shrink->client;
     struct smart_at at = {0};
     DM_TRY(smart_start(client, shrink->key, (int)shrink->branch - 1, &at));
@@ -108,7 +109,9 @@ static int above_swap(struct shrink *shrink, dm_addr *above) {
             unsigned byte = smart_slot_byte(at.word);
             uint64_t now =
                 shrink->child ? smart_slot_with_byte(shrink->child, byte) : smart_slot_kind(byte, SMART_KIND_EMPTY);
-            DM_TRY(dm_cas(client->ctx, at.slot, at.word, now, client->olds));
+            int rc = dm_cas(client->ctx, at.slot, at.word, now, client->olds);
+            *unknown = rc < 0;
+            DM_TRY(rc);
             if (client->olds[0] == at.word) {
                 *above = at.slot;
                 return 0;
@@ -142,9 +145,11 @@ int smart_shrink(struct smart_client *client, uint64_t key, const struct smart_a
     }
     dm_addr above = DM_NULL;
     rc = slots_freeze(&shrink);
-    rc = rc == 0 ? above_swap(&shrink, &above) : rc;
+    bool unknown = rc < 0;
+    rc = rc == 0 ? above_swap(&shrink, &above, &unknown) : rc;
     if (rc != 0) {
-        if (rc > 0 || rc == DM_ERR_RETRY_LIMIT) {
+        /* Also after a read that failed, as others wait at the frozen slots. */
+        if (rc > 0 || rc == DM_ERR_RETRY_LIMIT || (rc == DM_ERR_IO && !unknown)) {
             DM_TRY(undo(&shrink));
         }
         return rc < 0 ? rc : 0;

@@ -157,10 +157,12 @@ static int chase(struct smart_client *client, uint64_t key, struct smart_at *at)
 }
 
 /* Changes the slot of the claimed leaf at->own, wherever it is now, to `to` with the slot's byte; `fresh` (or NULL) is
- * the leaf that `to` leads to. 0; DM_NOT_FOUND: no slot leads to the claimed leaf; or a failure. [waits] */
+ * the leaf that `to` leads to. 0; DM_NOT_FOUND: no slot leads to the claimed leaf; or a failure. *refused: it is known
+ * that no slot has been changed. [waits] */
 static int claimed_swap(struct smart_client *client, uint64_t key, struct smart_at *at, uint64_t to,
-                        struct smart_fresh *fresh) {
+                        struct smart_fresh *fresh, bool *refused) {
     for (;;) {
+        *refused = false;
         uint64_t now = smart_slot_with_byte(to, smart_slot_byte(at->word));
         if (fresh && smart_leaf_reverse(client->fresh) != at->slot.bits) {
             smart_fresh_post(client, fresh, at->slot);
@@ -174,6 +176,7 @@ static int claimed_swap(struct smart_client *client, uint64_t key, struct smart_
             at->word = now;
             return 0;
         }
+        *refused = true;
         at->word = client->olds[0];
         at->cached = false;
         int rc = chase(client, key, at);
@@ -225,9 +228,10 @@ static int update_in_place(struct smart_client *client, uint64_t key, struct sma
     return 0;
 }
 
-/* Undoes the claim of a leaf whose slot could not be changed. */
+/* Undoes the claim of a leaf whose slot could not be changed, since readers wait for it: after too many retries, or
+ * after a read that failed. */
 static int claim_undo(struct smart_client *client, uint64_t own, int rc) {
-    if (rc == DM_ERR_RETRY_LIMIT) {
+    if (rc == DM_ERR_RETRY_LIMIT || rc == DM_ERR_IO) {
         uint64_t from = smart_leaf_word(SMART_REPLACED, false, smart_slot_stamp(own));
         DM_TRY(dm_masked_cas(client->ctx, dm_addr_add(smart_slot_addr(own), SMART_LEAF_WORD),
                              (struct dm_mask){from, SMART_LEAF_MASK, SMART_LIVE, SMART_STATE_MASK}, client->olds));
@@ -269,9 +273,13 @@ static int update_by_replacement(struct smart_client *client, uint64_t key, stru
         return rc;
     }
     at->own = own;
-    rc = claimed_swap(client, key, at, fresh->word, fresh);
+    bool refused;
+    rc = claimed_swap(client, key, at, fresh->word, fresh, &refused);
+    if (rc == DM_NOT_FOUND) {
+        return DM_ERR_IO;
+    }
     if (rc != 0) {
-        return claim_undo(client, own, rc == DM_NOT_FOUND ? DM_ERR_IO : rc);
+        return refused ? claim_undo(client, own, rc) : rc;
     }
     if (at->cached && at->depth > 0) {
         smart_cache_drop(client->cn->cache, key, at->depth - 1, at->node);
@@ -328,7 +336,8 @@ static int leaf_remove(struct smart_client *client, uint64_t key, struct smart_a
         DM_TRY(dm_cas(client->ctx, at->slot, at->word, 0, client->olds));
         return 0;
     }
-    rc = claimed_swap(client, key, at, vacant, NULL);
+    bool refused;
+    rc = claimed_swap(client, key, at, vacant, NULL, &refused);
     if (rc < 0) {
         return rc;
     }
