@@ -74,6 +74,15 @@ static int type_raise(struct insert *insert, unsigned index) {
     }
 }
 
+/* The node is out of the tree, and the leaf is in its slot `index`. If the slot is frozen, another insert had given the
+ * node a type that covers it: the key was inserted, and what came after is no concern of this operation. Else it never
+ * counted. 0, SMART_AGAIN, or a failure. [waits] */
+static int dead_look(struct insert *insert, dm_addr node, unsigned index) {
+    struct smart_client *client = insert->client;
+    DM_TRY(dm_read(client->ctx, smart_slot_at(node, index), client->olds, sizeof(uint64_t)));
+    return smart_slot_is_frozen(client->olds[0]) ? 0 : SMART_AGAIN;
+}
+
 /* Continues at the slot of the node, which another insert has taken for the same byte. */
 static int slot_follow(struct insert *insert, dm_addr node, unsigned index, unsigned depth) {
     struct smart_at *at = &insert->at;
@@ -107,6 +116,7 @@ static int node_add(struct insert *insert) {
         }
         if (rc == 0) {
             rc = type_raise(insert, i);
+            rc = rc == SMART_AGAIN ? dead_look(insert, addr, i) : rc;
             /* After a failure the leaf may or may not be in the tree: its memory is lost. */
             insert->fresh.word = rc < 0 ? 0 : insert->fresh.word;
             return rc;
