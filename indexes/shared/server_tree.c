@@ -66,7 +66,6 @@ static int on_get(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
     }
     memcpy(&key, req, sizeof(key));
     int rc = get(&op, key, (char *)resp + sizeof(op.reply));
-    op.reply.found = rc == 0;
     return answer(&op, rc, resp, resp_len, rc == 0 ? server->layout.value_bytes : 0);
 }
 
