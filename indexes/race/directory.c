@@ -162,7 +162,7 @@ static int split_locked(struct race_client *client, uint64_t suffix, unsigned de
     DM_TRY(write_entries(client, remote, upper, race_entry(fresh, depth), global));
     DM_TRY(write_entries(client, remote, suffix, race_entry(table, depth), global));
     uint64_t entry;
-    /* The entries are there, and nobody else would finish the split: a read that failed leaves the cache as it was. */
+    /* The entries are there, and no other client would finish the split: a failed read leaves the cache as it was. */
     int rc = race_directory_refresh(client, upper, &entry);
     DM_TRY(rc == DM_ERR_IO ? 0 : rc);
     learn(&client->cn->directory, suffix, race_entry(table, depth));

@@ -70,7 +70,8 @@ static struct maker maker_open(struct dm_ctx *ctx, const struct world *world) {
     return maker;
 }
 
-/* Writes an item with this state to this place, as write number `write` of the key by a client that does not exist. */
+/* Writes an item with this state to this address, as write number `write` of the key by a client that does not exist.
+ */
 static void item_write(struct dm_ctx *ctx, struct maker *maker, uint64_t packed, uint64_t number, uint64_t write,
                        uint64_t state) {
     struct hstore_geometry geometry = geometry_of(maker->world);
@@ -273,7 +274,7 @@ static void rounds_run(struct rounds *rounds, const char *params) {
     world_close(&world);
 }
 
-static void what_a_recovering_table_is_told_of_the_list_includes_every_batch_that_was_logged(void **state) {
+static void what_the_list_reports_to_a_recovering_table_includes_every_batch_that_was_logged(void **state) {
     (void)state;
     static struct rounds rounds;
     rounds = (struct rounds){.of_list = true, .items = 16};
@@ -288,7 +289,7 @@ static void what_a_recovering_table_is_told_of_the_list_includes_every_batch_tha
     assert_true(logged > 10 && refused > 10);
 }
 
-static void what_a_recovering_list_is_told_of_the_table_includes_every_batch_that_was_logged(void **state) {
+static void what_the_table_reports_to_a_recovering_list_includes_every_batch_that_was_logged(void **state) {
     (void)state;
     static struct rounds rounds;
     rounds = (struct rounds){.of_list = false};
@@ -314,7 +315,7 @@ static int deletes_entry(struct dm_ctx *ctx, void *arg) {
     /* The answer was lost: the server knows that it has executed the delete. */
     WORLD_CHECK_EQ(remove_call(ctx, 1, 9, 5, true), 0);
     WORLD_CHECK_EQ(remove_call(ctx, 1, 9, 6, true), DM_NOT_FOUND);
-    /* Another client inserts the key, and a third one's delete takes the place where the server noted the first. */
+    /* Another client inserts the key, and a third one's delete takes the slot where the server noted the first. */
     value_of(1, 1, value);
     WORLD_CHECK_EQ(ix_insert(&client, world_key(1, KEYS), value), 0);
     WORLD_CHECK_EQ(remove_call(ctx, 2, 9 + HSTORE_REMOVES, 1, false), 0);
@@ -703,8 +704,8 @@ static void a_table_that_is_read_in_pages_has_every_key_and_each_has_a_tag_of_it
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_that_comes_again_or_from_a_table_that_failed_changes_nothing),
-        cmocka_unit_test(what_a_recovering_table_is_told_of_the_list_includes_every_batch_that_was_logged),
-        cmocka_unit_test(what_a_recovering_list_is_told_of_the_table_includes_every_batch_that_was_logged),
+        cmocka_unit_test(what_the_list_reports_to_a_recovering_table_includes_every_batch_that_was_logged),
+        cmocka_unit_test(what_the_table_reports_to_a_recovering_list_includes_every_batch_that_was_logged),
         cmocka_unit_test(a_repeated_delete_is_executed_once),
         cmocka_unit_test(between_slow_writes_the_log_of_the_list_is_applied_before_a_scan_needs_it),
         cmocka_unit_test(a_copy_of_the_list_has_what_is_only_in_its_log),

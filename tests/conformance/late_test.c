@@ -17,13 +17,14 @@ enum state { ABSENT, INSERTED, UPDATED, REMOVED, AGAIN, GONE, STATES };
 
 struct late {
     struct world *world;
-    unsigned pattern;  /* of keys */
-    unsigned round;    /* of the writer */
-    uint64_t number;   /* the key of this round */
-    enum state seen;   /* the latest state that anybody has seen, or an operation has returned */
-    unsigned removals; /* that have begun */
-    unsigned inserts;  /* that the followers have done in this round */
-    unsigned writing;  /* followers that are in a write */
+    unsigned pattern;                    /* of keys */
+    unsigned round;                      /* of the writer */
+    uint64_t number;                     /* the key of this round */
+    enum state seen;                     /* the latest state that anybody has seen, or an operation has returned */
+    unsigned removals;                   /* that have begun */
+    unsigned inserts;                    /* that the followers have done in this round */
+    unsigned writing;                    /* followers that are in a write */
+    unsigned extra_tries, extra_inserts; /* of a second key, which both followers insert */
     bool is_over;
     unsigned errors, reads[STATES];
 };
@@ -89,7 +90,7 @@ static enum state look(struct late *late, struct ix_client *client) {
 }
 
 static void wait_for(struct dm_ctx *ctx, const struct late *late, enum state state) {
-    while (late->seen < state || late->writing > 0) {
+    while (late->seen < state || late->writing > 0 || late->extra_tries < FOLLOWERS) {
         WORLD_CHECK_EQ(dm_sleep(ctx, 1000), 0);
     }
     WORLD_CHECK_EQ(dm_sleep(ctx, 40000), 0); /* what was late has landed */
@@ -101,21 +102,24 @@ static void key_remove(struct late *late, struct ix_client *client, enum state s
     saw(late, late->round, state);
 }
 
+/* Neighbours one after the other, so that nodes fill. */
+static void round_begin(struct late *late, unsigned round) {
+    late->number = round + round / (LOADED - 1) + 1;
+    late->seen = ABSENT;
+    late->removals = late->inserts = late->extra_tries = late->extra_inserts = 0;
+    late->round = round;
+}
+
 static void writer(struct dm_ctx *ctx, void *arg) {
     struct late *late = arg;
     struct ix_client client = world_attach(late->world, 0, ctx, NULL);
     char value[WORLD_VALUE_MAX];
     for (unsigned round = 0; round < ROUNDS; round++) {
-        /* Neighbours one after the other, so that nodes fill. */
-        late->number = round + round / (LOADED - 1) + 1;
-        late->seen = ABSENT;
-        late->removals = late->inserts = 0;
-        late->round = round;
         world_value(late->number, 1, value, late->world->config.value_bytes);
         late->errors += ix_insert(&client, key_of(late, late->number), value) != 0;
         saw(late, round, INSERTED);
         wait_for(ctx, late, UPDATED);
-        late->errors += look(late, &client) != UPDATED;
+        late->errors += look(late, &client) != UPDATED || late->extra_inserts != round % 2;
         if (may_remove(late) && round % 5 != 0) {
             key_remove(late, &client, REMOVED);
             wait_for(ctx, late, AGAIN);
@@ -125,6 +129,7 @@ static void writer(struct dm_ctx *ctx, void *arg) {
                 wait_for(ctx, late, GONE);
             }
         }
+        round_begin(late, round + 1);
     }
     late->is_over = true;
     ix_detach(&client);
@@ -149,6 +154,20 @@ static void key_insert(struct late *late, struct ix_client *client) {
     saw(late, round, AGAIN);
 }
 
+/* In every second round: inserts a second key at some moment of the writer's insert: its node may be in a split. */
+static void extra_insert(struct late *late, struct ix_client *client, struct dm_ctx *ctx) {
+    char value[WORLD_VALUE_MAX];
+    uint64_t key = key_of(late, late->number) + 1;
+    late->writing++;
+    WORLD_CHECK_EQ(dm_sleep(ctx, 1 + dm_prng_below(dm_random(ctx), 40000)), 0);
+    world_value(late->number, 1, value, late->world->config.value_bytes);
+    int rc = ix_insert(client, key, value);
+    late->errors += rc < 0;
+    late->extra_inserts += rc == 0;
+    late->errors += ix_get(client, key, value) != 0;
+    late->writing--;
+}
+
 /* The first follower updates the key as soon as it is there, without having read it. Both insert it again as soon as it
  * has been removed, and one of them succeeds. The second one also looks for a key that nobody has, so that it reads
  * nodes that it has copies of. */
@@ -158,8 +177,16 @@ static void follow(struct dm_ctx *ctx, struct late *late, unsigned cn, bool upda
     for (uint64_t number = 0; number < KEYS; number += LOADED) {
         WORLD_CHECK_EQ(ix_get(&client, key_of(late, number), value), 0);
     }
+    unsigned extra = ROUNDS; /* the last round in which this one has inserted a second key */
     while (!late->is_over) {
         unsigned round = late->round;
+        if (extra != round) {
+            extra = round;
+            if (round % 2 == 1) {
+                extra_insert(late, &client, ctx);
+            }
+            late->extra_tries++;
+        }
         if (updates && late->seen < UPDATED) {
             world_value(late->number, 2, value, late->world->config.value_bytes);
             late->writing++;
@@ -192,7 +219,8 @@ static void near_follower(struct dm_ctx *ctx, void *arg) {
 static void late_run(const struct ix_ops *ops, uint64_t seed) {
     struct world_config config = world_least(ops);
     struct world world;
-    struct late late = {.world = &world, .pattern = (unsigned)(seed % 3), .number = 1};
+    struct late late = {.world = &world, .pattern = (unsigned)(seed % 3)};
+    round_begin(&late, 0);
     struct ix_pairs pairs = {
         .count = KEYS / LOADED, .keys = pattern_keys, .value = pattern_value, .arg = (void *)(uintptr_t)&late.pattern};
     static const char *const rules[] = {"delay:client=0,p=0.15,by=30us", "delay:client=0,p=0.3,by=30us,node=0",

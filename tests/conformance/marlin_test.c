@@ -265,6 +265,59 @@ static int updating_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
+/* One client updates a key that another one deletes and inserts: updates that lose must not lose their blocks. */
+struct losing {
+    struct world *world;
+    uint64_t lost;
+    bool is_over;
+};
+
+static void losing_updater(struct dm_ctx *ctx, void *arg) {
+    struct losing *losing = arg;
+    struct ix_client client = world_attach(losing->world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX] = {0};
+    for (unsigned n = 0; n < 3000; n++) {
+        int rc = ix_update(&client, world_key(1, 4), value);
+        WORLD_CHECK(rc == 0 || rc == DM_NOT_FOUND);
+    }
+    losing->lost = ix_counts(&client)[MARLIN_POINTER_CONFLICT];
+    losing->is_over = true;
+    ix_detach(&client);
+}
+
+static void losing_deleter(struct dm_ctx *ctx, void *arg) {
+    struct losing *losing = arg;
+    struct ix_client client = world_attach(losing->world, 0, ctx, NULL);
+    char value[WORLD_VALUE_MAX] = {0};
+    while (!losing->is_over) {
+        WORLD_CHECK_EQ(ix_remove(&client, world_key(1, 4)), 0);
+        WORLD_CHECK_EQ(ix_insert(&client, world_key(1, 4), value), 0);
+    }
+    ix_detach(&client);
+}
+
+static void updates_that_lose_against_a_delete_keep_their_blocks(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_marlin);
+    struct world world;
+    struct world_pairs pairs;
+    struct losing losing = {.world = &world};
+    config.value_bytes = WORLD_VALUE_MAX;
+    config.mn_bytes = 256 << 10;
+    config.chunk_bytes = 8 << 10;
+    config.expected_keys = 4;
+    config.clients = 2;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, 4, 1, config.value_bytes));
+    dm_fabric_measure(world.fabric);
+    unsigned cn = dm_first_cn(&world.topology);
+    assert_int_equal(dm_spawn(world.fabric, cn, 0, losing_updater, &losing), 0);
+    assert_int_equal(dm_spawn(world.fabric, cn, 1, losing_deleter, &losing), 0);
+    world_run(&world);
+    world_close(&world);
+    assert_true(losing.lost > 200); /* more than there is memory for */
+}
+
 static void updates_use_the_blocks_again_that_they_replace(void **state) {
     (void)state;
     struct world_config config = world_least(&ix_ops_marlin);
@@ -413,6 +466,7 @@ int main(void) {
         cmocka_unit_test(one_of_many_inserts_of_a_key_succeeds),
         cmocka_unit_test(inserts_of_different_keys_all_succeed_however_they_are_published),
         cmocka_unit_test(updates_use_the_blocks_again_that_they_replace),
+        cmocka_unit_test(updates_that_lose_against_a_delete_keep_their_blocks),
         cmocka_unit_test(leaves_that_deletes_empty_are_merged),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
         cmocka_unit_test(locks_on_chip_may_be_few),

@@ -263,6 +263,27 @@ struct crowd {
     uint64_t number;
 };
 
+/* Leaves of one pair and inner nodes of two children: as many of these as leaves. */
+static void the_memory_that_is_needed_is_enough_for_nodes_that_are_hardly_filled(void **state) {
+    (void)state;
+    enum { NEEDED_KEYS = 40000 };
+    struct world_config config = world_least(&ix_ops_drtm_tree);
+    struct world world;
+    struct world_pairs pairs;
+    config.expected_keys = NEEDED_KEYS;
+    config.params[0] = (struct dm_setting){"slots", "2"};
+    config.params[1] = (struct dm_setting){"fanout", "3"};
+    config.params[2] = (struct dm_setting){"fill", "0.1"};
+    world_open(&world, &config);
+    config.mn_bytes = ix_memory_needed(config.ops, world.params, &world.shape, NEEDED_KEYS);
+    world_close(&world);
+    config.chunk_bytes = 64 << 10;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, NEEDED_KEYS, 1, config.value_bytes));
+    assert_int_equal(world_verify(&world).keys, NEEDED_KEYS);
+    world_close(&world);
+}
+
 static void crowd_entry(struct dm_ctx *ctx, void *arg) {
     struct crowd *own = arg;
     struct ix_client client = world_attach(own->world, 0, ctx, NULL);
@@ -308,6 +329,7 @@ int main(void) {
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
         cmocka_unit_test(a_full_memory_node_refuses_inserts_and_loses_no_key),
+        cmocka_unit_test(the_memory_that_is_needed_is_enough_for_nodes_that_are_hardly_filled),
         cmocka_unit_test(more_inserts_than_handlers_wait_for_memory_and_all_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
