@@ -43,6 +43,7 @@ NEEDED = {"id", "file", "old", "new", "breaks"}
 BLOCKS = [100, 200, 400, 800, 1500, 3000]  # seeds; the last size is repeated
 SOON_SEEDS = 1500
 LATE_TEST = "conformance/late_verb_test"  # of all indexes: ten seconds, and less than check takes
+LATE_TEST = "conformance/late_test"
 LAST_TEST = "conformance/index_conformance_test"  # of all indexes: the slowest, for what nothing else has killed
 
 
@@ -60,14 +61,15 @@ def indexes_of(root):
 
 
 def tests_of(root, indexes):
-    """The unit tests, which are quick, and the conformance tests of these indexes."""
+    """The unit tests, which are quick, the conformance tests of these indexes, and one of all indexes that takes seconds."""
     folders = ["unit/indexes", "conformance"]
-    return [
+    found = [
         f"{folder}/{path.stem}"
         for folder in folders
         for index in indexes
         for path in sorted((root / "tests" / folder).glob(f"{index}_*test.c"))
     ]
+    return found + [LATE_TEST] if (root / f"tests/{LATE_TEST}.c").is_file() else found
 
 
 def target_of(test):
