@@ -14,7 +14,7 @@
 #include "descend.h"
 
 /* A model in 32 bytes: the first key of its line, slope and intercept in single precision, its tables if they are
- * cached, and packed into `place` its address, the length of its leaf table and a number of synonyms. Its range ends
+ * cached, and packed into `location` its address, the length of its leaf table and a number of synonyms. Its range ends
  * where the next model begins, and it begins at its key (the first model of all covers the keys below, too). A model
  * that was replaced has `many` instead. */
 struct known {
@@ -24,11 +24,11 @@ struct known {
         uint64_t *tables;  /* the leaf table, then the used-slot counter and the synonyms; NULL: not cached */
         struct many *many; /* only of an entry of `groups` */
     };
-    uint64_t place;
+    uint64_t location;
 };
 static_assert(sizeof(struct known) == 32, "what a cached model takes, which README.md states");
 
-/* `place`, from the lowest bit on. A model on line 0, where none can be, is not cached: it was replaced and its
+/* `location`, from the lowest bit on. A model on line 0, where none can be, is not cached: it was replaced and its
  * replacements did not fit here, or its address or its leaf table is beyond these bits. */
 enum {
     SYNONYMS_BITS = 8, /* with tables: synonyms that they have space for; without: those in use when last read */
@@ -74,41 +74,41 @@ enum {
 
 /* ---- a model ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t field(uint64_t place, unsigned at, unsigned bits) {
-    return place >> at & ((UINT64_C(1) << bits) - 1);
+static uint64_t field(uint64_t location, unsigned at, unsigned bits) {
+    return location >> at & ((UINT64_C(1) << bits) - 1);
 }
 
 static dm_addr known_addr(const struct known *known) {
-    uint64_t line = field(known->place, LINE_AT, LINE_BITS);
-    uint64_t node = field(known->place, NODE_AT, NODE_BITS);
+    uint64_t line = field(known->location, LINE_AT, LINE_BITS);
+    uint64_t node = field(known->location, NODE_AT, NODE_BITS);
     return line > 0 ? dm_addr_make((unsigned)node, DM_DRAM, line * DM_LINE) : DM_NULL;
 }
 
 static uint32_t known_leaves(const struct known *known) {
-    return (uint32_t)field(known->place, LEAVES_AT, LEAVES_BITS) + 1;
+    return (uint32_t)field(known->location, LEAVES_AT, LEAVES_BITS) + 1;
 }
 
 static uint32_t known_synonyms(const struct known *known) {
-    return (uint32_t)field(known->place, 0, SYNONYMS_BITS);
+    return (uint32_t)field(known->location, 0, SYNONYMS_BITS);
 }
 
 static void synonyms_set(struct known *known, uint32_t synonyms) {
-    known->place = known->place >> SYNONYMS_BITS << SYNONYMS_BITS | synonyms;
+    known->location = known->location >> SYNONYMS_BITS << SYNONYMS_BITS | synonyms;
 }
 
 static bool known_is_many(const struct known *known) {
-    return field(known->place, MANY_BIT, 1);
+    return field(known->location, MANY_BIT, 1);
 }
 
 static struct known known_make(dm_addr addr, const struct rolex_head *head) {
     uint64_t line = dm_addr_offset(addr) / DM_LINE;
     uint64_t leaves = (uint64_t)head->leaves - 1; /* none: beyond the bits */
     bool fits = line >> LINE_BITS == 0 && leaves >> LEAVES_BITS == 0 && dm_addr_node(addr) >> NODE_BITS == 0;
-    uint64_t place = leaves << LEAVES_AT | line << LINE_AT | (uint64_t)dm_addr_node(addr) << NODE_AT;
+    uint64_t location = leaves << LEAVES_AT | line << LINE_AT | (uint64_t)dm_addr_node(addr) << NODE_AT;
     return (struct known){.key = head->line.key,
                           .slope = (float)head->line.slope,
                           .intercept = (float)head->line.intercept,
-                          .place = fits ? place : 0};
+                          .location = fits ? location : 0};
 }
 
 /* Synonyms in use when the tables were last read. */
@@ -243,7 +243,7 @@ static int model_add(struct rolex_cache *cache, struct known *group, const struc
     many->models[count] = *known;
     many->count = count + 1;
     group->many = many;
-    group->place |= UINT64_C(1) << MANY_BIT;
+    group->location |= UINT64_C(1) << MANY_BIT;
     atomic_fetch_add(&cache->used, sizeof(*known) + (before ? 0 : sizeof(*many)));
     return 0;
 }
@@ -606,7 +606,7 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
         uint32_t before;
         uint32_t at = (uint32_t)(known - group_models(group, &before));
         tables_drop(cache, known);
-        known->place &= (UINT64_C(1) << MANY_BIT); /* on line 0: not cached */
+        known->location &= (UINT64_C(1) << MANY_BIT); /* on line 0: not cached */
         grown = fits ? many_make(group, at, before, models, heads, count) : NULL;
         if (grown && known_is_many(group)) {
             unused = sizeof(struct known) + cache->padding + sizeof(struct many);
@@ -616,7 +616,7 @@ bool rolex_cache_replace(struct rolex_cache *cache, const struct rolex_view *vie
         }
         if (grown) {
             group->many = grown;
-            group->place |= UINT64_C(1) << MANY_BIT;
+            group->location |= UINT64_C(1) << MANY_BIT;
             atomic_fetch_add(&cache->models_bytes, bytes - unused);
         }
     }
