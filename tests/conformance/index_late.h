@@ -36,7 +36,8 @@ struct late {
     unsigned step_count, target;    /* a target behind the last step: none */
     unsigned loaded;                /* every so many keys are loaded */
     bool watched, ended;
-    bool for_good;    /* the writer stops and never continues */
+    bool for_good; /* the writer stops and never continues */
+    struct ix_client writer;
     unsigned running; /* clients that have not ended yet */
     char wrong[200];  /* the first thing that was wrong */
 };
@@ -117,9 +118,6 @@ static inline void late_write(struct late *late, struct ix_client *client, unsig
                        : ix_insert(client, name, value);
     bool acts = removes || updates ? key->present : !key->present;
     int expected = acts ? 0 : removes || updates ? DM_NOT_FOUND : DM_EXISTS;
-    if (rc == DM_ERR_STOPPED) {
-        return; /* the fabric is being closed */
-    }
     if (rc != expected) {
         LATE_WRONG(late, "%s of key %u, which was %s: %s",
                    updates   ? "update"
@@ -155,20 +153,17 @@ static inline void late_writer(struct dm_ctx *ctx, void *arg) {
     struct late *late = arg;
     struct dm_account account = {0};
     dm_account_use(ctx, &account); /* rules of faults count the verbs of attaching, too */
-    struct ix_client client = world_attach(&late->world, 0, ctx, &account);
+    late->writer = world_attach(&late->world, 0, ctx, &account);
     for (unsigned i = 0; i < late->step_count && i <= late->target + 1; i++) {
         late->verbs[i] = late_verbs(&account);
         late->watched = i == late->target;
-        late_write(late, &client, late->steps[i].number, late->steps[i].removes, late->steps[i].updates);
+        late_write(late, &late->writer, late->steps[i].number, late->steps[i].removes, late->steps[i].updates);
         late->verbs[i + 1] = late_verbs(&account);
     }
-    if (dm_sleep(ctx, UINT64_C(1000) * LATE_TAIL_US) < 0) {
-        ix_detach(&client);
-        return;
-    }
+    dm_sleep(ctx, UINT64_C(1000) * LATE_TAIL_US);
     late->ended = true;
     dm_account_use(ctx, NULL);
-    late_end(late, ctx, &client);
+    late_end(late, ctx, &late->writer);
 }
 
 /* A number near the key of the target. */
@@ -299,6 +294,9 @@ static inline void late_run(struct late *late, struct world_config config, unsig
     world_do(&late->world, 0, world_verify_entry, &step);
     if (step.report.broken > 0) {
         LATE_WRONG(late, "verify: %.150s", step.report.first_problem);
+    }
+    if (late->writer.handle) {
+        ix_detach(&late->writer); /* it has stopped for good */
     }
     world_close(&late->world);
     if (late->wrong[0]) {

@@ -242,7 +242,8 @@ struct stopping {
     unsigned height;
     uint64_t begin, end; /* verbs before and after the insert that split an inner node */
     bool ended;
-    uint64_t most; /* round trips of one get afterwards */
+    struct ix_client client; /* that stops */
+    uint64_t most;           /* round trips of one get afterwards */
 };
 
 static uint64_t verbs_of(const struct dm_account *account) {
@@ -255,17 +256,18 @@ static void stopping_entry(struct dm_ctx *ctx, void *arg) {
     struct stopping *stopping = arg;
     struct dm_account account = {0};
     dm_account_use(ctx, &account);
-    struct ix_client client = world_attach(&stopping->world, 1, ctx, &account);
+    stopping->client = world_attach(&stopping->world, 1, ctx, &account);
     int rc = 0;
-    for (unsigned number = KEYS / 2 + 1; rc == 0 && ix_counts(&client)[SHERMAN_INNER_SPLIT] == 0; number += STEP) {
+    for (unsigned number = KEYS / 2 + 1; rc == 0 && ix_counts(&stopping->client)[SHERMAN_INNER_SPLIT] == 0;
+         number += STEP) {
         uint64_t value = 1;
         stopping->begin = verbs_of(&account);
-        rc = ix_insert(&client, world_key(number, KEYS), &value);
+        rc = ix_insert(&stopping->client, world_key(number, KEYS), &value);
         stopping->end = verbs_of(&account);
     }
     stopping->ended = rc == 0;
     dm_account_use(ctx, NULL);
-    ix_detach(&client);
+    ix_detach(&stopping->client);
 }
 
 static void after_stop_entry(struct dm_ctx *ctx, void *arg) {
@@ -293,9 +295,10 @@ static void stopping_run(struct stopping *stopping, const char *fault) {
     assert_int_equal(dm_spawn(stopping->world.fabric, first, 0, after_stop_entry, stopping), 0);
     assert_int_equal(dm_spawn(stopping->world.fabric, first + 1, 0, stopping_entry, stopping), 0);
     world_run(&stopping->world);
-    bool ended = stopping->ended; /* closing ends a client that has stopped */
+    if (stopping->client.handle) {
+        ix_detach(&stopping->client);
+    }
     world_close(&stopping->world);
-    stopping->ended = ended;
 }
 
 static void a_split_that_stops_anywhere_costs_a_read_for_each_half_that_is_not_linked(void **state) {
