@@ -120,6 +120,60 @@ static void a_quiet_scan_reads_the_leaves_of_one_parent_together(void **state) {
     assert_int_equal(quiet.scan.account.doorbells, 1);
 }
 
+/* ---- verbs in error ---------------------------------------------------------------------------------------------- */
+
+struct failing {
+    struct world world;
+    bool failed;
+    int first, second; /* outcomes */
+};
+
+static void failing_entry(struct dm_ctx *ctx, void *arg) {
+    struct failing *failing = arg;
+    struct ix_client client = world_attach(&failing->world, 0, ctx, NULL);
+    uint64_t value = 1;
+    failing->first = ix_update(&client, world_key(0, QUIET_KEYS), &value);
+    failing->failed = true;
+    ix_detach(&client);
+}
+
+static void following_entry(struct dm_ctx *ctx, void *arg) {
+    struct failing *failing = arg;
+    struct ix_client client = world_attach(&failing->world, 1, ctx, NULL);
+    uint64_t value = 2;
+    while (!failing->failed) {
+        dm_sleep(ctx, 10000);
+    }
+    failing->second = ix_update(&client, world_key(0, QUIET_KEYS), &value);
+    ix_detach(&client);
+}
+
+/* Whether the failed verb took effect or not, which differs by the seed. */
+static void a_write_that_fails_leaves_its_node_unlocked(void **state) {
+    (void)state;
+    static const char *const faults[] = {"error:p=1,client=0,kind=write", "error:p=1,client=0,kind=faa"};
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct world_config config = world_least(&ix_ops_fg);
+        struct failing failing = {.first = 1, .second = 1};
+        struct world_pairs pairs;
+        config.cns = config.clients = 2;
+        config.seed = seed;
+        config.retry_limit = 100;
+        config.settings[0] = (struct dm_setting){"faults", faults[seed % 2]};
+        config.params[0] = (struct dm_setting){"combine", seed % 3 ? "off" : "on"};
+        world_open(&failing.world, &config);
+        world_load(&failing.world, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
+        dm_fabric_measure(failing.world.fabric);
+        unsigned first = dm_first_cn(&failing.world.topology);
+        assert_int_equal(dm_spawn(failing.world.fabric, first, 0, failing_entry, &failing), 0);
+        assert_int_equal(dm_spawn(failing.world.fabric, first + 1, 0, following_entry, &failing), 0);
+        world_run(&failing.world);
+        world_close(&failing.world);
+        assert_int_equal(failing.first, DM_ERR_IO);
+        assert_int_equal(failing.second, 0);
+    }
+}
+
 /* ---- settings, events, wrong variants ---------------------------------------------------------------------------- */
 
 static void every_setting_leaves_the_tree_right(void **state) {
@@ -166,6 +220,7 @@ int main(void) {
         cmocka_unit_test(combining_saves_the_unlock_s_round_trip),
         cmocka_unit_test(a_write_that_changes_nothing_takes_no_lock),
         cmocka_unit_test(a_quiet_scan_reads_the_leaves_of_one_parent_together),
+        cmocka_unit_test(a_write_that_fails_leaves_its_node_unlocked),
         cmocka_unit_test(every_setting_leaves_the_tree_right),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
