@@ -22,7 +22,9 @@ uint64_t ix_server_memory_needed(const void *values, const struct ix_shape *shap
     double children = fill * layout.fanout < 2 ? 2 : fill * layout.fanout;
     double inners = leaves / (children - 1) + LEVELS;
     double bytes = leaves * layout.leaf_bytes + inners * layout.inner_bytes;
-    bytes += layout.rows ? (mine + shape->topology->mn_cores) * layout.row_bytes * 17 / 16 : 0;
+    if (layout.rows) { /* a node behind a row begins at the next line */
+        bytes += (mine + shape->topology->mn_cores) * layout.row_bytes * 17 / 16 + (leaves + inners) * DM_LINE;
+    }
     return DM_RESERVED_BYTES + (uint64_t)bytes + SLACK;
 }
 
