@@ -42,8 +42,8 @@ MEMBERS = {"id", "file", "old", "new", "breaks", "operator", "indexes", "tests",
 NEEDED = {"id", "file", "old", "new", "breaks"}
 BLOCKS = [100, 200, 400, 800, 1500, 3000]  # seeds; the last size is repeated
 SOON_SEEDS = 1500
-LATE_TEST = "conformance/late_verb_test"  # of all indexes: ten seconds, and less than check takes
 LATE_TEST = "conformance/late_test"
+VERB_TEST = "conformance/late_verb_test"  # of all indexes: ten seconds, and less than check takes
 LAST_TEST = "conformance/index_conformance_test"  # of all indexes: the slowest, for what nothing else has killed
 
 
@@ -275,7 +275,7 @@ def mutant_judge(copy, mutant, budget):
     """The outcome of one mutant: state killed, survived or refused, by what, how, after how many seeds."""
     copy.change(mutant)
     try:
-        tests = [*mutant["tests"], LATE_TEST]
+        tests = [*mutant["tests"], VERB_TEST]
         try:
             copy.make(tests)
         except Refused as error:
@@ -306,7 +306,7 @@ def mutant_judge(copy, mutant, budget):
 
 def baseline_judge(copy, mutants, budget):
     """Without a mutant every test passes; otherwise a failure would prove nothing."""
-    tests = sorted({LATE_TEST} | {test for mutant in mutants for test in mutant["tests"]})
+    tests = sorted({VERB_TEST} | {test for mutant in mutants for test in mutant["tests"]})
     copy.make(tests)
     for test in tests:
         how = test_run(copy, test, 4 * budget.test_s)
