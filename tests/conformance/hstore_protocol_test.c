@@ -590,7 +590,7 @@ static void space_reuse(struct dm_ctx *ctx, struct failing *failing) {
     item_write(ctx, &maker, packed, 7, 1, HSTORE_PENDING);
 }
 
-static void only_the_item_of_its_own_write_tells_a_client_that_it_was_not_done(void **state) {
+static void a_client_learns_from_the_item_of_its_own_write_alone_that_it_was_not_done(void **state) {
     (void)state;
     struct world_config config = protocol_config();
     struct world world;
@@ -714,7 +714,7 @@ int main(void) {
         cmocka_unit_test(a_write_whose_marks_land_late_is_found_to_be_done),
         cmocka_unit_test(a_recovery_from_the_pool_waits_for_marks_that_have_not_landed),
         cmocka_unit_test(marks_of_a_batch_that_two_failures_lost_are_taken_back),
-        cmocka_unit_test(only_the_item_of_its_own_write_tells_a_client_that_it_was_not_done),
+        cmocka_unit_test(a_client_learns_from_the_item_of_its_own_write_alone_that_it_was_not_done),
         cmocka_unit_test(of_two_items_in_force_the_later_one_that_is_whole_is_recovered),
         cmocka_unit_test(a_table_that_is_read_in_pages_has_every_key_and_each_has_a_tag_of_its_own),
     };

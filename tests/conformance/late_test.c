@@ -20,7 +20,7 @@ struct late {
     unsigned pattern;                    /* of keys */
     unsigned round;                      /* of the writer */
     uint64_t number;                     /* the key of this round */
-    enum state seen;                     /* the latest state that anybody has seen, or an operation has returned */
+    enum state seen;                     /* the latest state that a client has seen, or an operation has returned */
     unsigned removals;                   /* that have begun */
     unsigned inserts;                    /* that the followers have done in this round */
     unsigned writing;                    /* followers that are in a write */
@@ -102,7 +102,7 @@ static void key_remove(struct late *late, struct ix_client *client, enum state s
     saw(late, late->round, state);
 }
 
-/* Neighbours one after the other, so that nodes fill. */
+/* Neighbours one by one, so that nodes fill. */
 static void round_begin(struct late *late, unsigned round) {
     late->number = round + round / (LOADED - 1) + 1;
     late->seen = ABSENT;
@@ -169,7 +169,7 @@ static void extra_insert(struct late *late, struct ix_client *client, struct dm_
 }
 
 /* The first follower updates the key as soon as it is there, without having read it. Both insert it again as soon as it
- * has been removed, and one of them succeeds. The second one also looks for a key that nobody has, so that it reads
+ * has been removed, and one of them succeeds. The second one also looks for an absent key, so that it reads
  * nodes that it has copies of. */
 static void follow(struct dm_ctx *ctx, struct late *late, unsigned cn, bool updates) {
     struct ix_client client = world_attach(late->world, cn, ctx, NULL);

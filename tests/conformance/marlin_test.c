@@ -226,13 +226,13 @@ static void apart_entry(struct dm_ctx *ctx, void *arg) {
 static void inserts_of_different_keys_all_succeed_however_they_are_published(void **state) {
     (void)state;
     static struct rival rivals[RIVALS];
-    static const char *const ways[] = {"checked", "published"};
-    for (unsigned way = 0; way < DM_ARRAY_LEN(ways); way++) {
+    static const char *const methods[] = {"checked", "published"};
+    for (unsigned at = 0; at < DM_ARRAY_LEN(methods); at++) {
         struct world_config config = world_least(&ix_ops_marlin);
         struct world world;
         uint64_t slots = 0;
         config.clients = RIVALS;
-        config.params[0] = (struct dm_setting){"insert", ways[way]};
+        config.params[0] = (struct dm_setting){"insert", methods[at]};
         world_open(&world, &config);
         dm_fabric_measure(world.fabric);
         for (unsigned i = 0; i < RIVALS; i++) {
