@@ -395,6 +395,7 @@ static void keys_that_stay_are_never_missed_while_nodes_split(void **state) {
         assert_int_equal(result.backwards, 0);
         assert_int_equal(result.torn, 0);
         assert_int_equal(result.scan_missing, 0);
+        assert_int_equal(result.failure, 0);
         assert_int_equal(result.failed, 0);
         assert_int_equal(result.report.broken, 0);
         assert_true(result.report.keys >= STEADY_KEYS / STEADY_STEP);

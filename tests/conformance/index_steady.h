@@ -19,12 +19,14 @@ struct steady_client {
     uint64_t seed;
     uint64_t seen[STEADY_KEYS]; /* newest write of each steady key that this client knows of */
     uint64_t missing, backwards, torn, scan_missing, failed;
+    int failure; /* the first one */
     uint64_t counts[STEADY_COUNTERS];
     struct dm_account account;
 };
 
 struct steady_result {
     uint64_t missing, backwards, torn, scan_missing, failed;
+    int failure;         /* one of those that failed, or 0 */
     uint64_t violations; /* the sum */
     uint64_t counts[STEADY_COUNTERS];
     struct dm_account account;
@@ -41,12 +43,17 @@ static inline void steady_judge(struct steady_client *own, uint64_t number, cons
     }
 }
 
+static inline void steady_outcome(struct steady_client *own, int rc) {
+    own->failed += rc < 0;
+    own->failure = own->failure ? own->failure : rc < 0 ? rc : 0;
+}
+
 static inline void steady_scan(struct steady_client *own, struct ix_client *client, uint64_t first) {
     uint64_t keys[STEADY_SCAN];
     char *values = malloc((size_t)STEADY_SCAN * client->value_bytes);
     uint32_t found = 0;
     int rc = ix_scan(client, world_key(first, STEADY_KEYS), STEADY_SCAN, keys, values, &found);
-    own->failed += rc < 0;
+    steady_outcome(own, rc);
     uint64_t expected = (first + STEADY_STEP - 1) / STEADY_STEP * STEADY_STEP;
     for (uint32_t i = 0; i < found && rc == 0; i++) {
         uint64_t number = keys[i] == IX_KEY_MAX ? STEADY_KEYS - 1 : keys[i] / (UINT64_MAX / STEADY_KEYS);
@@ -68,7 +75,7 @@ static inline void steady_operation(struct steady_client *own, struct ix_client 
         number -= number % STEADY_STEP;
         int rc = ix_get(client, world_key(number, STEADY_KEYS), value);
         own->missing += rc == DM_NOT_FOUND;
-        own->failed += rc < 0;
+        steady_outcome(own, rc);
         if (rc == 0) {
             steady_judge(own, number, value, client->value_bytes);
         }
@@ -80,7 +87,7 @@ static inline void steady_operation(struct steady_client *own, struct ix_client 
             world_value(number, own->seen[number] + 1, value, client->value_bytes);
             int rc = ix_update(client, world_key(number, STEADY_KEYS), value);
             own->missing += rc == DM_NOT_FOUND;
-            own->failed += rc < 0;
+            steady_outcome(own, rc);
             own->seen[number] += rc == 0;
         }
     } else if (draw < 92 || !(client->ops->caps & IX_CAP_SCAN)) {
@@ -89,7 +96,7 @@ static inline void steady_operation(struct steady_client *own, struct ix_client 
         bool removes = draw >= 80 && client->ops->caps & IX_CAP_DELETE;
         int rc = removes ? ix_remove(client, world_key(number, STEADY_KEYS))
                          : ix_insert(client, world_key(number, STEADY_KEYS), value);
-        own->failed += rc < 0;
+        steady_outcome(own, rc);
     } else {
         steady_scan(own, client, number);
     }
@@ -147,6 +154,7 @@ static inline struct steady_result steady_run(struct world_config config, unsign
         result.torn += own->torn;
         result.scan_missing += own->scan_missing;
         result.failed += own->failed;
+        result.failure = own->failure ? own->failure : result.failure;
         for (unsigned c = 0; c < STEADY_COUNTERS; c++) {
             result.counts[c] += own->counts[c];
         }

@@ -8,7 +8,14 @@
 #include "transport/local/local.h"
 #include "transport/realtime/atomic_copy.h"
 
-enum { SPINS = 100 }; /* reads of a changing line before the processor is yielded: its writer may wait for it */
+enum {
+    SPINS = 100, /* reads of a changing line before the processor is yielded: its writer may wait for it */
+    /* A NIC reads all lines of a node within a fraction of a round trip. A thread may lose its processor between two
+     * lines, for as long as others write the node sixteen times, after which versions of four bits are the same again
+     * (indexes/shared/lines.h). A read is repeated if one of its first READ_LINES lines was written so often. */
+    READ_LINES = 1024,
+    WRITES_MOST = 8,
+};
 
 /* ---- lines ------------------------------------------------------------------------------------------------------ */
 
@@ -37,7 +44,8 @@ static void line_unlock(_Atomic uint32_t *stripe, uint32_t seen) {
     atomic_store_explicit(stripe, seen + 2, RT_RELEASE);
 }
 
-static void line_read(_Atomic uint32_t *stripe, const unsigned char *at, unsigned char *out, uint32_t len) {
+/* Returns the line's sequence number. */
+static uint32_t line_read(_Atomic uint32_t *stripe, const unsigned char *at, unsigned char *out, uint32_t len) {
     for (unsigned spins = 0;; spin(&spins)) {
         uint32_t seen = atomic_load_explicit(stripe, RT_ACQUIRE);
         if (seen % 2 != 0) {
@@ -50,7 +58,7 @@ static void line_read(_Atomic uint32_t *stripe, const unsigned char *at, unsigne
         }
         /* The data's loads are acquires, so this one is not made before them. */
         if (atomic_load_explicit(stripe, memory_order_relaxed) == seen) {
-            return;
+            return seen;
         }
     }
 }
@@ -73,14 +81,40 @@ static inline uint32_t piece_bytes(uint64_t offset, uint64_t end) {
 
 /* ---- verbs ------------------------------------------------------------------------------------------------------ */
 
-static void execute_read(const struct local *local, const struct dm_verb *verb) {
+/* Reads line by line, and keeps the sequence numbers of the first READ_LINES. Returns how many these are. */
+static uint32_t lines_read(const struct local *local, const struct dm_verb *verb, uint32_t *seen) {
     const struct local_memory *memory = local_memory_at(local, verb->addr);
     unsigned char *out = verb->dst;
     uint64_t offset = dm_addr_offset(verb->addr), end = offset + verb->len;
+    uint32_t lines = 0;
     for (uint32_t len; offset < end; offset += len, out += len) {
         len = piece_bytes(offset, end);
-        line_read(stripe_of(local, memory, offset), memory->bytes.base + offset, out, len);
+        uint32_t number = line_read(stripe_of(local, memory, offset), memory->bytes.base + offset, out, len);
+        if (lines < READ_LINES) {
+            seen[lines++] = number;
+        }
     }
+    return lines;
+}
+
+/* Whether no line that was read had WRITES_MOST writes since, each of which adds 2 to its number. */
+static bool was_quick(const struct local *local, const struct dm_verb *verb, const uint32_t *seen, uint32_t lines) {
+    const struct local_memory *memory = local_memory_at(local, verb->addr);
+    uint64_t offset = dm_addr_offset(verb->addr);
+    for (uint32_t i = 0; i < lines; i++) {
+        _Atomic uint32_t *stripe = stripe_of(local, memory, offset + (uint64_t)i * DM_LINE);
+        if (atomic_load_explicit(stripe, memory_order_relaxed) - seen[i] >= 2 * WRITES_MOST) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void execute_read(const struct local *local, const struct dm_verb *verb) {
+    uint32_t seen[READ_LINES], lines;
+    do {
+        lines = lines_read(local, verb, seen);
+    } while (lines > 1 && !was_quick(local, verb, seen, lines));
 }
 
 static void execute_write(const struct local *local, const struct dm_verb *verb) {

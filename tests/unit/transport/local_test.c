@@ -98,6 +98,52 @@ static void a_spinning_context_lets_the_holder_of_the_lock_work(void **state) {
     }
 }
 
+enum { LONG_LINES = 512, LONG_WRITES = 300000, VERSIONS = 16 };
+
+struct long_read {
+    _Atomic bool begun, raised;
+};
+
+static dm_addr long_line(unsigned line) {
+    return dm_addr_make(0, DM_DRAM, DM_RESERVED_BYTES + (uint64_t)line * DM_LINE);
+}
+
+/* Client 0 reads many lines at once while client 1 raises a number in the last one and then in the first. */
+static void read_or_raise(struct dm_ctx *ctx, struct tw_client *client) {
+    struct long_read *shared = client->shared;
+    if (client->number == 1) {
+        while (!atomic_load(&shared->begun)) {
+            sched_yield();
+        }
+        for (uint64_t i = 1; i <= LONG_WRITES; i++) {
+            CHECK_EQ(dm_write(ctx, long_line(LONG_LINES - 1), &i, sizeof(i)), 0);
+            CHECK_EQ(dm_write(ctx, long_line(0), &i, sizeof(i)), 0);
+        }
+        atomic_store(&shared->raised, true);
+        return;
+    }
+    char *lines = dm_local_alloc(ctx, LONG_LINES * DM_LINE);
+    for (bool is_last = false; !is_last;) {
+        uint64_t first, last;
+        is_last = atomic_load(&shared->raised);
+        atomic_store(&shared->begun, true);
+        CHECK_EQ(dm_read(ctx, long_line(0), lines, LONG_LINES * DM_LINE), 0);
+        memcpy(&first, lines, sizeof(first));
+        memcpy(&last, lines + (LONG_LINES - 1) * DM_LINE, sizeof(last));
+        CHECK(last < first + VERSIONS);
+    }
+}
+
+/* Versions of four bits would be the same again after sixteen writes (indexes/shared/lines.h). */
+static void no_line_is_written_sixteen_times_during_a_read(void **state) {
+    (void)state;
+    struct tw tw;
+    struct long_read shared = {.begun = false};
+    local_open_with(&tw, NULL, 0);
+    tw_run_clients(&tw, 2, false, read_or_raise, &shared);
+    tw_close(&tw);
+}
+
 static void chip_memory_is_bounded_by_the_option(void **state) {
     (void)state;
     static const struct dm_setting small = {"chip_bytes", "128"}, none = {"chip_bytes", "0"};
@@ -129,6 +175,7 @@ int main(void) {
         cmocka_unit_test(a_stop_from_outside_reaches_threads_that_sleep),
         cmocka_unit_test(a_pinned_thread_has_one_processor),
         cmocka_unit_test(a_spinning_context_lets_the_holder_of_the_lock_work),
+        cmocka_unit_test(no_line_is_written_sixteen_times_during_a_read),
         cmocka_unit_test(chip_memory_is_bounded_by_the_option),
         cmocka_unit_test(memory_that_cannot_be_reserved_is_reported_with_the_node),
     };
