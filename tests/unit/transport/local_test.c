@@ -98,7 +98,7 @@ static void a_spinning_context_lets_the_holder_of_the_lock_work(void **state) {
     }
 }
 
-enum { LONG_LINES = 512, LONG_WRITES = 300000, VERSIONS = 16 };
+enum { LONG_LINES = 512, LONG_WRITES = 100000, VERSIONS = 16 };
 
 struct long_read {
     _Atomic bool begun, raised;
