@@ -109,12 +109,11 @@ fifo_refused --key-set sosd:silent
 fifo_refused --key-set raw:silent
 said="silent is not a file of recorded operations"
 fifo_refused --replay silent
-wanted=1 said="silent: cannot be opened: No data available"
+wanted=2 said="silent: cannot be opened: No data available"
 fifo_refused --trace silent
 fifo_refused --ycsb ./silent
 said="silent: cannot open: No data available"
 fifo_refused --profile ./silent
-wanted=2
 fifo_refused silent
 # A pipe with a writer is read.
 echo '{"seed": 7}' | expect 0 run --index null --keys 1K --ops 1K --clients 1 /dev/stdin

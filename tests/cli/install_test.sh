@@ -31,7 +31,7 @@ holds out "cluster     1 compute, 1 memory"
 expect 0 run result.json
 # A file of YCSB's, which a preset alone does not need.
 rm $data/workloads/ycsb/*.properties
-expect 1 run --workload a --keys 1K --ops 200 --clients 2
+expect 2 run --workload a --keys 1K --ops 200 --clients 2
 holds err "workloads/ycsb"
 
 # The environment decides first, and a folder without data is named.
