@@ -327,19 +327,11 @@ static int check_combination(const char *name, const struct dm_profile *profile,
     return 0;
 }
 
-int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err *err) {
+/* Reads, checks and hashes a profile. */
+static int profile_read(const char *name, struct dm_profile *profile, struct dm_err *err) {
     bool set[DM_ARRAY_LEN(numbers)] = {false};
     *profile = (struct dm_profile){0};
     snprintf(profile->name, sizeof(profile->name), "%s", name);
-    if (!is_path(name)) {
-        bool known = false;
-        for (const char *const *all = dm_profile_names(); *all; all++) {
-            known = known || strcmp(*all, name) == 0;
-        }
-        if (!known) {
-            return unknown_profile(name, err);
-        }
-    }
     DM_TRY(load_chain(name, profile, set, err));
     XXH64_hash_t hash = 0;
     for (size_t i = 0; i < DM_ARRAY_LEN(numbers); i++) {
@@ -353,6 +345,34 @@ int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err 
     }
     snprintf(profile->hash, sizeof(profile->hash), "%016llx", (unsigned long long)hash);
     return check_combination(name, profile, err);
+}
+
+/* Shipped profiles are read once, as their names are: claims and sweeps ask for the same one thousands of times. A
+ * file that the user names may change and is read each time. */
+int dm_profile_load(const char *name, struct dm_profile *profile, struct dm_err *err) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static struct dm_profile kept[NAMES_MAX];
+    if (is_path(name)) {
+        return profile_read(name, profile, err);
+    }
+    const char *const *all = dm_profile_names();
+    size_t at = 0;
+    while (all[at] && strcmp(all[at], name) != 0) {
+        at++;
+    }
+    if (!all[at]) {
+        return unknown_profile(name, err);
+    }
+    pthread_mutex_lock(&mutex);
+    int rc = 0;
+    if (kept[at].hash[0] == '\0') {
+        rc = profile_read(name, profile, err);
+        kept[at] = rc == 0 ? *profile : kept[at];
+    } else {
+        *profile = kept[at];
+    }
+    pthread_mutex_unlock(&mutex);
+    return rc;
 }
 
 int dm_profile_check(const char *name, char hash[17], struct dm_err *err) {

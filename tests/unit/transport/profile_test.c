@@ -128,6 +128,23 @@ static void numbers_not_names_decide_the_hash(void **state) {
     assert_string_equal(base.hash, copy.hash);
 }
 
+static void what_ships_is_kept_and_a_file_of_the_user_is_read_each_time(void **state) {
+    (void)state;
+    struct dm_profile first, again;
+    struct dm_err err = {0};
+    assert_int_equal(dm_profile_load("cx6-100g", &first, &err), 0);
+    assert_int_equal(dm_profile_load("cx6-100g", &again, &err), 0);
+    assert_memory_equal(&first, &again, sizeof(first));
+    assert_int_equal(dm_profile_load("cx5-100g", &again, &err), 0);
+    assert_string_equal(again.name, "cx5-100g");
+    assert_string_not_equal(again.hash, first.hash);
+    file_put("edited", "{\"schema_version\": 1, \"inherits\": \"cx6-100g\", \"parameters\": {\"mmio_ns\": 11}}");
+    assert_int_equal(load("edited", &first, &err), 0);
+    file_put("edited", "{\"schema_version\": 1, \"inherits\": \"cx6-100g\", \"parameters\": {\"mmio_ns\": 12}}");
+    assert_int_equal(load("edited", &again, &err), 0);
+    assert_true(first.mmio_ns == 11 && again.mmio_ns == 12);
+}
+
 static void a_bad_file_is_named_with_what_is_wrong(void **state) {
     (void)state;
     must_fail("empty", "", "empty.json");
@@ -208,6 +225,7 @@ int main(void) {
         cmocka_unit_test(an_unknown_name_gets_the_nearest_name_as_a_suggestion),
         cmocka_unit_test(the_nearest_definition_of_a_number_wins),
         cmocka_unit_test(numbers_not_names_decide_the_hash),
+        cmocka_unit_test(what_ships_is_kept_and_a_file_of_the_user_is_read_each_time),
         cmocka_unit_test(a_bad_file_is_named_with_what_is_wrong),
         cmocka_unit_test(numbers_that_cannot_be_true_together_are_named),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
