@@ -249,8 +249,7 @@ static struct dense dense_run(const char *scan, uint64_t gap) {
     struct world world;
     struct dense dense = {.world = &world, .gap = gap};
     config.params[0] = (struct dm_setting){"scan", scan};
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     world_do(&world, 0, dense_entry, &dense);
     world_verify(&world);
     world_close(&world);

@@ -121,9 +121,8 @@ static void scene_run(enum kind_of_damage kind, void (*reader)(struct dm_ctx *ct
         world_load(&scene.world, world_pairs(&pairs, KEYS, STEP, 8));
     }
     dm_fabric_measure(scene.world.fabric);
-    unsigned first = dm_first_cn(&scene.world.topology);
-    assert_int_equal(dm_spawn(scene.world.fabric, first, 0, reader, &scene), 0);
-    assert_int_equal(dm_spawn(scene.world.fabric, first + 1, 0, damage_entry, &scene.damage), 0);
+    world_spawn(&scene.world, 0, 0, reader, &scene);
+    world_spawn(&scene.world, 1, 0, damage_entry, &scene.damage);
     world_run(&scene.world);
     world_verify(&scene.world);
     world_close(&scene.world);
@@ -173,8 +172,7 @@ static void the_lock_word_points_at_the_largest_key(void **state) {
     config.params[0] = (struct dm_setting){"vacancy", "none"};
     config.params[1] = (struct dm_setting){"span", "16"};
     config.params[2] = (struct dm_setting){"neighbourhood", "4"};
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     world_do(&world, 0, largest_entry, &world);
     world_verify(&world);
     world_close(&world);
@@ -355,12 +353,9 @@ static void beside_run(struct beside *beside, const char *fault, unsigned splitt
     for (unsigned number = 0; number < MERGE_KEYS; number += MERGE_STEP) {
         beside->there[number] = true;
     }
-    world_open(&beside->world, &config);
-    world_load(&beside->world, world_pairs(&pairs, MERGE_KEYS, MERGE_STEP, 8));
-    dm_fabric_measure(beside->world.fabric);
-    unsigned first = dm_first_cn(&beside->world.topology);
-    assert_int_equal(dm_spawn(beside->world.fabric, first, 0, other, beside), 0);
-    assert_int_equal(dm_spawn(beside->world.fabric, first + 1, 0, beside_splitter, beside), 0);
+    world_begin(&beside->world, &config, world_pairs(&pairs, MERGE_KEYS, MERGE_STEP, 8));
+    world_spawn(&beside->world, 0, 0, other, beside);
+    world_spawn(&beside->world, 1, 0, beside_splitter, beside);
     world_run(&beside->world);
     world_verify(&beside->world);
     world_close(&beside->world);

@@ -153,9 +153,7 @@ static void old_run(struct old *old, struct dm_setting setting) {
     config.expected_keys = OLD_KEYS;
     config.params[0] = setting;
     memset(old, 0, sizeof(*old));
-    world_open(&old->world, &config);
-    world_load(&old->world, world_pairs(&pairs, OLD_KEYS, 1, config.value_bytes));
-    dm_fabric_measure(old->world.fabric);
+    world_begin(&old->world, &config, world_pairs(&pairs, OLD_KEYS, 1, config.value_bytes));
     world_do(&old->world, 0, old_reader, old);
     for (unsigned round = 0; round < 3; round++) {
         world_do(&old->world, 1, old_writer, old);
@@ -220,9 +218,7 @@ static void reports_that_overtake_each_other_lose_no_space(void **state) {
     config.cns = CROWD_CNS;
     config.mns = 2;
     config.expected_keys = CROWD_KEYS;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, CROWD_KEYS, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, CROWD_KEYS, 1, config.value_bytes));
     for (unsigned i = 0; i < CROWD; i++) {
         unsigned node = dm_first_cn(&world.topology) + i % CROWD_CNS;
         crowd[i] = (struct crowd){.world = &world, .number = i};

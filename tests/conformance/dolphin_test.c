@@ -205,9 +205,7 @@ static struct dm_account spread_run(uint64_t cache_bytes) {
     struct world_config config = world_least(&ix_ops_dolphin);
     config.cache_bytes = cache_bytes;
     struct world world;
-    world_open(&world, &config);
-    world_load(&world, &spread_pairs);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, &spread_pairs);
     struct spread spread = {.world = &world};
     world_do(&world, 0, spread_entry, &spread);
     assert_int_equal(world_verify(&world).leaves, SPREAD_KEYS);
@@ -278,8 +276,7 @@ static void an_update_of_a_long_value_takes_its_entry_first_for_one_more_round_t
         config.value_bytes = 200;
         config.params[0] = (struct dm_setting){"lock_long", i == 0 ? "on" : "off"};
         struct world world;
-        world_open(&world, &config);
-        dm_fabric_measure(world.fabric);
+        world_begin(&world, &config, NULL);
         struct long_values test = {.world = &world};
         world_do(&world, 0, long_entry, &test);
         assert_int_equal(test.update.trips[i == 0 ? 3 : 2], 200);

@@ -10,31 +10,11 @@ extern const struct ix_ops ix_ops_dolphin;
 
 enum { KEYS = 40, HALF_NS = 100000, WHOLE_NS = 160000 };
 
-static uint64_t dense_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
-    (void)pairs;
-    for (uint64_t i = 0; i < n; i++) {
-        keys[i] = first + i;
-    }
-    return n;
-}
-
-static void dense_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
-    (void)pairs;
-    memcpy(value, &key, sizeof(key));
-}
-
-static const struct ix_pairs dense = {.count = KEYS, .keys = dense_keys, .value = dense_value};
-
 static dm_addr leaf_of(struct ix_client *client, uint64_t key) {
     struct dolphin_descent descent = {0};
     struct dolphin_target target;
     WORLD_CHECK_EQ(dolphin_descend(client->handle, key, &descent, &target), 0);
     return dolphin_word_addr(target.child);
-}
-
-static void sleep_until(struct dm_ctx *ctx, uint64_t ns) {
-    uint64_t now = dm_now(ctx);
-    WORLD_CHECK_EQ(now < ns ? dm_sleep(ctx, ns - now) : 0, 0);
 }
 
 /* ---- a leaf of which a part is that of the next version -----------------------------------------------------------
@@ -54,9 +34,9 @@ static void half_writer(struct dm_ctx *ctx, void *arg) {
     uint32_t version = dolphin_leaf_head_in(leaf)->version + 1;
     dolphin_leaf_words(next)[left] = dolphin_entry(30, DOLPHIN_LIVE, 0, version);
     dolphin_leaf_words(next)[right] = dolphin_entry(20, DOLPHIN_LIVE, 0, version);
-    sleep_until(ctx, HALF_NS);
+    world_sleep_until(ctx, HALF_NS);
     WORLD_CHECK_EQ(dm_write(ctx, dm_addr_add(addr, DM_LINE), next + DM_LINE, layout.keys_bytes - DM_LINE), 0);
-    sleep_until(ctx, WHOLE_NS);
+    world_sleep_until(ctx, WHOLE_NS);
     WORLD_CHECK_EQ(dm_write(ctx, dm_addr_add(addr, DM_LINE), leaf + DM_LINE, layout.keys_bytes - DM_LINE), 0);
     ix_detach(&client);
 }
@@ -64,9 +44,9 @@ static void half_writer(struct dm_ctx *ctx, void *arg) {
 static void half_reader(struct dm_ctx *ctx, void *arg) {
     struct ix_client client = world_attach(arg, 0, ctx, NULL);
     uint64_t value = 0;
-    sleep_until(ctx, HALF_NS + 10000);
+    world_sleep_until(ctx, HALF_NS + 10000);
     WORLD_CHECK_EQ(ix_get(&client, 20, &value), 0);
-    WORLD_CHECK_EQ(value, 20);
+    WORLD_CHECK_EQ(world_write_of(20, &value, sizeof(value)), 0);
     WORLD_CHECK(dm_now(ctx) > WHOLE_NS);
     ix_detach(&client);
 }
@@ -75,13 +55,11 @@ static void an_entry_that_has_moved_is_not_read_with_the_value_of_its_predecesso
     (void)state;
     struct world_config config = world_least(&ix_ops_dolphin);
     struct world world;
+    struct world_pairs pairs;
     config.clients = 2;
-    world_open(&world, &config);
-    world_load(&world, &dense);
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, half_writer, &world), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, half_reader, &world), 0);
+    world_begin(&world, &config, world_dense(&pairs, KEYS, config.value_bytes));
+    world_spawn(&world, 0, 0, half_writer, &world);
+    world_spawn(&world, 0, 1, half_reader, &world);
     world_run(&world);
     world_close(&world);
 }
@@ -118,10 +96,9 @@ static void a_leaf_with_an_insert_in_it_is_not_empty(void **state) {
     (void)state;
     struct world_config config = world_least(&ix_ops_dolphin);
     struct world world;
+    struct world_pairs pairs;
     struct reserved reserved = {.world = &world};
-    world_open(&world, &config);
-    world_load(&world, &dense);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_dense(&pairs, KEYS, config.value_bytes));
     world_do(&world, 0, reserved_entry, &reserved);
     world_close(&world);
     assert_true(kind_took(&reserved.remove, 2));
@@ -164,8 +141,7 @@ static void nodes_that_larger_ones_replaced_leave_the_cache_of_who_replaced_them
     struct world world;
     config.cns = 2;
     config.clients = 2;
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     world_do(&world, 0, growing_entry, &world);
     world_do(&world, 1, reading_entry, &world);
     uint64_t grown = ix_cache_bytes(config.ops, world.cns[0]), fresh = ix_cache_bytes(config.ops, world.cns[1]);

@@ -161,12 +161,9 @@ static void a_write_that_fails_leaves_its_node_unlocked(void **state) {
         config.retry_limit = 100;
         config.settings[0] = (struct dm_setting){"faults", faults[seed % 2]};
         config.params[0] = (struct dm_setting){"combine", seed % 3 ? "off" : "on"};
-        world_open(&failing.world, &config);
-        world_load(&failing.world, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
-        dm_fabric_measure(failing.world.fabric);
-        unsigned first = dm_first_cn(&failing.world.topology);
-        assert_int_equal(dm_spawn(failing.world.fabric, first, 0, failing_entry, &failing), 0);
-        assert_int_equal(dm_spawn(failing.world.fabric, first + 1, 0, following_entry, &failing), 0);
+        world_begin(&failing.world, &config, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
+        world_spawn(&failing.world, 0, 0, failing_entry, &failing);
+        world_spawn(&failing.world, 1, 0, following_entry, &failing);
         world_run(&failing.world);
         world_close(&failing.world);
         assert_int_equal(failing.first, DM_ERR_IO);

@@ -5,7 +5,7 @@
  * memory pool while items and their marks have landed in part. Most of it is a matter of some hundred nanoseconds that
  * random worlds rarely meet, so here the messages are sent, and the bytes written, by the test.
  */
-#include "conformance/index_world.h"
+#include "conformance/quiet.h"
 #include "indexes/hstore/pool.h"
 #include "indexes/hstore/server.h"
 
@@ -25,10 +25,37 @@ static struct world_config protocol_config(void) {
     return config;
 }
 
-static void protocol_open(struct world *world, const struct world_config *config) {
+/* A server that fails is noticed soon. */
+static struct world_config failing_config(const char *faults) {
+    struct world_config config = protocol_config();
+    config.settings[0] = (struct dm_setting){"peer_timeout", "20us"};
+    config.settings[1] = (struct dm_setting){"faults", faults};
+    return config;
+}
+
+static void protocol_begin(struct world *world, const struct world_config *config) {
     struct world_pairs pairs;
-    world_open(world, config);
-    world_load(world, world_pairs(&pairs, KEYS, 1, VALUE));
+    world_begin(world, config, world_pairs(&pairs, KEYS, 1, VALUE));
+}
+
+/* Runs one context in such a world, with one more setting of the index (NULL: none); nothing is verified. */
+static void protocol_alone(int (*entry)(struct dm_ctx *, void *), const char *setting, const char *value) {
+    struct world_config config = protocol_config();
+    struct world world;
+    config.params[3] = (struct dm_setting){setting, value};
+    protocol_begin(&world, &config);
+    world_do(&world, 0, entry, &world);
+    world_close(&world);
+}
+
+/* Runs two contexts side by side, each with `arg`. */
+static void protocol_both(struct world *world, struct world_config config, void (*first)(struct dm_ctx *, void *),
+                          void (*second)(struct dm_ctx *, void *), void *arg) {
+    config.clients = 2;
+    protocol_begin(world, &config);
+    world_spawn(world, 0, 0, first, arg);
+    world_spawn(world, 0, 1, second, arg);
+    world_run(world);
 }
 
 static struct hstore_geometry geometry_of(const struct world *world) {
@@ -44,11 +71,6 @@ static uint64_t write_seen(struct ix_client *client, uint64_t number) {
     char value[VALUE];
     WORLD_CHECK_EQ(ix_get(client, world_key(number, KEYS), value), 0);
     return world_write_of(number, value, VALUE);
-}
-
-static void sleep_until(struct dm_ctx *ctx, uint64_t ns) {
-    uint64_t now = dm_now(ctx);
-    WORLD_CHECK_EQ(now < ns ? dm_sleep(ctx, ns - now) : 0, 0);
 }
 
 /* ---- items that the test makes ----------------------------------------------------------------------------------- */
@@ -200,12 +222,7 @@ static int batches_entry(struct dm_ctx *ctx, void *arg) {
 
 static void a_batch_that_comes_again_or_from_a_table_that_failed_changes_nothing(void **state) {
     (void)state;
-    struct world_config config = protocol_config();
-    struct world world;
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    world_do(&world, 0, batches_entry, &world);
-    world_close(&world);
+    protocol_alone(batches_entry, NULL, NULL);
 }
 
 /* ---- a server that recovers in the middle of a batch ------------------------------------------------------------- */
@@ -234,7 +251,7 @@ static void sender_entry(struct dm_ctx *ctx, void *arg) {
     uint64_t item = listed_item(ctx, world_key(0, KEYS));
     char value[VALUE];
     for (unsigned round = 0; round < ROUNDS; round++) {
-        sleep_until(ctx, round_ns(round) + ROUNDS / 2 * STEP_NS);
+        world_sleep_until(ctx, round_ns(round) + ROUNDS / 2 * STEP_NS);
         if (rounds->of_list) {
             for (unsigned i = 0; i < rounds->items; i++) {
                 entries[i] = (struct hstore_entry){
@@ -254,7 +271,7 @@ static void sender_entry(struct dm_ctx *ctx, void *arg) {
 static void recoverer_entry(struct dm_ctx *ctx, void *arg) {
     struct rounds *rounds = arg;
     for (unsigned round = 0; round < ROUNDS; round++) {
-        sleep_until(ctx, round_ns(round) + round * STEP_NS);
+        world_sleep_until(ctx, round_ns(round) + round * STEP_NS);
         rounds->begun[round] = begin_call(ctx, rounds->of_list ? SLS : HTS, rounds->of_list ? round + 2 : 0);
     }
 }
@@ -262,15 +279,9 @@ static void recoverer_entry(struct dm_ctx *ctx, void *arg) {
 static void rounds_run(struct rounds *rounds, const char *params) {
     struct world_config config = protocol_config();
     struct world world;
-    config.clients = 2;
     config.params[3] = (struct dm_setting){"batch", params};
     rounds->world = &world;
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, sender_entry, rounds), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, recoverer_entry, rounds), 0);
-    world_run(&world);
+    protocol_both(&world, config, sender_entry, recoverer_entry, rounds);
     world_close(&world);
 }
 
@@ -329,11 +340,9 @@ static void a_repeated_delete_is_executed_once(void **state) {
     (void)state;
     struct world_config config = protocol_config();
     struct world world;
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    world_do(&world, 0, deletes_entry, &world);
-    assert_int_equal(world_verify(&world).keys, KEYS - 1);
-    world_close(&world);
+    struct world_pairs pairs;
+    world_pairs(&pairs, KEYS, 1, VALUE);
+    assert_int_equal(quiet_world(&world, &config, &pairs.pairs, deletes_entry, &world).report.keys, KEYS - 1);
 }
 
 /* ---- the skip list's log ----------------------------------------------------------------------------------------- */
@@ -358,13 +367,7 @@ static int drained_entry(struct dm_ctx *ctx, void *arg) {
 
 static void between_slow_writes_the_log_of_the_list_is_applied_before_a_scan_needs_it(void **state) {
     (void)state;
-    struct world_config config = protocol_config();
-    struct world world;
-    config.params[3] = (struct dm_setting){"log_entries", "16"};
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    world_do(&world, 0, drained_entry, &world);
-    world_close(&world);
+    protocol_alone(drained_entry, "log_entries", "16");
 }
 
 /* The worker waits for further entries, far longer than until the list is read. */
@@ -382,13 +385,7 @@ static int lingering_entry(struct dm_ctx *ctx, void *arg) {
 
 static void a_copy_of_the_list_has_what_is_only_in_its_log(void **state) {
     (void)state;
-    struct world_config config = protocol_config();
-    struct world world;
-    config.params[3] = (struct dm_setting){"apply_us", "1000000"};
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    world_do(&world, 0, lingering_entry, &world);
-    world_close(&world);
+    protocol_alone(lingering_entry, "apply_us", "1000000");
 }
 
 /* ---- items that have landed in part ------------------------------------------------------------------------------ */
@@ -409,20 +406,20 @@ static void half_writer(struct dm_ctx *ctx, void *arg) {
     char *whole = dm_local_alloc(ctx, bytes);
     WORLD_CHECK_EQ(dm_read(ctx, hstore_unpack(packed), whole, bytes), 0);
     memset(maker.words, 0x55, DM_LINE);
-    sleep_until(ctx, HALF_NS);
+    world_sleep_until(ctx, HALF_NS);
     if (half->number == 1) {
         WORLD_CHECK_EQ(dm_write(ctx, dm_addr_add(hstore_unpack(packed), DM_LINE), maker.words, sizeof(uint64_t)), 0);
     } else {
         item_write(ctx, &maker, packed, half->number, 9, HSTORE_PENDING);
     }
-    sleep_until(ctx, WHOLE_NS);
+    world_sleep_until(ctx, WHOLE_NS);
     WORLD_CHECK_EQ(dm_write(ctx, hstore_unpack(packed), whole, bytes), 0);
 }
 
 static void half_reader(struct dm_ctx *ctx, void *arg) {
     struct half *half = arg;
     struct ix_client client = world_attach(half->world, 0, ctx, NULL);
-    sleep_until(ctx, HALF_NS + 10000);
+    world_sleep_until(ctx, HALF_NS + 10000);
     half->seen = write_seen(&client, half->number);
     half->ended_ns = dm_now(ctx);
     half->replaced = ix_counts(&client)[HSTORE_ITEM_REPLACED];
@@ -434,14 +431,8 @@ static struct half half_run(uint64_t number, const char *lookup) {
     struct world_config config = protocol_config();
     struct world world;
     struct half half = {.world = &world, .number = number};
-    config.clients = 2;
     config.params[3] = (struct dm_setting){"lookup", lookup};
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, half_writer, &half), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, half_reader, &half), 0);
-    world_run(&world);
+    protocol_both(&world, config, half_writer, half_reader, &half);
     world_close(&world);
     assert_int_equal(half.seen, 0);
     assert_true(half.ended_ns > WHOLE_NS);
@@ -483,7 +474,7 @@ static void failing_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(ix_remove(&client, world_key(4, KEYS)), 0);
     }
     failing->tag_before = table_tag(ctx);
-    sleep_until(ctx, WRITE_NS);
+    world_sleep_until(ctx, WRITE_NS);
     failing->began_ns = dm_now(ctx);
     value_of(4, 2, value);
     failing->rc = failing->inserts ? ix_insert(&client, world_key(4, KEYS), value)
@@ -507,19 +498,11 @@ static void meanwhile_entry(struct dm_ctx *ctx, void *arg) {
 
 /* The write must be done once, and its value be there. */
 static struct failing failing_run(const char *faults, const char *probe_us, struct failing failing) {
-    struct world_config config = protocol_config();
+    struct world_config config = failing_config(faults);
     struct world world;
-    config.clients = 2;
     config.params[2].value = probe_us;
-    config.settings[0] = (struct dm_setting){"peer_timeout", "20us"};
-    config.settings[1] = (struct dm_setting){"faults", faults};
     failing.world = &world;
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, failing_entry, &failing), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, meanwhile_entry, &failing), 0);
-    world_run(&world);
+    protocol_both(&world, config, failing_entry, meanwhile_entry, &failing);
     assert_int_equal(failing.rc, 0);
     assert_int_equal(failing.seen, 2);
     dm_fabric_setup(world.fabric);
@@ -585,25 +568,16 @@ static void marks_of_a_batch_that_two_failures_lost_are_taken_back(void **state)
 /* While the server is away the space of the write is used again, by a write that has not been executed yet. */
 static void space_reuse(struct dm_ctx *ctx, struct failing *failing) {
     struct maker maker = maker_open(ctx, failing->world);
-    sleep_until(ctx, WRITE_NS + 60000);
+    world_sleep_until(ctx, WRITE_NS + 60000);
     uint64_t packed = item_find(ctx, failing->world, 4, HSTORE_PENDING);
     item_write(ctx, &maker, packed, 7, 1, HSTORE_PENDING);
 }
 
 static void a_client_learns_from_the_item_of_its_own_write_alone_that_it_was_not_done(void **state) {
     (void)state;
-    struct world_config config = protocol_config();
     struct world world;
     struct failing failing = {.world = &world, .meanwhile = space_reuse};
-    config.clients = 2;
-    config.settings[0] = (struct dm_setting){"peer_timeout", "20us"};
-    config.settings[1] = (struct dm_setting){"faults", "fail:node=1,at=1ms,for=150us"};
-    protocol_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, failing_entry, &failing), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, meanwhile_entry, &failing), 0);
-    world_run(&world);
+    protocol_both(&world, failing_config("fail:node=1,at=1ms,for=150us"), failing_entry, meanwhile_entry, &failing);
     world_close(&world);
     assert_int_equal(failing.rc, 0);
     assert_int_equal(failing.counts[HSTORE_DOUBT_APPLIED], 1);
@@ -628,7 +602,7 @@ static int pool_entry(struct dm_ctx *ctx, void *arg) {
 
 static void pool_reader(struct dm_ctx *ctx, void *arg) {
     struct ix_client client = world_attach(arg, 0, ctx, NULL);
-    sleep_until(ctx, WRITE_NS);
+    world_sleep_until(ctx, WRITE_NS);
     WORLD_CHECK_EQ(write_seen(&client, 1), 5);
     WORLD_CHECK_EQ(write_seen(&client, 2), 6);
     WORLD_CHECK_EQ(write_seen(&client, 3), 0);
@@ -637,14 +611,14 @@ static void pool_reader(struct dm_ctx *ctx, void *arg) {
 
 static void of_two_items_in_force_the_later_one_that_is_whole_is_recovered(void **state) {
     (void)state;
-    struct world_config config = protocol_config();
+    struct world_config config = failing_config("fail:node=1,at=100us,for=20us;fail:node=2,at=100us,for=40us");
     struct world world;
-    config.settings[0] = (struct dm_setting){"peer_timeout", "20us"};
-    config.settings[1] = (struct dm_setting){"faults", "fail:node=1,at=100us,for=20us;fail:node=2,at=100us,for=40us"};
-    protocol_open(&world, &config);
+    struct world_pairs pairs;
+    world_open(&world, &config);
+    world_load(&world, world_pairs(&pairs, KEYS, 1, VALUE));
     world_do(&world, 0, pool_entry, &world);
     dm_fabric_measure(world.fabric);
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, pool_reader, &world), 0);
+    world_spawn(&world, 0, 0, pool_reader, &world);
     world_run(&world);
     world_close(&world);
 }
@@ -654,25 +628,12 @@ static void of_two_items_in_force_the_later_one_that_is_whole_is_recovered(void 
 
 enum { DENSE_KEYS = 3 * (int)HSTORE_PAIRS_MAX + 10 };
 
-static uint64_t dense_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
-    (void)pairs;
-    for (uint64_t i = 0; i < n; i++) {
-        keys[i] = first + i;
-    }
-    return n;
-}
-
-static void dense_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
-    (void)pairs;
-    value_of(key, 0, value);
-}
-
 static void dense_entry(struct dm_ctx *ctx, void *arg) {
     struct ix_client client = world_attach(arg, 0, ctx, NULL);
     char value[VALUE];
     uint32_t tags[3];
     for (unsigned failures = 0; failures < 3; failures++) {
-        sleep_until(ctx, failures * 5 * WRITE_NS + 3 * WRITE_NS);
+        world_sleep_until(ctx, failures * 5 * WRITE_NS + 3 * WRITE_NS);
         for (uint64_t key = 0; key < DENSE_KEYS && failures == 2; key++) {
             WORLD_CHECK_EQ(ix_get(&client, key, value), 0);
             WORLD_CHECK_EQ(world_write_of(key, value, VALUE), 0);
@@ -686,15 +647,11 @@ static void dense_entry(struct dm_ctx *ctx, void *arg) {
 /* Keys that follow one another, so that the last one of a page is next to the first one of the following page. */
 static void a_table_that_is_read_in_pages_has_every_key_and_each_has_a_tag_of_its_own(void **state) {
     (void)state;
-    struct world_config config = protocol_config();
+    struct world_config config = failing_config("fail:node=1,at=4ms,for=20us;fail:node=1,at=9ms,for=20us");
     struct world world;
-    struct ix_pairs pairs = {.count = DENSE_KEYS, .keys = dense_keys, .value = dense_value};
-    config.settings[0] = (struct dm_setting){"peer_timeout", "20us"};
-    config.settings[1] = (struct dm_setting){"faults", "fail:node=1,at=4ms,for=20us;fail:node=1,at=9ms,for=20us"};
-    world_open(&world, &config);
-    world_load(&world, &pairs);
-    dm_fabric_measure(world.fabric);
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, dense_entry, &world), 0);
+    struct world_pairs pairs;
+    world_begin(&world, &config, world_dense(&pairs, DENSE_KEYS, VALUE));
+    world_spawn(&world, 0, 0, dense_entry, &world);
     world_run(&world);
     dm_fabric_setup(world.fabric);
     assert_int_equal(world_verify(&world).keys, DENSE_KEYS);

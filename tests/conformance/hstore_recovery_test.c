@@ -53,16 +53,14 @@ static void recovery_open(struct world *world, uint64_t keys, const char *faults
     config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
     config.params[0] = (struct dm_setting){"probe_us", "20"};
     config.params[1] = (struct dm_setting){"recover_batch", recover_batch};
-    world_open(world, &config);
-    world_load(world, world_pairs(&pairs, keys, 1, config.value_bytes));
-    dm_fabric_measure(world->fabric);
+    world_begin(world, &config, world_pairs(&pairs, keys, 1, config.value_bytes));
 }
 
 static struct recovering recovery_with(uint64_t keys, const char *faults, const char *recover_batch) {
     struct world world;
     recovery_open(&world, keys, faults, recover_batch);
     struct recovering recovering = {.world = &world, .keys = keys};
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, recovering_entry, &recovering), 0);
+    world_spawn(&world, 0, 0, recovering_entry, &recovering);
     world_run(&world);
     assert_int_equal(world_verify(&world).keys, keys);
     world_close(&world);
@@ -105,7 +103,7 @@ static void a_run_may_end_while_a_list_recovers(void **state) {
     struct world world;
     recovery_open(&world, keys, faults, "64");
     struct recovering recovering = {.world = &world, .keys = keys, .reads_ns = end_ns};
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, reading_entry, &recovering), 0);
+    world_spawn(&world, 0, 0, reading_entry, &recovering);
     world_run(&world);
     assert_int_equal(recovering.sls_ns, 0);
     world_close(&world);

@@ -146,9 +146,7 @@ static void a_write_reports_the_phases_of_its_time(void **state) {
     struct world_config config = sim_config();
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
     struct quiet quiet = {.world = &world};
     world_do(&world, 0, phases_entry, &quiet);
     static const enum dm_phase of_update[] = {DM_PHASE_INDEX, DM_PHASE_VALUE, DM_PHASE_CALL, DM_PHASE_LOG};
@@ -275,9 +273,7 @@ static void orphaned_space_is_found_and_reused(void **state) {
     config.servers = 4;
     config.params[0] = (struct dm_setting){"sweep_us", "300"};
     config.params[1] = (struct dm_setting){"grace_us", "200"};
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, QUIET_KEYS, 2, config.value_bytes));
     struct quiet quiet = {.world = &world};
     world_do(&world, 0, leave_entry, &world);
     world_do(&world, 0, reuse_entry, &quiet);
@@ -334,14 +330,12 @@ static void under_load_marks_keep_up_and_a_get_is_not_behind_a_scan(void **state
     static struct crowd crowds[CROWD];
     config.clients = CROWD + 1;
     config.server_cores = 1;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, QUIET_KEYS, 1, config.value_bytes));
     for (unsigned i = 0; i < CROWD; i++) {
         crowds[i] = (struct crowd){.world = &world, .number = 7 * i};
-        assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i, crowd_writer, &crowds[i]), 0);
+        world_spawn(&world, 0, i, crowd_writer, &crowds[i]);
     }
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), CROWD, crowd_reader, &crowds[0]), 0);
+    world_spawn(&world, 0, CROWD, crowd_reader, &crowds[0]);
     world_run(&world);
     assert_int_equal(crowds[0].backwards, 0);
     assert_int_equal(world_verify(&world).keys, QUIET_KEYS);
@@ -377,13 +371,11 @@ static void queue_run(const struct world_config *config, void (*entry)(struct dm
     static struct queued queue[QUEUE];
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 1, config->value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, config, world_pairs(&pairs, QUIET_KEYS, 1, config->value_bytes));
     *account = (struct dm_account){0};
     for (unsigned i = 0; i < QUEUE; i++) {
         queue[i] = (struct queued){.world = &world};
-        assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i, entry, &queue[i]), 0);
+        world_spawn(&world, 0, i, entry, &queue[i]);
     }
     world_run(&world);
     for (unsigned i = 0; i < QUEUE; i++) {
@@ -481,12 +473,10 @@ static struct late late_run(struct world_config config, bool scans) {
     config.clients = config.clients_per_thread = 2;
     config.params[0] = (struct dm_setting){"grace_us", "200"};
     config.params[1] = (struct dm_setting){"lease_us", "20"};
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, LATE_KEYS, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, LATE_KEYS, 1, config.value_bytes));
     struct late late = {.world = &world, .scans = scans};
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, late_reader, &late), 0);
-    assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), 0, late_writer, &late), 0);
+    world_spawn(&world, 0, 0, late_reader, &late);
+    world_spawn(&world, 0, 0, late_writer, &late);
     world_run(&world);
     assert_int_equal(world_verify(&world).keys, LATE_KEYS);
     world_close(&world);
@@ -579,14 +569,10 @@ static void fail_run(struct world_config config, const char *faults, unsigned wr
     config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
     config.params[0] = (struct dm_setting){"probe_us", "10"};
     config.params[1] = (struct dm_setting){"grace_us", "200"};
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, FAIL_KEYS, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, FAIL_KEYS, 1, config.value_bytes));
     for (unsigned i = 0; i < config.clients; i++) {
         writers[i] = (struct writer){.world = &world, .number = i, .writes = writes, .has_gaps = has_gaps};
-        assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i / config.clients_per_thread,
-                                  writer_entry, &writers[i]),
-                         0);
+        world_spawn(&world, 0, i / config.clients_per_thread, writer_entry, &writers[i]);
     }
     world_run(&world);
     for (unsigned i = 0; i < config.clients; i++) {
@@ -730,9 +716,7 @@ static void a_server_that_stays_away_ends_writes_with_the_bound_on_retries(void 
     config.retry_limit = 30;
     config.settings[0] = (struct dm_setting){"faults", "fail:node=3,at=0ns"};
     config.settings[1] = (struct dm_setting){"peer_timeout", "20us"};
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, QUIET_KEYS, 1, config.value_bytes));
     world_do(&world, 0, lost_entry, &world);
     world_close(&world);
 }

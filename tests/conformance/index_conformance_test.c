@@ -311,8 +311,7 @@ static struct crowd_result crowd_run(struct world_config config, unsigned operat
     struct crowd_client clients[CROWD_CLIENTS];
     config.clients = CROWD_CLIENTS;
     config.clients_per_thread = CROWD_CLIENTS / config.cns / 2;
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     struct crowd_result result = {0};
     for (unsigned i = 0; i < CROWD_CLIENTS; i++) {
         clients[i] = (struct crowd_client){.world = &world, .number = i, .operations = operations, .seed = config.seed};
@@ -460,8 +459,7 @@ static void a_full_memory_node_refuses_inserts_and_breaks_nothing(void **state) 
     config.value_bytes = 200;
     config.expected_keys = 500; /* more come: the memory of what is sized beforehand is not what runs out */
     struct world world;
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     struct full full = {.world = &world};
     world_do(&world, 0, full_entry, &full);
     assert_true(full.inserted > 0);

@@ -281,9 +281,7 @@ static inline void late_run(struct late *late, struct world_config config, unsig
         setting++;
     }
     config.settings[setting] = (struct dm_setting){"faults", fault};
-    world_open(&late->world, &config);
-    world_load(&late->world, world_pairs(&pairs, LATE_KEYS, loaded, config.value_bytes));
-    dm_fabric_measure(late->world.fabric);
+    world_begin(&late->world, &config, world_pairs(&pairs, LATE_KEYS, loaded, config.value_bytes));
     for (unsigned i = 0; i < LATE_CLIENTS; i++) {
         unsigned cn = i % 2;
         assert_int_equal(dm_spawn(late->world.fabric, dm_first_cn(&late->world.topology) + cn, i / 2, entries[i], late),

@@ -135,9 +135,7 @@ static inline struct steady_result steady_run(struct world_config config, unsign
     config.retry_limit = config.retry_limit ? config.retry_limit : 20000;
     config.clients_per_thread = STEADY_CLIENTS / config.cns / 2;
     steady_weak(&config);
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, STEADY_KEYS, STEADY_STEP, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, STEADY_KEYS, STEADY_STEP, config.value_bytes));
     for (unsigned i = 0; i < STEADY_CLIENTS; i++) {
         clients[i] =
             (struct steady_client){.world = &world, .number = i, .operations = operations, .seed = config.seed};

@@ -258,6 +258,27 @@ static inline void world_load(struct world *world, const struct ix_pairs *pairs)
     world_do(world, 0, world_load_entry, &step);
 }
 
+/* Opens the index with these pairs (NULL: empty); what follows is measured. */
+static inline void world_begin(struct world *world, const struct world_config *config, const struct ix_pairs *pairs) {
+    world_open(world, config);
+    if (pairs) {
+        world_load(world, pairs);
+    }
+    dm_fabric_measure(world->fabric);
+}
+
+/* A context on a thread of compute node `cn`; world_run runs it. */
+static inline void world_spawn(struct world *world, unsigned cn, unsigned thread,
+                               void (*entry)(struct dm_ctx *, void *), void *arg) {
+    assert_int_equal(dm_spawn(world->fabric, dm_first_cn(&world->topology) + cn, thread, entry, arg), 0);
+}
+
+/* For contexts that must meet at a moment of the run. */
+static inline void world_sleep_until(struct dm_ctx *ctx, uint64_t ns) {
+    uint64_t now = dm_now(ctx);
+    WORLD_CHECK_EQ(now < ns ? dm_sleep(ctx, ns - now) : 0, 0);
+}
+
 static inline struct ix_report world_walk(struct world *world) {
     struct world_step step = {.world = world};
     world_do(world, 0, world_verify_entry, &step);
@@ -324,6 +345,26 @@ static inline const struct ix_pairs *world_pairs(struct world_pairs *own, uint64
     *own = (struct world_pairs){.numbers = numbers, .step = step, .value_bytes = value_bytes};
     own->pairs = (struct ix_pairs){
         .count = (numbers + step - 1) / step, .keys = world_pairs_keys, .value = world_pairs_value, .arg = own};
+    return &own->pairs;
+}
+
+static inline uint64_t world_dense_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
+    (void)pairs;
+    for (uint64_t i = 0; i < n; i++) {
+        keys[i] = first + i;
+    }
+    return n;
+}
+
+static inline void world_dense_value(const struct ix_pairs *pairs, uint64_t key, void *value) {
+    const struct world_pairs *own = pairs->arg;
+    world_value(key, 0, value, own->value_bytes);
+}
+
+/* The keys 0 .. numbers - 1 themselves, which are not spread. */
+static inline const struct ix_pairs *world_dense(struct world_pairs *own, uint64_t numbers, uint32_t value_bytes) {
+    *own = (struct world_pairs){.numbers = numbers, .value_bytes = value_bytes};
+    own->pairs = (struct ix_pairs){.count = numbers, .keys = world_dense_keys, .value = world_dense_value, .arg = own};
     return &own->pairs;
 }
 

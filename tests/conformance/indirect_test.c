@@ -236,8 +236,7 @@ static void full_check(const struct ix_ops *ops) {
     struct memory memory = {.world = &world};
     config.mn_bytes = 1 << 20;
     config.chunk_bytes = 1 << 16;
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     world_do(&world, 0, full_entry, &memory);
     assert_int_equal(memory.outcome, DM_ERR_NO_MEMORY);
     world_verify(&world);

@@ -234,13 +234,10 @@ static void late_run(const struct ix_ops *ops, uint64_t seed) {
     config.cache_bytes = caches[seed / 4 % DM_ARRAY_LEN(caches)];
     config.expected_keys = KEYS;
     config.settings[0] = (struct dm_setting){"faults", rules[seed % DM_ARRAY_LEN(rules)]};
-    world_open(&world, &config);
-    world_load(&world, &pairs);
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, writer, &late), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn + 1, 0, far_follower, &late), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, near_follower, &late), 0);
+    world_begin(&world, &config, &pairs);
+    world_spawn(&world, 0, 0, writer, &late);
+    world_spawn(&world, 1, 0, far_follower, &late);
+    world_spawn(&world, 0, 1, near_follower, &late);
     world_run(&world);
     dm_fabric_setup(world.fabric);
     world_verify(&world);

@@ -187,11 +187,10 @@ static void one_of_many_inserts_of_a_key_succeeds(void **state) {
         config.cns = 1;
         config.clients = RIVALS;
         struct world world;
-        world_open(&world, &config);
-        dm_fabric_measure(world.fabric);
+        world_begin(&world, &config, NULL);
         for (unsigned i = 0; i < RIVALS; i++) {
             rivals[i] = (struct rival){.world = &world};
-            assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i, rival_entry, &rivals[i]), 0);
+            world_spawn(&world, 0, i, rival_entry, &rivals[i]);
         }
         world_run(&world);
         assert_int_equal(world_verify(&world).keys, RIVAL_KEYS);
@@ -233,11 +232,10 @@ static void inserts_of_different_keys_all_succeed_however_they_are_published(voi
         uint64_t slots = 0;
         config.clients = RIVALS;
         config.params[0] = (struct dm_setting){"insert", methods[at]};
-        world_open(&world, &config);
-        dm_fabric_measure(world.fabric);
+        world_begin(&world, &config, NULL);
         for (unsigned i = 0; i < RIVALS; i++) {
             rivals[i] = (struct rival){.world = &world, .number = i};
-            assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i, apart_entry, &rivals[i]), 0);
+            world_spawn(&world, 0, i, apart_entry, &rivals[i]);
         }
         world_run(&world);
         for (unsigned i = 0; i < RIVALS; i++) {
@@ -307,12 +305,9 @@ static void updates_that_lose_against_a_delete_keep_their_blocks(void **state) {
     config.chunk_bytes = 8 << 10;
     config.expected_keys = 4;
     config.clients = 2;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, 4, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, losing_updater, &losing), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, losing_deleter, &losing), 0);
+    world_begin(&world, &config, world_pairs(&pairs, 4, 1, config.value_bytes));
+    world_spawn(&world, 0, 0, losing_updater, &losing);
+    world_spawn(&world, 0, 1, losing_deleter, &losing);
     world_run(&world);
     world_close(&world);
     assert_true(losing.lost > 200); /* more than there is memory for */
@@ -327,9 +322,7 @@ static void updates_use_the_blocks_again_that_they_replace(void **state) {
     config.mn_bytes = 1 << 20;
     config.chunk_bytes = 16 << 10;
     config.expected_keys = 200;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, 200, 1, config.value_bytes));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, 200, 1, config.value_bytes));
     world_do(&world, 0, updating_entry, &world);
     assert_int_equal(world_verify(&world).keys, 200);
     world_close(&world);

@@ -66,9 +66,7 @@ static inline struct quiet_end quiet_world(struct world *world, const struct wor
                                            const struct ix_pairs *pairs, int (*entry)(struct dm_ctx *, void *),
                                            void *arg) {
     struct quiet_end end;
-    world_open(world, config);
-    world_load(world, pairs);
-    dm_fabric_measure(world->fabric);
+    world_begin(world, config, pairs);
     world_do(world, 0, entry, arg);
     end.cached = ix_cache_bytes(config->ops, world->cns[0]);
     end.report = world_verify(world);

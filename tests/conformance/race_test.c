@@ -238,11 +238,9 @@ static struct unlucky unlucky_run(unsigned verb) {
     config.params[0] = (struct dm_setting){"subtable", "192"};
     config.params[1] = (struct dm_setting){"slots", "2"};
     config.settings[0] = (struct dm_setting){"faults", faults};
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
-    unsigned cn = dm_first_cn(&world.topology);
-    assert_int_equal(dm_spawn(world.fabric, cn, 0, unlucky_entry, &unlucky), 0);
-    assert_int_equal(dm_spawn(world.fabric, cn, 1, later_entry, &unlucky), 0);
+    world_begin(&world, &config, NULL);
+    world_spawn(&world, 0, 0, unlucky_entry, &unlucky);
+    world_spawn(&world, 0, 1, later_entry, &unlucky);
     world_run(&world);
     world_close(&world);
     return unlucky;

@@ -169,8 +169,7 @@ static void every_write_of_a_leaf_raises_its_version_also_when_it_is_used_again(
     leaves = (struct leaves){.world = &world};
     config.expected_keys = 100000;
     config.params[0] = (struct dm_setting){"delta", "4"};
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     world_do(&world, 0, versions_entry, &leaves);
     assert_int_equal(world_verify(&world).keys, 0);
     world_close(&world);

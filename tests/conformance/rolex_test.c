@@ -283,9 +283,7 @@ static void grow(struct world_config config, bool narrow, uint64_t counts[ROLEX_
     config.clients = GROWN_CLIENTS;
     config.clients_per_thread = 2;
     config.mn_bytes = 256u << 20;
-    world_open(&world, &config);
-    world_load(&world, key_pairs(&pairs, keys, count));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, key_pairs(&pairs, keys, count));
     memset(counts, 0, ROLEX_COUNTER_COUNT * sizeof(*counts));
     for (unsigned i = 0; i < GROWN_CLIENTS; i++) {
         growers[i] = (struct grower){
@@ -350,8 +348,7 @@ static void leaves_that_deletes_empty_are_used_again(void **state) {
     (void)state;
     struct world_config config = sim_config();
     struct world world;
-    world_open(&world, &config);
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, NULL);
     world_do(&world, 0, emptying_entry, &world);
     assert_int_equal(world_verify(&world).keys, 0);
     world_close(&world);

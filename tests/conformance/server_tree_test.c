@@ -167,8 +167,7 @@ static void ascending_inserts_leave_full_leaves_in_emt_and_half_full_ones_in_a_s
     for (unsigned i = 0; i < DM_ARRAY_LEN(trees); i++) {
         struct world_config config = world_least(trees[i]);
         struct world world;
-        world_open(&world, &config);
-        dm_fabric_measure(world.fabric);
+        world_begin(&world, &config, NULL);
         world_do(&world, 0, ascending_entry, &world);
         struct ix_report report = world_verify(&world);
         world_close(&world);
@@ -244,8 +243,7 @@ static void a_full_memory_node_refuses_inserts_and_loses_no_key(void **state) {
         config.value_bytes = 200;
         config.mn_bytes = 1 << 20;
         config.chunk_bytes = 4096;
-        world_open(&filler.world, &config);
-        dm_fabric_measure(filler.world.fabric);
+        world_begin(&filler.world, &config, NULL);
         world_do(&filler.world, 0, filler_entry, &filler);
         struct ix_report report = world_verify(&filler.world);
         world_close(&filler.world);
@@ -312,11 +310,10 @@ static void more_inserts_than_handlers_wait_for_memory_and_all_end(void **state)
         config.clients_per_thread = CROWD / 4;
         config.chunk_bytes = 4096;
         config.expected_keys = 2 * CROWD * CROWD_KEYS;
-        world_open(&world, &config);
-        dm_fabric_measure(world.fabric);
+        world_begin(&world, &config, NULL);
         for (unsigned k = 0; k < CROWD; k++) {
             crowd[k] = (struct crowd){&world, k};
-            assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), k % 4, crowd_entry, &crowd[k]), 0);
+            world_spawn(&world, 0, k % 4, crowd_entry, &crowd[k]);
         }
         world_run(&world);
         assert_int_equal(world_verify(&world).keys, CROWD * CROWD_KEYS);

@@ -279,12 +279,10 @@ static void rivals_run(const char *hand_over, struct rival rivals[2]) {
     config.params[0] = (struct dm_setting){"hand_over", hand_over};
     struct world world;
     struct world_pairs pairs;
-    world_open(&world, &config);
-    world_load(&world, world_pairs(&pairs, QUIET_KEYS, 2, 8));
-    dm_fabric_measure(world.fabric);
+    world_begin(&world, &config, world_pairs(&pairs, QUIET_KEYS, 2, 8));
     for (unsigned i = 0; i < 2; i++) {
         rivals[i] = (struct rival){.world = &world};
-        assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology), i, rival_entry, &rivals[i]), 0);
+        world_spawn(&world, 0, i, rival_entry, &rivals[i]);
     }
     world_run(&world);
     world_verify(&world);

@@ -117,12 +117,9 @@ static void scene_run(enum kind_of_damage kind, unsigned level, unsigned line, c
     scene.damage = (struct damage){.spoil = spoil, .arg = &scene};
     struct world_pairs pairs;
     config.params[2] = (struct dm_setting){"values", values};
-    world_open(&scene.world, &config);
-    world_load(&scene.world, world_pairs(&pairs, KEYS, STEP, 8));
-    dm_fabric_measure(scene.world.fabric);
-    unsigned first = dm_first_cn(&scene.world.topology);
-    assert_int_equal(dm_spawn(scene.world.fabric, first, 0, reader, &scene), 0);
-    assert_int_equal(dm_spawn(scene.world.fabric, first + 1, 0, damage_entry, &scene.damage), 0);
+    world_begin(&scene.world, &config, world_pairs(&pairs, KEYS, STEP, 8));
+    world_spawn(&scene.world, 0, 0, reader, &scene);
+    world_spawn(&scene.world, 1, 0, damage_entry, &scene.damage);
     world_run(&scene.world);
     assert_true(world_verify(&scene.world).height >= 3);
     world_close(&scene.world);
@@ -291,9 +288,8 @@ static void stopping_run(struct stopping *stopping, const char *fault) {
     world_load(&stopping->world, world_pairs(&pairs, KEYS, STEP, 8));
     stopping->height = world_verify(&stopping->world).height;
     dm_fabric_measure(stopping->world.fabric);
-    unsigned first = dm_first_cn(&stopping->world.topology);
-    assert_int_equal(dm_spawn(stopping->world.fabric, first, 0, after_stop_entry, stopping), 0);
-    assert_int_equal(dm_spawn(stopping->world.fabric, first + 1, 0, stopping_entry, stopping), 0);
+    world_spawn(&stopping->world, 0, 0, after_stop_entry, stopping);
+    world_spawn(&stopping->world, 1, 0, stopping_entry, stopping);
     world_run(&stopping->world);
     if (stopping->client.handle) {
         ix_detach(&stopping->client);
@@ -385,11 +381,10 @@ static void a_tree_that_many_make_higher_at_once_loses_nothing(void **state) {
         config.seed = seed;
         config.mns = 1 + (unsigned)(seed % 2);
         config.settings[0] = (struct dm_setting){"faults", "delay:p=0.1,by=30us"};
-        world_open(&world, &config);
-        dm_fabric_measure(world.fabric);
+        world_begin(&world, &config, NULL);
         for (unsigned i = 0; i < CROWD; i++) {
             growers[i] = (struct grower){.world = &world, .number = i};
-            assert_int_equal(dm_spawn(world.fabric, dm_first_cn(&world.topology) + i, 0, grower_entry, &growers[i]), 0);
+            world_spawn(&world, i, 0, grower_entry, &growers[i]);
         }
         world_run(&world);
         struct ix_report report = world_verify(&world);
