@@ -4,6 +4,7 @@
  * trips a split over memory nodes and a merge take, and that the lock word points at the largest key.
  */
 #include "conformance/index_damage.h"
+#include "conformance/index_split.h"
 #include "conformance/quiet.h"
 #include "indexes/chime/chime.h"
 
@@ -188,17 +189,6 @@ struct changes {
     unsigned merges;
 };
 
-/* The half that a split put to the right of `left`, from the parent that it wrote last. */
-static dm_addr right_of(const struct ix_tree *tree, dm_addr left) {
-    const dm_addr *children = ix_inner_children_in(&tree->cn->inner, tree->image);
-    for (unsigned i = 0; i + 1 < ix_node_head_in(tree->image)->count; i++) {
-        if (dm_addr_equal(children[i], left)) {
-            return children[i + 1];
-        }
-    }
-    return DM_NULL;
-}
-
 static int changes_entry(struct dm_ctx *ctx, void *arg) {
     struct changes *changes = arg;
     struct ix_client client = world_attach(changes->world, 0, ctx, NULL);
@@ -211,7 +201,7 @@ static int changes_entry(struct dm_ctx *ctx, void *arg) {
         WORLD_CHECK_EQ(kind_run(ctx, &insert, &client, INSERT, world_key(i, KEYS), &value), 0);
         if (ix_counts(&client)[CHIME_LEAF_SPLIT] == splits + 1 && ix_counts(&client)[CHIME_INNER_SPLIT] == inner &&
             insert.account.verbs[DM_VERB_CALL] == 0) {
-            dm_addr left = tree->child.addr, right = right_of(tree, left);
+            dm_addr left = tree->child.addr, right = split_right_of(tree, left);
             unsigned apart = dm_addr_node(left) != dm_addr_node(right);
             uint64_t trips = insert.account.round_trips - insert.account.verbs[DM_VERB_READ];
             WORLD_CHECK(!dm_addr_is_null(right));
@@ -266,14 +256,6 @@ struct beside {
     uint64_t merges;
 };
 
-static uint64_t verbs_of(const struct dm_account *account) {
-    uint64_t sum = 0;
-    for (unsigned kind = 0; kind < DM_VERB_KIND_COUNT; kind++) {
-        sum += account->verbs[kind];
-    }
-    return sum;
-}
-
 /* Inserts in the middle until a leaf, or an inner node, is split. */
 static void beside_splitter(struct dm_ctx *ctx, void *arg) {
     struct beside *beside = arg;
@@ -283,13 +265,13 @@ static void beside_splitter(struct dm_ctx *ctx, void *arg) {
     for (unsigned number = MERGE_KEYS / 2 + 1; number < MERGE_KEYS && ix_counts(&client)[beside->event] == 0;
          number += MERGE_STEP) {
         uint64_t value = 1;
-        beside->begin = verbs_of(&account);
+        beside->begin = world_verbs(&account);
         beside->key = number;
         beside->splits = number >= beside->end; /* the key of a run without a pause */
         WORLD_CHECK_EQ(ix_insert(&client, world_key(number, MERGE_KEYS), &value), 0);
         beside->there[number] = true;
     }
-    beside->end = verbs_of(&account);
+    beside->end = world_verbs(&account);
     beside->ended = true;
     dm_account_use(ctx, NULL);
     ix_detach(&client);

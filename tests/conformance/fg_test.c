@@ -5,42 +5,12 @@
  */
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
-#include "conformance/quiet.h"
+#include "conformance/quiet_tree.h"
 #include "indexes/fg/fg.h"
 
 extern const struct ix_ops ix_ops_fg;
 
 /* ---- round trips in the quiet case ------------------------------------------------------------------------------- */
-
-enum { QUIET_KEYS = 20000 };
-
-struct quiet {
-    struct world world;
-    struct kind get, absent, update, present, insert, remove, scan;
-};
-
-static int quiet_entry(struct dm_ctx *ctx, void *arg) {
-    struct quiet *quiet = arg;
-    struct ix_client client = world_attach(&quiet->world, 0, ctx, NULL);
-    uint64_t value = 1;
-    quiet_warm(&client, QUIET_KEYS, 0, 4, 0);
-    uint64_t present = world_key(5000, QUIET_KEYS);
-    uint64_t absent = world_key(5001, QUIET_KEYS);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, UPDATE, absent, &value), DM_NOT_FOUND);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->present, &client, INSERT, present, &value), DM_EXISTS);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, absent, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
-    kind_scan(ctx, &quiet->scan, &client, present, 20);
-    ix_detach(&client);
-    return 0;
-}
-
-static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
-    memset(quiet, 0, sizeof(*quiet));
-    return quiet_half_world(&quiet->world, config, QUIET_KEYS, quiet_entry, quiet);
-}
 
 static void a_quiet_get_reads_one_node_a_level(void **state) {
     (void)state;
@@ -102,7 +72,7 @@ static void a_write_that_changes_nothing_takes_no_lock(void **state) {
     struct world_config config = world_least(&ix_ops_fg);
     struct quiet quiet;
     struct quiet_end end = quiet_run(&config, &quiet);
-    const struct dm_account *idle[] = {&quiet.absent.account, &quiet.present.account};
+    const struct dm_account *idle[] = {&quiet.missing.account, &quiet.present.account};
     for (unsigned i = 0; i < DM_ARRAY_LEN(idle); i++) {
         assert_int_equal(idle[i]->round_trips, end.report.height);
         assert_int_equal(idle[i]->verbs[DM_VERB_CAS], 0);

@@ -45,14 +45,6 @@ struct late {
 #define LATE_WRONG(late, ...)                                                                                          \
     ((late)->wrong[0] ? (void)0 : (void)snprintf((late)->wrong, sizeof((late)->wrong), __VA_ARGS__))
 
-static inline uint64_t late_verbs(const struct dm_account *account) {
-    uint64_t sum = 0;
-    for (unsigned kind = 0; kind < DM_VERB_KIND_COUNT; kind++) {
-        sum += account->verbs[kind];
-    }
-    return sum;
-}
-
 /* ---- operations that are judged ---------------------------------------------------------------------------------- */
 
 static inline void late_get(struct late *late, struct ix_client *client, unsigned number) {
@@ -155,10 +147,10 @@ static inline void late_writer(struct dm_ctx *ctx, void *arg) {
     dm_account_use(ctx, &account); /* rules of faults count the verbs of attaching, too */
     late->writer = world_attach(&late->world, 0, ctx, &account);
     for (unsigned i = 0; i < late->step_count && i <= late->target + 1; i++) {
-        late->verbs[i] = late_verbs(&account);
+        late->verbs[i] = world_verbs(&account);
         late->watched = i == late->target;
         late_write(late, &late->writer, late->steps[i].number, late->steps[i].removes, late->steps[i].updates);
-        late->verbs[i + 1] = late_verbs(&account);
+        late->verbs[i + 1] = world_verbs(&account);
     }
     dm_sleep(ctx, UINT64_C(1000) * LATE_TAIL_US);
     late->ended = true;

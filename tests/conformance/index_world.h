@@ -273,6 +273,15 @@ static inline void world_spawn(struct world *world, unsigned cn, unsigned thread
     assert_int_equal(dm_spawn(world->fabric, dm_first_cn(&world->topology) + cn, thread, entry, arg), 0);
 }
 
+/* As rules of faults count them. */
+static inline uint64_t world_verbs(const struct dm_account *account) {
+    uint64_t sum = 0;
+    for (unsigned kind = 0; kind < DM_VERB_KIND_COUNT; kind++) {
+        sum += account->verbs[kind];
+    }
+    return sum;
+}
+
 /* For contexts that must meet at a moment of the run. */
 static inline void world_sleep_until(struct dm_ctx *ctx, uint64_t ns) {
     uint64_t now = dm_now(ctx);

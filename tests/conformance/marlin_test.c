@@ -6,46 +6,14 @@
  */
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
-#include "conformance/quiet.h"
+#include "conformance/quiet_tree.h"
 #include "indexes/marlin/marlin.h"
 
 extern const struct ix_ops ix_ops_marlin;
 
 /* ---- the quiet case ---------------------------------------------------------------------------------------------- */
 
-enum { QUIET_KEYS = 20000, NODE_BYTES = 1088, BLOCK_BYTES = 24, ENTRY_BYTES = 16, SCANNED = 20 };
-
-struct quiet {
-    struct world world;
-    struct kind get, absent, update, missing, insert, present, remove, scan;
-};
-
-static int quiet_entry(struct dm_ctx *ctx, void *arg) {
-    struct quiet *quiet = arg;
-    struct ix_client client = world_attach(&quiet->world, 0, ctx, NULL);
-    uint64_t value = 1;
-    quiet_warm(&client, QUIET_KEYS, 0, 4, 0);
-    uint64_t present = world_key(5000, QUIET_KEYS);
-    uint64_t absent = world_key(5001, QUIET_KEYS);
-    /* The first block needs a chunk, which is a call. */
-    WORLD_CHECK_EQ(ix_update(&client, present, &value), 0);
-    WORLD_CHECK_EQ(ix_insert(&client, world_key(9001, QUIET_KEYS), &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, absent, &value), DM_NOT_FOUND);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->missing, &client, UPDATE, absent, &value), DM_NOT_FOUND);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->present, &client, INSERT, present, &value), DM_EXISTS);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, absent, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
-    kind_scan(ctx, &quiet->scan, &client, present, SCANNED);
-    ix_detach(&client);
-    return 0;
-}
-
-static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
-    memset(quiet, 0, sizeof(*quiet));
-    return quiet_half_world(&quiet->world, config, QUIET_KEYS, quiet_entry, quiet);
-}
+enum { NODE_BYTES = 1088, BLOCK_BYTES = 24, ENTRY_BYTES = 16 };
 
 static void a_quiet_get_reads_the_leaf_and_then_the_block(void **state) {
     (void)state;
@@ -125,9 +93,9 @@ static void a_quiet_scan_reads_the_leaves_and_then_the_blocks(void **state) {
         config.params[0] = (struct dm_setting){"fetch", ways[i]};
         struct quiet quiet;
         quiet_run(&config, &quiet);
-        uint64_t least = i == 2 ? 1 + SCANNED : 2;
+        uint64_t least = i == 2 ? 1 + QUIET_SCANNED : 2;
         assert_in_range(quiet.scan.account.round_trips, least, least + (i == 1));
-        assert_true(quiet.scan.account.bytes_read % NODE_BYTES == SCANNED * BLOCK_BYTES);
+        assert_true(quiet.scan.account.bytes_read % NODE_BYTES == QUIET_SCANNED * BLOCK_BYTES);
     }
 }
 

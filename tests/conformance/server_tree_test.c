@@ -6,7 +6,7 @@
  */
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
-#include "conformance/quiet.h"
+#include "conformance/quiet_tree.h"
 #include "indexes/shared/server_tree.h"
 
 extern const struct ix_ops ix_ops_emt;
@@ -16,25 +16,14 @@ static const struct ix_ops *const trees[] = {&ix_ops_emt, &ix_ops_drtm_tree};
 
 /* ---- the quiet case ---------------------------------------------------------------------------------------------- */
 
-enum { QUIET_KEYS = 20000, SCANNED = 100, HEAD_BYTES = 8, KEY_BYTES = 8, VALUE_BYTES = 8 };
-
-struct quiet {
-    struct world world;
-    struct kind get, absent, update, missing, insert, present, remove, scan;
-};
+enum { SCANNED = 100, HEAD_BYTES = 8, KEY_BYTES = 8, VALUE_BYTES = 8 };
 
 static int quiet_entry(struct dm_ctx *ctx, void *arg) {
     struct quiet *quiet = arg;
     struct ix_client client = world_attach(&quiet->world, 0, ctx, NULL);
     for (uint64_t i = 0; i < 1000; i += 2) {
-        uint64_t present = world_key(i * 10, QUIET_KEYS), absent = world_key(i * 10 + 1, QUIET_KEYS), value = i;
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, absent, &value), DM_NOT_FOUND);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &value), 0);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->missing, &client, UPDATE, absent, &value), DM_NOT_FOUND);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, absent, &value), 0);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->present, &client, INSERT, present, &value), DM_EXISTS);
-        WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
+        uint64_t present = world_key(i * 10, QUIET_KEYS), absent = world_key(i * 10 + 1, QUIET_KEYS);
+        quiet_points(ctx, quiet, &client, present, absent);
     }
     kind_scan(ctx, &quiet->scan, &client, world_key(5000, QUIET_KEYS), SCANNED);
     ix_detach(&client);

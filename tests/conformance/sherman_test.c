@@ -4,43 +4,15 @@
  * the events it declares do happen, and that its known-wrong variants are wrong where the right ones are not.
  */
 #include "common/compiler.h"
+#include "conformance/index_split.h"
 #include "conformance/index_steady.h"
-#include "conformance/quiet.h"
+#include "conformance/quiet_tree.h"
 #include "indexes/sherman/sherman.h"
 
 extern const struct ix_ops ix_ops_sherman;
 
 /* ---- round trips in the quiet case --------------------------------------------------------------------------------
  */
-
-enum { QUIET_KEYS = 20000 };
-
-struct quiet {
-    struct world world;
-    struct kind get, update, insert, remove, absent, scan;
-};
-
-static int quiet_entry(struct dm_ctx *ctx, void *arg) {
-    struct quiet *quiet = arg;
-    struct ix_client client = world_attach(&quiet->world, 0, ctx, NULL);
-    uint64_t value = 1;
-    quiet_warm(&client, QUIET_KEYS, 0, 4, 0);
-    uint64_t present = world_key(5000, QUIET_KEYS);
-    uint64_t absent = world_key(5001, QUIET_KEYS);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->get, &client, GET, present, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->absent, &client, GET, absent, &value), DM_NOT_FOUND);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->update, &client, UPDATE, present, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->insert, &client, INSERT, absent, &value), 0);
-    WORLD_CHECK_EQ(kind_run(ctx, &quiet->remove, &client, REMOVE, absent, &value), 0);
-    kind_scan(ctx, &quiet->scan, &client, present, 20);
-    ix_detach(&client);
-    return 0;
-}
-
-static struct quiet_end quiet_run(const struct world_config *config, struct quiet *quiet) {
-    memset(quiet, 0, sizeof(*quiet));
-    return quiet_half_world(&quiet->world, config, QUIET_KEYS, quiet_entry, quiet);
-}
 
 static void a_quiet_get_is_one_read_of_one_node(void **state) {
     (void)state;
@@ -179,17 +151,6 @@ struct splits {
     uint64_t least_same, least_apart;
 };
 
-/* The half that a split put to the right of `left`, from the parent that it wrote last. */
-static dm_addr right_of(const struct ix_tree *tree, dm_addr left) {
-    const dm_addr *children = ix_inner_children_in(&tree->cn->inner, tree->image);
-    for (unsigned i = 0; i + 1 < ix_node_head_in(tree->image)->count; i++) {
-        if (dm_addr_equal(children[i], left)) {
-            return children[i + 1];
-        }
-    }
-    return DM_NULL;
-}
-
 static void split_count(struct splits *splits, bool is_apart, uint64_t trips) {
     uint64_t *most = is_apart ? &splits->trips_apart : &splits->trips_same;
     uint64_t *least = is_apart ? &splits->least_apart : &splits->least_same;
@@ -215,7 +176,7 @@ static int splits_entry(struct dm_ctx *ctx, void *arg) {
         /* Those that also fetched a chunk of memory, or split the parent, do not count. */
         if (ix_counts(&client)[SHERMAN_LEAF_SPLIT] > before && ix_counts(&client)[SHERMAN_INNER_SPLIT] == inner &&
             account.verbs[DM_VERB_CALL] == 0) {
-            dm_addr right = right_of(tree, left);
+            dm_addr right = split_right_of(tree, left);
             WORLD_CHECK(!dm_addr_is_null(right));
             split_count(splits, dm_addr_node(left) != dm_addr_node(right), account.round_trips);
         }

@@ -243,11 +243,6 @@ struct stopping {
     uint64_t most;           /* round trips of one get afterwards */
 };
 
-static uint64_t verbs_of(const struct dm_account *account) {
-    return account->verbs[DM_VERB_READ] + account->verbs[DM_VERB_WRITE] + account->verbs[DM_VERB_CAS] +
-           account->verbs[DM_VERB_CALL];
-}
-
 /* Inserts until an inner node is split. */
 static void stopping_entry(struct dm_ctx *ctx, void *arg) {
     struct stopping *stopping = arg;
@@ -258,9 +253,9 @@ static void stopping_entry(struct dm_ctx *ctx, void *arg) {
     for (unsigned number = KEYS / 2 + 1; rc == 0 && ix_counts(&stopping->client)[SHERMAN_INNER_SPLIT] == 0;
          number += STEP) {
         uint64_t value = 1;
-        stopping->begin = verbs_of(&account);
+        stopping->begin = world_verbs(&account);
         rc = ix_insert(&stopping->client, world_key(number, KEYS), &value);
-        stopping->end = verbs_of(&account);
+        stopping->end = world_verbs(&account);
     }
     stopping->ended = rc == 0;
     dm_account_use(ctx, NULL);
