@@ -95,8 +95,9 @@ static uint64_t plr_leaves(const struct segments *segments, uint32_t fill) {
     return leaves;
 }
 
-int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, uint32_t slots, uint32_t fill,
-                 struct hx_train_row *row, struct dm_err *err) {
+/* An optimal PLR, positions being ranks; leaves of more than one slot have a table. */
+static int plr_measure(const uint64_t *keys, uint64_t count, uint32_t epsilon, uint32_t slots, uint32_t fill,
+                       struct hx_train_row *row, struct dm_err *err) {
     struct segments segments = {.items = NULL};
     struct errors errors = {.counts = NULL};
     struct ix_plr *plr = NULL;
@@ -128,8 +129,9 @@ int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, uint32_
 
 /* ---- RMI -------------------------------------------------------------------------------------------------------- */
 
-int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,
-                 struct hx_train_row *row, struct dm_err *err) {
+/* A two-level RMI, positions as in ix_rmi_train. */
+static int rmi_measure(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,
+                       struct hx_train_row *row, struct dm_err *err) {
     struct errors errors = {.counts = NULL};
     struct ix_rmi rmi = {.top = {.models = models}, .models = calloc(models, sizeof(*rmi.models))};
     *row = (struct hx_train_row){.is_rmi = true, .setting = models, .models = models};
@@ -172,13 +174,13 @@ int hx_train_measure(const struct hx_training *training, bool sweeps, const uint
     uint64_t each = sweeps ? models / 8 : models;
     *row_count = 0;
     for (bool more = true; more; epsilon *= 2) {
-        DM_TRY(hx_train_plr(keys, count, (uint32_t)epsilon, slots, fill, &rows[(*row_count)++], err));
+        DM_TRY(plr_measure(keys, count, (uint32_t)epsilon, slots, fill, &rows[(*row_count)++], err));
         more = epsilon < last;
     }
     for (uint32_t i = 0; i < steps; i++, each *= 2) {
         each = each > 0 ? each : 1;
-        DM_TRY(hx_train_rmi(keys, count, (uint32_t)(each < UINT32_MAX ? each : UINT32_MAX), slots, fill,
-                            &rows[(*row_count)++], err));
+        DM_TRY(rmi_measure(keys, count, (uint32_t)(each < UINT32_MAX ? each : UINT32_MAX), slots, fill,
+                           &rows[(*row_count)++], err));
     }
     return 0;
 }

@@ -30,19 +30,10 @@ struct hx_train_row {
     struct hx_train_error error;
 };
 
-/* Trains an optimal PLR, positions being ranks; leaves of more than one slot have a table. DM_ERR_NO_MEMORY,
- * DM_ERR_INVALID. */
-int hx_train_plr(const uint64_t *keys, uint64_t count, uint32_t epsilon, uint32_t slots, uint32_t fill,
-                 struct hx_train_row *row, struct dm_err *err);
-
-/* Trains a two-level RMI, positions as in ix_rmi_train. DM_ERR_NO_MEMORY. */
-int hx_train_rmi(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,
-                 struct hx_train_row *row, struct dm_err *err);
-
 enum { HX_TRAIN_ROWS_MAX = 32 };
 
 /* One training of each kind with the settings; with `sweeps` epsilon from 4 to 256, and an eighth to 16 times the
- * sub-models. `rows` has HX_TRAIN_ROWS_MAX entries. */
+ * sub-models. `rows` has HX_TRAIN_ROWS_MAX entries. DM_ERR_NO_MEMORY, DM_ERR_INVALID. */
 int hx_train_measure(const struct hx_training *training, bool sweeps, const uint64_t *keys, uint64_t count,
                      struct hx_train_row *rows, uint32_t *row_count, struct dm_err *err);
 

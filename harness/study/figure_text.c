@@ -43,7 +43,7 @@ double hx_text_width(const char *text, double size) {
     }
 }
 
-int hx_text_lines(const char *text) {
+static int text_lines(const char *text) {
     int lines = 1;
     for (; (text = strchr(text, '\n')) != NULL; text++) {
         lines++;
@@ -67,7 +67,7 @@ int hx_text_wrap(const char *text, double size, double width, char *wrapped, siz
         }
         blank = *at == ' ' ? at : blank;
     }
-    return hx_text_lines(wrapped);
+    return text_lines(wrapped);
 }
 
 void hx_text_number(double number, char *text, size_t capacity) {

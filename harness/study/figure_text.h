@@ -10,9 +10,6 @@
 /* The width of the widest line of a text, in the unit of the font's size. */
 double hx_text_width(const char *text, double size);
 
-/* The number of lines of a text. */
-int hx_text_lines(const char *text);
-
 /* Breaks a text at blanks so that no line is wider than `width`, unless a single word is; breaks that it has are kept.
  * Returns the number of lines. */
 int hx_text_wrap(const char *text, double size, double width, char *wrapped, size_t capacity);

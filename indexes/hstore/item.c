@@ -21,7 +21,8 @@ uint32_t hstore_item_bytes(uint32_t key_bytes, uint32_t value_bytes) {
     return (hstore_item_value_at(key_bytes) + value_bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
 }
 
-void hstore_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes) {
+/* The stored form of a key: key_bytes bytes, first the number, then bytes derived from it. */
+static void key_store(uint64_t key, uint32_t key_bytes, void *bytes) {
     unsigned char *out = bytes;
     for (uint32_t at = 0; at < key_bytes; at += 8) {
         uint64_t word = at == 0 ? key : dm_mix64(key + at);
@@ -31,7 +32,7 @@ void hstore_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes) {
 
 bool hstore_item_has(const void *item, uint32_t key_bytes, uint64_t key) {
     unsigned char bytes[64];
-    hstore_key_bytes(key, key_bytes, bytes);
+    key_store(key, key_bytes, bytes);
     return memcmp((const char *)item + offsetof(struct hstore_item, key), bytes, key_bytes) == 0;
 }
 
@@ -46,7 +47,7 @@ void hstore_item_make(void *item, uint32_t key_bytes, uint32_t value_bytes, uint
     uint32_t value_at = hstore_item_value_at(key_bytes), from = offsetof(struct hstore_item, key);
     head->state = HSTORE_PENDING;
     memset((char *)item + from, 0, value_at - from);
-    hstore_key_bytes(key, key_bytes, (char *)item + from);
+    key_store(key, key_bytes, (char *)item + from);
     memcpy((char *)item + value_at, value, value_bytes);
     head->check = check_of(item, value_at + value_bytes, packed);
 }

@@ -52,9 +52,6 @@ static inline void hstore_item_charge(struct dm_ctx *ctx, uint32_t items, uint32
 /* The write that made the item, as hstore_writer. */
 uint64_t hstore_item_writer(const void *item);
 
-/* The stored form of a key: key_bytes bytes, first the number, then bytes derived from it. */
-void hstore_key_bytes(uint64_t key, uint32_t key_bytes, void *bytes);
-
 /* True if all bytes of the item's key are those of this key. */
 bool hstore_item_has(const void *item, uint32_t key_bytes, uint64_t key);
 

@@ -271,10 +271,6 @@ int ix_tree_halves_write(struct ix_tree *tree, dm_addr left, dm_addr right);
  * first write of a split. DM_ERR_NO_MEMORY: nothing has changed. [waits] */
 int ix_tree_reserve(struct ix_tree *tree);
 
-/* Adds child, a new node of level 0 that begins at key, to the level above, and so on up. Until then the tree is
- * correct, only one read longer. [waits] */
-int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child);
-
 /* Ends the split of a leaf whose halves have been written with this result: counts it and links the right one. After a
  * failure the compute node's part notes the interruption; DM_ERR_NO_MEMORY: both halves are there, the parent could not
  * be changed, and the tree is correct all the same. [waits] */

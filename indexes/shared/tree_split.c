@@ -201,7 +201,9 @@ static int parent_split(struct ix_tree *tree, dm_addr addr, uint64_t *key, dm_ad
     return 0;
 }
 
-int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
+/* Adds child, a new node of level 0 that begins at key, to the level above, and so on up. Until then the tree is
+ * correct, only one read longer. [waits] */
+static int node_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
     enum { FAILURES = 3 };
     for (unsigned level = 1, failures = 0;; level++) {
         uint32_t attempts = 0;
@@ -232,7 +234,7 @@ int ix_tree_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
 int ix_tree_split_end(struct ix_tree *tree, int rc, uint64_t key, dm_addr child) {
     if (rc >= 0) {
         tree->counts[IX_TREE_LEAF_SPLIT]++;
-        rc = ix_tree_link(tree, key, child);
+        rc = node_link(tree, key, child);
     }
     if (rc < 0) {
         atomic_store_explicit(&tree->cn->interrupted, true, memory_order_relaxed);

@@ -190,9 +190,6 @@ void smart_fresh_drop(struct smart_client *client, struct smart_fresh *fresh);
 int smart_fresh_link(struct smart_client *client, struct smart_fresh *fresh, dm_addr slot, uint64_t expected,
                      unsigned byte);
 
-/* Keeps the memory of a leaf to which `word` led and no slot leads any more. */
-void smart_leaf_retire(struct smart_client *client, uint64_t word);
-
 int smart_update(void *client, uint64_t key, const void *value);
 int smart_remove(void *client, uint64_t key);
 

@@ -34,7 +34,8 @@ static void pool_put(struct smart_client *client, uint64_t word) {
     pool->words[(pool->first + pool->count++) % pool->capacity] = word;
 }
 
-void smart_leaf_retire(struct smart_client *client, uint64_t word) {
+/* Keeps the memory of a leaf to which `word` led and no slot leads any more. */
+static void leaf_retire(struct smart_client *client, uint64_t word) {
     pool_put(client, smart_slot_leaf(0, smart_slot_addr(word), (smart_slot_stamp(word) + 1) & 0xffff));
 }
 
@@ -284,7 +285,7 @@ static int update_by_replacement(struct smart_client *client, uint64_t key, stru
     if (at->cached && at->depth > 0) {
         smart_cache_drop(client->cn->cache, key, at->depth - 1, at->node);
     }
-    smart_leaf_retire(client, own);
+    leaf_retire(client, own);
     if (client->indirect) {
         ix_indirect_drop(client->indirect, replaced);
     }
@@ -341,7 +342,7 @@ static int leaf_remove(struct smart_client *client, uint64_t key, struct smart_a
     if (rc < 0) {
         return rc;
     }
-    smart_leaf_retire(client, own);
+    leaf_retire(client, own);
     if (client->indirect) {
         ix_indirect_drop(client->indirect, block);
     }
