@@ -141,18 +141,29 @@ static void a_stale_verdict_does_not_drop_a_newer_copy(void **state) {
     ix_cache_close(cache);
 }
 
-static void a_copy_being_read_stays_until_the_reader_leaves(void **state) {
-    (void)state;
+/* A small cache of which worker 1 reads the copy of address 1, full of ones. */
+static struct ix_cache *cache_read_open(const unsigned char **copy) {
     uint32_t stamp;
     struct ix_cache *cache = cache_open(3000, 2);
     put(cache, 1, 1, 1);
     ix_cache_enter(cache, 1);
-    const unsigned char *copy = ix_cache_find(cache, addr_of(1), &stamp);
-    assert_non_null(copy);
+    *copy = ix_cache_find(cache, addr_of(1), &stamp);
+    assert_non_null(*copy);
+    return cache;
+}
+
+static void copy_is(const unsigned char *copy, unsigned byte) {
+    assert_int_equal(copy[0], byte);
+    assert_int_equal(copy[COPY - 1], byte);
+}
+
+static void a_copy_being_read_stays_until_the_reader_leaves(void **state) {
+    (void)state;
+    const unsigned char *copy;
+    struct ix_cache *cache = cache_read_open(&copy);
     for (unsigned i = 2; i < 200; i++) {
         put(cache, i, 1, 2);
-        assert_int_equal(copy[0], 1);
-        assert_int_equal(copy[COPY - 1], 1);
+        copy_is(copy, 1);
     }
     ix_cache_leave(cache, 1);
     for (unsigned i = 2; i < 200; i++) {
@@ -165,16 +176,11 @@ static void a_copy_being_read_stays_until_the_reader_leaves(void **state) {
 /* The first copy to be retired since the reader came: the reader may have found it before or after that. */
 static void a_copy_that_is_replaced_while_it_is_read_stays_too(void **state) {
     (void)state;
-    uint32_t stamp;
-    struct ix_cache *cache = cache_open(3000, 2);
-    put(cache, 1, 1, 1);
-    ix_cache_enter(cache, 1);
-    const unsigned char *copy = ix_cache_find(cache, addr_of(1), &stamp);
-    assert_non_null(copy);
+    const unsigned char *copy;
+    struct ix_cache *cache = cache_read_open(&copy);
     for (unsigned i = 0; i < 100; i++) {
         put(cache, 1, 1, 2);
-        assert_int_equal(copy[0], 1);
-        assert_int_equal(copy[COPY - 1], 1);
+        copy_is(copy, 1);
     }
     ix_cache_leave(cache, 1);
     ix_cache_close(cache);
