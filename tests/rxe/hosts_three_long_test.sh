@@ -38,20 +38,18 @@ wait_for_traffic() {
     done
 }
 
+# memory_on_two_hosts PORT TEXT: a run with a memory node on each of machines 1 and 2, at this port, is right: TEXT.
 # The options are separate words.
 # shellcheck disable=SC2086
 memory_on_two_hosts() {
-    case $DM_MACHINE in
-    0)
-        expect 0 run $point --mns 2 --mn 10.78.0.2:7000,10.78.0.3:7000 --token-file token --verify --json
-        holds out '"broken": 0'
-        echo "memory nodes on two hosts: right"
-        ;;
-    *)
-        serve $((DM_MACHINE - 1)) 10.78.0.$((DM_MACHINE + 1)):7000 $point --mns 2
+    if [ "$DM_MACHINE" -ne 0 ]; then
+        serve $((DM_MACHINE - 1)) "10.78.0.$((DM_MACHINE + 1)):$1" $point --mns 2
         wait
-        ;;
-    esac
+        return
+    fi
+    expect 0 run $point --mns 2 --mn "10.78.0.2:$1,10.78.0.3:$1" --token-file token --verify --json
+    holds out '"broken": 0'
+    echo "$2: right"
 }
 
 # One memory node a link, on machine 1, and one run a link, on machine 0.
@@ -139,21 +137,6 @@ a_memory_host_disappears_and_comes_back() {
     say start.2
 }
 
-# shellcheck disable=SC2086
-the_next_run() {
-    case $DM_MACHINE in
-    0)
-        expect 0 run $point --mns 2 --mn 10.78.0.2:7003,10.78.0.3:7003 --token-file token --verify --json
-        holds out '"broken": 0'
-        echo "the host is back: the next run is right"
-        ;;
-    *)
-        serve $((DM_MACHINE - 1)) 10.78.0.$((DM_MACHINE + 1)):7003 $point --mns 2
-        wait
-        ;;
-    esac
-}
-
 # The memory node's host disappears: the ranks end with an error and without a result. mpirun itself waits for its daemon
 # on the lost host, as long as TCP does, and is ended here.
 # shellcheck disable=SC2086
@@ -182,10 +165,10 @@ a_host_of_mpi_disappears() {
 }
 
 if [ "$DM_START" -eq 0 ]; then
-    memory_on_two_hosts
+    memory_on_two_hosts 7000 "memory nodes on two hosts"
     two_devices_a_host
     mpi_across_hosts
     a_memory_host_disappears_and_comes_back
 fi
-the_next_run
+memory_on_two_hosts 7003 "the host is back, the next run"
 a_host_of_mpi_disappears
