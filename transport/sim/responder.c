@@ -142,6 +142,28 @@ static void take_slot(struct sim *sim, struct sim_nic *nic, struct sim_slot *slo
     }
 }
 
+static void wait_for_unit(struct sim_unit *unit, struct sim_qp *qp, struct sim_op *op) {
+    sim_queue_push(&unit->waiting, op);
+    qp->in_unit++;
+}
+
+/* Holds the verb, and with it those of its queue pair that wait behind it for the unit: the held ones are admitted
+ * first, and if they had to wait for the unit again, those behind would overtake them. */
+static void hold(struct sim_unit *unit, struct sim_qp *qp, struct sim_op *op) {
+    sim_queue_push(&qp->held, op);
+    if (dm_likely(qp->in_unit == 0)) {
+        return;
+    }
+    struct sim_queue waiting = unit->waiting;
+    unit->waiting.head = NULL;
+    while (waiting.head) {
+        struct sim_op *next = sim_queue_pop(&waiting);
+        bool follows = qp_of(next) == qp;
+        qp->in_unit -= follows;
+        sim_queue_push(follows ? &qp->held : &unit->waiting, next);
+    }
+}
+
 /* True if the verb can be served now. Otherwise it waits in a queue, which is drained when what it waits for is free.
  */
 static bool passes(struct sim *sim, struct sim_nic *nic, struct sim_op *op) {
@@ -150,11 +172,11 @@ static bool passes(struct sim *sim, struct sim_nic *nic, struct sim_op *op) {
     /* Verbs of a queue pair keep their order: when one is held, none is in the queue of the unit. */
     op->begin = sim->now; /* since when it waits */
     if (!qp->held.head && unit->is_blocked) {
-        sim_queue_push(&unit->waiting, op);
+        wait_for_unit(unit, qp, op);
         return false;
     }
     if (qp->held.head || qp->awaits_line || (sim_is_atomic(op) && qp->has_atomic)) {
-        sim_queue_push(&qp->held, op);
+        hold(unit, qp, op);
         return false;
     }
     if (!sim_is_atomic(op)) {
@@ -195,6 +217,7 @@ static uint64_t idle_time(const struct sim *sim, const struct sim_op *op, uint64
 static void drain_unit(struct sim *sim, struct sim_nic *nic, struct sim_unit *unit) {
     while (!unit->is_blocked && unit->waiting.head) {
         struct sim_op *op = sim_queue_pop(&unit->waiting);
+        qp_of(op)->in_unit--;
         nic->slots.idle_waited += idle_time(sim, op, unit->freed_at);
         sim_admit(sim, op);
     }

@@ -162,6 +162,7 @@ struct sim_qp {
     bool has_atomic;          /* the responder works on an atomic of this queue pair */
     bool awaits_line;         /* a read of it waits for its line at the responder */
     struct sim_queue held;    /* at the responder, behind another atomic of this queue pair */
+    uint32_t in_unit;         /* its verbs in the queue of its unit at the responder; 0 if any is held */
 };
 
 struct sim_thread {

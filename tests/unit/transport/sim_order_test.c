@@ -243,12 +243,60 @@ static void an_add_of_the_cpu_can_be_lost_to_the_nic_s_and_adds_of_the_nic_canno
     assert_in_range(mixed, 3 * ADDS, 4 * ADDS - 1);
 }
 
+/* ---- locks ------------------------------------------------------------------------------------------------------- */
+
+enum { LOCKS = 4, TURNS = 100, LOCKERS = 64 };
+
+/* Word 0 of a lock is the lock itself, word 1 is what it guards; all locks are in one line. */
+static dm_addr lock_word(unsigned lock, unsigned word) {
+    return dm_addr_make(0, DM_DRAM, OBJECT + lock * 8 + word * 512);
+}
+
+/* Adds one to the word that a lock guards, with two round trips: {CAS, READ}, then {WRITE, CAS}. The write carries more
+ * than a doorbell does, so it is sent later than the lock's release could be. */
+static void locker_main(struct dm_ctx *ctx, void *arg) {
+    unsigned *turns = arg;
+    uint64_t *words = dm_local_alloc(ctx, 512);
+    for (unsigned i = 0; i < TURNS; i++) {
+        unsigned lock = (unsigned)dm_prng_below(dm_random(ctx), LOCKS);
+        uint64_t found;
+        do {
+            dm_post_cas(ctx, lock_word(lock, 0), 0, 1, &found);
+            dm_post_read(ctx, lock_word(lock, 1), words, 8);
+            assert_int_equal(dm_commit(ctx), 0);
+        } while (found != 0);
+        words[0]++;
+        dm_post_write(ctx, lock_word(lock, 1), words, 8);
+        dm_post_cas(ctx, lock_word(lock, 0), 1, 0, NULL);
+        assert_int_equal(dm_commit(ctx), 0);
+        turns[lock]++;
+    }
+}
+
+static void what_a_lock_guards_is_written_before_the_lock_is_free(void **state) {
+    (void)state;
+    for (unsigned per_thread = 1; per_thread <= 8; per_thread *= 2) {
+        struct world world = {.clients = LOCKERS, .per_thread = per_thread};
+        unsigned turns[LOCKS] = {0};
+        world_open(&world);
+        for (unsigned i = 0; i < LOCKERS; i++) {
+            world_spawn(&world, i, locker_main, turns);
+        }
+        world_run(&world);
+        for (unsigned lock = 0; lock < LOCKS; lock++) {
+            assert_int_equal(world_word(&world, 0, OBJECT + lock * 8 + 512), turns[lock]);
+        }
+        world_close(&world);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_at_both_ends_of_one_read_is_caught_unless_lines_ascend),
         cmocka_unit_test(reads_of_version_and_data_posted_together_are_caught_unless_they_keep_their_order),
         cmocka_unit_test(sound_schemes_pass_under_every_order),
         cmocka_unit_test(an_add_of_the_cpu_can_be_lost_to_the_nic_s_and_adds_of_the_nic_cannot),
+        cmocka_unit_test(what_a_lock_guards_is_written_before_the_lock_is_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
