@@ -405,7 +405,7 @@ static void fault_explain(struct run *run, enum ck_fault_kind kind) {
                                                       [CK_MEMORY_ENDS] = CK_MAY_RUN_OUT};
     const struct ck_world *world = run->world;
     struct ck_history *history = &run->result->history;
-    bool holds = !(world->index->caps & IX_CAP_CLIENT_STOP);
+    bool holds = !ix_survives_stops(world->index, world->params);
     bool stops = kind == CK_CLIENT_STOPS;
     /* What an index posts with an atomic is a batch of its own where atomics are emulated. */
     bool fails = kind == CK_VERB_FAILS || (kind == CK_READ_FAILS && world->emulates_masked);

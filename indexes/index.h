@@ -122,6 +122,9 @@ struct ix_ops {
     const struct ix_setting *tiny;     /* make the structure grow high with few keys of 8-byte values; NULL: none */
     const struct ix_setting *patient;  /* give time to an index whose addresses expire, on slow devices; NULL: none */
 
+    /* True if with these parameters the index does what IX_CAP_CLIENT_STOP states. NULL: as caps say. */
+    bool (*survives_stops)(const void *params);
+
     uint32_t value_bytes_max; /* of the values that can be stored; 0: `check` knows, from parameters */
     uint32_t key_bytes_max;   /* of keys; 0: only keys of 8 bytes */
 
@@ -246,6 +249,11 @@ int ix_verify(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, struct ix_
               struct dm_err *err); /* [waits] */
 
 /* The operations; see the hooks of the same names. [waits] */
+/* True if the index works on after a client stopped for good inside an operation. */
+static inline bool ix_survives_stops(const struct ix_ops *ops, const void *params) {
+    return ops->survives_stops ? ops->survives_stops(params) : ops->caps & IX_CAP_CLIENT_STOP;
+}
+
 static inline int ix_get(struct ix_client *client, uint64_t key, void *value) {
     assert(key <= IX_KEY_MAX);
     return client->ops->get(client->handle, key, value);

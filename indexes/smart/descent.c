@@ -90,12 +90,30 @@ static int reverse_repair(struct smart_client *client, const struct smart_at *at
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-/* Another client replaces the leaf: waits until the slot has changed. */
+/* Another client replaces the leaf, or takes the node out: waits until the slot has changed. */
 static int replaced_wait(struct smart_client *client, uint64_t key, struct smart_at *at) {
     client->counts[SMART_LOCK_CONFLICT]++;
     DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, &at->attempts, 0));
     DM_TRY(smart_refresh(client, key, at));
     return SMART_AGAIN;
+}
+
+/* The same with leases, of a leaf that is in client->leaf: reads the slot again. 0 if it still leads to the leaf, which
+ * may then be taken for the key's (lease.c); SMART_AGAIN; or a failure. [waits] */
+static int claimed_settle(struct smart_client *client, uint64_t key, struct smart_at *at) {
+    uint64_t seen = at->word;
+    client->counts[SMART_LOCK_CONFLICT]++;
+    DM_TRY(smart_refresh(client, key, at));
+    if (at->word != seen) {
+        DM_TRY(dm_retry(client->ctx, DM_RETRY_LOCK, &at->attempts));
+        return SMART_AGAIN;
+    }
+    if (at->replaces && !smart_lease_is_over(client, at, seen)) {
+        DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, &at->attempts, 0));
+        return SMART_AGAIN;
+    }
+    at->is_claimed = true;
+    return 0;
 }
 
 /* Reads the leaf that the slot leads to. 0 with *found, SMART_AGAIN, or a failure. [waits] */
@@ -106,6 +124,7 @@ static int leaf_follow(struct smart_client *client, uint64_t key, struct smart_a
     smart_leaf_charge(client);
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, 1 + (layout->padding + 7) / 8);
     *found = SMART_FOUND_LEAF;
+    at->is_claimed = false;
     if (at->own != 0 && smart_slot_same_child(at->word, at->own)) {
         return at->cached ? stale(client, key, at, SMART_STALE_OTHER) : 0;
     }
@@ -123,7 +142,10 @@ static int leaf_follow(struct smart_client *client, uint64_t key, struct smart_a
         return stale(client, key, at, smart_word_state(word) == SMART_LIVE ? SMART_STALE_REVERSE : SMART_STALE_OTHER);
     }
     if (smart_word_state(word) == SMART_REPLACED) {
-        return replaced_wait(client, key, at);
+        int rc = smart_has_leases(client) ? claimed_settle(client, key, at) : replaced_wait(client, key, at);
+        if (rc != 0) {
+            return rc;
+        }
     }
     if (smart_word_state(word) == SMART_DELETED) {
         *found = SMART_FOUND_VACANT;

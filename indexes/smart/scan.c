@@ -364,22 +364,37 @@ static int list_expand(struct smart_client *client) {
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-/* Adds the pair of a leaf. SMART_AGAIN: the slot has to be read again; DM_NOT_FOUND: the leaf. */
-static int leaf_add(struct smart_client *client, const struct item *item, const char *leaf) {
+/* Adds the pair of a leaf. SMART_AGAIN: the slot has to be read again; DM_NOT_FOUND: the leaf. `settled`: the slot has
+ * been read since and leads to the leaf, so what it holds counts though another client has claimed it (lease.c). */
+static int leaf_add(struct smart_client *client, const struct item *item, const char *leaf, bool settled) {
     struct smart_scan *scan = client->scan;
     uint64_t word = smart_leaf_word_of(leaf);
     uint64_t key = smart_leaf_key(leaf);
     smart_leaf_charge(client);
-    if (smart_word_stamp(word) != smart_slot_stamp(item->word) || smart_word_state(word) == SMART_REPLACED) {
+    enum smart_state state = smart_word_state(word);
+    if (smart_word_stamp(word) != smart_slot_stamp(item->word) || (state == SMART_REPLACED && !settled)) {
         return SMART_AGAIN;
     }
     if (client->cn->params->check_sum && !smart_leaf_consistent(&client->cn->layout, leaf)) {
         client->counts[SMART_TORN_LEAF]++;
         return DM_NOT_FOUND;
     }
-    if (smart_word_state(word) == SMART_LIVE && key >= scan->first && key < scan->stop) {
+    if (state != SMART_DELETED && key >= scan->first && key < scan->stop) {
         ix_found_add(&scan->found, key, leaf + SMART_LEAF_VALUE);
     }
+    return 0;
+}
+
+/* Reads the slot of the first item again, which led to that leaf. [waits] */
+static int slot_look(struct smart_client *client, const char *leaf) {
+    struct smart_scan *scan = client->scan;
+    uint64_t seen = scan->items[0].word;
+    int rc = item_refresh(client, &scan->items[0], DM_RETRY_STALE);
+    if (rc != 0 || !smart_has_leases(client) || scan->items[0].word != seen ||
+        leaf_add(client, &scan->items[0], leaf, true) != 0) {
+        return rc;
+    }
+    memmove(scan->items, scan->items + 1, --scan->count * sizeof(*scan->items));
     return 0;
 }
 
@@ -413,16 +428,17 @@ static int leaves_take(struct smart_client *client) {
     unsigned done = 0;
     int rc = 0;
     while (done < count && rc == 0) {
-        rc = leaves[done] ? leaf_add(client, &scan->items[done], leaves[done]) : 0;
+        rc = leaves[done] ? leaf_add(client, &scan->items[done], leaves[done], false) : 0;
         done += rc == 0;
     }
+    const char *leaf = done < count ? leaves[done] : NULL;
     memmove(scan->items, scan->items + done, (scan->count - done) * sizeof(*scan->items));
     scan->count -= done;
     if (rc == 0) {
         return 0;
     }
     if (rc == SMART_AGAIN) {
-        return item_refresh(client, &scan->items[0], DM_RETRY_STALE);
+        return slot_look(client, leaf);
     }
     scan->predicted_count = 0;
     return ix_retry(client->ctx, DM_RETRY_TORN, &scan->attempts, 0);

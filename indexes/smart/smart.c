@@ -14,6 +14,7 @@ enum {
 
 static const char *const node_types[] = {"art", "powers", NULL};
 static const char *const update_modes[] = {"in_place", "rcu", "rcu_late", NULL};
+static const char *const lease_choices[] = {"leaf", "lock", NULL};
 static const char *const accountings[] = {"published", "all", NULL};
 
 #define ROW(member, ...) DM_OPT_ROW(struct smart_params, member, __VA_ARGS__)
@@ -29,6 +30,12 @@ static const struct dm_opt params_table[] = {
     ROW(accounting, DM_OPT_ENUM, .initial = "published", .choices = accountings,
         .help = "What counts against the budget of the cache: as in the authors' code, or every byte."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
+    ROW(lease_us, DM_OPT_COUNT, .initial = "0", .max = 1000000, .unit = "us",
+        .help =
+            "How long a leaf may be locked or claimed before other clients take it over; 0: for ever, as published. "
+            "Not for nodes that shrink=on takes out."),
+    ROW(lease_takes, DM_OPT_ENUM, .initial = "leaf", .choices = lease_choices,
+        .help = "When a lease is over another leaf takes the place of the locked one, or (wrong) its lock is taken."),
     ROW(shrink, DM_OPT_BOOL, .initial = "off",
         .help = "After a delete, nodes with one leaf or nothing left are taken out; their memory is not reused."),
     ROW(confirm, DM_OPT_BOOL, .initial = "on",
@@ -59,6 +66,7 @@ static const struct ix_wrong wrong_values[] = {
     {"check_sum", "off", 400, "a reader mixes two values of several lines"},
     {"wait_type", "off", 300, "a key that was inserted does not count yet"},
     {"check_scan", "off", 40, "a scan misses what its cache does not know"},
+    {"lease_takes", "lock", 1000, "a client whose lock was taken writes its value over a newer one"},
     {"values", "unchecked", 200, "a block that has been used again is taken for what it was"},
     {.param = NULL},
 };
@@ -181,6 +189,11 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     return ix_indirect_open(ctx, &indirect, &client->indirect);
 }
 
+static bool survives_stops(const void *values) {
+    const struct smart_params *params = values;
+    return params->lease_us > 0 && !params->shrink;
+}
+
 const struct ix_ops ix_ops_smart = {
     .name = "smart",
     .summary = "adaptive radix tree with nodes of one size, leaves that are updated in place; one-sided verbs only",
@@ -192,6 +205,7 @@ const struct ix_ops ix_ops_smart = {
     .counters = counters,
     .counts_offset = offsetof(struct smart_client, counts),
     .wrong = wrong_values,
+    .survives_stops = survives_stops,
     .value_bytes_max = VALUE_MAX,
     .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct smart_cn),

@@ -21,9 +21,11 @@
 enum { SMART_NODES_ART, SMART_NODES_POWERS };
 enum smart_update_mode { SMART_IN_PLACE, SMART_RCU, SMART_RCU_LATE };
 
+enum { SMART_TAKES_LEAF, SMART_TAKES_LOCK };
+
 struct smart_params {
-    unsigned nodes, update, accounting, values;
-    uint64_t align;
+    unsigned nodes, update, accounting, values, lease_takes;
+    uint64_t align, lease_us;
     bool shrink;
     bool confirm, recheck_lock, unlock_apart, keep_slots, check_sum, wait_type, check_scan;
 };
@@ -50,6 +52,8 @@ struct smart_params {
     X(PREFIX_SPLIT, "prefix_split", 1)     /* a node above a node */                                                   \
     X(TYPE_CHANGE, "type_change", 1)                                                                                   \
     X(CHASE, "chase", 1)                 /* a leaf had moved to another slot while it was deleted or replaced */       \
+    X(LEASE_BROKEN, "lease_broken", 1)   /* took over what another client had held for longer than a lease */          \
+    X(LEASE_LOST, "lease_lost", 1)       /* noticed that another client had taken over what this one held */           \
     X(FROZEN_SLOT, "frozen_slot", 0)     /* met a node that is being taken out */                                      \
     X(SHRINK, "shrink", 0)               /* a node was taken out: with shrink=on */                                    \
     X(SHRINK_UNDONE, "shrink_undone", 0) /* its children had changed */                                                \
@@ -116,6 +120,13 @@ struct smart_at {
     unsigned index; /* of the slot in it */
     uint64_t own;   /* the leaf that this operation has claimed: found in any state; 0: none */
     uint32_t attempts;
+
+    /* With leases; see lease.c. */
+    bool replaces;    /* an update or delete, which waits for the lease of a claimed leaf */
+    bool is_claimed;  /* the leaf that was found is claimed by another client, and the slot still leads to it */
+    bool is_expired;  /* the leaf's lock has been held for longer than a lease */
+    uint64_t watched; /* what is being waited for, and since when */
+    uint64_t since_ns;
 };
 
 /* What a descent found. */
@@ -127,7 +138,7 @@ enum smart_found {
 };
 
 /* An outcome beside those of index.h: look again from where `at` is now. */
-enum { SMART_AGAIN = 1000 };
+enum { SMART_AGAIN = 1000, SMART_EXPIRED };
 
 /* ---- descent.c --------------------------------------------------------------------------------------------------- */
 
@@ -160,6 +171,15 @@ static inline void smart_slots_charge(struct smart_client *client, unsigned slot
 static inline void smart_leaf_charge(struct smart_client *client) {
     dm_charge(client->ctx, DM_WORK_LINE_COPY, (client->cn->layout.leaf_bytes + DM_LINE - 1) / DM_LINE);
 }
+
+/* ---- lease.c ----------------------------------------------------------------------------------------------------- */
+
+static inline bool smart_has_leases(const struct smart_client *client) {
+    return client->cn->params->lease_us > 0;
+}
+
+/* True if this operation has met that word, of a slot or a leaf, for as long as a lease. */
+bool smart_lease_is_over(struct smart_client *client, struct smart_at *at, uint64_t word);
 
 /* ---- read.c ------------------------------------------------------------------------------------------------------ */
 

@@ -109,10 +109,13 @@ int smart_fresh_link(struct smart_client *client, struct smart_fresh *fresh, dm_
 
 /* Changes state and lock of the leaf in client->leaf, if it is live, not locked and still has the slot's stamp. With
  * indirect values the leaf is read behind it. 0; SMART_AGAIN: it is not, and `at` has been read again; or a failure.
- * [waits] */
+ * When its lock has been held for a lease: SMART_EXPIRED if the lock is wanted; a claim succeeds, with at->is_expired
+ * set. [waits] */
 static int leaf_claim(struct smart_client *client, uint64_t key, struct smart_at *at, uint64_t to, uint64_t mask) {
     dm_addr addr = smart_slot_addr(at->word);
-    uint64_t from = smart_leaf_word(SMART_LIVE, false, smart_slot_stamp(at->word));
+    bool may_take = mask == SMART_STATE_MASK || client->cn->params->lease_takes == SMART_TAKES_LOCK;
+    at->is_expired = at->is_expired && may_take;
+    uint64_t from = smart_leaf_word(SMART_LIVE, at->is_expired, smart_slot_stamp(at->word));
     uint64_t looked_at = client->cn->params->recheck_lock ? SMART_LEAF_MASK : SMART_LOCK_MASK;
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
     int rc = 0;
@@ -134,9 +137,13 @@ static int leaf_claim(struct smart_client *client, uint64_t key, struct smart_at
             rc = rc == 0 ? SMART_AGAIN : rc;
         } else {
             client->counts[SMART_LOCK_CONFLICT]++;
-            rc = ix_retry(client->ctx, DM_RETRY_LOCK, &at->attempts, tries);
+            at->is_expired = smart_lease_is_over(client, at, old) && smart_word_locked(old);
+            from = smart_leaf_word(SMART_LIVE, at->is_expired, smart_slot_stamp(at->word));
+            rc = at->is_expired && !may_take ? SMART_EXPIRED
+                                             : ix_retry(client->ctx, DM_RETRY_LOCK, &at->attempts, tries);
         }
     }
+    client->counts[SMART_LEASE_BROKEN] += rc == 0 && at->is_expired;
     dm_phase(client->ctx, before);
     return rc;
 }
@@ -187,17 +194,66 @@ static int claimed_swap(struct smart_client *client, uint64_t key, struct smart_
     }
 }
 
+/* What becomes free when no slot leads to the claimed leaf any more. */
+struct claimed {
+    uint64_t block; /* of an indirect value */
+    bool is_locked; /* a client may still write to the leaf: neither is used again */
+};
+
+/* Of the leaf in client->leaf, which this operation has claimed or takes over. */
+static struct claimed claimed_look(const struct smart_client *client, const struct smart_at *at) {
+    return (struct claimed){
+        .block = ix_indirect_word(client->indirect, client->leaf + SMART_LEAF_VALUE),
+        .is_locked = at->is_expired || (at->is_claimed && smart_word_locked(smart_leaf_word_of(client->leaf))),
+    };
+}
+
+static void claimed_keep(struct smart_client *client, uint64_t own, const struct claimed *claimed) {
+    if (!claimed->is_locked) {
+        leaf_retire(client, own);
+        if (client->indirect) {
+            ix_indirect_drop(client->indirect, claimed->block);
+        }
+    }
+}
+
+/* No slot leads to the leaf any more that this operation has claimed, or found claimed. With a claim of its own it is
+ * done, just before what took its place. 0; SMART_AGAIN: it begins anew; or a failure. [waits] */
+static int overtaken(struct smart_client *client, uint64_t key, struct smart_at *at, bool was_others) {
+    if (!smart_has_leases(client)) {
+        return DM_ERR_IO;
+    }
+    client->counts[SMART_LEASE_LOST] += !was_others;
+    if (!was_others) {
+        return 0;
+    }
+    at->own = 0;
+    at->is_expired = false;
+    DM_TRY(dm_retry(client->ctx, DM_RETRY_CAS, &at->attempts));
+    DM_TRY(smart_start(client, key, SMART_DEEPEST, at));
+    return SMART_AGAIN;
+}
+
 /* ---- update ------------------------------------------------------------------------------------------------------ */
 
 /* Writes the leaf, whose lock is held, with the value, and releases the lock. [waits] */
 static int leaf_rewrite(struct smart_client *client, uint64_t key, dm_addr addr, const void *stored) {
     const struct smart_layout *layout = &client->cn->layout;
+    bool has_lease = smart_has_leases(client);
     bool is_apart = layout->leaf_bytes > DM_LINE && client->cn->params->unlock_apart;
     unsigned stamp = smart_word_stamp(smart_leaf_word_of(client->leaf));
     smart_leaf_fill(layout, client->leaf, is_apart, stamp, key, stored);
     smart_leaf_charge(client);
-    dm_post_write(client->ctx, dm_addr_add(addr, SMART_LEAF_WORD), client->leaf + SMART_LEAF_WORD,
-                  layout->leaf_bytes - SMART_LEAF_WORD);
+    uint32_t first = has_lease ? SMART_LEAF_CHECK : SMART_LEAF_WORD;
+    dm_post_write(client->ctx, dm_addr_add(addr, first), client->leaf + first, layout->leaf_bytes - first);
+    if (has_lease) {
+        uint64_t from = smart_leaf_word(SMART_LIVE, true, stamp);
+        dm_post_masked_cas(client->ctx, dm_addr_add(addr, SMART_LEAF_WORD),
+                           (struct dm_mask){from, SMART_LEAF_MASK, 0, SMART_LOCK_MASK}, client->olds);
+        DM_TRY(dm_commit(client->ctx));
+        client->counts[SMART_LEASE_LOST] += ((client->olds[0] ^ from) & SMART_LEAF_MASK) != 0;
+        return 0;
+    }
     if (is_apart) {
         client->outs[0] = 0;
         dm_post_write(client->ctx, dm_addr_add(addr, SMART_LEAF_LOCK), client->outs, 1);
@@ -230,9 +286,9 @@ static int update_in_place(struct smart_client *client, uint64_t key, struct sma
 }
 
 /* Undoes the claim of a leaf whose slot could not be changed, since readers wait for it: after too many retries, or
- * after a read that failed. */
+ * after a read that failed. Not with leases, as others may have taken it over. */
 static int claim_undo(struct smart_client *client, uint64_t own, int rc) {
-    if (rc == DM_ERR_RETRY_LIMIT || rc == DM_ERR_IO) {
+    if (!smart_has_leases(client) && (rc == DM_ERR_RETRY_LIMIT || rc == DM_ERR_IO)) {
         uint64_t from = smart_leaf_word(SMART_REPLACED, false, smart_slot_stamp(own));
         DM_TRY(dm_masked_cas(client->ctx, dm_addr_add(smart_slot_addr(own), SMART_LEAF_WORD),
                              (struct dm_mask){from, SMART_LEAF_MASK, SMART_LIVE, SMART_STATE_MASK}, client->olds));
@@ -252,6 +308,7 @@ static int replace_late(struct smart_client *client, uint64_t key, struct smart_
         }
         return rc;
     }
+    fresh->word = 0;
     client->outs[0] = SMART_REPLACED;
     dm_post_write(client->ctx, dm_addr_add(smart_slot_addr(at->word), SMART_LEAF_WORD), client->outs, 1);
     (void)key;
@@ -265,36 +322,36 @@ static int update_by_replacement(struct smart_client *client, uint64_t key, stru
         return replace_late(client, key, at, fresh);
     }
     uint64_t own = at->word;
-    uint64_t replaced = ix_indirect_word(client->indirect, client->leaf + SMART_LEAF_VALUE);
+    bool was_claimed = at->is_claimed;
     DM_TRY(smart_fresh_take(client, fresh));
     smart_fresh_post(client, fresh, at->slot);
-    int rc = leaf_claim(client, key, at, SMART_REPLACED, SMART_STATE_MASK);
+    int rc = was_claimed ? dm_commit(client->ctx) : leaf_claim(client, key, at, SMART_REPLACED, SMART_STATE_MASK);
     fresh->written = rc >= 0;
     if (rc != 0) {
         return rc;
     }
+    struct claimed claimed = claimed_look(client, at);
     at->own = own;
     bool refused;
     rc = claimed_swap(client, key, at, fresh->word, fresh, &refused);
     if (rc == DM_NOT_FOUND) {
-        return DM_ERR_IO;
+        return overtaken(client, key, at, was_claimed);
     }
     if (rc != 0) {
         return refused ? claim_undo(client, own, rc) : rc;
     }
+    fresh->word = 0;
     if (at->cached && at->depth > 0) {
         smart_cache_drop(client->cn->cache, key, at->depth - 1, at->node);
     }
-    leaf_retire(client, own);
-    if (client->indirect) {
-        ix_indirect_drop(client->indirect, replaced);
-    }
+    claimed_keep(client, own, &claimed);
+    client->counts[SMART_LEASE_BROKEN] += was_claimed;
     return 0;
 }
 
 int smart_update(void *handle, uint64_t key, const void *value) {
     struct smart_client *client = handle;
-    struct smart_at at = {0};
+    struct smart_at at = {.replaces = true};
     struct smart_fresh fresh = {.key = key, .value = value};
     DM_TRY(smart_start(client, key, SMART_DEEPEST, &at));
     int rc;
@@ -305,17 +362,15 @@ int smart_update(void *handle, uint64_t key, const void *value) {
             break;
         }
         if (found == SMART_FOUND_LEAF && smart_leaf_key(client->leaf) == key) {
-            rc = client->cn->update == SMART_IN_PLACE ? update_in_place(client, key, &at, value)
-                                                      : update_by_replacement(client, key, &at, &fresh);
-            if (rc == 0) {
-                return 0;
-            }
+            rc = client->cn->update == SMART_IN_PLACE && !at.is_claimed ? update_in_place(client, key, &at, value)
+                                                                        : SMART_EXPIRED;
+            rc = rc == SMART_EXPIRED ? update_by_replacement(client, key, &at, &fresh) : rc;
         } else {
             rc = found == SMART_FOUND_NONE ? 0 : smart_confirm(client, key, &at);
             rc = rc == 0 ? DM_NOT_FOUND : rc;
         }
     } while (rc == SMART_AGAIN);
-    if (rc > 0 || rc == DM_ERR_RETRY_LIMIT) {
+    if (rc >= 0 || rc == DM_ERR_RETRY_LIMIT) {
         smart_fresh_drop(client, &fresh);
     }
     return rc;
@@ -326,11 +381,12 @@ int smart_update(void *handle, uint64_t key, const void *value) {
 /* [waits] */
 static int leaf_remove(struct smart_client *client, uint64_t key, struct smart_at *at) {
     uint64_t own = at->word;
-    int rc = leaf_claim(client, key, at, SMART_DELETED, SMART_STATE_MASK);
+    bool was_claimed = at->is_claimed;
+    int rc = was_claimed ? 0 : leaf_claim(client, key, at, SMART_DELETED, SMART_STATE_MASK);
     if (rc != 0) {
         return rc;
     }
-    uint64_t block = ix_indirect_word(client->indirect, client->leaf + SMART_LEAF_VALUE);
+    struct claimed claimed = claimed_look(client, at);
     at->own = own;
     uint64_t vacant = client->cn->params->keep_slots ? smart_slot_kind(0, SMART_KIND_EMPTY) : 0;
     if (!client->cn->params->keep_slots && at->depth > 0) {
@@ -342,16 +398,17 @@ static int leaf_remove(struct smart_client *client, uint64_t key, struct smart_a
     if (rc < 0) {
         return rc;
     }
-    leaf_retire(client, own);
-    if (client->indirect) {
-        ix_indirect_drop(client->indirect, block);
+    if (rc == DM_NOT_FOUND && was_claimed) {
+        return overtaken(client, key, at, true);
     }
+    claimed_keep(client, own, &claimed);
+    client->counts[SMART_LEASE_BROKEN] += was_claimed;
     return rc == 0 && client->cn->params->shrink ? smart_shrink(client, key, at) : 0;
 }
 
 int smart_remove(void *handle, uint64_t key) {
     struct smart_client *client = handle;
-    struct smart_at at = {0};
+    struct smart_at at = {.replaces = true};
     DM_TRY(smart_start(client, key, SMART_DEEPEST, &at));
     int rc;
     do {

@@ -6,6 +6,7 @@
  */
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
+#include "conformance/index_stops.h"
 #include "conformance/quiet_tree.h"
 #include "indexes/marlin/marlin.h"
 
@@ -396,6 +397,32 @@ static void known_wrong_variants_are_wrong_and_the_right_one_is_not(void **state
     assert_int_not_equal(caught("versions", "none", 200), 0);
 }
 
+/* ---- clients that stop ------------------------------------------------------------------------------------------- */
+
+/* A leaf's lock word has how many clients share it and not which, so none is taken back: reads and writes of the leaf
+ * continue, and the insert that must split it waits for ever. */
+static void a_share_of_a_client_that_stopped_stops_the_split_of_its_leaf_alone(void **state) {
+    (void)state;
+    static struct stops stops;
+    struct world_config config = world_least(&ix_ops_marlin);
+    unsigned split = 0, stuck = 0;
+    for (unsigned verb = 1; verb <= STOPS_VERBS; verb++) {
+        stops_run(&stops, config, verb);
+        assert_int_equal(stops.get, 0);
+        assert_int_equal(stops.update, 0);
+        assert_int_equal(stops.remove, 0);
+        assert_int_equal(stops.again, 0);
+        if (stops.insert == DM_ERR_RETRY_LIMIT) {
+            assert_true(stops.inserts > 1);
+            stuck++;
+        } else {
+            assert_int_equal(stops.insert, 0);
+            split++;
+        }
+    }
+    assert_true(stuck > 1 && split > 1);
+}
+
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static int check_of(uint32_t value_bytes, const char *name, const char *value, uint32_t chip_bytes,
@@ -434,6 +461,7 @@ int main(void) {
         cmocka_unit_test(values_of_any_size_are_consistent_and_current),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
+        cmocka_unit_test(a_share_of_a_client_that_stopped_stops_the_split_of_its_leaf_alone),
         cmocka_unit_test(impossible_shapes_are_refused_with_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "common/compiler.h"
 #include "conformance/index_steady.h"
+#include "conformance/index_stops.h"
 #include "conformance/quiet.h"
 #include "indexes/smart/smart.h"
 
@@ -229,6 +230,51 @@ static void a_leaf_of_several_lines_is_unlocked_by_a_write_of_its_own(void **sta
     }
 }
 
+/* ---- clients that stop ------------------------------------------------------------------------------------------- */
+
+static void with_leases_an_update_takes_three_round_trips_too(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_smart);
+    config.params[0] = (struct dm_setting){"lease_us", "20"};
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_true(kind_took(&quiet.update, 3));
+    assert_int_equal(quiet.update.account.verbs[DM_VERB_MASKED_CAS], 2);
+    /* Checksum, key and value; the lock, taken and released. */
+    assert_int_equal(quiet.update.account.bytes_written, 22 + 2 * 8);
+    assert_true(kind_took(&quiet.remove, 3));
+}
+
+/* Every verb of an update: with leases others read, replace and delete what it holds; without, they wait for ever. */
+static void what_a_stopped_update_holds_ends_with_its_lease(void **state) {
+    (void)state;
+    static const struct {
+        const char *update, *values;
+        uint32_t value_bytes;
+    } kinds[] = {{"in_place", "inline", 8}, {"in_place", "inline", 200}, {"in_place", "indirect", 200},
+                 {"rcu", "inline", 8},      {"rcu", "inline", 200},      {"rcu", "indirect", 200}};
+    static struct stops stops;
+    for (unsigned i = 0; i < 2 * DM_ARRAY_LEN(kinds); i++) {
+        unsigned kind = i / 2, stuck = 0, halves = 0;
+        bool leases = i % 2;
+        struct world_config config = world_least(&ix_ops_smart);
+        config.value_bytes = kinds[kind].value_bytes;
+        config.params[0] = (struct dm_setting){"update", kinds[kind].update};
+        config.params[1] = (struct dm_setting){"values", kinds[kind].values};
+        config.params[2] = (struct dm_setting){"lease_us", leases ? "20" : "0"};
+        for (unsigned verb = 1; verb <= STOPS_VERBS; verb++) {
+            stops_run(&stops, config, verb);
+            bool reads = stops.get == 0, writes = stops.update == 0 && stops.remove == 0 && stops.again == 0;
+            assert_true(writes || stops.update == DM_ERR_RETRY_LIMIT);
+            assert_true((reads && writes && stops.insert == 0) || !leases);
+            halves += !stops.updated;
+            stuck += !writes;
+        }
+        assert_true(halves > 2 && halves < STOPS_VERBS);
+        assert_int_equal(stuck > 0, !leases);
+    }
+}
+
 /* ---- the cache --------------------------------------------------------------------------------------------------- */
 
 static void the_cache_counts_as_published_or_everything(void **state) {
@@ -266,8 +312,8 @@ static void a_cache_never_exceeds_its_budget(void **state) {
 static void every_setting_leaves_the_tree_right(void **state) {
     (void)state;
     static const struct dm_setting settings[] = {
-        {"nodes", "art"}, {"update", "rcu"},      {"align", "64"},
-        {"shrink", "on"}, {"values", "indirect"}, {"accounting", "all"},
+        {"nodes", "art"},       {"update", "rcu"},     {"align", "64"},   {"shrink", "on"},
+        {"values", "indirect"}, {"accounting", "all"}, {"lease_us", "5"},
     };
     steady_all_right(&ix_ops_smart, settings, DM_ARRAY_LEN(settings));
 }
@@ -284,7 +330,8 @@ static void every_event_of_a_flat_tree_happens_in_a_small_crowd(void **state) {
     }
     /* Keys of these worlds are evenly spread: all are below the root. Splits need others, and check_test sees them. */
     static const enum smart_counter deep[] = {SMART_STALE_REVERSE, SMART_REVERSE_REPAIR, SMART_LEAF_SPLIT,
-                                              SMART_PREFIX_SPLIT,  SMART_CACHE_EVICTION, SMART_CHASE};
+                                              SMART_PREFIX_SPLIT,  SMART_CACHE_EVICTION, SMART_CHASE,
+                                              SMART_LEASE_BROKEN,  SMART_LEASE_LOST};
     unsigned except = 0;
     for (unsigned i = 0; i < DM_ARRAY_LEN(deep); i++) {
         except |= 1u << deep[i];
@@ -310,6 +357,8 @@ int main(void) {
         cmocka_unit_test(a_quiet_scan_reads_nodes_and_leaves_with_one_doorbell),
         cmocka_unit_test(a_node_with_one_leaf_left_is_taken_out_of_tree_and_cache),
         cmocka_unit_test(a_leaf_of_several_lines_is_unlocked_by_a_write_of_its_own),
+        cmocka_unit_test(with_leases_an_update_takes_three_round_trips_too),
+        cmocka_unit_test(what_a_stopped_update_holds_ends_with_its_lease),
         cmocka_unit_test(the_cache_counts_as_published_or_everything),
         cmocka_unit_test(a_cache_never_exceeds_its_budget),
         cmocka_unit_test(every_setting_leaves_the_tree_right),
