@@ -8,10 +8,7 @@
 void cell_block_write(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, uint64_t key, const void *value) {
     const struct cell_layout *layout = &server->layout;
     uint64_t words[1 + CELL_VALUE_MAX / 8];
-    words[layout->value_words] = 0; /* zero the bytes after a value that is not a multiple of 8 bytes */
-    memcpy(words + 1, value, layout->value_bytes);
-    words[0] = cell_block_check(key, words + 1, layout->value_words);
-    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(layout->value_words));
+    ix_check_value(ctx, cell_block_seed(key), value, layout->value_bytes, words);
     dm_charge(ctx, DM_WORK_LINE_COPY, server->blocks.lines);
     dm_cpu_write(ctx, cell_addr(server->node, ref), words, layout->block_bytes);
 }

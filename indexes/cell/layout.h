@@ -155,8 +155,12 @@ static inline uint32_t cell_node_hashes(const struct cell_form *form, const uint
     return ix_check_hashes(CELL_KEYS - CELL_HEAD + cell_count(words) * (1 + form->entry_words));
 }
 
+static inline uint64_t cell_block_seed(uint64_t key) {
+    return ix_check_fold(key ^ UINT64_C(0x63656c6c76616c75));
+}
+
 static inline uint64_t cell_block_check(uint64_t key, const uint64_t *words, unsigned count) {
-    return ix_check_word(ix_check_fold(key ^ UINT64_C(0x63656c6c76616c75)), words, count);
+    return ix_check_word(cell_block_seed(key), words, count);
 }
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */

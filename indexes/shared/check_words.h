@@ -13,6 +13,9 @@
 #define DM_INDEXES_SHARED_CHECK_WORDS_H
 
 #include <stdint.h>
+#include <string.h>
+
+#include "transport/dm.h"
 
 /* Both halves of a product with an odd constant: every bit of the word changes about half of the result. A scan hashes
  * some 400 words, so that one multiplication a word is what a check can cost. */
@@ -42,6 +45,16 @@ static inline uint64_t ix_check_word(uint64_t seed, const uint64_t *words, unsig
  * hash whose result is needed; what the seed takes is another one. */
 static inline uint32_t ix_check_hashes(uint32_t words) {
     return 1 + (words + 3) / 4;
+}
+
+/* Puts a value behind its check, for which it charges: 1 + (bytes + 7) / 8 words, the last one filled with zeros. */
+static inline void ix_check_value(struct dm_ctx *ctx, uint64_t seed, const void *value, uint32_t bytes,
+                                  uint64_t *words) {
+    uint32_t count = (bytes + 7) / 8;
+    words[count] = 0;
+    memcpy(words + 1, value, bytes);
+    words[0] = ix_check_word(seed, words + 1, count);
+    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(count));
 }
 
 #endif

@@ -123,8 +123,12 @@ static inline bool xstore_leaf_consistent(const struct xstore_layout *layout, ui
 }
 
 /* The check of a value depends on its key. It replaces the key that the paper stores beside the value. */
+static inline uint64_t xstore_value_seed(uint64_t key) {
+    return ix_check_fold(key ^ UINT64_C(0x76616c756576616c));
+}
+
 static inline uint64_t xstore_value_check(uint64_t key, const uint64_t *words, unsigned count) {
-    return ix_check_word(ix_check_fold(key ^ UINT64_C(0x76616c756576616c)), words, count);
+    return ix_check_word(xstore_value_seed(key), words, count);
 }
 
 /* Copies a value out of a leaf or a block. Values of a word are common, and a call costs more than their copy. */

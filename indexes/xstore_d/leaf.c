@@ -73,10 +73,7 @@ void xstore_value_store(struct xstore_server *server, struct dm_ctx *ctx, uint32
                         const void *value) {
     const struct xstore_layout *layout = &server->layout;
     uint64_t words[1 + XSTORE_VALUE_MAX / 8];
-    words[layout->value_words] = 0; /* zero the bytes after a value that is not a multiple of 8 bytes */
-    memcpy(words + 1, value, layout->value_bytes);
-    words[0] = xstore_value_check(key, words + 1, layout->value_words);
-    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(layout->value_words));
+    ix_check_value(ctx, xstore_value_seed(key), value, layout->value_bytes, words);
     dm_cpu_write(ctx, slot_addr(server, ref, slot), words, layout->slot_bytes);
 }
 
@@ -91,10 +88,7 @@ static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64
                         const void *value) {
     const struct xstore_layout *layout = &server->layout;
     uint64_t words[1 + XSTORE_VALUE_MAX / 8];
-    words[layout->user_words] = 0; /* zero the bytes after a value that is not a multiple of 8 bytes */
-    memcpy(words + 1, value, layout->user_bytes);
-    words[0] = xstore_value_check(key, words + 1, layout->user_words);
-    dm_charge(ctx, DM_WORK_HASH, ix_check_hashes(layout->user_words));
+    ix_check_value(ctx, xstore_value_seed(key), value, layout->user_bytes, words);
     dm_charge(ctx, DM_WORK_LINE_COPY, server->blocks.lines);
     dm_cpu_write(ctx, xstore_addr(server->node, ref), words, layout->block_bytes);
 }
