@@ -110,11 +110,6 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     return ix_btree_attach(&client->btree, &cn->btree, ctx, client, &counts);
 }
 
-static void detach(void *handle) {
-    struct fg_client *client = handle;
-    ix_btree_detach(&client->btree);
-}
-
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 IX_BTREE_READ_HOOKS(struct fg_cn, struct fg_client)

@@ -118,7 +118,7 @@ int ix_btree_scan(struct ix_btree *btree, uint64_t first, uint32_t count, uint64
                   uint32_t *found);
 
 /* Defines, as static functions, the hooks of an index that are these calls and nothing else: load, cache_bytes, verify,
- * get and scan. The two objects embed their parts as the member `btree`. */
+ * get, scan and detach. The two objects embed their parts as the member `btree`. */
 #define IX_BTREE_READ_HOOKS(cn_type, client_type)                                                                      \
     static int load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {              \
         cn_type *cn = handle;                                                                                          \
@@ -139,6 +139,10 @@ int ix_btree_scan(struct ix_btree *btree, uint64_t first, uint32_t count, uint64
     static int scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {     \
         client_type *client = handle;                                                                                  \
         return ix_btree_scan(&client->btree, first, count, keys, values, found);                                       \
+    }                                                                                                                  \
+    static void detach(void *handle) {                                                                                 \
+        client_type *client = handle;                                                                                  \
+        ix_btree_detach(&client->btree);                                                                               \
     }
 
 /* And, of an index that does not write otherwise, insert, update and remove_key. */

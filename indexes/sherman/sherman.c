@@ -121,11 +121,6 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
 
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
-static void detach(void *handle) {
-    struct sherman_client *client = handle;
-    ix_btree_detach(&client->btree);
-}
-
 static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_err *err) {
     struct sherman_client *client = handle;
     struct ix_btree_counts counts = {
