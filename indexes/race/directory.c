@@ -112,8 +112,8 @@ int race_directory_refresh(struct race_client *client, uint64_t hash, uint64_t *
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
 
-/* Makes a directory of twice the size, with each entry twice. Depth and address change by one write of a line. [waits]
- */
+/* Makes a directory of twice the size, with each entry twice. Depth and address change by one write of a line. If that
+ * one failed but had its effect, who repeats this finds the greater depth. [waits] */
 static int double_entries(struct race_client *client, unsigned depth, dm_addr *remote) {
     uint64_t bytes = UINT64_C(8) << depth;
     dm_addr fresh;
@@ -150,7 +150,9 @@ static int write_entries(struct race_client *client, dm_addr remote, uint64_t su
     return dm_commit(client->ctx);
 }
 
-static int split_locked(struct race_client *client, uint64_t suffix, unsigned depth, dm_addr table, dm_addr fresh) {
+/* With the directory's lock held; may be repeated. [waits] */
+static int split_locked(struct race_client *client, uint64_t suffix, unsigned depth, dm_addr table, dm_addr fresh,
+                        bool *entered) {
     DM_TRY(dm_read(client->ctx, root_addr(), client->root, RACE_ROOT_BYTES));
     unsigned global = (unsigned)client->root[0];
     dm_addr remote = {client->root[1]};
@@ -158,32 +160,38 @@ static int split_locked(struct race_client *client, uint64_t suffix, unsigned de
         DM_TRY(double_entries(client, global, &remote));
         global++;
     }
-    uint64_t upper = suffix | UINT64_C(1) << (depth - 1);
-    DM_TRY(write_entries(client, remote, upper, race_entry(fresh, depth), global));
-    DM_TRY(write_entries(client, remote, suffix, race_entry(table, depth), global));
-    uint64_t entry;
-    /* The entries are there, and no other client would finish the split: a failed read leaves the cache as it was. */
-    int rc = race_directory_refresh(client, upper, &entry);
-    DM_TRY(rc == DM_ERR_IO ? 0 : rc);
-    learn(&client->cn->directory, suffix, race_entry(table, depth));
-    return 0;
+    *entered = true;
+    DM_TRY(write_entries(client, remote, suffix | UINT64_C(1) << (depth - 1), race_entry(fresh, depth), global));
+    return write_entries(client, remote, suffix, race_entry(table, depth), global);
 }
 
-int race_directory_split(struct race_client *client, uint64_t suffix, unsigned depth, dm_addr table, dm_addr fresh) {
+int race_directory_split(struct race_client *client, uint64_t suffix, unsigned depth, dm_addr table, dm_addr fresh,
+                         bool *entered) {
     dm_addr lock = dm_addr_make(0, DM_DRAM, RACE_LOCK_OFFSET);
     uint32_t attempts = 0;
+    uint32_t failures = 0;
     for (;;) {
-        DM_TRY(dm_cas(client->ctx, lock, 0, dm_ctx_id(client->ctx), client->olds));
-        if (client->olds[0] == 0) {
+        bool taken;
+        DM_TRY(race_lock_take(client, lock, &taken));
+        if (taken) {
             break;
         }
         DM_TRY(ix_retry(client->ctx, DM_RETRY_LOCK, &attempts, 0));
     }
-    int rc = split_locked(client, suffix, depth, table, fresh);
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+    int rc;
+    do {
+        rc = race_repeat(client, split_locked(client, suffix, depth, table, fresh, entered), &failures);
+    } while (rc == RACE_AGAIN);
+    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER || (rc != 0 && *entered)) {
         return rc;
     }
-    client->words[0] = 0;
-    int unlocked = dm_write(client->ctx, lock, client->words, sizeof(uint64_t));
-    return rc != 0 ? rc : unlocked;
+    uint64_t entry;
+    /* A read that fails leaves the cache as it was. */
+    int refreshed = rc == 0 ? race_directory_refresh(client, suffix | UINT64_C(1) << (depth - 1), &entry) : 0;
+    DM_TRY(refreshed == DM_ERR_IO ? 0 : refreshed);
+    if (rc == 0) {
+        learn(&client->cn->directory, suffix, race_entry(table, depth));
+    }
+    int given = race_locks_give(client, &lock, 1);
+    return rc != 0 ? rc : given;
 }

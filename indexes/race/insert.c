@@ -75,35 +75,50 @@ static int published_confirm(struct race_client *client, uint64_t key, dm_addr o
     return COMMIT;
 }
 
+/* Makes a tentative slot count, which is not waited for. [waits] */
+static int slot_commit(struct race_client *client, dm_addr own, uint64_t slot) {
+    client->unsettled_at = own;
+    client->unsettled = slot;
+    dm_post_cas(client->ctx, own, slot | RACE_SLOT_TENTATIVE, slot, NULL);
+    return dm_commit_async(client->ctx);
+}
+
+/* Takes the slot back, after a failure `rc` of the verbs before, too: others would wait for a tentative slot for ever.
+ * [waits] */
+static int slot_withdraw(struct race_client *client, dm_addr own, uint64_t first, int rc) {
+    uint32_t failures = 0;
+    int withdrawn;
+    do {
+        withdrawn = race_repeat(client, dm_cas(client->ctx, own, first, 0, client->olds), &failures);
+    } while (withdrawn == RACE_AGAIN);
+    return rc < 0 ? rc : withdrawn;
+}
+
 /* Puts `slot` into the empty slot at `own`, and makes it count if that is right. 0, DM_EXISTS, RACE_AGAIN, or a
  * failure. [waits] */
 static int slot_take(struct race_client *client, uint64_t key, dm_addr own, uint64_t slot, uint32_t *attempts) {
     unsigned mode = client->cn->params->insert;
     uint64_t first = mode == RACE_TENTATIVE ? slot | RACE_SLOT_TENTATIVE : slot;
-    DM_TRY(dm_cas(client->ctx, own, 0, first, client->olds));
-    if (client->olds[0] != 0) {
+    int rc = dm_cas(client->ctx, own, 0, first, client->olds);
+    if (rc == 0 && client->olds[0] != 0) {
         client->counts[RACE_SLOT_CONFLICT]++;
         DM_TRY(ix_retry(client->ctx, DM_RETRY_CAS, attempts, 0));
         return RACE_AGAIN;
     }
-    if (mode == RACE_BLIND) {
+    if (rc == 0 && mode == RACE_BLIND) {
         return 0;
     }
-    int rc = mode == RACE_TENTATIVE ? slot_confirm(client, key, own, attempts)
+    if (rc == 0) {
+        rc = mode == RACE_TENTATIVE ? slot_confirm(client, key, own, attempts)
                                     : published_confirm(client, key, own, attempts);
+    }
     if (rc == COMMIT) {
-        if (mode == RACE_TENTATIVE) {
-            dm_post_cas(client->ctx, own, first, slot, NULL);
-        }
-        return mode == RACE_TENTATIVE ? dm_commit_async(client->ctx) : 0;
+        return mode == RACE_TENTATIVE ? slot_commit(client, own, slot) : 0;
     }
     if (rc == DM_ERR_STOPPED) {
         return rc;
     }
-    /* After a failure, too: others would wait for a tentative slot for ever. */
-    int withdrawn = dm_cas(client->ctx, own, first, 0, client->olds);
-    DM_TRY(rc);
-    DM_TRY(withdrawn);
+    DM_TRY(slot_withdraw(client, own, first, rc));
     if (rc == WITHDRAW_EXISTS) {
         return DM_EXISTS;
     }
@@ -156,7 +171,7 @@ int race_insert(void *handle, uint64_t key, const void *value) {
     uint32_t attempts = 0;
     int rc = race_block_make(client, key, value, &word, &match);
     if (rc != 0) {
-        return rc == DM_ERR_NO_MEMORY && match ? DM_EXISTS : rc;
+        return rc == DM_ERR_NO_MEMORY && match ? DM_EXISTS : race_end(client, rc);
     }
     do {
         rc = insert_try(client, key, race_slot(hash, client->cn->block_bytes, word), &attempts);
@@ -165,5 +180,5 @@ int race_insert(void *handle, uint64_t key, const void *value) {
     if (rc == DM_EXISTS || rc == DM_ERR_NO_MEMORY || rc == DM_ERR_RETRY_LIMIT) {
         ix_indirect_drop(client->indirect, word);
     }
-    return rc;
+    return race_end(client, rc);
 }

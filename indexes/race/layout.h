@@ -95,6 +95,7 @@ static inline bool race_header_covers(uint64_t header, uint64_t hash) {
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
 #define RACE_SLOT_TENTATIVE (UINT64_C(1) << 55)
+#define RACE_SLOT_LINES     (UINT64_C(0x7f) << 48)
 #define RACE_SLOT_WORD      ((UINT64_C(1) << 48) - 1)
 
 static inline uint64_t race_slot(uint64_t hash, uint32_t block_bytes, uint64_t word) {
@@ -108,6 +109,11 @@ static inline uint64_t race_slot_word(uint64_t slot) {
 }
 static inline bool race_slot_tentative(uint64_t slot) {
     return (slot & RACE_SLOT_TENTATIVE) != 0;
+}
+/* The slot as a split leaves it while its copy begins to count: tentative, and as no insert writes it, because no block
+ * has so many lines. */
+static inline uint64_t race_slot_leaving(uint64_t slot) {
+    return slot | RACE_SLOT_TENTATIVE | RACE_SLOT_LINES;
 }
 
 /* ---- subtables and entries --------------------------------------------------------------------------------------- */

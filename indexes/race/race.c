@@ -150,6 +150,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     (void)err;
     client->cn = cn;
     client->ctx = ctx;
+    client->token = dm_ctx_id(ctx);
     client->now.wire = dm_local_alloc(ctx, 2 * RACE_COMBINED_BYTES);
     client->old.wire = dm_local_alloc(ctx, 2 * RACE_COMBINED_BYTES);
     client->root = dm_local_alloc(ctx, RACE_ROOT_BYTES + sizeof(uint64_t));

@@ -5,7 +5,8 @@
  * The life of an operation: race_find (find.c) takes the key's subtable from the cached directory (directory.c), reads
  * both combined buckets, and the blocks whose fingerprint is the key's; a get (read.c) is done then. Update and delete
  * (write.c) change the slot by a compare-and-swap. An insert (insert.c) takes an empty slot tentatively, reads the
- * buckets again and then commits it. split.c divides a subtable in two during other operations.
+ * buckets again and then commits it. split.c divides a subtable in two during other operations, under the locks of
+ * lock.c.
  */
 #ifndef DM_INDEXES_RACE_RACE_H
 #define DM_INDEXES_RACE_RACE_H
@@ -92,6 +93,7 @@ enum {
     RACE_MATCHES_MAX = 56, /* two subtables of four buckets of seven slots */
     RACE_FETCH_MAX = 4,    /* whole blocks that are read with one doorbell */
     RACE_STAGE_BYTES = 16384,
+    RACE_FAILURES_MAX = 1000, /* in a row, of verbs that are repeated */
 };
 
 struct race_client {
@@ -104,7 +106,10 @@ struct race_client {
     bool unwritten;                           /* the block made last is to be written with the next read of buckets */
     struct race_match same[RACE_MATCHES_MAX]; /* slots that hold the key, those of ->old first */
     unsigned same_count;
-    dm_addr own; /* a slot that is not looked at */
+    dm_addr own;          /* a slot that is not looked at */
+    uint64_t unsettled;   /* the slot that the last insert committed without waiting; 0: none, or it is committed */
+    dm_addr unsettled_at; /* its address */
+    uint64_t token;       /* what this client's locks contain: another value for each split */
     uint32_t buckets[RACE_BUCKETS];
     /* Device memory. */
     uint64_t *root;  /* global depth, address of the directory, an entry */
@@ -128,9 +133,24 @@ int race_directory_find(struct race_client *client, uint64_t hash, uint64_t *ent
 /* Reads the entry of the hash again. [waits] */
 int race_directory_refresh(struct race_client *client, uint64_t hash, uint64_t *entry);
 
-/* Enters that the subtable of `suffix` has split into itself and `fresh`: `depth` bits now. DM_ERR_NO_MEMORY: nothing
- * has changed. [waits] */
-int race_directory_split(struct race_client *client, uint64_t suffix, unsigned depth, dm_addr table, dm_addr fresh);
+/* Enters that the subtable of `suffix` has split into itself and `fresh`: `depth` bits now. After a failure *entered
+ * states whether others may have seen the new subtable. [waits] */
+int race_directory_split(struct race_client *client, uint64_t suffix, unsigned depth, dm_addr table, dm_addr fresh,
+                         bool *entered);
+
+/* ---- lock.c ------------------------------------------------------------------------------------------------------ */
+
+/* What follows from the result of verbs that can be repeated: RACE_AGAIN after an error of which there have not been
+ * too many, and otherwise `rc`. [waits] */
+int race_repeat(struct race_client *client, int rc, uint32_t *failures);
+
+/* To be called with the result of an operation, which it returns. [waits] */
+int race_end(struct race_client *client, int rc);
+
+/* Tries once to take the lock. [waits] */
+int race_lock_take(struct race_client *client, dm_addr lock, bool *taken);
+/* Gives locks back, all with one doorbell. [waits] */
+int race_locks_give(struct race_client *client, const dm_addr *locks, unsigned count);
 
 /* ---- find.c ------------------------------------------------------------------------------------------------------ */
 

@@ -8,6 +8,6 @@ int race_get(void *handle, uint64_t key, void *value) {
     struct race_client *client = handle;
     const struct race_match *match;
     uint32_t attempts = 0;
-    DM_TRY(race_search(client, key, value, &match, &attempts));
-    return match ? 0 : DM_NOT_FOUND;
+    int rc = race_search(client, key, value, &match, &attempts);
+    return race_end(client, rc != 0 || match ? rc : DM_NOT_FOUND);
 }

@@ -2,17 +2,24 @@
  *
  * Resizing: the subtable of a suffix of d bits is split into itself, for the hashes whose next bit is 0, and a new one.
  *
- *  1. Lock the subtable against other splits, and write the new one, whose headers say `filling`.
+ *  1. Lock the subtable against other splits, and write the new one, which is locked, too, and whose headers say
+ *     `filling`.
  *  2. Enter it in the directory. Who comes to it reads the old subtable first, and inserts only into slots that are
  *     empty in both.
  *  3. Give the old subtable's headers d + 1 bits. From now on no insert of a moving key commits there, because it reads
  *     the headers after it has taken its slot.
- *  4. Move the slots, each to the same location: compare-and-swap of the new slot to a tentative copy, of the old slot
- *     to empty, and then the copy counts. If one of the swaps fails, the slot has been updated or deleted: the copy is
- *     taken back, and what is there now is looked at again.
- *  5. Take `filling` from the new headers, and unlock.
+ *  4. Move the slots, each to the same location: compare-and-swap of the new slot to a tentative copy; of the old slot
+ *     to a mark that nothing else writes, race_slot_leaving; then the copy counts and the old slot is emptied. If one
+ * of the swaps fails, the slot has been updated or deleted: the copy is taken back, and what is there now is looked at
+ *     again.
+ *  5. Take `filling` from the new headers, and unlock both.
  *
  * Reads, updates and deletes continue all the time; an insert waits only if it finds no slot that is empty in both.
+ *
+ * From step 2 on the split must be finished before any other one: a second split of the same subtable would move slots
+ * to a third one and leave out those of the first. So verbs that complete in error are repeated, and a client that
+ * cannot finish keeps the locks. To be repeatable, a swap is followed by a state that shows whether it took effect, and
+ * a write that is repeated becomes a swap, as others may have changed the slot since.
  */
 #include <string.h>
 
@@ -34,18 +41,22 @@ struct split {
     unsigned depth; /* of both, afterwards */
     uint32_t buckets;
     uint64_t entries; /* slots of the old subtable that were in use */
+    bool entered;     /* in the directory: the split must be finished */
 };
 
 static uint64_t upper_suffix(const struct split *split) {
     return split->suffix | UINT64_C(1) << (split->depth - 1);
 }
 
-/* Writes the new subtable: headers and empty slots. [waits] */
+/* ---- steps, which may be repeated -------------------------------------------------------------------------------- */
+
+/* Writes the new subtable: the lock, which is taken, headers and empty slots. [waits] */
 static int fresh_write(const struct split *split) {
     struct race_client *client = split->client;
     uint64_t *stage = (uint64_t *)(void *)client->stage;
     const uint32_t lines = RACE_STAGE_BYTES / DM_LINE;
     memset(stage, 0, RACE_STAGE_BYTES);
+    stage[0] = client->token;
     DM_TRY(dm_write(client->ctx, split->fresh, stage, RACE_HEAD_BYTES));
     for (uint32_t line = 0; line < lines; line++) {
         stage[line * RACE_BUCKET_WORDS] = race_header(split->depth, upper_suffix(split)) | RACE_HEADER_FILLING;
@@ -71,11 +82,32 @@ static int headers_write(const struct split *split, dm_addr table, uint64_t head
     return dm_commit(client->ctx);
 }
 
+static int old_close(const struct split *split) {
+    return headers_write(split, split->table, race_header(split->depth, split->suffix));
+}
+
+static int fresh_open(const struct split *split) {
+    return headers_write(split, split->fresh, race_header(split->depth, upper_suffix(split)));
+}
+
+/* [waits] */
+static int step_finish(const struct split *split, int (*step)(const struct split *)) {
+    uint32_t failures = 0;
+    int rc;
+    do {
+        rc = race_repeat(split->client, step(split), &failures);
+    } while (rc == RACE_AGAIN);
+    return rc;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+
 /* A slot of a chunk that moves. */
 struct mover {
     uint32_t bucket;
     unsigned slot;
     uint64_t word;
+    bool overtaken; /* by an update or a delete */
 };
 
 /* Reads the chunk, and the keys of its *used slots; those whose keys move are the movers. *again: something must be
@@ -95,7 +127,7 @@ static int chunk_read(const struct split *split, uint32_t first, uint32_t bucket
             if (slot == 0) {
                 continue;
             }
-            movers[used] = (struct mover){first + bucket, i, slot};
+            movers[used] = (struct mover){first + bucket, i, slot, false};
             if (ix_indirect_post_read(client->indirect, race_slot_word(slot), false, heads + used * DM_LINE)) {
                 used++;
             } else {
@@ -127,43 +159,97 @@ static dm_addr mover_addr(dm_addr table, const struct mover *mover) {
     return race_slot_addr(table, mover->bucket, mover->slot);
 }
 
+/* Sends what was posted for the movers. RACE_AGAIN if it is to be posted again. [waits] */
+static int movers_commit(const struct split *split, uint32_t *failures) {
+    return race_repeat(split->client, dm_commit(split->client->ctx), failures);
+}
+
 /* Puts tentative copies into the new subtable, and keeps the movers for which this succeeded: an insert may be there
  * because the old slot has been emptied since it was read. [waits] */
-static int copies_put(const struct split *split, struct mover *movers, unsigned *count, bool *again) {
+static int copies_put(const struct split *split, struct mover *movers, unsigned *count) {
     struct race_client *client = split->client;
+    uint32_t failures = 0;
     unsigned kept = 0;
+    int rc;
+    do {
+        for (unsigned i = 0; i < *count; i++) {
+            dm_post_cas(client->ctx, mover_addr(split->fresh, &movers[i]), 0, movers[i].word | RACE_SLOT_TENTATIVE,
+                        &client->olds[i]);
+        }
+        rc = movers_commit(split, &failures);
+    } while (rc == RACE_AGAIN);
+    DM_TRY(rc);
     for (unsigned i = 0; i < *count; i++) {
-        dm_post_cas(client->ctx, mover_addr(split->fresh, &movers[i]), 0, movers[i].word | RACE_SLOT_TENTATIVE,
-                    &client->olds[i]);
-    }
-    DM_TRY(dm_commit(client->ctx));
-    for (unsigned i = 0; i < *count; i++) {
-        if (client->olds[i] == 0) {
+        if (client->olds[i] == 0 || client->olds[i] == (movers[i].word | RACE_SLOT_TENTATIVE)) {
             movers[kept++] = movers[i];
         }
     }
-    client->counts[RACE_SPLIT_OVERTAKEN] += *count - kept;
-    *again = *again || kept < *count;
     *count = kept;
     return 0;
+}
+
+/* Marks the old slots of the movers. A mover whose slot has changed has ->overtaken afterwards. [waits] */
+static int olds_mark(const struct split *split, struct mover *movers, unsigned count) {
+    struct race_client *client = split->client;
+    uint32_t failures = 0;
+    int rc;
+    do {
+        for (unsigned i = 0; i < count; i++) {
+            dm_post_cas(client->ctx, mover_addr(split->table, &movers[i]), movers[i].word,
+                        race_slot_leaving(movers[i].word), &client->olds[i]);
+        }
+        rc = movers_commit(split, &failures);
+    } while (rc == RACE_AGAIN);
+    for (unsigned i = 0; rc == 0 && i < count; i++) {
+        movers[i].overtaken = client->olds[i] != movers[i].word && client->olds[i] != race_slot_leaving(movers[i].word);
+    }
+    return rc;
+}
+
+/* The copies count, and the old slots become empty; a copy that was overtaken becomes empty. [waits] */
+static int movers_settle(const struct split *split, const struct mover *movers, unsigned count) {
+    struct race_client *client = split->client;
+    uint64_t *empty = &client->words[CHUNK_SLOTS];
+    uint32_t failures = 0;
+    *empty = 0;
+    for (unsigned i = 0; i < count; i++) {
+        client->words[i] = movers[i].overtaken ? 0 : movers[i].word;
+        dm_post_write(client->ctx, mover_addr(split->fresh, &movers[i]), &client->words[i], sizeof(uint64_t));
+        if (!movers[i].overtaken) {
+            dm_post_write(client->ctx, mover_addr(split->table, &movers[i]), empty, sizeof(uint64_t));
+        }
+    }
+    int rc = movers_commit(split, &failures);
+    while (rc == RACE_AGAIN) {
+        for (unsigned i = 0; i < count; i++) {
+            uint64_t word = movers[i].word;
+            dm_post_cas(client->ctx, mover_addr(split->fresh, &movers[i]), word | RACE_SLOT_TENTATIVE,
+                        movers[i].overtaken ? 0 : word, &client->olds[i]);
+            if (!movers[i].overtaken) {
+                dm_post_cas(client->ctx, mover_addr(split->table, &movers[i]), race_slot_leaving(word), 0,
+                            &client->olds[i]);
+            }
+        }
+        rc = movers_commit(split, &failures);
+    }
+    return rc;
 }
 
 /* Moves slots. *again: one has changed meanwhile. [waits] */
 static int chunk_move(const struct split *split, struct mover *movers, unsigned count, bool *again) {
     struct race_client *client = split->client;
-    DM_TRY(copies_put(split, movers, &count, again));
-    for (unsigned i = 0; i < count; i++) {
-        dm_post_cas(client->ctx, mover_addr(split->table, &movers[i]), movers[i].word, 0, &client->olds[i]);
+    unsigned put = count;
+    unsigned moved = 0;
+    DM_TRY(copies_put(split, movers, &put));
+    DM_TRY(olds_mark(split, movers, put));
+    DM_TRY(movers_settle(split, movers, put));
+    for (unsigned i = 0; i < put; i++) {
+        moved += !movers[i].overtaken;
     }
-    DM_TRY(dm_commit(client->ctx));
-    for (unsigned i = 0; i < count; i++) {
-        bool moved = client->olds[i] == movers[i].word;
-        client->words[i] = moved ? movers[i].word : 0;
-        client->counts[moved ? RACE_SPLIT_MOVED : RACE_SPLIT_OVERTAKEN]++;
-        *again = *again || !moved;
-        dm_post_write(client->ctx, mover_addr(split->fresh, &movers[i]), &client->words[i], sizeof(uint64_t));
-    }
-    return dm_commit(client->ctx);
+    client->counts[RACE_SPLIT_MOVED] += moved;
+    client->counts[RACE_SPLIT_OVERTAKEN] += count - moved;
+    *again = *again || moved < count;
+    return 0;
 }
 
 static int slots_move(struct split *split) {
@@ -171,21 +257,22 @@ static int slots_move(struct split *split) {
     uint32_t n;
     for (uint32_t first = 0; first < split->buckets; first += n) {
         uint32_t attempts = 0;
+        uint32_t failures = 0;
+        bool again = true;
         n = split->buckets - first < CHUNK_BUCKETS ? split->buckets - first : CHUNK_BUCKETS;
-        for (;;) {
-            bool again = false;
+        while (again) {
             unsigned used;
             unsigned count;
-            int rc = chunk_read(split, first, n, movers, &used, &count, &again);
-            split->entries += attempts == 0 ? used : 0;
-            /* No other client would finish the split, so a read that failed is repeated. */
-            again = again || rc == DM_ERR_IO;
-            DM_TRY(rc == DM_ERR_IO ? 0 : rc);
-            DM_TRY(rc == 0 ? chunk_move(split, movers, count, &again) : 0);
-            if (!again) {
-                break;
+            again = false;
+            int rc = race_repeat(split->client, chunk_read(split, first, n, movers, &used, &count, &again), &failures);
+            if (rc == RACE_AGAIN) {
+                again = true;
+                continue;
             }
-            DM_TRY(ix_retry(split->client->ctx, DM_RETRY_LOCK, &attempts, 0));
+            DM_TRY(rc);
+            split->entries += attempts == 0 ? used : 0;
+            DM_TRY(chunk_move(split, movers, count, &again));
+            DM_TRY(again ? ix_retry(split->client->ctx, DM_RETRY_LOCK, &attempts, 0) : 0);
         }
     }
     return 0;
@@ -203,18 +290,18 @@ static int split_locked(struct race_client *client, struct split *split, uint64_
     split->suffix = race_header_suffix(header);
     split->depth = race_header_depth(header) + 1;
     DM_TRY(dm_alloc(client->ctx, DM_ANY_NODE, client->cn->table_bytes, DM_LINE, DM_MEM_LEAF, &split->fresh));
-    DM_TRY(fresh_write(split));
-    int rc = race_directory_split(client, split->suffix, split->depth, table, split->fresh);
-    if (rc == DM_ERR_NO_MEMORY) {
+    int rc = step_finish(split, fresh_write);
+    rc = rc != 0 ? rc : race_directory_split(client, split->suffix, split->depth, table, split->fresh, &split->entered);
+    if (rc != 0 && !split->entered && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         dm_free(client->ctx, split->fresh, client->cn->table_bytes, DM_MEM_LEAF);
     }
     DM_TRY(rc);
-    DM_TRY(headers_write(split, table, race_header(split->depth, split->suffix)));
+    DM_TRY(step_finish(split, old_close));
     DM_TRY(slots_move(split));
     client->counts[RACE_SPLIT]++;
     client->counts[RACE_SPLIT_ENTRIES] += split->entries;
     client->counts[RACE_SPLIT_SLOTS] += split->buckets * client->cn->params->slots;
-    return headers_write(split, split->fresh, race_header(split->depth, upper_suffix(split)));
+    return step_finish(split, fresh_open);
 }
 
 int race_split(struct race_client *client, uint64_t hash, uint32_t *attempts) {
@@ -223,17 +310,18 @@ int race_split(struct race_client *client, uint64_t hash, uint32_t *attempts) {
         .table = client->now.table,
         .buckets = (uint32_t)race_groups(client->cn->params) * RACE_GROUP_BUCKETS,
     };
-    DM_TRY(dm_cas(client->ctx, split.table, 0, dm_ctx_id(client->ctx), client->olds));
-    if (client->olds[0] != 0) {
+    bool taken;
+    client->token += UINT64_C(1) << 32;
+    DM_TRY(race_lock_take(client, split.table, &taken));
+    if (!taken) {
         client->counts[RACE_SPLIT_BUSY]++;
         return ix_retry(client->ctx, DM_RETRY_LOCK, attempts, 0);
     }
     int rc = split_locked(client, &split, hash);
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER || (rc != 0 && split.entered)) {
         return rc;
     }
-    client->words[0] = 0;
-    int unlocked = dm_write(client->ctx, split.table, client->words, sizeof(uint64_t));
-    DM_TRY(rc != 0 ? rc : unlocked);
+    int given = race_locks_give(client, (dm_addr[]){split.table, split.fresh}, split.entered ? 2 : 1);
+    DM_TRY(rc != 0 ? rc : given);
     return dm_retry(client->ctx, DM_RETRY_MOVED, attempts);
 }

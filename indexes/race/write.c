@@ -32,7 +32,7 @@ int race_update(void *handle, uint64_t key, const void *value) {
     uint64_t before;
     int rc = race_block_make(client, key, value, &word, &match);
     if (rc != 0) {
-        return rc == DM_ERR_NO_MEMORY && !match ? DM_NOT_FOUND : rc;
+        return rc == DM_ERR_NO_MEMORY && !match ? DM_NOT_FOUND : race_end(client, rc);
     }
     rc = slot_replace(client, key, race_slot(hash, client->cn->block_bytes, word), &before);
     client->unwritten = false;
@@ -41,7 +41,7 @@ int race_update(void *handle, uint64_t key, const void *value) {
     } else if (rc == DM_NOT_FOUND || rc == DM_ERR_RETRY_LIMIT) {
         ix_indirect_drop(client->indirect, word);
     }
-    return rc;
+    return race_end(client, rc);
 }
 
 int race_remove(void *handle, uint64_t key) {
@@ -51,5 +51,5 @@ int race_remove(void *handle, uint64_t key) {
     if (rc == 0) {
         ix_indirect_drop(client->indirect, race_slot_word(before));
     }
-    return rc;
+    return race_end(client, rc);
 }
