@@ -53,11 +53,13 @@ fi
 echo 32 >/proc/sys/vm/nr_hugepages
 
 status=0
+cat /proc/uptime >$exchange/begun # run.sh compares these with its own clock
 (
     # shellcheck source=/dev/null
     . $exchange/environment
     # shellcheck source=/dev/null
     . $exchange/command
 ) </dev/null >$exchange/stdout 2>$exchange/stderr || status=$?
+cat /proc/uptime >$exchange/ended
 echo "$status" >$exchange/status.new
 mv $exchange/status.new $exchange/status

@@ -21,7 +21,7 @@ machine 0 has the hub. It has one device, rxe0, at 10.78.0.NUMBER+1 on eth0, and
 hosts.sh, which starts them.
 
 status  that of the command; 77 if the machine is not available (1 with CI=true); 124 after the time limit;
-        125 if the machine ended without a status: the end of its console is then printed
+        125 if the machine ended without a status: the end of its console is then printed; or if its clock was wrong
 
 DM_RXE_CACHE  where the kernel is kept (default: build/rxe of the source tree)
 DM_RXE_KVM    1 to use /dev/kvm, which is faster, and on some hosts hangs
@@ -149,11 +149,16 @@ if [ -n "$link" ]; then
 else
     set -- "$@" -net none
 fi
+# At its start the kernel compares the time stamp counter with timers, which a busy host delays: the clock of the machine,
+# and with it all timeouts, was once wrong by a factor of 4. So it gets the rate of the counter from here.
+tsc_khz=$(python3 "$here/tsc.py" 2>/dev/null) || tsc_khz=""
+clock="tsc=reliable${tsc_khz:+ tsc_early_khz=$tsc_khz}"
+
 # no_timer_check: at its start the kernel counts interrupts of the timer during a loop, finds too few if the host is
 # busy, and panics ("IO-APIC + timer doesn't work").
 timeout -k 5 "$limit_s" qemu-system-x86_64 -M q35 "$@" -smp "$cpus" -m "$memory_mb" -no-reboot \
     -display none -monitor none -serial "file:$work/console" \
-    -kernel "$kernel/vmlinuz" -initrd "$work/initrd" -append 'console=ttyS0 quiet tsc=reliable no_timer_check oops=panic panic=-1' \
+    -kernel "$kernel/vmlinuz" -initrd "$work/initrd" -append "console=ttyS0 quiet $clock no_timer_check oops=panic panic=-1" \
     -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
     -virtfs "local,path=$work/exchange,mount_tag=exchange,security_model=none" \
     </dev/null >"$work/qemu" 2>&1 &
@@ -172,7 +177,23 @@ for process in $readers; do
 done
 readers=""
 
+# clock_is_right: the command took as long by the machine's clock as by the host's, which files have their times from.
+clock_is_right() {
+    [ -s "$work/exchange/begun" ] || return 0
+    awk -v host_begun="$(stat -c %.3Y "$work/exchange/begun")" -v host_ended="$(stat -c %.3Y "$work/exchange/ended")" '
+        FNR == 1 { seen[FILENAME] = $1 }
+        END {
+            host = host_ended - host_begun
+            own = seen[ARGV[2]] - seen[ARGV[1]]
+            if (own > 1.1 * host + 2 || own < 0.9 * host - 2) {
+                printf "tests/rxe: the clock of the machine is wrong: %.1f s there were %.1f s here\n", own, host
+                exit 1
+            }
+        }' "$work/exchange/begun" "$work/exchange/ended" >&2
+}
+
 if [ -s "$work/exchange/status" ]; then
+    clock_is_right || exit 125
     exit "$(cat "$work/exchange/status")"
 fi
 {
