@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Distributes the seeds of a campaign over processes. Children take the next seed from shared memory and write one
- * record per seed to a shared pipe; a record is short enough to be written atomically. Seeds below one that failed are
- * still run, so that the reported seed does not depend on the number of processes. A timer of a child's processor time
- * ends a seed that takes too long: its handler writes the record that reports the seed, and ends the child.
+ * Distributes the seeds of a campaign over processes or threads. Seeds below one that failed are still run, so that the
+ * reported seed does not depend on their number. Child processes take the next seed from shared memory and write one
+ * record per seed to a shared pipe; a record is short enough to be written atomically. A timer of a child's processor
+ * time ends a seed that takes too long: its handler writes the record that reports the seed, and ends the child.
  */
 #include "check/campaign.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,9 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check/team.h"
+
 enum { JOBS_MAX = 256 };
 
-/* Memory shared by all processes. */
+/* Shared by all processes or threads. */
 struct shared {
     _Atomic uint64_t taken; /* how many seeds have been taken */
     _Atomic uint64_t limit; /* the lowest seed that failed, or UINT64_MAX; seeds from it on are not begun */
@@ -41,12 +44,15 @@ struct record {
 };
 static_assert(sizeof(struct record) <= PIPE_BUF, "a record must be written atomically");
 
+/* One process or thread of a campaign. */
 struct worker {
     const struct ck_campaign *campaign;
     struct shared *shared;
     uint64_t begin_ns;
+    unsigned job;      /* its number, of a thread */
+    uint64_t own;      /* how many seeds it has taken */
+    bool in_real_time; /* runs cannot be repeated */
     struct ck_world *world;
-    struct ck_result *kept; /* NULL in a child */
 };
 
 static uint64_t host_ns(void) {
@@ -56,12 +62,15 @@ static uint64_t host_ns(void) {
 }
 
 /* Takes the next seed to run; false when there is none. */
-static bool seed_take(const struct worker *worker, uint64_t *seed) {
+static bool seed_take(struct worker *worker, uint64_t *seed) {
     const struct ck_campaign *campaign = worker->campaign;
     if (campaign->time_ns > 0 && host_ns() - worker->begin_ns >= campaign->time_ns) {
         return false;
     }
-    uint64_t number = atomic_fetch_add(&worker->shared->taken, 1);
+    /* The other process of a team cannot know who takes which seed, unless that is fixed. */
+    uint64_t number =
+        campaign->teams ? worker->job + worker->own * campaign->jobs : atomic_fetch_add(&worker->shared->taken, 1);
+    worker->own++;
     *seed = campaign->first_seed + number;
     return (campaign->seeds == 0 || number < campaign->seeds) && *seed < atomic_load(&worker->shared->limit);
 }
@@ -72,33 +81,36 @@ static void limit_lower(struct shared *shared, uint64_t seed) {
     }
 }
 
-static void seed_run(struct worker *worker, uint64_t seed, struct record *record) {
+/* Draws the seed's world for this worker: with its team. */
+static int seed_draw(const struct worker *worker, uint64_t seed, struct dm_err *err) {
+    struct ck_request request = worker->campaign->request;
+    request.team = worker->campaign->teams ? &worker->campaign->teams[worker->job] : NULL;
+    return ck_world_draw(&request, seed, worker->world, err);
+}
+
+/* The caller calls ck_result_fini. */
+static void seed_run(const struct worker *worker, uint64_t seed, struct record *record, struct ck_result *result) {
     struct dm_err err = {0};
-    struct ck_result result = {.is_virtual = false};
     struct ck_part part;
     *record = (struct record){.seed = seed};
-    record->rc = ck_world_draw(&worker->campaign->request, seed, worker->world, &err);
+    *result = (struct ck_result){.is_virtual = false};
+    record->rc = seed_draw(worker, seed, &err);
     if (record->rc == 0) {
         ck_part_all(worker->world, &part);
-        worker->world->logs_verbs = worker->kept != NULL; /* a run in real time cannot be repeated to log them */
-        record->rc = ck_run(worker->world, &part, &result, &err);
+        worker->world->logs_verbs = worker->in_real_time;
+        record->rc = ck_run(worker->world, &part, result, &err);
     }
     if (record->rc < 0) {
         snprintf(record->text, sizeof(record->text), "%s", err.text);
     } else {
-        record->fault = result.verdict.fault;
-        record->operations = result.history.op_count;
-        memcpy(record->counters, result.counters, sizeof(record->counters));
-        record->shared = result.shared;
-        snprintf(record->text, sizeof(record->text), "%s", result.verdict.text);
+        record->fault = result->verdict.fault;
+        record->operations = result->history.op_count;
+        memcpy(record->counters, result->counters, sizeof(record->counters));
+        record->shared = result->shared;
+        snprintf(record->text, sizeof(record->text), "%s", result->verdict.text);
     }
     if (record->rc < 0 || record->fault != CK_RIGHT) {
         limit_lower(worker->shared, seed);
-    }
-    if (worker->kept && record->rc == 0 && record->fault != CK_RIGHT) {
-        *worker->kept = result;
-    } else {
-        ck_result_fini(&result);
     }
     ck_world_fini(worker->world);
 }
@@ -191,12 +203,14 @@ static void late_set(uint64_t time_ns) {
 static void child_main(struct worker *worker, int out) {
     uint64_t seed;
     struct record record;
+    struct ck_result result;
     late_prepare(worker, out);
     while (seed_take(worker, &seed)) {
         late.record.seed = seed;
         late_set(worker->campaign->seed_time_ns);
-        seed_run(worker, seed, &record);
+        seed_run(worker, seed, &record, &result);
         late_set(0);
+        ck_result_fini(&result);
         if (write(out, &record, sizeof(record)) != (ssize_t)sizeof(record)) {
             _exit(1);
         }
@@ -265,14 +279,133 @@ static int run_in_children(struct worker *worker, unsigned jobs, struct totals *
                                  "a process of the check could not be started or died: try --jobs 1 --seed-time 0");
 }
 
-static int run_here(struct worker *worker, struct totals *totals) {
+/* ---- threads ---------------------------------------------------------------------------------------------------- */
+
+/* What the threads of a campaign share; the lock is of `totals` and `kept`. */
+struct threads {
+    struct worker first; /* what all workers have in common */
+    pthread_mutex_t lock;
+    struct totals *totals;
+    struct ck_result *kept; /* of the lowest seed that failed */
+    uint64_t kept_seed;
+    uint64_t patience_ns; /* of those that serve */
+};
+
+/* One thread. */
+struct job {
+    struct threads *threads;
+    struct worker worker;
+    pthread_t thread;
+    bool is_started;
+    int rc; /* of a thread that serves */
+    struct dm_err err;
+};
+
+static void result_take(struct threads *threads, const struct record *record, struct ck_result *result) {
+    pthread_mutex_lock(&threads->lock);
+    record_add(threads->totals, record);
+    bool is_kept = threads->first.in_real_time && record->rc == 0 && record->fault != CK_RIGHT &&
+                   record->seed < threads->kept_seed;
+    if (is_kept) {
+        ck_result_fini(threads->kept);
+        *threads->kept = *result;
+        threads->kept_seed = record->seed;
+    }
+    pthread_mutex_unlock(&threads->lock);
+    if (!is_kept) {
+        ck_result_fini(result);
+    }
+}
+
+static void *run_main(void *arg) {
+    struct job *job = arg;
     uint64_t seed;
     struct record record;
-    while (seed_take(worker, &seed)) {
-        seed_run(worker, seed, &record);
-        record_add(totals, &record);
+    struct ck_result result;
+    while (seed_take(&job->worker, &seed)) {
+        seed_run(&job->worker, seed, &record, &result);
+        result_take(job->threads, &record, &result);
     }
-    return 0;
+    return NULL;
+}
+
+static void *serve_main(void *arg) {
+    struct job *job = arg;
+    struct worker *worker = &job->worker;
+    const struct ck_team *team = &worker->campaign->teams[worker->job];
+    uint64_t seed;
+    while (job->rc == 0 && seed_take(worker, &seed)) {
+        uint64_t patience_ns = team->worlds > 0 ? job->threads->patience_ns : 0;
+        job->rc = seed_draw(worker, seed, &job->err);
+        job->rc = job->rc < 0 ? job->rc : ck_serve(worker->world, patience_ns, &job->err);
+        ck_world_fini(worker->world);
+        if (job->rc < 0) {
+            limit_lower(worker->shared, seed);
+            job->rc = dm_fail_in(&job->err, job->rc, "seed %llu", (unsigned long long)seed);
+        }
+    }
+    return NULL;
+}
+
+/* Runs `main` in all jobs, the first one in this thread. Returns the first failure of one that serves. */
+static int threads_run(struct threads *threads, unsigned jobs, void *(*main)(void *), struct dm_err *err) {
+    struct job *all = calloc(jobs, sizeof(*all));
+    struct ck_world *worlds = calloc(jobs, sizeof(*worlds));
+    int rc = all && worlds ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    pthread_mutex_init(&threads->lock, NULL);
+    for (unsigned i = 0; rc == 0 && i < jobs; i++) {
+        struct job *job = &all[i];
+        *job = (struct job){.threads = threads, .worker = threads->first};
+        job->worker.job = i;
+        job->worker.world = &worlds[i];
+        job->is_started = i > 0 && pthread_create(&job->thread, NULL, main, job) == 0;
+        if (i > 0 && !job->is_started) {
+            rc = dm_fail(err, DM_ERR_IO, "only %u of %u threads can be started: use fewer --jobs", i, jobs);
+            limit_lower(threads->first.shared, 0); /* ends those that have been */
+        }
+    }
+    if (rc == 0) {
+        main(&all[0]);
+    }
+    for (unsigned i = 0; all && i < jobs; i++) {
+        if (all[i].is_started) {
+            pthread_join(all[i].thread, NULL);
+        }
+        if (rc == 0 && all[i].rc < 0) {
+            *err = all[i].err;
+            rc = all[i].rc;
+        }
+    }
+    pthread_mutex_destroy(&threads->lock);
+    free(all);
+    free(worlds);
+    return rc;
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------- */
+
+static struct shared *shared_new(void) {
+    struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        return NULL;
+    }
+    atomic_init(&shared->taken, 0);
+    atomic_init(&shared->limit, UINT64_MAX);
+    return shared;
+}
+
+static int run_in_processes(struct worker *worker, unsigned jobs, struct totals *totals, struct dm_err *err) {
+    worker->world = malloc(sizeof(*worker->world));
+    if (!worker->world) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    int rc = run_in_children(worker, jobs, totals, err);
+    free(worker->world);
+    return rc;
+}
+
+static unsigned jobs_of(const struct ck_campaign *campaign) {
+    return campaign->jobs < 1 ? 1 : campaign->jobs > JOBS_MAX ? JOBS_MAX : campaign->jobs;
 }
 
 int ck_campaign_run(const struct ck_campaign *campaign, struct ck_summary *summary, struct ck_result *kept,
@@ -280,21 +413,29 @@ int ck_campaign_run(const struct ck_campaign *campaign, struct ck_summary *summa
     *summary = (struct ck_summary){.seeds = 0};
     *kept = (struct ck_result){.is_virtual = false};
     bool is_virtual = dm_transport_find(campaign->request.transport)->caps & DM_CAP_VIRTUAL_TIME;
-    unsigned jobs = campaign->jobs < 1 ? 1 : campaign->jobs > JOBS_MAX ? JOBS_MAX : campaign->jobs;
+    unsigned jobs = jobs_of(campaign);
     struct totals totals = {.campaign = campaign, .summary = summary};
-    struct worker worker = {.campaign = campaign, .begin_ns = host_ns(), .kept = is_virtual ? NULL : kept};
-    worker.world = malloc(sizeof(*worker.world));
-    worker.shared = mmap(NULL, sizeof(*worker.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (!worker.world || worker.shared == MAP_FAILED) {
-        free(worker.world);
+    struct worker worker = {
+        .campaign = campaign, .begin_ns = host_ns(), .in_real_time = !is_virtual, .shared = shared_new()};
+    if (!worker.shared) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
     }
-    atomic_init(&worker.shared->taken, 0);
-    atomic_init(&worker.shared->limit, UINT64_MAX);
+    struct threads threads = {.first = worker, .totals = &totals, .kept = kept, .kept_seed = UINT64_MAX};
     bool is_here = !is_virtual || (jobs == 1 && campaign->seed_time_ns == 0);
-    int rc = is_here ? run_here(&worker, &totals) : run_in_children(&worker, jobs, &totals, err);
+    int rc = is_here ? threads_run(&threads, jobs, run_main, err) : run_in_processes(&worker, jobs, &totals, err);
     summary->host_s = (double)(host_ns() - worker.begin_ns) * 1e-9;
     munmap(worker.shared, sizeof(*worker.shared));
-    free(worker.world);
     return rc < 0 ? rc : totals_close(&totals, err);
+}
+
+int ck_campaign_serve(const struct ck_campaign *campaign, uint64_t patience_ns, struct dm_err *err) {
+    struct threads threads = {
+        .first = {.campaign = campaign, .begin_ns = host_ns(), .in_real_time = true, .shared = shared_new()},
+        .patience_ns = patience_ns};
+    if (!threads.first.shared) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    int rc = threads_run(&threads, jobs_of(campaign), serve_main, err);
+    munmap(threads.first.shared, sizeof(*threads.first.shared));
+    return rc;
 }

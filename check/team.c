@@ -9,23 +9,28 @@
 
 #include "common/prng.h"
 
-enum { PORT_MAX = 65534 };
+enum { PORT_MAX = 65535, TEAM_PORTS = 2 };
 
-int ck_team_init(struct ck_team *team, bool is_server, const char *address, struct dm_err *err) {
+int ck_teams_init(struct ck_team *teams, unsigned count, bool is_server, const char *address, const char *token,
+                  struct dm_err *err) {
     const char *colon = strrchr(address, ':');
-    uint64_t port = 0;
+    uint64_t port = 0, last = PORT_MAX + 1 - TEAM_PORTS * (uint64_t)count;
     struct dm_err ignored = {0};
     bool is_address = colon && colon > address && (size_t)(colon - address) < CK_TEAM_ADDRESS_BYTES - 8 &&
-                      dm_parse_count(colon + 1, &port, &ignored) == 0 && port >= 1 && port <= PORT_MAX;
+                      dm_parse_count(colon + 1, &port, &ignored) == 0 && port >= 1 && port <= last;
     if (!is_address) {
         return dm_fail(err, DM_ERR_INVALID,
-                       "'%.100s' is not HOST:PORT with a port of 1 to %d; the worlds take it and the next one in turns",
-                       address, PORT_MAX);
+                       "'%.100s' is not HOST:PORT with a port of 1 to %u; the worlds take that one and %u more",
+                       address, (unsigned)last, TEAM_PORTS * count - 1);
     }
-    team->is_server = is_server;
-    for (unsigned i = 0; i < 2; i++) {
-        snprintf(team->address[i], sizeof(team->address[i]), "%.*s:%u", (int)(colon - address), address,
-                 (unsigned)port + i);
+    for (unsigned i = 0; i < count; i++) {
+        struct ck_team *team = &teams[i];
+        *team = (struct ck_team){.is_server = is_server};
+        snprintf(team->token, sizeof(team->token), "%s", token);
+        for (unsigned k = 0; k < TEAM_PORTS; k++) {
+            snprintf(team->address[k], sizeof(team->address[k]), "%.*s:%u", (int)(colon - address), address,
+                     (unsigned)port + TEAM_PORTS * i + k);
+        }
     }
     return 0;
 }
@@ -49,7 +54,7 @@ static uint64_t fingerprint(const struct ck_world *world) {
 int ck_team_begin(struct ck_team *team, const struct ck_world *world, struct dm_err *err) {
     const struct dm_topology *topology = &world->topology;
     unsigned first_cn = dm_first_cn(topology), nodes = first_cn + topology->cns;
-    const char *address = team->address[team->worlds++ % 2];
+    const char *address = team->address[team->worlds++ % TEAM_PORTS];
     if (nodes > CK_TEAM_NODES) {
         return dm_fail(err, DM_ERR_INVALID, "a world of %u nodes: %d at most in two processes", nodes, CK_TEAM_NODES);
     }

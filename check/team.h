@@ -4,9 +4,10 @@
  * the other one has the compute nodes and judges. Both draw each world from its seed, so nothing but the transport's
  * own messages passes between them.
  *
- * A world's fabric listens at the port of the address for even worlds and at the next port for odd ones. The serving
- * process opens a world's port after it has closed the one before, so the compute side of a world never meets the
- * fabric of another one, however late that is closed.
+ * Several worlds run at a time if there are several teams, each with two ports of its own, from the port of the address
+ * on: a world's fabric listens at the first one for even worlds of the team and at the second one for odd ones. The
+ * serving process opens a world's port after it has closed the one before, so the compute side of a world never meets
+ * the fabric of another one, however late that is closed.
  */
 #ifndef DM_CHECK_TEAM_H
 #define DM_CHECK_TEAM_H
@@ -26,8 +27,10 @@ struct ck_team {
     struct dm_processes processes; /* of the current world */
 };
 
-/* Takes "host:port", with a port below 65535, that the serving process listens at. 0 or DM_ERR_INVALID. */
-int ck_team_init(struct ck_team *team, bool is_server, const char *address, struct dm_err *err);
+/* Prepares `count` teams, for "host:port" of the serving process: it takes that port and those that follow it, two for
+ * each team. 0 or DM_ERR_INVALID. */
+int ck_teams_init(struct ck_team *teams, unsigned count, bool is_server, const char *address, const char *token,
+                  struct dm_err *err);
 
 /* Begins the next world: fills `processes`, and listens if this process serves. 0 or a failure. */
 int ck_team_begin(struct ck_team *team, const struct ck_world *world, struct dm_err *err);

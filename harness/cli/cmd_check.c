@@ -29,7 +29,8 @@ static const struct dm_opt check_options[] = {
            .help = "stop after this time of the host; 0: when the seeds are done"),
     ROW_AS("seed_time", seed_time_ns, DM_OPT_DURATION, .initial = "5m",
            .help = "processor time of one seed on sim; a seed that takes longer is a finding; 0: no limit"),
-    ROW(jobs, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256, .help = "processes that share the seeds"),
+    ROW(jobs, DM_OPT_COUNT, .initial = "1", .min = 1, .max = 256,
+        .help = "seeds that run at a time, in processes on sim, in threads elsewhere"),
     ROW(transport, DM_OPT_STRING, .values = "transports", .initial = "sim",
         .help = "the fabric; only sim can replay and shrink"),
     ROW(replay, DM_OPT_STRING, .initial = "", .help = "run this seed alone and show what happened"),
@@ -51,7 +52,7 @@ static const struct dm_opt check_options[] = {
                 "with a variant that is known to be wrong: the published one, or its late gets alone"),
     ROW(mn, DM_OPT_STRING, .initial = "",
         .help = "HOST:PORT of a `dmbench check --listen` with the same options, whose process has the memory nodes and "
-                "index servers of all worlds; it takes that port and the next one in turns"),
+                "index servers of all worlds; it takes that port and those that follow, two for each of --jobs"),
     ROW(listen, DM_OPT_STRING, .initial = "",
         .help = "HOST:PORT: serve the memory nodes and index servers of the worlds that another process checks"),
     ROW(token_file, DM_OPT_STRING, .values = "file", .initial = "",
@@ -157,10 +158,6 @@ static int options_check(const struct hx_checking *check, struct dm_err *err) {
     }
     if (options->mn[0] || options->listen[0]) {
         DM_TRY(team_check(options, transport, err));
-    }
-    if (options->jobs > 1 && !(transport->caps & DM_CAP_VIRTUAL_TIME)) {
-        return dm_fail(err, DM_ERR_INVALID, "--jobs: transport %s runs in real time, seeds one by one",
-                       transport->name);
     }
     return 0;
 }

@@ -142,8 +142,7 @@ static struct ck_request request_of(struct hx_checking *check, const struct ix_o
                                .param_count = check->params.count,
                                .settings = check->settings.settings,
                                .setting_count = check->settings.count,
-                               .rdwc = check->options.rdwc,
-                               .team = check->team.token[0] ? &check->team : NULL};
+                               .rdwc = check->options.rdwc};
 }
 
 /* Reports a seed that took too long. It is not run again, so there is no history. */
@@ -261,17 +260,22 @@ static int campaign_run(struct ck_campaign *campaign, struct ck_summary *summary
     return rc;
 }
 
-static int campaign_do(struct hx_checking *check, const struct ix_ops *index, struct ck_world *world,
-                       struct dm_err *err) {
+static struct ck_campaign campaign_of(struct hx_checking *check, const struct ix_ops *index) {
     const struct hx_checking_options *options = &check->options;
-    struct ck_campaign campaign = {
+    return (struct ck_campaign){
         .request = request_of(check, index),
         .first_seed = options->first_seed,
         .seeds = options->seeds > 0 || options->time_ns > 0 ? options->seeds : SEEDS_DEFAULT,
         .time_ns = options->time_ns,
         .seed_time_ns = options->seed_time_ns,
         .jobs = (unsigned)options->jobs,
+        .teams = check->teams,
     };
+}
+
+static int campaign_do(struct hx_checking *check, const struct ix_ops *index, struct ck_world *world,
+                       struct dm_err *err) {
+    struct ck_campaign campaign = campaign_of(check, index);
     struct ck_summary summary;
     struct ck_result result;
     int rc = campaign_run(&campaign, &summary, &result, err);
@@ -294,22 +298,14 @@ static int campaign_do(struct hx_checking *check, const struct ix_ops *index, st
     return rc < 0 ? dm_fail_in(err, rc, "%s", index->name) : 0;
 }
 
-/* Serves the worlds of a campaign that another process runs. It may start later, but not pause for long. */
-static int campaign_serve(struct hx_checking *check, const struct ix_ops *index, struct ck_world *world,
-                          struct dm_err *err) {
-    const struct ck_request request = request_of(check, index);
-    const struct hx_checking_options *options = &check->options;
-    uint64_t seeds = options->seeds > 0 ? options->seeds : SEEDS_DEFAULT;
-    for (uint64_t i = 0; i < seeds; i++) {
-        uint64_t seed = options->first_seed + i;
-        int rc = ck_world_draw(&request, seed, world, err);
-        rc = rc < 0 ? rc : ck_serve(world, check->team.worlds > 0 ? SERVE_PATIENCE_NS : 0, err);
-        ck_world_fini(world);
-        if (rc < 0) {
-            return dm_fail_in(err, rc, "%s: seed %llu", index->name, (unsigned long long)seed);
-        }
+/* Serves the worlds of a campaign that another process runs. */
+static int campaign_serve(struct hx_checking *check, const struct ix_ops *index, struct dm_err *err) {
+    const struct ck_campaign campaign = campaign_of(check, index);
+    int rc = ck_campaign_serve(&campaign, SERVE_PATIENCE_NS, err);
+    if (rc < 0) {
+        return dm_fail_in(err, rc, "%s", index->name);
     }
-    fprintf(stderr, "dmbench check: served %llu worlds of %s\n", (unsigned long long)seeds, index->name);
+    fprintf(stderr, "dmbench check: served %llu worlds of %s\n", (unsigned long long)campaign.seeds, index->name);
     return 0;
 }
 
@@ -318,8 +314,7 @@ static int campaigns_do(struct hx_checking *check, struct ck_world *world, struc
         bool is_meant = strcmp(check->options.index, "all") == 0 ? !((*ops)->caps & IX_CAP_NO_DATA)
                                                                  : strcmp(check->options.index, (*ops)->name) == 0;
         if (is_meant) {
-            DM_TRY(check->team.is_server ? campaign_serve(check, *ops, world, err)
-                                         : campaign_do(check, *ops, world, err));
+            DM_TRY(check->options.listen[0] ? campaign_serve(check, *ops, err) : campaign_do(check, *ops, world, err));
         }
     }
     return 0;
@@ -408,15 +403,20 @@ static int history_do(struct hx_checking *check, struct dm_err *err) {
     return rc;
 }
 
-static int team_join(struct hx_checking *check, struct dm_err *err) {
+static int teams_join(struct hx_checking *check, struct dm_err *err) {
     const struct hx_checking_options *options = &check->options;
     const char *option = options->listen[0] ? "listen" : "mn",
                *address = options->listen[0] ? options->listen : options->mn;
+    char token[HX_TOKEN_BYTES + 1];
     if (!address[0]) {
         return 0;
     }
-    DM_TRY(hx_token_read(options->token_file, check->team.token, err));
-    int rc = ck_team_init(&check->team, options->listen[0], address, err);
+    DM_TRY(hx_token_read(options->token_file, token, err));
+    check->teams = calloc(options->jobs, sizeof(*check->teams));
+    if (!check->teams) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    }
+    int rc = ck_teams_init(check->teams, (unsigned)options->jobs, options->listen[0], address, token, err);
     return rc < 0 ? dm_fail_in(err, rc, "--%s", option) : 0;
 }
 
@@ -424,13 +424,13 @@ int hx_checking_run(struct hx_checking *check, struct dm_err *err) {
     if (check->options.history[0]) {
         return history_do(check, err);
     }
-    DM_TRY(team_join(check, err));
     struct ck_world *world = calloc(1, sizeof(*world));
-    if (!world) {
-        return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
-    }
-    int rc = check->options.replay[0] || check->options.world[0] ? replay_do(check, world, err)
+    int rc = world ? teams_join(check, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    if (rc == 0) {
+        rc = check->options.replay[0] || check->options.world[0] ? replay_do(check, world, err)
                                                                  : campaigns_do(check, world, err);
+    }
+    free(check->teams);
     free(world);
     return rc;
 }

@@ -33,8 +33,8 @@ struct hx_pairs {
 struct hx_checking {
     struct hx_checking_options options;
     struct hx_pairs params, settings;
-    struct ck_team team;
-    json_t *findings; /* one object an index; NULL without --json */
+    struct ck_team *teams; /* one for each job; NULL: all nodes are in this process */
+    json_t *findings;      /* one object an index; NULL without --json */
     bool is_wrong;
 };
 

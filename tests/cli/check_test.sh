@@ -50,6 +50,10 @@ cmp fine.json again.json || fail "the same seed gave two histories"
 expect 3 check --index sherman --set hand_over=off --seeds 20 --coverage on
 holds out "never happened"
 
+# seeds at a time in real time
+expect 0 check --index fg --transport local --seeds 6 --jobs 3
+holds out "fg: 6 seeds from 1 on"
+
 # bad input
 expect 2 check --index shermann
 holds err "did you mean 'sherman'?"

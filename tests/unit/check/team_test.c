@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -33,10 +34,16 @@ static struct dm_processes begin(struct ck_team *team) {
     return team->processes;
 }
 
+/* Initialises one team at the address. */
+static struct ck_team team_at(const char *address) {
+    struct ck_team team;
+    assert_int_equal(ck_teams_init(&team, 1, false, address, "t", NULL), 0);
+    return team;
+}
+
 static void worlds_take_two_ports_in_turns(void **state) {
     (void)state;
-    struct ck_team team = {.token = "t"};
-    assert_int_equal(ck_team_init(&team, false, "10.0.0.1:7000", NULL), 0);
+    struct ck_team team = team_at("10.0.0.1:7000");
     draw(1, "none");
     for (unsigned i = 0; i < 4; i++) {
         struct dm_processes processes = begin(&team);
@@ -44,26 +51,40 @@ static void worlds_take_two_ports_in_turns(void **state) {
         assert_int_equal(processes.listener, -1);
         assert_string_equal(processes.token, "t");
     }
-    assert_int_equal(ck_team_init(&team, false, "[fd00::1]:65534", NULL), 0);
+    team = team_at("[fd00::1]:65534");
     assert_string_equal(team.address[1], "[fd00::1]:65535");
+}
+
+static void no_two_teams_share_a_port(void **state) {
+    (void)state;
+    struct ck_team teams[3];
+    char wanted[32];
+    assert_int_equal(ck_teams_init(teams, 3, true, "10.0.0.1:65530", "t", NULL), 0);
+    for (unsigned i = 0; i < 6; i++) {
+        snprintf(wanted, sizeof(wanted), "10.0.0.1:%u", 65530 + i);
+        assert_string_equal(teams[i / 2].address[i % 2], wanted);
+        assert_true(teams[i / 2].is_server);
+        assert_string_equal(teams[i / 2].token, "t");
+    }
+    struct dm_err err = {0};
+    assert_int_equal(ck_teams_init(teams, 3, true, "10.0.0.1:65531", "t", &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "a port of 1 to 65530; the worlds take that one and 5 more"));
 }
 
 static void addresses_without_two_ports_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {"", "host", "host:", ":7000", "host:0", "host:65535", "host:-1", "host:7x"};
     for (size_t i = 0; i < DM_ARRAY_LEN(wrong); i++) {
-        struct ck_team team = {.token = "t"};
+        struct ck_team team;
         struct dm_err err = {0};
-        assert_int_equal(ck_team_init(&team, false, wrong[i], &err), DM_ERR_INVALID);
+        assert_int_equal(ck_teams_init(&team, 1, false, wrong[i], "t", &err), DM_ERR_INVALID);
         assert_non_null(strstr(err.text, "is not HOST:PORT"));
     }
 }
 
 static void one_side_has_the_memory_and_the_other_one_the_clients(void **state) {
     (void)state;
-    struct ck_team sides[2] = {{.token = "t"}, {.token = "t"}};
-    assert_int_equal(ck_team_init(&sides[0], false, "127.0.0.1:7000", NULL), 0);
-    assert_int_equal(ck_team_init(&sides[1], false, "127.0.0.1:7000", NULL), 0);
+    struct ck_team sides[2] = {team_at("127.0.0.1:7000"), team_at("127.0.0.1:7000")};
     sides[1].is_server = true;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         draw(seed, "none");
@@ -84,8 +105,7 @@ static void one_side_has_the_memory_and_the_other_one_the_clients(void **state) 
 
 static void worlds_of_another_seed_or_setting_differ(void **state) {
     (void)state;
-    struct ck_team team = {.token = "t"};
-    assert_int_equal(ck_team_init(&team, false, "10.0.0.1:7000", NULL), 0);
+    struct ck_team team = team_at("10.0.0.1:7000");
     draw(1, "none");
     uint64_t first = begin(&team).fingerprint;
     draw(1, "none");
@@ -105,6 +125,7 @@ static int close_world(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(worlds_take_two_ports_in_turns),
+        cmocka_unit_test(no_two_teams_share_a_port),
         cmocka_unit_test(addresses_without_two_ports_are_refused),
         cmocka_unit_test(one_side_has_the_memory_and_the_other_one_the_clients),
         cmocka_unit_test(worlds_of_another_seed_or_setting_differ),
