@@ -11,24 +11,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/dmbench_golden.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-hash() {
-    python3 - "$1" <<'PY'
-import hashlib, json, sys
-with open(sys.argv[1], encoding="utf-8") as file:
-    data = json.load(file)
-data.pop("provenance", None)
-print(hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16])
-PY
-}
-
-# line OPTIONS...
+count=0
+# line OPTIONS...: result number $count, whose options are line $count of the list.
 line() {
-    rm -f "$work/out.json"
-    "$dmbench" "$@" --out "$work/out.json" >"$work/log" 2>&1 || [ -s "$work/out.json" ] || {
+    count=$((count + 1))
+    "$dmbench" "$@" --out "$work/$count.json" >"$work/log" 2>&1 || [ -s "$work/$count.json" ] || {
         echo "hashes.sh: dmbench $* failed: $(cat "$work/log")" >&2
         exit 1
     }
-    echo "$(hash "$work/out.json") $*"
+    echo "$*" >>"$work/list"
 }
 
 common="--keys 20K --ops 8K --clients 24 --cns 3 --seed 7"
@@ -58,3 +49,11 @@ while read -r options; do
         ;;
     esac
 done <"$here/runs.txt"
+python3 - "$work" <<'PY'
+import hashlib, json, sys
+for number, options in enumerate(open(f"{sys.argv[1]}/list", encoding="utf-8"), 1):
+    with open(f"{sys.argv[1]}/{number}.json", encoding="utf-8") as file:
+        data = json.load(file)
+    data.pop("provenance", None)
+    print(hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16], options, end="")
+PY
