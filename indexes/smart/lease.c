@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leases (lease_us; not in the paper or the public code): what another client has held for so long, others take over.
+ * Leases (lease_us; not in the paper or the public code): what another client has held for so long does not stop
+ * others.
  *
  * A verb of a client that is slow, or that has stopped, may arrive at any time later. So nothing here relies on time
- * for being right, only for when to take over; and a lock is never taken from its holder. The leaf is taken out of the
- * tree instead, and what the holder still writes goes to a leaf that no one reads:
+ * for being right, only for how long to wait; and a lock is never taken from its holder. The leaf is taken out of the
+ * tree instead, and what the holder still writes goes to a leaf that no client reads:
  *
  *  - A leaf whose lock has been held for a lease is claimed all the same, with its lock. An update in place replaces it
  *    then. Its memory is not used again, as the holder may still write to it.
  *  - The holder writes only checksum, key and value, and releases the lock by a compare-and-swap of state, lock and
  *    stamp. If that fails the leaf was claimed meanwhile. The update is done all the same: it came just before the
- *    claim, since nobody else could change the leaf from the moment in which it was locked.
+ *    claim, since no other client could change the leaf from the moment in which it was locked.
  *  - A leaf that has been claimed in order to be replaced, while its slot still leads to it, has the key's value:
  *    the slot is what decides. Reads and inserts take the leaf if they find its slot unchanged after they have read
- *    it. Updates and deletes change the slot in the claimant's place when a lease is over. The claimant's own
+ *    it. Updates and deletes change the slot themselves when a lease is over. The claimant's own
  *    compare-and-swap of the slot fails then, and its update came just before. A leaf is linked once with each stamp,
  *    so it cannot succeed later.
  *

@@ -31,11 +31,10 @@ static const struct dm_opt params_table[] = {
         .help = "What counts against the budget of the cache: as in the authors' code, or every byte."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
     ROW(lease_us, DM_OPT_COUNT, .initial = "0", .max = 1000000, .unit = "us",
-        .help =
-            "How long a leaf may be locked or claimed before other clients take it over; 0: for ever, as published. "
-            "Not for nodes that shrink=on takes out."),
+        .help = "How long clients wait for the one that has locked or claimed a leaf; 0: for ever, as published. "
+                "Not for nodes that shrink=on takes out."),
     ROW(lease_takes, DM_OPT_ENUM, .initial = "leaf", .choices = lease_choices,
-        .help = "When a lease is over another leaf takes the place of the locked one, or (wrong) its lock is taken."),
+        .help = "When a lease is over the locked leaf is replaced, or (wrong) its lock is taken."),
     ROW(shrink, DM_OPT_BOOL, .initial = "off",
         .help = "After a delete, nodes with one leaf or nothing left are taken out; their memory is not reused."),
     ROW(confirm, DM_OPT_BOOL, .initial = "on",

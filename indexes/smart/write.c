@@ -200,7 +200,7 @@ struct claimed {
     bool is_locked; /* a client may still write to the leaf: neither is used again */
 };
 
-/* Of the leaf in client->leaf, which this operation has claimed or takes over. */
+/* Of the leaf in client->leaf, which this operation has claimed, or found claimed. */
 static struct claimed claimed_look(const struct smart_client *client, const struct smart_at *at) {
     return (struct claimed){
         .block = ix_indirect_word(client->indirect, client->leaf + SMART_LEAF_VALUE),
@@ -218,7 +218,7 @@ static void claimed_keep(struct smart_client *client, uint64_t own, const struct
 }
 
 /* No slot leads to the leaf any more that this operation has claimed, or found claimed. With a claim of its own it is
- * done, just before what took its place. 0; SMART_AGAIN: it begins anew; or a failure. [waits] */
+ * done, just before what its slot leads to now. 0; SMART_AGAIN: it begins anew; or a failure. [waits] */
 static int overtaken(struct smart_client *client, uint64_t key, struct smart_at *at, bool was_others) {
     if (!smart_has_leases(client)) {
         return DM_ERR_IO;
@@ -286,7 +286,7 @@ static int update_in_place(struct smart_client *client, uint64_t key, struct sma
 }
 
 /* Undoes the claim of a leaf whose slot could not be changed, since readers wait for it: after too many retries, or
- * after a read that failed. Not with leases, as others may have taken it over. */
+ * after a read that failed. Not with leases, as its slot may have changed since. */
 static int claim_undo(struct smart_client *client, uint64_t own, int rc) {
     if (!smart_has_leases(client) && (rc == DM_ERR_RETRY_LIMIT || rc == DM_ERR_IO)) {
         uint64_t from = smart_leaf_word(SMART_REPLACED, false, smart_slot_stamp(own));
