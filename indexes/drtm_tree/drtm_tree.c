@@ -13,7 +13,8 @@ static const struct dm_opt params_table[] = {
     IX_SERVER_ROW(fill, DM_OPT_REAL, .initial = "0.5", .min = 0.1, .max = 1,
                   .help = "Share of a node's entries that bulk load fills; the trees of XStore's paper are half full."),
     IX_SERVER_ROW(inline_bytes, DM_OPT_BYTES, .initial = "128", .min = 0, .max = IX_SERVER_INLINE_MAX,
-                  .help = "Largest value that is in the leaf; larger ones are in rows of their own."),
+                  .help = "Largest value that is in the leaf, together with what keys have beyond 8 bytes; larger ones "
+                          "are in rows of their own."),
     IX_SERVER_PARAM_ROWS("sorted"),
     DM_OPT_END,
 };
@@ -24,5 +25,6 @@ const struct ix_ops ix_ops_drtm_tree = {
     .paper = "Y. Chen, X. Wei, J. Shi, R. Chen, H. Chen: Fast and General Distributed Transactions using RDMA and HTM, "
              "EuroSys 2016, as X. Wei, R. Chen, H. Chen compare XStore with it, OSDI 2020",
     .params = params_table,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     IX_SERVER_OPS,
 };
