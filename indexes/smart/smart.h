@@ -52,8 +52,8 @@ struct smart_params {
     X(PREFIX_SPLIT, "prefix_split", 1)     /* a node above a node */                                                   \
     X(TYPE_CHANGE, "type_change", 1)                                                                                   \
     X(CHASE, "chase", 1)                 /* a leaf had moved to another slot while it was deleted or replaced */       \
-    X(LEASE_BROKEN, "lease_broken", 1)   /* did not wait for a client any more: a lease was over */                    \
-    X(LEASE_LOST, "lease_lost", 1)       /* noticed that others had not waited for this one */                         \
+    X(LEASE_BROKEN, "lease_broken", 0)   /* did not wait for a client any more: a lease was over */                    \
+    X(LEASE_LOST, "lease_lost", 0)       /* noticed that others had not waited for this one */                         \
     X(FROZEN_SLOT, "frozen_slot", 0)     /* met a node that is being taken out */                                      \
     X(SHRINK, "shrink", 0)               /* a node was taken out: with shrink=on */                                    \
     X(SHRINK_UNDONE, "shrink_undone", 0) /* its children had changed */                                                \
