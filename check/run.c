@@ -15,10 +15,12 @@
 #include "check/team.h"
 #include "common/compiler.h"
 
-#define PATIENCE_STEP_NS    UINT64_C(1000000)
 #define PATIENCE_VIRTUAL_NS UINT64_C(5000000000)
 #define PATIENCE_REAL_NS    UINT64_C(120000000000)
-#define SERVE_LOOK_NS       UINT64_C(2000000)
+
+/* How often a run looks whether its clients have ended. In real time each look costs the processor something. */
+#define LOOK_VIRTUAL_NS UINT64_C(1000000)
+#define LOOK_REAL_NS    UINT64_C(5000000)
 
 enum {
     CHUNK_BYTES = 64 << 10,
@@ -65,9 +67,8 @@ struct run {
     _Atomic uint64_t tick;
     _Atomic unsigned running;
     atomic_flag failed;
-    uint64_t patience_ns; /* of a process that serves; see ck_serve */
-    unsigned set_up_cn;   /* the compute node that the set-up context works on */
-    struct dm_err setup;  /* the error of a set-up context, or of the first client that could not attach */
+    unsigned set_up_cn;  /* the compute node that the set-up context works on */
+    struct dm_err setup; /* the error of a set-up context, or of the first client that could not attach */
     struct ix_report report;
     char rules[RULES_BYTES]; /* the fabric's faults */
 };
@@ -302,13 +303,14 @@ static void client_main(struct dm_ctx *ctx, void *arg) {
 /* Stops a run that does not end in time. */
 static void watch_main(struct dm_ctx *ctx, void *arg) {
     struct run *run = arg;
-    uint64_t patience = run->result->is_virtual ? PATIENCE_VIRTUAL_NS : PATIENCE_REAL_NS;
+    bool is_virtual = run->result->is_virtual;
+    uint64_t patience = is_virtual ? PATIENCE_VIRTUAL_NS : PATIENCE_REAL_NS;
     while (atomic_load(&run->running) > 0) {
         if (dm_now(ctx) > patience) {
             dm_fabric_stop(run->fabric);
             return;
         }
-        if (dm_sleep(ctx, PATIENCE_STEP_NS) < 0) {
+        if (dm_sleep(ctx, is_virtual ? LOOK_VIRTUAL_NS : LOOK_REAL_NS) < 0) {
             return;
         }
     }
@@ -748,16 +750,7 @@ int ck_run(const struct ck_world *world, const struct ck_part *part, struct ck_r
 /* ---- the other process ------------------------------------------------------------------------------------------ */
 
 static int serve_entry(struct dm_ctx *ctx, void *arg) {
-    const struct run *run = arg;
-    bool have_been = false;
-    for (uint64_t waited_ns = 0; dm_fabric_peers(run->fabric, &have_been) > 0 || !have_been;
-         waited_ns += SERVE_LOOK_NS) {
-        if (!have_been && run->patience_ns > 0 && waited_ns >= run->patience_ns) {
-            return DM_ERR_PEER;
-        }
-        DM_TRY(dm_sleep(ctx, SERVE_LOOK_NS));
-    }
-    return 0;
+    return dm_serve_peers(ctx, *(const uint64_t *)arg);
 }
 
 int ck_serve(const struct ck_world *world, uint64_t patience_ns, struct dm_err *err) {
@@ -773,10 +766,9 @@ int ck_serve(const struct ck_world *world, uint64_t patience_ns, struct dm_err *
     run->part = &part;
     run->result = &result;
     run->shape = world->shape;
-    run->patience_ns = patience_ns;
     rc = fabric_open(run, err);
     rc = rc < 0 ? rc : servers_open(run, err);
-    rc = rc < 0 ? rc : dm_fabric_do(run->fabric, 0, serve_entry, run, &served, err);
+    rc = rc < 0 ? rc : dm_fabric_do(run->fabric, 0, serve_entry, &patience_ns, &served, err);
     if (rc == 0 && served < 0) {
         rc = dm_fail(err, served, "no compute side connected within %.0f s", (double)patience_ns * 1e-9);
     }

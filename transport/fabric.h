@@ -85,8 +85,9 @@ int dm_fabric_open(const struct dm_fabric_config *config, struct dm_fabric **fab
 /* Releases the fabric with its contexts and memory. NULL is allowed. No run may be active. */
 void dm_fabric_close(struct dm_fabric *fabric);
 
-/* How many compute processes are connected to the nodes of this process; *have_been: whether there ever was one. */
-unsigned dm_fabric_peers(struct dm_fabric *fabric, bool *have_been);
+/* For a context of a process without compute nodes: returns once compute processes have connected and all have left.
+ * 0, DM_ERR_PEER if none has connected within `patience_ns` (0: no limit), or DM_ERR_STOPPED. */
+int dm_serve_peers(struct dm_ctx *ctx, uint64_t patience_ns);
 
 const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric);
 const struct dm_topology *dm_fabric_topology(struct dm_fabric *fabric);

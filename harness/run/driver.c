@@ -25,7 +25,7 @@
 #include "harness/run/team.h"
 #include "harness/run/worker.h"
 
-enum { BLOCK_MAX = 64, SERVE_LOOK_NS = 20000000 };
+enum { BLOCK_MAX = 64 };
 
 /* Everything that is open while a point runs. */
 struct point {
@@ -577,17 +577,9 @@ static int point_ask(struct point *point, struct dm_err *err) {
     return record_end(point, err);
 }
 
-/* Waits until compute processes have connected and all have disconnected. */
 static int serve_entry(struct dm_ctx *ctx, void *arg) {
-    struct setup_step *step = arg;
-    for (;;) {
-        bool have_been = false;
-        unsigned peers = dm_fabric_peers(step->point->fabric, &have_been);
-        if (have_been && peers == 0) {
-            return 0;
-        }
-        DM_TRY(dm_sleep(ctx, SERVE_LOOK_NS));
-    }
+    (void)arg;
+    return dm_serve_peers(ctx, 0);
 }
 
 static int point_serve(struct point *point, struct dm_err *err) {

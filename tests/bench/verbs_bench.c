@@ -122,14 +122,8 @@ static int pair_begin(struct pair *pair, unsigned number, struct dm_err *err) {
 }
 
 static int serve_entry(struct dm_ctx *ctx, void *arg) {
-    bool have_been = false;
-    while (dm_fabric_peers(arg, &have_been) > 0 || !have_been) {
-        int rc = dm_sleep(ctx, 2000000);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
+    (void)arg;
+    return dm_serve_peers(ctx, 0);
 }
 
 static int fabric_open(const struct dm_fabric_config *config, const struct point *point, struct dm_fabric **fabric,

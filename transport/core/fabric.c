@@ -10,7 +10,7 @@
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
-enum { NODES_MAX = 250, CLIENTS_MAX = 1 << 20 };
+enum { NODES_MAX = 250, CLIENTS_MAX = 1 << 20, PEERS_LOOK_NS = 10000000 };
 
 static int check_topology(const struct dm_topology *topology, struct dm_err *err) {
     unsigned nodes = topology->mns + topology->servers + topology->cns;
@@ -349,9 +349,19 @@ size_t dm_resources(struct dm_fabric *fabric, struct dm_resource *resources, siz
     return fabric->ops->resources ? fabric->ops->resources(fabric, resources, capacity) : 0;
 }
 
-unsigned dm_fabric_peers(struct dm_fabric *fabric, bool *have_been) {
-    *have_been = false;
-    return fabric->ops->peers ? fabric->ops->peers(fabric, have_been) : 0;
+int dm_serve_peers(struct dm_ctx *ctx, uint64_t patience_ns) {
+    struct dm_fabric *fabric = ctx->fabric;
+    bool have_been = false;
+    for (uint64_t waited_ns = 0; fabric->ops->peers; waited_ns += PEERS_LOOK_NS) {
+        if (fabric->ops->peers(fabric, &have_been) == 0 && have_been) {
+            return 0;
+        }
+        if (!have_been && patience_ns > 0 && waited_ns >= patience_ns) {
+            return DM_ERR_PEER;
+        }
+        DM_TRY(dm_sleep(ctx, PEERS_LOOK_NS));
+    }
+    return DM_ERR_UNSUPPORTED;
 }
 
 size_t dm_fabric_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity) {
