@@ -141,9 +141,11 @@ int verbs_cm_fd(const struct verbs *verbs) {
 
 /* ---- the caller's side ------------------------------------------------------------------------------------------ */
 
-/* Waits for the manager's next event of this connection; events of other connections are dropped. */
+/* Waits for the manager's next event of this connection; events of other connections are dropped. The limit is that of
+ * a silent host, not of a verb: Linux sends a lost request or response again after some 6 s only, and the second one
+ * may be lost, too. */
 static int event_wait(struct verbs *verbs, struct rdma_cm_id *id, enum rdma_cm_event_type wanted, struct dm_err *err) {
-    uint64_t end_ns = rt_clock_ns() + verbs->options->timeout_ns;
+    uint64_t end_ns = rt_clock_ns() + verbs_silence_ns(verbs);
     for (uint64_t now_ns = rt_clock_ns(); now_ns < end_ns; now_ns = rt_clock_ns()) {
         struct pollfd fd = {.fd = id->channel->fd, .events = POLLIN};
         struct rdma_cm_event *event;
