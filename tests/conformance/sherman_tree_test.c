@@ -392,6 +392,90 @@ static void a_tree_that_many_make_higher_at_once_loses_nothing(void **state) {
     assert_true(races > 0);
 }
 
+/* ---- memory that ends while a tree grows ------------------------------------------------------------------------- */
+
+enum { HIGH = 3, BLOCKS = 8, MEMORY = 256 << 10 };
+
+struct ending {
+    struct world *world;
+    unsigned roots;   /* new roots, the last of which is put in when memory has nearly ended */
+    unsigned inserts; /* before the one that puts it in; 0: counts them */
+    unsigned left;    /* so many blocks are left by then */
+    int rc;
+    uint64_t leaf_splits, root_splits; /* that it made */
+};
+
+/* Takes all of the memory node, then gives `left` blocks of a node's size back. */
+static void memory_end(struct dm_ctx *ctx, const struct ix_tree *tree, unsigned left) {
+    uint32_t bytes = tree->cn->alloc_bytes;
+    dm_addr blocks[BLOCKS];
+    unsigned count = 0;
+    dm_addr addr;
+    while (dm_alloc(ctx, 0, bytes, DM_LINE, DM_MEM_INNER, &addr) == 0) {
+        blocks[count++ % BLOCKS] = addr;
+    }
+    WORLD_CHECK(count > BLOCKS);
+    for (unsigned i = 0; i < left; i++) {
+        dm_free(ctx, blocks[i], bytes, DM_MEM_INNER);
+    }
+}
+
+static int ending_entry(struct dm_ctx *ctx, void *arg) {
+    struct ending *ending = arg;
+    struct ix_client client = world_attach(ending->world, 0, ctx, NULL);
+    const uint64_t *counts = ix_counts(&client);
+    uint64_t value = 1, leaf_splits = 0;
+    for (unsigned number = 0; number < KEYS && counts[SHERMAN_ROOT_SPLIT] < ending->roots; number++) {
+        if (ending->inserts > 0 && number == ending->inserts) {
+            memory_end(ctx, &btree_of(&client)->tree, ending->left);
+        }
+        leaf_splits = counts[SHERMAN_LEAF_SPLIT];
+        ending->rc = ix_insert(&client, world_key(number, KEYS), &value);
+        if (ending->inserts > 0 && number == ending->inserts) {
+            break;
+        }
+        WORLD_CHECK_EQ(ending->rc, 0);
+        ending->inserts += counts[SHERMAN_ROOT_SPLIT] == ending->roots ? number : 0;
+    }
+    ending->leaf_splits = counts[SHERMAN_LEAF_SPLIT] - leaf_splits;
+    ending->root_splits = counts[SHERMAN_ROOT_SPLIT] + 1 - ending->roots;
+    ix_detach(&client);
+    return 0;
+}
+
+static void ending_run(struct ending *ending) {
+    struct world_config config = tree_config(1, "16");
+    struct world world;
+    config.params[0] = (struct dm_setting){"node_bytes", "128"};
+    config.mn_bytes = MEMORY;
+    config.chunk_bytes = 4 << 10;
+    ending->world = &world;
+    world_begin(&world, &config, NULL);
+    world_do(&world, 0, ending_entry, ending);
+    world_verify(&world);
+    world_close(&world);
+}
+
+static void a_split_up_to_a_new_root_has_all_its_memory_or_does_not_begin(void **state) {
+    (void)state;
+    for (unsigned roots = 1; roots <= HIGH; roots++) {
+        struct ending whole = {.roots = roots};
+        unsigned refused = 0;
+        ending_run(&whole);
+        assert_int_equal(whole.root_splits, 1);
+        for (unsigned left = 0; left < BLOCKS; left++) {
+            struct ending ending = {.roots = roots, .inserts = whole.inserts, .left = left};
+            ending_run(&ending);
+            assert_true(ending.rc == 0 || ending.rc == DM_ERR_NO_MEMORY);
+            assert_int_equal(ending.leaf_splits, ending.rc == 0);
+            assert_int_equal(ending.root_splits, ending.rc == 0);
+            refused += ending.rc != 0;
+        }
+        /* Half a leaf, half a node of each level above, and the root. */
+        assert_in_range(refused, 1, roots + 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_of_two_writes_is_read_again),
@@ -403,6 +487,7 @@ int main(void) {
         cmocka_unit_test(a_split_that_stops_anywhere_costs_a_read_for_each_half_that_is_not_linked),
         cmocka_unit_test(a_parent_and_a_leaf_are_only_taken_for_keys_that_they_cover),
         cmocka_unit_test(a_tree_that_many_make_higher_at_once_loses_nothing),
+        cmocka_unit_test(a_split_up_to_a_new_root_has_all_its_memory_or_does_not_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
