@@ -104,6 +104,51 @@ static void a_leaf_with_an_insert_in_it_is_not_empty(void **state) {
     assert_true(kind_took(&reserved.remove, 2));
 }
 
+/* ---- a neighbour that another change left half done ---------------------------------------------------------------
+ */
+
+struct neighbour {
+    struct world *world;
+    bool is_dead; /* a merge marked it, and its next write was in error; else a split did not link its other half */
+};
+
+static int neighbour_entry(struct dm_ctx *ctx, void *arg) {
+    const struct neighbour *neighbour = arg;
+    struct ix_client client = world_attach(neighbour->world, 0, ctx, NULL);
+    struct dolphin_leaf_head *own = dm_local_alloc(ctx, sizeof(*own)), *left = dm_local_alloc(ctx, sizeof(*left));
+    WORLD_CHECK_EQ(dm_read(ctx, leaf_of(&client, KEYS / 2), own, sizeof(*own)), 0);
+    dm_addr addr = leaf_of(&client, own->min - 1);
+    WORLD_CHECK_EQ(dm_read(ctx, addr, left, sizeof(*left)), 0);
+    WORLD_CHECK_EQ(left->max + 1, own->min);
+    left->dead = neighbour->is_dead;
+    left->max -= !neighbour->is_dead;
+    WORLD_CHECK_EQ(dm_write(ctx, addr, left, sizeof(*left)), 0);
+    for (uint64_t key = own->min; key <= own->max; key++) {
+        WORLD_CHECK_EQ(ix_remove(&client, key), 0);
+    }
+    WORLD_CHECK_EQ(ix_counts(&client)[DOLPHIN_LEAF_MERGE], 0);
+    for (uint64_t key = own->min; key <= own->max; key++) {
+        WORLD_CHECK_EQ(ix_insert(&client, key, &key), 0);
+    }
+    ix_detach(&client);
+    return 0;
+}
+
+static void a_range_is_only_given_to_a_live_leaf_that_ends_where_it_begins(void **state) {
+    (void)state;
+    for (unsigned is_dead = 0; is_dead < 2; is_dead++) {
+        struct world_config config = world_least(&ix_ops_dolphin);
+        struct world world;
+        struct world_pairs pairs;
+        struct neighbour neighbour = {.world = &world, .is_dead = is_dead};
+        config.params[0] = (struct dm_setting){"leaf_bytes", "128"};
+        config.retry_limit = 100;
+        world_begin(&world, &config, world_dense(&pairs, KEYS, config.value_bytes));
+        world_do(&world, 0, neighbour_entry, &neighbour);
+        world_close(&world);
+    }
+}
+
 /* ---- the cache after growth ----------------------------------------------------------------------------------------
  */
 
@@ -150,11 +195,56 @@ static void nodes_that_larger_ones_replaced_leave_the_cache_of_who_replaced_them
     world_close(&world);
 }
 
+/* A client's copy of the node above may have left the cache since its descent, so nothing else tells which copies of
+ * the replaced node are old. */
+static int uncached_entry(struct dm_ctx *ctx, void *arg) {
+    struct ix_client client = world_attach(arg, 0, ctx, NULL);
+    struct dolphin_client *own = client.handle;
+    uint64_t *head = dm_local_alloc(ctx, sizeof(struct dolphin_head)), value = 0, other = UINT64_C(0x1122990000000000);
+    struct dolphin_descent descent = {0};
+    struct dolphin_target target;
+    struct dolphin_piece piece;
+    uint32_t attempts = 0;
+    WORLD_CHECK_EQ(ix_insert(&client, other, &other), 0);
+    for (unsigned n = 0; n < dolphin_capacity(DOLPHIN_N4); n++) {
+        uint64_t key = grown_key(n);
+        WORLD_CHECK_EQ(ix_insert(&client, key, &key), 0);
+    }
+    uint64_t key = grown_key(dolphin_capacity(DOLPHIN_N4));
+    WORLD_CHECK_EQ(dolphin_descend(own, key, &descent, &target), 0);
+    WORLD_CHECK(target.is_absent && target.child == 0);
+    unsigned byte = dolphin_byte(key, dolphin_word_depth(target.parent));
+    WORLD_CHECK(dolphin_cache_find(own, target.parent, byte, &piece));
+    WORLD_CHECK_EQ(dm_read(ctx, dolphin_word_addr(target.parent), head, sizeof(struct dolphin_head)), 0);
+    uint64_t above = head[DOLPHIN_PARENT_OFFSET / sizeof(uint64_t)];
+    WORLD_CHECK_EQ(dolphin_word_type(above), DOLPHIN_N4);
+    dolphin_cache_drop(own, above);
+    WORLD_CHECK_EQ(dolphin_new_leaf(own, key, &key, &target, &attempts), 0);
+    WORLD_CHECK_EQ(ix_counts(&client)[DOLPHIN_GROW_16], 1);
+    WORLD_CHECK(!dolphin_cache_find(own, target.parent, byte, &piece));
+    WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+    WORLD_CHECK_EQ(value, key);
+    ix_detach(&client);
+    return 0;
+}
+
+static void a_replaced_node_leaves_the_cache_even_if_the_node_above_is_not_there(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_dolphin);
+    struct world world;
+    world_begin(&world, &config, NULL);
+    world_do(&world, 0, uncached_entry, &world);
+    assert_int_equal(world_verify(&world).keys, dolphin_capacity(DOLPHIN_N4) + 2);
+    world_close(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_that_has_moved_is_not_read_with_the_value_of_its_predecessor),
         cmocka_unit_test(a_leaf_with_an_insert_in_it_is_not_empty),
+        cmocka_unit_test(a_range_is_only_given_to_a_live_leaf_that_ends_where_it_begins),
         cmocka_unit_test(nodes_that_larger_ones_replaced_leave_the_cache_of_who_replaced_them),
+        cmocka_unit_test(a_replaced_node_leaves_the_cache_even_if_the_node_above_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,6 +316,25 @@ static int check_of(uint32_t value_bytes, const char *name, const char *value, u
     return world_check(&ix_ops_sherman, &topology, value_bytes, (struct dm_setting){name, value}, err);
 }
 
+static void a_span_is_the_number_of_entries_of_a_full_leaf(void **state) {
+    (void)state;
+    static const unsigned spans[] = {4, 16, 61};
+    for (unsigned i = 0; i < DM_ARRAY_LEN(spans); i++) {
+        enum { LEAVES = 30 };
+        struct world_config config = world_least(&ix_ops_sherman);
+        struct world world;
+        struct world_pairs pairs;
+        char span[8];
+        snprintf(span, sizeof(span), "%u", spans[i]);
+        config.value_bytes = 200; /* more than the rest of a line could hold */
+        config.params[0] = (struct dm_setting){"span", span};
+        config.params[1] = (struct dm_setting){"fill", "1"};
+        world_begin(&world, &config, world_dense(&pairs, LEAVES * spans[i], config.value_bytes));
+        assert_int_equal(world_verify(&world).leaves, LEAVES);
+        world_close(&world);
+    }
+}
+
 static void impossible_shapes_are_refused_with_the_limit(void **state) {
     (void)state;
     struct dm_err err = {0};
@@ -328,6 +347,9 @@ static void impossible_shapes_are_refused_with_the_limit(void **state) {
     assert_int_equal(check_of(1025, "node_bytes", "8192", 65536, &err), DM_ERR_INVALID);
     assert_int_equal(check_of(8, "node_bytes", "1000", 65536, &err), DM_ERR_INVALID);
     assert_non_null(strstr(err.text, "multiple of 64"));
+    assert_int_equal(check_of(1024, "span", "64", 65536, &err), 0);
+    assert_int_equal(check_of(1024, "span", "256", 65536, &err), DM_ERR_INVALID);
+    assert_non_null(strstr(err.text, "needs nodes of"));
     assert_int_equal(check_of(8, "lock_count", "8193", 65536, &err), DM_ERR_INVALID);
     assert_non_null(strstr(err.text, "locks=dram"));
     assert_int_equal(check_of(8, "locks", "chip", 0, &err), DM_ERR_INVALID);
@@ -349,6 +371,7 @@ int main(void) {
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
+        cmocka_unit_test(a_span_is_the_number_of_entries_of_a_full_leaf),
         cmocka_unit_test(impossible_shapes_are_refused_with_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
