@@ -195,8 +195,8 @@ static void nodes_that_larger_ones_replaced_leave_the_cache_of_who_replaced_them
     world_close(&world);
 }
 
-/* A client's copy of the node above may have left the cache since its descent, so nothing else tells which copies of
- * the replaced node are old. */
+/* A client's copy of the node above may have left the cache since its descent. Then no comparison of an older with a
+ * newer copy of that node shows that the replaced one is old. */
 static int uncached_entry(struct dm_ctx *ctx, void *arg) {
     struct ix_client client = world_attach(arg, 0, ctx, NULL);
     struct dolphin_client *own = client.handle;

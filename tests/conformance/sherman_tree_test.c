@@ -408,7 +408,7 @@ struct ending {
 /* Takes all of the memory node, then gives `left` blocks of a node's size back. */
 static void memory_end(struct dm_ctx *ctx, const struct ix_tree *tree, unsigned left) {
     uint32_t bytes = tree->cn->alloc_bytes;
-    dm_addr blocks[BLOCKS];
+    dm_addr blocks[BLOCKS] = {DM_NULL};
     unsigned count = 0;
     dm_addr addr;
     while (dm_alloc(ctx, 0, bytes, DM_LINE, DM_MEM_INNER, &addr) == 0) {
