@@ -24,7 +24,8 @@ static const struct dm_opt params_table[] = {
     ROW(cache_above, DM_OPT_COUNT, .initial = "4", .min = 1, .max = IX_CACHE_LEVELS, .unit = "levels",
         .help = "Compute nodes cache the nodes that are at least so many levels above the leaves."),
     ROW(inline_bytes, DM_OPT_BYTES, .initial = "64", .min = 8, .max = CELL_INLINE_MAX,
-        .help = "Longest value that leaves hold; a longer one is in a block to which the leaf has a pointer."),
+        .help = "Longest value that leaves hold, together with what keys have beyond 8 bytes; a longer one is in a "
+                "block to which the leaf has a pointer."),
     ROW(reads, DM_OPT_ENUM, .initial = "client", .choices = reads_choices,
         .help = "Who walks the tree for a get: the client by READs, or the memory node by a call."),
     ROW(stale, DM_OPT_ENUM, .initial = "link", .choices = stale_choices,
@@ -39,8 +40,7 @@ static const struct dm_opt params_table[] = {
 static const struct ix_counter counters[] = {CELL_COUNTERS(IX_COUNTER) IX_COUNTERS_END};
 
 static struct cell_layout layout_of(const struct cell_params *params, const struct ix_shape *shape) {
-    return cell_layout_make((uint32_t)params->slots, (uint32_t)params->fanout, shape->value_bytes,
-                            params->inline_bytes);
+    return cell_layout_make((uint32_t)params->slots, (uint32_t)params->fanout, shape, params->inline_bytes);
 }
 
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
@@ -99,7 +99,7 @@ static int buffers_make(struct cell_client *client) {
     const struct cell_layout *layout = &client->cn->layout;
     uint32_t leaf_bytes = layout->leaf.words * 8, batch = SCAN_BATCH_BYTES / leaf_bytes;
     uint32_t node_bytes = layout->inner.words * 8 > leaf_bytes ? layout->inner.words * 8 : leaf_bytes;
-    uint32_t call_bytes = (uint32_t)sizeof(struct cell_request) + (layout->value_words + 1) * 8;
+    uint32_t call_bytes = (uint32_t)sizeof(struct cell_request) + (layout->stored_words + 1) * 8;
     client->scan_batch = batch < 2 ? 2 : batch > CELL_SCAN_BATCH_MAX ? CELL_SCAN_BATCH_MAX : batch;
     client->node = dm_local_alloc(client->ctx, node_bytes);
     client->leaves = dm_local_alloc(client->ctx, (client->scan_batch + 1) * leaf_bytes);
@@ -151,6 +151,7 @@ const struct ix_ops ix_ops_cell = {
     .wrong = wrong_values,
     .tiny = tiny,
     .value_bytes_max = CELL_VALUE_MAX,
+    .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct cell_cn),
     .server_bytes = sizeof(struct cell_server),
     .client_bytes = sizeof(struct cell_client),

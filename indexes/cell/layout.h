@@ -8,7 +8,8 @@
  *     block   check 8 | value
  *
  * A node covers the keys [low, high), or all keys from low on if high is UINT64_MAX: the min and max fences. Keys are
- * sorted. An entry of an inner node is the ref of a child, whose low fence is the key; an entry of a leaf is the value,
+ * sorted. Of a key of more than 8 bytes nodes have the first 8, which no two keys share, and the rest is behind its
+ * value. An entry of an inner node is the ref of a child, whose low fence is the key; an entry of a leaf is the value,
  * or for a long value the ref of its block. A ref is an address on the same memory node in units of 64 bytes; 0 is
  * none.
  *
@@ -25,6 +26,7 @@
 #include <string.h>
 
 #include "common/prng.h"
+#include "indexes/index.h"
 #include "indexes/shared/check_words.h"
 #include "transport/dm.h"
 
@@ -32,6 +34,7 @@ enum {
     CELL_ENTRIES_MAX = 64,
     CELL_INLINE_MAX = 64,
     CELL_VALUE_MAX = 4096,
+    CELL_STORED_MAX = CELL_VALUE_MAX + IX_KEY_BYTES_MAX - IX_KEY_BYTES_MIN, /* of a value and the rest of its key */
     CELL_NODE_WORDS_MAX = 4 + CELL_ENTRIES_MAX * (1 + CELL_INLINE_MAX / 8),
     CELL_LEVELS = 32,
 };
@@ -57,7 +60,7 @@ enum {
     CELL_BUILD,
 };
 
-/* The request of a get and of all writes; the value of an insert or update follows. */
+/* The request of a get and of all writes; the rest of a long key follows, and the value of an insert or update. */
 struct cell_request {
     uint64_t key;
 };
@@ -76,8 +79,9 @@ struct cell_form {
 
 struct cell_layout {
     struct cell_form inner, leaf;
-    uint32_t value_bytes, value_words;
-    uint32_t block_bytes; /* check and value; 0: values are in leaves */
+    uint32_t value_bytes, padding; /* padding: what a key has beyond 8 bytes */
+    uint32_t stored_words;         /* value and padding */
+    uint32_t block_bytes;          /* check, value, padding; 0: values are in leaves */
 };
 
 static inline struct cell_form cell_form_make(uint32_t entries, uint32_t entry_words) {
@@ -87,18 +91,30 @@ static inline struct cell_form cell_form_make(uint32_t entries, uint32_t entry_w
     return form;
 }
 
-static inline struct cell_layout cell_layout_make(uint32_t slots, uint32_t fanout, uint32_t value_bytes,
+static inline struct cell_layout cell_layout_make(uint32_t slots, uint32_t fanout, const struct ix_shape *shape,
                                                   uint64_t inline_bytes) {
-    struct cell_layout layout = {.value_bytes = value_bytes, .value_words = (value_bytes + 7) / 8};
-    bool is_inline = value_bytes <= inline_bytes;
-    layout.block_bytes = is_inline ? 0 : 8 + layout.value_words * 8;
+    uint32_t stored_bytes = shape->value_bytes + ix_key_padding(shape);
+    struct cell_layout layout = {
+        .value_bytes = shape->value_bytes, .padding = ix_key_padding(shape), .stored_words = (stored_bytes + 7) / 8};
+    bool is_inline = stored_bytes <= inline_bytes;
+    layout.block_bytes = is_inline ? 0 : 8 + layout.stored_words * 8;
     layout.inner = cell_form_make(fanout, 1);
-    layout.leaf = cell_form_make(slots, is_inline ? layout.value_words : 1);
+    layout.leaf = cell_form_make(slots, is_inline ? layout.stored_words : 1);
     return layout;
 }
 
 static inline const struct cell_form *cell_form_of(const struct cell_layout *layout, unsigned level) {
     return level > 0 ? &layout->inner : &layout->leaf;
+}
+
+/* Bytes of a request up to the value. */
+static inline uint32_t cell_request_bytes(const struct cell_layout *layout) {
+    return (uint32_t)sizeof(struct cell_request) + layout->padding;
+}
+
+/* Key comparisons for the rest of a key that was found. */
+static inline uint32_t cell_padding_compares(const struct cell_layout *layout) {
+    return (layout->padding + 7) / 8;
 }
 
 /* ---- refs and heads ---------------------------------------------------------------------------------------------- */

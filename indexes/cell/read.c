@@ -8,9 +8,11 @@
 static int get_call(struct cell_client *client, unsigned node, uint64_t key, void *value) {
     struct cell_request request = {.key = key};
     uint32_t len = client->cn->layout.value_bytes;
+    uint32_t bytes = cell_request_bytes(&client->cn->layout);
     memcpy(client->request, &request, sizeof(request));
+    memset(client->request + sizeof(request), 0, client->cn->layout.padding);
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_CALL);
-    int rc = dm_call(client->ctx, node, CELL_GET, client->request, sizeof(request), client->reply, &len);
+    int rc = dm_call(client->ctx, node, CELL_GET, client->request, bytes, client->reply, &len);
     dm_phase(client->ctx, before);
     if (rc == 0) {
         memcpy(value, client->reply, client->cn->layout.value_bytes);
@@ -19,7 +21,7 @@ static int get_call(struct cell_client *client, unsigned node, uint64_t key, voi
 }
 
 bool cell_block_is_value(struct cell_client *client, uint64_t key, const uint64_t *block) {
-    uint32_t words = client->cn->layout.value_words;
+    uint32_t words = client->cn->layout.stored_words;
     dm_charge(client->ctx, DM_WORK_LINE_COPY, words * 8 / DM_LINE + 1);
     if (!client->cn->params->block_check) {
         return true;
@@ -63,6 +65,7 @@ static int get_once(struct cell_client *client, unsigned node, uint64_t key, voi
         return DM_NOT_FOUND;
     }
     const uint64_t *entry = cell_entry(&layout->leaf, client->node, (unsigned)position);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, cell_padding_compares(layout));
     if (layout->block_bytes > 0) {
         return block_get(client, node, key, *entry, value, attempts);
     }

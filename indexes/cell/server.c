@@ -23,11 +23,12 @@ static int on_get(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_l
     struct cell_server *server = arg;
     const struct cell_request *request = req;
     struct cell_node leaf;
-    if (req_len < sizeof(*request) || *resp_len < server->layout.value_bytes) {
+    if (req_len < cell_request_bytes(&server->layout) || *resp_len < server->layout.value_bytes) {
         return DM_ERR_INVALID;
     }
     DM_TRY(cell_node_lock(server, ctx, request->key, 0, &leaf));
     int position = cell_find(leaf.words, request->key);
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, position >= 0 ? cell_padding_compares(&server->layout) : 0);
     if (position >= 0) {
         value_load(server, ctx, &leaf, (unsigned)position, resp);
     }
@@ -117,9 +118,9 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     struct cell_server *server = arg;
     const struct cell_request *request = req;
     struct cell_write_reply reply = {0};
-    struct pair pair = {.value = request + 1};
+    struct pair pair = {.value = (const char *)req + cell_request_bytes(&server->layout)};
     bool splits = false;
-    if (req_len < sizeof(*request) + server->layout.value_bytes || *resp_len < sizeof(reply)) {
+    if (req_len < cell_request_bytes(&server->layout) + server->layout.value_bytes || *resp_len < sizeof(reply)) {
         return DM_ERR_INVALID;
     }
     pair.key = request->key;
@@ -144,21 +145,22 @@ static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     struct cell_server *server = arg;
     const struct cell_request *request = req;
     const struct cell_form *form = &server->layout.leaf;
+    const void *value = (const char *)req + cell_request_bytes(&server->layout);
     struct cell_node leaf;
     (void)resp;
-    if (req_len < sizeof(*request) + server->layout.value_bytes) {
+    if (req_len < cell_request_bytes(&server->layout) + server->layout.value_bytes) {
         return DM_ERR_INVALID;
     }
     *resp_len = 0;
     DM_TRY(cell_node_lock(server, ctx, request->key, 0, &leaf));
     int position = cell_find(leaf.words, request->key);
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, position >= 0 ? cell_padding_compares(&server->layout) : 0);
     if (position >= 0 && server->layout.block_bytes > 0) {
         uint32_t block = (uint32_t)*cell_entry(form, leaf.words, (unsigned)position);
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
-        cell_block_write(server, ctx, block, request->key, request + 1);
+        cell_block_write(server, ctx, block, request->key, value);
     } else if (position >= 0) {
-        memcpy(leaf.words + form->first + (size_t)position * form->entry_words, request + 1,
-               server->layout.value_bytes);
+        memcpy(leaf.words + form->first + (size_t)position * form->entry_words, value, server->layout.value_bytes);
         cell_node_store(server, ctx, &leaf);
     }
     cell_node_unlock(server, ctx, &leaf);
@@ -172,12 +174,13 @@ static int on_remove(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     struct cell_node leaf;
     uint32_t block = 0;
     (void)resp;
-    if (req_len < sizeof(*request)) {
+    if (req_len < cell_request_bytes(&server->layout)) {
         return DM_ERR_INVALID;
     }
     *resp_len = 0;
     DM_TRY(cell_node_lock(server, ctx, request->key, 0, &leaf));
     int position = cell_find(leaf.words, request->key);
+    dm_charge(ctx, DM_WORK_KEY_COMPARE, position >= 0 ? cell_padding_compares(&server->layout) : 0);
     if (position >= 0) {
         block = server->layout.block_bytes > 0 ? cell_child(form, leaf.words, (unsigned)position) : 0;
         cell_entry_remove(form, leaf.words, (unsigned)position);
@@ -211,8 +214,8 @@ int cell_serve(void *handle, struct dm_fabric *fabric, unsigned node, const void
         return 0; /* index servers have no part in this index */
     }
     server->params = params;
-    server->layout = cell_layout_make((uint32_t)server->params->slots, (uint32_t)server->params->fanout,
-                                      shape->value_bytes, server->params->inline_bytes);
+    server->layout = cell_layout_make((uint32_t)server->params->slots, (uint32_t)server->params->fanout, shape,
+                                      server->params->inline_bytes);
     server->fabric = fabric;
     server->node = node;
     ix_blocks_init(&server->blocks, node, server->layout.block_bytes, BLOCKS_AT_ONCE);

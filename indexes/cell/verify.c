@@ -47,7 +47,7 @@ static int block_check(struct audit *audit, uint64_t key, uint64_t ref) {
     bool is_right = ref != 0 && ref <= UINT32_MAX && dm_addr_valid(audit->ctx, addr, layout->block_bytes);
     if (is_right) {
         DM_TRY(dm_read(audit->ctx, addr, audit->block, layout->block_bytes));
-        is_right = audit->block[0] == cell_block_check(key, audit->block + 1, layout->value_words);
+        is_right = audit->block[0] == cell_block_check(key, audit->block + 1, layout->stored_words);
     }
     if (!is_right) {
         ix_report_problem(audit->report, "node %u: the block of key %" PRIu64 " does not hold its value", audit->node,
@@ -156,7 +156,7 @@ int cell_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, stru
     *report = (struct ix_report){.interrupted = report->interrupted};
     struct audit audit = {.cn = cn, .ctx = ctx, .report = report};
     audit.words = dm_local_alloc(ctx, CELL_NODE_WORDS_MAX * 8);
-    audit.block = dm_local_alloc(ctx, 8 + CELL_VALUE_MAX);
+    audit.block = dm_local_alloc(ctx, 8 + CELL_STORED_MAX);
     int rc = audit.words && audit.block ? 0 : DM_ERR_NO_MEMORY;
     for (; rc >= 0 && audit.node < cn->shape->topology->mns; audit.node++) {
         rc = tree_walk(&audit);

@@ -8,12 +8,14 @@ static int write_call(struct cell_client *client, unsigned method, uint64_t key,
                       struct cell_write_reply *reply) {
     struct cell_request request = {.key = key};
     uint32_t value_bytes = value ? client->cn->layout.value_bytes : 0;
-    uint32_t bytes = (uint32_t)sizeof(request) + value_bytes, len = sizeof(*reply);
+    uint32_t key_bytes = cell_request_bytes(&client->cn->layout);
+    uint32_t bytes = key_bytes + value_bytes, len = sizeof(*reply);
     unsigned node = cell_node_of(client, key);
     dm_charge(client->ctx, DM_WORK_LINE_COPY, bytes / DM_LINE + 1);
     memcpy(client->request, &request, sizeof(request));
+    memset(client->request + sizeof(request), 0, client->cn->layout.padding);
     if (value) {
-        memcpy(client->request + sizeof(request), value, value_bytes);
+        memcpy(client->request + key_bytes, value, value_bytes);
     }
     enum dm_phase before = dm_phase(client->ctx, DM_PHASE_CALL);
     int rc = dm_call(client->ctx, node, method, client->request, bytes, client->reply, &len);

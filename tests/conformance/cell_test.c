@@ -367,6 +367,45 @@ static void known_wrong_variants_are_found_and_the_correct_one_is_not(void **sta
 
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
 
+static void keys_of_any_size_are_stored_in_leaves_or_blocks(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {9, 24, 64, 100, 256};
+    for (unsigned i = 0; i < 2 * DM_ARRAY_LEN(sizes); i++) {
+        struct world_config config = steady_small(&ix_ops_cell, i);
+        config.key_bytes = sizes[i / 2];
+        config.value_bytes = i % 2 ? 30 : 8;
+        config.params[0] = (struct dm_setting){"reads", i % 3 ? "client" : "server"};
+        assert_int_equal(steady_run(config, 300).violations, 0);
+    }
+}
+
+struct long_key {
+    struct world world;
+    struct kind get, update;
+};
+
+static int long_key_entry(struct dm_ctx *ctx, void *arg) {
+    struct long_key *own = arg;
+    struct ix_client client = world_attach(&own->world, 0, ctx, NULL);
+    uint64_t value = 0, key = world_key(1, 4);
+    WORLD_CHECK_EQ(kind_run(ctx, &own->get, &client, GET, key, &value), 0);
+    WORLD_CHECK_EQ(kind_run(ctx, &own->update, &client, UPDATE, key, &value), 0);
+    ix_detach(&client);
+    return 0;
+}
+
+/* A leaf of 16 pairs of 24 + 8 bytes, check, head and fences; a request of the key and the value. */
+static void all_bytes_of_a_key_are_read_and_sent(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_cell);
+    struct long_key own = {.get = {.count = 0}};
+    struct world_pairs pairs;
+    config.key_bytes = 24;
+    quiet_world(&own.world, &config, world_pairs(&pairs, 4, 1, config.value_bytes), long_key_entry, &own);
+    assert_int_equal(own.get.account.bytes_read, 32 + 16 * (24 + 8));
+    assert_int_equal(own.update.account.bytes_written, 24 + 8);
+}
+
 static int check_of(uint32_t value_bytes, const struct dm_topology *topology, const char *name, const char *value,
                     struct dm_err *err) {
     return world_check(&ix_ops_cell, topology, value_bytes, (struct dm_setting){name, value}, err);
@@ -408,6 +447,8 @@ int main(void) {
         cmocka_unit_test(nothing_is_wrong_under_any_setting),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_found_and_the_correct_one_is_not),
+        cmocka_unit_test(keys_of_any_size_are_stored_in_leaves_or_blocks),
+        cmocka_unit_test(all_bytes_of_a_key_are_read_and_sent),
         cmocka_unit_test(impossible_shapes_are_refused_with_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
