@@ -19,7 +19,7 @@ static int fail_unknown(const struct hx_args *args, const char *name, struct dm_
     for (const struct dm_opt *row = args->table; row->name != NULL && count < NAMES_MAX; row++) {
         known[count++] = row->name;
     }
-    for (size_t i = 0; args->repeated[i] != NULL && count < NAMES_MAX; i++) {
+    for (size_t i = 0; args->repeated != NULL && args->repeated[i] != NULL && count < NAMES_MAX; i++) {
         known[count++] = args->repeated[i];
     }
     const char *near = dm_suggest(name, known, count);
@@ -63,12 +63,16 @@ static int parse_option(const struct hx_args *args, char **argv, int argc, int *
     return dm_opt_set(table, args->values, typed, value, err);
 }
 
+int hx_args_excess(const char *word, struct dm_err *err) {
+    return dm_fail(err, DM_ERR_INVALID, "'%.60s' is one word too many (see --help)", word);
+}
+
 int hx_args_parse(const struct hx_args *args, int argc, char **argv, struct dm_err *err) {
     bool words_only = false;
     for (int at = 1; at < argc; at++) {
         const char *word = argv[at];
         if (words_only || word[0] != '-' || word[1] == '\0') {
-            DM_TRY(args->take(args->arg, NULL, word, err));
+            DM_TRY(args->take ? args->take(args->arg, NULL, word, err) : hx_args_excess(word, err));
         } else if (strcmp(word, "--") == 0) {
             words_only = true;
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {

@@ -240,7 +240,7 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     const char **shell = arg;
     (void)name;
     if (*shell) {
-        return dm_fail(err, DM_ERR_INVALID, "'%.60s' is one word too many (see --help)", value);
+        return hx_args_excess(value, err);
     }
     *shell = value;
     return 0;
@@ -263,10 +263,9 @@ static int completion_print(const char *shell, struct dm_err *err) {
 
 int hx_cmd_completion(int argc, char **argv) {
     static const struct dm_opt no_options[] = {DM_OPT_END};
-    static const char *const none[] = {NULL};
     const char *shell = NULL;
     struct dm_err err = {.text = ""};
-    struct hx_args args = {.table = no_options, .values = NULL, .repeated = none, .take = take_word, .arg = &shell};
+    struct hx_args args = {.table = no_options, .values = NULL, .take = take_word, .arg = &shell};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc > 0) {
         hx_help_show(hx_help_completion);

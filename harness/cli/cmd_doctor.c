@@ -60,12 +60,6 @@ static int transport_check(const char *name, struct dm_err *err) {
     return hx_fail_unknown(err, "transport", name, names, count);
 }
 
-static int take_word(void *arg, const char *name, const char *value, struct dm_err *err) {
-    (void)arg;
-    (void)name;
-    return dm_fail(err, DM_ERR_INVALID, "'%.60s' is one word too many (see --help)", value);
-}
-
 static int examine(const struct options *options, int *status, struct dm_err *err) {
     if (options->transport[0]) {
         DM_TRY(transport_check(options->transport, err));
@@ -90,12 +84,11 @@ static int examine(const struct options *options, int *status, struct dm_err *er
 }
 
 int hx_cmd_doctor(int argc, char **argv) {
-    static const char *const none[] = {NULL};
     struct options options;
     struct dm_err err = {0};
     int status = HX_DONE;
     dm_opt_defaults(table, &options);
-    struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word};
+    struct hx_args args = {.table = table, .values = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
         hx_help_show(hx_help_doctor);

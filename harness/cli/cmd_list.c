@@ -284,7 +284,7 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     } else if (!options->name) {
         options->name = value;
     } else {
-        return dm_fail(err, DM_ERR_INVALID, "'%.60s' is one word too many (see --help)", value);
+        return hx_args_excess(value, err);
     }
     return 0;
 }
@@ -384,13 +384,12 @@ void hx_help_list(struct hx_help *help) {
 }
 
 int hx_cmd_list(int argc, char **argv) {
-    static const char *const none[] = {NULL};
     struct list_options options;
     struct dm_err err = {0};
     options.kind = NULL;
     options.name = NULL;
     dm_opt_defaults(list_options, &options);
-    struct hx_args args = {.table = list_options, .values = &options, .repeated = none, .take = take_word};
+    struct hx_args args = {.table = list_options, .values = &options, .take = take_word};
     args.arg = &options;
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {

@@ -113,7 +113,7 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     struct trace_options *options = arg;
     (void)name;
     if (options->file) {
-        return dm_fail(err, DM_ERR_INVALID, "'%.60s' is one word too many (see --help)", value);
+        return hx_args_excess(value, err);
     }
     options->file = value;
     return 0;
@@ -153,12 +153,10 @@ static int trace(const struct trace_options *options, struct dm_err *err) {
 }
 
 int hx_cmd_trace(int argc, char **argv) {
-    static const char *const none[] = {NULL};
     struct trace_options options = {.file = NULL};
     struct dm_err err = {0};
     dm_opt_defaults(trace_options, &options);
-    struct hx_args args = {
-        .table = trace_options, .values = &options, .repeated = none, .take = take_word, .arg = &options};
+    struct hx_args args = {.table = trace_options, .values = &options, .take = take_word, .arg = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
         hx_help_show(hx_help_trace);

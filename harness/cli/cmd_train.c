@@ -97,11 +97,10 @@ void hx_help_train(struct hx_help *help) {
 }
 
 int hx_cmd_train(int argc, char **argv) {
-    static const char *const none[] = {NULL};
     struct options options = {.out = NULL};
     struct dm_err err = {0};
     dm_opt_defaults(table, &options);
-    struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word, .arg = &options};
+    struct hx_args args = {.table = table, .values = &options, .take = take_word, .arg = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
         hx_help_show(hx_help_train);

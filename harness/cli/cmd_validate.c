@@ -308,12 +308,6 @@ static int validate(const struct options *options, struct dm_err *err) {
     return validate_points(options, err);
 }
 
-static int take_word(void *arg, const char *name, const char *value, struct dm_err *err) {
-    (void)arg;
-    (void)name;
-    return dm_fail(err, DM_ERR_INVALID, "'%.60s' is a word too many (see --help)", value);
-}
-
 void hx_help_validate(struct hx_help *help) {
     help->usage = "validate [options]";
     help->about = "Measures the simulated fabric with micro-benchmarks and compares it with published ones. With "
@@ -332,12 +326,11 @@ void hx_help_validate(struct hx_help *help) {
 }
 
 int hx_cmd_validate(int argc, char **argv) {
-    static const char *const none[] = {NULL};
     struct options options = {.out = NULL};
     struct dm_err err = {0};
     dm_opt_defaults(table, &options);
     hx_plots_set(table, &options);
-    struct hx_args args = {.table = table, .values = &options, .repeated = none, .take = take_word};
+    struct hx_args args = {.table = table, .values = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
     if (rc == 1) {
         hx_help_show(hx_help_validate);
