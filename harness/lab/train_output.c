@@ -4,19 +4,16 @@
  */
 #include "harness/lab/train_output.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/data_folder.h"
 #include "common/opt_json.h"
+#include "harness/lab/curve_file.h"
 #include "harness/run/config.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/sources.h"
-
-enum { PATH_BYTES = 1024 };
 
 static json_t *row_to_json(const struct hx_train_row *row, uint64_t keys) {
     return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:f}", "kind",
@@ -83,40 +80,30 @@ int hx_train_store(const struct hx_training *training, uint64_t keys, const stru
 static int curve_write(const struct hx_train_row *rows, uint32_t count, const char *title, const char *folder,
                        bool is_rmi, struct dm_err *err) {
     const char *name = is_rmi ? "train-error" : "train-segments";
-    char path[PATH_BYTES];
-    snprintf(path, sizeof(path), "%s/%s.tsv", folder, name);
-    FILE *file = fopen(path, "w");
-    if (!file) {
-        return dm_fail(err, DM_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    fprintf(file, "%s\t%s\n", is_rmi ? "sub_models" : "epsilon", is_rmi ? "error_mean" : "segments");
+    struct hx_curve_file out;
+    DM_TRY(hx_curve_open(&out, folder, name, "tsv", err));
+    fprintf(out.file, "%s\t%s\n", is_rmi ? "sub_models" : "epsilon", is_rmi ? "error_mean" : "segments");
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].is_rmi == is_rmi) {
             double y = is_rmi ? rows[i].error.mean : (double)rows[i].models;
-            fprintf(file, "%llu\t%.10g\n", (unsigned long long)rows[i].setting, y);
+            fprintf(out.file, "%llu\t%.10g\n", (unsigned long long)rows[i].setting, y);
         }
     }
-    int rc = fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
-    snprintf(path, sizeof(path), "%s/%s.gp", folder, name);
-    file = rc == 0 ? fopen(path, "w") : NULL;
-    if (!file) {
-        return rc < 0 ? rc : dm_fail(err, DM_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    fprintf(file,
+    DM_TRY(hx_curve_close(&out, err));
+    DM_TRY(hx_curve_open(&out, folder, name, "gp", err));
+    fprintf(out.file,
             "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 480; height = 320\n"
             "load '%s/plots/style.gp'\nset datafile separator tab\nset title '%s'\nset xlabel '%s'\nset ylabel '%s'\n"
             "set logscale x 2\nset logscale y\nset key off\ndo for [kind in kinds] {\n    eval(open(kind))\n"
             "    plot name.'.tsv' using 1:2 every ::1 with linespoints linetype 1\n    unset output\n}\n",
             name, name, dm_data_folder(), title, is_rmi ? "sub-models" : "epsilon (positions)",
             is_rmi ? "mean error (positions)" : "segments");
-    return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
+    return hx_curve_close(&out, err);
 }
 
 int hx_train_write_curves(const struct hx_train_row *rows, uint32_t count, const char *title, const char *folder,
                           struct dm_err *err) {
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        return dm_fail(err, DM_ERR_IO, "%s: %s", folder, strerror(errno));
-    }
+    DM_TRY(hx_curve_folder(folder, err));
     DM_TRY(curve_write(rows, count, title, folder, false, err));
     return curve_write(rows, count, title, folder, true, err);
 }

@@ -4,14 +4,11 @@
  */
 #include "harness/lab/validate_output.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/data_folder.h"
-
-enum { PATH_BYTES = 1024 };
+#include "harness/lab/curve_file.h"
 
 static const char *verdict_text(const struct hx_published *point, double model) {
     static const char *const texts[] = {"ok", "explained", "out of tolerance"};
@@ -43,12 +40,8 @@ void hx_published_print(const struct hx_published *point, double model) {
 /* One curve's data, a line a point, and the gnuplot program that draws it beside the published values. */
 static int curve_write(const struct hx_published_curve *curve, const char *folder, const double *models,
                        struct dm_err *err) {
-    char path[PATH_BYTES];
-    snprintf(path, sizeof(path), "%s/%s.tsv", folder, curve->name);
-    FILE *file = fopen(path, "w");
-    if (!file) {
-        return dm_fail(err, DM_ERR_IO, "%s: %s", path, strerror(errno));
-    }
+    struct hx_curve_file out;
+    DM_TRY(hx_curve_open(&out, folder, curve->name, "tsv", err));
     const char *series = "";
     unsigned blocks = 0;
     for (size_t i = 0; i < hx_published_count; i++) {
@@ -58,17 +51,13 @@ static int curve_write(const struct hx_published_curve *curve, const char *folde
         }
         if (strcmp(series, point->series) != 0) {
             series = point->series;
-            fprintf(file, "%s\"%s\"\tpublished\tmodel\n", blocks++ ? "\n\n" : "", series);
+            fprintf(out.file, "%s\"%s\"\tpublished\tmodel\n", blocks++ ? "\n\n" : "", series);
         }
-        fprintf(file, "%.10g\t%.10g\t%.10g\n", point->x, point->published, models[i]);
+        fprintf(out.file, "%.10g\t%.10g\t%.10g\n", point->x, point->published, models[i]);
     }
-    int rc = fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
-    snprintf(path, sizeof(path), "%s/%s.gp", folder, curve->name);
-    file = rc == 0 ? fopen(path, "w") : NULL;
-    if (!file) {
-        return rc < 0 ? rc : dm_fail(err, DM_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    fprintf(file,
+    DM_TRY(hx_curve_close(&out, err));
+    DM_TRY(hx_curve_open(&out, folder, curve->name, "gp", err));
+    fprintf(out.file,
             "# Usage: gnuplot %s.gp, in this folder\nname = '%s'; width = 480; height = 320\nload '%s/plots/style.gp'\n"
             "set datafile separator tab\nset xlabel '%s'\nset ylabel '%s'\nset yrange [0:*]\n%s"
             "do for [kind in kinds] {\n    eval(open(kind))\n"
@@ -78,13 +67,11 @@ static int curve_write(const struct hx_published_curve *curve, const char *folde
             "(published)'\n    unset output\n}\n",
             curve->name, curve->name, dm_data_folder(), curve->x_label, curve->y_label,
             curve->is_log_x ? "set logscale x 2\n" : "", blocks - 1, blocks - 1);
-    return fclose(file) == 0 ? 0 : dm_fail(err, DM_ERR_IO, "%s: cannot write", path);
+    return hx_curve_close(&out, err);
 }
 
 int hx_published_curves_write(const char *folder, const double *models, struct dm_err *err) {
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        return dm_fail(err, DM_ERR_IO, "%s: %s", folder, strerror(errno));
-    }
+    DM_TRY(hx_curve_folder(folder, err));
     for (size_t i = 0; i < hx_published_curve_count; i++) {
         DM_TRY(curve_write(&hx_published_curves[i], folder, models, err));
     }
