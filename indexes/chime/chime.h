@@ -134,8 +134,11 @@ void chime_remember(struct chime_client *client, dm_addr leaf, uint64_t key, uns
 /* The metadata that was read along. */
 struct chime_meta chime_copy_meta(const struct chime_client *client, const struct chime_copy *copy);
 
-/* Sends the changed entries of the current leaf and the unlock. [waits] */
-int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next);
+/* Sends the changed entries of the current leaf and the unlock, which leaves `next` in the word; with `block`, before
+ * them the block of the value that was made. After a failure that a peer or a stop did not cause, the entries are
+ * written once more before the lock is released, so that no hop stays half done. [waits] */
+int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next,
+                     bool block);
 
 /* Lays a copy out for a write of the whole leaf with this node version. */
 void chime_encode(struct chime_client *client, struct chime_copy *copy, uint8_t version);
@@ -154,6 +157,9 @@ int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32
  * when no verb can be sent. */
 void chime_lock_post(struct chime_client *client, struct chime_lock *lock, uint64_t next);
 int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint64_t next, int rc);
+
+/* The word stays as it is; the next client of this node has its turn. Returns rc. */
+int chime_lock_leave(struct chime_client *client, struct chime_lock *lock, int rc);
 
 /* Posts, commits, finishes; without a change. [waits] */
 int chime_lock_release(struct chime_client *client, struct chime_lock *lock);

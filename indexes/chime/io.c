@@ -228,8 +228,37 @@ static void post_changes(struct chime_client *client, dm_addr leaf, const struct
     dm_post_write(client->ctx, dm_addr_add(leaf, span.offset), copy->wire + span.offset, span.bytes);
 }
 
-int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next) {
+static void post_block(struct chime_client *client, bool block) {
+    if (block) {
+        ix_indirect_post(client->indirect);
+    }
+}
+
+/* After a commit in error some of the changed entries may be there and others not, and a hop in between holds up its
+ * readers for ever. If the leaf is still locked all entries are written once more before the lock is released; if they
+ * fail again it stays locked. A lock word without its owner does not tell, and is left as it is. Returns rc. */
+static int write_again(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next,
+                       bool block, int rc) {
     struct chime_lock *lock = &client->leaf_lock;
+    uint64_t *found = client->tree.own;
+    if (lock->is_own) {
+        int again = dm_cas(client->ctx, lock->word, lock->held, lock->held, found);
+        if (again == 0 && *found == lock->held) {
+            post_block(client, block);
+            post_changes(client, leaf, changed);
+            again = dm_commit(client->ctx);
+        }
+        if (again < 0) {
+            return chime_lock_leave(client, lock, rc);
+        }
+    }
+    return chime_lock_finish(client, lock, next, rc);
+}
+
+int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next,
+                     bool block) {
+    struct chime_lock *lock = &client->leaf_lock;
+    post_block(client, block);
     if (client->cn->params->unlock == CHIME_UNLOCK_BEFORE) {
         chime_lock_post(client, lock, next);
         DM_TRY(chime_lock_finish(client, lock, next, dm_commit(client->ctx)));
@@ -239,5 +268,9 @@ int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chi
     /* A second verb after the write, never the tail of one write: the lines of a write land in any order. */
     post_changes(client, leaf, changed);
     chime_lock_post(client, lock, next);
-    return chime_lock_finish(client, lock, next, dm_commit(client->ctx));
+    int rc = dm_commit(client->ctx);
+    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+        return write_again(client, leaf, changed, next, block, rc);
+    }
+    return chime_lock_finish(client, lock, next, rc);
 }

@@ -42,6 +42,12 @@ void chime_lock_post(struct chime_client *client, struct chime_lock *lock, uint6
     dm_post_write(client->ctx, lock->word, word, sizeof(*word));
 }
 
+int chime_lock_leave(struct chime_client *client, struct chime_lock *lock, int rc) {
+    ix_queue_leave(client->ctx, lock->queue);
+    lock->queue = NULL;
+    return rc;
+}
+
 int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint64_t next, int rc) {
     /* A release in error may have happened; then the lock may be another client's, whose word is the same if words have
      * no owner. */
@@ -49,9 +55,7 @@ int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint
     if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER && may_release) {
         dm_cas(client->ctx, lock->word, lock->held, next, NULL);
     }
-    ix_queue_leave(client->ctx, lock->queue);
-    lock->queue = NULL;
-    return rc;
+    return chime_lock_leave(client, lock, rc);
 }
 
 int chime_lock_release(struct chime_client *client, struct chime_lock *lock) {

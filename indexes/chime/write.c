@@ -155,8 +155,7 @@ static int leaf_put(struct chime_client *client, uint64_t key, const void *value
     client->counts[CHIME_HOP] += filled != (unsigned)at;
     word = chime_word_refresh(layout, word, copy->image, filled);
     word = chime_word_set_largest(layout, word, largest_after(client, key, (unsigned)at, largest));
-    ix_indirect_post(client->indirect);
-    DM_TRY(chime_write_back(client, leaf, &changed, word));
+    DM_TRY(chime_write_back(client, leaf, &changed, word, true));
     if (client->cn->hotspot) { /* what looked for the key did not bring the bucket */
         dm_charge_access(client->ctx, 1, chime_hotspot_bytes(client->cn->hotspot));
     }
@@ -268,8 +267,7 @@ int chime_update(void *handle, uint64_t key, const void *value) {
     chime_set_add(&changed, at);
     chime_leaf_update(layout, client->leaf.image, at, stored);
     dm_addr leaf = client->tree.child.addr;
-    ix_indirect_post(client->indirect);
-    DM_TRY(chime_write_back(client, leaf, &changed, client->leaf_lock.old));
+    DM_TRY(chime_write_back(client, leaf, &changed, client->leaf_lock.old, true));
     ix_indirect_drop(client->indirect, before);
     chime_remember(client, leaf, key, at);
     return 0;
@@ -287,7 +285,7 @@ int chime_remove(void *handle, uint64_t key) {
     uint64_t word = chime_word_without(layout, client->leaf_lock.old, at);
     uint64_t before = value_word(client, at);
     chime_leaf_remove(layout, client->leaf.image, at, &changed);
-    DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word));
+    DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word, false));
     ix_indirect_drop(client->indirect, before);
     /* The key is deleted, whether the leaf can be merged or not. */
     if (client->cn->params->merge && chime_word_low(layout, word)) {
