@@ -24,8 +24,8 @@ struct rolex_group {
 int rolex_group_lock(struct rolex_client *client, uint64_t key, uint32_t leaf, bool all, uint32_t *attempts,
                      struct rolex_group *group);
 
-/* Adds the unlock to the batch, which stores `next` in the entry, and sends the batch. If that fails, the entry is
- * unlocked separately, but not after DM_ERR_STOPPED or DM_ERR_PEER, when no verb can be sent. [waits] */
+/* Adds the unlock to the batch, which stores `next` in the entry, and sends the batch. If that fails, the entry is left
+ * as the batch left it. [waits] */
 int rolex_group_unlock(struct rolex_client *client, const struct rolex_group *group, uint64_t next);
 
 /* Unlocks without a change. Returns `outcome`, or the failure to unlock. [waits] */
