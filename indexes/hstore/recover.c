@@ -35,9 +35,20 @@ static int begin(struct recovery *recovery, uint32_t tag) {
                    &recovery->begun, &len);
 }
 
+/* A table that was made again since the recovery began has another tag: what this server has read belongs to the old
+ * one, and the new one would ship nothing to it. HSTORE_NOT_READY then. */
+static int same_table(const struct recovery *recovery) {
+    struct hstore_reply reply;
+    memcpy(&reply, recovery->message, sizeof(reply));
+    return reply.tag == recovery->begun.head.tag ? 0 : HSTORE_NOT_READY;
+}
+
 static int removes_copy(struct recovery *recovery) {
     uint32_t len = DM_CALL_MAX;
     int rc = dm_call(recovery->ctx, recovery->server->peer, HSTORE_METHOD_REMOVES, NULL, 0, recovery->message, &len);
+    if (rc == 0 && recovery->server->is_list) {
+        rc = same_table(recovery);
+    }
     if (rc == 0) {
         for (unsigned i = 0; i < HSTORE_REMOVES; i++) {
             uint64_t last;
@@ -198,6 +209,9 @@ static int table_recover(struct recovery *recovery) {
         int rc = begin(recovery, tag);
         bool has_list = rc == 0;
         rc = has_list ? table_from_list(recovery) : is_unavailable(rc) ? table_from_pool(recovery) : rc;
+        if (rc == 0 && !has_list && begin(recovery, tag) == 0) {
+            rc = HSTORE_NOT_READY; /* a list of the table before has become ready meanwhile: it knows more */
+        }
         if (rc == 0) {
             hstore_event_add(server, has_list ? HSTORE_EVENT_HTS_FROM_LIST : HSTORE_EVENT_HTS_FROM_POOL, 1);
             recovery->is_from_pool = !has_list;
@@ -308,6 +322,7 @@ static int list_from_table(struct recovery *recovery) {
         if (rc != 0) {
             return rc;
         }
+        DM_TRY(same_table(recovery));
         memcpy(&reply, recovery->message, sizeof(reply));
         const uint64_t *items = (const uint64_t *)(const void *)(recovery->message + sizeof(reply));
         uint32_t batch = (uint32_t)server->params->recover_batch;
