@@ -266,10 +266,6 @@ int dolphin_link_finish(struct dolphin_client *client, struct dolphin_link *link
 
 /* ---- read.c, write.c --------------------------------------------------------------------------------------------- */
 
-/* Copies the value of a byte out of a leaf in local memory. 0; DM_NOT_FOUND; DOLPHIN_AGAIN if the leaf was read in the
- * middle of a change. */
-int dolphin_leaf_get(struct dolphin_client *client, const void *leaf, unsigned byte, void *value);
-
 int dolphin_get(void *client, uint64_t key, void *value);
 int dolphin_insert(void *client, uint64_t key, const void *value);
 int dolphin_update(void *client, uint64_t key, const void *value);

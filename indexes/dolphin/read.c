@@ -9,7 +9,9 @@
  */
 #include "dolphin.h"
 
-int dolphin_leaf_get(struct dolphin_client *client, const void *leaf, unsigned byte, void *value) {
+/* Copies the value of a byte out of a leaf in local memory. 0; DM_NOT_FOUND; DOLPHIN_AGAIN if the leaf was read in the
+ * middle of a change. */
+static int value_get(struct dolphin_client *client, const void *leaf, unsigned byte, void *value) {
     const struct dolphin_cn *cn = client->cn;
     const struct dolphin_layout *layout = &cn->layout;
     uint32_t version = dolphin_leaf_head_in(leaf)->version;
@@ -46,7 +48,7 @@ static int leaf_look(struct dolphin_client *client, uint64_t key, struct dolphin
             return DOLPHIN_AGAIN;
         }
         dm_charge(client->ctx, DM_WORK_NODE_PROBE, 1);
-        int rc = dolphin_leaf_get(client, client->leaf, (unsigned)(key & 0xff), value);
+        int rc = value_get(client, client->leaf, (unsigned)(key & 0xff), value);
         if (rc != DOLPHIN_AGAIN) {
             return rc;
         }

@@ -156,7 +156,8 @@ static int same_find(struct race_client *client, uint64_t key, uint64_t hash, ui
     return count > 0 ? same_keep(client, key, count, attempts) : 0;
 }
 
-const struct race_match *race_committed(const struct race_client *client) {
+/* The last committed slot of ->same; NULL if there is none. */
+static const struct race_match *committed(const struct race_client *client) {
     for (unsigned i = client->same_count; i-- > 0;) {
         if (!race_slot_tentative(client->same[i].slot)) {
             return &client->same[i];
@@ -191,7 +192,9 @@ static int buckets_read(struct race_client *client, uint64_t hash, dm_addr table
     return rc;
 }
 
-int race_find(struct race_client *client, uint64_t key, uint32_t *attempts) {
+/* Reads the key's buckets, and writes the block made last if that was not done, and finds the slots that hold the key:
+ * ->same. 0, RACE_AGAIN, or a failure. [waits] */
+static int buckets_find(struct race_client *client, uint64_t key, uint32_t *attempts) {
     uint64_t hash = race_hash(key);
     uint64_t entry;
     dm_charge(client->ctx, DM_WORK_HASH, 2);
@@ -241,9 +244,9 @@ int race_search(struct race_client *client, uint64_t key, void *value, const str
                 uint32_t *attempts) {
     int rc;
     do {
-        rc = race_find(client, key, attempts);
+        rc = buckets_find(client, key, attempts);
         DM_TRY(rc);
-        *match = rc == 0 ? race_committed(client) : NULL;
+        *match = rc == 0 ? committed(client) : NULL;
         if (rc == 0 && *match && value) {
             rc = ix_indirect_value(client->indirect, race_slot_word((*match)->slot), key, client->chosen, value);
             if (rc == IX_INDIRECT_REUSED) {

@@ -2,10 +2,10 @@
  *
  * Declarations that the files of RACE share. README.md has the design, and what differs from the published one.
  *
- * The life of an operation: race_find (find.c) takes the key's subtable from the cached directory (directory.c), reads
- * both combined buckets, and the blocks whose fingerprint is the key's; a get (read.c) is done then. Update and delete
- * (write.c) change the slot by a compare-and-swap. An insert (insert.c) takes an empty slot tentatively, reads the
- * buckets again and then commits it. split.c divides a subtable in two during other operations, under the locks of
+ * The life of an operation: race_search (find.c) takes the key's subtable from the cached directory (directory.c),
+ * reads both combined buckets, and the blocks whose fingerprint is the key's; a get (read.c) is done then. Update and
+ * delete (write.c) change the slot by a compare-and-swap. An insert (insert.c) takes an empty slot tentatively, reads
+ * the buckets again and then commits it. split.c divides a subtable in two during other operations, under the locks of
  * lock.c.
  */
 #ifndef DM_INDEXES_RACE_RACE_H
@@ -116,7 +116,7 @@ struct race_client {
     uint64_t *words; /* sources of small writes */
     uint64_t *olds;  /* results of compare-and-swaps */
     char *blocks;    /* those read last, RACE_FETCH_MAX */
-    char *chosen;    /* a copy of the block of race_committed */
+    char *chosen;    /* a copy of the block of the last committed slot */
     char *stage;
     uint64_t counts[RACE_COUNTER_COUNT];
 };
@@ -154,23 +154,16 @@ int race_locks_give(struct race_client *client, const dm_addr *locks, unsigned c
 
 /* ---- find.c ------------------------------------------------------------------------------------------------------ */
 
-/* Reads the key's buckets, and writes the block made last if that was not done, and finds the slots that hold the key:
- * ->same. 0, RACE_AGAIN, or a failure. [waits] */
-int race_find(struct race_client *client, uint64_t key, uint32_t *attempts);
-
-/* The same in the subtables of the last race_find, for the other slots than the one at `own`. *moved: a header shows
- * that the key's subtable has split. [waits] */
+/* Reads the buckets again, in the subtables of the last race_search, for the other slots than the one at `own`. *moved:
+ * a header shows that the key's subtable has split. [waits] */
 int race_find_again(struct race_client *client, uint64_t key, dm_addr own, bool *moved, uint32_t *attempts);
 
-/* The last committed slot of ->same; NULL if there is none. */
-const struct race_match *race_committed(const struct race_client *client);
-
-/* race_find until the key is in a committed slot or absent. *match is NULL if it is absent; *value, unless NULL, is
- * set. [waits] */
+/* Reads the key's buckets until it is in a committed slot or absent. *match is NULL if it is absent; *value, unless
+ * NULL, is set. [waits] */
 int race_search(struct race_client *client, uint64_t key, void *value, const struct race_match **match,
                 uint32_t *attempts);
 
-/* Makes the block of the value, for race_find to write. There may be no memory for it: then *match states whether the
+/* Makes the block of the value, for race_search to write. There may be no memory for it: then *match states whether the
  * key is there, as an outcome that needs no block. [waits] */
 int race_block_make(struct race_client *client, uint64_t key, const void *value, uint64_t *word,
                     const struct race_match **match);
