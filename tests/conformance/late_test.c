@@ -4,7 +4,8 @@
  * its compute node and on another one, follow: they read the key all the time, update it when it is there, and insert
  * it when it is gone. Once a state of a key has been seen no read that begins later may see an earlier one. So every
  * window between two verbs of an insert, update or delete, with its splits and merges, is long enough for complete
- * operations of others.
+ * operations of others. late_verb_test.c makes each verb late in turn, but its judge knows nothing of a key while it is
+ * written; here several clients write one key at once.
  */
 #include "common/compiler.h"
 #include "conformance/index_world.h"
