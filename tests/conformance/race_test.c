@@ -287,6 +287,71 @@ static void many_verbs_in_error_leave_no_split_unfinished(void **state) {
     assert_true(failed > 1000 && splits > 600);
 }
 
+/* One client stops, in many runs inside an insert. The other one's split then waits for a tentative slot until its
+ * retry limit, before it comes to the groups behind. It is not finished, and must not be begun again: whatever was
+ * inserted is found, or waited for. */
+enum { STOPPED_KEYS = 200 };
+
+struct stopped {
+    struct world *world;
+    unsigned waited;
+};
+
+static void stopping_entry(struct dm_ctx *ctx, void *arg) {
+    struct stopped *stopped = arg;
+    struct ix_client client = world_attach(stopped->world, 0, ctx, NULL);
+    for (uint64_t i = 0; i < STOPPED_KEYS; i++) {
+        (void)ix_insert(&client, world_key(2 * i, 2 * STOPPED_KEYS), &i);
+    }
+    ix_detach(&client);
+}
+
+static void going_on_entry(struct dm_ctx *ctx, void *arg) {
+    struct stopped *stopped = arg;
+    struct ix_client client = world_attach(stopped->world, 0, ctx, NULL);
+    bool inserted[STOPPED_KEYS];
+    WORLD_CHECK_EQ(dm_sleep(ctx, UNLUCKY_LATER_NS), 0);
+    for (uint64_t i = 0; i < STOPPED_KEYS; i++) {
+        int rc = ix_insert(&client, world_key(2 * i + 1, 2 * STOPPED_KEYS), &i);
+        WORLD_CHECK(rc == 0 || rc == DM_ERR_RETRY_LIMIT);
+        inserted[i] = rc == 0;
+        stopped->waited += rc != 0;
+    }
+    for (uint64_t i = 0; i < STOPPED_KEYS; i++) {
+        uint64_t value;
+        int rc = ix_get(&client, world_key(2 * i + 1, 2 * STOPPED_KEYS), &value);
+        WORLD_CHECK(rc == 0 || rc == DM_ERR_RETRY_LIMIT || (rc == DM_NOT_FOUND && !inserted[i]));
+    }
+    ix_detach(&client);
+}
+
+static void an_unfinished_split_is_not_begun_again(void **state) {
+    (void)state;
+    unsigned waited = 0;
+    for (unsigned verb = 1; verb <= 250; verb++) {
+        struct world_config config = world_least(&ix_ops_race);
+        struct world world;
+        struct stopped stopped = {.world = &world};
+        char faults[40];
+        snprintf(faults, sizeof(faults), "stop:client=0,verb=%u", verb);
+        config.clients = 2;
+        config.retry_limit = 100;
+        config.params[0] = (struct dm_setting){"subtable", "1536"};
+        config.params[1] = (struct dm_setting){"slots", "2"};
+        config.settings[0] = (struct dm_setting){"faults", faults};
+        world_open(&world, &config);
+        dm_fabric_measure(world.fabric);
+        unsigned cn = dm_first_cn(&world.topology);
+        assert_int_equal(dm_spawn(world.fabric, cn, 0, stopping_entry, &stopped), 0);
+        assert_int_equal(dm_spawn(world.fabric, cn, 1, going_on_entry, &stopped), 0);
+        world_run(&world);
+        world_close(&world);
+        waited += stopped.waited;
+    }
+    print_message("%u inserts waited until their limit\n", waited);
+    assert_true(waited > 100);
+}
+
 /* ---- settings, events, wrong variants ---------------------------------------------------------------------------- */
 
 static void every_setting_leaves_the_table_right(void **state) {
@@ -327,6 +392,7 @@ int main(void) {
         cmocka_unit_test(a_table_grows_by_splits_as_bulk_load_grows_it),
         cmocka_unit_test(a_verb_in_error_leaves_no_split_unfinished),
         cmocka_unit_test(many_verbs_in_error_leave_no_split_unfinished),
+        cmocka_unit_test(an_unfinished_split_is_not_begun_again),
         cmocka_unit_test(every_setting_leaves_the_table_right),
         cmocka_unit_test(every_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
