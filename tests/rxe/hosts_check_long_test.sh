@@ -24,14 +24,12 @@ link() {
 }
 
 # check INDEX LINK FIRST SEEDS: both sides of it. A thread that polls takes the one processor from those that work, so
-# none does. Software RoCE executes resent verbs twice without order=alone. Connections are made by the control port on
-# the lossy link: the connection manager sends what was lost again after six seconds, and a world has some 50 of them.
-# After a finding the side with the memory waits for three minutes.
+# none does. Connections are made by the control port: a world has some 50 of them, the connection manager's take more
+# messages, and it sends a lost one again after six seconds only. Software RoCE executes resent verbs twice without
+# order=alone. After a finding the side with the memory waits for three minutes.
 check() {
-    options="--jobs $jobs --transport-set spin=0 --transport-set start_timeout=5m"
-    if [ "$2" = lossy ]; then
-        options="$options --transport-set order=alone --transport-set ack_timeout=14 --transport-set connect=tcp"
-    fi
+    options="--jobs $jobs --transport-set spin=0 --transport-set connect=tcp --transport-set start_timeout=5m"
+    [ "$2" != lossy ] || options="$options --transport-set order=alone --transport-set ack_timeout=14"
     if [ "$DM_MACHINE" -eq 1 ]; then
         options="$options --listen 10.78.0.2:$port"
     else
