@@ -236,7 +236,7 @@ static void post_block(struct chime_client *client, bool block) {
 
 /* After a commit in error some of the changed entries may be there and others not, and a hop in between holds up its
  * readers for ever. If the leaf is still locked all entries are written once more before the lock is released; if they
- * fail again it stays locked. A lock word without its owner does not tell, and is left as it is. Returns rc. */
+ * fail again it stays locked. A lock word that does not name its owner is left as it is. Returns rc. */
 static int write_again(struct chime_client *client, dm_addr leaf, const struct chime_set *changed, uint64_t next,
                        bool block, int rc) {
     struct chime_lock *lock = &client->leaf_lock;

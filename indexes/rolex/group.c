@@ -112,9 +112,9 @@ int rolex_group_lock(struct rolex_client *client, uint64_t key, uint32_t leaf, b
 int rolex_group_unlock(struct rolex_client *client, const struct rolex_group *group, uint64_t next) {
     struct dm_ctx *ctx = client->env.ctx;
     dm_post_cas(ctx, group->word, group->entry | ROLEX_LOCK, next, NULL);
-    /* After an error nobody knows whether the lock was released, as its word does not name the holder, nor which of the
-     * leaves in front of it were written. A second swap could release another client's lock, or link a leaf that was
-     * not written. */
+    /* After an error the client cannot know whether the lock was released, as its word does not name the holder, nor
+     * which of the leaves in front of it were written. A second swap could release another client's lock, or link a
+     * leaf that was not written. */
     int rc = dm_commit(ctx);
     ix_queue_leave(ctx, group->queue);
     return rc;
