@@ -111,7 +111,7 @@ static void writer_run(struct dm_ctx *ctx, void *arg) {
     struct cut *cut = arg;
     struct dm_account account = {0};
     dm_account_use(ctx, &account); /* rules of faults count the verbs of attaching, too */
-    cut->writer = world_attach(&cut->world, 0, ctx, &account);
+    world_attach_into(&cut->world, 0, ctx, &account, &cut->writer);
     for (unsigned i = 0; i < cut->step_count && i <= cut->target; i++) {
         int rc = key_change(cut, &cut->writer, cut->steps[i]);
         cut->verbs[i + 1] = 0;

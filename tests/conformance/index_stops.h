@@ -24,7 +24,7 @@ static inline void stops_writer(struct dm_ctx *ctx, void *arg) {
     struct stops *stops = arg;
     unsigned char value[WORLD_VALUE_MAX];
     dm_account_use(ctx, &stops->account);
-    stops->writer = world_attach(&stops->world, 0, ctx, &stops->account);
+    world_attach_into(&stops->world, 0, ctx, &stops->account, &stops->writer);
     world_value(STOPS_KEY, 1, value, stops->writer.value_bytes);
     stops->updated = ix_update(&stops->writer, world_key(STOPS_KEY, STOPS_KEYS), value) == 0;
     dm_account_use(ctx, NULL);

@@ -315,13 +315,19 @@ static inline void world_close(struct world *world) {
     free(world->params);
 }
 
-/* A client of compute node `cn` for this context, counting into `account`. */
+/* Makes a client of compute node `cn` for this context, counting into `account`. If the context may stop for good,
+ * *client must outlive it: even one that stops in the middle of this is to be detached. */
+static inline void world_attach_into(struct world *world, unsigned cn, struct dm_ctx *ctx, struct dm_account *account,
+                                     struct ix_client *client) {
+    struct dm_err err = {0};
+    WORLD_CHECK_EQ(ix_attach(world->config.ops, world->cns[cn], ctx, &world->shape, client, &err), 0);
+    dm_account_use(ctx, account);
+}
+
 static inline struct ix_client world_attach(struct world *world, unsigned cn, struct dm_ctx *ctx,
                                             struct dm_account *account) {
     struct ix_client client;
-    struct dm_err err = {0};
-    WORLD_CHECK_EQ(ix_attach(world->config.ops, world->cns[cn], ctx, &world->shape, &client, &err), 0);
-    dm_account_use(ctx, account);
+    world_attach_into(world, cn, ctx, account, &client);
     return client;
 }
 

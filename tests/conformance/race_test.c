@@ -294,16 +294,16 @@ enum { STOPPED_KEYS = 200 };
 
 struct stopped {
     struct world *world;
+    struct ix_client stopping;
     unsigned waited;
 };
 
 static void stopping_entry(struct dm_ctx *ctx, void *arg) {
     struct stopped *stopped = arg;
-    struct ix_client client = world_attach(stopped->world, 0, ctx, NULL);
+    world_attach_into(stopped->world, 0, ctx, NULL, &stopped->stopping);
     for (uint64_t i = 0; i < STOPPED_KEYS; i++) {
-        (void)ix_insert(&client, world_key(2 * i, 2 * STOPPED_KEYS), &i);
+        (void)ix_insert(&stopped->stopping, world_key(2 * i, 2 * STOPPED_KEYS), &i);
     }
-    ix_detach(&client);
 }
 
 static void going_on_entry(struct dm_ctx *ctx, void *arg) {
@@ -345,6 +345,7 @@ static void an_unfinished_split_is_not_begun_again(void **state) {
         assert_int_equal(dm_spawn(world.fabric, cn, 0, stopping_entry, &stopped), 0);
         assert_int_equal(dm_spawn(world.fabric, cn, 1, going_on_entry, &stopped), 0);
         world_run(&world);
+        ix_detach(&stopped.stopping);
         world_close(&world);
         waited += stopped.waited;
     }
