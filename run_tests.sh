@@ -46,18 +46,17 @@ grep -h ' ratio ' build/clang/Testing/Temporary/LastTest.log || true
 
 echo "== threads: build/tsan"
 cmake --preset tsan
-targets=$(find tests/conformance tests/unit/indexes tests/unit/workloads \
-    tests/unit/transport -name '*_test.c' ! -name check_test.c ! -name check_windows_test.c \
-    ! -name dolphin_stop_test.c ! -name 'late_*test.c' |
-    sed 's#^tests/##; s#\.c$##; s#/#_#g' | sort)
+# Tests that start no thread: all their worlds run in virtual time, for minutes under this sanitizer.
+unthreaded='check|check_windows|chime|dolphin_stop|late|late_verb|marlin|race|server_tree|sherman|smart'
+targets=$(find tests/conformance tests/unit/indexes tests/unit/workloads tests/unit/transport -name '*_test.c' |
+    sed 's#^tests/##; s#\.c$##; s#/#_#g' | grep -Evx "conformance_($unthreaded)_test" | sort)
 threads_ok=yes
 # shellcheck disable=SC2086
 cmake --build build/tsan --parallel "$jobs" --target $targets conformance_guide_test dmbench
 build/tsan/dmbench check --index all --transport local --seeds 5 --coverage off || threads_ok=no
-# Those left out have no threads: they run many worlds in virtual time, for minutes under this sanitizer.
 ctest --test-dir build/tsan --output-on-failure --parallel "$jobs" \
     -R '^conformance/|^unit/(indexes|workloads|transport)/' \
-    -E '/(check|check_windows|dolphin_stop|late|late_verb)_test$' || threads_ok=no
+    -E "^conformance/($unthreaded)_test\$" || threads_ok=no
 
 echo "== a sample of mutants, another one at each revision"
 mutants_ok=yes
