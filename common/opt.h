@@ -36,6 +36,7 @@ struct dm_opt {
     const char *help;           /* one sentence */
     const char *derived;        /* how the value follows from other options unless it is given; NULL: it does not */
     const char *values;         /* what the text names: "file", "folder", or a kind of `dmbench list`; NULL: free */
+    bool added;                 /* results were made before it existed: at its default it is not part of their names */
 };
 
 /* The row of a member of `struct values`, under its own name or another; then further members of the row. */

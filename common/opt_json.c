@@ -207,6 +207,30 @@ json_t *dm_opt_to_json(const struct dm_opt *table, const void *values) {
     return object;
 }
 
+bool dm_opt_drop_added(const struct dm_opt *table, json_t *object) {
+    size_t bytes = 0;
+    for (const struct dm_opt *row = table; row->name != NULL; row++) {
+        bytes = row->offset > bytes ? row->offset : bytes;
+    }
+    void *values = calloc(1, bytes + sizeof(uint64_t));
+    if (values == NULL) {
+        return false;
+    }
+    dm_opt_defaults(table, values);
+    bool is_done = true;
+    for (const struct dm_opt *row = table; is_done && row->name != NULL; row++) {
+        json_t *plain = row->added ? member_to_json(row, values) : NULL;
+        is_done = !row->added || plain != NULL;
+        if (plain != NULL && json_equal(plain, json_object_get(object, row->name))) {
+            json_object_del(object, row->name);
+        }
+        json_decref(plain);
+    }
+    dm_opt_free(table, values);
+    free(values);
+    return is_done;
+}
+
 int dm_json_store(const json_t *value, const char *path, struct dm_err *err) {
     char *text = json_dumps(value, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     if (text == NULL) {

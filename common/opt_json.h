@@ -6,6 +6,7 @@
 #define DM_COMMON_OPT_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "common/opt.h"
 
@@ -22,6 +23,9 @@ int dm_opt_from_json(const struct dm_opt *table, void *values, const json_t *obj
 /* All options as a new JSON object (the caller owns it): numbers as numbers, durations in ns, sizes in bytes; whole
  * numbers above 2^63 - 1 as strings. NULL when out of memory. */
 json_t *dm_opt_to_json(const struct dm_opt *table, const void *values);
+
+/* Removes the members of `object` that are rows with `added` at their defaults. false: out of memory. */
+bool dm_opt_drop_added(const struct dm_opt *table, json_t *object);
 
 /* Writes to "path.tmp.<pid>", syncs and renames: readers see the whole file or none. On failure nothing is left behind.
  * Symbolic links, devices and FIFOs: see common/output_file.h. */

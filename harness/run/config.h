@@ -66,7 +66,7 @@ size_t hx_config_forget_set(struct hx_config *config, bool transport);
 json_t *hx_config_to_json(const struct hx_config *config);
 
 /* 16 hex digits over the resolved configuration, the profile's content and the result schema version: the name of a
- * point. */
+ * point. Options that were added later (dm_opt.added) count only where they differ from their defaults. */
 void hx_config_hash(const struct hx_config *config, char hex[17]);
 
 /* The same of a configuration as hx_config_to_json writes it; `profile_hash` is "" without a profile. */

@@ -64,14 +64,33 @@ static uint64_t hash_without(json_t *object, const char *profile_hash, const cha
     return XXH3_64bits_digest(&state);
 }
 
+/* Removes options at their defaults that did not exist when the first results were made, which so keep their names. */
+static bool drop_added(json_t *object) {
+    bool is_done = dm_opt_drop_added(wl_options, object);
+    for (const struct hx_group *group = hx_run_groups; is_done && group->title; group++) {
+        is_done = dm_opt_drop_added(group->table, object);
+    }
+    const char *name = json_string_value(json_object_get(object, "index"));
+    const struct ix_ops *index = name != NULL ? ix_find(name) : NULL;
+    return is_done &&
+           (index == NULL || index->params == NULL || dm_opt_drop_added(index->params, json_object_get(object, "set")));
+}
+
+/* Releases the object. */
+static void hash_format(json_t *object, const char *profile_hash, char hex[17]) {
+    if (object != NULL && !drop_added(object)) {
+        json_decref(object);
+        object = NULL;
+    }
+    snprintf(hex, 17, "%016llx", (unsigned long long)hash_without(object, profile_hash, outside_hash));
+}
+
 void hx_config_hash(const struct hx_config *config, char hex[17]) {
-    uint64_t hash = hash_without(hx_config_to_json(config), config->profile_hash, outside_hash);
-    snprintf(hex, 17, "%016llx", (unsigned long long)hash);
+    hash_format(hx_config_to_json(config), config->profile_hash, hex);
 }
 
 void hx_config_hash_of_json(const json_t *config, const char *profile_hash, char hex[17]) {
-    uint64_t hash = hash_without(json_copy((json_t *)config), profile_hash, outside_hash);
-    snprintf(hex, 17, "%016llx", (unsigned long long)hash);
+    hash_format(json_deep_copy(config), profile_hash, hex);
 }
 
 uint64_t hx_config_fingerprint(const struct hx_config *config) {

@@ -323,6 +323,29 @@ static void options_survive_a_file(void **state) {
     }
 }
 
+static void members_added_later_are_dropped_at_their_defaults_alone(void **state) {
+    static const struct dm_opt added[] = {
+        {.name = "strict", .type = DM_OPT_BOOL, AT(strict), .initial = "true", .added = true},
+        {.name = "clients", .type = DM_OPT_COUNT, AT(clients), .initial = "8"},
+        {.name = "theta", .type = DM_OPT_REAL, AT(theta), .initial = "0.99", .added = true},
+        {.name = "name", .type = DM_OPT_STRING, AT(name), .initial = "", .added = true},
+        DM_OPT_END,
+    };
+    (void)state;
+    json_t *defaults = parsed("{\"strict\": true, \"clients\": 8, \"theta\": 0.99, \"name\": \"\"}");
+    json_t *kept = parsed("{\"clients\": 8}");
+    assert_true(dm_opt_drop_added(added, defaults));
+    assert_true(json_equal(defaults, kept));
+    json_t *others = parsed("{\"strict\": false, \"theta\": 0.5, \"name\": \"a\", \"unknown\": 1}");
+    json_t *same = json_deep_copy(others);
+    assert_true(dm_opt_drop_added(added, others));
+    assert_true(json_equal(others, same));
+    json_decref(defaults);
+    json_decref(kept);
+    json_decref(others);
+    json_decref(same);
+}
+
 static void stored_files_are_sorted_and_indented_by_one(void **state) {
     (void)state;
     struct dm_err err = {0};
@@ -424,6 +447,7 @@ int main(void) {
         cmocka_unit_test(bad_members_are_named_with_their_file_or_path),
         cmocka_unit_test(a_missing_object_is_refused),
         cmocka_unit_test(options_become_plain_json),
+        cmocka_unit_test(members_added_later_are_dropped_at_their_defaults_alone),
         IN_FOLDER(options_survive_a_file),
         IN_FOLDER(stored_files_are_sorted_and_indented_by_one),
         IN_FOLDER(storing_replaces_an_older_file),
