@@ -63,6 +63,21 @@ static size_t steps_of(const struct ck_part *part) {
     return count;
 }
 
+/* The faults that the minimum keeps, by their numbers in --part. */
+static void faults_print(const struct finding *finding) {
+    bool has_fault = false;
+    for (size_t i = 0; i < finding->world->fault_count; i++) {
+        if (finding->part->faults[i]) {
+            char text[120];
+            printf("           with fault %zu: %s\n", i, ck_fault_text(&finding->world->faults[i], text, sizeof(text)));
+            has_fault = true;
+        }
+    }
+    if (!has_fault) {
+        puts("           without a fault");
+    }
+}
+
 static void finding_print(const struct hx_checking *check, const struct finding *finding) {
     char command[1024], text[WORLD_TEXT_BYTES], part[CK_PART_TEXT_BYTES];
     const struct ck_verdict *verdict = &finding->result->verdict;
@@ -75,6 +90,7 @@ static void finding_print(const struct hx_checking *check, const struct finding 
         printf("  minimum: %s --part %s\n", command, ck_part_text(finding->part, part, sizeof(part)));
         printf("           %zu of %zu operations, found in %d runs\n", steps_of(finding->part),
                finding->world->step_count, finding->runs);
+        faults_print(finding);
     } else if (!finding->result->is_virtual) {
         printf("  (real time: a replay need not fail again; --out FILE keeps this history)\n");
     }

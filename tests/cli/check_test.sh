@@ -29,6 +29,7 @@ replay=$(sed -n 's/^  replay: *dmbench //p' out)
 minimum=$(sed -n 's/^  minimum: *dmbench //p' out)
 [ -n "$replay" ] || fail "no command to replay: $(cat out)"
 [ -n "$minimum" ] || fail "no command for the minimum: $(cat out)"
+holds out "without a fault"
 # shellcheck disable=SC2086
 expect 3 $minimum
 # shellcheck disable=SC2086
@@ -38,6 +39,10 @@ holds out "cannot be explained"
 expect 3 check --index sherman --set torn=absent --json
 python3 -c 'import json; top = json.load(open("out"))
 assert top["wrong"] and "--replay" in top["findings"][0]["finding"]["replay"]'
+
+# a minimum that needs a fault names it
+expect 3 check --index smart --set lease_takes=lock --set lease_us=20 --replay 399
+holds out "with fault 0: 50 % of the verbs to memory node 1 are delayed by 20000 ns"
 
 # a replay that finds nothing, and its history
 expect 0 check --index sherman --replay 3 --out fine.json
