@@ -11,6 +11,7 @@
 #define dm_unlikely(condition)     __builtin_expect(!!(condition), 0)
 #define dm_prefetch_read(pointer)  __builtin_prefetch((pointer), 0, 1)
 #define dm_prefetch_write(pointer) __builtin_prefetch((pointer), 1, 1)
+#define dm_prefetch_near(pointer)  __builtin_prefetch((pointer), 0, 3) /* as close to the processor as it goes */
 
 /* Zero bits above the highest set bit; the value must not be 0. */
 #define dm_clz64(value) ((unsigned)__builtin_clzll(value))

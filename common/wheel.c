@@ -227,5 +227,11 @@ bool dm_wheel_advance(struct dm_wheel *wheel) {
         return false;
     }
     sort_current(wheel);
-    return fetch_later(wheel);
+    if (!fetch_later(wheel)) {
+        return false;
+    }
+    if (wheel->count > wheel->current_count + wheel->later.count) {
+        wheel->following = (uint32_t)(next_used(wheel) % DM_WHEEL_SLOTS);
+    }
+    return true;
 }

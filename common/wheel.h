@@ -38,6 +38,7 @@ struct dm_wheel {
     uint64_t *current; /* sorted events of the current slot, those before `at` have left */
     uint32_t at, current_count, current_capacity;
     uint64_t slot;                  /* number of the current slot since time 0 */
+    uint32_t following;             /* the next slot with events, when it became current */
     uint64_t count;                 /* events in all */
     uint64_t used[DM_WHEEL_WORDS];  /* a bit for each slot with events */
     uint32_t tails[DM_WHEEL_SLOTS]; /* the last chunk of each slot */
@@ -100,10 +101,15 @@ static inline bool dm_wheel_empty(const struct dm_wheel *wheel) {
     return wheel->count == 0;
 }
 
-/* The event that leaves next but `ahead`, if it is in the current slot; its tag, or 0. For prefetching. */
+/* The tag of the event that leaves next but `ahead`, or of one that leaves about then; 0 if it is further ahead than
+ * the slot after the current one. For prefetching. */
 static inline uint32_t dm_wheel_peek(const struct dm_wheel *wheel, uint32_t ahead) {
-    uint32_t at = wheel->at + ahead;
-    return at < wheel->current_count ? (uint32_t)(wheel->current[at] & ((1u << DM_HEAP_TAG_BITS) - 1)) : 0;
+    uint32_t left = wheel->current_count - wheel->at;
+    const struct dm_wheel_chunk *chunk = &wheel->chunks[wheel->following];
+    uint64_t event = ahead < left                  ? wheel->current[wheel->at + ahead]
+                     : ahead - left < chunk->count ? chunk->events[ahead - left]
+                                                   : 0;
+    return (uint32_t)(event & ((1u << DM_HEAP_TAG_BITS) - 1));
 }
 
 /* Removes the earliest event into *event; false when out of memory. The wheel must not be empty. */

@@ -126,12 +126,70 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
     return ctx;
 }
 
-/* The operations of the events that follow. */
-static inline void prefetch_next(const struct sim *sim) {
-    dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 0)));
-    dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 1)));
-    dm_prefetch_read(sim_op_at(sim, dm_wheel_peek(&sim->wheel, 2)));
+/* ---- data of coming events -------------------------------------------------------------------------------------- */
+
+/* So many events ahead its operation is fetched, then what that points to, and then what a context will need. */
+enum { AHEAD_OP = 9, AHEAD_CONTEXT = 6, AHEAD_STACK = 3 };
+
+/* Of what is fetched: bytes. */
+enum { STACK_BYTES = 768, PAYLOAD_BYTES = 1024, SOME_LANES = 128, SOME_VERBS = 128 };
+
+static void prefetch_range(const void *from, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += DM_LINE) {
+        dm_prefetch_near((const char *)from + at);
+    }
 }
+
+static bool is_completing(const struct sim_op *op) {
+    return op->stage == SIM_RETURN || op->stage == SIM_DRAIN || op->stage == SIM_COMPLETE;
+}
+
+static uint32_t payload_bytes(const struct sim_op *op) {
+    return op->len < PAYLOAD_BYTES ? op->len : PAYLOAD_BYTES;
+}
+
+/* What a verb reads or writes, and where what it reads goes. */
+static void prefetch_payload(struct sim *sim, const struct sim_op *op) {
+    const struct sim_memory *memory = sim_memory_at(sim, op->addr);
+    prefetch_range(memory->bytes.mapping.base + dm_addr_offset(op->addr), payload_bytes(op));
+    for (uint32_t at = 0; op->kind == DM_VERB_READ && at < payload_bytes(op); at += DM_LINE) {
+        dm_prefetch_write((const char *)op->dst + at);
+    }
+}
+
+/* The top of the stack of a context that is about to continue, and what it uses first. */
+static void prefetch_stack(const struct sim_op *op) {
+    const struct sim_ctx *ctx = op->ctx;
+    prefetch_range(ctx->base.coro.context, STACK_BYTES);
+    prefetch_range(ctx->lanes, SOME_LANES);
+    dm_prefetch_near(op->thread->qps);
+    if (op->kind != DM_VERB_CALL) {
+        prefetch_range(ctx->base.batch, SOME_VERBS);
+    }
+    if (op->kind == DM_VERB_READ) {
+        prefetch_range(op->dst, payload_bytes(op));
+    }
+}
+
+/* With many clients the host waits for its memory most of the time, and the wheel knows whose turn comes. */
+static inline void prefetch_ahead(struct sim *sim) {
+    const struct sim_op *op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_OP));
+    prefetch_range(op, sizeof(*op));
+    op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_CONTEXT));
+    if (is_completing(op)) {
+        prefetch_range(op->ctx, sizeof(*op->ctx));
+        dm_prefetch_near(&op->thread->clock);
+        dm_prefetch_near(&op->thread->qps);
+    } else if (op->stage == SIM_EFFECT) {
+        prefetch_payload(sim, op);
+    }
+    op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_STACK));
+    if (is_completing(op)) {
+        prefetch_stack(op);
+    }
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
 
 struct sim_ctx *sim_next_context(struct sim *sim) {
     sim->current = NULL;
@@ -156,7 +214,9 @@ struct sim_ctx *sim_next_context(struct sim *sim) {
             sim->out_of_memory = true;
             return NULL;
         }
-        prefetch_next(sim);
+        if (sim->wheel.is_turning) { /* few events and few clients fit the caches */
+            prefetch_ahead(sim);
+        }
         sim->now = event.time;
         dispatch(sim, sim_op_at(sim, event.tag));
     }

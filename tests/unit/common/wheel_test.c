@@ -40,6 +40,53 @@ static void assert_same(struct dm_wheel *wheel, struct dm_heap *heap, uint64_t *
     *now = event.time;
 }
 
+/* What can be seen ahead is pending, and in the current slot it is what leaves next. */
+static void assert_peeks(struct dm_wheel *wheel, const unsigned char *pending) {
+    for (uint32_t ahead = 0; ahead < 12; ahead++) {
+        uint32_t tag = dm_wheel_peek(wheel, ahead);
+        assert_true(tag == 0 || pending[tag]);
+    }
+}
+
+/* Takes an event, in the current slot the one that was seen ahead, and returns its time. */
+static uint64_t take_peeked(struct dm_wheel *wheel, unsigned char *pending) {
+    bool is_current = wheel->at < wheel->current_count;
+    uint32_t seen = dm_wheel_peek(wheel, 0);
+    struct dm_event event = {0, 0};
+    assert_true(dm_wheel_take(wheel, &event));
+    assert_true(!is_current || event.tag == seen);
+    assert_true(pending[event.tag]);
+    pending[event.tag] = 0;
+    return event.time;
+}
+
+static void only_pending_events_are_seen_ahead(void **state) {
+    (void)state;
+    enum { STEPS = 20000, MOST = 300 };
+    static unsigned char pending[2 * STEPS + MOST];
+    for (unsigned mix = 1; mix <= 5; mix++) {
+        struct dm_prng prng = dm_prng_stream(mix, "peek", 0);
+        struct dm_wheel wheel;
+        uint32_t tag = 1, seen = 0;
+        uint64_t now = 0;
+        assert_int_equal(dm_wheel_init(&wheel), 0);
+        for (uint32_t step = 0; step < STEPS; step++) {
+            for (uint32_t i = wheel.count < MOST ? 2 : 0; i > 0; i--, tag++) {
+                pending[tag] = 1;
+                assert_true(dm_wheel_add(&wheel, now + some_delay(&prng, mix), tag));
+            }
+            assert_peeks(&wheel, pending);
+            seen += dm_wheel_peek(&wheel, 3) != 0;
+            now = take_peeked(&wheel, pending);
+        }
+        assert_true(seen > 0);
+        while (!dm_wheel_empty(&wheel)) {
+            take_peeked(&wheel, pending);
+        }
+        dm_wheel_fini(&wheel);
+    }
+}
+
 static void run(uint64_t seed, uint32_t size, uint32_t steps, unsigned mix) {
     struct dm_prng prng = dm_prng_stream(seed, "wheel", size);
     struct dm_wheel wheel;
@@ -94,6 +141,7 @@ static void many_events_of_one_instant_keep_their_order(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_leave_in_order_of_time_and_then_of_arrival),
+        cmocka_unit_test(only_pending_events_are_seen_ahead),
         cmocka_unit_test(many_events_of_one_instant_keep_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
