@@ -45,11 +45,11 @@ static int share_cores(struct sim *sim, unsigned node, uint64_t cores, const cha
     return 0;
 }
 
-/* Threads share doorbell registers when there are fewer of these. */
+/* Queue pairs of several threads share doorbell registers when there are fewer of these; see register_of. */
 static int share_registers(struct sim *sim, unsigned node) {
     const struct dm_node_state *state = &sim->fabric->nodes[node];
     uint32_t registers = sim->costs.doorbell_registers;
-    if (registers == 0 || state->thread_count <= registers) {
+    if (registers == 0 || state->thread_count * dm_first_cn(&sim->fabric->topology) <= registers) {
         return 0;
     }
     sim->nodes[node].registers = calloc(registers, sizeof(struct sim_register));
@@ -57,7 +57,7 @@ static int share_registers(struct sim *sim, unsigned node) {
         return DM_ERR_NO_MEMORY;
     }
     for (uint32_t i = 0; i < state->thread_count; i++) {
-        ((struct sim_thread *)state->threads[i])->rings = &sim->nodes[node].registers[i % registers];
+        ((struct sim_thread *)state->threads[i])->rings = sim->nodes[node].registers;
     }
     return 0;
 }

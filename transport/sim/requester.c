@@ -23,13 +23,25 @@ static void issue_later(struct sim *sim, struct sim_op *chain, uint64_t at) {
     sim_schedule(sim, chain, SIM_ISSUE, at + sim->costs.mmio + sim->costs.nic_fixed);
 }
 
+/* The register of the chain's queue pair; NULL: no other one has it. The driver gives a quarter of the registers to the
+ * first queue pairs, one each, and the others to the rest in turn. A node's queue pairs to one destination come before
+ * those to the next, in the order of threads. */
+static struct sim_register *register_of(const struct sim *sim, const struct sim_op *chain) {
+    const struct sim_thread *thread = chain->thread;
+    uint32_t registers = sim->costs.doorbell_registers, alone = registers / 4;
+    uint32_t threads = sim->fabric->nodes[thread->base.node].thread_count;
+    unsigned to = chain->kind == DM_VERB_CALL ? chain->call->node : dm_addr_node(chain->addr);
+    uint32_t pair = to * threads + thread->base.index;
+    return pair < alone ? NULL : &thread->rings[(pair - alone) % (registers - alone)];
+}
+
 void sim_ring_doorbell(struct sim *sim, struct sim_op *chain) {
     struct sim_thread *thread = chain->thread;
     sim_work(thread, sim->costs.doorbell);
     for (const struct sim_op *op = chain; op; op = op->next) {
         own_nic(sim, op)->posted++;
     }
-    if (dm_unlikely(thread->rings != NULL)) {
+    if (dm_unlikely(thread->rings && register_of(sim, chain))) {
         sim_schedule(sim, chain, SIM_RING, thread->clock);
     } else {
         issue_later(sim, chain, thread->clock);
@@ -39,7 +51,7 @@ void sim_ring_doorbell(struct sim *sim, struct sim_op *chain) {
 /* The core spins until the register is free; each thread that spins makes the hand-over of the lock longer. */
 void sim_ring(struct sim *sim, struct sim_op *chain) {
     struct sim_thread *thread = chain->thread;
-    struct sim_register *rings = thread->rings;
+    struct sim_register *rings = register_of(sim, chain);
     uint64_t service = sim->costs.doorbell_shared + sim->costs.doorbell_waiter * rings->inside++;
     uint64_t done = sim_serve(&rings->server, sim->now, service);
     if (done > thread->clock) {
@@ -50,7 +62,7 @@ void sim_ring(struct sim *sim, struct sim_op *chain) {
 }
 
 void sim_rung(struct sim *sim, struct sim_op *chain) {
-    chain->thread->rings->inside--;
+    register_of(sim, chain)->inside--;
     issue_later(sim, chain, sim->now);
 }
 

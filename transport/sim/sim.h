@@ -173,7 +173,7 @@ struct sim_thread {
     const struct sim_ctx *last; /* the client that ran last */
     bool kick_pending;
     struct sim_qp *qps;         /* one for each node with memory */
-    struct sim_register *rings; /* shared with other threads; NULL: its own */
+    struct sim_register *rings; /* those of its node that are shared; NULL: each queue pair has its own */
     uint16_t unit;              /* processing unit that its queue pairs use at every responder */
     uint8_t nic;                /* which of its node's NICs its queue pairs use */
     uint32_t work_1024;         /* its work takes this / 1024 of the profile's: it may share its core */
