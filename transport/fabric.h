@@ -20,7 +20,7 @@
 
 enum dm_cap {
     DM_CAP_VIRTUAL_TIME = 1 << 0,   /* deterministic; dm_now is simulated */
-    DM_CAP_MASKED_ATOMICS = 1 << 1, /* native; otherwise emulated by plain CAS and counted as such */
+    DM_CAP_MASKED_ATOMICS = 1 << 1, /* native on every fabric; see dm_sends_masked */
     DM_CAP_CHIP_MEMORY = 1 << 2,
     DM_CAP_PROFILE = 1 << 3, /* takes a NIC and CPU profile */
     DM_CAP_FAULTS = 1 << 4,
@@ -218,6 +218,10 @@ struct dm_note {
 
 /* Copies up to `capacity` notes and returns how many there are: at most DM_NOTES_MAX. */
 size_t dm_fabric_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capacity);
+
+/* True if masked atomics are verbs of their own on this fabric; otherwise they are made of a READ and plain CAS, and
+ * counted as such. */
+bool dm_sends_masked(const struct dm_fabric *fabric);
 
 /* Verbs sent since the fabric was opened; exact between runs. */
 uint64_t dm_verb_total(const struct dm_fabric *fabric);

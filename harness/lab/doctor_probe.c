@@ -41,6 +41,18 @@ static void report(struct hx_doctor *doctor, struct dm_fabric *fabric) {
     }
 }
 
+/* A device without them is no fault of the host, but what a run measures on it differs. */
+static void report_masked(struct hx_doctor *doctor, struct dm_fabric *fabric) {
+    struct dm_note notes[DM_NOTES_MAX];
+    size_t count = dm_fabric_notes(fabric, notes, DM_NOTES_MAX);
+    struct hx_finding *finding =
+        hx_finding_add(doctor, HX_FINDING_OK, topic, "masked atomics", "%s", note_of(notes, count, "masked_atomics"));
+    if (!dm_sends_masked(fabric)) {
+        hx_finding_advise(finding, "a masked lock takes two round trips or more here: do not compare it with published "
+                                   "ones (docs/cluster.md)");
+    }
+}
+
 void hx_doctor_probe(struct hx_doctor *doctor, const struct hx_doctor_port *port) {
     char number[16], gid[16];
     const struct dm_transport_info *verbs = dm_transport_find("verbs");
@@ -61,6 +73,7 @@ void hx_doctor_probe(struct hx_doctor *doctor, const struct hx_doctor_port *port
     struct dm_err err = {0};
     if (dm_fabric_open(&config, &fabric, &err) == 0) {
         report(doctor, fabric);
+        report_masked(doctor, fabric);
     } else {
         struct hx_finding *finding =
             hx_finding_add(doctor, HX_FINDING_MISSING, topic, "order and lines", "cannot be tried: %s", err.text);

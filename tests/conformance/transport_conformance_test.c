@@ -572,7 +572,7 @@ static void check_masked_counted(struct dm_ctx *ctx, struct tw_client *client) {
     struct dm_account account = {0};
     dm_account_use(ctx, &account);
     CHECK_EQ(dm_masked_faa(ctx, tw_word(0, 0), 1, 0, NULL), 0);
-    if (tw->info->caps & DM_CAP_MASKED_ATOMICS) {
+    if (dm_sends_masked(tw->fabric)) {
         CHECK_EQ(account.verbs[DM_VERB_MASKED_FAA], 1);
         CHECK_EQ(account.round_trips, 1);
         CHECK_EQ(account.masked_emulated, 0);

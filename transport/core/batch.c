@@ -135,9 +135,10 @@ static void count_cas_failures(struct dm_ctx *ctx) {
 }
 
 /* A profile may disable what the transport can do. */
-static bool sends_masked(const struct dm_ctx *ctx) {
-    const struct dm_profile *profile = ctx->fabric->profile;
-    return (ctx->ops->info.caps & DM_CAP_MASKED_ATOMICS) && (!profile || profile->masked_atomics > 0);
+bool dm_sends_masked(const struct dm_fabric *fabric) {
+    const struct dm_profile *profile = fabric->profile;
+    bool can = fabric->has_masked || (fabric->ops->info.caps & DM_CAP_MASKED_ATOMICS);
+    return can && (!profile || profile->masked_atomics > 0);
 }
 
 static bool has_masked(const struct dm_ctx *ctx) {
@@ -246,7 +247,7 @@ static int commit(struct dm_ctx *ctx, bool wait) {
     if (ctx->batch_count == 0) {
         return 0;
     }
-    if (!sends_masked(ctx) && has_masked(ctx)) {
+    if (!dm_sends_masked(ctx->fabric) && has_masked(ctx)) {
         return commit_emulated(ctx);
     }
     return send_batch(ctx, wait);

@@ -127,6 +127,7 @@ struct dm_fabric {
     _Atomic bool guard; /* of the list of contexts */
     _Atomic bool stop;  /* set by a signal handler: lock-free */
     bool measuring;
+    bool has_masked;             /* set by the transport's open: its devices have masked atomics, beyond info.caps */
     _Atomic unsigned setup_node; /* round robin of set-up allocations */
     dm_trace_sink trace;         /* NULL: no tracing */
     void *trace_arg;

@@ -20,7 +20,7 @@ enum {
 
 #define NS_PER_S UINT64_C(1000000000)
 
-static const char *const verb_names[] = {"READ", "WRITE", "CAS", "FAA", "SEND", "RECEIVE"};
+static const char *const verb_names[] = {"READ", "WRITE", "CAS", "FAA", "SEND", "RECEIVE", "masked CAS", "masked FAA"};
 
 /* ---- failures --------------------------------------------------------------------------------------------------- */
 

@@ -110,7 +110,7 @@ void verbs_ring_doorbell(struct verbs_conn *conn) {
     }
     conn->held = NULL;
     conn->thread->doorbells++;
-    int failed = ibv_post_send(conn->qp, first, &bad);
+    int failed = conn->posts_masked ? verbs_masked_post(conn, first) : ibv_post_send(conn->qp, first, &bad);
     if (dm_unlikely(failed)) {
         char name[VERBS_TEXT];
         struct verbs *verbs = verbs_of_thread(conn->thread);

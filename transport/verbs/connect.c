@@ -65,8 +65,11 @@ static int thread_queues(struct verbs *verbs, struct verbs_thread *thread, struc
     thread->touched = calloc(nodes, sizeof(*thread->touched));
     thread->wrs = calloc(VERBS_WRS, sizeof(*thread->wrs));
     thread->sges = calloc(VERBS_WRS, sizeof(*thread->sges));
+    bool has_masked = verbs->rt.fabric->has_masked;
+    thread->masks = has_masked ? calloc(VERBS_WRS, sizeof(*thread->masks)) : NULL;
     thread->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (!thread->conns || !thread->chains || !thread->touched || !thread->wrs || !thread->sges || thread->event < 0) {
+    if (!thread->conns || !thread->chains || !thread->touched || !thread->wrs || !thread->sges ||
+        (has_masked && !thread->masks) || thread->event < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory or file descriptor for a thread's queues; see `ulimit -n`");
     }
     thread->channel = ibv_create_comp_channel(port->device);
@@ -112,6 +115,7 @@ static int conn_new(struct verbs *verbs, struct verbs_thread *thread, unsigned n
     conn->port = thread->port;
     conn->node = node;
     conn->is_incoming = is_incoming;
+    conn->posts_masked = !is_incoming && verbs->rt.fabric->has_masked;
     conn->slots = slots;
     conn->depth = is_incoming ? 2 * slots + 2 : depth_of(verbs, thread->port);
     for (unsigned i = 0; i < VERBS_ASYNC_TAGS; i++) {
@@ -318,4 +322,5 @@ void verbs_thread_close(struct verbs_thread *thread) {
     free(thread->touched);
     free(thread->wrs);
     free(thread->sges);
+    free(thread->masks);
 }

@@ -202,7 +202,8 @@ static void facts_begin(const struct verbs_port *port, struct verbs_facts *facts
     *facts = (struct verbs_facts){.mtu = (uint8_t)port->mtu,
                                   .whole_lines = port->whole_lines,
                                   .write_order = port->write_order,
-                                  .cpu_atomics = port->cpu_atomics};
+                                  .cpu_atomics = port->cpu_atomics,
+                                  .masked = port->masked};
     snprintf((char *)facts->device, sizeof(facts->device), "%.31s", port->name);
 }
 

@@ -96,7 +96,7 @@ size_t verbs_notes(struct dm_fabric *fabric, struct dm_note *notes, size_t capac
         {"line_atomic", finding(verbs, offsetof(struct verbs_facts, whole_lines))},
         {"write_order", finding(verbs, offsetof(struct verbs_facts, write_order))},
         {"cpu_atomics", finding(verbs, offsetof(struct verbs_facts, cpu_atomics))},
-        {"masked_atomics", "emulated"},
+        {"masked_atomics", verbs->note_texts.masked},
         {"order", verbs->posts_alone       ? "alone"
                   : verbs->waits_for_order ? "wait"
                                            : "fence"},

@@ -218,7 +218,7 @@ static void fill_target(const struct verbs *verbs, const struct dm_verb *verb, s
         wr->wr.rdma.rkey = region->rkey;
         return;
     }
-    bool is_cas = verb->kind == DM_VERB_CAS;
+    bool is_cas = verb->kind == DM_VERB_CAS; /* of masked ones verbs_masked_post sees address and key alone */
     wr->opcode = is_cas ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
     wr->wr.atomic.remote_addr = at;
     wr->wr.atomic.rkey = region->rkey;
@@ -234,6 +234,10 @@ static enum verbs_verb verb_number(const struct dm_verb *verb) {
         return VERBS_WRITE;
     case DM_VERB_CAS:
         return VERBS_CAS;
+    case DM_VERB_MASKED_CAS:
+        return VERBS_MASKED_CAS;
+    case DM_VERB_MASKED_FAA:
+        return VERBS_MASKED_FAA;
     default:
         return VERBS_FAA;
     }
@@ -276,6 +280,9 @@ static void build(struct verbs_ctx *ctx, bool wait) {
         *wr = (struct ibv_send_wr){.wr_id = (uintptr_t)chain->tag | verb_number(verb)};
         fill_bytes(verbs, chain->conn, verb, stage, wr, &thread->sges[thread->wrs_used + i - ctx->first]);
         fill_target(verbs, verb, wr);
+        if (dm_unlikely(verb->kind == DM_VERB_MASKED_CAS || verb->kind == DM_VERB_MASKED_FAA)) {
+            thread->masks[wr - thread->wrs] = verb->op;
+        }
         chain_add(chain, wr, verb);
     }
     thread->wrs_used += ctx->end - ctx->first;

@@ -45,15 +45,6 @@ struct probe {
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
-static bool ends_join(struct probe *probe, struct verbs_conn *one, struct verbs_conn *other) {
-    struct verbs_end first, second;
-    verbs_qp_describe(one, &first);
-    verbs_qp_describe(other, &second);
-    return verbs_qp_receive(probe->verbs, one, &second) == 0 && verbs_qp_receive(probe->verbs, other, &first) == 0 &&
-           verbs_qp_send(probe->verbs, one, &first, &second) == 0 &&
-           verbs_qp_send(probe->verbs, other, &second, &first) == 0;
-}
-
 static bool probe_open(struct probe *probe) {
     struct ibv_cq *cq = ibv_create_cq(probe->port->device, 2 * DEPTH, NULL, NULL, 0);
     atomic_init(&probe->thread.cq, cq);
@@ -71,8 +62,8 @@ static bool probe_open(struct probe *probe) {
             .thread = &probe->thread, .port = probe->port, .is_incoming = true, .depth = DEPTH, .slots = 1};
         is_open = verbs_qp_open(probe->verbs, &probe->ends[i], NULL) == 0;
     }
-    return is_open && ends_join(probe, &probe->ends[0], &probe->ends[1]) &&
-           ends_join(probe, &probe->ends[2], &probe->ends[3]);
+    return is_open && verbs_qp_loop(probe->verbs, &probe->ends[0], &probe->ends[1]) &&
+           verbs_qp_loop(probe->verbs, &probe->ends[2], &probe->ends[3]);
 }
 
 static void probe_close(struct probe *probe) {

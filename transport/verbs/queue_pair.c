@@ -26,7 +26,8 @@ static struct ibv_qp *qp_try(const struct verbs_conn *conn, uint32_t depth, uint
                 .max_inline_data = inline_bytes},
         .qp_type = IBV_QPT_RC,
     };
-    struct ibv_qp *qp = ibv_create_qp(conn->thread->domain ? conn->thread->domain : conn->port->pd, &attr);
+    struct ibv_pd *pd = conn->thread->domain ? conn->thread->domain : conn->port->pd;
+    struct ibv_qp *qp = conn->posts_masked ? verbs_masked_create_qp(pd, &attr) : ibv_create_qp(pd, &attr);
     *given = attr.cap.max_inline_data < inline_bytes ? attr.cap.max_inline_data : inline_bytes;
     return qp;
 }
@@ -123,4 +124,12 @@ int verbs_qp_send(const struct verbs *verbs, struct verbs_conn *conn, const stru
     return ibv_modify_qp(conn->qp, &attr,
                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                              IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+bool verbs_qp_loop(const struct verbs *verbs, struct verbs_conn *one, struct verbs_conn *other) {
+    struct verbs_end first, second;
+    verbs_qp_describe(one, &first);
+    verbs_qp_describe(other, &second);
+    return verbs_qp_receive(verbs, one, &second) == 0 && verbs_qp_receive(verbs, other, &first) == 0 &&
+           verbs_qp_send(verbs, one, &first, &second) == 0 && verbs_qp_send(verbs, other, &second, &first) == 0;
 }

@@ -62,9 +62,14 @@ static int verbs_parts_open(struct verbs *verbs, struct dm_err *err) {
     if (hosts_memory(verbs)) {
         verbs_probe(verbs, verbs_port_of(verbs, 0));
     }
+    for (unsigned i = 0; i < verbs->port_count; i++) {
+        verbs_masked_try(verbs, &verbs->ports[i]);
+    }
     DM_TRY(verbs_arena_open(verbs, err));
     DM_TRY(verbs_offers_open(verbs, err));
-    return verbs_control_open(verbs, err);
+    DM_TRY(verbs_control_open(verbs, err));
+    verbs_masked_choose(verbs);
+    return 0;
 }
 
 static int verbs_open(struct dm_fabric *fabric, struct dm_err *err) {
@@ -163,6 +168,15 @@ static void *verbs_local_alloc(struct dm_fabric *fabric, size_t bytes) {
 /* In the order of enum verbs_connect. */
 static const char *const connect_methods[] = {"either", "cm", "tcp", NULL};
 
+/* In the order of enum verbs_masked_option. */
+static const char *const masked_choices[] = {"auto", "emulated", NULL};
+
+#if DM_HAVE_MLX5
+#define MASKED_BUILD ""
+#else
+#define MASKED_BUILD ". This program was built without libmlx5: they are always emulated"
+#endif
+
 #define ROW(member, ...)          DM_OPT_ROW(struct verbs_options, member, __VA_ARGS__)
 #define ROW_AS(name, member, ...) DM_OPT_ROW_AS(name, struct verbs_options, member, __VA_ARGS__)
 
@@ -195,6 +209,9 @@ static const struct dm_opt options[] = {
             "write, "
             "atomic or call waits until its connection has nothing else to do, for software RoCE on links that lose "
             "packets, which executes others twice"),
+    ROW(masked, DM_OPT_ENUM, .initial = "auto", .choices = masked_choices,
+        .help = "masked atomics: auto: the devices' own if all have them (mlx5 devices, tried when they are opened), "
+                "otherwise emulated by READ and CAS; emulated: always" MASKED_BUILD),
     ROW(depth, DM_OPT_COUNT, .initial = "1024", .min = 1024, .max = 32768, .unit = "work requests",
         .help = "length of a connection's send queue; the result says what the device gave"),
     ROW(call_slots, DM_OPT_COUNT, .initial = "4", .min = 1, .max = 1024,

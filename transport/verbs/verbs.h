@@ -6,6 +6,7 @@
  *
  *   device.c    which device, port and address; protection domains
  *   probe.c     what the device does with lines, order and atomics, tried when it is opened
+ *   masked.c    masked atomics of the device: whether they are used, and posting them; masked.h has the other files
  *   memory.c    registered memory: what nodes offer, and what verbs of this process read from and write to
  *   failure.c   the first failure of a run, in words
  *   conn.c      the state of one connection: its send queue, who waits for it, how it breaks
@@ -31,6 +32,7 @@
 
 #include "transport/realtime/realtime.h"
 #include "transport/verbs/incoming.h"
+#include "transport/verbs/masked.h"
 #include "transport/verbs/wire.h"
 
 enum {
@@ -52,11 +54,15 @@ struct verbs_options {
     uint64_t chip_bytes, yield_every, probe_ns;
     unsigned connect; /* enum verbs_connect */
     unsigned order;   /* enum verbs_order */
+    unsigned masked;  /* enum verbs_masked_option */
     bool huge_pages, pin, thread_domains;
 };
 
 /* How queue pairs of two processes are joined. */
 enum verbs_connect { VERBS_BY_EITHER, VERBS_BY_CM, VERBS_BY_TCP };
+
+/* Whether masked atomics may be the device's own. */
+enum verbs_masked_option { VERBS_MASKED_AUTO, VERBS_MASKED_EMULATED };
 
 /* How verbs of a batch keep their order where the device might not. */
 enum verbs_order { VERBS_ORDER_EITHER, VERBS_ORDER_FENCE, VERBS_ORDER_WAIT, VERBS_ORDER_ALONE };
@@ -76,6 +82,8 @@ struct verbs_port {
     bool is_software; /* software RoCE, which copies with the processor and whose fences may deadlock */
     char name[64];
     uint8_t whole_lines, write_order, cpu_atomics; /* enum verbs_finding */
+    uint8_t masked;                                /* likewise: ASSUMED where they are not wanted */
+    const char *masked_refusal;                    /* in words, unless it is HOLDS */
 };
 
 /* Memory of a node of this process. */
@@ -103,7 +111,17 @@ struct verbs_tag {
     uint8_t verb; /* enum verbs_verb: the last one, for errors */
 };
 
-enum verbs_verb { VERBS_READ, VERBS_WRITE, VERBS_CAS, VERBS_FAA, VERBS_SENT, VERBS_RECEIVED, VERBS_VERB_MASK = 7 };
+enum verbs_verb {
+    VERBS_READ,
+    VERBS_WRITE,
+    VERBS_CAS,
+    VERBS_FAA,
+    VERBS_SENT,
+    VERBS_RECEIVED,
+    VERBS_MASKED_CAS, /* from here on: posted as masked.h has it */
+    VERBS_MASKED_FAA,
+    VERBS_VERB_MASK = 7,
+};
 
 /* A current call, on the caller's side. */
 struct verbs_call {
@@ -142,7 +160,7 @@ struct verbs_conn {
     struct rdma_cm_id *cm_id; /* NULL: the queue pair was joined without the connection manager */
     struct verbs_port *port;
     unsigned node; /* the other end's */
-    bool is_incoming;
+    bool is_incoming, posts_masked;
     int failure; /* of the connection: a code; nothing more is sent */
 
     /* The send queue. */
@@ -222,6 +240,7 @@ struct verbs_thread {
     unsigned touched_count;
     struct ibv_send_wr *wrs; /* VERBS_WRS each */
     struct ibv_sge *sges;
+    struct dm_mask *masks; /* operands of masked atomics; NULL: they are emulated */
     uint32_t wrs_used, batches_held;
     struct verbs_conn *held; /* with work requests that wait for the doorbell */
 };
@@ -247,7 +266,7 @@ struct verbs {
     uint32_t least_depth, least_inline; /* of all connections that it made; 0: none yet */
     unsigned next_vector;               /* of completion queues */
     struct verbs_note_texts {
-        char depth[16], inline_max[16], fences[24], doorbells[24], threads[48];
+        char depth[16], inline_max[16], fences[24], doorbells[24], threads[48], masked[96];
     } note_texts;
 
     /* Registered memory of this process: one span of addresses, registered slab by slab. */
@@ -399,6 +418,9 @@ void verbs_qp_describe(const struct verbs_conn *conn, struct verbs_end *end);
 int verbs_qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *theirs);
 int verbs_qp_send(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,
                   const struct verbs_end *theirs);
+
+/* Joins two ends of this process and port; false if the device refuses. */
+bool verbs_qp_loop(const struct verbs *verbs, struct verbs_conn *one, struct verbs_conn *other);
 
 /* The exponents of how long and how often a packet is resent. */
 uint8_t verbs_ack_timeout(const struct verbs *verbs, const struct verbs_port *port);

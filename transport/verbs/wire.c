@@ -73,6 +73,7 @@ static void facts(struct cursor *cursor, struct verbs_facts *facts) {
     u8(cursor, &facts->whole_lines);
     u8(cursor, &facts->write_order);
     u8(cursor, &facts->cpu_atomics);
+    u8(cursor, &facts->masked);
     octets(cursor, facts->device, sizeof(facts->device));
 }
 
@@ -173,7 +174,8 @@ static bool end_is_possible(const struct verbs_end *end) {
 static bool facts_are_possible(const struct verbs_facts *facts) {
     return facts->chip < VERBS_CHIP_KIND_END && facts->huge_pages <= 1 && mtu_is_possible(facts->mtu) &&
            facts->whole_lines < VERBS_FINDING_END && facts->write_order < VERBS_FINDING_END &&
-           facts->cpu_atomics < VERBS_FINDING_END && facts->device[WIRE_DEVICE - 1] == 0;
+           facts->cpu_atomics < VERBS_FINDING_END && facts->masked < VERBS_FINDING_END &&
+           facts->device[WIRE_DEVICE - 1] == 0;
 }
 
 static bool region_is_possible(const struct verbs_region *region) {

@@ -14,7 +14,7 @@
 #include "common/err.h"
 
 enum {
-    WIRE_VERSION = 3,
+    WIRE_VERSION = 4,
     WIRE_TOKEN = 32, /* bytes, zero-padded */
     WIRE_NONCE = 16,
     WIRE_PROOF = 32, /* bytes of an HMAC-SHA256 */
@@ -46,6 +46,7 @@ struct verbs_facts {
     uint8_t huge_pages;                            /* 0 or 1 */
     uint8_t mtu;                                   /* the port's, as enum ibv_mtu */
     uint8_t whole_lines, write_order, cpu_atomics; /* enum verbs_finding; see probe.c */
+    uint8_t masked;                                /* likewise: HOLDS if it has masked atomics; see masked.c */
     uint8_t device[WIRE_DEVICE];                   /* its name, zero-padded, with a zero at the end */
 };
 

@@ -2,7 +2,7 @@
  *
  * A replacement of libibverbs: one device whose properties a test sets, and a record of what the transport asks of it.
  * The definitions replace the library's, since the test's program comes first when symbols are looked up. Nothing is
- * transferred: a test opens a fabric, lets it connect, and compares the attributes.
+ * transferred: a test opens a fabric, lets it connect, and compares the attributes. fake_mlx5.h adds work.
  */
 #ifndef DM_TESTS_FAKE_VERBS_H
 #define DM_TESTS_FAKE_VERBS_H
@@ -20,15 +20,25 @@
 #undef ibv_query_port
 #undef ibv_reg_mr
 
-enum { FAKE_RECORDS = 256, FAKE_PARENTS = 64 };
+enum { FAKE_RECORDS = 256, FAKE_PARENTS = 64, FAKE_COMPLETIONS = 64 };
 
 /* A queue pair as it was asked for, and the attributes that it was moved with. */
 struct fake_qp {
-    struct ibv_qp qp;
+    union {
+        struct ibv_qp qp;
+        struct ibv_qp_ex extended; /* begins with the same */
+    };
     struct ibv_qp_init_attr asked;
     struct ibv_pd *pd;
     struct ibv_qp_attr init, receive, send;
     int masks[3];
+};
+
+/* A completion queue with what has completed and was not polled yet. */
+struct fake_cq {
+    struct ibv_cq cq;
+    struct ibv_wc done[FAKE_COMPLETIONS];
+    unsigned count;
 };
 
 static struct {
@@ -39,7 +49,9 @@ static struct {
     enum ibv_mtu mtu;
     uint32_t entries_most; /* of a queue pair, with 64 bytes each: inline bytes take more of them */
     uint32_t inline_most;
-    bool has_thread_domains;
+    bool has_thread_domains, is_mlx5;
+    int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad); /* NULL: nothing is posted */
+    int (*poll_cq)(struct ibv_cq *cq, int count, struct ibv_wc *wc);
     unsigned domains_most;
 
     /* The record. */
@@ -103,9 +115,17 @@ static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_
 }
 
 static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
+    struct fake_cq *made = (struct fake_cq *)cq;
+    unsigned given = made->count < (unsigned)count ? made->count : (unsigned)count;
+    memcpy(wc, made->done, given * sizeof(*wc));
+    made->count -= given;
+    memmove(made->done, made->done + given, made->count * sizeof(*wc));
+    return (int)given;
+}
+
+static int fake_req_notify_cq(struct ibv_cq *cq, int solicited) {
     (void)cq;
-    (void)count;
-    (void)wc;
+    (void)solicited;
     return 0;
 }
 
@@ -125,7 +145,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
     fake.context.context.num_comp_vectors = fake.vectors;
     fake.context.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
     fake.context.context.ops.post_recv = fake_post_recv;
-    fake.context.context.ops.poll_cq = fake_poll_cq;
+    fake.context.context.ops.post_send = fake.post_send;
+    fake.context.context.ops.poll_cq = fake.poll_cq;
+    fake.context.context.ops.req_notify_cq = fake_req_notify_cq;
     fake.context.sz = sizeof(fake.context);
     fake.context.query_port = fake_query_port;
     fake.context.alloc_td = fake_alloc_td;
@@ -162,6 +184,13 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
     entries->gid_type = fake.link_layer == IBV_LINK_LAYER_ETHERNET ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
     memset(entries->gid.raw, 0x2a, sizeof(entries->gid.raw));
     return 1;
+}
+
+/* Of libmlx5, which a build may have linked. */
+bool mlx5dv_is_supported(struct ibv_device *device);
+bool mlx5dv_is_supported(struct ibv_device *device) {
+    (void)device;
+    return fake.is_mlx5;
 }
 
 /* ---- objects ---------------------------------------------------------------------------------------------------- */
@@ -208,11 +237,11 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel) {
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
                              struct ibv_comp_channel *channel, int vector) {
-    struct ibv_cq *cq = calloc(1, sizeof(*cq));
+    struct fake_cq *made = calloc(1, sizeof(*made));
     (void)entries;
-    *cq = (struct ibv_cq){.context = context, .channel = channel, .cq_context = cq_context};
+    made->cq = (struct ibv_cq){.context = context, .channel = channel, .cq_context = cq_context};
     fake.cq_vectors[fake.cq_count++] = vector;
-    return cq;
+    return &made->cq;
 }
 
 int ibv_destroy_cq(struct ibv_cq *cq) {
@@ -229,7 +258,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
     struct fake_qp *made = calloc(1, sizeof(*made));
     made->asked = *attr;
     made->pd = pd;
-    made->qp = (struct ibv_qp){.context = pd->context, .qp_num = 100 + fake.qp_count};
+    made->qp = (struct ibv_qp){.context = pd->context, .send_cq = attr->send_cq, .qp_num = 100 + fake.qp_count};
     fake.qps[fake.qp_count++] = made;
     attr->cap.max_inline_data =
         attr->cap.max_inline_data < fake.inline_most ? attr->cap.max_inline_data : fake.inline_most;
@@ -266,6 +295,7 @@ static void fake_reset(void) {
     }
     memset(&fake, 0, sizeof(fake));
     fake.vendor_id = 0x2c9;
+    fake.poll_cq = fake_poll_cq;
     fake.link_layer = IBV_LINK_LAYER_ETHERNET;
     fake.vectors = 1;
     fake.queue_most = 1 << 15;

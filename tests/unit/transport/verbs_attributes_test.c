@@ -276,6 +276,17 @@ static void each_process_begins_at_another_processor(void **state) {
     }
 }
 
+/* With libmlx5 and without it; the reason differs. */
+static void masked_atomics_of_a_device_of_another_kind_are_emulated(void **state) {
+    (void)state;
+    fake_reset();
+    struct dm_fabric *fabric = fabric_open(NULL, 0);
+    assert_memory_equal(fabric_note(fabric, "masked_atomics"), "emulated: ", strlen("emulated: "));
+    assert_false(dm_sends_masked(fabric));
+    assert_int_equal(verbs_of(fabric)->facts[0].masked, VERBS_FAILS);
+    dm_fabric_close(fabric);
+}
+
 static void local_buffers_begin_at_a_huge_page(void **state) {
     (void)state;
     fake_reset();
@@ -298,6 +309,7 @@ int main(void) {
         cmocka_unit_test(completion_queues_take_the_devices_vectors_in_turn),
         cmocka_unit_test(what_nodes_report_is_merged),
         cmocka_unit_test(each_process_begins_at_another_processor),
+        cmocka_unit_test(masked_atomics_of_a_device_of_another_kind_are_emulated),
         cmocka_unit_test(local_buffers_begin_at_a_huge_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

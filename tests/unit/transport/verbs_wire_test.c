@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -38,6 +39,7 @@ static struct wire_message sample(enum wire_kind kind) {
                                                      .whole_lines = VERBS_HOLDS,
                                                      .write_order = VERBS_FAILS,
                                                      .cpu_atomics = VERBS_ASSUMED,
+                                                     .masked = VERBS_FAILS,
                                                      .device = "mlx5_0"};
         message.welcome.node = 2;
         message.welcome.dram = (struct verbs_region){UINT64_C(0x7f0000000000), 1 << 20, 77};
@@ -81,6 +83,28 @@ static void a_message_is_read_as_it_was_written(void **state) {
         assert_int_equal(back.kind, kind);
         assert_int_equal(verbs_wire_encode(&back, again), count);
         assert_memory_equal(bytes, again, count);
+    }
+}
+
+/* Seeds of an earlier version would be refused at once, and the fuzzer would see little of the decoder. */
+static void the_fuzzers_seeds_are_messages_of_this_version(void **state) {
+    (void)state;
+    static const char *const names[WIRE_KIND_END] = {
+        [WIRE_HELLO] = "hello",     [WIRE_CHALLENGE] = "challenge",   [WIRE_PROOF_SHOWN] = "proof_shown",
+        [WIRE_WELCOME] = "welcome", [WIRE_CONNECT] = "connect",       [WIRE_CONNECTED] = "connected",
+        [WIRE_REFUSED] = "refused", [WIRE_CM_REQUEST] = "cm_request",
+    };
+    for (int kind = WIRE_HELLO; kind < WIRE_KIND_END; kind++) {
+        unsigned char bytes[WIRE_MAX], wanted[WIRE_MAX];
+        char path[1024];
+        snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/wire/%s", DM_SOURCE_DIR, names[kind]);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        size_t count = fread(bytes, 1, sizeof(bytes), file);
+        fclose(file);
+        struct wire_message message = sample((enum wire_kind)kind);
+        assert_int_equal(count, verbs_wire_encode(&message, wanted));
+        assert_memory_equal(bytes, wanted, count);
     }
 }
 
@@ -143,6 +167,9 @@ static void invalid_numbers_are_refused(void **state) {
     refuse(&message);
     message = sample(WIRE_WELCOME);
     message.welcome.facts.whole_lines = VERBS_FINDING_END;
+    refuse(&message);
+    message = sample(WIRE_WELCOME);
+    message.welcome.facts.masked = VERBS_FINDING_END;
     refuse(&message);
     message = sample(WIRE_WELCOME);
     memset(message.welcome.facts.device, 'x', WIRE_DEVICE); /* no end */
@@ -222,6 +249,7 @@ static void a_token_has_one_to_thirty_two_bytes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_is_read_as_it_was_written),
+        cmocka_unit_test(the_fuzzers_seeds_are_messages_of_this_version),
         cmocka_unit_test(a_message_of_any_other_length_is_refused),
         cmocka_unit_test(an_invalid_length_is_refused),
         cmocka_unit_test(invalid_numbers_are_refused),
