@@ -161,7 +161,15 @@ static bool incoming_read(struct verbs *verbs, struct verbs_incoming *incoming) 
 
 /* ---- the watcher ------------------------------------------------------------------------------------------------ */
 
-static void session_lost(struct verbs *verbs, unsigned node, int fd) {
+static bool hosts_compute(const struct verbs *verbs) {
+    bool hosts = false;
+    for (unsigned node = dm_first_cn(&verbs->rt.fabric->topology); node < verbs->rt.fabric->node_count; node++) {
+        hosts = hosts || verbs->hosted[node];
+    }
+    return hosts;
+}
+
+static void session_report(struct verbs *verbs, unsigned node, int fd) {
     char name[VERBS_TEXT];
     int failed = 0;
     socklen_t bytes = sizeof(failed);
@@ -171,6 +179,15 @@ static void session_lost(struct verbs *verbs, unsigned node, int fd) {
         verbs_failure_note(verbs, DM_ERR_PEER, "the host of %s is silent: %s", name, strerror(failed));
     } else {
         verbs_failure_note(verbs, DM_ERR_PEER, "the process of %s has ended", name);
+    }
+}
+
+/* Only a process with compute nodes reports it. When the compute side has left, servers end in any order, and one may
+ * notice the end of another one before it notices that of the compute side. If a server ends too early, the compute
+ * side reports it, and calls to that server fail here. */
+static void session_lost(struct verbs *verbs, unsigned node, int fd) {
+    if (hosts_compute(verbs)) {
+        session_report(verbs, node, fd);
     }
     atomic_store(&verbs->control->is_gone[node], true);
 }
