@@ -35,6 +35,7 @@ end_of_links() {
         echo "10.78.0.$((other + 1)) machine$other" >>/etc/hosts
     done
     for l in $(seq 0 $(($3 - 1))); do
+        [ ! -e "/sys/class/net/vec$l" ] || ip link set "vec$l" name "eth$l" || fail "vec$l is not renamed"
         ip addr add "10.$((78 + l)).0.$(($1 + 1))/24" dev "eth$l" || fail "no address for eth$l"
         [ "$1" -ne 0 ] || ip link set "eth$l" mtu 4200 || fail "no jumbo frames"
         ip link set "eth$l" up || fail "eth$l does not start"
@@ -49,8 +50,8 @@ if [ -e $exchange/machine ]; then
 else
     pair_in_this_machine
 fi
-# Some huge pages, so that memory can be allocated with and without them.
-echo 32 >/proc/sys/vm/nr_hugepages
+# Some huge pages, so that memory can be allocated with and without them. A kernel that is a process has none.
+[ ! -e /proc/sys/vm/nr_hugepages ] || echo 32 >/proc/sys/vm/nr_hugepages
 
 status=0
 cat /proc/uptime >$exchange/begun # run.sh compares these with its own clock

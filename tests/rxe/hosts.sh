@@ -7,12 +7,13 @@ set -eu
 usage() {
     cat <<'TEXT'
 usage: tests/rxe/hosts.sh [--timeout SECONDS] [--machines 2|3] [--links 1|2] [--memory MEGABYTES]
-                          -- SCRIPT [ARGUMENTS...]
+                          [--process] -- SCRIPT [ARGUMENTS...]
 
 Runs the script in all machines. DM_MACHINE is 0, 1 or 2 there, and /run/link a folder that all of them see. A file
 `stop.N` in it, with N of 1 or 2, ends the emulator of machine N at once, as a loss of power does; its status does not
 matter then. A file `start.N` starts that machine again, and DM_START is 1 there instead of 0. With two links each
-machine has two devices.
+machine has two devices. With --process they are no emulated machines, but kernels that are processes of the host
+(run.sh): two machines with one link.
 
 status  that of machine 0 if it is not 0, or else that of the first other machine where it is not 0
 TEXT
@@ -22,8 +23,10 @@ limit_s=600
 machines=2
 links=1
 memory_mb=1536
+kind=""
 while [ $# -gt 0 ]; do
     case $1 in
+    --process) kind=--process ;;
     --timeout) limit_s=$2 && shift ;;
     --machines) machines=$2 && shift ;;
     --links) links=$2 && shift ;;
@@ -68,7 +71,7 @@ machine() {
     number=$1
     start=$2
     shift 2
-    DM_MACHINE=$number DM_START=$start exec "$here/run.sh" --timeout "$limit_s" --cpus 1 --memory "$memory_mb" \
+    DM_MACHINE=$number DM_START=$start exec "$here/run.sh" ${kind:+"$kind"} --timeout "$limit_s" --cpus 1 --memory "$memory_mb" \
         --link "$link" --links "$links" --machines "$machines" --machine "$number" -- "$@"
 }
 

@@ -26,9 +26,11 @@ link() {
 # check INDEX LINK FIRST SEEDS: both sides of it. A thread that polls takes the one processor from those that work, so
 # none does. Connections are made by the control port: a world has some 50 of them, the connection manager's take more
 # messages, and it sends a lost one again after six seconds only. Software RoCE executes resent verbs twice without
-# order=alone. After a finding the side with the memory waits for three minutes.
+# order=alone. The device is not tried again for each world (probe=0). After a finding the side with the memory waits
+# for three minutes.
 check() {
-    options="--jobs $jobs --transport-set spin=0 --transport-set connect=tcp --transport-set start_timeout=5m"
+    options="--jobs $jobs --transport-set spin=0 --transport-set probe=0 --transport-set connect=tcp"
+    options="$options --transport-set start_timeout=5m"
     [ "$2" != lossy ] || options="$options --transport-set order=alone --transport-set ack_timeout=14"
     if [ "$DM_MACHINE" -eq 1 ]; then
         options="$options --listen 10.78.0.2:$port"
