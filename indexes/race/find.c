@@ -110,7 +110,8 @@ static unsigned view_matches(const struct race_client *client, const struct race
     return count;
 }
 
-/* Keeps the matches whose blocks have the key. RACE_AGAIN if a block was used again. [waits] */
+/* Keeps the matches whose blocks have the key. RACE_AGAIN if a block was used again, or its checksum is wrong. [waits]
+ */
 static int same_keep(struct race_client *client, uint64_t key, unsigned count, uint32_t *attempts) {
     struct race_match *matches = client->same;
     unsigned n;
@@ -129,12 +130,13 @@ static int same_keep(struct race_client *client, uint64_t key, unsigned count, u
         for (unsigned i = 0; i < n && !reused; i++) {
             uint64_t found;
             struct race_match match = matches[first + i];
-            reused = !ix_indirect_has_key(client->indirect, race_slot_word(match.slot),
-                                          client->blocks + i * client->cn->block_bytes, &found);
+            const char *block = client->blocks + i * client->cn->block_bytes;
+            reused = !ix_indirect_has_key(client->indirect, race_slot_word(match.slot), block, &found) ||
+                     !ix_indirect_intact(client->indirect, block);
             if (found == key) {
                 matches[client->same_count++] = match;
                 if (!race_slot_tentative(match.slot)) {
-                    memcpy(client->chosen, client->blocks + i * client->cn->block_bytes, client->cn->block_bytes);
+                    memcpy(client->chosen, block, client->cn->block_bytes);
                 }
             } else {
                 client->counts[RACE_FALSE_MATCH] += !reused;

@@ -223,6 +223,7 @@ int race_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, st
     struct ix_indirect_config config = {.values = IX_VALUES_SLOT,
                                         .value_bytes = cn->shape->value_bytes,
                                         .padding = ix_key_padding(cn->shape),
+                                        .checksum = cn->params->checksum != RACE_CHECKSUM_NONE,
                                         .reused = &loader.reused};
     (void)err;
     DM_TRY(ix_indirect_open(ctx, &config, &loader.indirect));

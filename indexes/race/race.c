@@ -14,6 +14,7 @@ enum {
 
 static const char *const insert_modes[] = {"tentative", "published", "blind", NULL};
 static const char *const block_modes[] = {"checked", "unchecked", NULL};
+static const char *const checksums[] = {"none", "bitwise", NULL};
 
 #define ROW(member, ...) DM_OPT_ROW(struct race_params, member, __VA_ARGS__)
 
@@ -29,6 +30,10 @@ static const struct dm_opt params_table[] = {
                 "lowest one stays; blind (wrong): the buckets are not read again."),
     ROW(blocks, DM_OPT_ENUM, .initial = "checked", .choices = block_modes,
         .help = "Readers compare a block's stamps with the slot's; unchecked (wrong): any block with the key will do."),
+    ROW(checksum, DM_OPT_ENUM, .initial = "none", .added = true, .choices = checksums,
+        .help =
+            "Blocks end with a CRC-32, which writers compute and readers compare, bit by bit as a published program "
+            "does; stamps make it unnecessary."),
     ROW(check_headers, DM_OPT_BOOL, .initial = "on",
         .help = "Readers compare local depth and suffix in the headers with the key's hash; off (wrong)."),
     DM_OPT_END,
@@ -52,8 +57,9 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     const struct dm_topology *topology = shape->topology;
     double slots = (double)(race_groups(params) * RACE_GROUP_BUCKETS * params->slots);
     double tables = (double)keys / slots * STORED_FILL_ODDS + (double)(UINT64_C(1) << params->initial_depth) + 2;
-    double all = tables * race_table_bytes(race_groups(params)) +
-                 ix_indirect_memory(IX_VALUES_SLOT, shape->value_bytes + ix_key_padding(shape), keys, topology);
+    double all =
+        tables * race_table_bytes(race_groups(params)) +
+        ix_indirect_memory(IX_VALUES_SLOT, shape->value_bytes + race_block_extra(params, shape), keys, topology);
     return DM_RESERVED_BYTES + (uint64_t)(DIRECTORY_BYTES * tables) + (uint64_t)(all / topology->mns * 1.1) +
            8 * (uint64_t)race_table_bytes(race_groups(params));
 }
@@ -127,7 +133,7 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
     cn->params = values;
     cn->shape = shape;
     cn->table_bytes = race_table_bytes(race_groups(cn->params));
-    cn->block_bytes = ix_indirect_block_bytes(shape->value_bytes + ix_key_padding(shape));
+    cn->block_bytes = ix_indirect_block_bytes(shape->value_bytes + race_block_extra(cn->params, shape));
     uint64_t *buffer = dm_local_alloc(ctx, RACE_STAGE_BYTES);
     return buffer ? race_directory_open(cn, ctx, buffer) : DM_ERR_NO_MEMORY;
 }
@@ -167,6 +173,7 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
         .values = cn->params->blocks == RACE_BLOCKS_CHECKED ? IX_VALUES_SLOT : IX_VALUES_SLOT_UNCHECKED,
         .value_bytes = cn->shape->value_bytes,
         .padding = ix_key_padding(cn->shape),
+        .checksum = cn->params->checksum != RACE_CHECKSUM_NONE,
         .reused = &client->counts[RACE_BLOCK_REUSED],
     };
     return ix_indirect_open(ctx, &indirect, &client->indirect);

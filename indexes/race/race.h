@@ -20,15 +20,21 @@
 
 enum race_insert_mode { RACE_TENTATIVE, RACE_PUBLISHED, RACE_BLIND };
 enum race_blocks { RACE_BLOCKS_CHECKED, RACE_BLOCKS_UNCHECKED };
+enum race_checksum { RACE_CHECKSUM_NONE, RACE_CHECKSUM_BITWISE };
 
 struct race_params {
     uint64_t subtable, slots, initial_depth;
-    unsigned insert, blocks;
+    unsigned insert, blocks, checksum;
     bool check_headers;
 };
 
 static inline uint64_t race_groups(const struct race_params *params) {
     return params->subtable / RACE_GROUP_BYTES;
+}
+
+/* Bytes of a block beside key, value and stamps: the padding of the key, and a checksum. */
+static inline uint32_t race_block_extra(const struct race_params *params, const struct ix_shape *shape) {
+    return ix_key_padding(shape) + (params->checksum == RACE_CHECKSUM_NONE ? 0 : IX_INDIRECT_CHECKSUM_BYTES);
 }
 
 /* X(name, text, rare): rare ones are events that a concurrency check must have seen. */

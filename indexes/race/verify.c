@@ -61,11 +61,15 @@ static int bucket_check(struct verifier *verifier, uint32_t bucket, uint64_t hea
             *slot = 0;
             continue;
         }
-        if (!ix_indirect_has_key(verifier->indirect, race_slot_word(*slot), stage + (size_t)i * DM_LINE, key)) {
+        const char *block = stage + (size_t)i * DM_LINE;
+        bool is_whole = verifier->cn->block_bytes == DM_LINE;
+        if (!ix_indirect_has_key(verifier->indirect, race_slot_word(*slot), block, key)) {
             EXPECT(verifier, false, "slot %llx names a block that has been used again", (unsigned long long)*slot);
             *slot = 0;
             continue;
         }
+        EXPECT(verifier, !is_whole || ix_indirect_intact(verifier->indirect, block),
+               "slot %llx names a block with a wrong checksum", (unsigned long long)*slot);
         uint64_t hash = race_hash(*key);
         uint32_t buckets[RACE_BUCKETS];
         race_buckets(hash, race_groups(verifier->cn->params), buckets);
@@ -160,6 +164,7 @@ int race_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, stru
     struct ix_indirect_config config = {.values = IX_VALUES_SLOT,
                                         .value_bytes = cn->shape->value_bytes,
                                         .padding = ix_key_padding(cn->shape),
+                                        .checksum = cn->params->checksum != RACE_CHECKSUM_NONE,
                                         .reused = &reused};
     struct verifier verifier = {
         .cn = cn, .ctx = ctx, .report = report, .buckets = (uint32_t)race_groups(cn->params) * RACE_GROUP_BUCKETS};
