@@ -62,7 +62,7 @@ static const struct dm_opt table[] = {
     ROW(index, DM_OPT_STRING, .values = "indexes", .initial = "", .help = "with --cpu: this index alone"),
     ROW(keys, DM_OPT_COUNT, .initial = "1M", .max = 1e10, .help = "with --cpu: keys of an index; 0: no index"),
     ROW(rounds, DM_OPT_COUNT, .initial = "3", .min = 1, .max = 31,
-        .help = "with --cpu: how often an index is measured; the least time counts"),
+        .help = "with --cpu: how often everything is measured; the median ratio counts"),
     ROW(base, DM_OPT_STRING, .values = "profiles", .initial = "cx6-100g",
         .help = "the profile that a fitted one inherits from"),
     ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0, .help = "of every random stream"),
@@ -223,16 +223,30 @@ static void cpu_print(json_t *costs, json_t *rows) {
         printf("%-22s %10.2f ns\n", name, json_real_value(value));
     }
     if (json_array_size(rows) > 0) {
-        printf("\n%-10s %-8s %12s %12s %8s\n", "index", "op", "charged ns", "real ns", "ratio");
+        printf("\n%-10s %-8s %12s %12s %8s %8s %8s\n", "index", "op", "charged ns", "real ns", "ratio", "least",
+               "most");
     }
     json_array_foreach(rows, i, value) {
-        printf("%-10s %-8s %12.0f %12.0f %8.2f\n", json_string_value(json_object_get(value, "index")),
+        printf("%-10s %-8s %12.0f %12.0f %8.2f %8.2f %8.2f%s\n", json_string_value(json_object_get(value, "index")),
                json_string_value(json_object_get(value, "op")), json_real_value(json_object_get(value, "charged_ns")),
-               json_real_value(json_object_get(value, "real_ns")), json_real_value(json_object_get(value, "ratio")));
+               json_real_value(json_object_get(value, "real_ns")), json_real_value(json_object_get(value, "ratio")),
+               json_real_value(json_object_get(value, "ratio_least")),
+               json_real_value(json_object_get(value, "ratio_most")),
+               json_is_true(json_object_get(value, "within")) ? "" : "  OUT");
     }
 }
 
-/* The work units of this host, and then the indexes by a profile that is made of them. */
+static size_t outside_count(json_t *rows) {
+    size_t i, count = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        count += !json_is_true(json_object_get(row, "within"));
+    }
+    return count;
+}
+
+/* The work units of this host, and then the indexes by a profile that is made of them. HX_WRONG if what an index
+ * charges is too far from what its code takes. */
 static int cpu_measure(const struct options *options, struct dm_err *err) {
     json_t *costs = NULL, *rows = NULL;
     DM_TRY(hx_cpu_costs(&costs, err));
@@ -257,6 +271,7 @@ static int cpu_measure(const struct options *options, struct dm_err *err) {
     } else if (rc == 0) {
         cpu_print(costs, rows);
     }
+    rc = rc == 0 && outside_count(rows) > 0 ? HX_WRONG : rc;
     json_decref(costs);
     json_decref(rows);
     return rc;
@@ -321,7 +336,8 @@ void hx_help_validate(struct hx_help *help) {
                      "dmbench validate --transport local --fit host.json\n"
                      "dmbench validate --cpu --fit my-cpu.json";
     help->status = "0 all within tolerance, 3 a measurement is out of its tolerance and the table names no cause, or a "
-                   "resource was idle while something waited for it; 1 failed, 2 usage, 130 interrupted.";
+                   "resource was idle while something waited for it, or, with --cpu, an index charges less than 0.7 or "
+                   "more than 1.4 times what its code takes; 1 failed, 2 usage, 130 interrupted.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .table = table});
 }
 

@@ -2,6 +2,9 @@
  *
  * The clock that stops and goes costs time itself, and so does each call that charges: both are measured first, on a
  * context that does nothing else, and subtracted for every part and every charge.
+ *
+ * Whatever else runs on the host makes index code and work units slower alike, but not always at the same time. So each
+ * round measures the units anew, then every index, and of the ratios of all rounds the median counts.
  */
 #include "harness/lab/client_work.h"
 
@@ -140,37 +143,69 @@ static int index_run(const struct hx_client_work *wanted, const struct ix_ops *i
 
 /* ---- all of them ------------------------------------------------------------------------------------------------ */
 
+static double ratio_of(const struct sample *sample) {
+    return sample->charged_ns / sample->real_ns;
+}
+
+static int ratio_compare(const void *one, const void *other) {
+    double a = ratio_of(one), b = ratio_of(other);
+    return (a > b) - (a < b);
+}
+
 /* The harness makes the value of an update and hands the operation to the index: what index null takes for the same
- * operation is not the index's. */
+ * operation is not the index's. Charged and real time are of the round with the median ratio. */
 static void rows_add(json_t *rows, const char *index, const struct round_samples *samples,
                      const struct round_samples *floors, unsigned rounds) {
     for (unsigned kind = 0; kind < WL_OP_KIND_COUNT; kind++) {
-        struct sample least = {.real_ns = 1e18};
+        struct sample own[ROUNDS_MAX];
         if (samples[0].ops[kind].count == 0) {
             continue;
         }
         for (unsigned i = 0; i < rounds; i++) {
-            struct sample own = samples[i].ops[kind];
-            own.real_ns = fmax(own.real_ns - fmax(floors[i].ops[kind].real_ns, 0), 1);
-            least = own.real_ns < least.real_ns ? own : least;
+            own[i] = samples[i].ops[kind];
+            own[i].real_ns = fmax(own[i].real_ns - fmax(floors[i].ops[kind].real_ns, 0), 1);
         }
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:f, s:f, s:f}", "index", index, "op", wl_op_names[kind],
-                                              "charged_ns", least.charged_ns, "real_ns", least.real_ns, "ratio",
-                                              least.charged_ns / least.real_ns));
+        qsort(own, rounds, sizeof(*own), ratio_compare);
+        const struct sample *median = &own[(rounds - 1) / 2];
+        double ratio = ratio_of(median);
+        bool within = ratio >= HX_CLIENT_WORK_LOW && ratio <= HX_CLIENT_WORK_HIGH;
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:b}", "index", index, "op",
+                                              wl_op_names[kind], "charged_ns", median->charged_ns, "real_ns",
+                                              median->real_ns, "ratio", ratio, "ratio_least", ratio_of(&own[0]),
+                                              "ratio_most", ratio_of(&own[rounds - 1]), "within", within));
     }
 }
 
-/* Rounds go over all indexes, so that a disturbance of some seconds meets one round of each and not all of one. */
-static int rounds_run(const struct hx_client_work *wanted, const struct ix_ops *const *indexes, size_t count,
-                      const struct dm_meter *meter, struct round_samples (*samples)[ROUNDS_MAX], struct dm_err *err) {
+/* A meter by a profile of the measured costs, which is a file for as long as it is read. */
+static int meter_open(const char *base, json_t *costs, struct dm_meter **meter, struct dm_err *err) {
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    snprintf(path, sizeof(path), "%s/dmbench-cpu-%ld.json", folder ? folder : "/tmp", (long)getpid());
+    int rc = hx_profile_write(path, base, "CPU work units of this host", "measured", costs, err);
+    rc = rc < 0 ? rc : dm_meter_open(path, meter, err);
+    unlink(path);
+    return rc;
+}
+
+/* One round: the work units, what measuring itself takes, and each index once. */
+static int round_run(const struct hx_client_work *wanted, const struct ix_ops *const *indexes, size_t count,
+                     unsigned round, struct round_samples (*samples)[ROUNDS_MAX], struct dm_err *err) {
+    json_t *costs = NULL;
+    struct dm_meter *meter = NULL;
     struct overhead overhead;
-    for (unsigned round = 0; round < wanted->rounds; round++) {
-        DM_TRY(calibrate(meter, &overhead, err));
-        for (size_t i = 0; i < count; i++) {
-            DM_TRY(index_run(wanted, indexes[i], meter, &overhead, round + 1, &samples[i][round], err));
-        }
+    if (round == 0) {
+        costs = json_incref(wanted->costs);
+    } else {
+        DM_TRY(hx_cpu_costs(&costs, err));
     }
-    return 0;
+    int rc = meter_open(wanted->base, costs, &meter, err);
+    rc = rc < 0 ? rc : calibrate(meter, &overhead, err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = index_run(wanted, indexes[i], meter, &overhead, round + 1, &samples[i][round], err);
+    }
+    dm_meter_close(meter);
+    json_decref(costs);
+    return rc;
 }
 
 static int indexes_choose(const char *name, const struct ix_ops **indexes, size_t *count, struct dm_err *err) {
@@ -185,36 +220,25 @@ static int indexes_choose(const char *name, const struct ix_ops **indexes, size_
     return *count > 1 ? 0 : dm_fail(err, DM_ERR_INVALID, "--index: there is no index '%.60s' that keeps data", name);
 }
 
-/* A meter by a profile of the measured costs, which is a file for as long as it is read. */
-static int meter_open(const struct hx_client_work *wanted, struct dm_meter **meter, struct dm_err *err) {
-    const char *folder = getenv("TMPDIR");
-    char path[512];
-    snprintf(path, sizeof(path), "%s/dmbench-cpu-%ld.json", folder ? folder : "/tmp", (long)getpid());
-    int rc = hx_profile_write(path, wanted->base, "CPU work units of this host", "measured", wanted->costs, err);
-    rc = rc < 0 ? rc : dm_meter_open(path, meter, err);
-    unlink(path);
-    return rc;
-}
-
 int hx_client_work_measure(const struct hx_client_work *wanted, json_t **rows, struct dm_err *err) {
     const struct ix_ops *indexes[INDEXES_MAX];
     size_t count;
-    struct dm_meter *meter = NULL;
     *rows = NULL;
     if (wanted->rounds == 0 || wanted->rounds > ROUNDS_MAX) {
         return dm_fail(err, DM_ERR_INVALID, "1 to %d rounds", ROUNDS_MAX);
     }
     DM_TRY(indexes_choose(wanted->index, indexes, &count, err));
     struct round_samples(*samples)[ROUNDS_MAX] = calloc(count, sizeof(*samples));
-    int rc = samples ? meter_open(wanted, &meter, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
-    rc = rc < 0 ? rc : rounds_run(wanted, indexes, count, meter, samples, err);
+    int rc = samples ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
+    for (unsigned round = 0; rc == 0 && round < wanted->rounds; round++) {
+        rc = round_run(wanted, indexes, count, round, samples, err);
+    }
     if (rc == 0) {
         *rows = json_array();
         for (size_t i = 1; i < count; i++) {
             rows_add(*rows, indexes[i]->name, samples[i], samples[0], wanted->rounds);
         }
     }
-    dm_meter_close(meter);
     free(samples);
     return rc;
 }
