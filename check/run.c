@@ -64,6 +64,7 @@ struct run {
     unsigned actor_count; /* clients of the world that have operations */
     uint64_t *pauses_ns;  /* before each operation of the history */
     struct ck_pair *loaded;
+    uint64_t to_come[CK_KEYS_MAX]; /* keys of the world that are not loaded */
     _Atomic uint64_t tick;
     _Atomic unsigned running;
     atomic_flag failed;
@@ -351,10 +352,26 @@ static void pairs_value(const struct ix_pairs *pairs, uint64_t key, void *value)
     }
 }
 
+/* The keys of the world that are not loaded: any of them may be inserted. */
+static int pairs_to_come(const struct ix_pairs *pairs, const uint64_t **keys, uint64_t *count) {
+    struct run *run = pairs->arg;
+    *keys = run->to_come;
+    *count = 0;
+    for (unsigned key = 0; key < run->world->key_count; key++) {
+        if (!run->part->loaded[key]) {
+            run->to_come[(*count)++] = run->world->keys[key];
+        }
+    }
+    return 0;
+}
+
 static int load_entry(struct dm_ctx *ctx, void *arg) {
     struct run *run = arg;
-    struct ix_pairs pairs = {
-        .count = run->result->history.initial_count, .keys = pairs_keys, .value = pairs_value, .arg = run};
+    struct ix_pairs pairs = {.count = run->result->history.initial_count,
+                             .keys = pairs_keys,
+                             .value = pairs_value,
+                             .to_come = pairs_to_come,
+                             .arg = run};
     return ix_load(run->world->index, run->cns[0], ctx, &pairs, &run->setup);
 }
 

@@ -65,6 +65,10 @@ struct ix_pairs {
     /* Copies up to n keys from position `first` into keys and returns how many; values likewise, n * value_bytes. */
     uint64_t (*keys)(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys);
     void (*value)(const struct ix_pairs *pairs, uint64_t key, void *value);
+    /* The keys that will be inserted later, ascending and distinct, none of them a pair's, for an index that trains on
+     * them. *keys is valid during the load. 0, DM_ERR_NO_MEMORY, or DM_ERR_UNSUPPORTED: they are not known. Optional:
+     * none will be inserted. */
+    int (*to_come)(const struct ix_pairs *pairs, const uint64_t **keys, uint64_t *count);
     void *arg;
 };
 
@@ -248,12 +252,12 @@ uint64_t ix_cache_entry_bytes(const struct ix_ops *ops, const void *cn);
 int ix_verify(const struct ix_ops *ops, void *cn, struct dm_ctx *ctx, struct ix_report *report,
               struct dm_err *err); /* [waits] */
 
-/* The operations; see the hooks of the same names. [waits] */
 /* True if the index works on after a client stopped for good inside an operation. */
 static inline bool ix_survives_stops(const struct ix_ops *ops, const void *params) {
     return ops->survives_stops ? ops->survives_stops(params) : ops->caps & IX_CAP_CLIENT_STOP;
 }
 
+/* The operations; see the hooks of the same names. [waits] */
 static inline int ix_get(struct ix_client *client, uint64_t key, void *value) {
     assert(key <= IX_KEY_MAX);
     return client->ops->get(client->handle, key, value);

@@ -166,7 +166,50 @@ const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count) {
     return map->load;
 }
 
+/* Removes from `keys`, ascending, those that are in `others`, ascending; returns how many are left. */
+static uint64_t remove_all_of(uint64_t *keys, uint64_t count, const uint64_t *others, uint64_t other_count) {
+    uint64_t kept = 0, at = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        while (at < other_count && others[at] < keys[i]) {
+            at++;
+        }
+        if (at == other_count || others[at] != keys[i]) {
+            keys[kept++] = keys[i];
+        }
+    }
+    return kept;
+}
+
+int wl_keymap_to_come(struct wl_keymap *map, bool chosen, uint64_t inserts, const uint64_t **keys, uint64_t *count) {
+    uint64_t loaded_count, free_keys = wl_keymap_free_keys(map);
+    const uint64_t *loaded = wl_keymap_load(map, &loaded_count);
+    uint64_t first = chosen ? map->load_numbers : map->count;
+    uint64_t fresh = inserts < free_keys ? inserts : free_keys;
+    uint64_t most = map->count - first + fresh;
+    *keys = NULL;
+    *count = 0;
+    free(map->come);
+    map->come = most <= SIZE_MAX / sizeof map->come[0] ? malloc((most + 1) * sizeof map->come[0]) : NULL;
+    if (map->come == NULL || (loaded == NULL && loaded_count > 0)) {
+        return DM_ERR_NO_MEMORY;
+    }
+    uint64_t n = 0;
+    for (uint64_t number = first; number < map->count; number++) {
+        map->come[n++] = wl_keymap_key(map, map->first + number);
+    }
+    for (uint64_t i = 0; i < fresh; i++) {
+        map->come[n++] = wl_keymap_key(map, map->fresh_start + i);
+    }
+    wl_sort_u64(map->come, n);
+    n = remove_all_of(map->come, wl_unique_u64(map->come, n), loaded, loaded_count);
+    *keys = n > 0 ? map->come : NULL;
+    *count = n;
+    return 0;
+}
+
 void wl_keymap_load_release(struct wl_keymap *map) {
     free(map->load);
+    free(map->come);
     map->load = NULL;
+    map->come = NULL;
 }

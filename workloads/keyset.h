@@ -75,6 +75,7 @@ struct wl_keymap {
     uint64_t reserve_keys;           /* number of keys in the reserve */
     uint64_t *load;                  /* the array of wl_keymap_load, or NULL */
     uint64_t load_keys;              /* in that array */
+    uint64_t *come;                  /* the array of wl_keymap_to_come, or NULL */
 };
 
 /* `key_set` as in struct wl_config. `keys` may be 0 with a file only and then stands for all its keys. `inserts` is the
@@ -90,6 +91,11 @@ void wl_keymap_load_first(struct wl_keymap *map, uint64_t numbers);
  * above 0 when there is no memory for them. */
 const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count);
 void wl_keymap_load_release(struct wl_keymap *map);
+
+/* The keys of the numbers that can be chosen but are not loaded, unless `chosen` is false, and of the first `inserts`
+ * fresh ones; ascending, distinct, and without the loaded keys. Valid until wl_keymap_load_release. NULL if there are
+ * none. DM_ERR_NO_MEMORY. */
+int wl_keymap_to_come(struct wl_keymap *map, bool chosen, uint64_t inserts, const uint64_t **keys, uint64_t *count);
 
 /* The number of inserts for which a free key is guaranteed. */
 uint64_t wl_keymap_free_keys(const struct wl_keymap *map);

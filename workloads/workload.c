@@ -5,6 +5,7 @@
 #include "workloads/workload.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +291,27 @@ const uint64_t *wl_keys(struct wl *wl, uint64_t *count) {
     }
     *count = wl->trace_key_count;
     return wl->trace_keys;
+}
+
+/* More events than the expected number, beyond which hardly any run gets: by five standard deviations. */
+static uint64_t at_most(double expected) {
+    return (uint64_t)(expected + 5.0 * sqrt(expected)) + 1;
+}
+
+int wl_keys_to_come(struct wl *wl, const uint64_t **keys, uint64_t *count) {
+    uint64_t inserts = 0;
+    *keys = NULL;
+    *count = 0;
+    if (wl->source != SOURCE_CORE) {
+        return DM_ERR_UNSUPPORTED;
+    }
+    if (wl->core.range > 0) {
+        uint64_t ranges = (at_most((double)wl->core.range) + wl->core.range - 1) / wl->core.range; /* of a client */
+        inserts = ranges * wl->core.range * wl->clients;
+    } else if (wl->spec.share[WL_INSERT] > 0.0) {
+        inserts = at_most(inserts_expected(wl));
+    }
+    return wl_keymap_to_come(&wl->map, wl->spec.upserts, inserts, keys, count);
 }
 
 void wl_keys_release(struct wl *wl) {

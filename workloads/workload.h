@@ -93,6 +93,12 @@ int wl_partition(struct wl *wl, unsigned part, unsigned parts, struct dm_err *er
 const uint64_t *wl_keys(struct wl *wl, uint64_t *count);
 void wl_keys_release(struct wl *wl);
 
+/* The keys that the run may insert, ascending and distinct, without those to load: of as many inserts as are expected
+ * of its operations, and some more, as their number is random; with upserts also the keys that are chosen but not
+ * loaded. *keys is valid as that of wl_keys, and NULL if there are none. DM_ERR_UNSUPPORTED: a trace or a recording;
+ * DM_ERR_NO_MEMORY. */
+int wl_keys_to_come(struct wl *wl, const uint64_t **keys, uint64_t *count);
+
 /* The resolved configuration (mix, distribution, theta...), which results record. */
 const struct wl_config *wl_effective(const struct wl *wl);
 

@@ -160,11 +160,19 @@ static void pairs_value(const struct ix_pairs *pairs, uint64_t key, void *value)
     wl_value(key, 0, value, point->shape.value_bytes);
 }
 
+static int pairs_to_come(const struct ix_pairs *pairs, const uint64_t **keys, uint64_t *count) {
+    const struct point *point = pairs->arg;
+    return wl_keys_to_come(point->wl, keys, count);
+}
+
 static int load_entry(struct dm_ctx *ctx, void *arg) {
     struct setup_step *step = arg;
     struct point *point = step->point;
-    struct ix_pairs pairs = {
-        .count = point->measured->loaded_keys, .keys = pairs_keys, .value = pairs_value, .arg = point};
+    struct ix_pairs pairs = {.count = point->measured->loaded_keys,
+                             .keys = pairs_keys,
+                             .value = pairs_value,
+                             .to_come = pairs_to_come,
+                             .arg = point};
     return ix_load(point->index, point->cns[0], ctx, &pairs, &step->err);
 }
 

@@ -349,6 +349,80 @@ static void a_workloads_own_key_set_differs_from_a_users(void **state) {
     wl_close(wl);
 }
 
+/* ---- keys to come ------------------------------------------------------------------------------------------------ */
+
+static int by_value(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool has_key(const uint64_t *keys, uint64_t count, uint64_t key) {
+    return count > 0 && bsearch(&key, keys, count, sizeof key, by_value) != NULL;
+}
+
+/* Draws all operations, from clients in turn: every insert is of a key to come. Returns the number of those. */
+static uint64_t inserts_come(const struct wl_config *config, uint64_t operations, unsigned clients) {
+    struct wl *wl = open_well(config, operations, clients);
+    struct wl_stream *streams[CLIENTS];
+    const uint64_t *come;
+    uint64_t loaded_count, count, inserts = 0;
+    const uint64_t *loaded = wl_keys(wl, &loaded_count);
+    assert_int_equal(wl_keys_to_come(wl, &come, &count), 0);
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(i == 0 || come[i - 1] < come[i]);
+        assert_false(has_key(loaded, loaded_count, come[i]));
+    }
+    for (unsigned client = 0; client < clients; client++) {
+        streams[client] = wl_stream_open(wl, client);
+    }
+    for (uint64_t i = 0; i < operations; i++) {
+        struct wl_op op = next_of(streams[i % clients]);
+        if (op.kind == WL_INSERT) {
+            assert_true(has_key(come, count, op.key) || has_key(loaded, loaded_count, op.key));
+            inserts++;
+        }
+        wl_done(streams[i % clients], &op, 0);
+    }
+    for (unsigned client = 0; client < clients; client++) {
+        wl_stream_close(streams[client]);
+    }
+    wl_close(wl);
+    assert_true(inserts > 0 || count == 0);
+    return count;
+}
+
+static void every_key_that_a_run_inserts_is_one_of_those_to_come(void **state) {
+    (void)state;
+    static const struct wl_config configs[] = {
+        {.workload = "d", .keys = 1000},          {.workload = "load", .keys = 1000},
+        {.workload = "e", .keys = 1000},          {.workload = "load", .keys = 1000, .key_set = "uniform"},
+        {.workload = "chime_e", .keys = 1000},    {.workload = "load", .keys = 1000, .key_set = "dense"},
+        {.workload = "chime_load", .keys = 1000}, {.workload = "dolphin_load", .keys = 1000},
+    };
+    for (unsigned i = 0; i < sizeof configs / sizeof configs[0]; i++) {
+        uint64_t operations = strstr(configs[i].workload, "load") != NULL ? 2000 : 40000;
+        uint64_t count = inserts_come(&configs[i], operations, CLIENTS);
+        assert_in_range(count, 2000, configs[i].workload[0] == 'c' ? 6000 : 2500);
+    }
+    assert_int_equal(inserts_come(&(struct wl_config){.workload = "a", .keys = 1000}, 1000, CLIENTS), 0);
+    /* upserts insert the keys that are chosen but not loaded */
+    uint64_t count = inserts_come(&(struct wl_config){.workload = "chime_skew", .keys = SPACE}, 40000, CLIENTS);
+    assert_in_range(count, SPACE * 2 / 5, SPACE * 4 / 5);
+}
+
+static void the_keys_that_a_trace_inserts_are_not_known(void **state) {
+    (void)state;
+    static const char line[] = "0,key,3,8,1,get,0\n";
+    char path[300];
+    const uint64_t *come;
+    uint64_t count;
+    snprintf(path, sizeof path, "%s", file_write("trace.csv", line, sizeof line - 1));
+    struct wl *wl = open_well(&(struct wl_config){.trace = path}, 1, 1);
+    assert_int_equal(wl_keys_to_come(wl, &come, &count), DM_ERR_UNSUPPORTED);
+    assert_null(come);
+    wl_close(wl);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_keys_are_hashes_modulo_the_key_space_and_only_a_share_is_loaded),
@@ -362,6 +436,8 @@ int main(void) {
         cmocka_unit_test(recorded_upserts_stay_upserts),
         cmocka_unit_test(combinations_without_a_meaning_are_refused_by_name),
         cmocka_unit_test(a_workloads_own_key_set_differs_from_a_users),
+        cmocka_unit_test(every_key_that_a_run_inserts_is_one_of_those_to_come),
+        cmocka_unit_test(the_keys_that_a_trace_inserts_are_not_known),
     };
     return cmocka_run_group_tests(tests, files_setup, files_teardown);
 }
