@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times training, and computes the errors of the models over every key in a second pass that is not timed.
+ * Times training, and computes the errors of the models over every key in a second pass that is not timed. With leaves,
+ * training is timed twice more: as a bulk load does it, which stores the pairs, and as a server does it later, which
+ * reads them.
  */
 #include "harness/lab/train.h"
 
@@ -8,6 +10,7 @@
 
 #include "common/array.h"
 #include "harness/base/progress.h"
+#include "harness/lab/train_leaves.h"
 #include "indexes/shared/plr.h"
 #include "indexes/shared/rmi.h"
 
@@ -95,6 +98,50 @@ static uint64_t plr_leaves(const struct segments *segments, uint32_t fill) {
     return leaves;
 }
 
+/* The time of training with the pairs stored in leaves, and of training from the leaves with a new table. */
+static int plr_leaves_time(struct ix_plr *plr, const uint64_t *keys, uint64_t count, struct hx_leaves *leaves,
+                           struct segments *segments, struct hx_train_row *row) {
+    struct ix_plr_segment closed;
+    uint64_t key, read = 0;
+    segments->count = 0;
+    uint64_t begin_ns = hx_host_ns();
+    for (uint64_t i = 0; i < count; i++) {
+        int rc = ix_plr_add(plr, keys[i], i, &closed);
+        DM_TRY(rc);
+        if (rc > 0) {
+            DM_TRY(segment_add(segments, &closed));
+            hx_leaves_begin(leaves); /* each model begins with a leaf of its own */
+        }
+        hx_leaves_add(leaves, keys[i]);
+    }
+    int rc = ix_plr_finish(plr, &closed);
+    DM_TRY(rc > 0 ? segment_add(segments, &closed) : rc);
+    row->stored_ns_per_key = per_key(begin_ns, count);
+    uint64_t *table = calloc(leaves->count + 1, sizeof(*table));
+    segments->count = 0;
+    rc = table ? hx_leaves_rewind(leaves) : DM_ERR_NO_MEMORY;
+    begin_ns = hx_host_ns();
+    for (; rc >= 0 && hx_leaves_next(leaves, &key); read++) {
+        table[leaves->read] = leaves->table[leaves->read];
+        rc = ix_plr_add(plr, key, read, &closed);
+        rc = rc > 0 ? segment_add(segments, &closed) : rc;
+    }
+    rc = rc < 0 ? rc : ix_plr_finish(plr, &closed);
+    rc = rc > 0 ? segment_add(segments, &closed) : rc;
+    row->retrain_ns_per_key = per_key(begin_ns, count);
+    free(table);
+    return rc;
+}
+
+static int plr_with_leaves(struct ix_plr *plr, const uint64_t *keys, uint64_t count, uint32_t slots, uint32_t fill,
+                           struct segments *segments, struct hx_train_row *row) {
+    struct hx_leaves leaves;
+    DM_TRY(hx_leaves_open(&leaves, plr_leaves(segments, fill), slots, fill));
+    int rc = plr_leaves_time(plr, keys, count, &leaves, segments, row);
+    hx_leaves_close(&leaves);
+    return rc;
+}
+
 /* An optimal PLR, positions being ranks; leaves of more than one slot have a table. */
 static int plr_measure(const uint64_t *keys, uint64_t count, uint32_t epsilon, uint32_t slots, uint32_t fill,
                        struct hx_train_row *row, struct dm_err *err) {
@@ -108,6 +155,7 @@ static int plr_measure(const uint64_t *keys, uint64_t count, uint32_t epsilon, u
         rc = plr_train(plr, keys, count, &segments);
         row->ns_per_key = per_key(begin_ns, count);
     }
+    rc = rc == 0 && slots > 1 ? plr_with_leaves(plr, keys, count, slots, fill, &segments, row) : rc;
     rc = rc < 0 ? rc : errors_open(&errors);
     for (uint64_t i = 0; rc == 0 && i < segments.count; i++) {
         const struct ix_plr_segment *segment = &segments.items[i];
@@ -129,6 +177,33 @@ static int plr_measure(const uint64_t *keys, uint64_t count, uint32_t epsilon, u
 
 /* ---- RMI -------------------------------------------------------------------------------------------------------- */
 
+/* The time of training from leaves: the keys are gathered, and each leaf gets its entry in a new table. */
+static int rmi_leaves_time(struct ix_rmi *rmi, const uint64_t *keys, uint64_t count, uint32_t slots, uint32_t fill,
+                           struct hx_train_row *row) {
+    struct hx_leaves leaves;
+    uint64_t *gathered = calloc(count + 1, sizeof(*gathered)), key, n = 0;
+    uint64_t *table = calloc(count / fill + 2, sizeof(*table));
+    int rc = hx_leaves_open(&leaves, count / fill + 2, slots, fill);
+    rc = rc == 0 && gathered && table ? 0 : DM_ERR_NO_MEMORY;
+    for (uint64_t i = 0; rc == 0 && i < count; i++) {
+        hx_leaves_add(&leaves, keys[i]);
+    }
+    rc = rc == 0 ? hx_leaves_rewind(&leaves) : rc;
+    if (rc == 0) {
+        uint64_t begin_ns = hx_host_ns();
+        while (hx_leaves_next(&leaves, &key)) {
+            table[leaves.read] = leaves.table[leaves.read];
+            gathered[n++] = key;
+        }
+        ix_rmi_train(rmi, gathered, count, slots, fill, 1);
+        row->retrain_ns_per_key = per_key(begin_ns, count);
+    }
+    free(gathered);
+    free(table);
+    hx_leaves_close(&leaves);
+    return rc;
+}
+
 /* A two-level RMI, positions as in ix_rmi_train. */
 static int rmi_measure(const uint64_t *keys, uint64_t count, uint32_t models, uint32_t slots, uint32_t fill,
                        struct hx_train_row *row, struct dm_err *err) {
@@ -142,6 +217,11 @@ static int rmi_measure(const uint64_t *keys, uint64_t count, uint32_t models, ui
     uint64_t begin_ns = hx_host_ns();
     ix_rmi_train(&rmi, keys, count, slots, fill, 1);
     row->ns_per_key = per_key(begin_ns, count);
+    if (slots > 1 && rmi_leaves_time(&rmi, keys, count, slots, fill, row) < 0) {
+        (void)errors_close(&errors);
+        free(rmi.models);
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for the leaves of %u sub-models", models);
+    }
     int64_t last = count > 0 ? (int64_t)((count - 1) / fill * slots + (count - 1) % fill) : 0;
     double bounds = 0;
     for (uint64_t i = 0; i < count; i++) {

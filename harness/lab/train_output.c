@@ -16,13 +16,25 @@
 #include "harness/run/sources.h"
 
 static json_t *row_to_json(const struct hx_train_row *row, uint64_t keys) {
-    return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:f}", "kind",
-                     row->is_rmi ? "rmi" : "plr", row->is_rmi ? "sub_models" : "epsilon", (json_int_t)row->setting,
-                     "models", (json_int_t)row->models, "keys_per_model",
-                     row->models > 0 ? (double)keys / (double)row->models : 0, "bytes", (json_int_t)row->bytes,
-                     "table_bytes", (json_int_t)row->table_bytes, "bound_mean", row->bound_mean, "error_mean",
-                     row->error.mean, "error_p50", (json_int_t)row->error.p50, "error_p99", (json_int_t)row->error.p99,
-                     "error_max", (json_int_t)row->error.max, "ns_per_key", row->ns_per_key);
+    json_t *times = json_object();
+    if (times && row->stored_ns_per_key > 0) {
+        json_object_set_new(times, "stored_ns_per_key", json_real(row->stored_ns_per_key));
+    }
+    if (times && row->retrain_ns_per_key > 0) {
+        json_object_set_new(times, "retrain_ns_per_key", json_real(row->retrain_ns_per_key));
+    }
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:f}", "kind", row->is_rmi ? "rmi" : "plr",
+                  row->is_rmi ? "sub_models" : "epsilon", (json_int_t)row->setting, "models", (json_int_t)row->models,
+                  "keys_per_model", row->models > 0 ? (double)keys / (double)row->models : 0, "bytes",
+                  (json_int_t)row->bytes, "table_bytes", (json_int_t)row->table_bytes, "bound_mean", row->bound_mean,
+                  "error_mean", row->error.mean, "error_p50", (json_int_t)row->error.p50, "error_p99",
+                  (json_int_t)row->error.p99, "error_max", (json_int_t)row->error.max, "ns_per_key", row->ns_per_key);
+    if (object && times) {
+        json_object_update(object, times);
+    }
+    json_decref(times);
+    return object;
 }
 
 void hx_train_print(const struct hx_training *training, uint64_t keys, const struct hx_train_row *rows,

@@ -51,6 +51,7 @@ struct rolex_client {
     uint32_t item_count, item_max, cover_from;
     char *wires, *image, *right, *other; /* wires: item_max leaves as read, then leaves to write */
     uint64_t *fetched;                   /* all tables of a model */
+    struct ix_indirect *indirect;        /* NULL: values are inline */
     uint64_t counts[ROLEX_COUNTER_COUNT];
     uint32_t tries;              /* how often this operation has found a model being replaced */
     struct rolex_leaf_ref spare; /* a leaf that was taken but not used; address null: none */

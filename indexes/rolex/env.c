@@ -14,7 +14,7 @@ enum {
 int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex_params *params,
                    const struct ix_shape *shape, uint64_t *counts) {
     *env = (struct rolex_env){.ctx = ctx, .params = params, .shape = shape, .counts = counts};
-    env->layout = rolex_layout_make((uint32_t)params->delta, ix_key_bytes(shape), shape->value_bytes);
+    env->layout = rolex_layout_of(params, shape);
     env->per_leaf = rolex_per_leaf(params);
     for (unsigned r = 0; r < ROLEX_REGIONS_MAX; r++) {
         env->leaves[r] = (rolex_region_bytes(env, r) - DM_LINE) / env->layout.wire_bytes;

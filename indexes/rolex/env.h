@@ -7,6 +7,7 @@
 #define DM_INDEXES_ROLEX_ENV_H
 
 #include "indexes/index.h"
+#include "indexes/shared/indirect.h"
 #include "layout.h"
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
@@ -21,9 +22,17 @@ enum {
 struct rolex_params {
     uint64_t epsilon, delta, synonyms, model_leaves, region_bytes;
     double fill;
-    bool adjacent, retrain, reuse, carry, local_locks;
+    bool pretrain, adjacent, retrain, reuse, carry, local_locks;
     unsigned detect;
+    unsigned values; /* enum ix_values */
+    unsigned fetch;  /* enum ix_fetch */
 };
+
+/* The layout of leaves, whose entries have values or the words of blocks. */
+static inline struct rolex_layout rolex_layout_of(const struct rolex_params *params, const struct ix_shape *shape) {
+    return rolex_layout_make((uint32_t)params->delta, ix_key_bytes(shape),
+                             ix_values_stored((enum ix_values)params->values, shape->value_bytes));
+}
 
 /* Labels of a leaf, and keys that bulk load puts into it. */
 static inline uint32_t rolex_per_leaf(const struct rolex_params *params) {
@@ -50,13 +59,14 @@ static inline uint32_t rolex_window_max(const struct rolex_params *params, uint3
     X(UNLINKED, "leaf_unlinked", 1) /* a delete emptied a synonym leaf */                                              \
     X(REUSED, "leaf_reused", 1)     /* one that was unlinked before */                                                 \
     X(TORN, "torn_leaf", 1)                                                                                            \
-    X(STALE_TABLE, "stale_table", 1)  /* a reader missed keys that had moved to a synonym not in its tables */         \
-    X(STALE_LOCK, "stale_lock", 1)    /* a table entry had changed since the writer read it */                         \
-    X(MODEL_MOVED, "model_moved", 1)  /* a write found a model that was being replaced */                              \
-    X(MODEL_SPLIT, "model_split", 1)  /* an insert had to replace a model whose synonyms were used up */               \
-    X(MODEL_SEEN, "model_seen", 1)    /* a cached model was exchanged for its replacement */                           \
-    X(RETRAINED, "retrained_seen", 1) /* a client found a model trained by a memory node */                            \
-    X(CARRIED, "carried_seen", 1)     /* the same, with leaves made during its training */                             \
+    X(BLOCK_REUSED, "block_reused", 1) /* a value's block had been reused before it was read */                        \
+    X(STALE_TABLE, "stale_table", 1)   /* a reader missed keys that had moved to a synonym not in its tables */        \
+    X(STALE_LOCK, "stale_lock", 1)     /* a table entry had changed since the writer read it */                        \
+    X(MODEL_MOVED, "model_moved", 1)   /* a write found a model that was being replaced */                             \
+    X(MODEL_SPLIT, "model_split", 1)   /* an insert had to replace a model whose synonyms were used up */              \
+    X(MODEL_SEEN, "model_seen", 1)     /* a cached model was exchanged for its replacement */                          \
+    X(RETRAINED, "retrained_seen", 1)  /* a client found a model trained by a memory node */                           \
+    X(CARRIED, "carried_seen", 1)      /* the same, with leaves made during its training */                            \
     X(QUEUED, "retrain_queued", 0)                                                                                     \
     X(QUEUED_FIRST, "retrain_priority", 0)                                                                             \
     X(REGION, "region_made", 0)                                                                                        \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bulk load (sections 3.2, 3.3 and 4.1): one pass over the sorted pairs trains models and fills leaves. Each model
- * begins with a leaf of its own. Model i, its tables and its leaves are on memory node i modulo the number of memory
+ * Bulk load (sections 3.2, 3.3 and 4.1): one pass over the sorted pairs trains models and fills leaves. Keys that will
+ * be inserted later may be trained with them: each has a label, and its slot stays free. Each model begins with a leaf
+ * of its own. Model i, its tables and its leaves are on memory node i modulo the number of memory
  * nodes. Then the upper models are trained over the models' lowest keys, and the index becomes visible with the root
  * word.
  */
@@ -28,13 +29,17 @@ struct stock {
 struct loader {
     struct rolex_env env;
     const struct ix_pairs *pairs;
+    struct rolex_pretraining to_come;
+    uint64_t came; /* keys of to_come that are trained */
     struct ix_plr *plr;
-    char *wires, *image;
+    struct ix_indirect *indirect; /* NULL: values are inline */
+    char *wires, *image, *value;
     dm_addr addrs[LOAD_BATCH];
     unsigned waiting;
-    uint64_t *keys, *entries; /* of the current batch of pairs; of the current model */
-    uint64_t low, in_leaf;    /* lower bound of the current leaf, and keys in it */
-    uint32_t leaves;          /* complete leaves of the current model */
+    uint64_t *keys, *entries;       /* of the current batch of pairs; of the current model */
+    uint64_t read, key_at, key_end; /* pairs read; the next one of `keys`, and how many there are */
+    uint64_t low, in_leaf;          /* lower bound of the current leaf, and its labels that keys have */
+    uint32_t leaves;                /* complete leaves of the current model */
     struct stock stocks[64];
     struct loaded_model *models;
     uint64_t model_count, model_capacity;
@@ -104,46 +109,70 @@ static int model_close(struct loader *loader, const struct ix_plr_model *line, u
     return 0;
 }
 
-static int pair_add(struct loader *loader, uint64_t key) {
+/* Gives the key the next label, and stores the pair if there is one. */
+static int key_add(struct loader *loader, uint64_t key, bool is_pair) {
+    const struct rolex_layout *layout = &loader->env.layout;
     if (loader->in_leaf == loader->env.per_leaf) {
         DM_TRY(leaf_close(loader, key));
     }
-    char value[ROLEX_VALUE_MAX];
-    loader->pairs->value(loader->pairs, key, value);
-    rolex_pair_insert(&loader->env.layout, loader->image, (uint32_t)loader->in_leaf, key, value);
     loader->in_leaf++;
+    if (is_pair) {
+        const void *stored;
+        loader->pairs->value(loader->pairs, key, loader->value);
+        DM_TRY(ix_indirect_load(loader->indirect, model_node(loader), key, loader->value, &stored));
+        rolex_pair_insert(layout, loader->image, rolex_count(layout, loader->image), key, stored);
+    }
     return 0;
 }
 
-/* One pass over all pairs. */
-static int pairs_load(struct loader *loader) {
+/* The next key to train, of the pairs or to come; DM_NOT_FOUND at the end of both. */
+static int key_next(struct loader *loader, uint64_t *key, bool *is_pair) {
     const struct ix_pairs *pairs = loader->pairs;
-    struct ix_plr_segment segment;
-    uint64_t most = loader->env.params->model_leaves * loader->env.per_leaf; /* keys of a model */
-    uint64_t model_low = 0;
-    uint64_t model_first = 0;
-    for (uint64_t done = 0; done < pairs->count;) {
-        uint64_t left = pairs->count - done;
-        uint64_t n = pairs->keys(pairs, done, left < LOAD_KEYS ? left : LOAD_KEYS, loader->keys);
-        if (n == 0) {
+    if (loader->key_at == loader->key_end && loader->read < pairs->count) {
+        uint64_t left = pairs->count - loader->read;
+        loader->key_at = 0;
+        loader->key_end = pairs->keys(pairs, loader->read, left < LOAD_KEYS ? left : LOAD_KEYS, loader->keys);
+        loader->read += loader->key_end;
+        if (loader->key_end == 0) {
             return DM_ERR_INVALID; /* the pairs ended before their count */
         }
-        for (uint64_t i = 0; i < n; i++, done++) {
-            uint64_t key = loader->keys[i];
-            bool full = done - model_first == most && ix_plr_finish(loader->plr, &segment) == 1;
-            int rc = ix_plr_add(loader->plr, key, done, &segment);
-            DM_TRY(rc);
-            if (rc == 1 || full) {
-                DM_TRY(leaf_close(loader, key));
-                DM_TRY(model_close(loader, &segment.model, model_low, key));
-                model_low = key;
-                model_first = done;
-            }
-            DM_TRY(pair_add(loader, key));
-        }
     }
+    bool has_pair = loader->key_at < loader->key_end;
+    bool has_other = loader->came < loader->to_come.count;
+    if (!has_pair && !has_other) {
+        return DM_NOT_FOUND;
+    }
+    *is_pair = has_pair && !(has_other && loader->to_come.keys[loader->came] < loader->keys[loader->key_at]);
+    *key = *is_pair ? loader->keys[loader->key_at++] : loader->to_come.keys[loader->came++];
+    return 0;
+}
+
+/* One pass over all pairs and the keys to come. */
+static int pairs_load(struct loader *loader) {
+    struct ix_plr_segment segment;
+    uint64_t most = loader->env.params->model_leaves * loader->env.per_leaf; /* labels of a model */
+    uint64_t model_low = 0;
+    uint64_t model_first = 0;
+    uint64_t key;
+    bool is_pair;
+    int more = key_next(loader, &key, &is_pair);
+    for (uint64_t done = 0; more == 0; done++) {
+        bool full = done - model_first == most && ix_plr_finish(loader->plr, &segment) == 1;
+        int rc = ix_plr_add(loader->plr, key, done, &segment);
+        DM_TRY(rc);
+        if (rc == 1 || full) {
+            DM_TRY(leaf_close(loader, key));
+            DM_TRY(model_close(loader, &segment.model, model_low, key));
+            model_low = key;
+            model_first = done;
+        }
+        DM_TRY(key_add(loader, key, is_pair));
+        more = key_next(loader, &key, &is_pair);
+    }
+    DM_TRY(more);
     (void)ix_plr_finish(loader->plr, &segment);
     DM_TRY(leaf_close(loader, UINT64_MAX));
+    DM_TRY(ix_indirect_flush(loader->indirect));
     return model_close(loader, &segment.model, model_low, UINT64_MAX);
 }
 
@@ -256,7 +285,9 @@ static int root_build(struct loader *loader) {
 
 static void loader_close(struct loader *loader) {
     ix_plr_close(loader->plr);
+    ix_indirect_close(loader->indirect);
     free(loader->image);
+    free(loader->value);
     free(loader->keys);
     free(loader->entries);
     free(loader->models);
@@ -269,12 +300,16 @@ static struct loader *loader_open(struct dm_ctx *ctx, const struct rolex_params 
         return NULL;
     }
     int rc = rolex_env_init(&loader->env, ctx, params, shape, loader->counts);
+    struct ix_indirect_config values = {
+        .values = (enum ix_values)params->values, .value_bytes = shape->value_bytes, .padding = ix_key_padding(shape)};
     rc = rc < 0 ? rc : ix_plr_open((uint32_t)params->epsilon, &loader->plr);
+    rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &loader->indirect);
+    loader->value = calloc(1, shape->value_bytes);
     loader->wires = dm_local_alloc(ctx, LOAD_BATCH * loader->env.layout.wire_bytes);
     loader->image = calloc(1, loader->env.layout.wire_bytes);
     loader->keys = calloc(LOAD_KEYS, sizeof(uint64_t));
     loader->entries = calloc(params->model_leaves, sizeof(uint64_t));
-    if (rc < 0 || !loader->wires || !loader->image || !loader->keys || !loader->entries) {
+    if (rc < 0 || !loader->wires || !loader->image || !loader->value || !loader->keys || !loader->entries) {
         loader_close(loader);
         return NULL;
     }
@@ -283,7 +318,7 @@ static struct loader *loader_open(struct dm_ctx *ctx, const struct rolex_params 
 }
 
 int rolex_load_pairs(struct dm_ctx *ctx, const struct rolex_params *params, const struct ix_shape *shape,
-                     const struct ix_pairs *pairs) {
+                     const struct ix_pairs *pairs, const struct rolex_pretraining *to_come) {
     struct loader *loader = loader_open(ctx, params, shape);
     if (!loader) {
         return DM_ERR_NO_MEMORY;
@@ -291,6 +326,7 @@ int rolex_load_pairs(struct dm_ctx *ctx, const struct rolex_params *params, cons
     int rc = 0;
     loader->pairs = pairs;
     if (pairs) {
+        loader->to_come = *to_come;
         rc = pairs_load(loader);
     } else {
         struct ix_plr_model nothing = {0};

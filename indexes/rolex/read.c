@@ -62,22 +62,37 @@ int rolex_read_leaf(struct rolex_client *client, uint64_t key, uint32_t *attempt
     }
 }
 
+/* The value of the key in the leaf that was read: 0, DM_NOT_FOUND, IX_INDIRECT_REUSED or a failure. [waits] if it is
+ * indirect */
+static int value_get(struct rolex_client *client, uint64_t key, uint32_t *attempts, void *value) {
+    const struct rolex_layout *layout = &client->env.layout;
+    uint32_t at;
+    dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
+    if (!rolex_find(layout, client->image, key, &at)) {
+        return DM_NOT_FOUND;
+    }
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, rolex_padding_compares(layout));
+    const char *stored = rolex_value(layout, client->image, at);
+    if (!client->indirect) {
+        memcpy(value, stored, layout->value_bytes);
+    }
+    uint64_t word = ix_indirect_word(client->indirect, stored);
+    return ix_indirect_fetch(client->indirect, key, word, attempts, value);
+}
+
 int rolex_get(void *handle, uint64_t key, void *value) {
     struct rolex_client *client = handle;
-    const struct rolex_layout *layout = &client->env.layout;
     const struct rolex_item *item = NULL;
     uint32_t attempts = 0;
-    uint32_t at;
-    int rc = rolex_read_leaf(client, key, &attempts, &item);
-    if (rc != 0) {
-        return rc;
-    }
-    dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
-    rc = rolex_find(layout, client->image, key, &at) ? 0 : DM_NOT_FOUND;
-    if (rc == 0) {
-        dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, rolex_padding_compares(layout));
-        memcpy(value, rolex_value(layout, client->image, at), layout->value_bytes);
-    }
+    int rc;
+    do {
+        rc = rolex_read_leaf(client, key, &attempts, &item);
+        if (rc != 0) {
+            return rc;
+        }
+        rc = value_get(client, key, &attempts, value);
+        DM_TRY(rc);
+    } while (rc == IX_INDIRECT_REUSED);
     /* The answer is valid, but the model was replaced: "the next reading" (section 3.1) uses the new one. */
     if (client->view.is_cached && client->env.words[ROLEX_W_OWN] & ROLEX_RETIRED) {
         DM_TRY(rolex_model_follow(client, 0, &attempts));

@@ -261,8 +261,7 @@ int rolex_serve(void *handle, struct dm_fabric *fabric, unsigned node, const voi
     server->shape = shape;
     server->node = node;
     server->workers = workers;
-    uint32_t wire_bytes =
-        rolex_layout_make((uint32_t)params->delta, ix_key_bytes(shape), shape->value_bytes).wire_bytes;
+    uint32_t wire_bytes = rolex_layout_of(params, shape).wire_bytes;
     for (unsigned i = 0; i < workers; i++) {
         struct rolex_worker *worker = &server->worker[i];
         worker->server = server;

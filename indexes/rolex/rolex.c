@@ -30,10 +30,14 @@ static const struct dm_opt params_table[] = {
         .help = "Synonym leaves of a model; when half of them are used, clients ask for retraining."),
     ROW(model_leaves, DM_OPT_COUNT, .initial = "1024", .min = 2, .max = 16384, .unit = "entries",
         .help = "Leaves of a model at most, even if one line fits more."),
+    ROW(pretrain, DM_OPT_BOOL, .initial = "off", .added = true,
+        .help = "Bulk load trains models on the keys that will be inserted, too, and leaves their slots free."),
     ROW(region_bytes, DM_OPT_BYTES, .initial = "0",
         .help = "Size of the first leaf regions; later ones are larger. 0: computed from the expected keys."),
     ROW(adjacent, DM_OPT_BOOL, .initial = "on",
         .help = "One READ fetches the leaves of a window that are next to each other; off: one READ a leaf."),
+    ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .added = true, .help = IX_VALUES_HELP),
+    ROW(fetch, DM_OPT_ENUM, .initial = "batch", .choices = ix_fetch_choices, .added = true, .help = IX_FETCH_HELP),
     ROW(retrain, DM_OPT_BOOL, .initial = "on",
         .help = "Memory nodes retrain models; off: the client that finds a model full replaces it."),
     ROW(reuse, DM_OPT_BOOL, .initial = "on", .help = "Leaves that deletes have emptied are used again."),
@@ -53,7 +57,8 @@ static const struct ix_counter counters[] = {ROLEX_COUNTERS(IX_COUNTER) IX_COUNT
 static int check(const void *values, const struct ix_shape *shape, struct dm_err *err) {
     const struct rolex_params *params = values;
     uint32_t window = rolex_window_max(params, rolex_per_leaf(params));
-    uint32_t bytes = rolex_layout_make((uint32_t)params->delta, ix_key_bytes(shape), shape->value_bytes).wire_bytes;
+    uint32_t bytes = rolex_layout_of(params, shape).wire_bytes;
+    DM_TRY(ix_values_check((enum ix_values)params->values, shape->value_bytes, err));
     if (bytes > LEAF_BYTES_MAX) {
         return dm_fail(err, DM_ERR_INVALID,
                        "a leaf of delta %llu with keys of %u bytes has %u bytes, at most %d: lower delta",
@@ -72,19 +77,21 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct rolex_params *params = values;
     uint32_t per_leaf = rolex_per_leaf(params);
-    uint32_t wire = rolex_layout_make((uint32_t)params->delta, ix_key_bytes(shape), shape->value_bytes).wire_bytes;
+    uint32_t wire = rolex_layout_of(params, shape).wire_bytes;
     /* Uniform keys make models of about 3.8 epsilon squared; real ones need more models, and retraining leaves old
      * tables behind. */
     double leaves = (double)keys / per_leaf + 2;
     double epsilon = (double)params->epsilon;
     double models = 2 + (double)keys / (epsilon * epsilon / 2 + 16) + leaves / (double)params->model_leaves;
     double bytes = 1.5 * leaves * (wire + 8) + 2 * models * rolex_model_bytes(1, (uint32_t)params->synonyms);
+    bytes += ix_indirect_memory((enum ix_values)params->values, shape->value_bytes + ix_key_padding(shape), keys,
+                                shape->topology);
     return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + 64 * (uint64_t)wire + 65536;
 }
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
     (void)err;
-    return rolex_load_pairs(ctx, values, shape, NULL);
+    return rolex_load_pairs(ctx, values, shape, NULL, NULL);
 }
 
 /* ---- compute nodes ----------------------------------------------------------------------------------------------- */
@@ -116,11 +123,15 @@ static uint64_t cache_bytes(const void *handle) {
 
 static int bulk_load(void *handle, struct dm_ctx *ctx, const struct ix_pairs *pairs, struct dm_err *err) {
     struct rolex_cn *cn = handle;
-    (void)err;
-    if (pairs->count == 0) {
-        return 0;
+    struct rolex_pretraining keys = {.count = 0};
+    int rc = cn->params->pretrain && pairs->to_come ? pairs->to_come(pairs, &keys.keys, &keys.count) : 0;
+    if (rc == DM_ERR_UNSUPPORTED) {
+        return dm_fail(err, DM_ERR_INVALID, "pretrain: the keys that a trace or a recording inserts are not known");
     }
-    return rolex_load_pairs(ctx, cn->params, cn->shape, pairs);
+    if (rc < 0 || pairs->count + keys.count == 0) {
+        return rc;
+    }
+    return rolex_load_pairs(ctx, cn->params, cn->shape, pairs, &keys);
 }
 
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
@@ -146,6 +157,7 @@ static int cache_refresh(struct rolex_cn *cn, struct rolex_env *env) {
 static void detach(void *handle) {
     struct rolex_client *client = handle;
     client->cn->clients -= client->is_attached;
+    ix_indirect_close(client->indirect);
     free(client->items);
     free(client->image);
 }
@@ -172,6 +184,15 @@ static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err
     }
     client->right = client->image + layout->wire_bytes;
     client->other = client->right + layout->wire_bytes;
+    struct ix_indirect_config values = {
+        .values = (enum ix_values)params->values,
+        .value_bytes = client->cn->shape->value_bytes,
+        .padding = ix_key_padding(client->cn->shape),
+        .fetch = (enum ix_fetch)params->fetch,
+        .found_max = (SCAN_LEAVES + 1) * (uint32_t)params->delta,
+        .reused = &client->counts[ROLEX_BLOCK_REUSED],
+    };
+    DM_TRY(ix_indirect_open(ctx, &values, &client->indirect));
     DM_TRY(cache_refresh(client->cn, &client->env));
     client->is_attached = true;
     return 0;
@@ -180,6 +201,7 @@ static int attach(void *handle, void *cn, struct dm_ctx *ctx, struct dm_err *err
 static const struct ix_wrong wrong_values[] = {
     {"detect", "slots", 4000, "the counter may be read before a leaf is split and the leaf after it"},
     {"detect", "none", 100, "a reader with old tables misses keys that have moved to a synonym leaf"},
+    {"values", "unchecked", 400, "a block that has been used again is taken for what it was"},
     {"carry", "off", 4000, "leaves made during a retraining are lost with the model it replaces"},
     {.param = NULL},
 };
@@ -198,7 +220,6 @@ const struct ix_ops ix_ops_rolex = {
     .counts_offset = offsetof(struct rolex_client, counts),
     .wrong = wrong_values,
     .tiny = tiny,
-    .value_bytes_max = ROLEX_VALUE_MAX,
     .key_bytes_max = IX_KEY_BYTES_MAX,
     .cn_bytes = sizeof(struct rolex_cn),
     .server_bytes = sizeof(struct rolex_server),

@@ -71,17 +71,19 @@ static int model_split(struct rolex_client *client, const struct rolex_group *gr
 }
 
 int rolex_leaf_split(struct rolex_client *client, const struct rolex_group *group, const struct rolex_item *item,
-                     uint64_t key, const void *value, uint32_t *attempts) {
+                     uint64_t key, const void *stored, uint32_t *attempts) {
     const struct rolex_layout *layout = &client->env.layout;
     const struct rolex_view *view = &client->view;
     struct rolex_leaf_ref fresh = {.addr = DM_NULL};
     uint64_t used;
     int rc = synonym_take(client, &fresh, &used);
     if (rc < 0) {
+        ix_indirect_drop(client->indirect, ix_indirect_word(client->indirect, stored));
         return rolex_group_fail(client, group, rc);
     }
     if (used >= view->head.synonyms) {
         client->spare = fresh;
+        ix_indirect_drop(client->indirect, ix_indirect_word(client->indirect, stored));
         return model_split(client, group, attempts);
     }
     uint32_t slot = (uint32_t)used + 1;
@@ -91,9 +93,10 @@ int rolex_leaf_split(struct rolex_client *client, const struct rolex_group *grou
     rolex_leaf_halve(layout, client->image, client->right, key);
     char *into = rolex_covers(client->right, key) ? client->right : client->image;
     (void)rolex_find(layout, into, key, &at);
-    rolex_pair_insert(layout, into, at, key, value);
+    rolex_pair_insert(layout, into, at, key, stored);
     uint64_t *slot_entry = &client->env.words[W_SLOT_ENTRY];
     *slot_entry = rolex_entry_link(fresh.entry, rolex_entry_synonym(group->entry));
+    ix_indirect_post(client->indirect);
     rolex_leaf_post(client, 0, fresh.addr, client->right, (fresh.version + 1) & 15);
     dm_post_write(client->env.ctx, dm_addr_add(rolex_slots(view->model), 8 * (uint64_t)slot), slot_entry, 8);
     rolex_leaf_post(client, 1, item->addr, client->image, rolex_next_version(item));

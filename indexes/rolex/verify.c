@@ -20,6 +20,7 @@ struct audit {
     struct rolex_member *seen;
     uint32_t seen_count, seen_max;
     char *wire, *image;
+    struct ix_indirect *indirect; /* NULL: values are inline */
     uint64_t entries;
     uint64_t counts[ROLEX_COUNTER_COUNT];
 };
@@ -35,7 +36,16 @@ static void blemish(struct audit *audit, const char *what, uint64_t where) {
     }
 }
 
-static void keys_check(struct audit *audit, const struct rolex_head *head, const struct rolex_member *seen) {
+static int block_check(struct audit *audit, uint32_t at, uint64_t key) {
+    const char *stored = rolex_value(&audit->env.layout, audit->image, at);
+    int rc = ix_indirect_check(audit->indirect, key, ix_indirect_word(audit->indirect, stored));
+    if (rc == IX_INDIRECT_REUSED) {
+        problem(audit, "the block of a key is not its own", key);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int keys_check(struct audit *audit, const struct rolex_head *head, const struct rolex_member *seen) {
     const struct rolex_layout *layout = &audit->env.layout;
     uint32_t count = rolex_count(layout, audit->image);
     for (uint32_t i = 0; i < count; i++) {
@@ -51,9 +61,11 @@ static void keys_check(struct audit *audit, const struct rolex_head *head, const
         if (seen->index < window.lo || seen->index > window.hi) {
             problem(audit, "a key is not in the leaves that its model predicts", key);
         }
+        DM_TRY(block_check(audit, i, key));
     }
     audit->report->keys += count;
     audit->entries += layout->delta;
+    return 0;
 }
 
 static int leaf_check(struct audit *audit, const struct rolex_head *head, uint64_t entry, uint32_t leaf) {
@@ -77,8 +89,7 @@ static int leaf_check(struct audit *audit, const struct rolex_head *head, uint64
     }
     audit->seen[audit->seen_count++] = seen;
     audit->report->leaves++;
-    keys_check(audit, head, &seen);
-    return 0;
+    return keys_check(audit, head, &seen);
 }
 
 /* The leaves must partition the model's range, those of one group must be adjacent, and every bound must be predicted.
@@ -180,6 +191,10 @@ int rolex_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     audit.seen = calloc(audit.seen_max, sizeof(*audit.seen));
     audit.wire = calloc(1, wire);
     audit.image = calloc(1, wire);
+    struct ix_indirect_config values = {.values = (enum ix_values)cn->params->values,
+                                        .value_bytes = cn->shape->value_bytes,
+                                        .padding = ix_key_padding(cn->shape)};
+    rc = rc < 0 ? rc : ix_indirect_open(ctx, &values, &audit.indirect);
     rc = rc >= 0 && audit.tables && audit.seen && audit.wire && audit.image ? rc : DM_ERR_NO_MEMORY;
     rc = rc < 0 ? rc : pause_all(&audit, true);
     rc = rc < 0 ? rc : walk(&audit);
@@ -189,5 +204,6 @@ int rolex_verify(void *handle, struct dm_ctx *ctx, struct ix_report *report, str
     free(audit.seen);
     free(audit.wire);
     free(audit.image);
+    ix_indirect_close(audit.indirect);
     return rc < 0 ? rc : 0;
 }

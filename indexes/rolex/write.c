@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Insert, update and delete (section 3.4): one doorbell reads, one locks and reads again, one writes and unlocks.
+ * Insert, update and delete (section 3.4): one doorbell reads, one locks and reads again, one writes and unlocks. With
+ * indirect values the block is taken on the leaf's memory node and written before the leaf in the last of them; the
+ * block that an update or delete removes from the leaf is kept once the leaf has been written.
  */
 #include "locate.h"
 #include "split.h"
@@ -60,11 +62,17 @@ static int insert_once(struct rolex_client *client, uint64_t key, const void *va
     if (rolex_find(layout, client->image, key, &at)) {
         return rolex_group_release(client, &group, DM_EXISTS);
     }
+    const void *stored;
+    rc = ix_indirect_make(client->indirect, dm_addr_node(item->addr), key, value, &stored);
+    if (rc < 0) {
+        return rolex_group_fail(client, &group, rc);
+    }
     if (rolex_count(layout, client->image) == layout->delta) {
-        return rolex_leaf_split(client, &group, item, key, value, attempts);
+        return rolex_leaf_split(client, &group, item, key, stored, attempts);
     }
     dm_charge(client->env.ctx, DM_WORK_LINE_COPY, layout->wire_bytes / DM_LINE / 2);
-    rolex_pair_insert(layout, client->image, at, key, value);
+    rolex_pair_insert(layout, client->image, at, key, stored);
+    ix_indirect_post(client->indirect);
     return rolex_leaf_write(client, &group, item);
 }
 
@@ -91,6 +99,21 @@ static int pair_remove(struct rolex_client *client, const struct rolex_group *gr
             return rc;
         }
     }
+    return rolex_leaf_write(client, group, item);
+}
+
+static int pair_update(struct rolex_client *client, const struct rolex_group *group, const struct rolex_item *item,
+                       uint32_t at, const void *value) {
+    const struct rolex_layout *layout = &client->env.layout;
+    const void *stored;
+    uint64_t key = rolex_key(client->image, at);
+    int rc = ix_indirect_make(client->indirect, dm_addr_node(item->addr), key, value, &stored);
+    if (rc < 0) {
+        return rolex_group_fail(client, group, rc);
+    }
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, rolex_padding_compares(layout));
+    rolex_value_set(layout, client->image, at, stored);
+    ix_indirect_post(client->indirect);
     return rolex_leaf_write(client, group, item);
 }
 
@@ -132,12 +155,12 @@ static int change_once(struct rolex_client *client, uint64_t key, const void *va
     if (!rolex_find(layout, client->image, key, &at)) {
         return rolex_group_release(client, &group, DM_NOT_FOUND);
     }
-    if (!value) {
-        return pair_remove(client, &group, item, at);
+    uint64_t before = ix_indirect_word(client->indirect, rolex_value(layout, client->image, at));
+    rc = value ? pair_update(client, &group, item, at, value) : pair_remove(client, &group, item, at);
+    if (rc == 0) {
+        ix_indirect_drop(client->indirect, before);
     }
-    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, rolex_padding_compares(layout));
-    rolex_value_set(layout, client->image, at, value);
-    return rolex_leaf_write(client, &group, item);
+    return rc;
 }
 
 static int change(struct rolex_client *client, uint64_t key, const void *value) {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "indexes/shared/crc32.h"
+
 enum {
     STAMP_BYTES = 4,
     LINE_DATA = DM_LINE - STAMP_BYTES,
@@ -43,6 +45,7 @@ struct ix_indirect {
     uint32_t stamp_max, stamp_first; /* a stamp of stamp_max is followed by stamp_first */
     bool compact;                    /* blocks have a stamp at both ends, and none in between */
     bool validate;                   /* that fetch and found check the stamps */
+    bool checksum;                   /* blocks end with one */
     uint64_t *reused;
     uint64_t *found; /* words of the pairs that a scan has found */
     uint32_t *ends;  /* see struct ix_found */
@@ -169,9 +172,29 @@ static void encode_lines(const struct ix_indirect *indirect, uint32_t stamp, uin
     data_copy(wire, &at, (char *)(uintptr_t)value, indirect->value_bytes, true);
 }
 
+/* Computes the checksum of a block. */
+static uint32_t checksum_of(const struct ix_indirect *indirect, const char *wire) {
+    uint32_t bytes = indirect->used_bytes - IX_INDIRECT_CHECKSUM_BYTES;
+    dm_charge(indirect->ctx, DM_WORK_HASH, IX_CRC32_HASHES(bytes));
+    return ix_crc32_bitwise(wire, bytes);
+}
+
+bool ix_indirect_intact(const struct ix_indirect *indirect, const void *wire) {
+    uint32_t stored;
+    if (!indirect->checksum) {
+        return true;
+    }
+    memcpy(&stored, (const char *)wire + indirect->used_bytes - IX_INDIRECT_CHECKSUM_BYTES, sizeof(stored));
+    return stored == checksum_of(indirect, wire);
+}
+
 static void encode(const struct ix_indirect *indirect, uint64_t word, uint64_t key, const void *value, char *wire) {
     (indirect->compact ? encode_compact : encode_lines)(indirect, word_stamp(indirect, word), key, value, wire);
     dm_charge(indirect->ctx, DM_WORK_LINE_COPY, block_lines(indirect));
+    if (indirect->checksum) {
+        uint32_t sum = checksum_of(indirect, wire);
+        memcpy(wire + indirect->used_bytes - IX_INDIRECT_CHECKSUM_BYTES, &sum, sizeof(sum));
+    }
 }
 
 static bool compact_is_right(const struct ix_indirect *indirect, uint32_t stamp, uint64_t key, const char *wire) {
@@ -223,13 +246,13 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
     if (!indirect) {
         return DM_ERR_NO_MEMORY;
     }
-    uint32_t data_bytes = config->value_bytes + config->padding;
+    uint32_t data_bytes = config->value_bytes + config->padding + (config->checksum ? IX_INDIRECT_CHECKSUM_BYTES : 0);
     uint32_t block_bytes = block_bytes_of(config->values, data_bytes);
     bool compact = is_compact(config->values) && block_bytes < ix_indirect_block_bytes(data_bytes);
     *indirect = (struct ix_indirect){
         .ctx = ctx,
         .value_bytes = config->value_bytes,
-        .used_bytes = compact ? block_bytes : used_bytes_of(data_bytes),
+        .used_bytes = compact || config->checksum ? block_bytes : used_bytes_of(data_bytes),
         .block_bytes = block_bytes,
         .unit = is_compact(config->values) ? COMPACT_UNIT : DM_LINE,
         .offset_bits = is_compact(config->values) ? COMPACT_OFFSET_BITS
@@ -242,6 +265,7 @@ int ix_indirect_open(struct dm_ctx *ctx, const struct ix_indirect_config *config
         .compact = compact,
         .validate = config->values == IX_VALUES_INDIRECT || config->values == IX_VALUES_COMPACT ||
                     config->values == IX_VALUES_SLOT,
+        .checksum = config->checksum,
         .reused = config->reused,
         .found = calloc(config->found_max + 1, sizeof(*indirect->found)),
         .ends = calloc(config->found_max + 1, sizeof(*indirect->ends)),

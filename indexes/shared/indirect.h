@@ -18,6 +18,9 @@
  *
  *     word    | 0 16 | stamp 11 | memory node 6 | offset in lines 31 |     a stamp is never 0; up to 128 GiB a node
  *
+ * With checksums a block that is not compact is read and written in whole lines, and its last 4 bytes have a CRC-32 of
+ * those before. Stamps make it unnecessary; published programs spend time on it.
+ *
  * How blocks are reused while other clients may still read them. The client that takes a word out of the index keeps
  * its block, and reuses it for a value on the same node, with the next stamp. So a pair of address and stamp names one
  * write of one block until the stamp repeats, after 2^18 (2^14, 2^11) writes of that block by one client, each in an
@@ -45,6 +48,7 @@
 enum {
     IX_INDIRECT_VALUE_MAX = 16384, /* of a value */
     IX_INDIRECT_REUSED = 1100,     /* outcome of a read: the block has been reused; read the index again */
+    IX_INDIRECT_CHECKSUM_BYTES = 4,
 };
 
 /* ---- the parameter `values` of an index that has both ------------------------------------------------------------ */
@@ -85,7 +89,8 @@ static inline uint32_t ix_values_stored(enum ix_values values, uint32_t value_by
     return values == IX_VALUES_INLINE ? value_bytes : (uint32_t)sizeof(uint64_t);
 }
 
-/* Bytes of remote memory for the block of a value of this size and the padding of its key. */
+/* Bytes of remote memory for the block of a value of this size and the padding of its key, to which a checksum adds
+ * IX_INDIRECT_CHECKSUM_BYTES. */
 uint32_t ix_indirect_block_bytes(uint32_t value_bytes);
 uint32_t ix_indirect_compact_bytes(uint32_t value_bytes);
 #define IX_INDIRECT_COMPACT_MEMORY (UINT64_C(8) << 34) /* bytes of a memory node that words reach */
@@ -105,6 +110,7 @@ struct ix_indirect_config {
     enum ix_values values; /* of an unchecked kind, fetch and found take whatever the block holds */
     uint32_t value_bytes;
     uint32_t padding; /* of a key beyond its number; behind the value in a block that is not compact */
+    bool checksum;    /* computed bit by bit for each block that is made, and by ix_indirect_intact */
     enum ix_fetch fetch;
     uint32_t found_max; /* pairs of a scan whose values may be missing at a time; 0: no scans */
     uint64_t *reused;   /* counts reused blocks that fetch and found have read; NULL: neither will be called */
@@ -154,6 +160,9 @@ int ix_indirect_check(struct ix_indirect *indirect, uint64_t key, uint64_t word)
 bool ix_indirect_post_read(struct ix_indirect *indirect, uint64_t word, bool whole, void *wire);
 bool ix_indirect_has_key(struct ix_indirect *indirect, uint64_t word, const void *wire, uint64_t *key);
 int ix_indirect_value(struct ix_indirect *indirect, uint64_t word, uint64_t key, void *wire, void *value);
+
+/* Whether the checksum of a block is right of which post_read has read all bytes; true without checksums. */
+bool ix_indirect_intact(const struct ix_indirect *indirect, const void *wire);
 
 /* The pairs that a scan has found. Inline values are copied at once. For indirect values the words are collected, and
  * complete reads the values. */

@@ -17,6 +17,11 @@ expect 0 train --keys 20K --key-set dense --models 1 --slots 16 --fill 16 --json
 [ "$(grep -c '"table_bytes": 10000' out)" = 2 ] || fail "two tables of 1250 entries: $(grep table_bytes out)"
 expect 0 train --keys 20K --key-set dense --models 1 --slots 16 --fill 8 --json
 [ "$(grep -c '"table_bytes": 20000' out)" = 2 ] || fail "two tables of 2500 entries: $(grep table_bytes out)"
+# With leaves, training is timed with their writing (PLR), and with their reading.
+[ "$(grep -c '"stored_ns_per_key"' out)" = 1 ] || fail "one time with the writing of leaves: $(grep ns_per_key out)"
+[ "$(grep -c '"retrain_ns_per_key"' out)" = 2 ] || fail "two times with the reading of leaves: $(grep ns_per_key out)"
+expect 0 train --keys 20K --key-set dense --json
+! grep -q 'stored_ns\|retrain_ns' out || fail "there are no leaves: $(grep ns_per_key out)"
 expect 0 train --keys 5K --key-set lognormal --out curves
 for file in curves/train-segments.tsv curves/train-segments.gp curves/train-error.tsv curves/train-error.gp; do
     [ -s "$file" ] || fail "$file was not written"

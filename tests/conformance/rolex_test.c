@@ -24,7 +24,8 @@ static struct world_config sim_config(void) {
 
 struct key_pairs {
     struct ix_pairs pairs;
-    const uint64_t *keys;
+    const uint64_t *keys, *others;
+    uint64_t other_count;
 };
 
 static uint64_t key_pairs_keys(const struct ix_pairs *pairs, uint64_t first, uint64_t n, uint64_t *keys) {
@@ -42,6 +43,13 @@ static const struct ix_pairs *key_pairs(struct key_pairs *own, const uint64_t *k
     own->keys = keys;
     own->pairs = (struct ix_pairs){.count = count, .keys = key_pairs_keys, .value = key_pairs_value, .arg = own};
     return &own->pairs;
+}
+
+static int key_pairs_to_come(const struct ix_pairs *pairs, const uint64_t **keys, uint64_t *count) {
+    const struct key_pairs *own = pairs->arg;
+    *keys = own->others;
+    *count = own->other_count;
+    return 0;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -321,6 +329,87 @@ static void as_many_inserts_as_keys_never_fail_whatever_their_keys(void **state)
     }
 }
 
+/* ---- training on keys to come ------------------------------------------------------------------------------------ */
+
+enum { COMING_KEYS = 12000 };
+
+struct coming {
+    struct world *world;
+    const uint64_t *loaded, *others;
+    struct kind insert;
+    uint64_t synonyms;
+};
+
+static int coming_entry(struct dm_ctx *ctx, void *arg) {
+    struct coming *coming = arg;
+    struct ix_client client = world_attach(coming->world, 0, ctx, NULL);
+    uint64_t value, window[3], values[3];
+    uint32_t found;
+    for (uint64_t i = 0; i < COMING_KEYS; i++) { /* tables into the cache */
+        WORLD_CHECK_EQ(ix_get(&client, coming->others[i], &value), DM_NOT_FOUND);
+    }
+    for (uint64_t n = 0; n < COMING_KEYS; n++) {
+        uint64_t key = coming->others[n * 7919 % COMING_KEYS]; /* in no order */
+        WORLD_CHECK_EQ(kind_run(ctx, &coming->insert, &client, INSERT, key, &key), 0);
+        WORLD_CHECK_EQ(ix_get(&client, coming->loaded[n], &value), 0);
+        WORLD_CHECK_EQ(value, coming->loaded[n]);
+    }
+    for (uint64_t i = 0; i < COMING_KEYS; i++) {
+        WORLD_CHECK_EQ(ix_get(&client, coming->others[i], &value), 0);
+        WORLD_CHECK_EQ(value, coming->others[i]);
+    }
+    WORLD_CHECK_EQ(ix_scan(&client, coming->loaded[0], 3, window, values, &found), 0);
+    WORLD_CHECK_EQ(found, 3);
+    coming->synonyms = ix_counts(&client)[ROLEX_SYNONYM];
+    ix_detach(&client);
+    return 0;
+}
+
+/* Loads every second of 24 000 keys; the others are inserted, half of them above all loaded keys if `behind`. */
+static uint64_t coming_run(bool behind, const char *pretrain, struct coming *coming) {
+    struct world_config config = sim_config();
+    struct world world;
+    uint64_t count = 2 * COMING_KEYS, n = 0, o = 0;
+    uint64_t *keys = uniform_keys(&count, 5);
+    uint64_t *loaded = malloc(count * sizeof(*loaded)), *others = loaded + COMING_KEYS;
+    assert_int_equal(count, 2 * COMING_KEYS);
+    for (uint64_t i = 0; i < count; i++) {
+        bool is_loaded = behind ? i < COMING_KEYS : i % 2 == 0;
+        *(is_loaded ? &loaded[n++] : &others[o++]) = keys[i];
+    }
+    config.mns = 3;
+    config.mn_bytes = 64u << 20;
+    config.params[0] = (struct dm_setting){"pretrain", pretrain};
+    struct key_pairs pairs;
+    (void)key_pairs(&pairs, loaded, n);
+    pairs.others = others;
+    pairs.other_count = o;
+    pairs.pairs.to_come = key_pairs_to_come;
+    *coming = (struct coming){.world = &world, .loaded = loaded, .others = others};
+    world_begin(&world, &config, &pairs.pairs);
+    world_do(&world, 0, coming_entry, coming);
+    struct ix_report report = world_verify(&world);
+    assert_int_equal(report.keys, count);
+    world_close(&world);
+    free(loaded);
+    free(keys);
+    return report.leaves;
+}
+
+static void inserts_of_keys_that_were_trained_take_three_round_trips_and_make_no_synonym(void **state) {
+    (void)state;
+    for (unsigned behind = 0; behind < 2; behind++) {
+        struct coming trained, untrained;
+        uint64_t leaves = coming_run(behind, "on", &trained);
+        uint64_t others = coming_run(behind, "off", &untrained);
+        assert_int_equal(trained.synonyms, 0);
+        assert_int_equal(trained.insert.trips[3], COMING_KEYS);
+        assert_true(untrained.synonyms > COMING_KEYS / 32);
+        assert_true(leaves < others);
+        assert_true(trained.insert.account.bytes_read < untrained.insert.account.bytes_read);
+    }
+}
+
 /* ---- emptied leaves ---------------------------------------------------------------------------------------------- */
 
 static int emptying_entry(struct dm_ctx *ctx, void *arg) {
@@ -359,9 +448,9 @@ static void leaves_that_deletes_empty_are_used_again(void **state) {
 static void every_parameter_can_be_changed_and_the_index_stays_correct(void **state) {
     (void)state;
     static const struct dm_setting changed[] = {
-        {"epsilon", "1"},   {"epsilon", "64"}, {"delta", "2"},         {"delta", "64"},
-        {"fill", "0.5"},    {"fill", "0.1"},   {"synonyms", "2"},      {"model_leaves", "2"},
-        {"retrain", "off"}, {"reuse", "off"},  {"region_bytes", "64"}, {"adjacent", "off"},
+        {"epsilon", "1"},       {"epsilon", "64"},   {"delta", "2"},        {"delta", "64"},    {"fill", "0.5"},
+        {"fill", "0.1"},        {"synonyms", "2"},   {"model_leaves", "2"}, {"retrain", "off"}, {"reuse", "off"},
+        {"region_bytes", "64"}, {"adjacent", "off"}, {"pretrain", "on"},
     };
     steady_all_right(&ix_ops_rolex, changed, DM_ARRAY_LEN(changed));
 }
@@ -408,6 +497,7 @@ int main(void) {
         cmocka_unit_test(tables_that_are_not_cached_cost_a_round_trip_for_the_entries_of_the_window),
         cmocka_unit_test(models_and_leaf_tables_are_those_of_table_1),
         cmocka_unit_test(as_many_inserts_as_keys_never_fail_whatever_their_keys),
+        cmocka_unit_test(inserts_of_keys_that_were_trained_take_three_round_trips_and_make_no_synonym),
         cmocka_unit_test(leaves_that_deletes_empty_are_used_again),
         cmocka_unit_test(every_parameter_can_be_changed_and_the_index_stays_correct),
         cmocka_unit_test(settings_that_cannot_work_are_refused),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "indexes/shared/crc32.h"
 #include "tests/unit/transport/sim_world.h"
 
 enum { VALUE_BYTES = 300, STAMPS = 1 << 18, PAIRS = 300 };
@@ -21,6 +22,7 @@ static uint32_t value_bytes = VALUE_BYTES; /* of the values that are written */
 struct test {
     void (*body)(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test);
     enum ix_values values;
+    bool checksum;
     uint64_t reused; /* reads of blocks that had been reused */
     unsigned failed_line;
 };
@@ -34,17 +36,19 @@ struct test {
 static int entry(struct dm_ctx *ctx, void *arg) {
     struct test *test = arg;
     struct ix_indirect *indirect;
-    struct ix_indirect_config config = {
-        .values = test->values, .value_bytes = value_bytes, .found_max = PAIRS, .reused = &test->reused};
+    struct ix_indirect_config config = {.values = test->values,
+                                        .value_bytes = value_bytes,
+                                        .checksum = test->checksum,
+                                        .found_max = PAIRS,
+                                        .reused = &test->reused};
     CHECK(test, ix_indirect_open(ctx, &config, &indirect) == 0);
     test->body(ctx, indirect, test);
     ix_indirect_close(indirect);
     return 0;
 }
 
-static void run(void (*body)(struct dm_ctx *, struct ix_indirect *, struct test *), enum ix_values values) {
+static void test_run(struct test test) {
     struct world world = {.mns = 2, .clients = 1};
-    struct test test = {.body = body, .values = values};
     int rc;
     world_open(&world);
     assert_int_equal(dm_fabric_do(world.fabric, 2, entry, &test, &rc, &world.err), 0);
@@ -52,6 +56,10 @@ static void run(void (*body)(struct dm_ctx *, struct ix_indirect *, struct test 
     if (test.failed_line > 0) {
         fail_msg("line %u", test.failed_line);
     }
+}
+
+static void run(void (*body)(struct dm_ctx *, struct ix_indirect *, struct test *), enum ix_values values) {
+    test_run((struct test){.body = body, .values = values});
 }
 
 static void value_fill(uint64_t number, unsigned char *value) {
@@ -290,6 +298,40 @@ static void compact_blocks_are_read_by_their_word_and_key(void **state) {
     assert_int_equal(ix_indirect_compact_bytes(49), ix_indirect_block_bytes(49));
 }
 
+static void checksum_body(struct dm_ctx *ctx, struct ix_indirect *indirect, struct test *test) {
+    uint32_t bytes = ix_indirect_block_bytes(value_bytes + IX_INDIRECT_CHECKSUM_BYTES);
+    uint64_t word = put(ctx, indirect, test, 0, 7, 1), key = 0;
+    unsigned char *wire = dm_local_alloc(ctx, bytes);
+    CHECK(test, holds(indirect, 7, word, 1));
+    CHECK(test, ix_indirect_post_read(indirect, word, true, wire) && dm_commit(ctx) == 0);
+    CHECK(test, ix_indirect_has_key(indirect, word, wire, &key) && key == 7);
+    CHECK(test, ix_indirect_intact(indirect, wire));
+    for (uint32_t i = 0; i < bytes; i++) {
+        wire[i] ^= 1;
+        CHECK(test, ix_indirect_intact(indirect, wire) == !test->checksum);
+        wire[i] ^= 1;
+    }
+}
+
+static void a_checksum_is_over_all_bytes_of_a_block(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {8, 48, 49, VALUE_BYTES};
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        value_bytes = sizes[i];
+        test_run((struct test){.body = checksum_body, .values = IX_VALUES_SLOT, .checksum = true});
+        test_run((struct test){.body = checksum_body, .values = IX_VALUES_SLOT});
+    }
+    value_bytes = VALUE_BYTES;
+    assert_int_equal(ix_indirect_block_bytes(48 + IX_INDIRECT_CHECKSUM_BYTES), 64);
+    assert_int_equal(ix_indirect_block_bytes(49 + IX_INDIRECT_CHECKSUM_BYTES), 128);
+}
+
+/* The check value of CRC-32 in the catalogues of such codes. */
+static void a_checksum_is_the_crc_32_of_ethernet(void **state) {
+    (void)state;
+    assert_int_equal(ix_crc32_bitwise("123456789", 9), 0xcbf43926);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read_by_their_word_and_key),
@@ -301,6 +343,8 @@ int main(void) {
         cmocka_unit_test(a_scan_reads_the_index_for_reused_blocks_and_omits_absent_keys),
         cmocka_unit_test(inline_values_need_no_blocks),
         cmocka_unit_test(compact_blocks_are_read_by_their_word_and_key),
+        cmocka_unit_test(a_checksum_is_over_all_bytes_of_a_block),
+        cmocka_unit_test(a_checksum_is_the_crc_32_of_ethernet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
