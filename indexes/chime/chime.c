@@ -13,7 +13,7 @@ enum {
 static const char *const validations[] = {"siblings", "fences", "none", NULL};
 static const char *const vacancies[] = {"piggyback", "read", "none", NULL};
 static const char *const unlocks[] = {"behind", "before", NULL};
-static const char *const scans[] = {"segments", "leaves", NULL};
+static const char *const scans[] = {"segments", "leaves", "hotspots", NULL};
 
 #define ROW(member, ...) DM_OPT_ROW(struct chime_params, member, __VA_ARGS__)
 
@@ -46,8 +46,8 @@ static const struct dm_opt params_table[] = {
     ROW(back_off, DM_OPT_BOOL, .initial = "on",
         .help = "A lock that was refused 256 times is tried again after a pause; off: at once, however often."),
     ROW(scan, DM_OPT_ENUM, .initial = "segments", .choices = scans,
-        .help =
-            "What scans read of a leaf: where few keys can be in the range their neighbourhoods, or always all of it."),
+        .help = "What scans read of a leaf: where few keys can be in the range their neighbourhoods; always all of it; "
+                "or neighbourhoods, but of keys in the hotspot buffer, which learns from scans then, their entries."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
     ROW(fetch, DM_OPT_ENUM, .initial = "batch", .choices = ix_fetch_choices, .help = IX_FETCH_HELP),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",

@@ -23,7 +23,7 @@
 enum { CHIME_VALIDATE_SIBLINGS, CHIME_VALIDATE_FENCES, CHIME_VALIDATE_NONE };
 enum { CHIME_VACANCY_PIGGYBACK, CHIME_VACANCY_READ, CHIME_VACANCY_NONE };
 enum { CHIME_UNLOCK_BEHIND, CHIME_UNLOCK_BEFORE };
-enum { CHIME_SCAN_SEGMENTS, CHIME_SCAN_LEAVES };
+enum { CHIME_SCAN_SEGMENTS, CHIME_SCAN_LEAVES, CHIME_SCAN_HOTSPOTS };
 
 struct chime_params {
     uint64_t span, neighbourhood, hotspot_bytes;
@@ -197,6 +197,8 @@ struct chime_part {
     uint64_t first, end;
     bool all;
     struct chime_set entries; /* if not all */
+    struct chime_set hot;     /* numbers after `first` whose entry the hotspot buffer named; of the others, the
+                                 neighbourhood is in `entries` */
 };
 
 /* Decides what to read of a leaf that ends at `high`, from part->first on. A scan over dense keys needs none from
@@ -206,7 +208,8 @@ void chime_part_plan(struct chime_client *client, uint64_t high, uint64_t window
 /* Adds its read to the current batch. */
 void chime_part_post(struct chime_client *client, struct chime_copy *copy, const struct chime_part *part);
 
-/* Decodes entries that were read; true if they are all that the leaf has in [first, end). */
+/* Decodes entries that were read; true if they are all that the leaf has in [first, end). With entries that the hotspot
+ * buffer named, a key may be in two of them: it is hopping, and both have its value. */
 bool chime_part_use(struct chime_client *client, struct chime_copy *copy, const struct chime_part *part);
 
 /* ---- scan.c, load.c, verify.c ----------------------------------------------------------------------------------- */

@@ -28,12 +28,22 @@ struct scan {
     uint64_t bound_key;
 };
 
-/* Takes entry `at` of the copy and moves the cursor past it. */
+/* Takes entry `at` of the copy of leaf scan->next and moves the cursor past it. Where entries of hot keys were read, a
+ * key that has been taken already was hopping: it is in another entry, too. Reads that compare hop bitmaps never see a
+ * key twice, and a mistake of theirs is not hidden here. */
 static void pair_take(struct scan *scan, const struct chime_copy *copy, unsigned at) {
-    const struct chime_layout *layout = &scan->client->cn->layout;
+    struct chime_client *client = scan->client;
+    const struct chime_layout *layout = &client->cn->layout;
     uint64_t key = chime_key(layout, copy->image, at);
+    bool hotspots = client->cn->params->scan == CHIME_SCAN_HOTSPOTS;
+    if (hotspots && key < scan->cursor) {
+        return;
+    }
     ix_found_add(&scan->found, key, chime_value(layout, copy->image, at));
     scan->cursor = key + 1;
+    if (hotspots) {
+        chime_remember(client, scan->next, key, at);
+    }
 }
 
 /* Takes the pairs of the copy from the cursor on. */

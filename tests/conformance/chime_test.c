@@ -211,7 +211,8 @@ enum { DENSE_KEYS = 400, DENSE_FIRST = 1000, DENSE_SCAN = 3 };
 struct dense {
     struct world *world;
     struct dm_account account;
-    uint64_t parts, gap; /* scans that read parts; a key that is missing among the dense ones, 0: none */
+    uint64_t parts, gap;  /* scans that read parts; a key that is missing among the dense ones, 0: none */
+    uint64_t hits, wrong; /* keys in entries that the hotspot buffer named; and not in them */
 };
 
 static int dense_entry(struct dm_ctx *ctx, void *arg) {
@@ -240,6 +241,8 @@ static int dense_entry(struct dm_ctx *ctx, void *arg) {
     }
     dm_account_use(ctx, NULL);
     dense->parts = ix_counts(&client)[CHIME_SCAN_PART];
+    dense->hits = ix_counts(&client)[CHIME_HOTSPOT_HIT];
+    dense->wrong = ix_counts(&client)[CHIME_HOTSPOT_WRONG];
     ix_detach(&client);
     return 0;
 }
@@ -271,6 +274,17 @@ static void a_scan_over_keys_that_are_not_quite_dense_is_right(void **state) {
     assert_true(parts.parts > DENSE_KEYS / 2);
 }
 
+/* Each range is scanned twice, the second time with all of its keys in the hotspot buffer. */
+static void a_scan_over_hot_keys_takes_fewer_reads(void **state) {
+    (void)state;
+    struct dense hot = dense_run("hotspots", 0);
+    struct dense parts = dense_run("segments", 0);
+    assert_true(hot.hits > DENSE_KEYS);
+    assert_true(hot.wrong > 0 && hot.wrong * 10 < hot.hits); /* some keys have hopped since they were inserted */
+    assert_true(hot.account.verbs[DM_VERB_READ] * 10 < parts.account.verbs[DM_VERB_READ] * 9);
+    dense_run("hotspots", DENSE_FIRST + 57);
+}
+
 static void leaves_that_deletes_empty_are_merged_away(void **state) {
     (void)state;
     struct world_config config = world_least(&ix_ops_chime);
@@ -296,6 +310,7 @@ static void every_technique_can_be_switched_off_and_the_tree_stays_right(void **
         {"vacancy", "none"},      {"replicate", "off"},     {"merge", "off"},       {"cache_levels", "0"},
         {"cache_levels", "1"},    {"validation", "fences"}, {"fill", "1"},          {"hotspot_share", "1"},
         {"hotspot_bytes", "300"}, {"span", "13"},           {"values", "indirect"}, {"scan", "leaves"},
+        {"scan", "hotspots"},
     };
     steady_all_right(&ix_ops_chime, off, DM_ARRAY_LEN(off));
 }
@@ -369,6 +384,7 @@ int main(void) {
         cmocka_unit_test(a_quiet_scan_within_one_parent_is_one_round_trip),
         cmocka_unit_test(a_short_scan_over_dense_keys_reads_neighbourhoods_not_leaves),
         cmocka_unit_test(a_scan_over_keys_that_are_not_quite_dense_is_right),
+        cmocka_unit_test(a_scan_over_hot_keys_takes_fewer_reads),
         cmocka_unit_test(leaves_that_deletes_empty_are_merged_away),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
