@@ -499,6 +499,7 @@ int smart_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, voi
     }
     DM_TRY(ix_found_complete(&scan->found, smart_get, client));
     *found = scan->found.count;
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, (uint32_t)client->cn->params->scan_probes * *found);
     return 0;
 }
 

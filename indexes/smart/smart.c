@@ -29,6 +29,9 @@ static const struct dm_opt params_table[] = {
         .help = "Leaves and inner nodes take a multiple of this, a power of two."),
     ROW(accounting, DM_OPT_ENUM, .initial = "published", .choices = accountings,
         .help = "What counts against the budget of the cache: as in the authors' code, or every byte."),
+    ROW(scan_probes, DM_OPT_COUNT, .initial = "0", .max = 100000, .unit = "probes", .added = true,
+        .help = "CPU work that a scan is charged for each pair beside its own, in probes of a local structure: the "
+                "authors' code looks up every key of the range in the cache, from the root on."),
     ROW(values, DM_OPT_ENUM, .initial = "inline", .choices = ix_values_choices, .help = IX_VALUES_HELP),
     ROW(lease_us, DM_OPT_COUNT, .initial = "0", .max = 1000000, .unit = "us",
         .help = "How long clients wait for the one that has locked or claimed a leaf; 0: for ever, as published. "

@@ -25,7 +25,7 @@ enum { SMART_TAKES_LEAF, SMART_TAKES_LOCK };
 
 struct smart_params {
     unsigned nodes, update, accounting, values, lease_takes;
-    uint64_t align, lease_us;
+    uint64_t align, lease_us, scan_probes;
     bool shrink;
     bool confirm, recheck_lock, unlock_apart, keep_slots, check_sum, wait_type, check_scan;
 };
