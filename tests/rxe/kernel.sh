@@ -8,6 +8,7 @@
 set -eu
 cache=$1
 shift
+here=$(cd "$(dirname "$0")" && pwd)
 PATH=$PATH:/usr/sbin:/sbin
 
 unavailable() {
@@ -22,35 +23,25 @@ if [ -e "$folder/order" ]; then
     exit 0
 fi
 
-command -v apt-get >/dev/null 2>&1 || unavailable "no apt-get here to fetch a kernel with"
 command -v modprobe >/dev/null 2>&1 || unavailable "no modprobe (package kmod)"
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/unpack.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# fetch: downloads the versioned image that the package linux-image-amd64 depends on.
-fetch() {
-    package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
-    [ -n "$package" ] || return 1
-    (cd "$work" && apt-get download -q "$package" >download.log 2>&1)
-}
-if ! fetch; then
-    # The package lists may be missing, or so old that the server has removed the packages in them.
-    [ "$(id -u)" -ne 0 ] || apt-get update -q >"$work/update.log" 2>&1 || true
-    fetch || unavailable "cannot download a kernel: $(tail -n 2 "$work/download.log" 2>/dev/null || echo 'apt knows no linux-image-amd64')"
-fi
-
-dpkg -x "$work/$package"_*.deb "$work/tree"
+# shellcheck source=tests/rxe/fetch.sh
+. "$here/fetch.sh"
+fetch_dependency linux-image-amd64 "$work"
+tree=$work/package
 # The tree may keep its modules below /usr, where modprobe does not look.
-[ -d "$work/tree/lib/modules" ] || ln -s usr/lib "$work/tree/lib"
-version=$(basename "$work"/tree/boot/vmlinuz-* | sed 's/^vmlinuz-//')
-depmod -b "$work/tree" "$version"
+[ -d "$tree/lib/modules" ] || ln -s usr/lib "$tree/lib"
+version=$(basename "$tree"/boot/vmlinuz-* | sed 's/^vmlinuz-//')
+depmod -b "$tree" "$version"
 mkdir -p "$work/result/modules"
-cp "$work/tree/boot/vmlinuz-$version" "$work/result/vmlinuz"
+cp "$tree/boot/vmlinuz-$version" "$work/result/vmlinuz"
 # Lines are "insmod PATH" or "builtin NAME". A module is loaded once, after all modules that it needs.
 for module in "$@"; do
-    modprobe -d "$work/tree" -S "$version" --show-depends "$module" ||
+    modprobe -d "$tree" -S "$version" --show-depends "$module" ||
         unavailable "the kernel package $package has no module $module"
 done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$work/paths"
 while read -r path; do

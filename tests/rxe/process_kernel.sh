@@ -22,7 +22,7 @@ if [ -x "$program" ]; then
 fi
 
 [ "$(uname -m)" = x86_64 ] || unavailable "no kernel is built as a process on $(uname -m)"
-for tool in apt-get:apt make:make gcc:gcc flex:flex bison:bison bc:bc xz:xz-utils; do
+for tool in make:make gcc:gcc flex:flex bison:bison bc:bc xz:xz-utils; do
     command -v "${tool%%:*}" >/dev/null 2>&1 || unavailable "no ${tool%%:*} here (package ${tool#*:})"
 done
 mkdir -p "$cache"
@@ -30,18 +30,9 @@ work=$(mktemp -d "$cache/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# fetch: downloads the source package that linux-source depends on.
-fetch() {
-    package=$(apt-cache depends linux-source 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
-    [ -n "$package" ] || return 1
-    (cd "$work" && apt-get download -q "$package" >download.log 2>&1)
-}
-if ! fetch; then
-    # The package lists may be missing, or so old that the server has removed the packages in them.
-    [ "$(id -u)" -ne 0 ] || apt-get update -q >"$work/update.log" 2>&1 || true
-    fetch || unavailable "cannot download a kernel's source: $(tail -n 2 "$work/download.log" 2>/dev/null || echo 'apt knows no linux-source')"
-fi
-dpkg -x "$work/$package"_*.deb "$work/package"
+# shellcheck source=tests/rxe/fetch.sh
+. "$here/fetch.sh"
+fetch_dependency linux-source "$work"
 mkdir "$work/tree"
 tar -x -J -f "$work/package/usr/src/$package.tar.xz" -C "$work/tree" --strip-components 1
 rm -rf "$work/package"
