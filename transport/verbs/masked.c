@@ -8,9 +8,9 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "transport/realtime/atomic_copy.h"
+#include "transport/verbs/looped.h"
 #include "transport/verbs/masked.h"
 #include "transport/verbs/verbs.h"
 
@@ -26,15 +26,6 @@ enum {
 #define TRIAL_LIMIT_NS (UINT64_C(1000) * 1000000)
 #define WORD_BEFORE    UINT64_C(0x1122334455667788)
 #define OLD_BEFORE     UINT64_C(0xf0f1f2f3f4f5f6f7)
-
-struct trial {
-    struct verbs *verbs;
-    struct verbs_port *port;
-    struct verbs_thread thread; /* holds the completion queue */
-    struct verbs_conn ends[2];  /* the one that sends, and its other end */
-    unsigned char *memory;
-    struct ibv_mr *mr;
-};
 
 /* No two bytes of a value are alike, so that a wrong byte order or a wrong operand shows. */
 static const struct dm_verb trials[] = {
@@ -55,46 +46,7 @@ static const struct dm_verb trials[] = {
     {.kind = DM_VERB_MASKED_FAA, .op = {.swap = 0xf1f2f3f4f5f6f7f8, .compare_mask = 0x8080808080808080}},
 };
 
-static bool trial_open(struct trial *trial) {
-    struct ibv_cq *cq = ibv_create_cq(trial->port->device, 2 * DEPTH, NULL, NULL, 0);
-    atomic_init(&trial->thread.cq, cq);
-    void *map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    trial->memory = map == MAP_FAILED ? NULL : map;
-    if (!cq || !trial->memory) {
-        return false;
-    }
-    trial->mr = ibv_reg_mr(trial->port->pd, trial->memory, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
-    bool is_open = trial->mr != NULL;
-    for (size_t i = 0; is_open && i < DM_ARRAY_LEN(trial->ends); i++) {
-        trial->ends[i] = (struct verbs_conn){.thread = &trial->thread,
-                                             .port = trial->port,
-                                             .is_incoming = true, /* it is none of a run's */
-                                             .posts_masked = i == 0,
-                                             .depth = DEPTH,
-                                             .slots = 1};
-        is_open = verbs_qp_open(trial->verbs, &trial->ends[i], NULL) == 0;
-    }
-    return is_open && verbs_qp_loop(trial->verbs, &trial->ends[0], &trial->ends[1]);
-}
-
-static void trial_close(struct trial *trial) {
-    for (size_t i = 0; i < DM_ARRAY_LEN(trial->ends); i++) {
-        if (trial->ends[i].qp) {
-            ibv_destroy_qp(trial->ends[i].qp);
-        }
-    }
-    if (trial->mr) {
-        ibv_dereg_mr(trial->mr);
-    }
-    if (trial->memory) {
-        munmap(trial->memory, BYTES);
-    }
-    if (atomic_load(&trial->thread.cq)) {
-        ibv_destroy_cq(atomic_load(&trial->thread.cq));
-    }
-}
-
-static const char *trial_wait(struct trial *trial) {
+static const char *trial_wait(struct verbs_looped *trial) {
     uint64_t end_ns = rt_clock_ns() + TRIAL_LIMIT_NS;
     struct ibv_wc wc;
     int count;
@@ -107,7 +59,7 @@ static const char *trial_wait(struct trial *trial) {
     return wc.status == IBV_WC_SUCCESS ? NULL : ibv_wc_status_str(wc.status);
 }
 
-static const char *trial_run(struct trial *trial, const struct dm_verb *verb) {
+static const char *trial_run(struct verbs_looped *trial, const struct dm_verb *verb) {
     bool swapped;
     unsigned char *word = trial->memory + WORD_AT, *old = trial->memory + OLD_AT;
     const struct verbs_masked_work work = {.op = verb->op,
@@ -136,12 +88,13 @@ static const char *trial_run(struct trial *trial, const struct dm_verb *verb) {
 
 /* Why they cannot be used; NULL: all did what they should. */
 static const char *try_all(struct verbs *verbs, struct verbs_port *port) {
-    struct trial trial = {.verbs = verbs, .port = port};
-    const char *failure = trial_open(&trial) ? NULL : "the device gives no queue pair that takes them";
+    struct verbs_looped trial = {.verbs = verbs, .port = port};
+    const char *failure =
+        verbs_looped_open(&trial, 1, DEPTH, BYTES, true) ? NULL : "the device gives no queue pair that takes them";
     for (size_t i = 0; !failure && i < DM_ARRAY_LEN(trials); i++) {
         failure = trial_run(&trial, &trials[i]);
     }
-    trial_close(&trial);
+    verbs_looped_close(&trial);
     return failure;
 }
 

@@ -7,10 +7,9 @@
  * may happen later; what is found is certain.
  */
 #include <string.h>
-#include <sys/mman.h>
 
 #include "transport/realtime/atomic_copy.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/looped.h"
 
 enum {
     ROUND = 8,          /* of each verb */
@@ -33,64 +32,19 @@ enum {
 #define BOTH_HALVES    ((UINT64_C(1) << 32) + 1)
 
 struct probe {
-    struct verbs *verbs;
-    struct verbs_port *port;
-    struct verbs_thread thread; /* holds the completion queue */
-    struct verbs_conn ends[4];  /* the writing one and its other end, the reading one and its other end */
-    unsigned char *memory;
-    struct ibv_mr *mr;
+    struct verbs_looped looped; /* the first connection writes, the second one reads */
     uint64_t rounds;
     bool is_torn, is_out_of_order, is_half_added;
 };
-
-/* ---- opening ---------------------------------------------------------------------------------------------------- */
-
-static bool probe_open(struct probe *probe) {
-    struct ibv_cq *cq = ibv_create_cq(probe->port->device, 2 * DEPTH, NULL, NULL, 0);
-    atomic_init(&probe->thread.cq, cq);
-    void *map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    probe->memory = map == MAP_FAILED ? NULL : map;
-    if (!cq || !probe->memory) {
-        return false;
-    }
-    probe->mr = ibv_reg_mr(probe->port->pd, probe->memory, BYTES,
-                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-                               IBV_ACCESS_REMOTE_ATOMIC);
-    bool is_open = probe->mr != NULL;
-    for (size_t i = 0; is_open && i < DM_ARRAY_LEN(probe->ends); i++) {
-        probe->ends[i] = (struct verbs_conn){
-            .thread = &probe->thread, .port = probe->port, .is_incoming = true, .depth = DEPTH, .slots = 1};
-        is_open = verbs_qp_open(probe->verbs, &probe->ends[i], NULL) == 0;
-    }
-    return is_open && verbs_qp_loop(probe->verbs, &probe->ends[0], &probe->ends[1]) &&
-           verbs_qp_loop(probe->verbs, &probe->ends[2], &probe->ends[3]);
-}
-
-static void probe_close(struct probe *probe) {
-    for (size_t i = 0; i < DM_ARRAY_LEN(probe->ends); i++) {
-        if (probe->ends[i].qp) {
-            ibv_destroy_qp(probe->ends[i].qp);
-        }
-    }
-    if (probe->mr) {
-        ibv_dereg_mr(probe->mr);
-    }
-    if (probe->memory) {
-        munmap(probe->memory, BYTES);
-    }
-    if (atomic_load(&probe->thread.cq)) {
-        ibv_destroy_cq(atomic_load(&probe->thread.cq));
-    }
-}
 
 /* ---- a round ---------------------------------------------------------------------------------------------------- */
 
 static struct ibv_send_wr *work(const struct probe *probe, struct ibv_send_wr *wr, struct ibv_sge *sge, size_t own_at,
                                 uint32_t bytes, size_t at) {
-    *sge = (struct ibv_sge){(uintptr_t)probe->memory + own_at, bytes, probe->mr->lkey};
+    *sge = (struct ibv_sge){(uintptr_t)probe->looped.memory + own_at, bytes, probe->looped.mr->lkey};
     *wr = (struct ibv_send_wr){.next = wr + 1, .sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
-    wr->wr.rdma.remote_addr = (uintptr_t)probe->memory + at;
-    wr->wr.rdma.rkey = probe->mr->rkey;
+    wr->wr.rdma.remote_addr = (uintptr_t)probe->looped.memory + at;
+    wr->wr.rdma.rkey = probe->looped.mr->rkey;
     return wr;
 }
 
@@ -108,9 +62,9 @@ static bool post_writes(struct probe *probe) {
         uint64_t number = probe->rounds * ROUND + i + 1;
         size_t line = LINES_AT + (size_t)i * DM_LINE, word = NUMBERS_AT + (size_t)i * RT_WORD;
         for (unsigned w = 0; w < WORDS; w++) {
-            memcpy(probe->memory + line + (size_t)w * RT_WORD, &number, sizeof(number));
+            memcpy(probe->looped.memory + line + (size_t)w * RT_WORD, &number, sizeof(number));
         }
-        memcpy(probe->memory + word, &number, sizeof(number));
+        memcpy(probe->looped.memory + word, &number, sizeof(number));
         work(probe, &wrs[at], &sges[at], line, DM_LINE, LINE_AT);
         at++;
         work(probe, &wrs[at], &sges[at], word, RT_WORD, FIRST_AT);
@@ -119,12 +73,12 @@ static bool post_writes(struct probe *probe) {
         at++;
         struct ibv_send_wr *add = work(probe, &wrs[at], &sges[at], OLD_AT, RT_WORD, SUM_AT);
         add->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-        add->wr.atomic.remote_addr = (uintptr_t)probe->memory + SUM_AT;
+        add->wr.atomic.remote_addr = (uintptr_t)probe->looped.memory + SUM_AT;
         add->wr.atomic.compare_add = BOTH_HALVES;
-        add->wr.atomic.rkey = probe->mr->rkey;
+        add->wr.atomic.rkey = probe->looped.mr->rkey;
         at++;
     }
-    return post(&probe->ends[0], wrs, WRITES);
+    return post(&probe->looped.ends[0], wrs, WRITES);
 }
 
 static bool post_reads(struct probe *probe) {
@@ -133,13 +87,14 @@ static bool post_reads(struct probe *probe) {
     for (unsigned i = 0; i < ROUND; i++) {
         work(probe, &wrs[i], &sges[i], READ_AT + (size_t)i * DM_LINE, DM_LINE, LINE_AT)->opcode = IBV_WR_RDMA_READ;
     }
-    return post(&probe->ends[2], wrs, ROUND);
+    return post(&probe->looped.ends[2], wrs, ROUND);
 }
 
 /* As the node's own processor sees it while verbs are outstanding. */
 static void look(struct probe *probe) {
-    uint64_t second = rt_word_load(probe->memory + SECOND_AT), first = rt_word_load(probe->memory + FIRST_AT);
-    uint64_t sum = rt_word_load(probe->memory + SUM_AT);
+    uint64_t second = rt_word_load(probe->looped.memory + SECOND_AT),
+             first = rt_word_load(probe->looped.memory + FIRST_AT);
+    uint64_t sum = rt_word_load(probe->looped.memory + SUM_AT);
     probe->is_out_of_order = probe->is_out_of_order || first < second;
     probe->is_half_added = probe->is_half_added || sum >> 32 != (sum & UINT32_MAX);
 }
@@ -147,7 +102,7 @@ static void look(struct probe *probe) {
 static void look_at_reads(struct probe *probe) {
     for (unsigned i = 0; i < ROUND; i++) {
         uint64_t words[WORDS];
-        memcpy(words, probe->memory + READ_AT + (size_t)i * DM_LINE, sizeof(words));
+        memcpy(words, probe->looped.memory + READ_AT + (size_t)i * DM_LINE, sizeof(words));
         for (unsigned w = 1; w < WORDS; w++) {
             probe->is_torn = probe->is_torn || words[w] != words[0];
         }
@@ -155,7 +110,7 @@ static void look_at_reads(struct probe *probe) {
 }
 
 static bool round_run(struct probe *probe) {
-    struct ibv_cq *cq = atomic_load(&probe->thread.cq);
+    struct ibv_cq *cq = atomic_load(&probe->looped.thread.cq);
     uint64_t end_ns = rt_clock_ns() + ROUND_LIMIT_NS;
     if (!post_writes(probe) || !post_reads(probe)) {
         return false;
@@ -179,13 +134,13 @@ static uint8_t found(const struct probe *probe, bool fails) {
 }
 
 void verbs_probe(struct verbs *verbs, struct verbs_port *port) {
-    struct probe probe = {.verbs = verbs, .port = port};
-    if (verbs->options->probe_ns > 0 && probe_open(&probe)) {
+    struct probe probe = {.looped = {.verbs = verbs, .port = port}};
+    if (verbs->options->probe_ns > 0 && verbs_looped_open(&probe.looped, 2, DEPTH, BYTES, false)) {
         uint64_t end_ns = rt_clock_ns() + verbs->options->probe_ns; /* opening it takes a slow host as long */
         while (round_run(&probe) && rt_clock_ns() < end_ns) {
         }
     }
-    probe_close(&probe);
+    verbs_looped_close(&probe.looped);
     /* Software RoCE copies with the processor; two of them may work on one line at once, however rarely. */
     bool is_known_torn = port->is_software && verbs->rt.cpu_count > 1;
     port->whole_lines = found(&probe, probe.is_torn || is_known_torn);
