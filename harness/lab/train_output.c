@@ -16,13 +16,6 @@
 #include "harness/run/sources.h"
 
 static json_t *row_to_json(const struct hx_train_row *row, uint64_t keys) {
-    json_t *times = json_object();
-    if (times && row->stored_ns_per_key > 0) {
-        json_object_set_new(times, "stored_ns_per_key", json_real(row->stored_ns_per_key));
-    }
-    if (times && row->retrain_ns_per_key > 0) {
-        json_object_set_new(times, "retrain_ns_per_key", json_real(row->retrain_ns_per_key));
-    }
     json_t *object =
         json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:f}", "kind", row->is_rmi ? "rmi" : "plr",
                   row->is_rmi ? "sub_models" : "epsilon", (json_int_t)row->setting, "models", (json_int_t)row->models,
@@ -30,10 +23,12 @@ static json_t *row_to_json(const struct hx_train_row *row, uint64_t keys) {
                   (json_int_t)row->bytes, "table_bytes", (json_int_t)row->table_bytes, "bound_mean", row->bound_mean,
                   "error_mean", row->error.mean, "error_p50", (json_int_t)row->error.p50, "error_p99",
                   (json_int_t)row->error.p99, "error_max", (json_int_t)row->error.max, "ns_per_key", row->ns_per_key);
-    if (object && times) {
-        json_object_update(object, times);
+    if (object && row->stored_ns_per_key > 0) {
+        json_object_set_new(object, "stored_ns_per_key", json_real(row->stored_ns_per_key));
     }
-    json_decref(times);
+    if (object && row->retrain_ns_per_key > 0) {
+        json_object_set_new(object, "retrain_ns_per_key", json_real(row->retrain_ns_per_key));
+    }
     return object;
 }
 
