@@ -44,7 +44,9 @@ static const struct dm_opt check_options[] = {
     ROW(out, DM_OPT_STRING, .values = "file", .initial = "",
         .help = "write the history of the failing, or replayed, run to this file"),
     ROW(trace, DM_OPT_STRING, .values = "file", .initial = "",
-        .help = "with --replay: write its operations and verbs to this file, for Perfetto"),
+        .help =
+            "write operations and verbs of the failing run, on sim its minimum, or of the replayed one to this file, "
+            "for Perfetto"),
     ROW(coverage, DM_OPT_ENUM, .initial = "auto", .choices = coverage_names,
         .help = "fail if a rare event of the index never happened; auto: from 100 seeds on, with no --set"),
     ROW(rdwc, DM_OPT_ENUM, .initial = "drawn", .choices = hx_checking_rdwc_names,
@@ -149,9 +151,6 @@ static int options_check(const struct hx_checking *check, struct dm_err *err) {
     }
     if (options->part[0] && !is_one) {
         return dm_fail(err, DM_ERR_INVALID, "--part: needs --replay SEED");
-    }
-    if (options->trace[0] && !is_one) {
-        return dm_fail(err, DM_ERR_INVALID, "--trace: needs --replay SEED");
     }
     if (options->keep[0] && !options->replay[0]) {
         return dm_fail(err, DM_ERR_INVALID, "--keep: needs --replay SEED");

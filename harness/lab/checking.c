@@ -309,6 +309,9 @@ static int campaign_do(struct hx_checking *check, const struct ix_ops *index, st
         }
         rc = rc < 0 ? rc : finding_report(check, index, world, &part, &result, into, err);
         ck_world_fini(world);
+        if (rc == 0 && check->options.trace[0]) {
+            rc = hx_trace_store_run(&result, check->options.trace, err);
+        }
     }
     ck_result_fini(&result);
     return rc < 0 ? dm_fail_in(err, rc, "%s", index->name) : 0;
