@@ -51,7 +51,7 @@ for file in $(sources '*.c' '*.h'); do
     done
     case $file in
     transport/verbs/* | tests/conformance/transport_verbs_test.c | tests/unit/transport/fake_verbs.h | \
-        tests/unit/transport/fake_mlx5.h) ;;
+        tests/unit/transport/fake_work.h | tests/unit/transport/fake_mlx5.h) ;;
     *) ! grep -Eq '^ *# *include *<(infiniband|rdma)/' "$file" || complain "$file: only transport/verbs includes verbs headers" ;;
     esac
     case $file in

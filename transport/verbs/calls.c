@@ -157,6 +157,8 @@ static int slot_take(struct verbs_ctx *ctx, struct verbs_conn *conn, struct verb
             return conn->failure;
         }
         if (ctx->rt.base.fabric->stop) {
+            verbs_line_leave(ctx, conn);
+            verbs_wake_waiters(conn, &conn->space, true); /* it may have been first */
             return DM_ERR_STOPPED;
         }
         uint32_t i = 0;

@@ -26,6 +26,42 @@ void verbs_wake_waiters(struct verbs_conn *conn, struct verbs_waiters *waiters, 
     }
 }
 
+static void line_join(struct verbs_line *line, struct verbs_ctx *ctx) {
+    ctx->is_in_line = true;
+    ctx->line_next = NULL;
+    *(line->head ? &line->tail->line_next : &line->head) = ctx;
+    line->tail = ctx;
+}
+
+void verbs_line_leave(struct verbs_ctx *ctx, struct verbs_conn *conn) {
+    struct verbs_line *line = &conn->line;
+    struct verbs_ctx *before = NULL;
+    if (!ctx->is_in_line) {
+        return;
+    }
+    for (struct verbs_ctx *at = line->head; at != ctx; at = at->line_next) {
+        before = at;
+    }
+    *(before ? &before->line_next : &line->head) = ctx->line_next;
+    line->tail = line->tail == ctx ? before : line->tail;
+    ctx->is_in_line = false;
+}
+
+bool verbs_is_beside(struct verbs_ctx *ctx, struct verbs_conn *conn, bool is_change) {
+    if (!verbs_of_thread(conn->thread)->posts_alone) {
+        return false;
+    }
+    bool is_first = !conn->line.head || conn->line.head == ctx;
+    if (is_first && (is_change ? conn->posted : conn->alone_upto) <= conn->done) {
+        verbs_line_leave(ctx, conn);
+        return false;
+    }
+    if (!ctx->is_in_line) {
+        line_join(&conn->line, ctx);
+    }
+    return true;
+}
+
 void verbs_batch_done(struct verbs_conn *conn, struct verbs_ctx *ctx, int code) {
     ctx->failure = code < 0 ? code : ctx->failure;
     if (--ctx->waiting == 0 && ctx->rt.wait == RT_AWAY) {
@@ -86,6 +122,9 @@ void verbs_conn_break(struct verbs_conn *conn, int code) {
         fail_unsignalled(conn, code);
     }
     calls_break(conn, code);
+    while (conn->line.head) {
+        verbs_line_leave(conn->line.head, conn);
+    }
     verbs_wake_waiters(conn, &conn->space, true);
 }
 

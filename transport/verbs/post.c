@@ -103,21 +103,9 @@ static bool ring_has_space(const struct verbs_conn *conn, uint32_t bytes) {
     return conn->ring_taken - conn->ring_done + 2 * (uint64_t)bytes <= VERBS_RING;
 }
 
-bool verbs_is_beside(const struct verbs_ctx *ctx, struct verbs_conn *conn, bool is_change) {
-    if (!verbs_of_thread(conn->thread)->posts_alone) {
-        return false;
-    }
-    bool is_beside = (is_change ? conn->posted : conn->alone_upto) > conn->done;
-    if (conn->alone_next && conn->alone_next != ctx) {
-        return true;
-    }
-    conn->alone_next = is_beside ? ctx : NULL;
-    return is_beside;
-}
-
 /* The first connection of the plan on which it cannot be posted yet: without enough space in its send queue or ring, or
  * with other work. NULL: none. */
-static struct verbs_conn *plan_blocked(const struct verbs_ctx *ctx, bool wait) {
+static struct verbs_conn *plan_blocked(struct verbs_ctx *ctx, bool wait) {
     const struct verbs_thread *thread = verbs_thread_of(ctx);
     for (unsigned i = 0; i < thread->touched_count; i++) {
         const struct verbs_chain *chain = &thread->chains[thread->touched[i]];

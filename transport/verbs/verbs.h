@@ -154,6 +154,11 @@ struct verbs_waiters {
     struct verbs_ctx *head, *tail;
 };
 
+/* Contexts in the order in which they asked for a connection that they may not share; linked by line_next. */
+struct verbs_line {
+    struct verbs_ctx *head, *tail;
+};
+
 struct verbs_conn {
     struct verbs_thread *thread;
     struct ibv_qp *qp;
@@ -166,10 +171,10 @@ struct verbs_conn {
     /* The send queue. */
     uint32_t depth, inline_bytes;
     uint64_t posted, done;
-    uint32_t unsignalled;               /* since the last signalled one */
-    uint64_t loose_upto;                /* an unsignalled atomic that later writes have to be fenced against */
-    uint64_t alone_upto;                /* with order=alone: the last write, atomic or message */
-    const struct verbs_ctx *alone_next; /* the context that waits until the queue is empty; no other one posts */
+    uint32_t unsignalled;   /* since the last signalled one */
+    uint64_t loose_upto;    /* an unsignalled atomic that later writes have to be fenced against */
+    uint64_t alone_upto;    /* with order=alone: the last write, atomic or message */
+    struct verbs_line line; /* with order=alone: whose turn it is */
     struct verbs_tag *head, *tail;
     struct ibv_send_wr *held, *held_last; /* counted as posted; the doorbell is to come */
     struct verbs_conn *held_next;
@@ -205,7 +210,9 @@ struct verbs_ctx {
     int failure;
     unsigned char *bounce;
     uint64_t bounce_bytes;
-    struct verbs_ctx *next; /* among waiters */
+    struct verbs_ctx *next;      /* among waiters */
+    struct verbs_ctx *line_next; /* behind it in a line */
+    bool is_in_line;
     uint64_t async_nodes[VERBS_NODES / 64];
 };
 
@@ -374,8 +381,12 @@ void verbs_ring_doorbell(struct verbs_conn *conn);
 void verbs_ring_doorbells(struct verbs_thread *thread);
 
 /* With order=alone: true if a verb of `ctx` has to wait for what the connection has outstanding, or for a context that
- * does so already. Only reads are outstanding together; `is_change`: it is not a read. In post.c. */
-bool verbs_is_beside(const struct verbs_ctx *ctx, struct verbs_conn *conn, bool is_change);
+ * asked earlier; the context is then in the connection's line until it asks again and it is its turn, or leaves. Only
+ * reads are outstanding together; `is_change`: it is not a read. In conn.c. */
+bool verbs_is_beside(struct verbs_ctx *ctx, struct verbs_conn *conn, bool is_change);
+
+/* Leaves the line without a verb. */
+void verbs_line_leave(struct verbs_ctx *ctx, struct verbs_conn *conn);
 
 /* ---- messages.c ------------------------------------------------------------------------------------------------- */
 
