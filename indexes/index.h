@@ -150,7 +150,8 @@ struct ix_ops {
                  const struct ix_shape *shape, struct dm_err *err);
     void (*unserve)(void *server);
 
-    /* Writes an empty index into remote memory; called once, before any open. [waits] Required. */
+    /* Writes an empty index into remote memory, which is zero; called once, before any open. [waits] Optional: where
+     * zeros are an empty index. */
     int (*format)(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err);
 
     /* Fills a compute node's part; ctx is on that node. params and shape outlive it. [waits] Required. `close` frees

@@ -33,7 +33,6 @@ static int required_check(const struct ix_ops *ops, struct dm_err *err) {
         {"params", ops->params},
         {"check", ops->check},
         {"memory_needed", ops->memory_needed},
-        {"format", ops->format},
         {"cn_bytes", ops->cn_bytes > 0},
         {"open", ops->open},
         {"load", ops->load},
@@ -253,7 +252,7 @@ void ix_unserve(const struct ix_ops *ops, void *server) {
 int ix_format(const struct ix_ops *ops, struct dm_ctx *ctx, const void *params, const struct ix_shape *shape,
               struct dm_err *err) {
     struct dm_err own = {0};
-    int rc = ops->format(ctx, params, shape, &own);
+    int rc = ops->format ? ops->format(ctx, params, shape, &own) : 0;
     return rc < 0 ? fail(ops, rc, &own, err, "write the empty index from node", dm_node(ctx)) : 0;
 }
 

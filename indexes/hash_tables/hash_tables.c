@@ -86,14 +86,6 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     return DM_RESERVED_BYTES;
 }
 
-static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
-    (void)ctx;
-    (void)values;
-    (void)shape;
-    (void)err;
-    return 0;
-}
-
 static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
     struct cn *cn = handle;
@@ -223,7 +215,6 @@ const struct ix_ops ix_ops_hash_tables = {
     .client_bytes = sizeof(struct client),
     .check = check,
     .memory_needed = memory_needed,
-    .format = format,
     .open = open_cn,
     .load = load,
     .attach = attach,

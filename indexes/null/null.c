@@ -96,16 +96,9 @@ static uint64_t memory_needed(const void *params, const struct ix_shape *shape, 
  * and index server before `format`, to register handlers (dm_register) and start background contexts. 0, also where
  * there is nothing to do, or DM_ERR_NO_MEMORY. */
 
-/* Required. Writes an empty index into remote memory, once, before any compute node opens it: a root word in
- * [64, DM_RESERVED_BYTES) of memory node 0, lock tables, a first leaf. 0, or DM_ERR_NO_MEMORY if a memory node is full,
- * or the failure of a verb. */
-static int format(struct dm_ctx *ctx, const void *params, const struct ix_shape *shape, struct dm_err *err) {
-    (void)ctx;
-    (void)params;
-    (void)shape;
-    (void)err;
-    return 0;
-}
+/* `format` would be here. Optional. Writes an empty index into remote memory, once, before any compute node opens it: a
+ * root word in [64, DM_RESERVED_BYTES) of memory node 0, lock tables, a first leaf. 0, or DM_ERR_NO_MEMORY if a memory
+ * node is full, or the failure of a verb. */
 
 /* Required. Fills the part of the compute node that ctx is on; params and shape outlive it. 0, or DM_ERR_NO_MEMORY, or
  * the failure of a verb. */
@@ -250,7 +243,6 @@ const struct ix_ops ix_ops_null = {
     .client_bytes = sizeof(struct null_client),
     .check = check,
     .memory_needed = memory_needed,
-    .format = format,
     .open = open_cn,
     .close = close_cn,
     .load = load,

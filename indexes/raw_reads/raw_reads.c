@@ -89,14 +89,6 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     return DM_RESERVED_BYTES + nodes * layout.node;
 }
 
-static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
-    (void)ctx;
-    (void)values;
-    (void)shape;
-    (void)err;
-    return 0;
-}
-
 static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const struct ix_shape *shape,
                    struct dm_err *err) {
     struct cn *cn = handle;
@@ -169,7 +161,6 @@ const struct ix_ops ix_ops_raw_reads = {
     .key_bytes_max = IX_KEY_BYTES_MAX,
     .check = check,
     .memory_needed = memory_needed,
-    .format = format,
     .open = open_cn,
     .load = load,
     .attach = attach,

@@ -105,15 +105,6 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     return DM_RESERVED_BYTES + (uint64_t)(all / topology->mns * 1.05) + 16 * (uint64_t)layout.node_alloc;
 }
 
-static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {
-    /* The slot of the root is zero from the start: an empty tree. */
-    (void)ctx;
-    (void)values;
-    (void)shape;
-    (void)err;
-    return 0;
-}
-
 /* ---- compute nodes ----------------------------------------------------------------------------------------------- */
 
 static void close_cn(void *handle) {
@@ -214,7 +205,7 @@ const struct ix_ops ix_ops_smart = {
     .client_bytes = sizeof(struct smart_client),
     .check = check,
     .memory_needed = memory_needed,
-    .format = format,
+    /* No `format`: the slot of the root is zero from the start, which is an empty tree. */
     .open = open_cn,
     .close = close_cn,
     .load = smart_load,

@@ -218,7 +218,6 @@ static void a_table_without_a_required_member_is_refused_by_its_name(void **stat
     BROKEN("params is required", ops.params = NULL);
     BROKEN("check is required", ops.check = NULL);
     BROKEN("memory_needed is required", ops.memory_needed = NULL);
-    BROKEN("format is required", ops.format = NULL);
     BROKEN("cn_bytes is required", ops.cn_bytes = 0);
     BROKEN("open is required", ops.open = NULL);
     BROKEN("load is required", ops.load = NULL);
