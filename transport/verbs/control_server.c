@@ -113,6 +113,9 @@ static bool connect_answer(struct verbs *verbs, struct verbs_incoming *incoming,
     if (request->kind != WIRE_CONNECT || request->connect.node != incoming->node ||
         request->connect.caller >= verbs->rt.fabric->node_count ||
         incoming->ends++ >= verbs_ends_max(verbs->rt.fabric)) {
+        /* The other side sees no more than that its connection ends. */
+        verbs_failure_note(verbs, DM_ERR_CORRUPT, "node %u asks for a connection that it cannot have",
+                           incoming->caller);
         return false;
     }
     answer.connect.node = incoming->node;
@@ -169,7 +172,15 @@ static bool hosts_compute(const struct verbs *verbs) {
     return hosts;
 }
 
-static void session_report(struct verbs *verbs, unsigned node, int fd) {
+/* What the other side did to the connection tells a process that ended from one that was killed, and from a descriptor
+ * that something closed here. */
+static const char *how_lost(int failed, short events) {
+    return events & POLLNVAL ? "its connection was closed here"
+           : failed          ? strerror(failed)
+                             : "it closed its connection";
+}
+
+static void session_report(struct verbs *verbs, unsigned node, int fd, short events) {
     char name[VERBS_TEXT];
     int failed = 0;
     socklen_t bytes = sizeof(failed);
@@ -178,16 +189,16 @@ static void session_report(struct verbs *verbs, unsigned node, int fd) {
     if (failed == ETIMEDOUT || failed == EHOSTUNREACH || failed == ENETUNREACH) {
         verbs_failure_note(verbs, DM_ERR_PEER, "the host of %s is silent: %s", name, strerror(failed));
     } else {
-        verbs_failure_note(verbs, DM_ERR_PEER, "the process of %s has ended", name);
+        verbs_failure_note(verbs, DM_ERR_PEER, "the process of %s has ended: %s", name, how_lost(failed, events));
     }
 }
 
 /* Only a process with compute nodes reports it. When the compute side has left, servers end in any order, and one may
  * notice the end of another one before it notices that of the compute side. If a server ends too early, the compute
  * side reports it, and calls to that server fail here. */
-static void session_lost(struct verbs *verbs, unsigned node, int fd) {
+static void session_lost(struct verbs *verbs, unsigned node, int fd, short events) {
     if (hosts_compute(verbs)) {
-        session_report(verbs, node, fd);
+        session_report(verbs, node, fd, events);
     }
     atomic_store(&verbs->control->is_gone[node], true);
 }
@@ -229,7 +240,7 @@ static void watch_act(struct verbs *verbs, const struct watch *watch) {
     const struct pollfd *polled = watch->fds + WATCH_OTHERS, *sessions = polled + watch->incoming;
     for (unsigned i = 0; i < watch->sessions; i++) {
         if (sessions[i].revents) {
-            session_lost(verbs, watch->nodes[i], sessions[i].fd);
+            session_lost(verbs, watch->nodes[i], sessions[i].fd, sessions[i].revents);
         }
     }
     uint64_t now_ns = rt_clock_ns();
