@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the code of indexes takes on this host, beside what it charges by a profile: for each kind of operation of an
- * index, over shared memory, by one client whose nodes are all cached.
+ * index, over shared memory and on the simulated network, whichever takes less, by one client whose nodes are all
+ * cached.
  */
 #ifndef DM_HARNESS_LAB_CLIENT_WORK_H
 #define DM_HARNESS_LAB_CLIENT_WORK_H
