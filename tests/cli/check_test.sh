@@ -22,7 +22,9 @@ expect 0 check --index sherman --seeds 5 --seed-time 0
 expect 0 check --index sherman --seeds 5 --seed-time 1h
 
 # a variant that is known to be wrong: the finding, its minimum and its history
-expect 3 check --index sherman --set torn=absent --out failing.json
+expect 3 check --index sherman --set torn=absent --out failing.json --trace failing.perfetto.json
+python3 -c 'import json; names = {event["name"] for event in json.load(open("failing.perfetto.json")) if event["ph"] == "X"}
+assert {"read", "write"} <= names, names'
 holds out "WRONG"
 holds out "cannot be explained"
 replay=$(sed -n 's/^  replay: *dmbench //p' out)
