@@ -83,8 +83,6 @@ expect 2 run --index sherman --verb-trace some.json --trace-ops 0
 # a checked world
 expect 0 check --index sherman --replay 3 --trace world.json
 nests world.json any responder
-expect 2 check --index sherman --trace world.json
-holds err "--replay"
 expect 1 check --index sherman --replay 3 --trace absent/world.json
 expect 3 check --index sherman --set torn=absent --seeds 40
 holds out ". read"
