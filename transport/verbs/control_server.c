@@ -169,8 +169,8 @@ static bool hosts_compute(const struct verbs *verbs) {
     return hosts;
 }
 
-/* What the other side did to the connection tells a process that ended from one that was killed, and from a descriptor
- * that something closed here. */
+/* How the connection was lost distinguishes a process that ended from one that was killed, and from a descriptor that
+ * was closed in this process. */
 static const char *how_lost(int failed, short events) {
     return events & POLLNVAL ? "its connection was closed here"
            : failed          ? strerror(failed)
