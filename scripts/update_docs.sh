@@ -4,7 +4,7 @@
 # Copies the results of the last ./run_all.sh into the documentation: the table of claims into docs/claims.md, the
 # comparison with published results of whole indexes into docs/end-to-end.md, the picture, the counts and that comparison's
 # overview into README.md. tests/style/claims_test.sh and tests/style/end_to_end_test.sh fail when it has to be run.
-# With --end-to-end only that comparison is copied.
+# With --end-to-end only that comparison is copied, with --claims only the table of claims and its counts.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,10 @@ table=results/claims.md
 picture=results/figures/overview/throughput.png
 end_to_end=results/end_to_end.md
 wanted="$table $picture $end_to_end"
-[ "${1:-}" != --end-to-end ] || wanted=$end_to_end
+case ${1:-} in
+--end-to-end) wanted=$end_to_end ;;
+--claims) wanted=$table ;;
+esac
 for file in $wanted; do
     [ -s "$file" ] || {
         echo "scripts/update_docs.sh: there is no $file; run ./run_all.sh" >&2
@@ -42,32 +45,37 @@ overview() {
     counts "$end_to_end"
     awk '/^## / { exit } NR > 1 && !NF { blank = 1; next } NR > 1 { if (blank) print ""; blank = 0; print }' "$end_to_end"
 }
-{
-    echo "# Whole indexes beside published results"
-    echo
-    echo "Made by \`dmbench validate --end-to-end\` and copied here by \`scripts/update_docs.sh\`;"
-    echo "[methodology.md](methodology.md#whole-indexes-beside-published-results) explains the columns."
-    echo
-    counts "$end_to_end"
-    tail -n +2 "$end_to_end"
-} >docs/end-to-end.md
-between end-to-end overview
+end_to_end_copy() {
+    {
+        echo "# Whole indexes beside published results"
+        echo
+        echo "Made by \`dmbench validate --end-to-end\` and copied here by \`scripts/update_docs.sh\`;"
+        echo "[methodology.md](methodology.md#whole-indexes-beside-published-results) explains the columns."
+        echo
+        counts "$end_to_end"
+        tail -n +2 "$end_to_end"
+    } >docs/end-to-end.md
+    between end-to-end overview
+}
+claims_copy() {
+    version=$(build/release/dmbench --version | head -n 1)
+    {
+        echo "# The papers' claims, judged"
+        echo
+        echo "Made by \`./run_all.sh\` ($version)"
+        echo "and copied here by \`scripts/update_docs.sh\`; [figures-and-claims.md](figures-and-claims.md) explains the verdicts."
+        echo
+        counts "$table"
+        tail -n +2 "$table"
+    } >docs/claims.md
+    between claims counts "$table"
+}
+[ "${1:-}" = --claims ] || end_to_end_copy
 [ "${1:-}" != --end-to-end ] || exit 0
-
-version=$(build/release/dmbench --version | head -n 1)
-{
-    echo "# The papers' claims, judged"
-    echo
-    echo "Made by \`./run_all.sh\` ($version)"
-    echo "and copied here by \`scripts/update_docs.sh\`; [figures-and-claims.md](figures-and-claims.md) explains the verdicts."
-    echo
-    counts "$table"
-    tail -n +2 "$table"
-} >docs/claims.md
+claims_copy
+[ "${1:-}" != --claims ] || exit 0
 mkdir -p docs/images
 # The README shows the picture at the width of a page; the results keep it as it was, at that of a column.
 build/release/dmbench figure overview --stale keep --png --width 17.8 --out results >&2
 cp "$picture" docs/images/overview.png
 build/release/dmbench figure overview --stale keep --out results >&2
-
-between claims counts "$table"
