@@ -14,13 +14,17 @@
 
 /* ---- one check -------------------------------------------------------------------------------------------------- */
 
+/* What a tolerance adds to an end of the expected range; an open end stays open, also without a tolerance. */
+static double slack(double end, double tolerance) {
+    return isinf(end) ? 0 : fabs(end) * tolerance;
+}
+
 static bool is_expected(enum hx_claim_kind kind, const struct hx_check *check, double value) {
     if (kind == HX_CLAIM_TREND) {
         return value != 0;
     }
-    double low = check->low - fabs(check->low) * check->tolerance;
-    double high = check->high + fabs(check->high) * check->tolerance;
-    return value >= low && value <= high;
+    return value >= check->low - slack(check->low, check->tolerance) &&
+           value <= check->high + slack(check->high, check->tolerance);
 }
 
 /* Whether the right system wins. Without a `direction` only a ratio that should be off 1 has one. */

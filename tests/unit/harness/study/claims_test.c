@@ -118,11 +118,11 @@ static const char *const figure_text =
     " \"from\": {\"clients\": \"assumed: a test\"},"
     " \"experiments\": [{\"id\": \"less\", \"says\": \"s\", \"config\": {\"cns\": 2}}]}";
 
-/* A folder with the given file of claims is refused. */
-static void must_refuse_file(const char *file, const char *reason) {
-    char folder[] = "/tmp/dmbench_claims.XXXXXX", path[128], command[128];
-    struct hx_claims *claims;
-    struct dm_err err = {.text = ""};
+#define FOLDER "/tmp/dmbench_claims.XXXXXX"
+
+/* Opens the claims of a new folder that has the given file of them. The caller removes it. */
+static int open_file(char *folder, const char *file, struct hx_claims **claims, struct dm_err *err) {
+    char path[128];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/claims", folder);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -135,9 +135,21 @@ static void must_refuse_file(const char *file, const char *reason) {
     snprintf(path, sizeof(path), "%s/figures", folder);
     assert_int_equal(mkdir(path, 0700), 0);
     put(folder, "figures/f.json", figure_text);
-    int rc = hx_claims_open(folder, "nowhere", "quick", 1, &claims, &err);
+    return hx_claims_open(folder, "nowhere", "quick", 1, claims, err);
+}
+
+static void remove_folder(const char *folder) {
+    char command[128];
     snprintf(command, sizeof(command), "rm -rf %s", folder);
     assert_int_equal(system(command), 0);
+}
+
+static void must_refuse_file(const char *file, const char *reason) {
+    char folder[] = FOLDER;
+    struct hx_claims *claims;
+    struct dm_err err = {.text = ""};
+    int rc = open_file(folder, file, &claims, &err);
+    remove_folder(folder);
     assert_int_equal(rc, DM_ERR_INVALID);
     if (strstr(err.text, reason) == NULL) {
         fail_msg("'%s' does not say '%s'", err.text, reason);
@@ -163,6 +175,33 @@ static void mistakes_in_a_claim_are_named(void **state) {
     must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"1\", \"expect\": [2, 1]}]}", "wrong way");
     must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"valeu\": \"1\", \"expect\": 1}]}", "'valeu'");
     must_refuse("{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"1\", \"expect\": \"2\"}]}", "a number or");
+}
+
+/* The verdict of a claim whose value is 3, with that range and tolerance. */
+static enum hx_verdict judged(const char *expect, const char *tolerance) {
+    char folder[] = FOLDER, file[1024];
+    struct hx_claims *claims;
+    struct dm_err err = {.text = ""};
+    snprintf(file, sizeof(file),
+             "{\"claims\": [{" HEAD
+             ", \"kind\": \"value\", \"checks\": [{\"what\": \"w\", \"value\": \"3\", \"expect\": "
+             "%s, \"tolerance\": %s}]}]}",
+             expect, tolerance);
+    assert_int_equal(open_file(folder, file, &claims, &err), 0);
+    assert_int_equal(hx_claims_judge(claims, &err), 0);
+    remove_folder(folder);
+    enum hx_verdict verdict = claims->items[0].verdict;
+    hx_claims_close(claims);
+    return verdict;
+}
+
+static void an_open_end_is_open_without_a_tolerance_too(void **state) {
+    (void)state;
+    assert_int_equal(judged("[2, null]", "0"), HX_REPRODUCED);
+    assert_int_equal(judged("[null, 4]", "0"), HX_REPRODUCED);
+    assert_int_equal(judged("[3.1, null]", "0"), HX_NOT_REPRODUCED);
+    assert_int_equal(judged("[3.1, null]", "0.1"), HX_REPRODUCED);
+    assert_int_equal(judged("[null, 2.9]", "0"), HX_NOT_REPRODUCED);
 }
 
 static void mistakes_in_a_file_of_claims_are_named(void **state) {
@@ -239,6 +278,7 @@ int main(void) {
         cmocka_unit_test(a_claim_that_cannot_be_measured_has_its_reason),
         cmocka_unit_test(every_profile_of_the_sensitivity_table_exists),
         cmocka_unit_test(mistakes_in_a_claim_are_named),
+        cmocka_unit_test(an_open_end_is_open_without_a_tolerance_too),
         cmocka_unit_test(mistakes_in_a_file_of_claims_are_named),
         cmocka_unit_test(a_reason_has_an_expression_and_no_numbers_in_its_text),
         cmocka_unit_test(names_with_digits_are_no_numbers),
