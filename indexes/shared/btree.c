@@ -118,6 +118,8 @@ int ix_btree_open(struct ix_btree_cn *cn, const struct ix_btree_config *config, 
         ix_inner_layout_of(config->format, node_bytes, ix_key_bytes(shape), false, (enum ix_versions)config->versions);
     cn->tree.alloc_bytes = ix_btree_alloc_bytes(config);
     cn->tree.cache_levels = config->cache_levels;
+    cn->tree.cache_list = config->cache_list;
+    cn->tree.list_nodes = config->list_nodes;
     cn->tree.combine = config->combine;
     cn->tree.leaf_bytes = node_bytes;
     cn->tree.leaf_cap = cn->leaf.cap;

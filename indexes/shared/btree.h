@@ -37,7 +37,9 @@ struct ix_btree_config {
     unsigned fetch;      /* enum ix_fetch */
     double fill;         /* share of a node's entries that bulk load fills */
     uint64_t cache_levels;
-    bool combine; /* write-back and unlock go with one doorbell */
+    bool cache_list;     /* cached inner nodes are found by a skip list, */
+    uint64_t list_nodes; /* of so many nodes (tree.h) */
+    bool combine;        /* write-back and unlock go with one doorbell */
 
     /* For verify: entries of a leaf that a write has begun to change, and not ended. NULL: none can be. */
     unsigned (*unfinished)(const struct ix_leaf_layout *layout, const void *wire);

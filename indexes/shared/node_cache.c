@@ -23,6 +23,7 @@
 enum {
     NO_SLOT = 0, /* slots are numbered from 1 */
     PREFETCH_BYTES = 640,
+    LIST_BRANCHING = 4,
     HUGE_PAGE_BYTES = 2 << 20,
     SECOND_CHANCES = 16, /* recently used copies that are passed over before one is evicted in any case */
 };
@@ -182,6 +183,10 @@ const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp)
     return NULL;
 }
 
+static void charge_copy(const struct ix_cache *cache, struct dm_ctx *ctx, uint64_t copies) {
+    dm_charge_access(ctx, (cache->slot_bytes + PREFETCH_BYTES - 1) / PREFETCH_BYTES, copies * cache->slot_bytes);
+}
+
 void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level) {
     if (!cache || level >= IX_CACHE_LEVELS) {
         return;
@@ -190,7 +195,26 @@ void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned 
     uint64_t buckets = (uint64_t)cache->capacity * sizeof(*cache->buckets), lines = copies * DM_LINE;
     dm_charge(ctx, DM_WORK_CACHE_PROBE, 1);
     dm_charge_access(ctx, 1, buckets < lines ? buckets : lines);
-    dm_charge_access(ctx, (cache->slot_bytes + PREFETCH_BYTES - 1) / PREFETCH_BYTES, copies * cache->slot_bytes);
+    charge_copy(cache, ctx, copies);
+}
+
+/* On each level of the list a search moves on by LIST_BRANCHING - 1 nodes on average and then meets one that is too
+ * large, which in one case of LIST_BRANCHING is the one of the level above: 15 nodes in four levels. */
+void ix_cache_charge_list(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level, uint64_t nodes) {
+    if (!cache || level >= IX_CACHE_LEVELS) {
+        return;
+    }
+    if (nodes == 0) {
+        nodes = atomic_load_explicit(&cache->level_counts[level], memory_order_relaxed);
+    }
+    uint32_t quarters = 0;
+    for (uint64_t higher = nodes; higher > 0; higher /= LIST_BRANCHING) {
+        quarters += LIST_BRANCHING * LIST_BRANCHING - 1;
+        dm_charge_access(ctx, quarters / LIST_BRANCHING, higher * DM_LINE);
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, quarters / LIST_BRANCHING);
+        quarters %= LIST_BRANCHING;
+    }
+    charge_copy(cache, ctx, nodes);
 }
 
 /* ---- writers, all with the guard held ------------------------------------------------------------------------- */

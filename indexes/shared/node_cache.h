@@ -46,6 +46,11 @@ const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp)
  * levels above are few copies and stay in the processor's cache. What the caller does with the copy is its own. */
 void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level);
 
+/* Instead: charges one search of a skip list of all copies of that level, with the branching of 4 and the nodes of a
+ * line that published caches have, and the accesses to the lines of the copy that it finds. `nodes` are those of the
+ * list; 0: as many as there are copies. */
+void ix_cache_charge_list(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level, uint64_t nodes);
+
 /* Keeps a copy of `node` in place of an older one of the same address. Not between enter and leave. Returns true if
  * another node was evicted. Levels from IX_CACHE_LEVELS up are not kept. */
 bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node);

@@ -139,10 +139,14 @@ static void charge_cached(struct ix_tree *tree, unsigned high, unsigned low) {
     if (high < low) {
         return;
     }
-    for (unsigned level = low; level <= high; level++) {
+    bool by_list = tree->cn->cache_list && low == 1;
+    if (by_list) {
+        ix_cache_charge_list(tree->cn->cache, tree->ctx, low, tree->cn->list_nodes);
+    }
+    for (unsigned level = low; level <= high && !by_list; level++) {
         ix_cache_charge(tree->cn->cache, tree->ctx, level);
     }
-    dm_charge(tree->ctx, DM_WORK_NODE_PROBE, high - low + 1);
+    dm_charge(tree->ctx, DM_WORK_NODE_PROBE, by_list ? 1 : high - low + 1);
     tree->cache_counts[IX_TREE_CACHE_HIT] += high - low + 1;
 }
 

@@ -10,6 +10,7 @@ enum {
 
 static const char *const lock_choices[] = {"auto", "chip", "dram", "node", NULL};
 static const char *const version_choices[] = {"lines", "bookend", "none", NULL};
+static const char *const find_choices[] = {"levels", "list", NULL};
 static const char *const torn_choices[] = {"retry", "absent", NULL};
 
 #define ROW(member, ...) DM_OPT_ROW(struct sherman_params, member, __VA_ARGS__)
@@ -44,6 +45,14 @@ static const struct dm_opt params_table[] = {
     ROW(fetch, DM_OPT_ENUM, .initial = "batch", .choices = ix_fetch_choices, .help = IX_FETCH_HELP),
     ROW(cache_levels, DM_OPT_COUNT, .initial = "16", .min = 0, .max = 16, .unit = "levels",
         .help = "Levels of inner nodes that may be cached, counted from the root."),
+    ROW(cache_find, DM_OPT_ENUM, .initial = "levels", .choices = find_choices, .added = true,
+        .help =
+            "How a client finds the cached parent of a leaf: level by level, or as the authors' program by a skip list "
+            "of all of them, which is client work alone."),
+    ROW(list_nodes, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1000000000, .unit = "nodes", .added = true,
+        .help =
+            "With cache_find=list: nodes of the list whose search is charged, where a run has fewer keys than what it "
+            "stands for; 0: as many as are cached."),
     DM_OPT_END,
 };
 
@@ -62,6 +71,8 @@ static struct ix_btree_config config_of(const struct sherman_params *params, con
         .fetch = params->fetch,
         .fill = params->fill,
         .cache_levels = params->cache_levels,
+        .cache_list = params->cache_find == SHERMAN_FIND_LIST,
+        .list_nodes = params->list_nodes,
         .combine = params->combine,
     };
     if (params->span > 0) {

@@ -17,6 +17,7 @@
 
 enum { SHERMAN_LOCKS_AUTO, SHERMAN_LOCKS_CHIP, SHERMAN_LOCKS_DRAM, SHERMAN_LOCKS_NODE };
 enum { SHERMAN_TORN_RETRY, SHERMAN_TORN_ABSENT };
+enum { SHERMAN_FIND_LEVELS, SHERMAN_FIND_LIST };
 
 struct sherman_params {
     uint64_t node_bytes, span;
@@ -32,6 +33,8 @@ struct sherman_params {
     unsigned values; /* enum ix_values */
     unsigned fetch;  /* enum ix_fetch */
     uint64_t cache_levels;
+    unsigned cache_find;
+    uint64_t list_nodes;
 };
 
 /* ---- counters; see sherman_client.counts ------------------------------------------------------------------------- */

@@ -105,6 +105,51 @@ static void a_quiet_scan_within_one_parent_is_one_round_trip(void **state) {
     assert_int_equal(quiet.scan.account.doorbells, 1);
 }
 
+struct timed {
+    struct world world;
+    uint64_t get_ns;
+};
+
+static int timed_entry(struct dm_ctx *ctx, void *arg) {
+    struct timed *timed = arg;
+    struct ix_client client = world_attach(&timed->world, 0, ctx, NULL);
+    uint64_t value, key = world_key(5000, QUIET_KEYS);
+    quiet_warm(&client, QUIET_KEYS, 0, 4, 0);
+    uint64_t begin_ns = dm_now(ctx);
+    WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+    timed->get_ns = dm_now(ctx) - begin_ns;
+    ix_detach(&client);
+    return 0;
+}
+
+/* Nanoseconds of a quiet get whose leaf's parent is found in a skip list of so many nodes; 0: of those cached. */
+static uint64_t get_ns_by_list(uint64_t nodes) {
+    char text[24];
+    struct timed timed = {.get_ns = 0};
+    struct world_config config = world_least(&ix_ops_sherman);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)nodes);
+    config.params[0] = (struct dm_setting){"cache_find", "list"};
+    config.params[1] = (struct dm_setting){"list_nodes", text};
+    quiet_half_world(&timed.world, &config, QUIET_KEYS, timed_entry, &timed);
+    return timed.get_ns;
+}
+
+/* A million nodes of a line are more than a processor's caches hold, and ten levels of 3.75 nodes. */
+static void finding_a_parent_in_a_list_is_client_work_that_grows_with_its_nodes(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_sherman);
+    config.params[0] = (struct dm_setting){"cache_find", "list"};
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    assert_int_equal(quiet.get.account.round_trips, 1);
+    assert_int_equal(quiet.update.account.round_trips, 3);
+    uint64_t few = get_ns_by_list(1000), many = get_ns_by_list(1000000), most = get_ns_by_list(4000000);
+    assert_true(get_ns_by_list(0) <= few);
+    assert_true(many > few + 200);
+    assert_true(most > many + 100);
+    assert_true(most < few + 10000);
+}
+
 struct split {
     struct world *world;
     struct dm_account account; /* of the insert that split a leaf */
@@ -364,6 +409,7 @@ int main(void) {
         cmocka_unit_test(a_quiet_write_takes_four_round_trips_without_combining),
         cmocka_unit_test(without_a_cache_every_inner_level_costs_a_read),
         cmocka_unit_test(caching_the_root_alone_saves_one_read),
+        cmocka_unit_test(finding_a_parent_in_a_list_is_client_work_that_grows_with_its_nodes),
         cmocka_unit_test(a_quiet_scan_within_one_parent_is_one_round_trip),
         cmocka_unit_test(a_quiet_leaf_split_takes_six_round_trips_on_one_memory_node),
         cmocka_unit_test(a_split_over_two_memory_nodes_takes_one_more_round_trip),
