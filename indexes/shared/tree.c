@@ -139,14 +139,15 @@ static void charge_cached(struct ix_tree *tree, unsigned high, unsigned low) {
     if (high < low) {
         return;
     }
-    bool by_list = tree->cn->cache_list && low == 1;
-    if (by_list) {
+    if (tree->cn->cache_list && low == 1) {
         ix_cache_charge_list(tree->cn->cache, tree->ctx, low, tree->cn->list_nodes);
+        dm_charge(tree->ctx, DM_WORK_NODE_PROBE, 1);
+    } else {
+        for (unsigned level = low; level <= high; level++) {
+            ix_cache_charge(tree->cn->cache, tree->ctx, level);
+        }
+        dm_charge(tree->ctx, DM_WORK_NODE_PROBE, high - low + 1);
     }
-    for (unsigned level = low; level <= high && !by_list; level++) {
-        ix_cache_charge(tree->cn->cache, tree->ctx, level);
-    }
-    dm_charge(tree->ctx, DM_WORK_NODE_PROBE, by_list ? 1 : high - low + 1);
     tree->cache_counts[IX_TREE_CACHE_HIT] += high - low + 1;
 }
 

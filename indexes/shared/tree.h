@@ -119,7 +119,7 @@ struct ix_tree_cn {
     const struct ix_node_format *leaf_format; /* of leaves that are stored in another way; NULL: as inner nodes */
     uint32_t alloc_bytes;  /* of an inner node in remote memory; more than node_bytes if a lock is stored behind */
     uint64_t cache_levels; /* that may be cached, counted from the root; 0: no cache */
-    bool cache_list;       /* the cached parents of leaves are charged as a skip list, in place of all cached levels */
+    bool cache_list;       /* a leaf's cached parent is found by a skip list, not level by level: client work */
     uint64_t list_nodes;   /* of that list; 0: as many as are cached */
     bool combine;          /* writes of both halves of a split, and the unlock, may share a doorbell */
     uint32_t leaf_bytes;   /* of a leaf in local memory as it is read */
