@@ -57,12 +57,16 @@ static struct {
     } while (0)
 #define CHECK(condition) CHECK_EQ(!!(condition), 1)
 
-static inline void tw_raise(void) {
+static inline void tw_raise_with(const char *more) {
     bool failed = atomic_flag_test_and_set(&tw_failure.taken);
     atomic_flag_clear(&tw_failure.taken);
     if (failed) {
-        fail_msg("%s", tw_failure.text);
+        fail_msg("%s%s%s", tw_failure.text, *more != '\0' ? "; the run: " : "", more);
     }
+}
+
+static inline void tw_raise(void) {
+    tw_raise_with("");
 }
 
 /* ---- fabrics ---------------------------------------------------------------------------------------------------- */
@@ -116,10 +120,10 @@ static inline unsigned tw_first_cn(const struct tw *tw) {
     return dm_first_cn(&tw->topology);
 }
 
-/* Runs what was spawned; a failed check inside wins over a strange result of the run. */
+/* Runs what was spawned. If a check inside has failed, the test fails with it and with what the run reports. */
 static inline void tw_run_expecting(struct tw *tw, int expected) {
     int rc = dm_fabric_run(tw->fabric, &tw->err);
-    tw_raise();
+    tw_raise_with(rc < 0 ? tw->err.text : "");
     if (rc != expected) {
         fail_msg("the run gave %s (%s)", dm_code_text(rc), rc < 0 ? tw->err.text : "");
     }
