@@ -75,7 +75,7 @@ static int qp_move(const struct verbs *verbs, struct verbs_conn *conn, enum ibv_
         attr.retry_cnt = (uint8_t)verbs->options->retries;
         attr.rnr_retry = VERBS_RNR_RETRIES;
     }
-    return ibv_modify_qp(conn->qp, &attr, mask);
+    return state == IBV_QPS_RTR ? verbs_qp_ready(conn->qp, &attr, mask) : ibv_modify_qp(conn->qp, &attr, mask);
 }
 
 /* The manager takes the path's MTU from the caller's interface alone. */

@@ -12,6 +12,7 @@ enum {
     ACK_TIMEOUT = 14,          /* 67 ms */
     ACK_TIMEOUT_SOFTWARE = 16, /* 268 ms: a processor that has other work answers late */
     HOP_LIMIT = 64,
+    NEIGHBOUR_TRIES = 5, /* a second each */
 };
 
 static struct ibv_qp *qp_try(const struct verbs_conn *conn, uint32_t depth, uint32_t inline_bytes, uint32_t *given) {
@@ -83,6 +84,14 @@ void verbs_qp_describe(const struct verbs_conn *conn, struct verbs_end *end) {
     memcpy(end->gid, port->gid.raw, sizeof(end->gid));
 }
 
+int verbs_qp_ready(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+    int failed = ETIMEDOUT;
+    for (unsigned tried = 0; tried < NEIGHBOUR_TRIES && failed == ETIMEDOUT; tried++) {
+        failed = ibv_modify_qp(qp, attr, mask);
+    }
+    return failed;
+}
+
 int verbs_qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *theirs) {
     const struct verbs_port *port = conn->port;
     struct ibv_qp_attr attr = {
@@ -101,9 +110,9 @@ int verbs_qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const s
         attr.ah_attr.grh.traffic_class = (uint8_t)verbs->options->traffic_class;
         memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
     }
-    return ibv_modify_qp(conn->qp, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    return verbs_qp_ready(conn->qp, &attr,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
 uint8_t verbs_ack_timeout(const struct verbs *verbs, const struct verbs_port *port) {

@@ -425,6 +425,10 @@ int verbs_qp_open(struct verbs *verbs, struct verbs_conn *conn, struct dm_err *e
 /* What the other end has to know of it. */
 void verbs_qp_describe(const struct verbs_conn *conn, struct verbs_end *end);
 
+/* Moves it to the state in which it receives. On Ethernet the kernel asks the network for the link address of the other
+ * end, waits a second, and gives up if the question or its answer is lost: then this tries again. 0 or an errno. */
+int verbs_qp_ready(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+
 /* Moves it to the states in which it receives and sends, joined to `theirs`. 0 or an errno. */
 int verbs_qp_receive(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *theirs);
 int verbs_qp_send(const struct verbs *verbs, struct verbs_conn *conn, const struct verbs_end *ours,

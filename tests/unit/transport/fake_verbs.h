@@ -53,6 +53,7 @@ static struct {
     int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad); /* NULL: nothing is posted */
     int (*poll_cq)(struct ibv_cq *cq, int count, struct ibv_wc *wc);
     unsigned domains_most;
+    unsigned unanswered; /* the next moves to the state RTR that fail, as no answer has come with a link address */
 
     /* The record. */
     struct fake_qp *qps[FAKE_RECORDS];
@@ -277,6 +278,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
         made->init = *attr;
         made->masks[0] = mask;
     } else if (attr->qp_state == IBV_QPS_RTR) {
+        if (fake.unanswered > 0) {
+            fake.unanswered--;
+            return ETIMEDOUT;
+        }
         made->receive = *attr;
         made->masks[1] = mask;
     } else if (attr->qp_state == IBV_QPS_RTS) {

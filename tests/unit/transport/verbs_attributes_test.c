@@ -17,8 +17,9 @@
 
 enum { MNS = 2, MN_CORES = 2, THREADS = 3, A_THREAD = 2, SOFTWARE = 0xffffff };
 
-static struct dm_fabric *fabric_open_as(const struct dm_processes *processes, const struct dm_setting *settings,
-                                        size_t count) {
+/* The fabric is to be closed even if it did not connect; NULL if it did not open. */
+static int fabric_try(const struct dm_processes *processes, const struct dm_setting *settings, size_t count,
+                      struct dm_fabric **fabric, struct dm_err *err) {
     struct dm_setting all[8] = {{"probe", "0"}};
     for (size_t i = 0; i < count; i++) {
         all[i + 1] = settings[i];
@@ -36,9 +37,16 @@ static struct dm_fabric *fabric_open_as(const struct dm_processes *processes, co
         .settings = all,
         .setting_count = count + 1,
     };
+    *fabric = NULL;
+    DM_TRY(dm_fabric_open(&config, fabric, err));
+    return dm_fabric_connect(*fabric, err);
+}
+
+static struct dm_fabric *fabric_open_as(const struct dm_processes *processes, const struct dm_setting *settings,
+                                        size_t count) {
     struct dm_fabric *fabric = NULL;
     struct dm_err err = {0};
-    if (dm_fabric_open(&config, &fabric, &err) < 0 || dm_fabric_connect(fabric, &err) < 0) {
+    if (fabric_try(processes, settings, count, &fabric, &err) < 0) {
         fail_msg("%s", err.text);
     }
     return fabric;
@@ -64,6 +72,23 @@ static void all_connections_of_all_threads_are_made_before_the_measured_phase(vo
     for (unsigned i = 0; i < fake.qp_count; i++) {
         assert_int_equal(fake.qps[i]->send.qp_state, IBV_QPS_RTS);
     }
+    dm_fabric_close(fabric);
+}
+
+/* Four of five questions for a link address may be lost; if all of them are, the failure says what failed. */
+static void a_lost_question_for_a_link_address_is_asked_again(void **state) {
+    (void)state;
+    struct dm_err err = {0};
+    struct dm_fabric *fabric = NULL;
+    fake_reset();
+    fake.unanswered = 4;
+    assert_int_equal(fabric_try(NULL, NULL, 0, &fabric, &err), 0);
+    assert_int_equal(fake.qps[0]->send.qp_state, IBV_QPS_RTS);
+    dm_fabric_close(fabric);
+    fake_reset();
+    fake.unanswered = 5;
+    assert_int_equal(fabric_try(NULL, NULL, 0, &fabric, &err), DM_ERR_IO);
+    assert_non_null(strstr(err.text, "cannot connect its queue pair: Connection timed out"));
     dm_fabric_close(fabric);
 }
 
@@ -298,6 +323,7 @@ static void local_buffers_begin_at_a_huge_page(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_connections_of_all_threads_are_made_before_the_measured_phase),
+        cmocka_unit_test(a_lost_question_for_a_link_address_is_asked_again),
         cmocka_unit_test(the_threads_of_every_node_serve_in_turn),
         cmocka_unit_test(a_port_that_demands_it_gets_a_global_route),
         cmocka_unit_test(partition_service_level_and_traffic_class_are_those_of_the_options),
