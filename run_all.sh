@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The main job: installs what is missing, builds Release into build/release, runs the points of figures and claims in
-# parallel, draws the figures, judges the claims, validates the model of the network with micro-benchmarks and whole
-# indexes, and writes the report. Points that have a result are not run again.
+# parallel, draws the figures, judges the claims, validates the model of the network with micro-benchmarks and, if the run
+# is to be complete, whole indexes, and writes the report. Points that have a result are not run again.
 set -eu
 cd "$(dirname "$0")"
 
@@ -11,15 +11,19 @@ usage() {
     cat <<'TEXT'
 usage: ./run_all.sh [options]
 
-Installs missing packages, builds into build/release, runs the figures and draws them into results/figures, judges
-the papers' claims (results/claims.md), compares whole indexes with published results (results/end_to_end.md),
-maps which index wins where (results/maps) and writes the report, results/report.html.
-A point that has a result is not run again, so a second run takes seconds and an interrupted run continues.
+Installs missing packages, builds into build/release, runs the papers' figures, draws them into results/figures, judges
+the papers' claims by them (results/claims.md), validates the model of the network and writes the report,
+results/report.html. A point that has a result is not run again, so a second run takes seconds and an interrupted run
+continues.
 
-  --scale quick|paper  size of the points; quick (default) takes minutes, paper is what the papers used
+  --complete           also: figures that no paper has; three seeds a point where that is cheap, for error bars; the
+                       readings of claims and the experiments behind their reasons; whole indexes beside published
+                       results (results/end_to_end.md); maps of which index wins where (results/maps). Takes three
+                       times as long
+  --scale quick|paper  size of the points; quick (default) takes minutes, paper is what the papers used, always complete
   --only FIGURE        only this figure, no claims and no report; repeatable (build/release/dmbench list figures shows their names)
-  --sensitivity        judge the claims also at the other ends of what sources say about the network (many more points);
-                       scale paper always does
+  --sensitivity        complete, and judge the claims also at the other ends of what sources say about the network (many
+                       more points); scale paper always does
   --stale run|keep|adopt  results that other sources made than today's: run them again (default), keep them as they are,
                        or mark them as fresh; build/release/dmbench figure all --stale list shows them
   --from-archive FILE  unpack results of `dmbench archive pack` into results/, then draw, judge and report from them and run no point
@@ -45,6 +49,7 @@ only=""
 build_only=no
 clean=no
 sensitivity=no
+complete=no
 while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $1 in
@@ -87,6 +92,7 @@ while [ $# -gt 0 ]; do
         archive=$value
         ;;
     --sensitivity) sensitivity=yes ;;
+    --complete) complete=yes ;;
     --build-only) build_only=yes ;;
     --clean) clean=yes ;;
     --help | -h)
@@ -165,6 +171,16 @@ quietly build/release.log cmake --build build/release --parallel "$(nproc)" --ta
 
 dmbench=build/release/dmbench
 failed=0
+[ "$scale" != paper ] || sensitivity=yes
+if [ "$sensitivity" = yes ] || [ -n "$only$archive" ]; then
+    complete=yes
+fi
+figures=${only:-published}
+repeat=1
+if [ "$complete" = yes ]; then
+    figures=${only:-all}
+    repeat=0 # as many as the figures say
+fi
 
 norun=""
 if [ -n "$archive" ]; then
@@ -178,15 +194,15 @@ else
 fi
 # Figure names hold no blanks, and --no-run is one word or none.
 # shellcheck disable=SC2086
-step "$dmbench" figure ${only:-all} $norun --scale "$scale" --jobs "$jobs" --stale "$stale" --out results || failed=$?
+step "$dmbench" figure $figures $norun --scale "$scale" --repeat "$repeat" --jobs "$jobs" --stale "$stale" --out results ||
+    failed=$?
 [ "$failed" -le 1 ] || exit "$failed"
 if [ -n "$only" ] || [ ! -d plots/claims ]; then
     exit "$failed"
 fi
 
-[ "$scale" != paper ] || sensitivity=yes
-if [ -n "$archive" ]; then
-    echo "judging the claims" >&2
+if [ -n "$archive" ] || [ "$complete" = no ]; then
+    echo "judging the claims by the figures" >&2
     set --
 elif [ "$sensitivity" = yes ]; then
     echo "judging the claims, also at the other ends of what sources say about the network" >&2
@@ -201,16 +217,20 @@ if [ -z "$(find results/validation.json -newer "$dmbench" 2>/dev/null)" ]; then
     echo "validating the model of the network" >&2
     keep results/validation.json "$dmbench" validate --json
 fi
-# The published numbers of keys need more memory than most machines have, so these are always the smaller ones.
-echo "comparing whole indexes with published results" >&2
-# shellcheck disable=SC2086
-keep results/end_to_end.txt "$dmbench" validate --end-to-end $norun --jobs "$jobs" --stale "$stale" --out results
+if [ "$complete" = yes ]; then
+    # The published numbers of keys need more memory than most machines have, so these are always the smaller ones.
+    echo "comparing whole indexes with published results" >&2
+    # shellcheck disable=SC2086
+    keep results/end_to_end.txt "$dmbench" validate --end-to-end $norun --jobs "$jobs" --stale "$stale" --out results
+fi
 # Hundreds of points, so that the maps are always the smaller ones, too.
-if [ -d plots/maps ] && [ -z "$norun" ]; then
+if [ "$complete" = yes ] && [ -d plots/maps ] && [ -z "$norun" ]; then
     echo "mapping which index wins where" >&2
     step "$dmbench" map all --jobs "$jobs" --stale "$stale" --out results >results/maps.log || failed=$?
     [ "$failed" -le 1 ] || exit "$failed"
 fi
-step "$dmbench" report --scale "$scale" --out results
+step "$dmbench" report --scale "$scale" --repeat "$repeat" --out results
 sed -n 1p results/claims.md
+[ "$complete" = yes ] ||
+    echo "./run_all.sh --complete adds figures of ours, error bars, the claims' readings and experiments, published results and maps" >&2
 exit "$failed"

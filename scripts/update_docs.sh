@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Copies the results of the last ./run_all.sh into the documentation: the table of claims into docs/claims.md, the
+# Copies the results of the last ./run_all.sh --complete into the documentation: the table of claims into docs/claims.md, the
 # comparison with published results of whole indexes into docs/end-to-end.md, the picture, the counts and that comparison's
 # overview into README.md. tests/style/claims_test.sh and tests/style/end_to_end_test.sh fail when it has to be run.
 # With --end-to-end only that comparison is copied, with --claims only the table of claims and its counts.
@@ -18,7 +18,7 @@ case ${1:-} in
 esac
 for file in $wanted; do
     [ -s "$file" ] || {
-        echo "scripts/update_docs.sh: there is no $file; run ./run_all.sh" >&2
+        echo "scripts/update_docs.sh: there is no $file; run ./run_all.sh --complete" >&2
         exit 1
     }
 done
@@ -62,7 +62,7 @@ claims_copy() {
     {
         echo "# The papers' claims, judged"
         echo
-        echo "Made by \`./run_all.sh\` ($version)"
+        echo "Made by \`./run_all.sh --complete\` ($version)"
         echo "and copied here by \`scripts/update_docs.sh\`; [figures-and-claims.md](figures-and-claims.md) explains the verdicts."
         echo
         counts "$table"

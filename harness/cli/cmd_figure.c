@@ -74,7 +74,7 @@ struct session {
 
 void hx_help_figure(struct hx_help *help) {
     help->words = "figures";
-    help->usage = "figure NAME... [options]        (NAME \"all\": every figure)\n"
+    help->usage = "figure NAME... [options]        (NAME \"all\": every figure; \"published\": those of papers)\n"
                   "figure --list";
     help->about = "Runs a figure's points, as far as their results are not there yet, and writes for each plot "
                   "OUT/figures/NAME/PLOT.png, .svg and .pdf, the table .tsv and the gnuplot program .gp that drew it.";
@@ -96,7 +96,8 @@ static int take_name(void *arg, const char *name, const char *value, struct dm_e
 
 /* ---- which figures ---------------------------------------------------------------------------------------------- */
 
-static int load_one(struct session *session, const char *name, struct dm_err *err) {
+/* With `published` a figure that no paper has is left out. */
+static int load_one(struct session *session, const char *name, bool published, struct dm_err *err) {
     const char *id = NULL;
     size_t count = 0;
     while (session->ids[count] != NULL) {
@@ -113,6 +114,10 @@ static int load_one(struct session *session, const char *name, struct dm_err *er
     }
     struct hx_figure *figure;
     DM_TRY(hx_figure_load(session->options.plots, id, session->options.scale, &figure, err));
+    if (published && figure->is_own) {
+        hx_figure_free(figure);
+        return 0;
+    }
     figure->repeat = session->options.repeat > 0 ? (unsigned)session->options.repeat : figure->repeat;
     session->figures[session->figure_count++] = figure;
     if (strcmp(name, id) != 0) {
@@ -123,12 +128,13 @@ static int load_one(struct session *session, const char *name, struct dm_err *er
 
 static int load_named(struct session *session, struct dm_err *err) {
     for (size_t i = 0; i < session->name_count; i++) {
-        if (strcmp(session->names[i], "all") != 0) {
-            DM_TRY(load_one(session, session->names[i], err));
+        bool published = strcmp(session->names[i], "published") == 0;
+        if (!published && strcmp(session->names[i], "all") != 0) {
+            DM_TRY(load_one(session, session->names[i], false, err));
             continue;
         }
         for (size_t k = 0; session->ids[k] != NULL; k++) {
-            DM_TRY(load_one(session, session->ids[k], err));
+            DM_TRY(load_one(session, session->ids[k], published, err));
         }
     }
     return 0;
@@ -290,7 +296,7 @@ static int session_run(struct session *session, struct dm_err *err) {
         return rc < 0 ? hx_report("figure", err) : HX_DONE;
     }
     if (rc == 0 && session->name_count == 0) {
-        rc = dm_fail(err, DM_ERR_INVALID, "name a figure, or \"all\"; --list shows them");
+        rc = dm_fail(err, DM_ERR_INVALID, "name a figure, \"published\" or \"all\"; --list shows them");
     }
     rc = rc < 0 ? rc : load_named(session, err);
     rc = rc < 0 ? rc : load_points(session, err);

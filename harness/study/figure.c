@@ -556,13 +556,14 @@ static int read_all(struct hx_figure *figure, const char *plots, const char *id,
                     struct dm_err *err) {
     static const char *const known[] = {"id",       "title",       "shows",     "keeps", "config", "scales",
                                         "scaled",   "panels",      "series",    "x",     "plots",  "from",
-                                        "readings", "experiments", "published", NULL};
+                                        "readings", "experiments", "published", "own",   NULL};
     const json_t *scale;
     DM_TRY(hx_json_check(figure->spec, known, where, err));
     DM_TRY(read_text(figure->spec, "id", true, NULL, where, &figure->id, err));
     DM_TRY(read_text(figure->spec, "title", true, NULL, where, &figure->title, err));
     DM_TRY(read_text(figure->spec, "shows", true, NULL, where, &figure->shows, err));
     DM_TRY(read_text(figure->spec, "keeps", true, NULL, where, &figure->keeps, err));
+    DM_TRY(read_flag(figure->spec, "own", where, &figure->is_own, err));
     DM_TRY(hx_json_get(figure->spec, "config", JSON_OBJECT, true, where, &figure->config, err));
     if (strcmp(figure->id, id) != 0) {
         return dm_fail(err, DM_ERR_INVALID, "%s: id: '%s' must be the file's name, '%s'", where, figure->id, id);

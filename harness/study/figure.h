@@ -89,6 +89,7 @@ struct hx_figure {
     double divisor;                      /* of the scaled options; 0: the scale has a complete configuration */
     const json_t *divisors;              /* divisors of single options, instead of that; NULL: none */
     const json_t *scaled;                /* the spec's list; NULL: the usual ones */
+    bool is_own;                         /* no paper has it */
     bool cases_as_is;                    /* the scale has its own x: nothing to divide */
     struct hx_fig_absent *absent;
     size_t absent_count;

@@ -46,6 +46,18 @@ holds out "plots: throughput latency"
 expect 0 figure all --plots plots --dry-run
 holds out "2 figures, 4 points in results/points, 4 to run"
 [ ! -e results ] || fail "a dry run wrote something"
+# "published" leaves out what no paper has.
+mkdir -p own/figures
+cp plots/style.gp plots/systems.json own/
+cp plots/figures/bars.json own/figures/
+sed 's/"id": "lines",/"id": "lines", "own": true,/' plots/figures/lines.json >own/figures/lines.json
+expect 0 figure published --plots own --dry-run
+holds out "1 figures, 2 points"
+expect 0 figure published lines --plots own --dry-run
+holds out "2 figures, 4 points"
+sed -i 's/"own": true/"own": 1/' own/figures/lines.json
+expect 2 figure published --plots own --dry-run
+holds err "own: "
 
 # Without drawing: tables and programs; the points of the bars are two of the lines' points.
 expect 0 figure all --plots plots --no-plot --out results --jobs 2

@@ -96,9 +96,17 @@ JSON
  "y": {"values": "cache=0,1MB", "label": "cache"}, "systems": [{"label": "Sherman", "config": {"index": "sherman"}},
                                                                {"label": "CHIME", "config": {"index": "chime"}}]}
 JSON
+    # Without --complete one seed a point, no maps and no published results; with it all of them, from the same points on.
+    script 0
+    holds err "2 points: 2 there already, 0 to run"
+    holds err "run_all.sh --complete adds"
+    holds tree/results/claims.md "1 reproduced"
+    [ ! -e tree/results/maps ] || fail "maps without --complete"
+    [ ! -e tree/results/end_to_end.txt ] || fail "published results without --complete"
     for _ in first second; do
-        script 0
+        script 0 --complete
         holds tree/results/maps/tiny.md "# A tiny map"
+        [ -e tree/results/end_to_end.txt ] || fail "no published results"
         holds tree/results/claims.md "1 reproduced"
         holds tree/results/report.html "it moves"
         holds out "1 claims: 1 reproduced"
