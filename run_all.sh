@@ -232,5 +232,5 @@ fi
 step "$dmbench" report --scale "$scale" --repeat "$repeat" --out results
 sed -n 1p results/claims.md
 [ "$complete" = yes ] ||
-    echo "./run_all.sh --complete adds figures of ours, error bars, the claims' readings and experiments, published results and maps" >&2
+    echo "./run_all.sh --complete adds figures of our own, error bars, the claims' readings and experiments, published results and maps" >&2
 exit "$failed"
