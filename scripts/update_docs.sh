@@ -4,17 +4,21 @@
 # Copies the results of the last ./run_all.sh --complete into the documentation: the table of claims into docs/claims.md, the
 # comparison with published results of whole indexes into docs/end-to-end.md, the picture, the counts and that comparison's
 # overview into README.md. tests/style/claims_test.sh and tests/style/end_to_end_test.sh fail when it has to be run.
-# With --end-to-end only that comparison is copied, with --claims only the table of claims and its counts.
+# With --end-to-end only that comparison is copied, with --claims only the table of claims and its counts, with --scales
+# only the claims at quick and paper scale side by side, the latter from the archive in results/paper-scale.
 set -eu
 cd "$(dirname "$0")/.."
 
 table=results/claims.md
 picture=results/figures/overview/throughput.png
 end_to_end=results/end_to_end.md
+archive=results/paper-scale/points.zst
+scales="## Quick and paper scale side by side"
 wanted="$table $picture $end_to_end"
 case ${1:-} in
 --end-to-end) wanted=$end_to_end ;;
 --claims) wanted=$table ;;
+--scales) wanted=$archive ;;
 esac
 for file in $wanted; do
     [ -s "$file" ] || {
@@ -57,7 +61,9 @@ end_to_end_copy() {
     } >docs/end-to-end.md
     between end-to-end overview
 }
+# The part of docs/claims.md with both scales stays as it is.
 claims_copy() {
+    beside=$(sed -n "/^$scales/,\$p" docs/claims.md)
     version=$(build/release/dmbench --version | head -n 1)
     {
         echo "# The papers' claims, judged"
@@ -67,9 +73,28 @@ claims_copy() {
         echo
         counts "$table"
         tail -n +2 "$table"
+        [ -z "$beside" ] || printf '\n%s\n' "$beside"
     } >docs/claims.md
     between claims counts "$table"
 }
+scales_copy() {
+    build/release/dmbench archive unpack "$archive" --out results >&2
+    build/release/dmbench claims --beside paper --markdown --stale keep --out results >results/claims_scales.md
+    alone=$(sed "/^$scales/,\$d" docs/claims.md)
+    {
+        printf '%s\n\n%s\n\n' "$alone" "$scales"
+        echo "Claims that have results at the papers' scale, from \`$archive\`; reasons where the verdicts"
+        echo "differ are those of paper scale."
+        echo
+        head -n 2 results/claims_scales.md | sed 's/^/- /' | fold -s -w 118 | sed 's/ $//; /^- /!s/^/  /'
+        tail -n +3 results/claims_scales.md
+    } >docs/claims.md.tmp
+    mv docs/claims.md.tmp docs/claims.md
+}
+if [ "${1:-}" = --scales ]; then
+    scales_copy
+    exit 0
+fi
 [ "${1:-}" = --claims ] || end_to_end_copy
 [ "${1:-}" != --end-to-end ] || exit 0
 claims_copy

@@ -20,7 +20,7 @@
 enum { IDS_MAX = 256 };
 
 struct claims_options {
-    const char *scale, *out, *plots;
+    const char *scale, *beside, *out, *plots;
     struct hx_points_options points;
     uint64_t repeat;
     bool run, sensitivity, dry_run, json, markdown;
@@ -31,6 +31,8 @@ struct claims_options {
 static const struct dm_opt claims_table[] = {
     ROW(scale, DM_OPT_STRING, .initial = "quick",
         .help = "whose results are judged: quick, paper, or a number, as of `dmbench figure`"),
+    ROW(beside, DM_OPT_STRING, .initial = "",
+        .help = "another scale, whose verdicts are printed beside these, for the claims that have results there"),
     ROW(out, DM_OPT_STRING, .values = "folder", .initial = "results", .help = "folder with points/"),
     ROW(run, DM_OPT_BOOL, .initial = "0", .help = "first run the points that the claims read and that are not there"),
     ROW(sensitivity, DM_OPT_BOOL, .initial = "0",
@@ -50,7 +52,7 @@ struct session {
     struct claims_options options;
     const char *ids[IDS_MAX];
     size_t id_count;
-    struct hx_claims *claims;
+    struct hx_claims *claims, *beside; /* beside: NULL without --beside */
 };
 
 void hx_help_claims(struct hx_help *help) {
@@ -63,7 +65,8 @@ void hx_help_claims(struct hx_help *help) {
     help->examples =
         "dmbench claims                                   what the figures that were run say\n"
         "dmbench claims chime-12 --run --sensitivity      run what is missing, with both ends of the fabric\n"
-        "dmbench claims --scale paper --markdown >claims.md";
+        "dmbench claims --scale paper --markdown >claims.md\n"
+        "dmbench claims --beside paper                    the verdicts of both scales side by side";
     help->status = "0 judged, whatever the verdicts; 1 a point failed, 2 usage, 130 interrupted.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .table = claims_table});
 }
@@ -133,9 +136,15 @@ static void warn_stale(struct session *session) {
 static void print_all(const struct session *session) {
     if (session->options.json) {
         json_t *object = hx_claims_object(session->claims, session->ids, session->id_count);
+        if (session->beside != NULL) {
+            json_object_set_new(object, "beside", hx_claims_object(session->beside, session->ids, session->id_count));
+        }
         json_dumpf(object, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
         printf("\n");
         json_decref(object);
+    } else if (session->beside != NULL) {
+        hx_claims_print_beside(session->claims, session->beside, session->ids, session->id_count,
+                               session->options.markdown, stdout);
     } else if (session->options.markdown) {
         hx_claims_print_markdown(session->claims, session->ids, session->id_count, stdout);
     } else {
@@ -146,6 +155,10 @@ static void print_all(const struct session *session) {
 static int session_run(struct session *session, int *status, struct dm_err *err) {
     const struct claims_options *options = &session->options;
     DM_TRY(hx_figure_check_scale(options->scale, err));
+    if (options->beside[0] != '\0' && hx_figure_check_scale(options->beside, NULL) < 0) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "--beside: '%.40s' is neither quick nor paper nor a number from 1 to 1000000", options->beside);
+    }
     bool is_remote = options->points.sshloginfile[0] != '\0' || options->points.slurm[0] != '\0';
     bool changes = options->points.stale == HX_STALE_ADOPT || options->points.stale == HX_STALE_LIST;
     if ((options->sensitivity || options->dry_run || is_remote || changes) && !options->run) {
@@ -164,6 +177,11 @@ static int session_run(struct session *session, int *status, struct dm_err *err)
         return 0;
     }
     DM_TRY(hx_claims_judge(session->claims, err));
+    if (options->beside[0] != '\0') {
+        DM_TRY(hx_claims_open(options->plots, options->out, options->beside, (unsigned)options->repeat,
+                              &session->beside, err));
+        DM_TRY(hx_claims_judge(session->beside, err));
+    }
     print_all(session);
     warn_stale(session);
     return 0;
@@ -185,6 +203,7 @@ int hx_cmd_claims(int argc, char **argv) {
         rc = session_run(&session, &status, &err);
     }
     hx_claims_close(session.claims);
+    hx_claims_close(session.beside);
     dm_opt_free(claims_table, &session.options);
     return rc < 0 ? hx_report("claims", &err) : status;
 }

@@ -94,7 +94,7 @@ void hx_claim_under(const struct hx_claim *claim, char *text, size_t capacity) {
              hx_claim_readings_tried(claim), parts, hx_verdict_names[claim->base_verdict]);
 }
 
-static void verdict_text(const struct hx_claim *claim, char *text, size_t capacity) {
+void hx_claim_verdict(const struct hx_claim *claim, char *text, size_t capacity) {
     char more[256] = "";
     if (claim->verdict == HX_READING) {
         hx_claim_under(claim, text, capacity);
@@ -139,7 +139,7 @@ static void print_reason_counts(const struct hx_claims *claims, const char *cons
     }
 }
 
-static void print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+void hx_claims_print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
     size_t counts[HX_VERDICTS], partly[HX_VERDICTS], all = 0;
     count_verdicts(claims, NULL, ids, id_count, counts, partly);
     for (int i = 0; i < HX_VERDICTS; i++) {
@@ -161,7 +161,7 @@ static void print_counts(const struct hx_claims *claims, const char *const *ids,
 
 static void print_claim(const struct hx_claim *claim, FILE *out) {
     char verdict[LINE_BYTES], expected[LINE_BYTES], measured[LINE_BYTES];
-    verdict_text(claim, verdict, sizeof(verdict));
+    hx_claim_verdict(claim, verdict, sizeof(verdict));
     if (claim->run_count == 0) {
         hx_claim_why(claim, measured, sizeof(measured));
         fprintf(out, "  %-14s %s: %s\n  %-14s %s\n", claim->id, verdict, measured, "", claim->text);
@@ -200,13 +200,12 @@ void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids
         print_claim(claim, out);
     }
     fprintf(out, "\n");
-    print_counts(claims, ids, id_count, out);
+    hx_claims_print_counts(claims, ids, id_count, out);
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------------------- */
 
-/* A table's cell: no bars. */
-static void print_cell(FILE *out, const char *text) {
+void hx_markdown_cell(FILE *out, const char *text) {
     for (; *text != '\0'; text++) {
         fputs(*text == '|' ? "\\|" : *text == '\n' ? " " : (char[]){*text, '\0'}, out);
     }
@@ -215,34 +214,34 @@ static void print_cell(FILE *out, const char *text) {
 static void print_row(const struct hx_claim *claim, FILE *out) {
     char text[LINE_BYTES];
     fprintf(out, "| %s | ", claim->id);
-    print_cell(out, claim->text);
+    hx_markdown_cell(out, claim->text);
     fprintf(out, " | ");
     if (claim->run_count == 0) {
         hx_claim_why(claim, text, sizeof(text));
-        print_cell(out, text);
+        hx_markdown_cell(out, text);
     }
     for (size_t i = 0; claim->run_count > 0 && i < claim->check_count; i++) {
         const struct hx_check *check = &claim->checks[i];
         hx_check_measured(claim, check, text, sizeof(text));
         fprintf(out, "%s%s%s", i > 0 ? "; " : "", check->what, check->what[0] != '\0' ? ": " : "");
-        print_cell(out, text);
+        hx_markdown_cell(out, text);
         if (claim->kind != HX_CLAIM_TREND && check->base.verdict != HX_NOT_RUN) {
             hx_check_expected(claim, check, text, sizeof(text));
             fprintf(out, " (%s)", text);
         }
     }
-    verdict_text(claim, text, sizeof(text));
+    hx_claim_verdict(claim, text, sizeof(text));
     fprintf(out, " | %s", text);
     hx_claim_readings_text(claim, text, sizeof(text));
     if (text[0] != '\0' && claim->verdict != HX_NOT_RUN) {
         fprintf(out, "; readings: ");
-        print_cell(out, text);
+        hx_markdown_cell(out, text);
     }
     fprintf(out, " | ");
     for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
         hx_reason_text(&claim->reasons[i], text, sizeof(text));
         fprintf(out, "%s", i > 0 ? " " : "");
-        print_cell(out, text);
+        hx_markdown_cell(out, text);
     }
     fprintf(out, " |\n");
 }
@@ -273,7 +272,7 @@ static void print_papers(const struct hx_claims *claims, const char *const *ids,
 
 void hx_claims_print_markdown(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
     const char *paper = "";
-    print_counts(claims, ids, id_count, out);
+    hx_claims_print_counts(claims, ids, id_count, out);
     print_papers(claims, ids, id_count, out);
     for (size_t i = 0; i < claims->count; i++) {
         const struct hx_claim *claim = &claims->items[i];

@@ -16,6 +16,21 @@ json_t *hx_claims_object(const struct hx_claims *claims, const char *const *ids,
 void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
 void hx_claims_print_markdown(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
 
+/* Two scales of the same claims side by side, as text or Markdown: the counts of both, then each claim that was run at
+ * the second one, with its verdicts and values at both and, where the verdicts differ, the reasons at the second one.
+ */
+void hx_claims_print_beside(const struct hx_claims *one, const struct hx_claims *other, const char *const *ids,
+                            size_t id_count, bool markdown, FILE *out);
+
+/* "reproduced", with how much of it was run and under which reading. */
+void hx_claim_verdict(const struct hx_claim *claim, char *text, size_t capacity);
+
+/* "105 claims: 48 reproduced, ..." and how many reasons hold, as one line. */
+void hx_claims_print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
+
+/* A cell of a Markdown table: no bars, no ends of lines. */
+void hx_markdown_cell(FILE *out, const char *text);
+
 /* The expected value of a check, as "4.3 within 25 %", and the measured one, as "3.21". */
 void hx_check_expected(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
 void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);

@@ -137,6 +137,22 @@ expect 0 claims --plots plots --markdown
 holds out "| reproduced under no-cache (1 of 2 readings); not reproduced without; readings: no-cache: reproduced; limit"
 holds out "expected 0.9 to 1.1) refuted: It grows. (does not hold) Fatnode"
 
+# Two scales side by side: two of the claims have results at both.
+expect 0 claims --plots plots --beside paper
+holds out "2 not run (scale paper)"
+holds out "2 claims were run at scale paper; 1 of them have the same verdict at both."
+holds out "good           a claim (the same verdict)"
+holds out "quick: reproduced; 1"
+holds out "(1 ± 5 %)"
+holds out "paper: reproduced; 1"
+holds out "why: One trip is enough. (1.0"
+expect 0 claims --plots plots --beside paper --markdown
+holds out "| id | the paper says | quick (expected) | verdict | paper | verdict | why |"
+holds out "± 5 %) | reproduced | 1"
+! grep -q "^| range" out || fail "a claim that was not run at the other scale: $(cat out)"
+expect 0 claims --plots plots --beside paper --json
+[ "$(python3 -c "import json; print(json.load(open('out'))['beside']['scale'])")" = paper ] || fail "$(cat out)"
+
 bad() {
     reason=$1
     shift
@@ -147,6 +163,7 @@ bad() {
 bad "unknown claim 'udner' (did you mean 'under'?" udner --plots plots
 bad "go with --run" --plots plots --sensitivity
 bad "--scale" --plots plots --scale tiny
+bad "--beside: 'tiny'" --plots plots --beside tiny
 expect 1 claims --plots nowhere
 holds err "nowhere/claims"
 sed 's/with(long/with(short/' plots/claims/p.json >other.json
