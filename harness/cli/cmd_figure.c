@@ -74,7 +74,7 @@ struct session {
 
 void hx_help_figure(struct hx_help *help) {
     help->words = "figures";
-    help->usage = "figure NAME... [options]        (NAME \"all\": every figure; \"published\": those of papers)\n"
+    help->usage = "figure NAME... [options]        (\"all\": every figure; \"published\": the papers')\n"
                   "figure --list";
     help->about = "Runs a figure's points, as far as their results are not there yet, and writes for each plot "
                   "OUT/figures/NAME/PLOT.png, .svg and .pdf, the table .tsv and the gnuplot program .gp that drew it.";
