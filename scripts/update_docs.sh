@@ -84,7 +84,8 @@ scales_copy() {
     {
         printf '%s\n\n%s\n\n' "$alone" "$scales"
         echo "Claims that have results at the papers' scale, from \`$archive\`; reasons where the verdicts"
-        echo "differ are those of paper scale."
+        echo "differ are those of paper scale. A reading whose points are missing there does not count, and a claim may be"
+        echo "judged by a part of its figure."
         echo
         head -n 2 results/claims_scales.md | sed 's/^/- /' | fold -s -w 118 | sed 's/ $//; /^- /!s/^/  /'
         tail -n +3 results/claims_scales.md
