@@ -88,7 +88,7 @@ static int pack(struct session *session, int *status, struct dm_err *err) {
     const struct archive_options *options = &session->options;
     size_t packed, missing;
     (void)status;
-    DM_TRY(hx_figure_check_scale(options->scale, err));
+    DM_TRY(hx_figure_check_scale("--scale", options->scale, err));
     struct hx_points *points =
         hx_scale_points(options->plots, folder_of(session), options->scale, (unsigned)options->repeat, err);
     if (points == NULL) {

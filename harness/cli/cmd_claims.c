@@ -154,10 +154,9 @@ static void print_all(const struct session *session) {
 
 static int session_run(struct session *session, int *status, struct dm_err *err) {
     const struct claims_options *options = &session->options;
-    DM_TRY(hx_figure_check_scale(options->scale, err));
-    if (options->beside[0] != '\0' && hx_figure_check_scale(options->beside, NULL) < 0) {
-        return dm_fail(err, DM_ERR_INVALID,
-                       "--beside: '%.40s' is neither quick nor paper nor a number from 1 to 1000000", options->beside);
+    DM_TRY(hx_figure_check_scale("--scale", options->scale, err));
+    if (options->beside[0] != '\0') {
+        DM_TRY(hx_figure_check_scale("--beside", options->beside, err));
     }
     bool is_remote = options->points.sshloginfile[0] != '\0' || options->points.slurm[0] != '\0';
     bool changes = options->points.stale == HX_STALE_ADOPT || options->points.stale == HX_STALE_LIST;

@@ -289,7 +289,7 @@ static int run_figures(struct session *session, struct dm_err *err) {
 }
 
 static int session_run(struct session *session, struct dm_err *err) {
-    int rc = hx_figure_check_scale(session->options.scale, err);
+    int rc = hx_figure_check_scale("--scale", session->options.scale, err);
     rc = rc < 0 ? rc : hx_figure_ids(session->options.plots, &session->ids, err);
     if (rc == 0 && session->options.list) {
         rc = print_list(session, err);

@@ -131,7 +131,7 @@ int hx_cmd_report(int argc, char **argv) {
     if (rc > 0) {
         hx_help_show(hx_help_report);
     } else if (rc == 0) {
-        rc = hx_figure_check_scale(session.options.scale, &err);
+        rc = hx_figure_check_scale("--scale", session.options.scale, &err);
         rc = rc < 0 ? rc : load_figures(&session, &err);
         rc = rc < 0 ? rc : write_page(&session, &err);
     }

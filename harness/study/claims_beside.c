@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "harness/study/claims_readings.h"
 #include "harness/study/claims_text.h"
 
 enum { TEXT_BYTES = 1024 };
@@ -29,16 +28,6 @@ static void values_text(const struct hx_claim *claim, bool expected, char *text,
     }
 }
 
-static void reasons_text(const struct hx_claim *claim, char *text, size_t capacity) {
-    size_t length = 0;
-    text[0] = '\0';
-    for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count && length < capacity; i++) {
-        char reason[TEXT_BYTES];
-        hx_reason_text(&claim->reasons[i], reason, sizeof(reason));
-        length += (size_t)snprintf(text + length, capacity - length, "%s%s", length > 0 ? " " : "", reason);
-    }
-}
-
 static void print_row(const struct hx_claim *one, const struct hx_claim *other, FILE *out) {
     const struct hx_claim *claims[] = {one, other};
     char text[4 * TEXT_BYTES];
@@ -54,8 +43,7 @@ static void print_row(const struct hx_claim *one, const struct hx_claim *other, 
     }
     fprintf(out, " | ");
     if (one->verdict != other->verdict) {
-        reasons_text(other, text, sizeof(text));
-        hx_markdown_cell(out, text);
+        hx_claim_print_reasons_cell(other, out);
     }
     fprintf(out, " |\n");
 }
@@ -70,9 +58,8 @@ static void print_lines(const struct hx_claims *scales[2], const struct hx_claim
         values_text(claims[i], i == 0, text, sizeof(text));
         fprintf(out, "%s\n", text);
     }
-    reasons_text(claims[1], text, sizeof(text));
-    if (differs && text[0] != '\0') {
-        fprintf(out, "  %-14s   why: %s\n", "", text);
+    if (differs) {
+        hx_claim_print_reasons(claims[1], out);
     }
 }
 

@@ -159,6 +159,14 @@ void hx_claims_print_counts(const struct hx_claims *claims, const char *const *i
 
 /* ---- terminal --------------------------------------------------------------------------------------------------- */
 
+void hx_claim_print_reasons(const struct hx_claim *claim, FILE *out) {
+    char text[LINE_BYTES];
+    for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
+        hx_reason_text(&claim->reasons[i], text, sizeof(text));
+        fprintf(out, "  %-14s why: %s\n", "", text);
+    }
+}
+
 static void print_claim(const struct hx_claim *claim, FILE *out) {
     char verdict[LINE_BYTES], expected[LINE_BYTES], measured[LINE_BYTES];
     hx_claim_verdict(claim, verdict, sizeof(verdict));
@@ -180,10 +188,7 @@ static void print_claim(const struct hx_claim *claim, FILE *out) {
     if (measured[0] != '\0') {
         fprintf(out, "  %-14s readings: %s\n", "", measured);
     }
-    for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
-        hx_reason_text(&claim->reasons[i], measured, sizeof(measured));
-        fprintf(out, "  %-14s why: %s\n", "", measured);
-    }
+    hx_claim_print_reasons(claim, out);
 }
 
 void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
@@ -208,6 +213,15 @@ void hx_claims_print_text(const struct hx_claims *claims, const char *const *ids
 void hx_markdown_cell(FILE *out, const char *text) {
     for (; *text != '\0'; text++) {
         fputs(*text == '|' ? "\\|" : *text == '\n' ? " " : (char[]){*text, '\0'}, out);
+    }
+}
+
+void hx_claim_print_reasons_cell(const struct hx_claim *claim, FILE *out) {
+    char text[LINE_BYTES];
+    for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
+        hx_reason_text(&claim->reasons[i], text, sizeof(text));
+        fprintf(out, "%s", i > 0 ? " " : "");
+        hx_markdown_cell(out, text);
     }
 }
 
@@ -238,11 +252,7 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
         hx_markdown_cell(out, text);
     }
     fprintf(out, " | ");
-    for (size_t i = 0; hx_claim_has_reasons(claim) && i < claim->reason_count; i++) {
-        hx_reason_text(&claim->reasons[i], text, sizeof(text));
-        fprintf(out, "%s", i > 0 ? " " : "");
-        hx_markdown_cell(out, text);
-    }
+    hx_claim_print_reasons_cell(claim, out);
     fprintf(out, " |\n");
 }
 

@@ -31,6 +31,10 @@ void hx_claims_print_counts(const struct hx_claims *claims, const char *const *i
 /* A cell of a Markdown table: no bars, no ends of lines. */
 void hx_markdown_cell(FILE *out, const char *text);
 
+/* The reasons of a claim that is not reproduced, a line each, and as one cell of a Markdown table. */
+void hx_claim_print_reasons(const struct hx_claim *claim, FILE *out);
+void hx_claim_print_reasons_cell(const struct hx_claim *claim, FILE *out);
+
 /* The expected value of a check, as "4.3 within 25 %", and the measured one, as "3.21". */
 void hx_check_expected(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
 void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);

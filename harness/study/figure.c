@@ -440,17 +440,16 @@ static bool is_named_scale(const char *scale) {
     return strcmp(scale, "quick") == 0 || strcmp(scale, "paper") == 0;
 }
 
-int hx_figure_check_scale(const char *scale, struct dm_err *err) {
+int hx_figure_check_scale(const char *option, const char *scale, struct dm_err *err) {
     double factor = 1;
     int rc = is_named_scale(scale) ? 0 : dm_parse_real(scale, &factor, NULL);
     if (rc == 0 && factor >= 1 && factor <= 1e6 && strlen(scale) <= 20) {
         return 0;
     }
-    return dm_fail(
-        err, DM_ERR_INVALID,
-        "--scale: '%.40s' is neither quick nor paper nor a number from 1 to 1000000 that the paper's sizes are "
-        "divided by",
-        scale);
+    return dm_fail(err, DM_ERR_INVALID,
+                   "%s: '%.40s' is neither quick nor paper nor a number from 1 to 1000000 that the paper's sizes are "
+                   "divided by",
+                   option, scale);
 }
 
 /* Options that are divided by a number of their own. */
@@ -539,7 +538,7 @@ static int read_scale(struct hx_figure *figure, const char *asked, const char *w
         snprintf(figure->scale, sizeof(figure->scale), "%s", asked);
         DM_TRY(read_named_scale(figure, scales, where, scale, err));
     } else {
-        DM_TRY(hx_figure_check_scale(asked, err));
+        DM_TRY(hx_figure_check_scale("--scale", asked, err));
         DM_TRY(dm_parse_real(asked, &figure->divisor, err));
         snprintf(figure->scale, sizeof(figure->scale), "1/%.20s", asked);
         *scale = NULL;

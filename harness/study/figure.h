@@ -120,8 +120,8 @@ enum { HX_FIG_REPEAT_MAX = 1000 };
 int hx_figure_load(const char *plots, const char *id, const char *scale, struct hx_figure **figure, struct dm_err *err);
 void hx_figure_free(struct hx_figure *figure); /* accepts NULL */
 
-/* Refuses an invalid scale; the error names --scale. */
-int hx_figure_check_scale(const char *scale, struct dm_err *err);
+/* Refuses an invalid scale; the error names the option. */
+int hx_figure_check_scale(const char *option, const char *scale, struct dm_err *err);
 
 /* Sorted ids of the specs in <plots>/figures, NULL-terminated; the caller frees it with hx_figure_ids_free. */
 int hx_figure_ids(const char *plots, char ***ids, struct dm_err *err);
