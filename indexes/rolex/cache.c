@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "descend.h"
+#include "indexes/shared/large.h"
 
 /* A model in 32 bytes: the first key of its line, slope and intercept in single precision, its tables if they are
  * cached, and packed into `location` its address, the length of its leaf table and a number of synonyms. Its range ends
@@ -202,6 +203,12 @@ bool rolex_cache_is_of(const struct rolex_cache *cache, uint64_t root) {
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
+/* Models of upper levels, which are between the root and its branches. */
+static uint64_t upper_count(const struct rolex_cache *cache) {
+    dm_addr branches = rolex_root_branches(&cache->shape, (dm_addr){cache->root});
+    return (branches.bits - cache->root - sizeof(cache->shape)) / sizeof(struct rolex_upper);
+}
+
 void rolex_cache_close(struct rolex_cache *cache) {
     if (!cache) {
         return;
@@ -218,8 +225,8 @@ void rolex_cache_close(struct rolex_cache *cache) {
     }
     free(cache->branches);
     free(cache->heads);
-    free(cache->groups);
-    free(cache->uppers);
+    ix_large_free(cache->groups, cache->shape.branches * sizeof(*cache->groups));
+    ix_large_free(cache->uppers, upper_count(cache) * sizeof(*cache->uppers));
     free(cache);
 }
 
@@ -298,15 +305,15 @@ static int groups_fill(struct rolex_cache *cache, struct rolex_env *env) {
 static int cache_read(struct rolex_cache *cache, struct rolex_env *env, dm_addr addr) {
     struct rolex_root *root = &cache->shape;
     dm_addr from = rolex_root_branches(root, addr);
-    uint64_t uppers = (from.bits - addr.bits - sizeof(*root)) / sizeof(struct rolex_upper);
+    uint64_t uppers = upper_count(cache);
     uint64_t fixed = sizeof(*cache) + uppers * sizeof(struct rolex_upper) + root->branches * sizeof(struct known) +
                      (uppers + root->branches) * cache->padding;
     if (fixed > cache->budget) {
         return DM_NOT_FOUND;
     }
     cache->branches = calloc(root->branches, sizeof(*cache->branches));
-    cache->uppers = malloc(uppers * sizeof(*cache->uppers) + 1);
-    cache->groups = calloc(root->branches, sizeof(*cache->groups));
+    cache->uppers = ix_large_alloc(uppers * sizeof(*cache->uppers));
+    cache->groups = ix_large_alloc(root->branches * sizeof(*cache->groups));
     cache->heads = calloc(READ_HEADS, sizeof(*cache->heads));
     bool there = cache->branches && cache->heads && cache->uppers && cache->groups;
     int rc = there ? 0 : DM_ERR_NO_MEMORY;

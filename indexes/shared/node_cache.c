@@ -16,15 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sys/mman.h>
-
 #include "common/compiler.h"
+#include "indexes/shared/large.h"
 
 enum {
     NO_SLOT = 0, /* slots are numbered from 1 */
     PREFETCH_BYTES = 640,
     LIST_BRANCHING = 4,
-    HUGE_PAGE_BYTES = 2 << 20,
     SECOND_CHANCES = 16, /* recently used copies that are passed over before one is evicted in any case */
 };
 
@@ -92,19 +90,6 @@ static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t addr) 
     return &cache->buckets[hash * cache->capacity >> 32];
 }
 
-/* Slots are accessed at random: large slabs do better with large pages. Pages are touched in order, as slots are first
- * used. */
-static char *slab_alloc(uint64_t bytes) {
-    if (bytes < HUGE_PAGE_BYTES) {
-        return calloc(1, bytes);
-    }
-    char *slab = aligned_alloc(HUGE_PAGE_BYTES, (bytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
-    if (slab) {
-        madvise(slab, bytes, MADV_HUGEPAGE);
-    }
-    return slab;
-}
-
 int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     *out = NULL;
     uint64_t fixed = sizeof(struct ix_cache) + (uint64_t)config->threads * sizeof(struct cell);
@@ -128,8 +113,8 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     atomic_init(&cache->epoch, 1);
     atomic_flag_clear(&cache->guard);
     cache->cells = aligned_alloc(DM_LINE, config->threads * sizeof(struct cell));
-    cache->buckets = calloc(capacity, sizeof(*cache->buckets));
-    cache->slab = slab_alloc(capacity * cache->slot_bytes);
+    cache->buckets = ix_large_alloc(capacity * sizeof(*cache->buckets));
+    cache->slab = ix_large_alloc(capacity * cache->slot_bytes);
     if (!cache->cells || !cache->buckets || !cache->slab) {
         ix_cache_close(cache);
         return DM_ERR_NO_MEMORY;
@@ -141,8 +126,8 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
 
 void ix_cache_close(struct ix_cache *cache) {
     if (cache) {
-        free(cache->slab);
-        free(cache->buckets);
+        ix_large_free(cache->slab, (uint64_t)cache->capacity * cache->slot_bytes);
+        ix_large_free((void *)cache->buckets, cache->capacity * sizeof(*cache->buckets));
         free(cache->cells);
         free(cache);
     }
