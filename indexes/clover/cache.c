@@ -95,8 +95,8 @@ bool clover_cache_put(struct clover_cache *cache, uint64_t hash, const struct cl
 }
 
 void clover_cache_charge(const struct clover_cache *cache, struct dm_ctx *ctx) {
-    uint64_t bytes =
-        atomic_load_explicit(&cache->used, memory_order_relaxed) * sizeof(struct clover_cache_set) / CLOVER_CACHE_WAYS;
+    uint64_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
+    uint64_t lines = used < cache->set_count ? used : cache->set_count; /* few sets have two entries */
     dm_charge(ctx, DM_WORK_CACHE_PROBE, 1);
-    dm_charge_access(ctx, 1, bytes);
+    dm_charge_access(ctx, 1, lines * DM_LINE);
 }

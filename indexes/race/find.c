@@ -26,9 +26,10 @@ static void view_post(struct race_client *client, struct race_view *view, dm_add
     }
 }
 
+/* The slots' fingerprints; and the headers, which are compared with the hash and for a split. */
 static void view_charge(struct race_client *client) {
     dm_charge(client->ctx, DM_WORK_LINE_COPY, RACE_BUCKETS);
-    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, RACE_BUCKETS * (unsigned)client->cn->params->slots);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, RACE_BUCKETS * ((unsigned)client->cn->params->slots + 2));
 }
 
 static bool view_covers(const struct race_view *view, uint64_t hash) {
@@ -271,6 +272,7 @@ int race_block_make(struct race_client *client, uint64_t key, const void *value,
     uint32_t attempts = 0;
     *match = NULL;
     unsigned node = race_block_node(race_hash(key), dm_topology(client->ctx)->mns);
+    dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1); /* a block of the client's own, or new memory */
     int rc = ix_indirect_make(client->indirect, node, key, value, &stored);
     if (rc == DM_ERR_NO_MEMORY) {
         DM_TRY(race_search(client, key, NULL, match, &attempts));

@@ -5,6 +5,9 @@
  */
 #include "race.h"
 
+/* Keeping a block for another use is as much work as comparing so many keys. */
+enum { DROP_COMPARES = 4 };
+
 /* Replaces the key's slot by `slot`. DM_NOT_FOUND if the key is absent. *before is what was replaced. [waits] */
 static int slot_replace(struct race_client *client, uint64_t key, uint64_t slot, uint64_t *before) {
     uint32_t attempts = 0;
@@ -37,6 +40,7 @@ int race_update(void *handle, uint64_t key, const void *value) {
     rc = slot_replace(client, key, race_slot(hash, client->cn->block_bytes, word), &before);
     client->unwritten = false;
     if (rc == 0) {
+        dm_charge(client->ctx, DM_WORK_KEY_COMPARE, DROP_COMPARES);
         ix_indirect_drop(client->indirect, race_slot_word(before));
     } else if (rc == DM_NOT_FOUND || rc == DM_ERR_RETRY_LIMIT) {
         ix_indirect_drop(client->indirect, word);

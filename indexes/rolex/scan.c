@@ -25,6 +25,7 @@ static uint64_t leaf_take(struct rolex_client *client, struct ix_found *found, u
         ix_found_add(found, rolex_key(client->image, i), rolex_value(layout, client->image, i));
     }
     ix_found_leaf_end(found);
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, IX_PAIR_COMPARES * taken);
     dm_charge(client->env.ctx, DM_WORK_LINE_COPY, taken * (8 + layout->value_bytes) / DM_LINE + 2);
     /* If some of those taken are deleted before their values are read, the rest of this leaf is next. */
     return at + taken < count ? rolex_key(client->image, at + taken) : rolex_high(client->image);

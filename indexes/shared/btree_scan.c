@@ -12,9 +12,6 @@
 #include "indexes/shared/btree.h"
 #include "indexes/shared/sort.h"
 
-/* Taking a pair of a sorted leaf is as much work as comparing so many keys. */
-enum { PAIR_COMPARES = 3 };
-
 struct scan {
     struct ix_btree *btree;
     uint32_t attempts;
@@ -41,7 +38,7 @@ static void leaf_take(struct scan *scan) {
     const struct ix_node_head *head = ix_node_head_in(btree->tree.image);
     unsigned n = ix_leaf_sort(layout, btree->tree.image, scan->cursor, btree->tree.order);
     if (layout->sorted) {
-        dm_charge(btree->ctx, DM_WORK_KEY_COMPARE, PAIR_COMPARES * n);
+        dm_charge(btree->ctx, DM_WORK_KEY_COMPARE, IX_PAIR_COMPARES * n);
     } else {
         ix_sort_charge(btree->ctx, layout->cap, n);
     }

@@ -178,6 +178,9 @@ struct ix_found {
     uint32_t end_count;
 };
 
+/* Taking a pair out of a sorted leaf or a reply is as much work as comparing so many keys. */
+enum { IX_PAIR_COMPARES = 3 };
+
 /* The caller provides memory for `wanted` pairs. */
 struct ix_found ix_found_begin(struct ix_indirect *indirect, uint32_t value_bytes, uint32_t wanted, uint64_t *keys,
                                void *values);

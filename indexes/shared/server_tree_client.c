@@ -2,6 +2,7 @@
  *
  * The clients of the server-side tree: sizes, attaching, and operations, which are calls.
  */
+#include "indexes/shared/indirect.h"
 #include "indexes/shared/served.h"
 #include "indexes/shared/server_tree_node.h"
 
@@ -157,6 +158,7 @@ static void pairs_take(struct ix_server_client *client, uint32_t count, uint64_t
         memcpy(values + (size_t)i * value_bytes, pair + ix_server_key_bytes(&client->cn->layout), value_bytes);
     }
     value_charge(client, count);
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, IX_PAIR_COMPARES * count);
 }
 
 int ix_server_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys, void *values, uint32_t *found) {

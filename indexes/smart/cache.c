@@ -155,13 +155,16 @@ static bool is_still(const struct copy *copy, uint32_t version) {
     return atomic_load_explicit(&copy->version, memory_order_acquire) == version;
 }
 
-/* One probe: the bucket, the head of the copy, and its slots, of copies with that length. */
+/* One probe: the bucket; and if there is a copy, its head and its slots, of copies with that length. Any path leads to
+ * any bucket, so that most copies are accessed between two accesses to the same line of the buckets. */
 static void probe_charge(const struct smart_cache *cache, struct dm_ctx *ctx, unsigned length, unsigned slots) {
     uint64_t level = atomic_load_explicit(&cache->level_bytes[length], memory_order_relaxed);
-    uint64_t copies = atomic_load_explicit(&cache->copies, memory_order_relaxed);
+    uint64_t lines = atomic_load_explicit(&cache->copies, memory_order_relaxed) * DM_LINE;
+    uint64_t buckets = cache->bucket_count * sizeof(*cache->buckets);
+    uint64_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
     dm_charge(ctx, DM_WORK_CACHE_PROBE, 1);
     dm_charge(ctx, DM_WORK_KEY_COMPARE, slots / 4 + 1);
-    dm_charge_access(ctx, 1, copies * sizeof(uint32_t));
+    dm_charge_access(ctx, 1, used + (lines < buckets ? lines : buckets));
     if (slots > 0) {
         dm_charge_access(ctx, 2, level);
     }
