@@ -69,6 +69,9 @@ int hx_fit(const struct hx_micro_fabric *fabric, const char *base, const char *p
 /* Measures the costs of work units on this host: a new object, name to ns. */
 int hx_cpu_costs(json_t **costs, struct dm_err *err);
 
+/* One dependent access to a structure of so many bytes, at least a line, with so much work before each. */
+int hx_access_ns(uint64_t bytes, unsigned between_ns, double *ns, struct dm_err *err);
+
 /* Adds the costs of accesses to local structures of several sizes, which hx_cpu_costs includes. */
 int hx_access_costs(json_t *costs, struct dm_err *err);
 
