@@ -335,10 +335,9 @@ void hx_help_validate(struct hx_help *help) {
                      "dmbench validate --profile my-nic.json\n"
                      "dmbench validate --transport local --fit host.json\n"
                      "dmbench validate --cpu --fit my-cpu.json";
-    help->status =
-        "0 all within tolerance, 3 a measurement is out of its tolerance and the table names no cause, or a "
-        "resource was idle while something waited for it, or, with --cpu, an index charges less than 0.7 or "
-        "more than 1.4 times what its code takes, and 20 ns less or more; 1 failed, 2 usage, 130 interrupted.";
+    help->status = "0 all within tolerance, 3 a measurement is out of its tolerance and the table names no cause, or a "
+                   "resource was idle while something waited for it, or, with --cpu, an index charges less than 0.7 or "
+                   "more than 1.4 times what its code takes; 1 failed, 2 usage, 130 interrupted.";
     hx_help_add(help, (struct hx_help_section){.title = "Options", .table = table});
 }
 

@@ -156,10 +156,11 @@ static void samples_take(const struct hx_measured *measured, const struct overhe
         }
         double calls = (double)account->verbs[DM_VERB_CALL], verbs = 0;
         for (unsigned verb = 0; verb < DM_VERB_KIND_COUNT; verb++) {
-            verbs += verb == DM_VERB_CALL ? 0 : (double)account->verbs[verb];
+            verbs += (double)account->verbs[verb];
         }
         double spent = (double)account->code_parts * overhead->part + (double)account->charges * overhead->charge +
-                       verbs * overhead->verb + fmax((double)account->round_trips - calls, 0) * overhead->batch;
+                       (verbs - calls) * overhead->verb +
+                       fmax((double)account->round_trips - calls, 0) * overhead->batch;
         struct sample sample = {.count = stats->count,
                                 .charged_ns = (double)account->charged_ps / 1e3 / count,
                                 .real_ns = ((double)account->code_ns - spent) / count};
@@ -214,8 +215,7 @@ static void rows_add(json_t *rows, const char *index, const struct round_samples
         qsort(own, rounds, sizeof(*own), ratio_compare);
         const struct sample *median = &own[(rounds - 1) / 2];
         double ratio = ratio_of(median);
-        bool within = (ratio >= HX_CLIENT_WORK_LOW && ratio <= HX_CLIENT_WORK_HIGH) ||
-                      fabs(median->charged_ns - median->real_ns) < HX_CLIENT_WORK_RESOLUTION;
+        bool within = ratio >= HX_CLIENT_WORK_LOW && ratio <= HX_CLIENT_WORK_HIGH;
         json_array_append_new(rows, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:b}", "index", index, "op",
                                               wl_op_names[kind], "charged_ns", median->charged_ns, "real_ns",
                                               median->real_ns, "ratio", ratio, "ratio_least", ratio_of(&own[0]),

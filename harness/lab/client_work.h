@@ -24,12 +24,8 @@ struct hx_client_work {
 #define HX_CLIENT_WORK_LOW  0.7
 #define HX_CLIENT_WORK_HIGH 1.4
 
-/* Or they differ by less than this, in ns: 1 % of a round trip, and what the time of index null differs by from round
- * to round, which is subtracted from all others. */
-#define HX_CLIENT_WORK_RESOLUTION 20
-
 /* Measures: a new array of objects with index, op, charged_ns, real_ns and ratio, of the round with the median ratio;
- * ratio_least and ratio_most of all rounds; and within: the ratio is, or both are nearly equal. */
+ * ratio_least and ratio_most of all rounds; and within, whether the ratio is. */
 int hx_client_work_measure(const struct hx_client_work *wanted, json_t **rows, struct dm_err *err);
 
 #endif
