@@ -5,6 +5,8 @@
  */
 #include "list.h"
 
+#include "indexes/shared/skip_list.h"
+
 enum {
     NODE_KEY = 0,
     NODE_ITEM = 8, /* with the height */
@@ -12,7 +14,7 @@ enum {
     NODE_NEXT = 24,
     ARENA_LEAST = 4096, /* bounds of one allocation, which is a quarter of the list's size */
     ARENA_MOST = 65536,
-    BRANCH_BITS = 2,        /* one node in 2^2 is one level higher */
+    BRANCH_BITS = 2,        /* one node in 2^2, IX_LIST_BRANCHING, is one level higher */
     CACHE_BYTES = 14 << 20, /* last-level cache of a server: the paper's Xeon Gold 5215 */
     HEIGHT_SHIFT = 56,
 };
@@ -68,7 +70,8 @@ void hstore_steps_charge(struct dm_ctx *ctx, const struct hstore_list *list, str
     for (unsigned level = 0; level < list->top && steps.near > 0; level++) {
         uint32_t count = steps.near_at[level];
         if (count > 0) {
-            dm_charge_access(ctx, count, (list->count >> (BRANCH_BITS * level)) * partitions * DM_LINE);
+            uint64_t nodes = (list->count >> (BRANCH_BITS * level)) * partitions;
+            dm_charge_access(ctx, count, ix_list_reuse_bytes(nodes, level, 0));
             dm_charge(ctx, DM_WORK_KEY_COMPARE, 2 * count);
         }
     }

@@ -29,7 +29,7 @@ struct hstore_list {
     uint64_t fingers[HSTORE_LEVELS]; /* the last node of each level, for appending in order */
 };
 
-/* Charges them: near ones by the bytes that the lines of the level's nodes have in all partitions. */
+/* Charges them: near ones by what searches of all partitions access between two steps to the same node. */
 void hstore_steps_charge(struct dm_ctx *ctx, const struct hstore_list *list, struct hstore_steps steps);
 
 /* Makes an empty partition; `partitions` of them share the cache. [waits] */

@@ -18,11 +18,11 @@
 
 #include "common/compiler.h"
 #include "indexes/shared/large.h"
+#include "indexes/shared/skip_list.h"
 
 enum {
     NO_SLOT = 0, /* slots are numbered from 1 */
     PREFETCH_BYTES = 640,
-    LIST_BRANCHING = 4,
     SECOND_CHANCES = 16, /* recently used copies that are passed over before one is evicted in any case */
 };
 
@@ -168,23 +168,35 @@ const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp)
     return NULL;
 }
 
-static void charge_copy(const struct ix_cache *cache, struct dm_ctx *ctx, uint64_t copies) {
-    dm_charge_access(ctx, (cache->slot_bytes + PREFETCH_BYTES - 1) / PREFETCH_BYTES, copies * cache->slot_bytes);
+/* Levels of a cache are charged by what is accessed between two accesses to the same line, if all copies of a level are
+ * used alike: what the copies and buckets themselves take is too little, since a line stays in the processor's cache
+ * only as long as what was accessed since fits beside it. */
+static void charge_copy(const struct ix_cache *cache, struct dm_ctx *ctx, uint64_t bytes) {
+    dm_charge_access(ctx, (cache->slot_bytes + PREFETCH_BYTES - 1) / PREFETCH_BYTES, bytes);
+}
+
+/* A copy of a level is found once in as many descents as the level has copies, and each of them passes a bucket and a
+ * copy of every level below. */
+static uint64_t reuse_bytes(const struct ix_cache *cache, unsigned level) {
+    uint64_t copies = atomic_load_explicit(&cache->level_counts[level], memory_order_relaxed), accessed = copies;
+    for (unsigned below = 0; below < level; below++) {
+        uint64_t there = atomic_load_explicit(&cache->level_counts[below], memory_order_relaxed);
+        accessed += there < copies ? there : copies;
+    }
+    uint64_t buckets = (uint64_t)cache->capacity * sizeof(*cache->buckets), lines = accessed * DM_LINE;
+    return (buckets < lines ? buckets : lines) + accessed * cache->slot_bytes;
 }
 
 void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level) {
     if (!cache || level >= IX_CACHE_LEVELS) {
         return;
     }
-    uint64_t copies = atomic_load_explicit(&cache->level_counts[level], memory_order_relaxed);
-    uint64_t buckets = (uint64_t)cache->capacity * sizeof(*cache->buckets), lines = copies * DM_LINE;
+    uint64_t bytes = reuse_bytes(cache, level);
     dm_charge(ctx, DM_WORK_CACHE_PROBE, 1);
-    dm_charge_access(ctx, 1, buckets < lines ? buckets : lines);
-    charge_copy(cache, ctx, copies);
+    dm_charge_access(ctx, 1, bytes);
+    charge_copy(cache, ctx, bytes);
 }
 
-/* On each level of the list a search moves on by LIST_BRANCHING - 1 nodes on average and then meets one that is too
- * large, which in one case of LIST_BRANCHING is the one of the level above: 15 nodes in four levels. */
 void ix_cache_charge_list(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level, uint64_t nodes) {
     if (!cache || level >= IX_CACHE_LEVELS) {
         return;
@@ -193,13 +205,15 @@ void ix_cache_charge_list(const struct ix_cache *cache, struct dm_ctx *ctx, unsi
         nodes = atomic_load_explicit(&cache->level_counts[level], memory_order_relaxed);
     }
     uint32_t quarters = 0;
-    for (uint64_t higher = nodes; higher > 0; higher /= LIST_BRANCHING) {
-        quarters += LIST_BRANCHING * LIST_BRANCHING - 1;
-        dm_charge_access(ctx, quarters / LIST_BRANCHING, higher * DM_LINE);
-        dm_charge(ctx, DM_WORK_KEY_COMPARE, quarters / LIST_BRANCHING);
-        quarters %= LIST_BRANCHING;
+    unsigned list_level = 0;
+    for (uint64_t higher = nodes; higher > 0; higher /= IX_LIST_BRANCHING) {
+        quarters += IX_LIST_QUARTERS;
+        dm_charge_access(ctx, quarters / IX_LIST_BRANCHING,
+                         ix_list_reuse_bytes(higher, list_level++, cache->slot_bytes));
+        dm_charge(ctx, DM_WORK_KEY_COMPARE, quarters / IX_LIST_BRANCHING);
+        quarters %= IX_LIST_BRANCHING;
     }
-    charge_copy(cache, ctx, nodes);
+    charge_copy(cache, ctx, ix_list_reuse_bytes(nodes, 0, cache->slot_bytes));
 }
 
 /* ---- writers, all with the guard held ------------------------------------------------------------------------- */

@@ -42,8 +42,9 @@ void ix_cache_leave(struct ix_cache *cache, unsigned thread);
  * (never 0), for drop. */
 const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp);
 
-/* Charges one find of a copy of that level and the accesses to its lines, by what the cache holds of the level: the
- * levels above are few copies and stay in the processor's cache. What the caller does with the copy is its own. */
+/* Charges one find of a copy of that level and the accesses to its lines, by what is accessed between two finds of the
+ * same copy: copies of the levels above are few, and stay in the processor's cache. What the caller does with the copy
+ * is its own. */
 void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level);
 
 /* Instead: charges one search of a skip list of all copies of that level, with the branching of 4 and the nodes of a

@@ -2,7 +2,9 @@
  *
  * Measures a search of a skip list of nodes of one line, of which one in four is in the next level, as the cache of
  * Sherman's authors finds the parent of a leaf: nodes are inserted in random order, and random keys are searched. For
- * each number of nodes: how many nodes a search compares, and ns on one core. ix_cache_charge_list charges this work.
+ * each number of nodes: how many nodes a search compares, and ns on one core. ix_cache_charge_list charges this work:
+ * beside it, by this host's accesses (access_bench), what the accesses of a search are charged, by what is accessed
+ * between two meetings of a node, and what they would be by the bytes of each level alone.
  *
  *     build/release/bench/skip_list_bench [NODES...]
  */
@@ -13,9 +15,12 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "common/compiler.h"
 #include "common/prng.h"
+#include "harness/lab/validate.h"
+#include "indexes/shared/skip_list.h"
 
-enum { LEVELS = 21, BRANCHING = 4, INLINE_LEVELS = 4, SEARCHES = 400000, ROUNDS = 3 };
+enum { LEVELS = 21, INLINE_LEVELS = 4, SEARCHES = 400000, ROUNDS = 3, ACCESS_MIN = 4096 };
 
 /* Of higher nodes the next pointers are in an array of their own. */
 struct node {
@@ -74,6 +79,22 @@ static double now_ns(void) {
     return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
 
+/* Accesses of one search, 15 in four levels, by the host's curve. */
+static double charged_ns(uint64_t count, bool by_reuse) {
+    double sum = 0;
+    unsigned level = 0;
+    for (uint64_t nodes = count; nodes > 0; nodes /= IX_LIST_BRANCHING) {
+        struct dm_err err;
+        double ns = 0;
+        uint64_t bytes = by_reuse ? ix_list_reuse_bytes(nodes, level++, 0) : nodes * DM_LINE;
+        if (hx_access_ns(bytes < ACCESS_MIN ? ACCESS_MIN : bytes, 0, &ns, &err) < 0) {
+            return -1;
+        }
+        sum += ns * IX_LIST_QUARTERS / IX_LIST_BRANCHING;
+    }
+    return sum;
+}
+
 static bool measure(uint64_t count) {
     struct list list = {.height = 0};
     size_t bytes = count * sizeof(struct node);
@@ -85,7 +106,8 @@ static bool measure(uint64_t count) {
     (void)madvise(list.nodes, bytes, MADV_HUGEPAGE);
     for (uint64_t i = 0; i < count; i++) {
         unsigned height = 1;
-        for (uint64_t coin = dm_mix64(i + count); coin % BRANCHING == 0 && height < LEVELS; coin /= BRANCHING) {
+        for (uint64_t coin = dm_mix64(i + count); coin % IX_LIST_BRANCHING == 0 && height < LEVELS;
+             coin /= IX_LIST_BRANCHING) {
             height++;
         }
         list.nodes[i].key = dm_mix64(i + 1);
@@ -103,8 +125,9 @@ static bool measure(uint64_t count) {
         double each = (now_ns() - begin) / SEARCHES;
         best = each < best ? each : best;
     }
-    printf("%9llu nodes: %.1f compared, %.0f ns a search\n", (unsigned long long)count,
-           (double)list.compared / ROUNDS / SEARCHES, best);
+    printf("%9llu nodes: %.1f compared, %.0f ns a search; charged %.0f, %.0f by the bytes of each level alone\n",
+           (unsigned long long)count, (double)list.compared / ROUNDS / SEARCHES, best, charged_ns(count, true),
+           charged_ns(count, false));
     for (uint64_t i = 0; i < count; i++) {
         free(list.nodes[i].higher);
     }

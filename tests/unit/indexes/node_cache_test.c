@@ -13,6 +13,7 @@
 
 #include "common/prng.h"
 #include "indexes/shared/node_cache.h"
+#include "unit/transport/fake_transport.h"
 
 enum { COPY = 200 };
 
@@ -242,6 +243,67 @@ static void readers_on_threads_never_see_a_reused_copy(void **state) {
     ix_cache_close(cache);
 }
 
+/* Copies of three levels, and how many descents through one copy of each were made when a copy was last passed. */
+enum { TREE_LEVELS = 3, TREE_COPIES = 900, TREE_DESCENTS = 20000 };
+
+static const unsigned tree_counts[TREE_LEVELS] = {TREE_COPIES, 30, 1}; /* from level 1 on */
+
+struct descents {
+    uint64_t passed[TREE_LEVELS][TREE_COPIES];
+    double distinct[TREE_LEVELS]; /* copies of all levels between two finds of a copy of that level: the sum */
+    unsigned finds[TREE_LEVELS];
+};
+
+/* Copies that were passed after `since`, which is a descent's number. */
+static unsigned passed_since(const struct descents *descents, uint64_t since) {
+    unsigned passed = 0;
+    for (unsigned level = 0; level < TREE_LEVELS; level++) {
+        for (unsigned copy = 0; copy < tree_counts[level]; copy++) {
+            passed += descents->passed[level][copy] > since;
+        }
+    }
+    return passed;
+}
+
+static void descend(struct descents *descents, struct dm_prng *prng, uint64_t number) {
+    for (unsigned level = 0; level < TREE_LEVELS; level++) {
+        uint64_t *passed = &descents->passed[level][dm_prng_below(prng, tree_counts[level])];
+        if (*passed > 0 && number % 16 == 0) {
+            descents->distinct[level] += passed_since(descents, *passed);
+            descents->finds[level]++;
+        }
+        *passed = number;
+    }
+}
+
+/* Random accesses to N copies alone have N / 2 others between two to the same one, and the curve of accesses is by N.
+ */
+static void a_level_is_charged_by_what_is_accessed_between_two_finds_of_a_copy(void **state) {
+    (void)state;
+    struct ix_cache *cache = cache_open(10 << 20, 1);
+    uint64_t empty = ix_cache_used(cache);
+    unsigned next = 0;
+    for (unsigned level = 0; level < TREE_LEVELS; level++) {
+        for (unsigned copy = 0; copy < tree_counts[level]; copy++) {
+            put(cache, next++, level + 1, 1);
+        }
+    }
+    uint64_t copy_bytes = (ix_cache_used(cache) - empty) / next;
+    struct descents descents = {.finds = {0}};
+    struct dm_prng prng = dm_prng_stream(1, "descents", 0);
+    for (uint64_t number = 1; number <= TREE_DESCENTS; number++) {
+        descend(&descents, &prng, number);
+    }
+    struct fake *fake = fake_new(0);
+    for (unsigned level = 0; level < TREE_LEVELS; level++) {
+        ix_cache_charge(cache, &fake->contexts[0], level + 1);
+        double accessed = descents.distinct[level] / descents.finds[level] * (double)(copy_bytes + DM_LINE);
+        assert_true((double)fake->accessed_bytes >= accessed && (double)fake->accessed_bytes <= 2.5 * accessed);
+    }
+    fake_free(fake);
+    ix_cache_close(cache);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_budget_too_small_makes_no_cache),
@@ -253,6 +315,7 @@ int main(void) {
         cmocka_unit_test(a_copy_being_read_stays_until_the_reader_leaves),
         cmocka_unit_test(a_copy_that_is_replaced_while_it_is_read_stays_too),
         cmocka_unit_test(readers_on_threads_never_see_a_reused_copy),
+        cmocka_unit_test(a_level_is_charged_by_what_is_accessed_between_two_finds_of_a_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
