@@ -204,6 +204,10 @@ struct dm_resource {
         idle_waited_ns; /* time that it was idle while requests waited that it could have served; summed over them */
 };
 
+/* This process is a copy, by fork, of the one that opened the fabric. To be called, if at all, before anything runs: a
+ * transport may then copy memory in larger parts than the host does. */
+void dm_fabric_copied(struct dm_fabric *fabric);
+
 /* Begins a new observation interval, at the end of the warm-up. */
 void dm_resources_reset(struct dm_fabric *fabric);
 

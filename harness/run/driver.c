@@ -643,6 +643,7 @@ static int member_main(struct point *point, struct hx_config *config, size_t at,
     uint64_t begin = hx_host_ns();
     int rc = 0;
     hx_interrupt_install("run");
+    dm_fabric_copied(point->fabric);
     if (config != point->config) {
         wl_close(point->wl);
         point->wl = NULL;

@@ -175,6 +175,8 @@ struct dm_transport_ops {
     /* Bulk data will be stored there soon: the transport may ask for huge pages. May be NULL. */
     void (*expect_bulk)(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
 
+    void (*copied)(struct dm_fabric *fabric); /* see dm_fabric_copied; may be NULL */
+
     void (*resources_reset)(struct dm_fabric *fabric);                                             /* may be NULL */
     size_t (*resources)(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity); /* may be NULL */
     int (*listen)(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err); /* likewise */
@@ -255,5 +257,10 @@ void dm_mapping_close(struct dm_mapping *mapping); /* accepts one that is all ze
 
 /* Asks the system for huge pages. */
 void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes);
+
+/* In a process that is a copy of another: copies part `number` of the mapping to a huge page of its own. False if less
+ * than a quarter of the host's memory is free, or the host has no huge page: then nothing is changed. */
+#define DM_MAPPING_PART (UINT64_C(1) << 21)
+bool dm_mapping_own(const struct dm_mapping *mapping, uint64_t number);
 
 #endif

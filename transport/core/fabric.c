@@ -339,6 +339,12 @@ uint64_t dm_verb_total(const struct dm_fabric *fabric) {
     return total;
 }
 
+void dm_fabric_copied(struct dm_fabric *fabric) {
+    if (fabric->ops->copied) {
+        fabric->ops->copied(fabric);
+    }
+}
+
 void dm_resources_reset(struct dm_fabric *fabric) {
     if (fabric->ops->resources_reset) {
         fabric->ops->resources_reset(fabric);

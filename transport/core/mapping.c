@@ -2,11 +2,13 @@
  *
  * Address space for a node's memory.
  */
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "transport/core/core.h"
 
-#define HUGE_PAGE (UINT64_C(1) << 21)
+#define HUGE_PAGE DM_MAPPING_PART
 #define PAGE      UINT64_C(4096)
 
 /* A chunk is filled from its beginning to its end if the node has this much already: pages of small indexes may stay
@@ -29,6 +31,34 @@ void dm_mapping_close(struct dm_mapping *mapping) {
     if (mapping->map) {
         munmap(mapping->map, mapping->map_bytes);
     }
+}
+
+static bool is_memory_scarce(void) {
+    return sysconf(_SC_AVPHYS_PAGES) < sysconf(_SC_PHYS_PAGES) / 4;
+}
+
+bool dm_mapping_own(const struct dm_mapping *mapping, uint64_t number) {
+    unsigned char *part = mapping->base + number * HUGE_PAGE;
+    if (part + HUGE_PAGE > (unsigned char *)mapping->map + mapping->map_bytes) {
+        return true;
+    }
+    if (is_memory_scarce()) {
+        return false;
+    }
+    unsigned char *map = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    size_t before = -(uintptr_t)map & (HUGE_PAGE - 1);
+    unsigned char *copy = map + before;
+    (void)madvise(copy, HUGE_PAGE, MADV_HUGEPAGE);
+    memcpy(copy, part, HUGE_PAGE);
+    bool is_moved = mremap(copy, HUGE_PAGE, HUGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, part) != MAP_FAILED;
+    munmap(map, is_moved ? before : 2 * HUGE_PAGE);
+    if (is_moved) {
+        munmap(copy + HUGE_PAGE, HUGE_PAGE - before);
+    }
+    return is_moved;
 }
 
 void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes) {

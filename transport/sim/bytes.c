@@ -173,7 +173,43 @@ void sim_pages_read(const struct sim_bytes *bytes, uint64_t offset, void *out, u
     }
 }
 
+static void plain_set(struct sim_bytes *bytes, uint64_t plain) {
+    bytes->plain = plain;
+    bytes->direct = bytes->own ? 0 : plain;
+}
+
+/* From now on the host copies pages, if this process is a copy. */
+static void own_end(struct sim_bytes *bytes) {
+    free(bytes->own);
+    bytes->own = NULL;
+    bytes->direct = bytes->plain;
+}
+
+static void own(struct sim_bytes *bytes, uint64_t offset, uint64_t len) {
+    for (uint64_t part = offset / DM_MAPPING_PART; bytes->own && part <= (offset + len - 1) / DM_MAPPING_PART; part++) {
+        uint64_t *word = &bytes->own[part / 64], bit = UINT64_C(1) << part % 64;
+        if (*word & bit) {
+            continue;
+        }
+        if (!dm_mapping_own(&bytes->mapping, part)) {
+            own_end(bytes);
+            return;
+        }
+        *word |= bit;
+    }
+}
+
+void sim_bytes_copied(struct sim_bytes *bytes) {
+    if (bytes->pages == NULL && bytes->own == NULL) {
+        bytes->own = calloc(bytes->size / DM_MAPPING_PART / 64 + 1, sizeof(*bytes->own));
+        plain_set(bytes, bytes->plain);
+    }
+}
+
 void sim_pages_write(struct sim_bytes *bytes, uint64_t offset, const void *data, uint64_t len) {
+    if (bytes->own && len > 0) {
+        own(bytes, offset, len);
+    }
     if (bytes->pages == NULL && offset + len > bytes->written_to) {
         bytes->written_to = offset + len;
     }
@@ -196,19 +232,21 @@ void sim_bytes_swap(struct sim_bytes *bytes, uint64_t offset, void *data, uint64
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 int sim_bytes_open(struct sim_bytes *bytes, uint64_t size, uint64_t limit) {
-    *bytes = (struct sim_bytes){.size = size, .limit = limit, .plain = limit};
+    *bytes = (struct sim_bytes){.size = size, .limit = limit, .plain = limit, .direct = limit};
     return dm_mapping_open(&bytes->mapping, size);
 }
 
 void sim_bytes_close(struct sim_bytes *bytes) {
     pages_free(bytes->pages);
+    free(bytes->own);
     dm_mapping_close(&bytes->mapping);
 }
 
 void sim_bytes_clear(struct sim_bytes *bytes) {
     pages_free(bytes->pages);
     bytes->pages = NULL;
-    bytes->plain = bytes->limit;
+    plain_set(bytes, bytes->limit);
+    own_end(bytes);
     bytes->written_to = 0;
     if (bytes->mapping.map) {
         (void)madvise(bytes->mapping.map, bytes->mapping.map_bytes, MADV_DONTNEED);
@@ -241,7 +279,8 @@ static unsigned pages_try(const struct sim_bytes *bytes, struct sim_pages *pages
 static void compress(struct sim_bytes *bytes, uint64_t end) {
     /* Few pages stay in the mapping, and each alone. */
     (void)madvise(bytes->mapping.base, bytes->size, MADV_NOHUGEPAGE);
-    bytes->plain = 0;
+    plain_set(bytes, 0);
+    own_end(bytes);
     for (uint64_t page = 0; page * PAGE_BYTES < end; page++) {
         if (!is_zero(page_base(bytes, page))) {
             page_store(bytes, page, page_base(bytes, page));
@@ -262,7 +301,7 @@ static void decide(struct sim_bytes *bytes, uint64_t offset) {
         return;
     }
     pages_free(pages);
-    bytes->plain = filled >= ENOUGH ? UINT64_MAX : bytes->plain;
+    plain_set(bytes, filled >= ENOUGH ? UINT64_MAX : bytes->plain);
 }
 
 void sim_bytes_expect(struct sim_bytes *bytes, uint64_t offset, uint64_t len) {

@@ -19,6 +19,8 @@ struct sim_bytes {
     struct dm_mapping mapping;
     uint64_t size, limit;
     uint64_t plain;          /* bytes below this offset are in the mapping; it is decided when 0 or UINT64_MAX */
+    uint64_t direct;         /* and those below this one may be written there */
+    uint64_t *own;           /* after sim_bytes_copied, a bit for each part of the mapping: this process has its own */
     uint64_t written_to;     /* until then, the end of what was written behind `plain` */
     struct sim_pages *pages; /* NULL unless memory is compressed */
 };
@@ -31,11 +33,16 @@ void sim_bytes_close(struct sim_bytes *bytes);
 /* Makes all bytes zero and returns their memory to the host. */
 void sim_bytes_clear(struct sim_bytes *bytes);
 
+/* This process is a copy, made by fork. The host would copy each page when it is first written, by a fault, which on a
+ * virtual machine takes longer than all else; from now on parts of 2 MB are copied together when one of their bytes is
+ * written, as long as a quarter of the host's memory is free. */
+void sim_bytes_copied(struct sim_bytes *bytes);
+
 /* [offset, offset + len) is about to be loaded. Asks the host for huge pages, or, once `limit` bytes are loaded and
  * most of their pages compress to a quarter, compresses all memory. */
 void sim_bytes_expect(struct sim_bytes *bytes, uint64_t offset, uint64_t len);
 
-/* Ranges that end behind `plain`. */
+/* Ranges that end behind `plain`, or to write, behind `direct`. */
 void sim_pages_read(const struct sim_bytes *bytes, uint64_t offset, void *out, uint64_t len);
 void sim_pages_write(struct sim_bytes *bytes, uint64_t offset, const void *data, uint64_t len);
 
@@ -48,7 +55,7 @@ static inline void sim_bytes_read(const struct sim_bytes *bytes, uint64_t offset
 }
 
 static inline void sim_bytes_write(struct sim_bytes *bytes, uint64_t offset, const void *data, uint64_t len) {
-    if (dm_likely(offset + len <= bytes->plain)) {
+    if (dm_likely(offset + len <= bytes->direct)) {
         memcpy(bytes->mapping.base + offset, data, len);
     } else {
         sim_pages_write(bytes, offset, data, len);

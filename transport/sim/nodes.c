@@ -25,6 +25,12 @@ void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, u
     sim_bytes_expect(&sim_of(fabric)->nodes[node].dram.bytes, offset, bytes);
 }
 
+void sim_copied(struct dm_fabric *fabric) {
+    for (unsigned node = 0; node < fabric->node_count; node++) {
+        sim_bytes_copied(&sim_of(fabric)->nodes[node].dram.bytes);
+    }
+}
+
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
 /* Threads beyond the number of cores share a core each with an earlier one: hyper-threads. */

@@ -418,6 +418,7 @@ int sim_run(struct dm_fabric *fabric, struct dm_err *err);
 int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err);
 void sim_nodes_close(struct dm_fabric *fabric);
 void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
+void sim_copied(struct dm_fabric *fabric);
 
 /* ---- nics.c ------------------------------------------------------------------------------------------------------ */
 

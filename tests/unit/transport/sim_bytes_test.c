@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/prng.h"
 #include "transport/sim/bytes.h"
@@ -167,12 +170,73 @@ static void compressed_pages_leave_the_mapping_empty(void **state) {
     sim_bytes_close(&bytes);
 }
 
+enum { COPIED_PARTS = 5 };
+
+/* Writes, reads and swaps of a copied process, near the borders of parts, of memory that is `model`. True if all are
+ * right and the parts that were written, and only these, are its own. */
+static bool copy_is_right(struct sim_bytes *bytes, unsigned char *model, uint64_t size) {
+    struct dm_prng prng = {.state = 3};
+    bool is_right = true;
+    sim_bytes_copied(bytes);
+    uint64_t mapped = (uintptr_t)bytes->mapping.map + bytes->mapping.map_bytes - (uintptr_t)bytes->mapping.base;
+    for (unsigned i = 0; i < 2000; i++) {
+        unsigned char data[SIZE_MOST], found[SIZE_MOST];
+        uint64_t len = 1 + dm_prng_below(&prng, SIZE_MOST);
+        uint64_t offset =
+            (1 + dm_prng_below(&prng, COPIED_PARTS - 2)) * DM_MAPPING_PART - dm_prng_below(&prng, len + 1);
+        draw_data(&prng, data, len);
+        memcpy(found, data, len);
+        if (dm_prng_below(&prng, 2) > 0) {
+            sim_bytes_swap(bytes, offset, found, len);
+            is_right = is_right && memcmp(found, model + offset, len) == 0;
+        } else {
+            sim_bytes_write(bytes, offset, data, len);
+        }
+        memcpy(model + offset, data, len);
+        sim_bytes_read(bytes, 0, data, sizeof(data));
+        is_right = is_right && memcmp(data, model, sizeof(data)) == 0;
+    }
+    for (uint64_t at = 0; at < size; at += PAGE) {
+        unsigned char page[PAGE];
+        sim_bytes_read(bytes, at, page, sizeof(page));
+        is_right = is_right && memcmp(page, model + at, sizeof(page)) == 0;
+    }
+    /* The first parts and the last one are not all written; without free memory none is own. */
+    bool none = bytes->own == NULL && bytes->direct == bytes->plain;
+    return is_right && mapped >= size && (none || bytes->own[0] == (1U << (COPIED_PARTS - 1)) - 1);
+}
+
+static void a_copied_process_writes_to_parts_of_its_own(void **state) {
+    (void)state;
+    const uint64_t size = COPIED_PARTS * DM_MAPPING_PART;
+    unsigned char *model = malloc(size);
+    assert_non_null(model);
+    struct dm_prng prng = {.state = 5};
+    draw_data(&prng, model, size);
+    model[0] = 1;
+    struct sim_bytes bytes;
+    assert_int_equal(sim_bytes_open(&bytes, size, size), 0);
+    sim_bytes_write(&bytes, 0, model, size);
+    pid_t copy = fork();
+    if (copy == 0) {
+        _exit(copy_is_right(&bytes, model, size) ? 0 : 1);
+    }
+    int status = -1;
+    assert_true(copy > 0 && waitpid(copy, &status, 0) == copy);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_null(bytes.own);
+    assert_memory_equal(bytes.mapping.base, model, size);
+    sim_bytes_close(&bytes);
+    free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_compresses_is_compressed_and_other_memory_is_not),
         cmocka_unit_test(nothing_is_decided_before_enough_is_loaded),
         cmocka_unit_test(what_was_written_before_is_kept),
         cmocka_unit_test(compressed_memory_equals_an_array),
+        cmocka_unit_test(a_copied_process_writes_to_parts_of_its_own),
         cmocka_unit_test(compressed_pages_leave_the_mapping_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

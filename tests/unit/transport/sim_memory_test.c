@@ -45,7 +45,7 @@ static void world_open(struct world *world, unsigned read_order, unsigned write_
     world->options.write_line_order = write_order;
     world->sim.fabric = &world->fabric;
     world->sim.options = &world->options;
-    world->memory.bytes = (struct sim_bytes){.mapping.base = world->bytes, .plain = UINT64_MAX};
+    world->memory.bytes = (struct sim_bytes){.mapping.base = world->bytes, .plain = UINT64_MAX, .direct = UINT64_MAX};
 }
 
 static void world_close(struct world *world) {
