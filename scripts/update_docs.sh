@@ -5,7 +5,8 @@
 # comparison with published results of whole indexes into docs/end-to-end.md, the picture, the counts and that comparison's
 # overview into README.md. tests/style/claims_test.sh and tests/style/end_to_end_test.sh fail when it has to be run.
 # With --end-to-end only that comparison is copied, with --claims only the table of claims and its counts, with --scales
-# only the claims at quick and paper scale side by side, the latter from the archive in results/paper-scale.
+# only what the archive in results/paper-scale has: the claims at quick and paper scale side by side, and the comparison with
+# published results at their sizes, docs/end-to-end-published.md, with its counts in README.md.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -49,17 +50,30 @@ overview() {
     counts "$end_to_end"
     awk '/^## / { exit } NR > 1 && !NF { blank = 1; next } NR > 1 { if (blank) print ""; blank = 0; print }' "$end_to_end"
 }
+# end_to_end_page TITLE COMMAND FILE: the page of one comparison.
+end_to_end_page() {
+    echo "# $1"
+    echo
+    echo "Made by \`$2\` and copied here by \`scripts/update_docs.sh\`;"
+    echo "[methodology.md](methodology.md#whole-indexes-beside-published-results) explains the columns."
+    echo
+    counts "$3"
+    tail -n +2 "$3"
+}
 end_to_end_copy() {
-    {
-        echo "# Whole indexes beside published results"
-        echo
-        echo "Made by \`dmbench validate --end-to-end\` and copied here by \`scripts/update_docs.sh\`;"
-        echo "[methodology.md](methodology.md#whole-indexes-beside-published-results) explains the columns."
-        echo
-        counts "$end_to_end"
-        tail -n +2 "$end_to_end"
-    } >docs/end-to-end.md
+    end_to_end_page "Whole indexes beside published results" "dmbench validate --end-to-end" "$end_to_end" \
+        >docs/end-to-end.md
     between end-to-end overview
+}
+# The same at the published sizes, by the results of the archive.
+published_copy() {
+    work=$(mktemp -d)
+    build/release/dmbench archive unpack "$archive" --out "$work" >&2
+    build/release/dmbench validate --end-to-end --scale paper --no-run --stale keep --out "$work" >&2 || [ $? -eq 3 ]
+    end_to_end_page "Whole indexes beside published results, at the published sizes" \
+        "dmbench validate --end-to-end --scale paper" "$work/end_to_end.md" >docs/end-to-end-published.md
+    between published counts "$work/end_to_end.md"
+    rm -rf "$work"
 }
 # The part of docs/claims.md with both scales stays as it is.
 claims_copy() {
@@ -94,6 +108,7 @@ scales_copy() {
 }
 if [ "${1:-}" = --scales ]; then
     scales_copy
+    published_copy
     exit 0
 fi
 [ "${1:-}" = --claims ] || end_to_end_copy
