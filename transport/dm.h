@@ -262,7 +262,9 @@ void dm_charge(struct dm_ctx *ctx, enum dm_work work, uint32_t units);
  * that dm_charge counts. The cost follows a curve of the profile, from the second-level cache to DRAM: so `bytes` is
  * what the compute node really holds of that structure and the accesses really reach.
  *  - Lines that are requested together (a node that is prefetched) are one access.
- *  - Accesses that reach only a part, such as one level of a tree, have the bytes of that part.
+ *  - Accesses that reach only a part, such as one level of a tree, have the bytes of that part, and of whatever else is
+ *    accessed between two accesses to the same line of it: a bucket of a hash table is evicted by the copies to which
+ *    the buckets lead.
  *  - Of a binary search in an array, each step halves the bytes; below 32 KiB a step is a DM_WORK_KEY_COMPARE.
  *  - A step in memory that was just written or received is work of dm_charge alone. */
 void dm_charge_access(struct dm_ctx *ctx, uint32_t count, uint64_t bytes);

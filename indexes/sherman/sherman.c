@@ -92,6 +92,9 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
                        (unsigned long long)params->span, ix_key_bytes(shape), shape->value_bytes,
                        (unsigned long long)config.node_bytes, NODE_BYTES_MAX);
     }
+    if (params->list_nodes > 0 && params->cache_find != SHERMAN_FIND_LIST) {
+        return dm_fail(err, DM_ERR_INVALID, "list_nodes: no list is searched without cache_find=list");
+    }
     if (params->span > 0 && params->span < IX_BTREE_CAP_MIN) {
         return dm_fail(err, DM_ERR_INVALID, "span %llu: a leaf must hold %d entries", (unsigned long long)params->span,
                        IX_BTREE_CAP_MIN);

@@ -71,6 +71,7 @@ named() {
 }
 named sherman "node_bytes 200 is not a multiple of 64" --set node_bytes=200
 named chime "a neighbourhood of 16 does not fit span 8" --set span=8 --set neighbourhood=16
+named sherman "list_nodes: no list is searched without cache_find=list" --set list_nodes=1000
 named rolex "a leaf of delta 1024 with keys of 8 bytes has 540992 bytes" --set delta=1024 --value-size 512
 named xstore_d "values of 4104 bytes: must be 1 to" --value-size 4104
 named dolphin "leaf_bytes 200 is not a multiple of 64" --set leaf_bytes=200
