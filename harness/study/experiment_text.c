@@ -30,6 +30,14 @@ static int decimals(double value) {
     return value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
 }
 
+static void typical_print(const char *before, double factor, FILE *out) {
+    if (isfinite(factor)) {
+        fprintf(out, "%s%.2f", before, factor);
+    } else {
+        fprintf(out, "%s-", before); /* of no point */
+    }
+}
+
 static void sum_print(const struct hx_exp_sum *sum, FILE *out) {
     size_t in = sum->in[HX_EXP_BANDWIDTH] + sum->in[HX_EXP_OTHER];
     size_t judged = in + sum->out[HX_EXP_BANDWIDTH] + sum->out[HX_EXP_OTHER];
@@ -38,9 +46,10 @@ static void sum_print(const struct hx_exp_sum *sum, FILE *out) {
         fprintf(out, "%s%zu of %zu %s", i == 0 ? " (" : ", ", sum->in[i], sum->in[i] + sum->out[i],
                 i == HX_EXP_BANDWIDTH ? "that a link or PCIe limits" : "others");
     }
-    fprintf(out, "); typical factor %.2f", sum->typical[HX_EXP_BOUNDS]);
-    fprintf(out, " (%.2f and %.2f); ", sum->typical[HX_EXP_BANDWIDTH], sum->typical[HX_EXP_OTHER]);
-    fprintf(out, "%zu of %zu published orders hold; %zu points not run", sum->holds, sum->holds + sum->broken,
+    typical_print("); typical factor ", sum->typical[HX_EXP_BOUNDS], out);
+    typical_print(" (", sum->typical[HX_EXP_BANDWIDTH], out);
+    typical_print(" and ", sum->typical[HX_EXP_OTHER], out);
+    fprintf(out, "); %zu of %zu published orders hold; %zu points not run", sum->holds, sum->holds + sum->broken,
             sum->not_run);
     if (sum->failed > 0) {
         fprintf(out, ", %zu FAILED", sum->failed);

@@ -5,8 +5,8 @@
 # rounds. It takes some four minutes, and an idle host: the processor's caches are shared.
 #
 # Known to be out, and why:
-# - dolphin get, update: 0.5. A cached descent misses the processor's caches in the buckets of the table as often as in
-#   the copies; the cache that Dolphin shares with trees charges buckets by their own bytes alone.
+# - dolphin get, update: 0.7 on one host and more or less on others. A cached descent is some eight dependent misses, whose
+#   cost is interpolated between few points of the host's curve.
 # - hstore get, xstore_d insert: 1.5, 1.65, of 54 and 22 ns. A call is charged as a probe of a cache.
 # - emt, drtm_tree, cell update: 0.64 to 0.69, of 27 to 29 ns. What an update copies into its request is charged as one
 #   line.

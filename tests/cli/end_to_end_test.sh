@@ -75,6 +75,12 @@ holds results/end_to_end.md "| **out** | another law |"
 expect 3 validate --end-to-end --plots plots --out paper --scale paper --only cheap --jobs 2
 grep -l '"keys": 100000,' paper/points/*.json >found || fail "no point has the published keys"
 
+# Points of one bound alone: the other has no typical factor.
+mkdir -p alone/end_to_end
+sed '/"bandwidth"/d; s/\["reads", "radix"\]//' plots/end_to_end/cheap.json >alone/end_to_end/cheap.json
+expect 0 validate --end-to-end --plots alone --no-run
+holds out " (- and "
+
 # Bad input is one line.
 bad() {
     reason=$1
