@@ -131,7 +131,7 @@ static int session_run(struct session *session, struct dm_err *err) {
         return status;
     }
     for (size_t i = 0; i < session->count; i++) {
-        hx_experiment_judge(session->experiments[i], session->points);
+        hx_experiment_judge(session->experiments[i], session->points, session->options->run.no_run);
     }
     DM_TRY(write_all(session, err));
     if (!session->options->json) {

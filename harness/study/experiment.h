@@ -81,8 +81,9 @@ void hx_experiment_free(struct hx_experiment *experiment); /* accepts NULL */
  * `quick`. */
 int hx_experiment_runs(struct hx_experiment *experiment, bool paper, struct hx_points *points, struct dm_err *err);
 
-/* Compares the points with what their runs measured. */
-void hx_experiment_judge(struct hx_experiment *experiment, const struct hx_points *points);
+/* Compares the points with what their runs measured. Points without a result have failed, or, with `as_is`, are not run
+ * yet. */
+void hx_experiment_judge(struct hx_experiment *experiment, const struct hx_points *points, bool as_is);
 
 /* The factor by which a point of this bound may be off, up or down. */
 double hx_exp_tolerance(enum hx_exp_bound bound);

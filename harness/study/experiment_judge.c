@@ -109,7 +109,7 @@ double hx_exp_factor(const struct hx_exp_point *point) {
     return ratio >= 1 ? ratio : 1 / ratio;
 }
 
-static void point_judge(struct hx_exp_point *point, const struct hx_points *points) {
+static void point_judge(struct hx_exp_point *point, const struct hx_points *points, bool as_is) {
     if (point->not_run != NULL) {
         point->verdict = HX_EXP_NOT_RUN;
         return;
@@ -119,16 +119,20 @@ static void point_judge(struct hx_exp_point *point, const struct hx_points *poin
     point->ours = one != NULL && (two != NULL) == (point->against != NULL) ? value_of(point->metric, one, two) : NAN;
     bool usable = isfinite(point->ours) && point->ours > 0;
     point->ours = usable ? point->ours : NAN;
-    point->verdict = !usable                                                  ? HX_EXP_FAILED
+    if (as_is && (one == NULL || (two == NULL && point->against != NULL))) {
+        point->not_run = "there is no result yet";
+    }
+    point->verdict = point->not_run != NULL                                   ? HX_EXP_NOT_RUN
+                     : !usable                                                ? HX_EXP_FAILED
                      : hx_exp_factor(point) <= hx_exp_tolerance(point->bound) ? HX_EXP_IN
                                                                               : HX_EXP_OUT;
     json_decref(one);
     json_decref(two);
 }
 
-void hx_experiment_judge(struct hx_experiment *experiment, const struct hx_points *points) {
+void hx_experiment_judge(struct hx_experiment *experiment, const struct hx_points *points, bool as_is) {
     for (size_t i = 0; i < experiment->point_count; i++) {
-        point_judge(&experiment->points[i], points);
+        point_judge(&experiment->points[i], points, as_is);
     }
     for (size_t i = 0; i < experiment->pair_count; i++) {
         struct hx_exp_pair *pair = &experiment->pairs[i];

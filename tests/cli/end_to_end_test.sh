@@ -81,6 +81,12 @@ sed '/"bandwidth"/d; s/\["reads", "radix"\]//' plots/end_to_end/cheap.json >alon
 expect 0 validate --end-to-end --plots alone --no-run
 holds out " (- and "
 
+# Without results, and none to be made.
+expect 0 validate --end-to-end --plots plots --no-run --out empty
+holds out "0 of 0 published points are within tolerance"
+holds out "4 points not run"
+holds out "there is no result yet"
+
 # Bad input is one line.
 bad() {
     reason=$1

@@ -203,7 +203,7 @@ static void points_without_results_have_failed_and_have_no_order(void **state) {
     struct hx_experiment *experiment = must_load(spec_of(good));
     struct hx_points *points = hx_points_new("nowhere");
     assert_int_equal(hx_experiment_runs(experiment, false, points, &err), 0);
-    hx_experiment_judge(experiment, points);
+    hx_experiment_judge(experiment, points, false);
     struct hx_exp_sum sum = hx_experiments_sum(&experiment, 1);
     assert_int_equal(sum.failed, 3);
     assert_int_equal(sum.not_run, 1);
@@ -243,7 +243,7 @@ static void judged(const double ours[4], struct hx_exp_sum *sum, struct hx_exper
         json_decref(result);
         free(path);
     }
-    hx_experiment_judge(*experiment, points);
+    hx_experiment_judge(*experiment, points, false);
     *sum = hx_experiments_sum(experiment, 1);
     hx_points_free(points);
     snprintf(command, sizeof(command), "rm -rf %s", folder);
