@@ -68,12 +68,12 @@ end_to_end_copy() {
 # The same at the published sizes, by the results of the archive.
 published_copy() {
     work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
     build/release/dmbench archive unpack "$archive" --out "$work" >&2
     build/release/dmbench validate --end-to-end --scale paper --no-run --stale keep --out "$work" >&2 || [ $? -eq 3 ]
     end_to_end_page "Whole indexes beside published results, at the published sizes" \
         "dmbench validate --end-to-end --scale paper" "$work/end_to_end.md" >docs/end-to-end-published.md
     between published counts "$work/end_to_end.md"
-    rm -rf "$work"
 }
 # The part of docs/claims.md with both scales stays as it is.
 claims_copy() {

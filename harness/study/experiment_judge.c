@@ -116,10 +116,11 @@ static void point_judge(struct hx_exp_point *point, const struct hx_points *poin
     }
     json_t *one = run_result(points, point->runs[0]);
     json_t *two = point->against != NULL ? run_result(points, point->runs[1]) : NULL;
-    point->ours = one != NULL && (two != NULL) == (point->against != NULL) ? value_of(point->metric, one, two) : NAN;
+    bool is_there = one != NULL && (two != NULL) == (point->against != NULL);
+    point->ours = is_there ? value_of(point->metric, one, two) : NAN;
     bool usable = isfinite(point->ours) && point->ours > 0;
     point->ours = usable ? point->ours : NAN;
-    if (as_is && (one == NULL || (two == NULL && point->against != NULL))) {
+    if (as_is && !is_there) {
         point->not_run = "there is no result yet";
     }
     point->verdict = point->not_run != NULL                                   ? HX_EXP_NOT_RUN

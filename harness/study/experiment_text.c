@@ -30,11 +30,12 @@ static int decimals(double value) {
     return value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
 }
 
-static void typical_print(const char *before, double factor, FILE *out) {
+/* A typical factor after `before`, or `none` where it is of no point. */
+static void print_factor(FILE *out, const char *before, double factor, const char *none) {
     if (isfinite(factor)) {
         fprintf(out, "%s%.2f", before, factor);
     } else {
-        fprintf(out, "%s-", before); /* of no point */
+        fprintf(out, "%s", none);
     }
 }
 
@@ -46,9 +47,9 @@ static void sum_print(const struct hx_exp_sum *sum, FILE *out) {
         fprintf(out, "%s%zu of %zu %s", i == 0 ? " (" : ", ", sum->in[i], sum->in[i] + sum->out[i],
                 i == HX_EXP_BANDWIDTH ? "that a link or PCIe limits" : "others");
     }
-    typical_print("); typical factor ", sum->typical[HX_EXP_BOUNDS], out);
-    typical_print(" (", sum->typical[HX_EXP_BANDWIDTH], out);
-    typical_print(" and ", sum->typical[HX_EXP_OTHER], out);
+    print_factor(out, "); typical factor ", sum->typical[HX_EXP_BOUNDS], "); typical factor -");
+    print_factor(out, " (", sum->typical[HX_EXP_BANDWIDTH], " (-");
+    print_factor(out, " and ", sum->typical[HX_EXP_OTHER], " and -");
     fprintf(out, "); %zu of %zu published orders hold; %zu points not run", sum->holds, sum->holds + sum->broken,
             sum->not_run);
     if (sum->failed > 0) {
@@ -110,14 +111,6 @@ static void print_cell(FILE *out, const char *text) {
     }
 }
 
-static void print_factor(FILE *out, double factor) {
-    if (isfinite(factor)) {
-        fprintf(out, " %.2f |", factor);
-    } else {
-        fprintf(out, " |");
-    }
-}
-
 static void overview_markdown(struct hx_experiment *const *experiments, size_t count, FILE *out) {
     fprintf(out, "\n| experiment | points run | within tolerance | typical factor | orders that hold | not run |\n"
                  "|---|---|---|---|---|---|\n");
@@ -128,7 +121,8 @@ static void overview_markdown(struct hx_experiment *const *experiments, size_t c
         fprintf(out, "| ");
         print_cell(out, experiments[i]->title);
         fprintf(out, " | %zu | %zu |", judged, in);
-        print_factor(out, sum.typical[HX_EXP_BOUNDS]);
+        print_factor(out, " ", sum.typical[HX_EXP_BOUNDS], "");
+        fprintf(out, " |");
         if (sum.holds + sum.broken > 0) {
             fprintf(out, " %zu of %zu |", sum.holds, sum.holds + sum.broken);
         } else {

@@ -5,6 +5,8 @@
  */
 #include "list.h"
 
+#include <assert.h>
+
 #include "indexes/shared/skip_list.h"
 
 enum {
@@ -14,10 +16,11 @@ enum {
     NODE_NEXT = 24,
     ARENA_LEAST = 4096, /* bounds of one allocation, which is a quarter of the list's size */
     ARENA_MOST = 65536,
-    BRANCH_BITS = 2,        /* one node in 2^2, IX_LIST_BRANCHING, is one level higher */
+    BRANCH_BITS = 2,        /* one node in 2^2 is one level higher */
     CACHE_BYTES = 14 << 20, /* last-level cache of a server: the paper's Xeon Gold 5215 */
     HEIGHT_SHIFT = 56,
 };
+static_assert(1 << BRANCH_BITS == IX_LIST_BRANCHING, "searches are charged as those of such a list");
 
 static uint64_t node_bytes(unsigned height) {
     return NODE_NEXT + 8 * (uint64_t)height;

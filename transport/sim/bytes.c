@@ -182,7 +182,7 @@ static void plain_set(struct sim_bytes *bytes, uint64_t plain) {
 static void own_end(struct sim_bytes *bytes) {
     free(bytes->own);
     bytes->own = NULL;
-    bytes->direct = bytes->plain;
+    plain_set(bytes, bytes->plain);
 }
 
 static void own(struct sim_bytes *bytes, uint64_t offset, uint64_t len) {
