@@ -9,18 +9,18 @@
 
 # stopped SIGNAL TICKS WORDS...: sends the signal when the process has worked for so many clock ticks.
 stopped() {
-    signal=$1
-    ticks=$2
+    sent=$1
+    least=$2
     shift 2
     "$DMBENCH" run "$@" --out interrupted.json >out 2>err &
     pid=$!
-    worked "$ticks"
-    kill -s "$signal" "$pid"
+    worked "$least"
+    signal "$sent"
     status=0
     wait "$pid" || status=$?
-    [ "$status" -eq 130 ] || fail "$signal to dmbench run $*: status $status; stderr: $(cat err)"
+    [ "$status" -eq 130 ] || fail "$sent to dmbench run $*: status $status; stderr: $(cat err)"
     holds err "dmbench run: interrupted"
-    [ -z "$(find . -name 'interrupted*')" ] || fail "$signal left $(ls)"
+    [ -z "$(find . -name 'interrupted*')" ] || fail "$sent left $(ls)"
 }
 
 stopped INT 60 --index sherman --workload a --keys 10K --ops 100G --clients 16

@@ -56,7 +56,20 @@ worked() {
     done
 }
 
-# interrupt SIGNAL: ends process $pid, which must report it by its status.
+# handles_interrupts PROCESS: it has its handler. A shell starts background jobs with interrupts ignored, so that one
+# that is sent before is lost.
+handles_interrupts() {
+    [ ! -r "/proc/$1/status" ] || grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status"
+}
+
+# signal SIGNAL: sends it to process $pid, a `dmbench run`, once that handles interrupts.
+signal() {
+    once handles_interrupts "$pid"
+    kill -s "$1" "$pid"
+}
+
+# interrupt SIGNAL: ends process $pid, which must report it by its status. One that runs several points holds interrupts
+# before it writes anything, and shows no handler.
 interrupt() {
     kill -s "$1" "$pid"
     status=0

@@ -58,7 +58,7 @@ once grep -q "dmbench" "/proc/$pid/cmdline"
 # shellcheck disable=SC2086
 expect 0 run $small --transport local --clients 1 --out beside.json
 grep -q "[1-9][0-9]* other dmbench process" err || fail "the other dmbench is not seen: $(cat err)"
-kill -s INT "$pid"
+signal INT
 wait "$pid" || true
 
 # a sweep warns once, for all of its points, and runs them one by one

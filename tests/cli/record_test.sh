@@ -108,7 +108,7 @@ for signals in 1 2; do
     while [ ! -s "interrupted.ops.tmp.$pid" ]; do
         kill -0 "$pid" 2>/dev/null || fail "ended too early: $(cat err)"
     done
-    kill -s INT "$pid"
+    signal INT
     [ "$signals" -eq 1 ] || kill -s INT "$pid" 2>/dev/null || true
     status=0
     wait "$pid" || status=$?
