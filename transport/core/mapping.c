@@ -62,14 +62,17 @@ bool dm_mapping_own(const struct dm_mapping *mapping, uint64_t number) {
 }
 
 void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes) {
-    uint64_t from = (offset + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-    uint64_t to = (offset + bytes) & ~(HUGE_PAGE - 1);
+    bool is_filled = offset >= FILLED_FROM && bytes <= FILLED_MOST;
+    uint64_t from = is_filled ? offset : offset + HUGE_PAGE - 1;
+    uint64_t to = is_filled ? offset + bytes + HUGE_PAGE - 1 : offset + bytes;
+    from &= ~(HUGE_PAGE - 1);
+    to &= ~(HUGE_PAGE - 1);
     if (from < to) {
         /* Only a hint: fewer address-translation misses on random reads. */
         (void)madvise(mapping->base + from, to - from, MADV_HUGEPAGE);
     }
 #ifdef MADV_POPULATE_WRITE
-    if (offset >= FILLED_FROM && bytes <= FILLED_MOST) {
+    if (is_filled) {
         /* Likewise: its pages in one call instead of a fault for each. */
         from = offset & ~(PAGE - 1);
         (void)madvise(mapping->base + from, ((offset + bytes) & ~(PAGE - 1)) - from, MADV_POPULATE_WRITE);
