@@ -37,6 +37,7 @@ enum ix_cap {
     IX_CAP_SERVER_FAULT = 1 << 4, /* survives the failure of an index server */
     IX_CAP_NO_DATA = 1 << 5,      /* stores nothing: a measurement of something else */
     IX_CAP_CLIENT_STOP = 1 << 6,  /* works on after a client stopped for good inside an operation */
+    IX_CAP_RESIZE = 1 << 7,       /* keeps nothing sized by clients or threads: works after dm_fabric_resize */
 };
 
 /* A key of more than 8 bytes is its number, which comes first and decides the order, and padding. Indexes store and

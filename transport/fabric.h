@@ -204,6 +204,13 @@ struct dm_resource {
         idle_waited_ns; /* time that it was idle while requests waited that it could have served; summed over them */
 };
 
+/* Gives a loaded fabric fewer clients, or more of them on a thread, and memory nodes of another size: from here it
+ * works as one that was opened and loaded so. Only between set-up and dm_fabric_measure, and only of the simulator. 0;
+ * DM_ERR_UNSUPPORTED; DM_ERR_INVALID if a compute node would need more threads than it was opened with, or would lose
+ * one that has sent verbs; DM_ERR_NO_MEMORY if more is allocated than `mn_bytes`; each with its reason. */
+int dm_fabric_resize(struct dm_fabric *fabric, unsigned clients, unsigned clients_per_thread, uint64_t mn_bytes,
+                     struct dm_err *err);
+
 /* This process is a copy, by fork, of the one that opened the fabric. To be called, if at all, before anything runs: a
  * transport may then copy memory in larger parts than the host does. */
 void dm_fabric_copied(struct dm_fabric *fabric);

@@ -17,14 +17,29 @@
 #include "harness/run/provenance.h"
 #include "harness/run/result.h"
 
-/* Options that have no effect before the index is loaded. The number of clients is not among them: it shapes the
- * fabric. */
+/* Options that have no effect before the index is loaded. */
 static const char *const asked[] = {
     "ops",          "warmup", "duration", "workload",      "properties",           "mix",
     "distribution", "theta",  "scan_min", "scan_max",      "scan_distribution",    "rate",
     "arrival",      "rdwc",   "verify",   "insert_ranges", "trace_ops_per_client", "interval",
     NULL,
 };
+
+/* Options that shape the fabric, which can be changed in a loaded one (dm_fabric_resize) if the index allows it and no
+ * fault rule names a client. mn_memory follows from the number of clients. */
+static const char *const resizable[] = {"clients", "coroutines", "mn_memory", NULL};
+
+static bool can_resize(const json_t *config) {
+    const struct ix_ops *index = ix_find(json_string_value(json_object_get(config, "index")));
+    const char *faults = json_string_value(json_object_get(json_object_get(config, "transport_set"), "faults"));
+    return index != NULL && index->caps & IX_CAP_RESIZE && (faults == NULL || faults[0] == '\0');
+}
+
+static void leave_out(json_t *config, const char *const *names) {
+    for (; *names != NULL; names++) {
+        json_object_del(config, *names);
+    }
+}
 
 /* What points must have in common to share a load, as text that the caller frees; NULL: this point shares with none.
  * Points with inserts or upserts do not, because inserts change the size of the index; nor points with a trace or a
@@ -41,48 +56,98 @@ static char *load_key(const struct hx_point *point) {
         alone = alone || (file != NULL && file[0] != '\0');
     }
     json_t *rest = alone ? NULL : json_copy(point->config);
-    for (size_t i = 0; rest != NULL && asked[i] != NULL; i++) {
-        json_object_del(rest, asked[i]);
+    if (rest != NULL) {
+        leave_out(rest, asked);
+    }
+    if (rest != NULL && can_resize(point->config)) {
+        leave_out(rest, resizable);
     }
     char *key = rest != NULL ? json_dumps(rest, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(rest);
     return key;
 }
 
-static void fill_group(char **keys, size_t *order, size_t count, size_t first, size_t most, size_t *group) {
-    size_t size = 1;
-    for (size_t i = first + 1; i < count && size < most && keys[first] != NULL; i++) {
-        if (keys[i] == NULL || strcmp(keys[i], keys[first]) != 0) {
-            continue;
-        }
-        size_t moved = order[i];
-        char *key = keys[i];
-        memmove(order + first + size + 1, order + first + size, (i - first - size) * sizeof(*order));
-        memmove(keys + first + size + 1, keys + first + size, (i - first - size) * sizeof(*keys));
-        order[first + size] = moved;
-        keys[first + size] = key;
-        size++;
-    }
-    group[first] = size;
+static uint64_t number(const json_t *config, const char *name) {
+    return (uint64_t)json_integer_value(json_object_get(config, name));
 }
 
-void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t most, size_t *group) {
-    char **keys = calloc(count + 1, sizeof(*keys));
-    for (size_t i = 0; keys != NULL && i < count && most > 1; i++) {
-        keys[i] = load_key(&points->items[order[i]]);
+static uint64_t threads_of(const json_t *config) {
+    uint64_t cns = number(config, "cns"), coroutines = number(config, "coroutines");
+    uint64_t clients = (number(config, "clients") + cns - 1) / cns;
+    return (clients + coroutines - 1) / coroutines;
+}
+
+/* True if a fabric that was loaded for `loaded` has the threads and the memory that `wanted` needs. */
+static bool is_within(const struct hx_point *wanted, const struct hx_point *loaded) {
+    return threads_of(wanted->config) <= threads_of(loaded->config) &&
+           number(wanted->config, "mn_memory") <= number(loaded->config, "mn_memory");
+}
+
+/* The points in an order, and of each what it must have in common with others to share a load. */
+struct ordered {
+    const struct hx_point *points;
+    size_t *order;
+    char **keys;
+    size_t count;
+};
+
+static const struct hx_point *at(const struct ordered *all, size_t i) {
+    return &all->points[all->order[i]];
+}
+
+static bool is_alike(const struct ordered *all, size_t i, size_t other) {
+    return all->keys[i] != NULL && all->keys[other] != NULL && strcmp(all->keys[i], all->keys[other]) == 0;
+}
+
+/* Moves the entry at `from` forward to `to`. */
+static void bring(const struct ordered *all, size_t from, size_t to) {
+    size_t moved = all->order[from];
+    char *key = all->keys[from];
+    memmove(all->order + to + 1, all->order + to, (from - to) * sizeof(*all->order));
+    memmove(all->keys + to + 1, all->keys + to, (from - to) * sizeof(*all->keys));
+    all->order[to] = moved;
+    all->keys[to] = key;
+}
+
+/* Puts the largest of the points that can share the load of point `first` there, and those that share its load behind
+ * it. Returns how many they are. */
+static size_t fill_group(const struct ordered *all, size_t first, size_t most) {
+    size_t largest = first, size = 1;
+    for (size_t i = first + 1; i < all->count && most > 1; i++) {
+        if (is_alike(all, i, first) && is_within(at(all, largest), at(all, i)) &&
+            !is_within(at(all, i), at(all, largest))) {
+            largest = i;
+        }
+    }
+    bring(all, largest, first);
+    for (size_t i = first + 1; i < all->count && size < most; i++) {
+        if (is_alike(all, i, first) && is_within(at(all, i), at(all, first))) {
+            bring(all, i, first + size++);
+        }
+    }
+    return size;
+}
+
+/* The limit of a group's size: each of several jobs must get some, or sharing a load costs more time than it saves. */
+static size_t group_max(size_t count, size_t jobs) {
+    size_t most = jobs == 0 ? 1 : jobs == 1 ? count : count / (2 * jobs);
+    return most > 1 ? most : 1;
+}
+
+void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t *group) {
+    size_t most = group_max(count, jobs);
+    struct ordered all = {points->items, order, calloc(count + 1, sizeof(*all.keys)), count};
+    for (size_t i = 0; all.keys != NULL && i < count && most > 1; i++) {
+        all.keys[i] = load_key(at(&all, i));
     }
     memset(group, 0, count * sizeof(*group));
     for (size_t first = 0; first < count; first += group[first]) {
-        if (keys != NULL) {
-            fill_group(keys, order, count, first, most, group);
-        } else {
-            group[first] = 1;
-        }
+        group[first] = all.keys != NULL ? fill_group(&all, first, most) : 1;
     }
-    for (size_t i = 0; keys != NULL && i < count; i++) {
-        free(keys[i]);
+    for (size_t i = 0; all.keys != NULL && i < count; i++) {
+        free(all.keys[i]);
     }
-    free(keys);
+    free(all.keys);
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */

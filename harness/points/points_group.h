@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Points that share a load: those that differ only in options that apply after loading. Used by points_run.c alone.
+ * Points that share a load: those that differ only in options that apply after loading, and in the number of clients.
+ * Used by points_run.c alone.
  */
 #ifndef DM_HARNESS_POINTS_POINTS_GROUP_H
 #define DM_HARNESS_POINTS_POINTS_GROUP_H
 
 #include "harness/points/points.h"
 
-/* Puts points that can share a load next to one another in `order`, groups in the order of their first points, and sets
- * group[i] to the size of the group that begins at index i (other entries to 0). A group has at most `most` points.
- * When memory runs out every point is a group of its own. */
-void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t most, size_t *group);
+/* Puts points that can share a load next to one another in `order`, groups in the order of their first points and in
+ * each group the point with the most threads and memory first, for which the index is loaded. Sets group[i] to the size
+ * of the group that begins at index i (other entries to 0). `jobs` groups run at once, so that none may be too large;
+ * 0: no points share a load. When memory runs out every point is a group of its own. */
+void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t *group);
 
 /* Runs a group in this process and writes its results. Returns the exit status; why points failed is on stderr. */
 int hx_run_group(const struct hx_points *points, const size_t *members, size_t count);

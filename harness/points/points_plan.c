@@ -100,8 +100,7 @@ void hx_points_plan(const struct hx_points *points, const struct hx_points_optio
                 order[plan->to_run++] = index;
             }
         }
-        size_t most = plan->to_run / (2 * jobs);
-        hx_points_group(points, order, plan->to_run, most > 1 ? most : 1, group);
+        hx_points_group(points, order, plan->to_run, jobs, group);
         past_ratios(points, order, plan->to_run, factors);
         plan_groups(points, order, group, factors, jobs, plan);
     }

@@ -363,9 +363,8 @@ static int runner_init(struct runner *runner) {
         }
     }
     qsort_r(runner->order, runner->order_count, sizeof(*runner->order), compare_cost, points);
-    /* The limit of a group's size: every core must get some jobs, or sharing a load costs more time than it saves. */
-    size_t group_max = runner->options->program != NULL ? 1 : runner->order_count / (2 * runner->job_limit);
-    hx_points_group(points, runner->order, runner->order_count, group_max > 1 ? group_max : 1, runner->group);
+    size_t jobs = runner->options->program != NULL ? 0 : runner->job_limit;
+    hx_points_group(points, runner->order, runner->order_count, jobs, runner->group);
     hx_points_progress_init(&runner->progress, runner->order_count, cost);
     return 0;
 }

@@ -647,8 +647,10 @@ static int member_main(struct point *point, struct hx_config *config, size_t at,
     if (config != point->config) {
         wl_close(point->wl);
         point->wl = NULL;
+        rc = dm_fabric_resize(point->fabric, config->topology.clients, config->topology.clients_per_thread,
+                              config->topology.mn_bytes, &err);
         point->config = config;
-        rc = workload_open(point, &err);
+        rc = rc < 0 ? rc : workload_open(point, &err);
     }
     rc = rc < 0 ? rc : point_ask(point, &err);
     if (rc == 0) {

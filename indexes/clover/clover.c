@@ -156,7 +156,7 @@ const struct ix_ops ix_ops_clover = {
     .summary = "chains of versions in the memory pool, found by metadata servers and cached pointers; no scans",
     .paper = "S.-Y. Tsai, Y. Shan, Y. Zhang: Disaggregating Persistent Memory and Controlling Them Remotely: An "
              "Exploration of Passive Disaggregated Key-Value Stores. USENIX ATC 2020",
-    .caps = IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_SERVERS | IX_CAP_CLIENT_STOP,
+    .caps = IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_SERVERS | IX_CAP_CLIENT_STOP | IX_CAP_RESIZE,
     .params = params_table,
     .params_bytes = sizeof(struct clover_params),
     .wrong = wrongs,

@@ -218,7 +218,8 @@ const struct ix_ops ix_ops_hstore = {
     .summary = "hash table and skip list on index servers, values in the memory pool; survives failed servers",
     .paper = "S. Han, M. Zhang, D. Jiang, J. Xiong: Exploiting Hybrid Index Scheme for RDMA-based Key-Value Stores. "
              "SYSTOR 2023",
-    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_SERVERS | IX_CAP_SERVER_FAULT | IX_CAP_CLIENT_STOP,
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_SERVERS | IX_CAP_SERVER_FAULT | IX_CAP_CLIENT_STOP |
+            IX_CAP_RESIZE,
     .params = params_table,
     .params_bytes = sizeof(struct hstore_params),
     .wrong = wrongs,

@@ -184,7 +184,7 @@ const struct ix_ops ix_ops_race = {
     .summary = "extendible hash table with two choices and shared overflow buckets; one-sided verbs only; no scans",
     .paper = "P. Zuo, J. Sun, L. Yang, S. Zhang, Y. Hua: One-sided RDMA-Conscious Extendible Hashing for Disaggregated "
              "Memory, USENIX ATC 2021",
-    .caps = IX_CAP_DELETE | IX_CAP_INSERT,
+    .caps = IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_RESIZE,
     .params = params_table,
     .params_bytes = sizeof(struct race_params),
     .counters = counters,

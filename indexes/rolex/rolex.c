@@ -213,7 +213,7 @@ const struct ix_ops ix_ops_rolex = {
     .summary = "learned index: linear models predict leaves, clients insert into synonym leaves, memory nodes retrain",
     .paper = "P. Li, Y. Hua, P. Zuo, Z. Chen, J. Sheng: A High-performance RDMA-oriented Learned Key-value Store for "
              "Disaggregated Memory Systems. ACM Transactions on Storage 19(4), 2023",
-    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_RESIZE,
     .params = params_table,
     .params_bytes = sizeof(struct rolex_params),
     .counters = counters,

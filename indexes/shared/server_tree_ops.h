@@ -20,7 +20,7 @@
 
 /* All members of an index's table but its name, summary, paper and parameters. */
 #define IX_SERVER_OPS                                                                                                  \
-    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_CLIENT_STOP,                                          \
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_CLIENT_STOP | IX_CAP_RESIZE,                          \
     .params_bytes = sizeof(struct ix_server_params), .counters = ix_server_counters,                                   \
     .counts_offset = offsetof(struct ix_server_client, counts), .wrong = ix_server_wrong, .tiny = ix_server_tiny,      \
     .value_bytes_max = IX_SERVER_VALUE_MAX, .cn_bytes = sizeof(struct ix_server_cn),                                   \

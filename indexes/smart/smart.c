@@ -192,7 +192,7 @@ const struct ix_ops ix_ops_smart = {
     .summary = "adaptive radix tree with nodes of one size, leaves that are updated in place; one-sided verbs only",
     .paper = "X. Luo, P. Zuo, J. Shen, J. Gu, X. Wang, M. Lyu, Y. Zhou: SMART: A High-Performance Adaptive Radix Tree "
              "for Disaggregated Memory, OSDI 2023",
-    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT,
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_RESIZE,
     .params = params_table,
     .params_bytes = sizeof(struct smart_params),
     .counters = counters,

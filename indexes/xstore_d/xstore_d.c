@@ -173,7 +173,7 @@ const struct ix_ops ix_ops_xstore_d = {
     .paper =
         "X. Wei, R. Chen, H. Chen: Fast RDMA-based Ordered Key-Value Store using Remote Learned Cache, OSDI 2020; as "
         "XStore-D in P. Li, Y. Hua, P. Zuo, Z. Chen, J. Sheng: ROLEX, FAST 2023",
-    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_CLIENT_STOP,
+    .caps = IX_CAP_SCAN | IX_CAP_DELETE | IX_CAP_INSERT | IX_CAP_CLIENT_STOP | IX_CAP_RESIZE,
     .params = params_table,
     .params_bytes = sizeof(struct xstore_params),
     .counters = counters,

@@ -31,7 +31,24 @@ expect 0 sweep base.json --grid index=chime --grid rdwc=off,on --grid key_set=un
 for file in sets/points/*.json; do
     alone "$file"
 done
-# Points with inserts, other clients or other seeds have an index of their own.
+# Points with other numbers of clients and threads, which the NIC's queue pairs and the hosts' cores depend on. Those of
+# an index that keeps nothing by threads share one load.
+loads() {
+    grep -h '"load_s"' "$1"/points/*.json | sort -u | wc -l
+}
+for index in sherman fg marlin chime rolex xstore_d dolphin hstore smart emt drtm_tree clover cell race; do
+    expect 0 sweep base.json --grid index=$index --grid clients=9,40,96 --grid coroutines=1,4 --grid keys=5K \
+        --grid ops=2K --grid transport_set.cn_cores=24 --grid transport_set.nics=2 --jobs 1 --out "by_clients/$index"
+    [ "$(find "by_clients/$index/points" -name '*.json' | wc -l)" -eq 6 ] || fail "$(find "by_clients/$index")"
+    for file in "by_clients/$index"/points/*.json; do
+        alone "$file"
+    done
+done
+for index in rolex xstore_d hstore smart emt drtm_tree clover race; do
+    [ "$(loads "by_clients/$index")" -eq 1 ] || fail "$index was loaded $(loads "by_clients/$index") times"
+done
+
+# Points with inserts or other seeds have an index of their own.
 expect 0 sweep base.json --grid workload=a,d,load --grid clients=4,8 --repeat 2 --jobs 1 --out apart
 for file in apart/points/*.json; do
     alone "$file"

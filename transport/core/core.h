@@ -94,7 +94,8 @@ struct dm_method {
 };
 
 struct dm_node_state {
-    unsigned thread_count;
+    unsigned thread_count; /* fewer than were opened after dm_fabric_resize */
+    unsigned opened_count; /* length of `threads` */
     struct dm_thread **threads;
     struct dm_method methods[DM_METHOD_MAX + 1];
     void (*restart)(struct dm_ctx *ctx, void *arg); /* see dm_on_restart; may be NULL */
@@ -177,6 +178,10 @@ struct dm_transport_ops {
 
     void (*copied)(struct dm_fabric *fabric); /* see dm_fabric_copied; may be NULL */
 
+    /* What open derived from fabric->topology is derived again; see dm_fabric_resize, which has checked that it can be.
+     * May be NULL: not supported. */
+    int (*resized)(struct dm_fabric *fabric, struct dm_err *err);
+
     void (*resources_reset)(struct dm_fabric *fabric);                                             /* may be NULL */
     size_t (*resources)(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity); /* may be NULL */
     int (*listen)(const char *address, int *listener, char *text, size_t capacity, struct dm_err *err); /* likewise */
@@ -192,6 +197,9 @@ const struct dm_transport_ops *dm_transport_ops_find(const char *name);
 struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
                           void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background);
 void dm_ctx_free(struct dm_ctx *ctx);
+
+/* fabric.c: the threads that a node of this topology has. */
+unsigned dm_threads_of(const struct dm_topology *topology, unsigned node);
 bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len);
 
 /* True if the node belongs to this process. */

@@ -35,7 +35,7 @@ static int check_topology(const struct dm_topology *topology, struct dm_err *err
     return 0;
 }
 
-static unsigned threads_on(const struct dm_topology *topology, unsigned node) {
+unsigned dm_threads_of(const struct dm_topology *topology, unsigned node) {
     if (node < topology->mns) {
         return topology->mn_cores;
     }
@@ -48,7 +48,7 @@ static unsigned threads_on(const struct dm_topology *topology, unsigned node) {
 
 static int make_threads(struct dm_fabric *fabric, unsigned node) {
     struct dm_node_state *state = &fabric->nodes[node];
-    unsigned count = threads_on(&fabric->topology, node);
+    unsigned count = dm_threads_of(&fabric->topology, node);
     state->threads = calloc(count, sizeof(struct dm_thread *));
     if (!state->threads) {
         return DM_ERR_NO_MEMORY;
@@ -58,7 +58,7 @@ static int make_threads(struct dm_fabric *fabric, unsigned node) {
         if (!thread) {
             return DM_ERR_NO_MEMORY;
         }
-        state->threads[state->thread_count] = thread;
+        state->threads[state->opened_count++] = thread;
         thread->fabric = fabric;
         thread->node = node;
         thread->index = state->thread_count;
@@ -170,7 +170,7 @@ int dm_fabric_open(const struct dm_fabric_config *config, struct dm_fabric **fab
 }
 
 static void free_threads(struct dm_node_state *state) {
-    for (unsigned i = 0; i < state->thread_count; i++) {
+    for (unsigned i = 0; i < state->opened_count; i++) {
         struct dm_thread *thread = state->threads[i];
         for (unsigned class = 0; class < DM_FREE_CLASSES; class ++) {
             free(thread->free[class].addrs);

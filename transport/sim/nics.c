@@ -30,7 +30,6 @@ static uint32_t queue_pairs(const struct sim *sim, unsigned node) {
 
 static int nic_init(struct sim *sim, struct sim_nic *nic, bool has_memory) {
     uint32_t slots = sim->costs.atomic_slots;
-    nic->factor_1024 = 1024;
     nic->units = calloc(sim->costs.processing_units, sizeof(*nic->units));
     bool is_made = nic->units != NULL;
     for (unsigned space = 0; space < 2 && has_memory; space++) {
@@ -56,15 +55,23 @@ int sim_nics_open(struct sim *sim, unsigned node) {
     if (!state->nics) {
         return DM_ERR_NO_MEMORY;
     }
-    for (uint64_t i = 0; i < sim->options->nics; i++) {
-        struct sim_nic *nic = &state->nics[i];
-        if (state->owns_nics) {
-            DM_TRY(nic_init(sim, nic, node < sim->memory_nodes));
-        }
-        nic->queue_pairs += queue_pairs(sim, node) / (uint32_t)sim->options->nics;
-        nic->factor_1024 = sim_qp_factor_1024(&sim->costs, nic->queue_pairs);
+    for (uint64_t i = 0; i < sim->options->nics && state->owns_nics; i++) {
+        DM_TRY(nic_init(sim, &state->nics[i], node < sim->memory_nodes));
     }
     return 0;
+}
+
+void sim_count_queue_pairs(struct sim *sim) {
+    for (unsigned node = 0; node < sim->fabric->node_count; node++) {
+        struct sim_node *state = &sim->nodes[node];
+        for (uint64_t i = 0; i < sim->options->nics; i++) {
+            struct sim_nic *nic = &state->nics[i];
+            /* a compute node that shares its memory node's NICs comes after it */
+            uint32_t before = state->owns_nics ? 0 : nic->queue_pairs;
+            nic->queue_pairs = before + queue_pairs(sim, node) / (uint32_t)sim->options->nics;
+            nic->factor_1024 = sim_qp_factor_1024(&sim->costs, nic->queue_pairs);
+        }
+    }
 }
 
 void sim_nics_close(struct sim *sim, unsigned node) {

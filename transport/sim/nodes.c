@@ -107,6 +107,23 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     return node < sim->memory_nodes ? server_init(sim, node, err) : compute_node_init(sim, node, err);
 }
 
+int sim_resized(struct dm_fabric *fabric, struct dm_err *err) {
+    struct sim *sim = sim_of(fabric);
+    for (unsigned node = dm_first_cn(&fabric->topology); node < fabric->node_count; node++) {
+        const struct dm_node_state *state = &fabric->nodes[node];
+        free(sim->nodes[node].registers);
+        sim->nodes[node].registers = NULL;
+        for (unsigned i = 0; i < state->thread_count; i++) {
+            struct sim_thread *thread = (struct sim_thread *)state->threads[i];
+            thread->work_1024 = 1024;
+            thread->rings = NULL;
+        }
+        DM_TRY(compute_node_init(sim, node, err));
+    }
+    sim_count_queue_pairs(sim);
+    return 0;
+}
+
 int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
     struct sim *sim = calloc(1, sizeof(*sim));
     if (!sim) {
@@ -131,6 +148,7 @@ int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
     for (unsigned node = 0; node < fabric->node_count; node++) {
         DM_TRY(node_init(sim, node, err));
     }
+    sim_count_queue_pairs(sim);
     return 0;
 }
 
@@ -141,7 +159,7 @@ static void release_nodes(struct sim *sim) {
         memory_unmap(&state->chip);
         sim_nics_close(sim, node);
         free(state->registers);
-        for (unsigned i = 0; i < sim->fabric->nodes[node].thread_count; i++) {
+        for (unsigned i = 0; i < sim->fabric->nodes[node].opened_count; i++) {
             free(((struct sim_thread *)sim->fabric->nodes[node].threads[i])->qps);
         }
     }

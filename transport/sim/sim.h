@@ -419,11 +419,15 @@ int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err);
 void sim_nodes_close(struct dm_fabric *fabric);
 void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes);
 void sim_copied(struct dm_fabric *fabric);
+int sim_resized(struct dm_fabric *fabric, struct dm_err *err);
 
 /* ---- nics.c ------------------------------------------------------------------------------------------------------ */
 
 /* The node's NICs; with `same_host` a compute node uses those of its memory node, which must be open. */
 int sim_nics_open(struct sim *sim, unsigned node);
+
+/* Counts the queue pairs of every NIC, once all are open, and what their number makes them slower by. */
+void sim_count_queue_pairs(struct sim *sim);
 void sim_nics_close(struct sim *sim, unsigned node);
 void sim_resources_reset(struct dm_fabric *fabric);
 size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, size_t capacity);

@@ -146,6 +146,7 @@ const struct dm_transport_ops dm_transport_sim = {
     .cpu_cas = sim_cpu_cas,
     .expect_bulk = sim_expect_bulk,
     .copied = sim_copied,
+    .resized = sim_resized,
     .resources_reset = sim_resources_reset,
     .resources = sim_resources,
 };
