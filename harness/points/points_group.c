@@ -91,7 +91,7 @@ struct ordered {
     size_t count;
 };
 
-static const struct hx_point *at(const struct ordered *all, size_t i) {
+static const struct hx_point *point_at(const struct ordered *all, size_t i) {
     return &all->points[all->order[i]];
 }
 
@@ -114,14 +114,14 @@ static void bring(const struct ordered *all, size_t from, size_t to) {
 static size_t fill_group(const struct ordered *all, size_t first, size_t most) {
     size_t largest = first, size = 1;
     for (size_t i = first + 1; i < all->count && most > 1; i++) {
-        if (is_alike(all, i, first) && is_within(at(all, largest), at(all, i)) &&
-            !is_within(at(all, i), at(all, largest))) {
+        if (is_alike(all, i, first) && is_within(point_at(all, largest), point_at(all, i)) &&
+            !is_within(point_at(all, i), point_at(all, largest))) {
             largest = i;
         }
     }
     bring(all, largest, first);
     for (size_t i = first + 1; i < all->count && size < most; i++) {
-        if (is_alike(all, i, first) && is_within(at(all, i), at(all, first))) {
+        if (is_alike(all, i, first) && is_within(point_at(all, i), point_at(all, first))) {
             bring(all, i, first + size++);
         }
     }
@@ -138,7 +138,7 @@ void hx_points_group(const struct hx_points *points, size_t *order, size_t count
     size_t most = group_max(count, jobs);
     struct ordered all = {points->items, order, calloc(count + 1, sizeof(*all.keys)), count};
     for (size_t i = 0; all.keys != NULL && i < count && most > 1; i++) {
-        all.keys[i] = load_key(at(&all, i));
+        all.keys[i] = load_key(point_at(&all, i));
     }
     memset(group, 0, count * sizeof(*group));
     for (size_t first = 0; first < count; first += group[first]) {
@@ -156,6 +156,7 @@ struct group {
     const struct hx_points *points;
     const size_t *members;
     struct hx_config **configs;
+    hx_taken *taken;
 };
 
 static int take_result(void *arg, size_t at, const struct hx_measured *measured, struct dm_err *err) {
@@ -172,6 +173,9 @@ static int take_result(void *arg, size_t at, const struct hx_measured *measured,
         rc = dm_json_store(result, file, err);
         hx_interrupt_hold(false);
     }
+    if (rc == 0) {
+        atomic_store(&group->taken[at], HX_TAKEN_WRITTEN);
+    }
     json_decref(result);
     free(file);
     return rc;
@@ -187,9 +191,10 @@ static int config_open(const struct hx_point *point, struct hx_config **config, 
     return hx_config_resolve(*config, err);
 }
 
-int hx_run_group(const struct hx_points *points, const size_t *members, size_t count) {
+int hx_run_group(const struct hx_points *points, const size_t *members, size_t count, hx_taken *taken) {
     struct dm_err err = {.text = ""};
-    struct group group = {.points = points, .members = members, .configs = calloc(count, sizeof(*group.configs))};
+    struct group group = {
+        .points = points, .members = members, .configs = calloc(count, sizeof(*group.configs)), .taken = taken};
     struct hx_taker taker = {.take = take_result, .arg = &group};
     int rc = group.configs == NULL ? dm_fail(&err, DM_ERR_NO_MEMORY, "out of memory") : 0;
     for (size_t i = 0; i < count && rc == 0; i++) {

@@ -6,7 +6,13 @@
 #ifndef DM_HARNESS_POINTS_POINTS_GROUP_H
 #define DM_HARNESS_POINTS_POINTS_GROUP_H
 
+#include <stdatomic.h>
+
 #include "harness/points/points.h"
+
+/* What has become of a point of a group while the group runs. */
+enum { HX_TAKEN_WRITTEN = 1, /* its result is there */ HX_TAKEN_COUNTED /* for the caller's use */ };
+typedef _Atomic unsigned char hx_taken;
 
 /* Puts points that can share a load next to one another in `order`, groups in the order of their first points and in
  * each group the point with the most threads and memory first, for which the index is loaded. Sets group[i] to the size
@@ -14,7 +20,8 @@
  * 0: no points share a load. When memory runs out every point is a group of its own. */
 void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t *group);
 
-/* Runs a group in this process and writes its results. Returns the exit status; why points failed is on stderr. */
-int hx_run_group(const struct hx_points *points, const size_t *members, size_t count);
+/* Runs a group in this process and writes its results. taken[i], in memory that processes share, is set to
+ * HX_TAKEN_WRITTEN when member i has its result. Returns the exit status; why points failed is on stderr. */
+int hx_run_group(const struct hx_points *points, const size_t *members, size_t count, hx_taken *taken);
 
 #endif

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,8 @@ struct runner {
     const struct hx_points_options *options;
     size_t *order; /* absent points, those of a group together; groups longest first */
     size_t order_count, next;
-    size_t *group; /* the size of the group that begins at an index of the order; 0 within a group */
+    size_t *group;   /* the size of the group that begins at an index of the order; 0 within a group */
+    hx_taken *taken; /* by index of the order, shared with the processes of groups */
     struct job *jobs;
     size_t job_limit, job_count;
     uint64_t memory_limit, memory_used;
@@ -150,7 +152,7 @@ static pid_t group_start(const struct runner *runner, size_t first, size_t count
     if (pid == 0) {
         child_streams(parent, errors);
         child_signals(runner);
-        _exit(hx_run_group(runner->points, runner->order + first, count));
+        _exit(hx_run_group(runner->points, runner->order + first, count, runner->taken + first));
     }
     return pid;
 }
@@ -229,7 +231,15 @@ static void failure_text(int status, const struct dm_err *err, char message[ERRO
     }
 }
 
-static void point_ended(struct runner *runner, const struct job *job, size_t index, int status, const char *said) {
+/* Counts a point that has its result, once. */
+static void count_done(struct runner *runner, size_t at) {
+    if (atomic_exchange(&runner->taken[at], HX_TAKEN_COUNTED) != HX_TAKEN_COUNTED) {
+        hx_points_progress_step(&runner->progress, runner->points->items[runner->order[at]].cost);
+    }
+}
+
+static void point_ended(struct runner *runner, const struct job *job, size_t at, int status, const char *said) {
+    size_t index = runner->order[at];
     struct hx_point *point = &runner->points->items[index];
     char message[ERROR_MAX];
     struct dm_err err = {.text = ""};
@@ -239,7 +249,7 @@ static void point_ended(struct runner *runner, const struct job *job, size_t ind
     if (result != NULL) {
         json_decref(result);
         point->state = HX_POINT_THERE;
-        hx_points_progress_step(&runner->progress, point->cost);
+        count_done(runner, at);
     } else if (runner->stopping) {
         point->state = HX_POINT_ABSENT;
     } else {
@@ -256,7 +266,7 @@ static void job_ended(struct runner *runner, const struct job *job, int status) 
     remove_partial(runner, job);
     runner->memory_used -= job->memory_bytes;
     for (size_t i = 0; i < job->count; i++) {
-        point_ended(runner, job, runner->order[job->first + i], status, said);
+        point_ended(runner, job, job->first + i, status, said);
     }
 }
 
@@ -317,9 +327,22 @@ static void wait_event(struct runner *runner) {
     }
 }
 
+/* Points of groups that still run. */
+static void taken_count(struct runner *runner) {
+    for (size_t i = 0; i < runner->job_count; i++) {
+        const struct job *job = &runner->jobs[i];
+        for (size_t at = job->first; at < job->first + job->count; at++) {
+            if (atomic_load(&runner->taken[at]) == HX_TAKEN_WRITTEN) {
+                count_done(runner, at);
+            }
+        }
+    }
+}
+
 static void runner_loop(struct runner *runner) {
     jobs_fill(runner);
     while (runner->job_count > 0) {
+        taken_count(runner);
         hx_points_progress_show(&runner->progress, runner->job_count);
         wait_event(runner);
         jobs_reap(runner);
@@ -351,7 +374,10 @@ static int runner_init(struct runner *runner) {
     runner->order = calloc(points->count + 1, sizeof(*runner->order));
     runner->group = calloc(points->count + 1, sizeof(*runner->group));
     runner->jobs = calloc(runner->job_limit, sizeof(*runner->jobs));
-    if (runner->order == NULL || runner->group == NULL || runner->jobs == NULL) {
+    void *taken = mmap(NULL, (points->count + 1) * sizeof(*runner->taken), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    runner->taken = taken != MAP_FAILED ? taken : NULL;
+    if (runner->order == NULL || runner->group == NULL || runner->jobs == NULL || runner->taken == NULL) {
         return DM_ERR_NO_MEMORY;
     }
     double cost = 0;
@@ -527,6 +553,9 @@ int hx_points_run(struct hx_points *points, const struct hx_points_options *opti
     signals_hold(&runner);
     int status = run_held(&runner);
     signals_release(&runner);
+    if (runner.taken != NULL) {
+        munmap(runner.taken, (points->count + 1) * sizeof(*runner.taken));
+    }
     free(runner.order);
     free(runner.group);
     free(runner.jobs);

@@ -36,16 +36,15 @@ done
 loads() {
     grep -h '"load_s"' "$1"/points/*.json | sort -u | wc -l
 }
-for index in sherman fg marlin chime rolex xstore_d dolphin hstore smart emt drtm_tree clover cell race; do
-    expect 0 sweep base.json --grid index=$index --grid clients=9,40,96 --grid coroutines=1,4 --grid keys=5K \
+for index in rolex xstore_d hstore smart emt drtm_tree clover race chime; do
+    expect 0 sweep base.json --list clients=9,40,96 --list coroutines=1,4,1 --grid index=$index --grid keys=5K \
         --grid ops=2K --grid transport_set.cn_cores=24 --grid transport_set.nics=2 --jobs 1 --out "by_clients/$index"
-    [ "$(find "by_clients/$index/points" -name '*.json' | wc -l)" -eq 6 ] || fail "$(find "by_clients/$index")"
     for file in "by_clients/$index"/points/*.json; do
         alone "$file"
     done
-done
-for index in rolex xstore_d hstore smart emt drtm_tree clover race; do
-    [ "$(loads "by_clients/$index")" -eq 1 ] || fail "$index was loaded $(loads "by_clients/$index") times"
+    wanted=1
+    [ "$index" != chime ] || wanted=3
+    [ "$(loads "by_clients/$index")" -eq $wanted ] || fail "$index was loaded $(loads "by_clients/$index") times"
 done
 
 # Points with inserts or other seeds have an index of their own.
