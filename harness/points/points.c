@@ -18,6 +18,7 @@
 #include "harness/points/points_cost.h"
 #include "harness/points/training.h"
 #include "harness/run/config.h"
+#include "harness/run/fabric_settings.h"
 #include "harness/run/result_check.h"
 #include "harness/run/sources.h"
 #include "transport/fabric.h"
@@ -157,6 +158,17 @@ bool hx_point_is_real_time(const struct hx_point *point) {
     const char *name = json_string_value(json_object_get(point->config, "transport"));
     const struct dm_transport_info *transport = name != NULL ? dm_transport_find(name) : NULL;
     return transport != NULL && !(transport->caps & DM_CAP_VIRTUAL_TIME);
+}
+
+static unsigned number_of(const json_t *config, const char *name) {
+    return (unsigned)json_integer_value(json_object_get(config, name));
+}
+
+unsigned hx_point_threads(const struct hx_point *point) {
+    const struct dm_topology topology = {.cns = number_of(point->config, "cns"),
+                                         .clients = number_of(point->config, "clients"),
+                                         .clients_per_thread = number_of(point->config, "coroutines")};
+    return topology.cns > 0 ? hx_cn_threads(&topology, 0) : 0;
 }
 
 const char *hx_point_folder(const struct hx_point *point) {

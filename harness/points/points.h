@@ -68,6 +68,9 @@ bool hx_point_trains(const struct hx_point *point);
 /* Whether it runs in real time, where nothing else must run beside it. */
 bool hx_point_is_real_time(const struct hx_point *point);
 
+/* Threads of the compute node that has most of them; 0 for a training. */
+unsigned hx_point_threads(const struct hx_point *point);
+
 /* The folder in <out> of its result: "points" or "training". */
 const char *hx_point_folder(const struct hx_point *point);
 

@@ -67,20 +67,11 @@ static char *load_key(const struct hx_point *point) {
     return key;
 }
 
-static uint64_t number(const json_t *config, const char *name) {
-    return (uint64_t)json_integer_value(json_object_get(config, name));
-}
-
-static uint64_t threads_of(const json_t *config) {
-    uint64_t cns = number(config, "cns"), coroutines = number(config, "coroutines");
-    uint64_t clients = (number(config, "clients") + cns - 1) / cns;
-    return (clients + coroutines - 1) / coroutines;
-}
-
 /* True if a fabric that was loaded for `loaded` has the threads and the memory that `wanted` needs. */
 static bool is_within(const struct hx_point *wanted, const struct hx_point *loaded) {
-    return threads_of(wanted->config) <= threads_of(loaded->config) &&
-           number(wanted->config, "mn_memory") <= number(loaded->config, "mn_memory");
+    return hx_point_threads(wanted) <= hx_point_threads(loaded) &&
+           json_integer_value(json_object_get(wanted->config, "mn_memory")) <=
+               json_integer_value(json_object_get(loaded->config, "mn_memory"));
 }
 
 /* The points in an order, and of each what it must have in common with others to share a load. */
@@ -156,7 +147,7 @@ struct group {
     const struct hx_points *points;
     const size_t *members;
     struct hx_config **configs;
-    hx_taken *taken;
+    atomic_bool *taken;
 };
 
 static int take_result(void *arg, size_t at, const struct hx_measured *measured, struct dm_err *err) {
@@ -174,7 +165,7 @@ static int take_result(void *arg, size_t at, const struct hx_measured *measured,
         hx_interrupt_hold(false);
     }
     if (rc == 0) {
-        atomic_store(&group->taken[at], HX_TAKEN_WRITTEN);
+        atomic_store(&group->taken[at], true);
     }
     json_decref(result);
     free(file);
@@ -191,7 +182,7 @@ static int config_open(const struct hx_point *point, struct hx_config **config, 
     return hx_config_resolve(*config, err);
 }
 
-int hx_run_group(const struct hx_points *points, const size_t *members, size_t count, hx_taken *taken) {
+int hx_run_group(const struct hx_points *points, const size_t *members, size_t count, atomic_bool *taken) {
     struct dm_err err = {.text = ""};
     struct group group = {
         .points = points, .members = members, .configs = calloc(count, sizeof(*group.configs)), .taken = taken};

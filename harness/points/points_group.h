@@ -10,18 +10,14 @@
 
 #include "harness/points/points.h"
 
-/* What has become of a point of a group while the group runs. */
-enum { HX_TAKEN_WRITTEN = 1, /* its result is there */ HX_TAKEN_COUNTED /* for the caller's use */ };
-typedef _Atomic unsigned char hx_taken;
-
 /* Puts points that can share a load next to one another in `order`, groups in the order of their first points and in
  * each group the point with the most threads and memory first, for which the index is loaded. Sets group[i] to the size
  * of the group that begins at index i (other entries to 0). `jobs` groups run at once, so that none may be too large;
  * 0: no points share a load. When memory runs out every point is a group of its own. */
 void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t *group);
 
-/* Runs a group in this process and writes its results. taken[i], in memory that processes share, is set to
- * HX_TAKEN_WRITTEN when member i has its result. Returns the exit status; why points failed is on stderr. */
-int hx_run_group(const struct hx_points *points, const size_t *members, size_t count, hx_taken *taken);
+/* Runs a group in this process and writes its results. taken[i], in memory that processes share, becomes true
+ * when member i has its result. Returns the exit status; why points failed is on stderr. */
+int hx_run_group(const struct hx_points *points, const size_t *members, size_t count, atomic_bool *taken);
 
 #endif

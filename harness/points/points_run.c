@@ -43,8 +43,8 @@ struct runner {
     const struct hx_points_options *options;
     size_t *order; /* absent points, those of a group together; groups longest first */
     size_t order_count, next;
-    size_t *group;   /* the size of the group that begins at an index of the order; 0 within a group */
-    hx_taken *taken; /* by index of the order, shared with the processes of groups */
+    size_t *group;      /* the size of the group that begins at an index of the order; 0 within a group */
+    atomic_bool *taken; /* by index of the order: a group has its result; shared with the groups' processes */
     struct job *jobs;
     size_t job_limit, job_count;
     uint64_t memory_limit, memory_used;
@@ -231,15 +231,15 @@ static void failure_text(int status, const struct dm_err *err, char message[ERRO
     }
 }
 
-/* Counts a point that has its result, once. */
-static void count_done(struct runner *runner, size_t at) {
-    if (atomic_exchange(&runner->taken[at], HX_TAKEN_COUNTED) != HX_TAKEN_COUNTED) {
-        hx_points_progress_step(&runner->progress, runner->points->items[runner->order[at]].cost);
+/* A point has its result. */
+static void point_done(struct runner *runner, struct hx_point *point) {
+    if (point->state != HX_POINT_THERE) {
+        point->state = HX_POINT_THERE;
+        hx_points_progress_step(&runner->progress, point->cost);
     }
 }
 
-static void point_ended(struct runner *runner, const struct job *job, size_t at, int status, const char *said) {
-    size_t index = runner->order[at];
+static void point_ended(struct runner *runner, const struct job *job, size_t index, int status, const char *said) {
     struct hx_point *point = &runner->points->items[index];
     char message[ERROR_MAX];
     struct dm_err err = {.text = ""};
@@ -248,8 +248,7 @@ static void point_ended(struct runner *runner, const struct job *job, size_t at,
     json_t *result = done || runner->stopping || job->count > 1 ? hx_points_load(runner->points, index, &err) : NULL;
     if (result != NULL) {
         json_decref(result);
-        point->state = HX_POINT_THERE;
-        count_done(runner, at);
+        point_done(runner, point);
     } else if (runner->stopping) {
         point->state = HX_POINT_ABSENT;
     } else {
@@ -266,7 +265,7 @@ static void job_ended(struct runner *runner, const struct job *job, int status) 
     remove_partial(runner, job);
     runner->memory_used -= job->memory_bytes;
     for (size_t i = 0; i < job->count; i++) {
-        point_ended(runner, job, job->first + i, status, said);
+        point_ended(runner, job, runner->order[job->first + i], status, said);
     }
 }
 
@@ -332,8 +331,8 @@ static void taken_count(struct runner *runner) {
     for (size_t i = 0; i < runner->job_count; i++) {
         const struct job *job = &runner->jobs[i];
         for (size_t at = job->first; at < job->first + job->count; at++) {
-            if (atomic_load(&runner->taken[at]) == HX_TAKEN_WRITTEN) {
-                count_done(runner, at);
+            if (atomic_load(&runner->taken[at])) {
+                point_done(runner, &runner->points->items[runner->order[at]]);
             }
         }
     }
@@ -413,12 +412,10 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
 static unsigned real_time_threads(const struct runner *runner) {
     unsigned most = 0;
     for (size_t i = 0; i < runner->order_count; i++) {
-        const json_t *config = runner->points->items[runner->order[i]].config;
-        json_int_t cns = json_integer_value(json_object_get(config, "cns"));
-        json_int_t clients = json_integer_value(json_object_get(config, "clients"));
-        json_int_t each = json_integer_value(json_object_get(config, "coroutines"));
-        if (is_real_time(runner, i) && cns > 0 && each > 0) {
-            unsigned threads = (unsigned)(cns * (((clients + cns - 1) / cns + each - 1) / each));
+        const struct hx_point *point = &runner->points->items[runner->order[i]];
+        if (hx_point_is_real_time(point)) {
+            unsigned threads =
+                (unsigned)json_integer_value(json_object_get(point->config, "cns")) * hx_point_threads(point);
             most = threads > most ? threads : most;
         }
     }

@@ -32,8 +32,9 @@ static int decimals(double value) {
 
 /* A typical factor after `before`, or `none` where it is of no point. */
 static void print_factor(FILE *out, const char *before, double factor, const char *none) {
+    fprintf(out, "%s", before);
     if (isfinite(factor)) {
-        fprintf(out, "%s%.2f", before, factor);
+        fprintf(out, "%.2f", factor);
     } else {
         fprintf(out, "%s", none);
     }
@@ -47,9 +48,9 @@ static void sum_print(const struct hx_exp_sum *sum, FILE *out) {
         fprintf(out, "%s%zu of %zu %s", i == 0 ? " (" : ", ", sum->in[i], sum->in[i] + sum->out[i],
                 i == HX_EXP_BANDWIDTH ? "that a link or PCIe limits" : "others");
     }
-    print_factor(out, "); typical factor ", sum->typical[HX_EXP_BOUNDS], "); typical factor -");
-    print_factor(out, " (", sum->typical[HX_EXP_BANDWIDTH], " (-");
-    print_factor(out, " and ", sum->typical[HX_EXP_OTHER], " and -");
+    print_factor(out, "); typical factor ", sum->typical[HX_EXP_BOUNDS], "-");
+    print_factor(out, " (", sum->typical[HX_EXP_BANDWIDTH], "-");
+    print_factor(out, " and ", sum->typical[HX_EXP_OTHER], "-");
     fprintf(out, "); %zu of %zu published orders hold; %zu points not run", sum->holds, sum->holds + sum->broken,
             sum->not_run);
     if (sum->failed > 0) {
@@ -121,7 +122,7 @@ static void overview_markdown(struct hx_experiment *const *experiments, size_t c
         fprintf(out, "| ");
         print_cell(out, experiments[i]->title);
         fprintf(out, " | %zu | %zu |", judged, in);
-        print_factor(out, " ", sum.typical[HX_EXP_BOUNDS], "");
+        print_factor(out, isfinite(sum.typical[HX_EXP_BOUNDS]) ? " " : "", sum.typical[HX_EXP_BOUNDS], "");
         fprintf(out, " |");
         if (sum.holds + sum.broken > 0) {
             fprintf(out, " %zu of %zu |", sum.holds, sum.holds + sum.broken);

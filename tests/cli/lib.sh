@@ -56,15 +56,15 @@ worked() {
     done
 }
 
-# handles_interrupts PROCESS: it has its handler. A shell starts background jobs with interrupts ignored, so that one
+# handles_interrupts: process $pid has its handler. A shell starts background jobs with interrupts ignored, so that one
 # that is sent before is lost.
 handles_interrupts() {
-    [ ! -r "/proc/$1/status" ] || grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status"
+    [ ! -r "/proc/$pid/status" ] || grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status"
 }
 
 # signal SIGNAL: sends it to process $pid, a `dmbench run`, once that handles interrupts.
 signal() {
-    once handles_interrupts "$pid"
+    once handles_interrupts
     kill -s "$1" "$pid"
 }
 

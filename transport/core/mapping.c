@@ -63,10 +63,11 @@ bool dm_mapping_own(const struct dm_mapping *mapping, uint64_t number) {
 
 void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes) {
     bool is_filled = offset >= FILLED_FROM && bytes <= FILLED_MOST;
-    uint64_t from = is_filled ? offset : offset + HUGE_PAGE - 1;
-    uint64_t to = is_filled ? offset + bytes + HUGE_PAGE - 1 : offset + bytes;
-    from &= ~(HUGE_PAGE - 1);
-    to &= ~(HUGE_PAGE - 1);
+    uint64_t mapped = (uint64_t)((unsigned char *)mapping->map + mapping->map_bytes - mapping->base);
+    uint64_t around = is_filled ? HUGE_PAGE - 1 : 0; /* the whole parts that it lies in, else those within it */
+    uint64_t from = (offset + HUGE_PAGE - 1 - around) & ~(HUGE_PAGE - 1);
+    uint64_t to = offset + bytes + around;
+    to = (to < mapped ? to : mapped) & ~(HUGE_PAGE - 1);
     if (from < to) {
         /* Only a hint: fewer address-translation misses on random reads. */
         (void)madvise(mapping->base + from, to - from, MADV_HUGEPAGE);

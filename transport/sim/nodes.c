@@ -37,6 +37,9 @@ void sim_copied(struct dm_fabric *fabric) {
 static int share_cores(struct sim *sim, unsigned node, uint64_t cores, const char *what, struct dm_err *err) {
     const struct dm_node_state *state = &sim->fabric->nodes[node];
     uint64_t threads = state->thread_count;
+    for (uint64_t i = 0; i < threads; i++) {
+        ((struct sim_thread *)state->threads[i])->work_1024 = 1024;
+    }
     if (cores == 0 || threads <= cores) {
         return 0;
     }
@@ -55,19 +58,16 @@ static int share_cores(struct sim *sim, unsigned node, uint64_t cores, const cha
 static int share_registers(struct sim *sim, unsigned node) {
     const struct dm_node_state *state = &sim->fabric->nodes[node];
     uint32_t registers = sim->costs.doorbell_registers;
-    if (registers == 0 || state->thread_count * dm_first_cn(&sim->fabric->topology) <= registers) {
-        return 0;
-    }
-    sim->nodes[node].registers = calloc(registers, sizeof(struct sim_register));
-    if (!sim->nodes[node].registers) {
-        return DM_ERR_NO_MEMORY;
-    }
+    bool is_shared = registers > 0 && state->thread_count * dm_first_cn(&sim->fabric->topology) > registers;
+    free(sim->nodes[node].registers);
+    sim->nodes[node].registers = is_shared ? calloc(registers, sizeof(struct sim_register)) : NULL;
     for (uint32_t i = 0; i < state->thread_count; i++) {
         ((struct sim_thread *)state->threads[i])->rings = sim->nodes[node].registers;
     }
-    return 0;
+    return is_shared && !sim->nodes[node].registers ? DM_ERR_NO_MEMORY : 0;
 }
 
+/* Again after dm_fabric_resize. */
 static int compute_node_init(struct sim *sim, unsigned node, struct dm_err *err) {
     DM_TRY(share_cores(sim, node, sim->options->cn_cores, "a compute node", err));
     return share_registers(sim, node);
@@ -98,7 +98,6 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
         struct sim_thread *thread = (struct sim_thread *)state->threads[i];
         thread->unit = (uint16_t)(dm_mix64((uint64_t)node << 32 | i) % sim->costs.processing_units);
         thread->nic = (uint8_t)(i % sim->options->nics);
-        thread->work_1024 = 1024;
         thread->qps = calloc(sim->memory_nodes, sizeof(*thread->qps));
         if (!thread->qps) {
             return DM_ERR_NO_MEMORY;
@@ -110,14 +109,6 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
 int sim_resized(struct dm_fabric *fabric, struct dm_err *err) {
     struct sim *sim = sim_of(fabric);
     for (unsigned node = dm_first_cn(&fabric->topology); node < fabric->node_count; node++) {
-        const struct dm_node_state *state = &fabric->nodes[node];
-        free(sim->nodes[node].registers);
-        sim->nodes[node].registers = NULL;
-        for (unsigned i = 0; i < state->thread_count; i++) {
-            struct sim_thread *thread = (struct sim_thread *)state->threads[i];
-            thread->work_1024 = 1024;
-            thread->rings = NULL;
-        }
         DM_TRY(compute_node_init(sim, node, err));
     }
     sim_count_queue_pairs(sim);

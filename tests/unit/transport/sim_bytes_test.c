@@ -178,6 +178,7 @@ static bool copy_is_right(struct sim_bytes *bytes, unsigned char *model, uint64_
     struct dm_prng prng = {.state = 3};
     bool is_right = true;
     sim_bytes_copied(bytes);
+    uint64_t mapped = (uintptr_t)bytes->mapping.map + bytes->mapping.map_bytes - (uintptr_t)bytes->mapping.base;
     for (unsigned i = 0; i < 2000; i++) {
         unsigned char data[SIZE_MOST], found[SIZE_MOST];
         uint64_t len = 1 + dm_prng_below(&prng, SIZE_MOST);
@@ -202,7 +203,7 @@ static bool copy_is_right(struct sim_bytes *bytes, unsigned char *model, uint64_
     }
     /* The last part is not written; without free memory none is own. */
     bool none = bytes->own == NULL && bytes->direct == bytes->plain;
-    return is_right && (none || bytes->own[0] == (1U << (COPIED_PARTS - 1)) - 1);
+    return is_right && mapped >= size && (none || bytes->own[0] == (1U << (COPIED_PARTS - 1)) - 1);
 }
 
 static void a_copied_process_writes_to_parts_of_its_own(void **state) {
