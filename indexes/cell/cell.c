@@ -3,6 +3,7 @@
  * Cell's table: parameters, checks, and the life cycle of compute nodes and clients.
  */
 #include "client.h"
+#include "indexes/shared/fill.h"
 #include "mn.h"
 
 enum { SCAN_BATCH_BYTES = 16384 };
@@ -55,10 +56,8 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double fill = params->fill < 0.5 ? params->fill : 0.5,
            inner_fill = params->inner_fill < 0.5 ? params->inner_fill : 0.5;
     double mine = (double)keys / shape->topology->mns + 1;
-    double leaf_keys = fill * layout.leaf.entries < 1 ? 1 : fill * layout.leaf.entries;
-    double leaves = mine / leaf_keys + 2;
-    double children = inner_fill * layout.inner.entries < 2 ? 2 : inner_fill * layout.inner.entries;
-    double inners = leaves / (children - 1) + CELL_LEVELS;
+    double leaves = mine / ix_filled(fill, layout.leaf.entries, 1) + 2;
+    double inners = leaves / (ix_filled(inner_fill, layout.inner.entries, 2) - 1) + CELL_LEVELS;
     double bytes = leaves * layout.leaf.alloc_bytes + inners * layout.inner.alloc_bytes;
     uint32_t block_bytes = (layout.block_bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
     bytes += (mine + 64) * block_bytes;

@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "common/array.h"
+#include "indexes/shared/fill.h"
 #include "mn.h"
 
 /* A node that was built, as its parent's entry. */
@@ -62,8 +63,7 @@ static int loader_open(struct cell_server *server, struct dm_ctx *ctx) {
         return DM_ERR_NO_MEMORY;
     }
     server->loader = loader;
-    unsigned each = (unsigned)(server->params->fill * (double)server->layout.leaf.entries);
-    loader->each = each > 0 ? each : 1;
+    loader->each = ix_filled(server->params->fill, server->layout.leaf.entries, 1);
     DM_TRY(cell_node_lock(server, ctx, 0, 0, &loader->leaf));
     cell_node_unlock(server, ctx, &loader->leaf);
     return leaf_begin(loader, loader->leaf.ref, 0);
@@ -117,8 +117,7 @@ int cell_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
 /* ---- the levels above the leaves --------------------------------------------------------------------------------- */
 
 static uint64_t nodes_for(const struct cell_server *server, uint64_t children) {
-    uint64_t each = (uint64_t)(server->params->inner_fill * (double)server->layout.inner.entries);
-    each = each < 2 ? 2 : each;
+    uint64_t each = ix_filled(server->params->inner_fill, server->layout.inner.entries, 2);
     return (children + each - 1) / each;
 }
 

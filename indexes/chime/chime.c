@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "indexes/shared/fill.h"
+
 enum {
     LEAF_BYTES_MAX = 131072,
 };
@@ -117,8 +119,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     struct ix_inner_layout inner = inner_for(params, shape);
     double most = layout.hood < 4 ? 0.3 : layout.hood < 8 ? 0.6 : 0.8;
     double fill = (params->fill < most ? params->fill : most) / 2;
-    double leaf_keys = fill * layout.span < 1 ? 1 : fill * layout.span;
-    double inner_keys = fill * inner.cap < 2 ? 2 : fill * inner.cap;
+    double leaf_keys = ix_filled(fill, layout.span, 1), inner_keys = ix_filled(fill, inner.cap, 2);
     double leaves = (double)keys / leaf_keys + 2;
     double inners = leaves / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double bytes = leaves * layout.alloc_bytes + inners * inner_alloc_bytes(&inner);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "indexes/shared/fill.h"
 #include "indexes/shared/loader.h"
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
@@ -72,8 +73,7 @@ uint64_t ix_btree_memory_needed(const struct ix_btree_config *config, const stru
     struct ix_inner_layout inner =
         ix_inner_layout_of(config->format, (uint32_t)config->node_bytes, ix_key_bytes(shape), false, IX_VERSIONS_LINES);
     double fill = config->fill < 0.5 ? config->fill : 0.5;
-    double leaf_keys = fill * leaf.cap < 1 ? 1 : fill * leaf.cap;
-    double inner_keys = fill * inner.cap < 2 ? 2 : fill * inner.cap;
+    double leaf_keys = ix_filled(fill, leaf.cap, 1), inner_keys = ix_filled(fill, inner.cap, 2);
     double leaves = (double)keys / leaf_keys + 2;
     double nodes = leaves * inner_keys / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double mns = shape->topology->mns;

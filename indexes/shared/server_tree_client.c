@@ -2,6 +2,7 @@
  *
  * The clients of the server-side tree: sizes, attaching, and operations, which are calls.
  */
+#include "indexes/shared/fill.h"
 #include "indexes/shared/indirect.h"
 #include "indexes/shared/served.h"
 #include "indexes/shared/server_tree_node.h"
@@ -18,10 +19,8 @@ uint64_t ix_server_memory_needed(const void *values, const struct ix_shape *shap
     struct ix_server_layout layout = ix_server_layout_make(params, shape);
     double fill = params->fill < 0.5 ? params->fill : 0.5;
     double mine = (double)keys / shape->topology->mns + 1;
-    double each = fill * layout.slots < 1 ? 1 : fill * layout.slots;
-    double leaves = mine / each + 2;
-    double children = fill * layout.fanout < 2 ? 2 : fill * layout.fanout;
-    double inners = leaves / (children - 1) + LEVELS;
+    double leaves = mine / ix_filled(fill, layout.slots, 1) + 2;
+    double inners = leaves / (ix_filled(fill, layout.fanout, 2) - 1) + LEVELS;
     double bytes = leaves * layout.leaf_bytes + inners * layout.inner_bytes;
     if (layout.rows) { /* a node behind a row begins at the next line */
         bytes += (mine + shape->topology->mn_cores) * layout.row_bytes * 17 / 16 + (leaves + inners) * DM_LINE;

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "indexes/shared/fill.h"
 #include "indexes/shared/server_tree_node.h"
 
 /* ---- on a memory node -------------------------------------------------------------------------------------------- */
@@ -32,12 +33,6 @@ int ix_server_on_format(struct dm_ctx *ctx, void *arg, const void *req, uint32_t
     ix_server_node_store(&op, &leaf);
     ix_server_root_set(&op, ref, 0);
     return 0;
-}
-
-/* Entries that bulk load puts into a node of so many. */
-static unsigned share_of(const struct ix_server_params *params, uint64_t entries, unsigned least) {
-    unsigned share = (unsigned)(params->fill * (double)entries);
-    return share < least ? least : share;
 }
 
 /* Stores the last node of the level, and makes its right neighbour, from key on, the last one. */
@@ -72,7 +67,7 @@ static int level_open(struct ix_server_op *op) {
 static int leaf_enter(struct ix_server_op *op, uint64_t key) {
     struct ix_server_loader *loader = op->server->loader;
     const struct ix_server_layout *layout = &op->server->layout;
-    unsigned each = share_of(op->server->params, layout->fanout, 2);
+    unsigned each = ix_filled(op->server->params->fill, layout->fanout, 2);
     bool is_new = true;
     for (unsigned level = 1; is_new; level++) {
         if (level > loader->top) {
@@ -97,7 +92,7 @@ static int pair_append(struct ix_server_op *op, uint64_t key, const void *value)
     struct ix_server_node *leaf = &op->server->loader->nodes[0];
     uint64_t stored[IX_SERVER_INLINE_MAX / 8];
     DM_TRY(ix_server_row_make(op, key, value, stored));
-    if (ix_server_count(leaf) == share_of(op->server->params, op->server->layout.slots, 1)) {
+    if (ix_server_count(leaf) == ix_filled(op->server->params->fill, op->server->layout.slots, 1)) {
         DM_TRY(node_next(op, 0, key));
         DM_TRY(leaf_enter(op, key));
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "indexes/shared/fill.h"
 #include "indexes/shared/tree.h"
 
 int ix_tree_writer_open(struct ix_tree_writer *writer, struct dm_ctx *ctx) {
@@ -57,8 +58,7 @@ static int node_alloc(struct builder *builder, uint64_t number, dm_addr *addr) {
 }
 
 uint64_t ix_tree_nodes_for(uint64_t entries, double fill, uint32_t cap, uint32_t least) {
-    uint64_t each = (uint64_t)(fill * cap);
-    each = each < least ? least : each;
+    uint64_t each = ix_filled(fill, cap, least);
     return (entries + each - 1) / each;
 }
 

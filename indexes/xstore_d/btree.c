@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "indexes/shared/fill.h"
+
 struct inner {
     uint64_t words[XSTORE_INNER_WORDS];
 };
@@ -268,8 +270,7 @@ int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, 
 /* ---- bulk load --------------------------------------------------------------------------------------------------- */
 
 static uint64_t nodes_for(const struct xstore_params *params, uint64_t entries) {
-    uint64_t each = (uint64_t)(params->fill * (double)params->fanout);
-    each = each < 2 ? 2 : each;
+    uint64_t each = ix_filled(params->fill, (uint32_t)params->fanout, 2);
     return (entries + each - 1) / each;
 }
 

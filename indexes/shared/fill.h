@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How full nodes are. What bulk load does and what an index says that it needs of memory have to agree to the entry:
+ * one in thirty is a gigabyte of 10^9 keys.
+ */
+#ifndef DM_INDEXES_SHARED_FILL_H
+#define DM_INDEXES_SHARED_FILL_H
+
+#include <stdint.h>
+
+/* Entries of a node with space for `capacity` of which the share `fill` is used: `least` at least. */
+static inline uint32_t ix_filled(double fill, uint32_t capacity, uint32_t least) {
+    uint32_t entries = (uint32_t)(fill * capacity);
+    return entries < least ? least : entries;
+}
+
+#endif
