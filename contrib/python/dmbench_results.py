@@ -12,7 +12,7 @@ import csv
 import json
 import os
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SUB_BITS = 7  # values have 2^7 buckets a power of two
 
 

@@ -16,8 +16,8 @@
 
 #include "common/err.h"
 
-/* The version of the form of results and specs, which results/schema.json defines. */
-enum { HX_SCHEMA_VERSION = 1 };
+/* The version of the form of results and specs, which results/schema.json defines, and of the names of points. */
+enum { HX_SCHEMA_VERSION = 2 };
 
 struct hx_config;
 
@@ -66,11 +66,13 @@ size_t hx_config_forget_set(struct hx_config *config, bool transport);
 json_t *hx_config_to_json(const struct hx_config *config);
 
 /* 16 hex digits over the resolved configuration, the profile's content and the result schema version: the name of a
- * point. Options that were added later (dm_opt.added) count only where they differ from their defaults. */
+ * point. Options that were added later (dm_opt.added) count only where they differ from their defaults, mn_memory only
+ * where it is not the size that follows from the rest: a better estimate of an index's memory makes no other points. */
 void hx_config_hash(const struct hx_config *config, char hex[17]);
 
-/* The same of a configuration as hx_config_to_json writes it; `profile_hash` is "" without a profile. */
-void hx_config_hash_of_json(const json_t *config, const char *profile_hash, char hex[17]);
+/* Whether `hash` is that of a configuration as hx_config_to_json writes it; `profile_hash` is "" without a profile.
+ * `is_memory_implied`: its mn_memory was the size that followed from the rest when the hash was made. */
+bool hx_config_has_hash(const json_t *config, const char *profile_hash, bool is_memory_implied, const char *hash);
 
 /* A hash over the values that all processes of one run must share. Devices and timeouts may differ. */
 uint64_t hx_config_fingerprint(const struct hx_config *config);

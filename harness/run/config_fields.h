@@ -38,6 +38,7 @@ struct hx_config {
     void *transport_options;
     struct dm_topology topology;
     struct ix_shape shape;
+    bool is_memory_implied;         /* mn_memory is the size that follows from the rest, given or not */
     double share[WL_OP_KIND_COUNT]; /* of each kind of operation; 0 if the workload does not know it */
     char profile_hash[17];          /* "" where the transport takes no profile */
     struct wl *opened;              /* the workload, if resolving opened it with all its keys; hx_measure takes it */

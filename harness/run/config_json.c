@@ -77,7 +77,10 @@ static bool drop_added(json_t *object) {
 }
 
 /* Releases the object. */
-static void hash_format(json_t *object, const char *profile_hash, char hex[17]) {
+static void hash_format(json_t *object, const char *profile_hash, bool is_memory_implied, char hex[17]) {
+    if (is_memory_implied) {
+        json_object_del(object, "mn_memory");
+    }
     if (object != NULL && !drop_added(object)) {
         json_decref(object);
         object = NULL;
@@ -86,11 +89,13 @@ static void hash_format(json_t *object, const char *profile_hash, char hex[17]) 
 }
 
 void hx_config_hash(const struct hx_config *config, char hex[17]) {
-    hash_format(hx_config_to_json(config), config->profile_hash, hex);
+    hash_format(hx_config_to_json(config), config->profile_hash, config->is_memory_implied, hex);
 }
 
-void hx_config_hash_of_json(const json_t *config, const char *profile_hash, char hex[17]) {
-    hash_format(json_deep_copy(config), profile_hash, hex);
+bool hx_config_has_hash(const json_t *config, const char *profile_hash, bool is_memory_implied, const char *hash) {
+    char hex[17];
+    hash_format(json_deep_copy(config), profile_hash, is_memory_implied, hex);
+    return strcmp(hex, hash) == 0;
 }
 
 uint64_t hx_config_fingerprint(const struct hx_config *config) {

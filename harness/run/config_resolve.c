@@ -369,9 +369,10 @@ static int resolve_memory(struct hx_config *config, struct dm_err *err) {
     }
     const struct ix_ops *index = config->index;
     uint64_t least = ix_memory_needed(index, config->index_params, &config->shape, keys) + DM_RESERVED_BYTES;
+    uint64_t wanted = ix_memory_needed(index, config->index_params, &config->shape, config->shape.expected_keys);
+    uint64_t implied = round_up(wanted + DM_RESERVED_BYTES + threads * run->chunk_bytes, MEMORY_GRAIN);
     if (run->mn_bytes == 0) {
-        uint64_t wanted = ix_memory_needed(index, config->index_params, &config->shape, config->shape.expected_keys);
-        run->mn_bytes = round_up(wanted + DM_RESERVED_BYTES + threads * run->chunk_bytes, MEMORY_GRAIN);
+        run->mn_bytes = implied;
     } else if (run->mn_bytes < least) {
         char need[32];
         dm_fail(err, DM_ERR_INVALID, "too small for %" PRIu64 " keys in index %s: a memory node needs at least %s",
@@ -385,6 +386,7 @@ static int resolve_memory(struct hx_config *config, struct dm_err *err) {
         return fail_at(config, "keys", DM_ERR_INVALID, err);
     }
     config->topology.mn_bytes = run->mn_bytes;
+    config->is_memory_implied = run->mn_bytes == implied;
     return 0;
 }
 

@@ -96,8 +96,8 @@ echo '{"index": "sherman", "set": {"fil": 1}}' >parameter.json
 refused 2 "parameter.json: set: unknown index parameter 'fil'" run parameter.json
 echo '{"index": "sherman", "set": 3}' >object.json
 refused 2 "object.json: set: " run object.json
-echo '{"schema_version": 2, "config": {}}' >version.json
-refused 2 "version.json: schema_version: this program reads version 1 only" run version.json
+echo '{"schema_version": 1, "config": {}}' >version.json
+refused 2 "version.json: schema_version: this program reads version 2 only" run version.json
 echo '{"index": "null", "index": "sherman"}' >twice.json
 refused 2 "twice.json:" run twice.json
 echo '[]' >array.json

@@ -105,5 +105,5 @@ bad "the workloads differ" "$one" other
 expect 0 compare "$one" other --force
 expect 0 sweep base.json --grid transport=local --out local
 bad "differ in time_base" "$one" local
-sed 's/"schema_version": 1/"schema_version": 7/' "$one" >version.json
+sed 's/"schema_version": 2/"schema_version": 7/' "$one" >version.json
 bad "differ in schema_version" "$one" version.json

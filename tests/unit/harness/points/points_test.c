@@ -22,15 +22,15 @@
 
 /* Scripts are called as: run SPEC --out FILE. Where they must know which point they run, they read it from the spec. */
 #define WRITE_HASHED(hash)                                                                                             \
-    "printf '{\"schema_version\": 1, \"throughput_ops_per_s\": 1, \"config_hash\": \"%s\"}' " hash " > \"$4\""
+    "printf '{\"schema_version\": 2, \"throughput_ops_per_s\": 1, \"config_hash\": \"%s\"}' " hash " > \"$4\""
 #define WRITE_RESULT WRITE_HASHED("\"$(basename \"$4\" .json)\"")
 static const char write_result[] = "#!/bin/sh\necho x >> \"$(dirname \"$4\")/../calls\"\n" WRITE_RESULT "\n";
 static const char fail_for_seed_2[] = "#!/bin/sh\nif grep -q '\"seed\": 2' \"$2\"; then\n"
                                       "echo 'dmbench run: the node is full' >&2; exit 1; fi\n" WRITE_RESULT "\n";
-static const char write_nonsense[] = "#!/bin/sh\nprintf '{\"schema_version\": 1' > \"$4\"\n";
+static const char write_nonsense[] = "#!/bin/sh\nprintf '{\"schema_version\": 2' > \"$4\"\n";
 static const char write_other_schema[] = "#!/bin/sh\necho '{\"schema_version\": 999}' > \"$4\"\n";
 static const char write_other_point[] = "#!/bin/sh\n" WRITE_HASHED("0123456789abcdef") "\n";
-static const char write_text[] = "#!/bin/sh\necho '{\"schema_version\": 1, \"throughput_ops_per_s\": \"fast\", "
+static const char write_text[] = "#!/bin/sh\necho '{\"schema_version\": 2, \"throughput_ops_per_s\": \"fast\", "
                                  "\"config_hash\": \"'\"$(basename \"$4\" .json)\"'\"}' > \"$4\"\n";
 /* The first point ends; another one interrupts its parent and ignores signals. */
 static const char interrupt_parent[] =

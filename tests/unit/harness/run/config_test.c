@@ -17,6 +17,7 @@
 #include "common/opt_json.h"
 #include "harness/run/config.h"
 #include "harness/run/config_fields.h"
+#include "harness/run/config_fields.h"
 
 static struct hx_config *new_config(void) {
     struct hx_config *config = hx_config_new();
@@ -148,6 +149,41 @@ static void the_path_of_a_recording_is_kept_but_is_not_in_the_hash(void **state)
     hx_config_close(recorded);
 }
 
+static void the_size_of_memory_nodes_is_in_the_hash_only_if_it_does_not_follow(void **state) {
+    (void)state;
+    struct hx_config *implied = small_config(), *given = small_config(), *larger = small_config();
+    char hash[17], hash_given[17], hash_larger[17];
+    must_resolve(implied);
+    json_t *spec = hx_config_to_json(implied);
+    json_int_t bytes = json_integer_value(json_object_get(spec, "mn_memory"));
+    char text[32];
+    snprintf(text, sizeof(text), "%lld", (long long)bytes);
+    must_set(given, "mn_memory", text);
+    must_resolve(given);
+    must_set(larger, "mn_memory", "1GiB");
+    must_resolve(larger);
+    hx_config_hash(implied, hash);
+    hx_config_hash(given, hash_given);
+    hx_config_hash(larger, hash_larger);
+    assert_string_equal(hash, hash_given);
+    assert_string_not_equal(hash, hash_larger);
+
+    /* a result of before an estimate was changed keeps its name */
+    const char *profile = implied->profile_hash;
+    json_object_set_new(spec, "mn_memory", json_integer(bytes + 1));
+    assert_true(hx_config_has_hash(spec, profile, true, hash));
+    assert_false(hx_config_has_hash(spec, profile, false, hash));
+    json_decref(spec);
+    spec = hx_config_to_json(larger);
+    assert_true(hx_config_has_hash(spec, profile, false, hash_larger));
+    assert_false(hx_config_has_hash(spec, profile, true, hash_larger));
+    assert_false(hx_config_has_hash(spec, "another", false, hash_larger));
+    json_decref(spec);
+    hx_config_close(implied);
+    hx_config_close(given);
+    hx_config_close(larger);
+}
+
 static void properties_are_appended_to_those_of_a_spec(void **state) {
     (void)state;
     struct hx_config *config = small_config();
@@ -238,7 +274,7 @@ static void later_settings_win(void **state) {
 static void a_complete_result_is_a_spec(void **state) {
     (void)state;
     struct hx_config *config = new_config();
-    must_apply(config, "{\"schema_version\": 1, \"config\": {\"clients\": 9}, \"ops\": {\"get\": {}}}");
+    must_apply(config, "{\"schema_version\": 2, \"config\": {\"clients\": 9}, \"ops\": {\"get\": {}}}");
     assert_int_equal(config->run.clients, 9);
     hx_config_close(config);
 }
@@ -257,8 +293,8 @@ static void errors_of_specs_name_file_and_member(void **state) {
         {"{\"clients\": -1}", "spec.json: clients: "},
         {"{\"verify\": 7}", "spec.json: verify: "},
         {"{\"set\": []}", "spec.json: set: must be an object"},
-        {"{\"schema_version\": 2, \"config\": {}}", "spec.json: schema_version: this program reads version 1 only"},
-        {"{\"schema_version\": 1, \"config\": 3}", "spec.json: config: must be an object"},
+        {"{\"schema_version\": 1, \"config\": {}}", "spec.json: schema_version: this program reads version 2 only"},
+        {"{\"schema_version\": 2, \"config\": 3}", "spec.json: config: must be an object"},
         {"[]", "spec.json: a spec must be a JSON object"},
     };
     for (size_t i = 0; i < DM_ARRAY_LEN(refusals); i++) {
@@ -358,6 +394,7 @@ int main(void) {
         cmocka_unit_test(a_resolved_configuration_survives_json),
         cmocka_unit_test(different_configurations_have_different_hashes),
         cmocka_unit_test(the_path_of_a_recording_is_kept_but_is_not_in_the_hash),
+        cmocka_unit_test(the_size_of_memory_nodes_is_in_the_hash_only_if_it_does_not_follow),
         cmocka_unit_test(properties_are_appended_to_those_of_a_spec),
         cmocka_unit_test(ycsb_is_a_workload_that_is_a_file),
         cmocka_unit_test(a_trace_defines_the_number_of_operations),

@@ -236,7 +236,7 @@ static void judged(const double ours[4], struct hx_exp_sum *sum, struct hx_exper
     assert_int_equal(mkdir(command, 0700), 0);
     for (size_t i = 0; i < 4; i++) {
         char *path = hx_points_file(points, i);
-        json_t *result = json_pack("{s:i, s:O, s:s, s:f, s:{}, s:s}", "schema_version", 1, "config",
+        json_t *result = json_pack("{s:i, s:O, s:s, s:f, s:{}, s:s}", "schema_version", 2, "config",
                                    points->items[i].config, "config_hash", points->items[i].hash,
                                    "throughput_ops_per_s", ours[i] * 1e6, "ops", "time_base", "virtual");
         assert_int_equal(dm_json_store(result, path, &err), 0);
