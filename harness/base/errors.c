@@ -2,6 +2,7 @@
  *
  * One-line errors of the commands.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,11 @@ int hx_fail_file(struct dm_err *err) {
 int hx_file_error(int rc, struct dm_err *err) {
     int code = rc < 0 && err != NULL && err->code < 0 ? err->code : rc;
     return code == DM_ERR_CORRUPT || code == DM_ERR_IO ? hx_fail_file(err) : rc;
+}
+
+int hx_fail_signal(struct dm_err *err, int number) {
+    return dm_fail(err, DM_ERR_IO, "ended by signal %d (%s)%s", number, strsignal(number),
+                   number == SIGKILL ? ": out of memory? try fewer --jobs" : "");
 }
 
 int hx_fail_unknown(struct dm_err *err, const char *what, const char *name, const char *const *known, size_t count) {

@@ -29,6 +29,9 @@ int hx_fail_file(struct dm_err *err);
  * another error stays what it is. */
 int hx_file_error(int rc, struct dm_err *err);
 
+/* For a process that signal `number` ended, which has said nothing. Returns DM_ERR_IO. */
+int hx_fail_signal(struct dm_err *err, int number);
+
 /* Writes "unknown WHAT 'NAME' (did you mean 'NEAREST'? available: A, B, C)" into err, which may be NULL; returns
  * DM_ERR_INVALID. */
 int hx_fail_unknown(struct dm_err *err, const char *what, const char *name, const char *const *known, size_t count);

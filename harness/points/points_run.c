@@ -223,9 +223,9 @@ static void failure_text(int status, const struct dm_err *err, char message[ERRO
     if (WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE) {
         snprintf(message, ERROR_MAX, "%s", err->text);
     } else if (WIFSIGNALED(status)) {
-        int signal_number = WTERMSIG(status);
-        snprintf(message, ERROR_MAX, "ended by signal %d (%s)%s", signal_number, strsignal(signal_number),
-                 signal_number == SIGKILL ? ": out of memory? try fewer --jobs" : "");
+        struct dm_err ended;
+        hx_fail_signal(&ended, WTERMSIG(status));
+        snprintf(message, ERROR_MAX, "%s", ended.text);
     } else if (message[0] == '\0') {
         snprintf(message, ERROR_MAX, "exit status %d without a message", WEXITSTATUS(status));
     }

@@ -671,7 +671,12 @@ static int member_run(struct point *point, struct hx_config *config, size_t at, 
     int ended = 0;
     while (pid > 0 && waitpid(pid, &ended, 0) < 0 && errno == EINTR) {
     }
-    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : HX_FAILED;
+    *status = WEXITSTATUS(ended);
+    if (pid > 0 && WIFSIGNALED(ended)) {
+        struct dm_err err;
+        hx_fail_signal(&err, WTERMSIG(ended));
+        *status = hx_report("run", &err);
+    }
     return pid > 0 ? 0 : DM_ERR_IO;
 }
 

@@ -62,6 +62,24 @@ holds err "point workload=b ($point)"
 holds err "3 points done"
 holds err "1 failed"
 
+# A member of a group that is killed, as for want of memory, is told from one that failed, and the others run. The longest
+# one is the first.
+if [ -r "/proc/$$/task/$$/children" ]; then
+    "$DMBENCH" sweep base.json --grid workload=a --grid ops=2K,6K,100G --jobs 1 --out killed >out 2>err &
+    pid=$!
+    member_runs() {
+        group=$(tr -d ' ' <"/proc/$pid/task/$pid/children") && [ -n "$group" ] &&
+            member=$(tr -d ' ' <"/proc/$group/task/$group/children") && [ -n "$member" ]
+    }
+    once member_runs
+    worked 50 "$member"
+    kill -KILL "$member"
+    wait "$pid" && fail "a killed point is no failure"
+    holds err "ended by signal 9 (Killed): out of memory? try fewer --jobs"
+    holds err "2 points done"
+    has_results killed/points 2 || fail "the others did not run: $(find killed)"
+fi
+
 # An interrupt in the middle of a group: its first point never ends.
 "$DMBENCH" sweep base.json --grid workload=a --grid ops=2K,4K,6K,100G --jobs 1 --out long >out 2>err &
 pid=$!
