@@ -35,7 +35,7 @@ struct options {
 static const struct dm_opt table[] = {
     ROW(json, DM_OPT_BOOL, .initial = "0", .help = "print JSON"),
     ROW(only, DM_OPT_STRING, .initial = "",
-        .help = "one validation point, V1 to V23; with --end-to-end one experiment, by its file's name"),
+        .help = "one validation point, V1 to V24; with --end-to-end one experiment, by its file's name"),
     ROW(out, DM_OPT_STRING, .values = "folder", .initial = "",
         .help = "write data and gnuplot programs of the curves into this folder; with --end-to-end: results, and the "
                 "comparison as end_to_end.json and end_to_end.md (default there: results)"),
@@ -131,7 +131,7 @@ static int check_only(const char *only, struct dm_err *err) {
             return 0;
         }
     }
-    return dm_fail(err, DM_ERR_INVALID, "--only: there is no point '%.40s' (V1 to V23)", only);
+    return dm_fail(err, DM_ERR_INVALID, "--only: there is no point '%.40s' (V1 to V24)", only);
 }
 
 static int validate_points(const struct options *options, struct dm_err *err) {

@@ -20,7 +20,7 @@ DMBENCH_PROFILES=$PWD/profiles
 export DMBENCH_PROFILES
 expect 3 validate --only V1
 unset DMBENCH_PROFILES
-for curve in V4 V6 V10 V11-cib V15 V17 V23; do
+for curve in V4 V6 V10 V11-cib V15 V17 V23 V24; do
     [ -s "curves/$curve.tsv" ] || fail "no data of $curve"
     [ -s "curves/$curve.gp" ] || fail "no program for $curve"
 done
