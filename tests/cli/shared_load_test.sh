@@ -62,7 +62,7 @@ holds err "point workload=b ($point)"
 holds err "3 points done"
 holds err "1 failed"
 
-# A member of a group that is killed, as for want of memory, is told from one that failed, and the others run. The longest
+# A member of a group that is killed, as for want of memory, is reported as such, and the others run. The longest
 # one is the first.
 if [ -r "/proc/$$/task/$$/children" ]; then
     "$DMBENCH" sweep base.json --grid workload=a --grid ops=2K,6K,100G --jobs 1 --out killed >out 2>err &
