@@ -70,7 +70,7 @@ json_t *hx_config_to_json(const struct hx_config *config);
  * where it is not the size that follows from the rest: a better estimate of an index's memory makes no other points. */
 void hx_config_hash(const struct hx_config *config, char hex[17]);
 
-/* Whether `hash` is that of a configuration as hx_config_to_json writes it; `profile_hash` is "" without a profile.
+/* Whether `hash` is that of a configuration as hx_config_to_json writes it; `profile_hash` is NULL without a profile.
  * `is_memory_implied`: its mn_memory was the size that followed from the rest when the hash was made. */
 bool hx_config_has_hash(const json_t *config, const char *profile_hash, bool is_memory_implied, const char *hash);
 

@@ -102,7 +102,7 @@ json_t *hx_config_given(const json_t *config) {
 static bool is_memory_implied(const json_t *result, const json_t *config) {
     const char *hash = json_string_value(json_object_get(result, "config_hash")),
                *profile = json_string_value(hx_json_find(result, "provenance.profile.hash"));
-    return hash != NULL && hx_config_has_hash(config, profile != NULL ? profile : "", true, hash);
+    return hash != NULL && hx_config_has_hash(config, profile, true, hash);
 }
 
 int hx_config_apply_given(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err) {
@@ -110,7 +110,7 @@ int hx_config_apply_given(struct hx_config *config, const json_t *spec, const ch
     if (!version || !json_is_object(inner)) {
         return hx_config_apply_json(config, spec, where, err);
     }
-    json_t *inner_given = json_deep_copy(inner);
+    json_t *inner_given = json_copy(inner);
     if (is_memory_implied(spec, inner)) {
         json_object_del(inner_given, "mn_memory"); /* what this program reckons may be another size */
     }

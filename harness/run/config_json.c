@@ -94,7 +94,7 @@ void hx_config_hash(const struct hx_config *config, char hex[17]) {
 
 bool hx_config_has_hash(const json_t *config, const char *profile_hash, bool is_memory_implied, const char *hash) {
     char hex[17];
-    hash_format(json_deep_copy(config), profile_hash, is_memory_implied, hex);
+    hash_format(json_deep_copy(config), profile_hash != NULL ? profile_hash : "", is_memory_implied, hex);
     return strcmp(hex, hash) == 0;
 }
 

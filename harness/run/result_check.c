@@ -56,7 +56,6 @@ static int hash_check(const json_t *result, const char *path, struct dm_err *err
     if (!json_is_string(stated) || !json_is_object(config)) {
         return dm_fail(err, DM_ERR_CORRUPT, "%s: config_hash is no text, or config no object", path);
     }
-    profile = profile != NULL ? profile : "";
     return hx_config_has_hash(config, profile, true, hash) || hx_config_has_hash(config, profile, false, hash)
                ? 0
                : dm_fail(err, DM_ERR_CORRUPT,

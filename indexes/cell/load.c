@@ -116,15 +116,10 @@ int cell_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_le
 
 /* ---- the levels above the leaves --------------------------------------------------------------------------------- */
 
-static uint64_t nodes_for(const struct cell_server *server, uint64_t children) {
-    uint64_t each = ix_filled(server->params->inner_fill, server->layout.inner.entries, 2);
-    return (children + each - 1) / each;
-}
-
 /* Builds a level over `count` children, which its nodes replace in the array. */
 static int level_build(struct cell_server *server, struct dm_ctx *ctx, struct built *built, uint64_t *count,
                        unsigned level) {
-    uint64_t nodes = nodes_for(server, *count);
+    uint64_t nodes = ix_nodes_for(*count, server->params->inner_fill, server->layout.inner.entries, 2);
     uint32_t ref, next = 0;
     DM_TRY(cell_node_alloc(server, ctx, level, &ref));
     for (uint64_t i = 0; i < nodes; i++, ref = next) {

@@ -168,7 +168,7 @@ int ix_btree_load(struct ix_btree_cn *cn, struct dm_ctx *ctx, const struct ix_pa
         .used_bytes = node_bytes,
         .alloc_bytes = cn->tree.alloc_bytes,
         .image_bytes = cn->leaf.image_bytes,
-        .leaves = ix_tree_nodes_for(pairs->count, cn->config.fill, cn->leaf.cap, 1),
+        .leaves = ix_nodes_for(pairs->count, cn->config.fill, cn->leaf.cap, 1),
         .values = (enum ix_values)cn->config.values,
         .value_bytes = cn->shape->value_bytes,
         .padding = ix_key_padding(cn->shape),

@@ -14,4 +14,10 @@ static inline uint32_t ix_filled(double fill, uint32_t capacity, uint32_t least)
     return entries < least ? least : entries;
 }
 
+/* Nodes that so many entries need at this fill. */
+static inline uint64_t ix_nodes_for(uint64_t entries, double fill, uint32_t capacity, uint32_t least) {
+    uint32_t each = ix_filled(fill, capacity, least);
+    return (entries + each - 1) / each;
+}
+
 #endif

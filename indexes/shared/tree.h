@@ -333,8 +333,7 @@ struct ix_tree_level {
 /* Appends a node. 0 or DM_ERR_NO_MEMORY; the caller frees items. */
 int ix_tree_level_add(struct ix_tree_level *level, uint64_t low, dm_addr addr);
 
-/* Nodes that `entries` entries need at this fill, at least `least` each, and where node i of them begins. */
-uint64_t ix_tree_nodes_for(uint64_t entries, double fill, uint32_t cap, uint32_t least);
+/* Which of `entries` entries is the first of node i of `nodes`. */
 uint64_t ix_tree_node_begin(uint64_t entries, uint64_t nodes, uint64_t i);
 
 /* Builds the levels over these leaves (which it uses up), sets the root word, here and remotely. [waits] */

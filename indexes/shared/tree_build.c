@@ -57,11 +57,6 @@ static int node_alloc(struct builder *builder, uint64_t number, dm_addr *addr) {
     return dm_alloc(builder->writer.ctx, mn, builder->cn->alloc_bytes, DM_LINE, DM_MEM_INNER, addr);
 }
 
-uint64_t ix_tree_nodes_for(uint64_t entries, double fill, uint32_t cap, uint32_t least) {
-    uint64_t each = ix_filled(fill, cap, least);
-    return (entries + each - 1) / each;
-}
-
 uint64_t ix_tree_node_begin(uint64_t entries, uint64_t nodes, uint64_t i) {
     return (uint64_t)((unsigned __int128)entries * i / nodes);
 }
@@ -71,7 +66,7 @@ static int level_build(struct builder *builder, unsigned level) {
     const struct ix_inner_layout *inner = &builder->cn->inner;
     struct ix_tree_built *items = builder->level->items;
     uint64_t children = builder->level->count;
-    uint64_t nodes = ix_tree_nodes_for(children, builder->cn->fill, inner->cap, 2);
+    uint64_t nodes = ix_nodes_for(children, builder->cn->fill, inner->cap, 2);
     dm_addr addr;
     DM_TRY(node_alloc(builder, 0, &addr));
     for (uint64_t i = 0; i < nodes; i++) {

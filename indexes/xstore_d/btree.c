@@ -269,11 +269,6 @@ int xstore_link(struct xstore_server *server, struct dm_ctx *ctx, uint64_t key, 
 
 /* ---- bulk load --------------------------------------------------------------------------------------------------- */
 
-static uint64_t nodes_for(const struct xstore_params *params, uint64_t entries) {
-    uint64_t each = ix_filled(params->fill, (uint32_t)params->fanout, 2);
-    return (entries + each - 1) / each;
-}
-
 /* Builds the node with `count` entries at `ref`, and `next` to its right. */
 static void inner_build(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, uint32_t next, uint64_t high,
                         unsigned level, const struct xstore_built *entries, unsigned count) {
@@ -289,7 +284,7 @@ static void inner_build(struct xstore_server *server, struct dm_ctx *ctx, uint32
 
 static int level_build(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_built *built, uint64_t *count,
                        unsigned level) {
-    uint64_t nodes = nodes_for(server->params, *count);
+    uint64_t nodes = ix_nodes_for(*count, server->params->fill, (uint32_t)server->params->fanout, 2);
     uint32_t ref, next = 0;
     DM_TRY(inner_alloc(server, ctx, &ref));
     for (uint64_t i = 0; i < nodes; i++, ref = next) {

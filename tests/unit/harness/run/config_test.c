@@ -17,7 +17,6 @@
 #include "common/opt_json.h"
 #include "harness/run/config.h"
 #include "harness/run/config_fields.h"
-#include "harness/run/config_fields.h"
 
 static struct hx_config *new_config(void) {
     struct hx_config *config = hx_config_new();
