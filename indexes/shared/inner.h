@@ -25,7 +25,7 @@
 
 enum {
     IX_NODE_MAGIC = 0x53484d4e, /* distinguishes a node from other bytes */
-    IX_NODE_LEVELS = 16,        /* more than any tree has */
+    IX_NODE_LEVELS = 32,        /* enough for 2^31 leaves with two children a node */
 };
 
 #define IX_NODE_INFINITY UINT64_MAX /* upper fence of the last node of a level */

@@ -66,7 +66,7 @@ expect 2 run --index sherman --rdwc stale
 holds err "--rdwc"
 
 # nodes that hold an odd number of entries are filled to the lesser half: memory is taken for that
-expect 0 run --index sherman --set span=5 --set fill=0.5 --keys 300K --ops 1K --warmup 0 --clients 1 --chunk 64KiB
+expect 0 run --index sherman --set span=5 --set fill=0.5 --keys 300K --ops 1K --warmup 0 --clients 1 --chunk 64KiB --verify
 
 # keys of any size: bytes, memory and cache follow; an index without them is refused by name
 for bytes in 8 64 256; do
