@@ -54,7 +54,7 @@ struct xstore_server {
     struct xstore_set set;
     struct xstore_queue queue;
     unsigned busy; /* trainers that are training a sub-model of the set */
-    bool wants_expansion, is_expanding, is_full;
+    bool wants_expansion, is_expanding, is_committing, is_full;
 
     struct xstore_trainer trainers[XSTORE_TRAINERS_MAX], load_trainer;
 

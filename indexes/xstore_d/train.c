@@ -375,14 +375,17 @@ static void set_free(struct xstore_server *server, struct dm_ctx *ctx, const str
     dm_free(ctx, xstore_addr(server->node, set->records), set->top.models * XSTORE_MODEL_BYTES, DM_MEM_MODEL);
 }
 
-/* Makes the set current and returns the previous one in `old`. First waits until no context trains that. */
+/* Makes the set current and returns the previous one in `old`. First waits until no context trains that: meanwhile none
+ * begins, or two trainers with a queue that is never empty would take turns for ever. */
 static int set_commit(struct xstore_server *server, struct dm_ctx *ctx, const struct xstore_set *set,
                       struct xstore_queue *queue, struct xstore_set *old) {
     uint64_t words[XSTORE_SET_WORDS];
     DM_TRY(dm_mutex_lock(ctx, &server->models_lock));
+    server->is_committing = true;
     while (server->busy > 0) {
         DM_TRY(dm_cond_wait(ctx, &server->work, &server->models_lock));
     }
+    server->is_committing = false;
     *old = server->set;
     server->set = *set;
     struct xstore_queue unused = server->queue;
@@ -390,6 +393,7 @@ static int set_commit(struct xstore_server *server, struct dm_ctx *ctx, const st
     *queue = unused;
     xstore_set_encode(set, server->node, words);
     dm_cpu_write(ctx, dm_addr_make(server->node, DM_DRAM, XSTORE_SET_OFFSET), words, sizeof(words));
+    dm_cond_wake_all(ctx, &server->work);
     dm_mutex_unlock(ctx, &server->models_lock);
     return 0;
 }
@@ -455,7 +459,7 @@ static int work_do(struct xstore_trainer *trainer, struct dm_ctx *ctx) {
     if (server->wants_expansion && !server->is_expanding) {
         return expand(trainer, ctx);
     }
-    if (server->queue.count > 0) {
+    if (server->queue.count > 0 && !server->is_committing) {
         return train_next(trainer, ctx);
     }
     return dm_cond_wait(ctx, &server->work, &server->models_lock);

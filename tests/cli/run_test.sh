@@ -68,6 +68,12 @@ holds err "--rdwc"
 # nodes that hold an odd number of entries are filled to the lesser half: memory is taken for that
 expect 0 run --index sherman --set span=5 --set fill=0.5 --keys 300K --ops 1K --warmup 0 --clients 1 --chunk 64KiB --verify
 
+# two trainers with more work than they can do: an expansion is published all the same
+expect 0 run --index xstore_d --mix read=0.8,insert=0.2 --distribution uniform --keys 3K --ops 60K --warmup 0 \
+    --clients 480 --cns 8 --mn-cores 24 --value-size 8 --set keys_per_model=50 --set expand_at=100 --set trainers=2 \
+    --verify --out expanded.json
+[ "$($result get expanded.json counters.expansion)" -gt 0 ] || fail "two busy trainers publish no expansion"
+
 # keys of any size: bytes, memory and cache follow; an index without them is refused by name
 for bytes in 8 64 256; do
     # shellcheck disable=SC2086
