@@ -11,11 +11,21 @@ enum {
     REGION_BYTES_MAX = 1 << 30,
 };
 
+/* The part of an environment that sizes follow from. */
+static struct rolex_env env_of(const struct rolex_params *params, const struct ix_shape *shape) {
+    return (struct rolex_env){
+        .params = params,
+        .shape = shape,
+        .layout = rolex_layout_of(params, shape),
+        .per_leaf = rolex_per_leaf(params),
+    };
+}
+
 int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex_params *params,
                    const struct ix_shape *shape, uint64_t *counts) {
-    *env = (struct rolex_env){.ctx = ctx, .params = params, .shape = shape, .counts = counts};
-    env->layout = rolex_layout_of(params, shape);
-    env->per_leaf = rolex_per_leaf(params);
+    *env = env_of(params, shape);
+    env->ctx = ctx;
+    env->counts = counts;
     for (unsigned r = 0; r < ROLEX_REGIONS_MAX; r++) {
         env->leaves[r] = (rolex_region_bytes(env, r) - DM_LINE) / env->layout.wire_bytes;
     }
@@ -47,12 +57,23 @@ uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region) {
     return bytes > REGION_BYTES_MAX ? REGION_BYTES_MAX : (uint32_t)bytes;
 }
 
+double rolex_region_memory(const struct rolex_params *params, const struct ix_shape *shape, double leaves) {
+    struct rolex_env env = env_of(params, shape);
+    double bytes = 0, last = 0;
+    for (unsigned r = 0; r < ROLEX_REGIONS_MAX && leaves > 0; r++) {
+        last = rolex_region_bytes(&env, r);
+        bytes += last;
+        leaves -= (last - DM_LINE) / env.layout.wire_bytes;
+    }
+    return bytes / shape->topology->mns + last;
+}
+
 int rolex_regions_read(struct rolex_env *env) {
     uint64_t *words = env->words + ROLEX_W_REGIONS;
     DM_TRY(dm_read(env->ctx, rolex_reserved(0, ROLEX_AT_REGIONS), words, sizeof(env->regions)));
     memcpy(env->regions, words, sizeof(env->regions));
     for (unsigned r = 0; r < ROLEX_REGIONS_MAX && env->regions[r] != 0; r++) {
-        if (env->regions[r] == ROLEX_REGION_CLAIMED) {
+        if (rolex_is_claim(env->regions[r])) {
             env->regions[r] = 0;
             break;
         }

@@ -100,6 +100,9 @@ struct rolex_env {
     uint64_t leaves[ROLEX_REGIONS_MAX];  /* of each region */
     uint8_t current[64];                 /* of each memory node: 1 + the region that leaves are taken from; 0: none */
     uint64_t free_hint;                  /* a bit for each memory node: its reclaiming queue was not empty */
+    unsigned awaited;                    /* a region that another client is making, */
+    uint64_t claim;                      /* the word of its claim, */
+    uint32_t waits;                      /* and how often that word has been found */
     uint64_t *words;                     /* device memory: ROLEX_WORDS */
     uint64_t *counts;                    /* ROLEX_COUNTER_COUNT of them */
 };
@@ -111,14 +114,21 @@ int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex
 /* Reads the head of the model at `model`. DM_NOT_FOUND: the head is not one of a model. [waits] */
 int rolex_head_read(struct rolex_env *env, dm_addr model, struct rolex_head *head);
 
-/* In a region's word: a client is making the region. */
-enum { ROLEX_REGION_CLAIMED = 1 };
+/* In a region's word: a client is making the region. Who takes over from a client that has stopped makes the next
+ * claim. Addresses are even. */
+enum { ROLEX_CLAIM_FIRST = 1, ROLEX_CLAIM_STEP = 2 };
+static inline bool rolex_is_claim(uint64_t word) {
+    return word % 2 == 1;
+}
 
 /* Sizes follow from the region's number and grow with it, so that 127 regions are enough for any memory. */
 uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region);
 static inline uint64_t rolex_region_leaves(const struct rolex_env *env, unsigned region) {
     return env->leaves[region];
 }
+
+/* Bytes of a memory node for so many leaves: regions, the last of which every node may have to itself. */
+double rolex_region_memory(const struct rolex_params *params, const struct ix_shape *shape, double leaves);
 
 /* Reads the addresses of all regions. [waits] */
 int rolex_regions_read(struct rolex_env *env);

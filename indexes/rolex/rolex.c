@@ -77,16 +77,17 @@ static int check(const void *values, const struct ix_shape *shape, struct dm_err
 static uint64_t memory_needed(const void *values, const struct ix_shape *shape, uint64_t keys) {
     const struct rolex_params *params = values;
     uint32_t per_leaf = rolex_per_leaf(params);
-    uint32_t wire = rolex_layout_of(params, shape).wire_bytes;
-    /* Uniform keys make models of about 3.8 epsilon squared; real ones need more models, and retraining leaves old
+    /* A full leaf and the synonym that its first insert makes are half full together, and retraining keeps both.
+     * Uniform keys make models of about 3.8 epsilon squared; real ones need more models, and retraining leaves old
      * tables behind. */
     double leaves = (double)keys / per_leaf + 2;
     double epsilon = (double)params->epsilon;
     double models = 2 + (double)keys / (epsilon * epsilon / 2 + 16) + leaves / (double)params->model_leaves;
-    double bytes = 1.5 * leaves * (wire + 8) + 2 * models * rolex_model_bytes(1, (uint32_t)params->synonyms);
+    double bytes = 2 * 8 * leaves + 2 * models * rolex_model_bytes(1, (uint32_t)params->synonyms);
     bytes += ix_indirect_memory((enum ix_values)params->values, shape->value_bytes + ix_key_padding(shape), keys,
                                 shape->topology);
-    return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + 64 * (uint64_t)wire + 65536;
+    double regions = rolex_region_memory(params, shape, 2 * leaves);
+    return DM_RESERVED_BYTES + (uint64_t)(regions + bytes / shape->topology->mns) + 65536;
 }
 
 static int format(struct dm_ctx *ctx, const void *values, const struct ix_shape *shape, struct dm_err *err) {

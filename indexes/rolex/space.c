@@ -9,10 +9,10 @@
  */
 #include "space.h"
 
-enum { CLAIM_TRIES = 256 /* after which the client that claimed a region is taken for stopped */ };
+enum { CLAIM_TRIES = 256 /* finds of the same claim, after which the client that made it is taken for stopped */ };
 
-/* Allocates the claimed region and stores its address in its word. */
-static int region_alloc(struct rolex_env *env, unsigned node, unsigned region, dm_addr word) {
+/* Allocates the region that this client has claimed and stores its address in its word. */
+static int region_alloc(struct rolex_env *env, unsigned node, unsigned region, dm_addr word, uint64_t claim) {
     dm_addr addr;
     uint32_t bytes = rolex_region_bytes(env, region);
     DM_TRY(dm_alloc(env->ctx, node, bytes, DM_LINE, DM_MEM_LEAF, &addr));
@@ -20,8 +20,8 @@ static int region_alloc(struct rolex_env *env, unsigned node, unsigned region, d
     words[0] = 0;
     words[1] = rolex_region_leaves(env, region);
     int rc = dm_write(env->ctx, addr, words, sizeof(struct rolex_region));
-    rc = rc < 0 ? rc : dm_cas(env->ctx, word, ROLEX_REGION_CLAIMED, addr.bits, &words[2]);
-    if (rc < 0 || words[2] != ROLEX_REGION_CLAIMED) {
+    rc = rc < 0 ? rc : dm_cas(env->ctx, word, claim, addr.bits, &words[2]);
+    if (rc < 0 || words[2] != claim) {
         dm_free(env->ctx, addr, bytes, DM_MEM_LEAF);
         return rc;
     }
@@ -29,10 +29,19 @@ static int region_alloc(struct rolex_env *env, unsigned node, unsigned region, d
     return 0;
 }
 
+/* Whether another client's claim of the region has been found so often that this one takes over. */
+static bool claim_is_old(struct rolex_env *env, unsigned region, uint64_t claim) {
+    bool is_same = env->awaited == region && env->claim == claim;
+    env->awaited = region;
+    env->claim = claim;
+    env->waits = is_same ? env->waits + 1 : 1;
+    return env->waits > CLAIM_TRIES;
+}
+
 /* Makes a region on node, unless another client is doing so. A region is claimed before it is allocated: regions are
- * large, and if every client that needs one allocated one, the memory of all but the first would be wasted. `tries` is
- * how often this client has tried already. */
-static int region_make(struct rolex_env *env, unsigned node, uint32_t tries) {
+ * large, and if every client that needs one allocated one, the memory of all but the first would be wasted. For the
+ * same reason only one of the clients that wait takes over from one that has stopped. */
+static int region_make(struct rolex_env *env, unsigned node) {
     unsigned region = 0;
     while (region < ROLEX_REGIONS_MAX && env->regions[region] != 0) {
         region++;
@@ -41,15 +50,22 @@ static int region_make(struct rolex_env *env, unsigned node, uint32_t tries) {
         return DM_ERR_NO_MEMORY;
     }
     dm_addr word = rolex_reserved(0, ROLEX_AT_REGIONS + 8 * region);
-    uint64_t *found = env->words + ROLEX_W_SPACE + 2;
-    DM_TRY(dm_cas(env->ctx, word, 0, ROLEX_REGION_CLAIMED, found));
-    bool is_mine = *found == 0;
-    if (!is_mine && (*found != ROLEX_REGION_CLAIMED || tries < CLAIM_TRIES)) {
-        return 0;
+    uint64_t *found = env->words + ROLEX_W_SPACE + 2, claim = ROLEX_CLAIM_FIRST;
+    DM_TRY(dm_cas(env->ctx, word, 0, claim, found));
+    if (*found != 0) {
+        uint64_t other = *found;
+        if (!rolex_is_claim(other) || !claim_is_old(env, region, other)) {
+            return 0;
+        }
+        claim = other + ROLEX_CLAIM_STEP;
+        DM_TRY(dm_cas(env->ctx, word, other, claim, found));
+        if (*found != other) {
+            return 0;
+        }
     }
-    int rc = region_alloc(env, node, region, word);
-    if (rc < 0 && is_mine && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
-        DM_TRY(dm_cas(env->ctx, word, ROLEX_REGION_CLAIMED, 0, found));
+    int rc = region_alloc(env, node, region, word, claim);
+    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+        DM_TRY(dm_cas(env->ctx, word, claim, 0, found));
     }
     return rc;
 }
@@ -149,11 +165,11 @@ static int leaf_try(struct rolex_env *env, unsigned node, dm_addr slots, uint64_
 }
 
 /* The node's region is used up: finds or makes the next one. */
-static int region_next(struct rolex_env *env, unsigned node, uint32_t tries) {
+static int region_next(struct rolex_env *env, unsigned node) {
     unsigned before = env->current[node];
     DM_TRY(rolex_regions_read(env));
     if (env->current[node] == before) {
-        DM_TRY(region_make(env, node, tries));
+        DM_TRY(region_make(env, node));
         DM_TRY(rolex_regions_read(env));
     }
     return 0;
@@ -170,7 +186,7 @@ int rolex_leaf_take(struct rolex_env *env, unsigned node, dm_addr slots, uint64_
     }
     int rc = leaf_try(env, node, slots, slot, leaf, 1);
     for (uint32_t attempts = 0; rc == 0;) {
-        DM_TRY(region_next(env, node, attempts));
+        DM_TRY(region_next(env, node));
         DM_TRY(rc = leaf_try(env, node, DM_NULL, slot, leaf, 1));
         DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
     }
@@ -182,7 +198,7 @@ int rolex_leaves_take(struct rolex_env *env, unsigned node, uint32_t wanted, str
     uint64_t slot;
     int rc = leaf_try(env, node, DM_NULL, &slot, leaf, wanted);
     for (uint32_t attempts = 0; rc == 0;) {
-        DM_TRY(region_next(env, node, attempts));
+        DM_TRY(region_next(env, node));
         DM_TRY(rc = leaf_try(env, node, DM_NULL, &slot, leaf, wanted));
         DM_TRY(dm_retry(env->ctx, DM_RETRY_CAS, &attempts));
     }

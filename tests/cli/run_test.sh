@@ -74,6 +74,15 @@ expect 0 run --index xstore_d --mix read=0.8,insert=0.2 --distribution uniform -
     --verify --out expanded.json
 [ "$($result get expanded.json counters.expansion)" -gt 0 ] || fail "two busy trainers publish no expansion"
 
+# clients that wait long for a leaf region, which one of them makes, do not all make it themselves
+expect 0 run --index rolex --mix insert=1 --distribution uniform --keys 100K --ops 80K --warmup 20K --clients 72 --cns 3 \
+    --mns 3 --value-size 8 --set epsilon=256 --chunk 64KiB --out regions.json
+python3 - <<'PY' || fail "regions were made that are not used"
+import json
+memory = json.load(open("regions.json", encoding="utf-8"))["memory_bytes"]
+assert memory["free"] < memory["leaves"] / 10, memory
+PY
+
 # keys of any size: bytes, memory and cache follow; an index without them is refused by name
 for bytes in 8 64 256; do
     # shellcheck disable=SC2086
