@@ -22,7 +22,12 @@ static void memory_unmap(struct sim_memory *memory) {
 }
 
 void sim_expect_bulk(struct dm_fabric *fabric, unsigned node, uint64_t offset, uint64_t bytes) {
-    sim_bytes_expect(&sim_of(fabric)->nodes[node].dram.bytes, offset, bytes);
+    struct sim_bytes *dram = &sim_of(fabric)->nodes[node].dram.bytes;
+    if (!fabric->measuring) {
+        sim_bytes_expect(dram, offset, bytes);
+    } else if (dram->pages == NULL) { /* whether memory is compressed is decided while it is loaded */
+        dm_mapping_expect_bulk(&dram->mapping, offset, bytes);
+    }
 }
 
 void sim_copied(struct dm_fabric *fabric) {
