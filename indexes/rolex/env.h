@@ -114,8 +114,8 @@ int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex
 /* Reads the head of the model at `model`. DM_NOT_FOUND: the head is not one of a model. [waits] */
 int rolex_head_read(struct rolex_env *env, dm_addr model, struct rolex_head *head);
 
-/* In a region's word: a client is making the region. Who takes over from a client that has stopped makes the next
- * claim. Addresses are even. */
+/* In a region's word: a client is making the region. To adopt the claim of a client that has stopped, another
+ * writes the next claim. Addresses are even. */
 enum { ROLEX_CLAIM_FIRST = 1, ROLEX_CLAIM_STEP = 2 };
 static inline bool rolex_is_claim(uint64_t word) {
     return word % 2 == 1;

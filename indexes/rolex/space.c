@@ -29,7 +29,7 @@ static int region_alloc(struct rolex_env *env, unsigned node, unsigned region, d
     return 0;
 }
 
-/* Whether another client's claim of the region has been found so often that this one takes over. */
+/* Whether another client's claim of the region has been found so often that this one adopts it. */
 static bool claim_is_old(struct rolex_env *env, unsigned region, uint64_t claim) {
     bool is_same = env->awaited == region && env->claim == claim;
     env->awaited = region;
@@ -40,7 +40,7 @@ static bool claim_is_old(struct rolex_env *env, unsigned region, uint64_t claim)
 
 /* Makes a region on node, unless another client is doing so. A region is claimed before it is allocated: regions are
  * large, and if every client that needs one allocated one, the memory of all but the first would be wasted. For the
- * same reason only one of the clients that wait takes over from one that has stopped. */
+ * same reason only one of the clients that wait adopts the claim of one that has stopped. */
 static int region_make(struct rolex_env *env, unsigned node) {
     unsigned region = 0;
     while (region < ROLEX_REGIONS_MAX && env->regions[region] != 0) {
