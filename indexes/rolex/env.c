@@ -21,13 +21,17 @@ static struct rolex_env env_of(const struct rolex_params *params, const struct i
     };
 }
 
+static uint64_t leaves_of(const struct rolex_env *env, unsigned region) {
+    return (rolex_region_bytes(env, region) - DM_LINE) / env->layout.wire_bytes;
+}
+
 int rolex_env_init(struct rolex_env *env, struct dm_ctx *ctx, const struct rolex_params *params,
                    const struct ix_shape *shape, uint64_t *counts) {
     *env = env_of(params, shape);
     env->ctx = ctx;
     env->counts = counts;
     for (unsigned r = 0; r < ROLEX_REGIONS_MAX; r++) {
-        env->leaves[r] = (rolex_region_bytes(env, r) - DM_LINE) / env->layout.wire_bytes;
+        env->leaves[r] = leaves_of(env, r);
     }
     env->words = dm_local_alloc(ctx, ROLEX_WORDS * sizeof(uint64_t));
     return env->words ? rolex_regions_read(env) : DM_ERR_NO_MEMORY;
@@ -63,7 +67,7 @@ double rolex_region_memory(const struct rolex_params *params, const struct ix_sh
     for (unsigned r = 0; r < ROLEX_REGIONS_MAX && leaves > 0; r++) {
         last = rolex_region_bytes(&env, r);
         bytes += last;
-        leaves -= (last - DM_LINE) / env.layout.wire_bytes;
+        leaves -= (double)leaves_of(&env, r);
     }
     return bytes / shape->topology->mns + last;
 }
