@@ -39,8 +39,8 @@ int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         chunk = (struct dm_chunk){offset, left < request.wanted ? left : request.wanted};
     } while (!atomic_compare_exchange_weak(&node->allocated, &offset, chunk.offset + chunk.left));
     atomic_fetch_add(&node->memory_chunks, chunk.left);
-    if (ctx->ops->expect_bulk && (!ctx->fabric->measuring || chunk.left >= DM_MAPPING_PART)) {
-        /* In a run most chunks stay half empty, except for those as large as a huge page. */
+    if (ctx->ops->expect_bulk && (!ctx->fabric->measuring || request.minimum >= DM_MAPPING_PART)) {
+        /* In a run most chunks stay half empty, except for those that one large allocation fills. */
         ctx->ops->expect_bulk(ctx->fabric, ctx->node, chunk.offset, chunk.left);
     }
     memcpy(resp, &chunk, sizeof(chunk));
