@@ -105,8 +105,9 @@ int dm_profile_check(const char *name, char hash[17], struct dm_err *err);
 int dm_spawn(struct dm_fabric *fabric, unsigned node, unsigned thread, void (*entry)(struct dm_ctx *ctx, void *arg),
              void *arg);
 
-/* Runs until every foreground context has returned. May be called again after more spawns. Returns 0; DM_ERR_STOPPED
- * after dm_fabric_stop; or a failure with its reason, such as contexts that wait for each other forever (sim only). */
+/* Runs until every foreground context has returned, or was stopped by a fault, and (sim only) all that they have sent
+ * has landed. May be called again after more spawns. Returns 0; DM_ERR_STOPPED after dm_fabric_stop; or a failure with
+ * its reason, such as contexts that wait for each other forever (sim only). */
 int dm_fabric_run(struct dm_fabric *fabric, struct dm_err *err);
 
 /* Spawns one context on the node's first thread and runs it: for set-up and tests. *rc is the value of `entry`; the

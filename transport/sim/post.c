@@ -95,6 +95,8 @@ void sim_obey_stop(struct sim *sim, struct sim_ctx *ctx, struct sim_fate *fate) 
         fate->stops = false;
     } else if (is_due) {
         ctx->dead = true;
+        ctx->lingers = ctx->pending > 0;
+        sim->async += ctx->lingers;
         sim->foreground -= !ctx->base.background;
         if (dm_is_traced(sim->fabric)) {
             dm_trace_wait(&ctx->base, DM_TRACE_STOP, sim_now(&ctx->base), DM_ERR_STOPPED);

@@ -235,6 +235,7 @@ void sim_complete(struct sim *sim, struct sim_op *op) {
     if (!wait) {
         sim->async--;
     } else if (--ctx->pending == 0) {
+        sim->async -= ctx->lingers;
         sim_ready(sim, ctx);
     }
 }

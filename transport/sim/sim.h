@@ -200,6 +200,7 @@ struct sim_ctx {
     int64_t client;       /* number of a foreground context of a compute node, or SIM_ANY */
     uint64_t verbs_begun; /* for faults */
     bool dead;            /* stopped for good: nothing resumes it */
+    bool lingers;         /* the same, with verbs in flight, which the run waits for: one more in sim->async */
     bool in_own_call;     /* a call of the transport itself, such as one for a chunk of memory */
     bool stop_due;        /* stops for good with its next verb of another kind */
     uint64_t slice;       /* work since the last switch, of background contexts */
@@ -253,7 +254,7 @@ struct sim {
     struct sim_ctx *current;
     struct sim_ctx *deferred; /* background contexts that wait for the end of the set-up phase */
     uint64_t foreground;      /* contexts that the run waits for */
-    uint64_t async;           /* unsignalled verbs in flight */
+    uint64_t async;           /* unsignalled verbs in flight, and clients that linger */
     bool stop_seen, out_of_memory, measured;
     uint64_t events;
     struct dm_trace_event *traced; /* by the operation's index in the pool; only while tracing */

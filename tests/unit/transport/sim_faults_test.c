@@ -115,6 +115,27 @@ static void a_client_that_stops_for_good_has_sent_its_earlier_verbs(void **state
     world_close(&world);
 }
 
+static void write_two(struct dm_ctx *ctx, void *arg) {
+    static const uint64_t ones[2] = {1, 1};
+    (void)arg;
+    dm_post_write(ctx, word_at(0, 0), &ones[0], sizeof(ones[0]));
+    dm_post_write(ctx, word_at(0, 1), &ones[1], sizeof(ones[1]));
+    (void)dm_commit(ctx);
+}
+
+/* Final reads must not come before what the client has sent, whatever delays that. */
+static void a_run_ends_when_the_verbs_of_a_stopped_client_have_landed(void **state) {
+    (void)state;
+    struct world world = {.clients = 1};
+    world_set(&world, "faults", "stop:client=0,verb=2; delay:p=1,by=1ms");
+    world_open(&world);
+    world_spawn(&world, 0, write_two, NULL);
+    world_run(&world);
+    assert_int_equal(world_word(&world, 0, WORD), 1);
+    assert_int_equal(world_word(&world, 0, WORD + 64), 0);
+    world_close(&world);
+}
+
 static void write_and_add(struct dm_ctx *ctx, void *arg) {
     struct writer *writer = arg;
     uint64_t one = 1;
@@ -367,6 +388,7 @@ int main(void) {
         cmocka_unit_test(rules_that_make_no_sense_are_refused_with_a_reason),
         cmocka_unit_test(too_many_rules_are_refused),
         cmocka_unit_test(a_client_that_stops_for_good_has_sent_its_earlier_verbs),
+        cmocka_unit_test(a_run_ends_when_the_verbs_of_a_stopped_client_have_landed),
         cmocka_unit_test(a_run_may_end_while_a_masked_atomic_is_emulated),
         cmocka_unit_test(a_client_that_stops_for_a_while_continues_afterwards),
         cmocka_unit_test(a_stop_at_the_last_verb_of_a_batch_keeps_the_others_completions),
