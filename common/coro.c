@@ -6,6 +6,8 @@
 #include "common/coro.h"
 
 #include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,19 +66,63 @@ void dm_coro_init_thread(struct dm_coro *coro) {
 #endif
 }
 
-int dm_coro_init(struct dm_coro *coro, size_t stack_bytes, void (*entry)(void *), void *arg) {
-    *coro = (struct dm_coro){.entry = entry, .arg = arg};
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t usable = (stack_bytes + page - 1) & ~(page - 1);
+/* ---- stacks ----------------------------------------------------------------------------------------------------- */
+
+/* Stacks of coroutines that have ended, all of one size, for the next ones. A check runs thousands of short worlds, and
+ * mapping and unmapping their stacks took a third of its time. */
+enum { STACKS_KEPT = 64 };
+static struct {
+    pthread_mutex_t mutex;
+    size_t count, usable;
+    char *stacks[STACKS_KEPT];
+} kept = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t page_bytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static char *stack_map(size_t usable) {
+    size_t page = page_bytes();
     char *map = mmap(NULL, usable + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
-        return DM_ERR_NO_MEMORY;
+        return NULL;
     }
     if (mprotect(map, page, PROT_NONE) != 0) {
         munmap(map, usable + page);
+        return NULL;
+    }
+    return map + page;
+}
+
+static char *stack_take(size_t usable) {
+    pthread_mutex_lock(&kept.mutex);
+    char *stack = kept.count > 0 && kept.usable == usable ? kept.stacks[--kept.count] : NULL;
+    pthread_mutex_unlock(&kept.mutex);
+    return stack ? stack : stack_map(usable);
+}
+
+static void stack_give(char *stack, size_t usable) {
+    pthread_mutex_lock(&kept.mutex);
+    bool is_kept = kept.count == 0 || (kept.count < STACKS_KEPT && kept.usable == usable);
+    if (is_kept) {
+        kept.usable = usable;
+        kept.stacks[kept.count++] = stack;
+    }
+    pthread_mutex_unlock(&kept.mutex);
+    if (!is_kept) {
+        munmap(stack - page_bytes(), usable + page_bytes());
+    }
+}
+
+/* ---- coroutines ------------------------------------------------------------------------------------------------- */
+
+int dm_coro_init(struct dm_coro *coro, size_t stack_bytes, void (*entry)(void *), void *arg) {
+    *coro = (struct dm_coro){.entry = entry, .arg = arg};
+    size_t usable = (stack_bytes + page_bytes() - 1) & ~(page_bytes() - 1);
+    coro->stack = stack_take(usable);
+    if (!coro->stack) {
         return DM_ERR_NO_MEMORY;
     }
-    coro->stack = map + page;
     coro->stack_size = usable;
     coro->context = make_fcontext(coro->stack + usable, usable, trampoline);
 #if DM_ASAN
@@ -106,12 +152,11 @@ void dm_coro_fini(struct dm_coro *coro) {
     if (!coro->stack) {
         return;
     }
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
 #if DM_ASAN
-    /* Dropped frames are still poisoned, and the next mapping may have the same address. */
+    /* Dropped frames are still poisoned, and the next stack may have the same address. */
     __asan_unpoison_memory_region(coro->stack, coro->stack_size);
 #endif
-    munmap(coro->stack - page, coro->stack_size + page);
+    stack_give(coro->stack, coro->stack_size);
 #if DM_TSAN
     __tsan_destroy_fiber(coro->fiber);
 #endif

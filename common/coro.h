@@ -30,15 +30,16 @@ struct dm_coro {
 /* Represents the calling thread's own stack, so that coroutines can switch back to it. */
 void dm_coro_init_thread(struct dm_coro *coro);
 
-/* Maps a stack (bytes rounded up to pages, guard page below, memory touched only as it is used) and prepares entry(arg)
- * to run at the first switch. entry must not return: its last act is a switch to another coroutine. Returns 0 or
- * DM_ERR_NO_MEMORY. */
+/* Takes a stack (bytes rounded up to pages, guard page below, memory touched only as it is used; a new one, or that of
+ * a coroutine that has ended) and prepares entry(arg) to run at the first switch. entry must not return: its last act
+ * is a switch to another coroutine. Returns 0 or DM_ERR_NO_MEMORY. */
 int dm_coro_init(struct dm_coro *coro, size_t stack_bytes, void (*entry)(void *), void *arg);
 
 /* Suspends `from` (the caller) and resumes `to`. Returns when another coroutine switches back to `from`. */
 void dm_coro_switch(struct dm_coro *from, struct dm_coro *to);
 
-/* Unmaps the stack; the coroutine may be suspended at any point (its frames are dropped). Harmless on a zeroed one. */
+/* Releases the stack; the coroutine may be suspended at any point (its frames are dropped). Harmless on a zeroed one.
+ */
 void dm_coro_fini(struct dm_coro *coro);
 
 #endif
