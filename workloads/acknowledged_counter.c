@@ -5,15 +5,21 @@
  */
 #include "workloads/acknowledged_counter.h"
 
+#include <stdlib.h>
+
 #include "common/err.h"
 
-void wl_ack_init(struct wl_ack *ack, uint64_t start) {
+int wl_ack_open(struct wl_ack *ack, uint64_t start, bool counts) {
     atomic_init(&ack->next, start);
     atomic_init(&ack->newest, start - 1);
     atomic_flag_clear(&ack->advancing);
-    for (unsigned i = 0; i < WL_ACK_WINDOW / 64; i++) {
-        atomic_init(&ack->window[i], 0);
-    }
+    ack->window = counts ? calloc(WL_ACK_WINDOW / 64, sizeof ack->window[0]) : NULL;
+    return counts && ack->window == NULL ? DM_ERR_NO_MEMORY : 0;
+}
+
+void wl_ack_close(struct wl_ack *ack) {
+    free(ack->window);
+    ack->window = NULL;
 }
 
 int wl_ack_next(struct wl_ack *ack, uint64_t *number) {

@@ -7,6 +7,7 @@
 #define DM_WORKLOADS_ACKNOWLEDGED_COUNTER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Several threads take numbers. `newest` is the greatest number up to which every number has been acknowledged. */
@@ -16,11 +17,15 @@ struct wl_ack {
     _Alignas(64) _Atomic uint64_t newest;
     _Alignas(64) atomic_flag advancing; /* one thread at a time advances `newest` */
     /* One bit for each number that is acknowledged but still above `newest`. */
-    _Alignas(64) _Atomic uint64_t window[WL_ACK_WINDOW / 64];
+    _Alignas(64) _Atomic uint64_t *window; /* WL_ACK_WINDOW / 64 words */
 };
 
-/* `start` is the first number that will be taken; all numbers below it count as acknowledged. start > 0. */
-void wl_ack_init(struct wl_ack *ack, uint64_t start);
+/* `start` is the first number that will be taken; all numbers below it count as acknowledged. start > 0. If no number
+ * will be taken, `counts` is false and nothing is allocated. 0, or DM_ERR_NO_MEMORY. */
+int wl_ack_open(struct wl_ack *ack, uint64_t start, bool counts);
+
+/* Also after a failure of wl_ack_open, and of a zeroed counter. */
+void wl_ack_close(struct wl_ack *ack);
 
 /* Takes the next number. Returns 0, or DM_ERR_RETRY_LIMIT when almost WL_ACK_WINDOW numbers wait for the oldest one to
  * be acknowledged. At most WL_ACK_SLACK threads may call it at the same time. */

@@ -101,8 +101,8 @@ static uint64_t range_of(const struct wl_spec *spec, uint64_t operations, unsign
     return !spec->client_ranges || spec->share[WL_INSERT] <= 0.0 ? 0 : range > 0 ? range : 1;
 }
 
-void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations,
-                  unsigned clients) {
+int wl_core_open(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations,
+                 unsigned clients) {
     core->map = map;
     core->kinds = wl_discrete_make(spec->share, WL_OP_KIND_COUNT);
     core->dist = spec->dist;
@@ -113,7 +113,6 @@ void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct
         core->scan_zipf = wl_zipf_make(spec->scan_min, spec->scan_max - spec->scan_min + 1, WL_ZIPFIAN_CONSTANT, 0.0);
     }
     atomic_init(&core->sequence, 0);
-    wl_ack_init(&core->ack, spec->record_count);
     core->part = 0;
     core->parts = 1;
     core->clients = clients;
@@ -122,6 +121,13 @@ void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct
     core->upserts = spec->upserts;
     core->present = NULL;
     core->present_count = 0;
+    return wl_ack_open(&core->ack, spec->record_count, spec->share[WL_INSERT] > 0.0);
+}
+
+void wl_core_close(struct wl_core *core) {
+    wl_ack_close(&core->ack);
+    free(core->present);
+    core->present = NULL;
 }
 
 /* The bit of a key number that can be chosen from the start: of its key where numbers share keys. */

@@ -49,11 +49,14 @@ struct wl_core {
 };
 
 /* `operations` is the number that all streams of all clients together will draw. YCSB widens the Zipfian's range by the
- * inserts expected among them, and they determine the ranges of clients. */
-void wl_core_init(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations,
-                  unsigned clients);
+ * inserts expected among them, and they determine the ranges of clients. 0, or DM_ERR_NO_MEMORY. */
+int wl_core_open(struct wl_core *core, const struct wl_spec *spec, const struct wl_keymap *map, uint64_t operations,
+                 unsigned clients);
 
-/* Allocates and fills `present`, which the caller frees. Only with upserts. */
+/* Releases what the core workload has allocated; also after a failure, and of a zeroed one. */
+void wl_core_close(struct wl_core *core);
+
+/* Allocates and fills `present`. Only with upserts. 0, or DM_ERR_NO_MEMORY. */
 int wl_core_present_make(struct wl_core *core, const struct wl_keymap *map);
 
 struct wl_core_stream {

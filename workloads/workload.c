@@ -149,7 +149,9 @@ static int keymap_open(struct wl *wl, const struct wl_config *config, struct dm_
 static int core_open(struct wl *wl, const struct wl_config *config, struct dm_err *err) {
     DM_TRY(spec_make(&wl->spec, config, err));
     DM_TRY(keymap_open(wl, config, err));
-    wl_core_init(&wl->core, &wl->spec, &wl->map, wl->operations, wl->clients);
+    if (wl_core_open(&wl->core, &wl->spec, &wl->map, wl->operations, wl->clients) < 0) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "workload: no memory");
+    }
     if (wl->spec.upserts && wl_core_present_make(&wl->core, &wl->map) < 0) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "workload: no memory for a bit a key");
     }
@@ -276,7 +278,7 @@ void wl_close(struct wl *wl) {
     wl_replay_close(wl->replay);
     wl_keymap_close(&wl->map);
     free(wl->trace_keys);
-    free(wl->core.present);
+    wl_core_close(&wl->core);
     dm_opt_free(wl_options, &wl->effective);
     free(wl);
 }

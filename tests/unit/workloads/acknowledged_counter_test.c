@@ -17,8 +17,13 @@
 static struct wl_ack *ack_open(uint64_t start) {
     struct wl_ack *ack = aligned_alloc(_Alignof(struct wl_ack), sizeof *ack);
     assert_non_null(ack);
-    wl_ack_init(ack, start);
+    assert_int_equal(wl_ack_open(ack, start, true), 0);
     return ack;
+}
+
+static void ack_close(struct wl_ack *ack) {
+    wl_ack_close(ack);
+    free(ack);
 }
 
 static uint64_t take(struct wl_ack *ack) {
@@ -44,7 +49,7 @@ static void the_newest_is_the_end_of_the_acknowledged_run(void **state) {
     assert_int_equal(wl_ack_newest(ack), 12);
     wl_ack_done(ack, 13);
     assert_int_equal(wl_ack_newest(ack), 14);
-    free(ack);
+    ack_close(ack);
 }
 
 static void the_window_is_reused(void **state) {
@@ -57,7 +62,7 @@ static void the_window_is_reused(void **state) {
         wl_ack_done(ack, first);
         assert_int_equal(wl_ack_newest(ack), second);
     }
-    free(ack);
+    ack_close(ack);
 }
 
 static void numbers_are_refused_before_the_window_overflows(void **state) {
@@ -73,7 +78,7 @@ static void numbers_are_refused_before_the_window_overflows(void **state) {
     wl_ack_done(ack, oldest);
     assert_int_equal(wl_ack_newest(ack), taken);
     assert_int_equal(take(ack), taken + 1);
-    free(ack);
+    ack_close(ack);
 }
 
 enum { THREADS = 4, NUMBERS = 100000, BATCH = 7 };
@@ -113,7 +118,7 @@ static void threads_lose_no_acknowledgement(void **state) {
     }
     /* the newest number does not lag: no thread acknowledges anything after this */
     assert_int_equal(wl_ack_newest(ack), (uint64_t)THREADS * (NUMBERS / BATCH) * BATCH);
-    free(ack);
+    ack_close(ack);
 }
 
 int main(void) {

@@ -31,12 +31,13 @@ static void fixture_open(struct fixture *fixture, const char *properties, uint64
                      0);
     fixture->core = aligned_alloc(_Alignof(struct wl_core), sizeof(struct wl_core));
     assert_non_null(fixture->core);
-    wl_core_init(fixture->core, &fixture->spec, &fixture->map, operations, 1);
+    assert_int_equal(wl_core_open(fixture->core, &fixture->spec, &fixture->map, operations, 1), 0);
     fixture->stream = wl_core_stream_make(fixture->core, (struct dm_prng){.state = seed}, 0);
 }
 
 static void fixture_close(struct fixture *fixture) {
     wl_keymap_close(&fixture->map);
+    wl_core_close(fixture->core);
     free(fixture->core);
 }
 
