@@ -65,6 +65,11 @@ static int slot_enter(struct rdwc_client *client, uint64_t key, struct slot **ou
     }
     slot->key = key;
     slot->here++;
+    if (!slot->gets.value) {
+        /* Not when the table is made: most slots of a short run are never used, and would have to be in memory. */
+        slot->gets.value = rdwc->values + 2 * (size_t)(slot - rdwc->slots) * rdwc->config.value_bytes;
+        slot->updates.value = slot->gets.value + rdwc->config.value_bytes;
+    }
     return 0;
 }
 
@@ -225,10 +230,6 @@ struct ix_rdwc *ix_rdwc_open(const struct ix_ops *index, const struct ix_rdwc_co
     if (!rdwc->slots || !rdwc->values) {
         ix_rdwc_close(rdwc);
         return NULL;
-    }
-    for (size_t i = 0; i < slots; i++) {
-        rdwc->slots[i].gets.value = rdwc->values + 2 * i * config->value_bytes;
-        rdwc->slots[i].updates.value = rdwc->slots[i].gets.value + config->value_bytes;
     }
     rdwc->ops = *index;
     rdwc->ops.get = rdwc_get;

@@ -201,15 +201,14 @@ void *dm_local_alloc(struct dm_ctx *ctx, uint32_t bytes) {
     if (ctx->ops->local_alloc) {
         return ctx->ops->local_alloc(ctx->fabric, bytes);
     }
-    size_t total = ((size_t)bytes + DM_LINE + DM_LINE - 1) & ~(size_t)(DM_LINE - 1);
-    struct dm_local_block *block = aligned_alloc(DM_LINE, total);
+    /* calloc, since most of a large buffer is not used in most runs, and new memory need not be touched to be zero. */
+    struct dm_local_block *block = calloc(1, sizeof(*block) + DM_LINE - 1 + (size_t)bytes);
     if (!block) {
         return NULL;
     }
-    memset(block, 0, total);
     block->next = ctx->locals;
     ctx->locals = block;
-    return (char *)block + DM_LINE;
+    return (void *)(((uintptr_t)(block + 1) + DM_LINE - 1) & ~(uintptr_t)(DM_LINE - 1));
 }
 
 void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use) {

@@ -32,6 +32,7 @@ struct dm_verb {
     struct dm_mask op; /* CAS: compare, swap; FAA: swap = the addend, compare_mask = field boundaries */
 };
 
+/* In front of what dm_local_alloc returns, at whatever address `calloc` gave. */
 struct dm_local_block {
     struct dm_local_block *next;
 };
