@@ -4,7 +4,8 @@
 # Every test: installs what is missing, builds with the sanitizers, compiles once with the other compiler, runs all with
 # ctest and ends with its summary. Builds: build/test (address and undefined behaviour), build/tsan (threads; the tests of
 # what threads share), build/mutation (a sample of planted mistakes), build/clang (compiled, the readers of files fuzzed a
-# little, and the tests on RDMA, which run in an emulated machine that is too slow for sanitizers).
+# little, all points of all figures at a tiny scale, and the tests on RDMA, which run in an emulated machine that is too
+# slow for sanitizers).
 set -eu
 cd "$(dirname "$0")"
 
@@ -13,7 +14,7 @@ usage() {
 usage: ./run_tests.sh [--help] [CTEST-OPTIONS...]
 
   ./run_tests.sh                 everything
-  ./run_tests.sh -L unit         tests of one label: unit, conformance, cli, style (fuzz and rxe run always)
+  ./run_tests.sh -L unit         tests of one label: unit, conformance, cli, style (fuzz, rxe and whole run always)
   ./run_tests.sh -R sherman      tests whose name matches
 
 With CI=true nothing is skipped that could have been installed, and clang-tidy runs too.
@@ -40,7 +41,7 @@ clang_ok=yes
 # On emulated RDMA the longest tests take five of the indexes, others at each revision; all without this.
 revision=$(git rev-parse HEAD 2>/dev/null || date +%F)
 export DM_RXE_SAMPLE=5 DM_RXE_SEED="$revision"
-ctest --test-dir build/clang --output-on-failure --parallel "$jobs" -L 'fuzz|rxe' || clang_ok=no
+ctest --test-dir build/clang --output-on-failure --parallel "$jobs" -L 'fuzz|rxe|whole' || clang_ok=no
 # A report, which ctest keeps to itself.
 grep -h ' ratio ' build/clang/Testing/Temporary/LastTest.log || true
 
@@ -72,7 +73,7 @@ if [ "$threads_ok" = no ]; then
     exit 1
 fi
 if [ "$clang_ok" = no ]; then
-    echo "run_tests.sh: a fuzz target, or a test on RDMA, of build/clang failed, see above" >&2
+    echo "run_tests.sh: a fuzz target, a figure, or a test on RDMA, of build/clang failed, see above" >&2
     exit 1
 fi
 if [ "$mutants_ok" = no ]; then
