@@ -156,9 +156,9 @@ void dm_coro_fini(struct dm_coro *coro) {
     /* Dropped frames are still poisoned, and the next stack may have the same address. */
     __asan_unpoison_memory_region(coro->stack, coro->stack_size);
 #endif
-    stack_give(coro->stack, coro->stack_size);
 #if DM_TSAN
     __tsan_destroy_fiber(coro->fiber);
 #endif
+    stack_give(coro->stack, coro->stack_size);
     *coro = (struct dm_coro){0};
 }
