@@ -35,6 +35,7 @@ static const struct dm_opt params_table[] = {
 
 struct cn {
     const struct params *params;
+    uint32_t value_bytes;
     uint64_t tables, keys; /* filled tables, and the keys in them */
 };
 
@@ -55,6 +56,7 @@ static const struct ix_counter counters[] = {HASH_TABLES_COUNTERS(IX_COUNTER) IX
 
 struct client {
     const struct params *params;
+    uint32_t value_bytes;
     struct hash_table table;
     uint64_t counts[COUNTER_COUNT];
 };
@@ -90,9 +92,9 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
                    struct dm_err *err) {
     struct cn *cn = handle;
     (void)ctx;
-    (void)shape;
     (void)err;
     cn->params = values;
+    cn->value_bytes = shape->value_bytes;
     return 0;
 }
 
@@ -133,15 +135,16 @@ static int attach(void *handle, void *cn_handle, struct dm_ctx *ctx, struct dm_e
     (void)ctx;
     (void)err;
     client->params = cn->params;
+    client->value_bytes = cn->value_bytes;
     struct hash_table_shape shape = shape_of(client->params);
     hash_table_init(&client->table, &shape);
     return 0;
 }
 
 static int get(void *handle, uint64_t key, void *value) {
-    (void)handle;
+    const struct client *client = handle;
     (void)key;
-    (void)value;
+    memset(value, 0, client->value_bytes);
     return 0;
 }
 
