@@ -180,8 +180,8 @@ int rt_suspend(struct rt_ctx *ctx, enum rt_wait wait) {
 void rt_yield(struct rt_ctx *ctx, bool hurry) {
     struct rt_thread *thread = rt_thread_of(ctx);
     bool to_loop = loop_is_wanted(thread);
-    if (!thread->ready_head && (hurry || thread->budget == 0)) {
-        /* The thread that it waits for may be waiting for this processor. */
+    if (thread->budget == 0 || (hurry && !thread->ready_head)) {
+        /* What it waits for may itself wait for this processor: for its only context, or for all of several. */
         sched_yield();
     }
     if (thread->ready_head || to_loop) {

@@ -98,6 +98,49 @@ static void a_spinning_context_lets_the_holder_of_the_lock_work(void **state) {
     }
 }
 
+/* Two threads on one processor, with three clients each. The threads take turns in raising a number; meanwhile all
+ * clients of the other one wait for it by swaps that miss. */
+enum { TURNS = 100, TURN_THREADS = 2, TURN_CLIENTS = 3, TURN_WAITS_MAX = 500 };
+
+static void wait_for_turns(struct dm_ctx *ctx, struct tw_client *client) {
+    _Atomic uint64_t *waits = client->shared;
+    unsigned thread = client->number % TURN_THREADS;
+    bool raises = client->number < TURN_THREADS;
+    uint64_t old = 0;
+    for (uint64_t turn = thread; old < TURNS;) {
+        CHECK_EQ(dm_cas(ctx, tw_word(0, 0), raises ? turn : UINT64_MAX, turn + 1, &old), 0);
+        turn += raises && old == turn ? TURN_THREADS : 0;
+        atomic_fetch_add(waits, 1);
+    }
+}
+
+/* Otherwise the thread whose turn it is would wait until the operating system stops the other, thousands of swaps
+ * later, and clients would end in the limit of retries because of it. */
+static void a_thread_whose_clients_all_wait_lets_others_run(void **state) {
+    (void)state;
+    struct tw tw = {.info = dm_transport_find("local"), .topology = tw_topology()};
+    tw.topology.cns = TURN_THREADS;
+    tw.topology.clients = TURN_THREADS * TURN_CLIENTS;
+    tw.topology.clients_per_thread = TURN_CLIENTS;
+    struct dm_fabric_config config = {.transport = "local", .topology = tw.topology};
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    CPU_ZERO(&one);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &all)) {
+            CPU_SET(cpu, &one);
+        }
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0); /* the threads that are started inherit it */
+    assert_int_equal(dm_fabric_open(&config, &tw.fabric, &tw.err), 0);
+    dm_fabric_measure(tw.fabric);
+    _Atomic uint64_t waits = 0;
+    tw_run_clients(&tw, TURN_THREADS * TURN_CLIENTS, false, wait_for_turns, &waits);
+    tw_close(&tw);
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+    assert_in_range(waits / TURNS, 1, TURN_WAITS_MAX);
+}
+
 enum { LONG_LINES = 512, LONG_WRITES = 100000, VERSIONS = 16 };
 
 struct long_read {
@@ -175,6 +218,7 @@ int main(void) {
         cmocka_unit_test(a_stop_from_outside_reaches_threads_that_sleep),
         cmocka_unit_test(a_pinned_thread_has_one_processor),
         cmocka_unit_test(a_spinning_context_lets_the_holder_of_the_lock_work),
+        cmocka_unit_test(a_thread_whose_clients_all_wait_lets_others_run),
         cmocka_unit_test(no_line_is_written_sixteen_times_during_a_read),
         cmocka_unit_test(chip_memory_is_bounded_by_the_option),
         cmocka_unit_test(memory_that_cannot_be_reserved_is_reported_with_the_node),
