@@ -65,8 +65,8 @@ scripts/mutate.sh --noticed --sample 2 --seed "$revision" --jobs "$jobs" || muta
 
 echo "== all tests"
 status=0
-# Freed memory is used again after 16 MB, not 256, and traces of allocations are shorter: a third less processor time.
 export DM_TIDY_SAMPLE=4 DM_TIDY_SEED="$revision"
+# Freed memory is used again after 16 MB, not 256, and traces of allocations are shorter: a third less processor time.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-quarantine_size_mb=16:malloc_context_size=8}"
 ctest --test-dir build/test --output-on-failure --parallel "$jobs" "$@" || status=$?
 if [ "$threads_ok" = no ]; then
