@@ -257,7 +257,7 @@ static int call(const struct parser *parser, enum function function, struct hx_c
     case OVER_X:
         *value = *curve;
         for (size_t i = 0; i < value->count; i++) {
-            value->y[i] /= value->x[i];
+            value->y[i] /= value->x[i] / parser->source->x_scale;
         }
         return 0;
     case FUNCTIONS:

@@ -15,7 +15,7 @@
  *   from(c, x) upto(c, x)           the part of a curve with at least, at most that x
  *   power(c)                        the exponent of the power of x that fits the curve best: 1 for a straight line
  *   scale                           what the paper's sizes were divided by: 1 at paper scale
- *   over_x(c)                       every value over its x
+ *   over_x(c)                       every value over the x that it was measured at: the curve's x over ->x_scale
  *   best_x(c)                       the x of the greatest value
  *   with(ID, e)                     e under a reading or an experiment of the figure; in reasons only
  */
@@ -51,6 +51,7 @@ struct hx_curve_source {
     int (*enter)(void *arg, const char *id, struct dm_err *err); /* NULL: with() is refused */
     void *arg;
     double scale;
+    double x_scale; /* what the curves' x were divided by in the runs; 1 where they are no sizes */
 };
 
 /* Evaluates an expression. 0; DM_NOT_FOUND as above; DM_ERR_INVALID for a mistake in the expression, saying where, as a

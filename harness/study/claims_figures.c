@@ -361,7 +361,8 @@ int hx_claims_probe(struct hx_claims *claims, const struct hx_claim_scope *scope
     struct hx_curve_source source = {.find = find_curve,
                                      .enter = scope->reason ? view_enter : NULL,
                                      .arg = &view,
-                                     .scale = scale_of(view.figure->figure)};
+                                     .scale = scale_of(view.figure->figure),
+                                     .x_scale = paper_factor(view.figure->figure)};
     rc = hx_claim_eval(expression, &source, &curve, err);
     if (rc == 0 && !curve.single) {
         return dm_fail(err, DM_ERR_INVALID, "'%.120s' is a curve; say which of its values is meant", expression);

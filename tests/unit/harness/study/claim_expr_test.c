@@ -55,7 +55,7 @@ static int enter(void *arg, const char *id, struct dm_err *err) {
     return 0;
 }
 
-static const struct hx_curve_source source = {.find = find, .enter = enter, .scale = 60};
+static const struct hx_curve_source source = {.find = find, .enter = enter, .scale = 60, .x_scale = 1};
 
 static void is(const char *text, double expected) {
     struct hx_curve value;
@@ -157,11 +157,23 @@ static void with_evaluates_under_a_change_and_only_there(void **state) {
 
 static void a_claim_has_no_with(void **state) {
     (void)state;
-    const struct hx_curve_source plain = {.find = find, .scale = 1};
+    const struct hx_curve_source plain = {.find = find, .scale = 1, .x_scale = 1};
     struct hx_curve value;
     struct dm_err err = {.text = ""};
     assert_int_equal(hx_claim_eval("with(doubled, max(y{up}))", &plain, &value, &err), DM_ERR_INVALID);
     assert_non_null(strstr(err.text, "outside a reason"));
+}
+
+/* A figure at a tenth of the paper's sizes: its curves have the paper's x. */
+static void over_x_divides_by_what_was_measured(void **state) {
+    (void)state;
+    const struct hx_curve_source tenth = {.find = find, .scale = 10, .x_scale = 10};
+    struct hx_curve value;
+    struct dm_err err = {.text = ""};
+    assert_int_equal(hx_claim_eval("mean(over_x(y{up}))", &tenth, &value, &err), 0);
+    assert_float_equal(value.y[0], 100, 1e-9);
+    assert_int_equal(hx_claim_eval("best_x(y{flat})", &tenth, &value, &err), 0);
+    assert_float_equal(value.y[0], 2, 1e-9);
 }
 
 static void a_division_by_nothing_but_numbers_that_make_zero_is_a_mistake(void **state) {
@@ -182,6 +194,7 @@ int main(void) {
         cmocka_unit_test(missing_numbers_are_distinguished_from_mistakes),
         cmocka_unit_test(with_evaluates_under_a_change_and_only_there),
         cmocka_unit_test(a_claim_has_no_with),
+        cmocka_unit_test(over_x_divides_by_what_was_measured),
         cmocka_unit_test(a_division_by_nothing_but_numbers_that_make_zero_is_a_mistake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
