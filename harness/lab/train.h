@@ -26,10 +26,10 @@ struct hx_train_row {
         bytes; /* of the models: 24 per segment; 14 per sub-model, as XStore's paper counts, and 24 for the top model */
     uint64_t table_bytes; /* over leaves: 8 per leaf, each PLR segment beginning with a leaf of its own */
     double bound_mean;    /* of a key: positions that a look-up has to consider beside the predicted one */
-    double ns_per_key;    /* of training, on this host */
-    /* With leaves of more than one slot: of training that also stores the pairs in leaves (PLR), and of one that reads
-     * the keys from leaves, which are in no cache of the processor, and writes a table of them; otherwise 0. */
-    double stored_ns_per_key, retrain_ns_per_key;
+    /* Times a key on this host: the least processor time of some rounds. Of training; with leaves of more than one slot
+     * also of training that stores the pairs in leaves (PLR), and of one that reads the keys from leaves, which are in
+     * no cache of the processor, and writes a table of them; otherwise 0. */
+    double ns_per_key, stored_ns_per_key, retrain_ns_per_key;
     struct hx_train_error error;
 };
 
