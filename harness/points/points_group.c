@@ -10,6 +10,7 @@
 
 #include "common/opt_json.h"
 #include "harness/base/errors.h"
+#include "harness/points/points_host.h"
 #include "harness/run/config.h"
 #include "harness/run/config_fields.h"
 #include "harness/run/driver.h"
@@ -80,6 +81,7 @@ struct ordered {
     size_t *order;
     char **keys;
     size_t count;
+    uint64_t memory; /* of this host */
 };
 
 static const struct hx_point *point_at(const struct ordered *all, size_t i) {
@@ -100,6 +102,20 @@ static void bring(const struct ordered *all, size_t from, size_t to) {
     all->keys[to] = key;
 }
 
+/* The loaded index, and half as much for pages that a point writes and so gets copies of. */
+static uint64_t shared_memory(uint64_t bytes) {
+    return bytes + bytes / 2;
+}
+
+uint64_t hx_group_memory(const struct hx_points *points, const size_t *members, size_t count) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t one = points->items[members[i]].memory_bytes;
+        bytes = one > bytes ? one : bytes;
+    }
+    return count > 1 ? shared_memory(bytes) : bytes;
+}
+
 /* Puts the largest of the points that can share the load of point `first` there, and those that share its load behind
  * it. Returns how many they are. */
 static size_t fill_group(const struct ordered *all, size_t first, size_t most) {
@@ -111,6 +127,9 @@ static size_t fill_group(const struct ordered *all, size_t first, size_t most) {
         }
     }
     bring(all, largest, first);
+    if (shared_memory(point_at(all, first)->memory_bytes) > all->memory) {
+        return 1;
+    }
     for (size_t i = first + 1; i < all->count && size < most; i++) {
         if (is_alike(all, i, first) && is_within(point_at(all, i), point_at(all, first))) {
             bring(all, i, first + size++);
@@ -127,7 +146,7 @@ static size_t group_max(size_t count, size_t jobs) {
 
 void hx_points_group(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t *group) {
     size_t most = group_max(count, jobs);
-    struct ordered all = {points->items, order, calloc(count + 1, sizeof(*all.keys)), count};
+    struct ordered all = {points->items, order, calloc(count + 1, sizeof(*all.keys)), count, hx_points_memory()};
     for (size_t i = 0; all.keys != NULL && i < count && most > 1; i++) {
         all.keys[i] = load_key(point_at(&all, i));
     }

@@ -15,8 +15,6 @@
 
 enum { CALIBRATION_MIN = 3 };
 
-#define MEMORY_OF_A_GROUP 1.5 /* of a point: the loaded index, and what one of the points changes in it */
-
 static int compare_reals(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -73,7 +71,7 @@ static void plan_groups(const struct hx_points *points, const size_t *order, con
         hx_cost_of(point->config, &cost);
         double seconds = ((group[i] > 0 ? cost.load_s : 0) + cost.run_s) * factors[i];
         if (group[i] > 0) {
-            bytes = (uint64_t)((double)point->memory_bytes * (group[i] > 1 ? MEMORY_OF_A_GROUP : 1));
+            bytes = hx_group_memory(points, order + i, group[i]);
             job = 0;
         }
         job += seconds;

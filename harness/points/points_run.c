@@ -157,20 +157,10 @@ static pid_t group_start(const struct runner *runner, size_t first, size_t count
     return pid;
 }
 
-/* A group needs the memory of the loaded index once, and that of the changes of one point at a time. */
-static uint64_t group_memory(const struct runner *runner, size_t first, size_t count) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t one = runner->points->items[runner->order[first + i]].memory_bytes;
-        bytes = one > bytes ? one : bytes;
-    }
-    return count > 1 ? bytes + bytes / 2 : bytes;
-}
-
 static void job_start(struct runner *runner, size_t first) {
     struct job job = {.first = first,
                       .count = runner->group[first],
-                      .memory_bytes = group_memory(runner, first, runner->group[first]),
+                      .memory_bytes = hx_group_memory(runner->points, runner->order + first, runner->group[first]),
                       .errors = memfd_create("errors", MFD_CLOEXEC)};
     char why[128];
     job.pid = job.errors < 0   ? -1
@@ -305,7 +295,9 @@ static void jobs_fill(struct runner *runner) {
         if (must_wait(runner, first)) {
             return;
         }
-        if (runner->job_count > 0 && runner->memory_used + group_memory(runner, first, count) > runner->memory_limit) {
+        if (runner->job_count > 0 &&
+            runner->memory_used + hx_group_memory(runner->points, runner->order + first, count) >
+                runner->memory_limit) {
             return;
         }
         runner->next += count;

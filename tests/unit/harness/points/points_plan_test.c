@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "harness/points/points_cost.h"
+#include "harness/points/points_host.h"
 #include "harness/points/points_plan.h"
 #include "harness/points/points_progress.h"
 
@@ -88,6 +89,23 @@ static void points_that_share_a_load_have_it_once(void **state) {
     hx_points_free(points);
 }
 
+/* A copy of what the second point changes would not fit beside the loaded index. */
+static void points_too_large_to_share_a_load_run_alone(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_points_plan shared, alone;
+    add(points, spec_of("chime", "1M", "c", 10));
+    add(points, spec_of("chime", "1M", "b", 10));
+    assert_int_equal(hx_points_scan(points), 2);
+    points->items[0].memory_bytes = points->items[1].memory_bytes = hx_points_memory() / 4;
+    hx_points_plan(points, &one_job, NULL, 0, &shared);
+    points->items[0].memory_bytes = points->items[1].memory_bytes = hx_points_memory();
+    hx_points_plan(points, &one_job, NULL, 0, &alone);
+    assert_true(alone.work_s > shared.work_s);
+    assert_int_equal(alone.memory_bytes, points->items[0].memory_bytes);
+    hx_points_free(points);
+}
+
 static void results_that_are_there_correct_the_estimate(void **state) {
     (void)state;
     struct hx_points *points = hx_points_new("/nowhere");
@@ -140,6 +158,7 @@ int main(void) {
         cmocka_unit_test(more_keys_operations_and_clients_cost_more),
         cmocka_unit_test(an_index_without_past_points_costs_as_others_do),
         cmocka_unit_test(points_that_share_a_load_have_it_once),
+        cmocka_unit_test(points_too_large_to_share_a_load_run_alone),
         cmocka_unit_test(results_that_are_there_correct_the_estimate),
         cmocka_unit_test(a_point_that_does_not_fit_is_counted),
         cmocka_unit_test(seconds_are_printed_in_two_units_at_most),
