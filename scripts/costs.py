@@ -3,10 +3,14 @@
 """Fits what points cost, by index, to results that have been measured: plots/costs.json.
 
     scripts/costs.py results/points >plots/costs.json
+    scripts/costs.py --bytes plots/costs.json results/points elsewhere/points >new.json
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
-points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes the same quantities.
+points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes
+the same quantities. With --bytes FILE seconds are those of that file: a busy host prolongs runs, but they take the same
+memory.
 """
+import argparse
 import collections
 import glob
 import json
@@ -14,11 +18,12 @@ import sys
 
 SECONDS_LOAD = ["start", "key", "value_byte"]
 SECONDS_RUN = ["read", "update", "insert", "rmw", "scan", "scan_entry"]
-BYTES = ["start", "client", "key", "value_byte", "insert", "cache_byte"]
+BYTES = ["start", "client", "key", "built", "touched", "value_byte", "insert", "cache_byte"]
 
 
-# A byte of a value takes a byte and some free space, which results with values of one size do not show.
-VALUE = {"value_byte": (1.0, 2.0)}
+# A byte of a value takes a byte and some free space, which results with values of one size do not show; and no index
+# takes a kilobyte for a key, which few results with inserts, of few keys, might say.
+BOUNDS = {"value_byte": (1.0, 2.0), "built": (0.0, 1000.0), "touched": (0.0, 1000.0)}
 
 
 def quantities(config):
@@ -34,11 +39,15 @@ def quantities(config):
         found[kind] = ops * mix.get(kind, 0.0)
     found["scan_entry"] = found["scan"] * (config["scan_min"] + config["scan_max"]) / 2
     found["cache_byte"] = config["cns"] * min(config["cache"], keys * entry)
+    # Without inserts an index may make what a bulk load stores when it is first read.
+    found["touched"] = min(keys, ops + found["scan_entry"])
+    found["built"] = keys - found["touched"] if found["insert"] > 0 else 0.0
     return found
 
 
-def fit(names, rows, bounds=None):
-    """Coefficients by coordinate descent on the squared errors of rows of (quantities, measured) over the measured."""
+def fit(names, rows, bounds=None, least=0.0):
+    """Coefficients by coordinate descent on the squared errors of rows of (quantities, measured) over the measured;
+    those that are not above `least` are left out."""
     bounds = bounds or {}
     low = [bounds.get(name, (0, 1e300))[0] for name in names]
     high = [bounds.get(name, (0, 1e300))[1] for name in names]
@@ -54,12 +63,20 @@ def fit(names, rows, bounds=None):
             step = min(max(best, low[i]), high[i]) - by[i]
             by[i] += step
             left = [rest - step * row[i] for (row, _), rest in zip(scaled, left)]
-    return {name: float(f"{value:.3g}") for name, value in zip(names, by) if value > 0}
+    return {name: float(f"{value:.3g}") for name, value in zip(names, by) if value > least}
 
 
 def main():
+    parser = argparse.ArgumentParser(description="fits what points cost to results")
+    parser.add_argument("folders", nargs="+", help="folders of results")
+    parser.add_argument("--bytes", metavar="FILE", help="fit bytes alone; seconds are those of this file")
+    options = parser.parse_args()
+    seconds = {}
+    if options.bytes:
+        with open(options.bytes, encoding="utf-8") as file:
+            seconds = json.load(file)
     rows = collections.defaultdict(list)
-    for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
+    for path in sorted(path for folder in options.folders for path in glob.glob(folder + "/*.json")):
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
         config = result["config"]
@@ -68,11 +85,17 @@ def main():
             rows["other"].append(rows[config["index"]][-1])
     costs = {}
     for index, points in sorted(rows.items()):
+        if options.bytes and index not in seconds:
+            continue
         points = points[:: max(1, len(points) // 300)]
         costs[index] = {
-            "load_s": fit(SECONDS_LOAD, [(row, host["keys_s"] + host["load_s"]) for row, host in points]),
-            "run_s": fit(SECONDS_RUN, [(row, host["run_s"]) for row, host in points]),
-            "bytes": fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], VALUE),
+            "load_s": seconds[index]["load_s"]
+            if options.bytes
+            else fit(SECONDS_LOAD, [(row, host["keys_s"] + host["load_s"]) for row, host in points]),
+            "run_s": seconds[index]["run_s"]
+            if options.bytes
+            else fit(SECONDS_RUN, [(row, host["run_s"]) for row, host in points]),
+            "bytes": fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], BOUNDS, 0.01),
         }
     json.dump(costs, sys.stdout, indent=1, sort_keys=True)
     print()

@@ -59,8 +59,17 @@ static double quantity(const json_t *config, const char *name) {
         double cache = number(config, "cache");
         return number(config, "cns") * (cache < all ? cache : all);
     }
+    double entries = ops * mix_share(config, "scan") * (number(config, "scan_min") + number(config, "scan_max")) / 2;
     if (strcmp(name, "scan_entry") == 0) {
-        return ops * mix_share(config, "scan") * (number(config, "scan_min") + number(config, "scan_max")) / 2;
+        return entries;
+    }
+    /* Without inserts an index may make what a bulk load stores when it is first read. */
+    double touched = ops + entries < keys ? ops + entries : keys;
+    if (strcmp(name, "touched") == 0) {
+        return touched;
+    }
+    if (strcmp(name, "built") == 0) {
+        return ops * mix_share(config, "insert") > 0 ? keys - touched : 0;
     }
     return ops * mix_share(config, name);
 }
