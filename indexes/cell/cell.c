@@ -59,8 +59,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double leaves = mine / ix_filled(fill, layout.leaf.entries, 1) + 2;
     double inners = leaves / (ix_filled(inner_fill, layout.inner.entries, 2) - 1) + CELL_LEVELS;
     double bytes = leaves * layout.leaf.alloc_bytes + inners * layout.inner.alloc_bytes;
-    uint32_t block_bytes = (layout.block_bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
-    bytes += (mine + 64) * block_bytes;
+    bytes += layout.block_bytes > 0 ? ix_blocks_memory(mine, layout.block_bytes) : 0;
     return DM_RESERVED_BYTES + (uint64_t)bytes + (UINT64_C(1) << 19);
 }
 

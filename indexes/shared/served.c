@@ -37,8 +37,19 @@ int ix_served_check(const struct ix_shape *shape, unsigned link_bits, struct dm_
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
+static uint32_t lines_of(uint32_t bytes) {
+    return (bytes + DM_LINE - 1) / DM_LINE;
+}
+
 void ix_blocks_init(struct ix_blocks *blocks, unsigned node, uint32_t block_bytes, uint32_t at_once) {
-    *blocks = (struct ix_blocks){.node = node, .lines = (block_bytes + DM_LINE - 1) / DM_LINE, .at_once = at_once};
+    uint32_t lines = lines_of(block_bytes), most = IX_BLOCKS_BYTES / DM_LINE / (lines > 0 ? lines : 1);
+    most = most > 0 ? most : 1;
+    *blocks = (struct ix_blocks){.node = node, .lines = lines, .at_once = at_once < most ? at_once : most};
+}
+
+double ix_blocks_memory(double count, uint32_t block_bytes) {
+    double bytes = (double)lines_of(block_bytes) * DM_LINE, chunk = 256 * 1024;
+    return count * bytes * (1 + IX_BLOCKS_BYTES / (chunk - IX_BLOCKS_BYTES)) + IX_BLOCKS_BYTES;
 }
 
 void ix_blocks_fini(struct ix_blocks *blocks) {

@@ -24,6 +24,8 @@ int ix_served_check(const struct ix_shape *shape, unsigned link_bits, struct dm_
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
+enum { IX_BLOCKS_BYTES = 8192 };
+
 /* Blocks of one size in the DRAM of a node, taken and freed by its handlers. A freed block becomes a block of another
  * pair and never other memory, so a reader with an old ref finds a block. A ref is an offset in units of DM_LINE. */
 struct ix_blocks {
@@ -34,8 +36,13 @@ struct ix_blocks {
     uint64_t count, capacity;
 };
 
+/* Blocks are allocated `at_once`, or as few as IX_BLOCKS_BYTES have: what an allocation does not fill is lost at the
+ * end of each chunk (dm_alloc). */
 void ix_blocks_init(struct ix_blocks *blocks, unsigned node, uint32_t block_bytes, uint32_t at_once);
 void ix_blocks_fini(struct ix_blocks *blocks);
+
+/* DRAM that `count` blocks take, with what is lost of chunks of 256 KiB or more. */
+double ix_blocks_memory(double count, uint32_t block_bytes);
 
 /* Takes a free block; allocates `at_once` of them if there is none. 0 or a failure. [waits] */
 int ix_blocks_take(struct ix_blocks *blocks, struct dm_ctx *ctx, uint32_t *ref);

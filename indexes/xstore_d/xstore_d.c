@@ -88,8 +88,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     models = params->expand ? models + 2 * mine / (double)params->expand_at : models;
     double tables = (leaves / XSTORE_LINE_ENTRIES + 2 * models) * 1.25 * DM_LINE;
     double bytes = leaves * layout.leaf_bytes + inners * XSTORE_INNER_BYTES;
-    uint32_t block_lines = (layout.block_bytes + DM_LINE - 1) / DM_LINE;
-    bytes += indirect ? (mine + 64) * block_lines * DM_LINE : 0;
+    bytes += indirect ? ix_blocks_memory(mine, layout.block_bytes) : 0;
     bytes += 3 * (tables + models * XSTORE_MODEL_BYTES);
     return DM_RESERVED_BYTES + (uint64_t)bytes + (UINT64_C(1) << 19);
 }

@@ -3,6 +3,7 @@
 #
 # Indexes that grow to eleven times their keys by inserts of many clients: with the memory that they ask for every insert
 # succeeds, and hardly any memory is given back unused; with too little each ends in "no memory" and none waits forever.
+# Long values in blocks fit, too.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -34,4 +35,10 @@ print(*(i["name"] + (":2" if "servers" in i["capabilities"] else ":0")
     bytes=$($result get "$index.json" config.mn_memory)
     grow "$index" --servers "$servers" --mn-memory $((bytes / 3))
     is "$index.json" 'set(ops["insert"]["outcomes"]) <= {"ok", "no_memory"}'
+done
+# Values of 1 KB in blocks, and one client, who leaves no slack. What blocks do not fill of their chunks is little.
+for setting in xstore_d:values=indirect cell:block_check=on; do
+    index=${setting%%:*}
+    expect 0 run --index "$index" --set "${setting#*:}" --keys 20K --value-size 1000 --clients 1 --ops 100 --out blocks.json
+    is blocks.json 'memory_bytes["unused"] < 0.05 * sum(memory_bytes.values())'
 done
