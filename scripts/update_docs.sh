@@ -6,7 +6,7 @@
 # overview into README.md. tests/style/claims_test.sh and tests/style/end_to_end_test.sh fail when it has to be run.
 # With --end-to-end only that comparison is copied, with --claims only the table of claims and its counts, with --scales
 # only what the archive in results/paper-scale has: the claims at quick and paper scale side by side, and the comparison with
-# published results at their sizes, docs/end-to-end-published.md, with its counts in README.md.
+# published results at their sizes, docs/end-to-end-published.md, with the counts of both in README.md.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -28,9 +28,9 @@ for file in $wanted; do
     }
 done
 
-# counts FILE: its first line has the counts; text is folded at 120 columns.
+# counts FILE [LINE]: its first line, or that LINE, has the counts; text is folded at 120 columns.
 counts() {
-    head -n 1 "$1" | fold -s -w 120 | sed 's/ $//'
+    sed -n "${2:-1}p" "$1" | fold -s -w 120 | sed 's/ $//'
 }
 
 # between MARK COMMAND...: replaces what is between two marks of README.md by the command's output.
@@ -105,6 +105,7 @@ scales_copy() {
         tail -n +3 results/claims_scales.md
     } >docs/claims.md.tmp
     mv docs/claims.md.tmp docs/claims.md
+    between claims-paper counts results/claims_scales.md 2
 }
 if [ "${1:-}" = --scales ]; then
     scales_copy

@@ -11,6 +11,12 @@ need python3
 counts_of() {
     sed '/^<!-- claims: end -->/,$d' "$1" | awk '/^[0-9]+ claims:/ { inside = 1 } !NF { inside = 0 } inside' | tr '\n' ' '
 }
+# Those of paper scale are the second of two folded items of docs/claims.md.
+readme_paper=$(sed -n '/^<!-- claims-paper -->/,/^<!-- claims-paper: end -->/p' README.md | grep -v '^<!--' | tr '\n' ' ')
+page_paper=$(awk '/^- [0-9]+ claims:/ { item++ } !NF { item = 0 } item == 2 { sub(/^(- |  )/, ""); print }' docs/claims.md |
+    tr '\n' ' ')
+[ -n "$page_paper" ] || complain "docs/claims.md: no counts of paper scale"
+[ "$readme_paper" = "$page_paper" ] || complain "README.md has other counts of paper scale than docs/claims.md"
 [ -n "$(counts_of docs/claims.md)" ] || complain "docs/claims.md: no counts"
 [ "$(counts_of README.md)" = "$(counts_of docs/claims.md)" ] || complain "README.md has other counts than docs/claims.md"
 python3 - <<'PYTHON' || complain "docs/claims.md is older than plots/claims/, see above"
