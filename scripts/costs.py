@@ -88,15 +88,14 @@ def main():
         if options.bytes and index not in seconds:
             continue
         points = points[:: max(1, len(points) // 300)]
-        costs[index] = {
-            "load_s": seconds[index]["load_s"]
-            if options.bytes
-            else fit(SECONDS_LOAD, [(row, host["keys_s"] + host["load_s"]) for row, host in points]),
-            "run_s": seconds[index]["run_s"]
-            if options.bytes
-            else fit(SECONDS_RUN, [(row, host["run_s"]) for row, host in points]),
-            "bytes": fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], BOUNDS, 0.01),
-        }
+        if options.bytes:
+            costs[index] = {part: seconds[index][part] for part in ("load_s", "run_s")}
+        else:
+            costs[index] = {
+                "load_s": fit(SECONDS_LOAD, [(row, host["keys_s"] + host["load_s"]) for row, host in points]),
+                "run_s": fit(SECONDS_RUN, [(row, host["run_s"]) for row, host in points]),
+            }
+        costs[index]["bytes"] = fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], BOUNDS, 0.01)
     json.dump(costs, sys.stdout, indent=1, sort_keys=True)
     print()
 

@@ -202,8 +202,11 @@ static int rmi_leaves_time(struct ix_rmi *rmi, const uint64_t *keys, uint64_t co
     }
     for (unsigned round = 0; rc == 0 && round < ROUNDS; round++) {
         rc = hx_leaves_rewind(&leaves);
+        if (rc < 0) {
+            break;
+        }
         uint64_t begin_ns = thread_ns(), n = 0;
-        while (rc == 0 && hx_leaves_next(&leaves, &key)) {
+        while (hx_leaves_next(&leaves, &key)) {
             table[leaves.read] = leaves.table[leaves.read];
             gathered[n++] = key;
         }
