@@ -13,7 +13,8 @@
  *             is given twice.
  *   dense     the set 0 .. count-1; inserted keys follow it
  *   grown     loaded and inserted keys together are the set 0 .. count-1, in a seeded shuffled order, so that the run
- *             inserts everywhere between the loaded keys. Keys inserted beyond the expected count follow the set
+ *             inserts everywhere between the loaded keys. It has as many as the run is likely to insert at most; more
+ *             would follow the set
  *   folded    key = fnvhash64(number) modulo count, as Sherman's and CHIME's generators have it: several numbers may
  *             share a key, so that of count keys a share of about 1 / e has no number
  *

@@ -115,6 +115,17 @@ static double inserts_expected(const struct wl *wl) {
     return (double)wl->operations * wl->spec.share[WL_INSERT];
 }
 
+/* More events than the expected number, beyond which hardly any run gets: by five standard deviations. */
+static uint64_t at_most(double expected) {
+    return (uint64_t)(expected + 5.0 * sqrt(expected)) + 1;
+}
+
+/* Of a mix, kinds are drawn, and half of all runs insert more than expected. */
+static uint64_t grown_inserts(const struct wl *wl) {
+    double expected = inserts_expected(wl);
+    return wl->spec.share[WL_INSERT] > 0.0 && wl->spec.share[WL_INSERT] < 1.0 ? at_most(expected) : (uint64_t)expected;
+}
+
 /* Refuses a key set that has too few free keys for the inserts of the run. */
 static int check_free_keys(const struct wl *wl, const char *key_set, struct dm_err *err) {
     double inserts = inserts_expected(wl);
@@ -132,7 +143,7 @@ static int keymap_open(struct wl *wl, const struct wl_config *config, struct dm_
     if (spec->key_set[0] != '\0') {
         DM_TRY(key_set_check(spec, err));
     }
-    DM_TRY(wl_keymap_open(&wl->map, spec->key_set, all_of_file ? 0 : spec->record_count, (uint64_t)inserts_expected(wl),
+    DM_TRY(wl_keymap_open(&wl->map, spec->key_set, all_of_file ? 0 : spec->record_count, grown_inserts(wl),
                           spec->ordered, wl->seed, err));
     if (spec->key_set[0] != '\0') {
         spec->record_count = wl->map.count;
@@ -293,11 +304,6 @@ const uint64_t *wl_keys(struct wl *wl, uint64_t *count) {
     }
     *count = wl->trace_key_count;
     return wl->trace_keys;
-}
-
-/* More events than the expected number, beyond which hardly any run gets: by five standard deviations. */
-static uint64_t at_most(double expected) {
-    return (uint64_t)(expected + 5.0 * sqrt(expected)) + 1;
 }
 
 int wl_keys_to_come(struct wl *wl, const uint64_t **keys, uint64_t *count) {

@@ -410,6 +410,36 @@ static void every_key_that_a_run_inserts_is_one_of_those_to_come(void **state) {
     assert_in_range(count, SPACE * 2 / 5, SPACE * 4 / 5);
 }
 
+/* Inserts beyond the expected number must be between the loaded keys, too: one after the other behind the last key they
+ * would all be of one leaf. */
+static void a_mix_that_inserts_more_than_expected_inserts_between_the_keys(void **state) {
+    (void)state;
+    enum { DRAWN = 10000 };
+    unsigned followed = 0, longer = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct wl *wl = NULL;
+        struct dm_err err;
+        const struct wl_config config = {.workload = "dolphin_range_write", .keys = 100000};
+        assert_int_equal(wl_open(&config, DRAWN, 1, seed, &wl, &err), 0);
+        struct wl_stream *stream = wl_stream_open(wl, 0);
+        uint64_t inserts = 0, last = 0;
+        for (int i = 0; i < DRAWN; i++) {
+            struct wl_op op = next_of(stream);
+            if (op.kind == WL_INSERT) {
+                followed += inserts > 0 && op.key == last + 1;
+                last = op.key;
+                inserts++;
+            }
+            wl_done(stream, &op, 0);
+        }
+        longer += inserts > DRAWN / 2;
+        wl_stream_close(stream);
+        wl_close(wl);
+    }
+    assert_true(longer > 0);
+    assert_in_range(followed, 0, 10); /* one of 100000 by chance */
+}
+
 static void the_keys_that_a_trace_inserts_are_not_known(void **state) {
     (void)state;
     static const char line[] = "0,key,3,8,1,get,0\n";
@@ -437,6 +467,7 @@ int main(void) {
         cmocka_unit_test(combinations_without_a_meaning_are_refused_by_name),
         cmocka_unit_test(a_workloads_own_key_set_differs_from_a_users),
         cmocka_unit_test(every_key_that_a_run_inserts_is_one_of_those_to_come),
+        cmocka_unit_test(a_mix_that_inserts_more_than_expected_inserts_between_the_keys),
         cmocka_unit_test(the_keys_that_a_trace_inserts_are_not_known),
     };
     return cmocka_run_group_tests(tests, files_setup, files_teardown);
