@@ -12,6 +12,7 @@
 #include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
+#include "harness/points/points_plan.h"
 #include "harness/study/claims_judge.h"
 #include "harness/study/claims_open.h"
 #include "harness/study/claims_points.h"
@@ -111,7 +112,12 @@ static int run_points(struct session *session, int *status, struct dm_err *err) 
     if (options->points.stale == HX_STALE_LIST) {
         hx_points_list_stale(points, stdout);
     } else if (options->dry_run) {
-        printf("%zu points in %s/points, %zu to run\n", points->count, points->out, hx_points_scan(points));
+        struct hx_points_plan plan;
+        char text[128];
+        hx_points_scan(points);
+        hx_points_plan(points, &options->points, NULL, 0, &plan);
+        hx_points_plan_text(&plan, text, sizeof(text));
+        printf("%zu points in %s/points, %s\n", points->count, points->out, text);
     } else {
         *status = hx_points_run(points, &options->points);
     }

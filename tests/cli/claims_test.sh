@@ -62,7 +62,7 @@ holds out "2 of 2 points of figure small are missing"
 [ ! -e results ] || fail "judging wrote something"
 
 expect 0 claims --plots plots --run --dry-run
-holds out "6 points in results/points, 6 to run"
+holds out "6 points in results/points, 6 to run, about "
 expect 0 claims --plots plots --run --json
 [ "$(find results/points -name '*.json' | wc -l)" -eq 6 ] || fail "$(find results)"
 [ "$(verdict good)" = "reproduced" ] || fail "$(cat out)"
@@ -117,7 +117,7 @@ cat >plots/claims/p.json <<JSON
 JSON
 expect 0 claims --plots plots --run --dry-run
 # No-cache is the slow Sherman, which is there for C; the first value of the range and "same" are the figure as it is.
-holds out "9 points in results/points, 5 to run"
+holds out "9 points in results/points, 5 to run, about "
 expect 0 claims --plots plots --run --json
 [ "$(verdict under)" = "reproduced under a reading" ] || fail "$(cat out)"
 [ "$(verdict good)" = "reproduced" ] || fail "$(cat out)"
