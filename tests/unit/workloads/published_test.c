@@ -410,7 +410,7 @@ static void every_key_that_a_run_inserts_is_one_of_those_to_come(void **state) {
     assert_in_range(count, SPACE * 2 / 5, SPACE * 4 / 5);
 }
 
-/* Inserts beyond the expected number must be between the loaded keys, too: one after the other behind the last key they
+/* Inserts beyond the expected number must be between the loaded keys, too: in a row behind the last key they
  * would all be of one leaf. */
 static void a_mix_that_inserts_more_than_expected_inserts_between_the_keys(void **state) {
     (void)state;
