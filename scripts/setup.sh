@@ -5,6 +5,7 @@
 # looks for what the packages provide, and fails with a list of what it does not find.
 #   scripts/setup.sh run          what run_all.sh needs
 #   scripts/setup.sh run test     what run_tests.sh needs
+#   scripts/setup.sh long         what the long suite needs besides
 #   scripts/setup.sh --list run   prints the packages' names instead
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,9 +19,9 @@ fi
 
 for group in "$@"; do
     case $group in
-    run | test) ;;
+    run | test | long) ;;
     *)
-        echo "setup.sh: unknown group '$group' (available: run, test)" >&2
+        echo "setup.sh: unknown group '$group' (available: run, test, long)" >&2
         exit 2
         ;;
     esac

@@ -25,7 +25,7 @@ if [ "$failures" -eq 0 ]; then
     trap 'rm -f "$empty"' EXIT
     # One name a word.
     # shellcheck disable=SC2046
-    apt-get -s -q --no-install-recommends -o Dir::State::status="$empty" install $(scripts/setup.sh --list run test) \
+    apt-get -s -q --no-install-recommends -o Dir::State::status="$empty" install $(scripts/setup.sh --list run test long) \
         >"$empty.out" 2>&1 || complain "apt cannot install the list on an empty system: $(tail -n 3 "$empty.out")"
     rm -f "$empty.out"
 fi
