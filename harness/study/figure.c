@@ -573,7 +573,7 @@ static int read_all(struct hx_figure *figure, const char *plots, const char *id,
     DM_TRY(read_series(figure, where, err));
     DM_TRY(read_x(figure, scale, where, err));
     DM_TRY(hx_fig_provenance_check(figure->spec, where, err));
-    DM_TRY(hx_fig_overlays_read(figure->spec, where, &figure->overlays, err));
+    DM_TRY(hx_fig_overlays_read(figure->spec, strcmp(asked, "paper") == 0, where, &figure->overlays, err));
     DM_TRY(read_plots(figure, where, err));
     return hx_fig_published_read(figure, where, &figure->published, &figure->published_count, err);
 }

@@ -266,7 +266,7 @@ static int check_config(const json_t *config, bool reading, const char *where, s
 }
 
 /* {"LABEL": {...}} of the spec's panels, series or cases. */
-static int read_parts(const json_t *object, const char *member, const json_t *items, const char *where,
+static int read_parts(const json_t *object, const char *member, const json_t *items, bool reading, const char *where,
                       const json_t **parts, struct dm_err *err) {
     const char *name;
     json_t *config;
@@ -286,7 +286,7 @@ static int read_parts(const json_t *object, const char *member, const json_t *it
                            name);
         }
         snprintf(path, sizeof(path), "%.300s.%s.%.100s", where, member, name);
-        DM_TRY(check_config(config, json_object_get(object, "from") != NULL, path, err));
+        DM_TRY(check_config(config, reading, path, err));
     }
     return 0;
 }
@@ -299,13 +299,44 @@ static int read_string(const json_t *object, const char *member, bool required, 
     return 0;
 }
 
-/* Reads what all values of a range have in common. */
-static int read_overlay(const json_t *spec, const json_t *object, bool reading, const char *where,
-                        struct hx_fig_overlay *overlay, struct dm_err *err) {
-    static const char *const of_reading[] = {"id",     "says",  "from",   "config", "series",
-                                             "panels", "cases", "option", "values", NULL};
-    static const char *const of_experiment[] = {"id", "says", "config", "series", "panels", "cases", NULL};
-    const json_t *config;
+/* What an overlay changes: read from itself, and from its member `paper`. */
+static int read_changes(const json_t *spec, const json_t *object, bool reading, const char *where,
+                        struct hx_fig_overlay *overlay, const json_t **config, struct dm_err *err) {
+    DM_TRY(hx_json_get(object, "config", JSON_OBJECT, false, where, config, err));
+    DM_TRY(*config != NULL ? check_config(*config, reading, where, err) : 0);
+    DM_TRY(read_parts(object, "panels", json_object_get(spec, "panels"), reading, where, &overlay->panels, err));
+    DM_TRY(read_parts(object, "series", json_object_get(spec, "series"), reading, where, &overlay->series, err));
+    return read_parts(object, "cases", json_object_get(json_object_get(spec, "x"), "cases"), reading, where,
+                      &overlay->cases, err);
+}
+
+/* Replaces what the overlay changes by what it changes at the paper's scale, if it says that and this is it. */
+static int read_paper(const json_t *spec, const json_t *object, bool reading, bool is_paper, const char *where,
+                      struct hx_fig_overlay *overlay, const json_t **config, struct dm_err *err) {
+    static const char *const known[] = {"config", "series", "panels", "cases", NULL};
+    const json_t *paper, *paper_config;
+    struct hx_fig_overlay there = *overlay;
+    char path[WHERE_BYTES];
+    DM_TRY(hx_json_get(object, "paper", JSON_OBJECT, false, where, &paper, err));
+    if (paper == NULL) {
+        return 0;
+    }
+    snprintf(path, sizeof(path), "%.450s.paper", where);
+    DM_TRY(hx_json_check(paper, known, path, err));
+    DM_TRY(read_changes(spec, paper, reading, path, &there, &paper_config, err));
+    if (is_paper) {
+        *overlay = there;
+        *config = paper_config;
+    }
+    return 0;
+}
+
+/* Reads what all values of a range have in common; `config` is what it sets in every point. */
+static int read_overlay(const json_t *spec, const json_t *object, bool reading, bool is_paper, const char *where,
+                        struct hx_fig_overlay *overlay, const json_t **config, struct dm_err *err) {
+    static const char *const of_reading[] = {"id",    "says",   "from",   "config", "series", "panels",
+                                             "cases", "option", "values", "paper",  NULL};
+    static const char *const of_experiment[] = {"id", "says", "config", "series", "panels", "cases", "paper", NULL};
     DM_TRY(hx_json_check(object, reading ? of_reading : of_experiment, where, err));
     DM_TRY(read_string(object, "id", true, where, &overlay->name, err));
     DM_TRY(read_string(object, "says", true, where, &overlay->says, err));
@@ -320,12 +351,8 @@ static int read_overlay(const json_t *spec, const json_t *object, bool reading, 
         return dm_fail(err, DM_ERR_INVALID, "%s (%s): a reading needs evidence: 'stated: ' or 'code: ' and more", where,
                        overlay->name);
     }
-    DM_TRY(hx_json_get(object, "config", JSON_OBJECT, false, where, &config, err));
-    DM_TRY(config != NULL ? check_config(config, reading, where, err) : 0);
-    DM_TRY(read_parts(object, "panels", json_object_get(spec, "panels"), where, &overlay->panels, err));
-    DM_TRY(read_parts(object, "series", json_object_get(spec, "series"), where, &overlay->series, err));
-    return read_parts(object, "cases", json_object_get(json_object_get(spec, "x"), "cases"), where, &overlay->cases,
-                      err);
+    DM_TRY(read_changes(spec, object, reading, where, overlay, config, err));
+    return read_paper(spec, object, reading, is_paper, where, overlay, config, err);
 }
 
 /* Appends a change; a value of a range is set in its config and its id. */
@@ -353,21 +380,21 @@ static int append(struct hx_fig_overlays *overlays, const struct hx_fig_overlay 
     return again ? dm_fail(err, DM_ERR_INVALID, "%s: there are two of '%s'", where, overlay->id) : 0;
 }
 
-static int read_list(const json_t *spec, const char *member, bool reading, const char *where,
+static int read_list(const json_t *spec, const char *member, bool is_paper, const char *where,
                      struct hx_fig_overlays *overlays, struct dm_err *err) {
+    bool reading = strcmp(member, "readings") == 0;
     const json_t *array, *values;
     DM_TRY(hx_json_get(spec, member, JSON_ARRAY, false, where, &array, err));
     for (size_t i = 0; i < json_array_size(array); i++) {
         char path[WHERE_BYTES];
         struct hx_fig_overlay common = {.config = NULL};
-        const json_t *object = json_array_get(array, i);
+        const json_t *object = json_array_get(array, i), *config;
         snprintf(path, sizeof(path), "%.400s: %s[%zu]", where, member, i);
-        DM_TRY(read_overlay(spec, object, reading, path, &common, err));
+        DM_TRY(read_overlay(spec, object, reading, is_paper, path, &common, &config, err));
         DM_TRY(hx_json_get(object, "values", JSON_ARRAY, common.option != NULL, path, &values, err));
         if ((values != NULL) != (common.option != NULL) || (values != NULL && json_array_size(values) == 0)) {
             return dm_fail(err, DM_ERR_INVALID, "%s: a range needs 'option' and 'values'", path);
         }
-        const json_t *config = json_object_get(object, "config");
         size_t count = values != NULL ? json_array_size(values) : 1;
         for (size_t k = 0; k < count; k++) {
             DM_TRY(append(overlays, &common, config, json_array_get(values, k), path, err));
@@ -376,8 +403,9 @@ static int read_list(const json_t *spec, const char *member, bool reading, const
     return 0;
 }
 
-int hx_fig_overlays_read(const json_t *spec, const char *where, struct hx_fig_overlays *overlays, struct dm_err *err) {
+int hx_fig_overlays_read(const json_t *spec, bool is_paper, const char *where, struct hx_fig_overlays *overlays,
+                         struct dm_err *err) {
     *overlays = (struct hx_fig_overlays){.items = NULL};
-    DM_TRY(read_list(spec, "readings", true, where, overlays, err));
-    return read_list(spec, "experiments", false, where, overlays, err);
+    DM_TRY(read_list(spec, "readings", is_paper, where, overlays, err));
+    return read_list(spec, "experiments", is_paper, where, overlays, err);
 }

@@ -2,7 +2,8 @@
  *
  * What a figure's spec says about its settings: where each comes from (`from`), and named changes of the whole figure.
  * A reading is one with evidence, for what a paper leaves open; claims are judged under it, too. An experiment is a
- * change that reasons use. A reading with `option` and `values` is one change for each value.
+ * change that reasons use. A reading with `option` and `values` is one change for each value. What differs at the
+ * papers' scale is in a member `paper`.
  */
 #ifndef DM_HARNESS_STUDY_FIGURE_OVERLAY_H
 #define DM_HARNESS_STUDY_FIGURE_OVERLAY_H
@@ -30,8 +31,10 @@ struct hx_fig_overlays {
     size_t count;
 };
 
-/* Reads `readings` and `experiments` of a spec and checks them. The caller frees what it got, also after a failure. */
-int hx_fig_overlays_read(const json_t *spec, const char *where, struct hx_fig_overlays *overlays, struct dm_err *err);
+/* Reads `readings` and `experiments` of a spec, at the papers' scale or another one, and checks them. The caller frees
+ * what it got, also after a failure. */
+int hx_fig_overlays_read(const json_t *spec, bool is_paper, const char *where, struct hx_fig_overlays *overlays,
+                         struct dm_err *err);
 void hx_fig_overlays_free(struct hx_fig_overlays *overlays);
 
 /* The change of that id; NULL if there is none. */

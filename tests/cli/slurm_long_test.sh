@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # An array of points under Slurm, which this test starts on this machine with a configuration of its own. The job is
-# cancelled while it runs: the results that are there then are complete, and the next array has the other points alone. In the
-# end they are those of a run without Slurm.
+# cancelled while it runs: the results that are there then are complete, and the next array has the other points alone.
+# In the end they are those of a run without Slurm.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 for program in slurmctld slurmd sbatch squeue scancel; do

@@ -127,7 +127,7 @@ static void must_refuse_readings(const char *member, const char *list, const cha
     struct dm_err err = {.text = ""};
     snprintf(text, sizeof(text), "{%s, '%s': [%s]}", BODY, member, list);
     json_t *spec = parse(text);
-    assert_int_equal(hx_fig_overlays_read(spec, "f.json", &overlays, &err), DM_ERR_INVALID);
+    assert_int_equal(hx_fig_overlays_read(spec, false, "f.json", &overlays, &err), DM_ERR_INVALID);
     hx_fig_overlays_free(&overlays);
     json_decref(spec);
     if (strstr(err.text, reason) == NULL) {
@@ -155,6 +155,10 @@ static void mistakes_in_readings_are_named(void **state) {
     must_refuse_readings("readings", "{'id': 'a', 'says': 'b', 'from': 'code: x', 'option': 'cache', 'values': []}",
                          "a range needs");
     must_refuse_readings("experiments", "{'id': 'a', 'says': 'b', 'from': 'code: x'}", "unknown member 'from'");
+    must_refuse_readings("experiments", "{'id': 'a', 'says': 'b', 'paper': {'says': 'c'}}",
+                         "experiments[0].paper: unknown member 'says'");
+    must_refuse_readings("readings", "{'id': 'a', 'says': 'b', 'from': 'code: x', 'paper': {'series': {'SMART': {}}}}",
+                         "readings[0].paper.series: 'SMART' is no label of the figure's");
     must_refuse_readings("experiments", "{'id': 'a', 'says': 'b'}, {'id': 'a', 'says': 'b'}",
                          "experiments[1]: there are two of 'a'");
 }
@@ -169,7 +173,7 @@ static void a_range_is_one_change_for_each_value(void **state) {
              "'set.span', 'values': [8, '16'], 'config': {'cns': 3}}], 'experiments': [{'id': 'e', 'says': 'x'}]}",
              BODY);
     json_t *spec = parse(text);
-    if (hx_fig_overlays_read(spec, "f.json", &overlays, &err) < 0) {
+    if (hx_fig_overlays_read(spec, false, "f.json", &overlays, &err) < 0) {
         fail_msg("%s", err.text);
     }
     assert_int_equal(overlays.count, 3);
@@ -181,6 +185,31 @@ static void a_range_is_one_change_for_each_value(void **state) {
     assert_null(hx_fig_overlay_find(&overlays, "limit"));
     assert_null(hx_fig_overlay_find(&overlays, "e")->from);
     hx_fig_overlays_free(&overlays);
+    json_decref(spec);
+}
+
+static void a_reading_may_change_something_else_at_the_papers_scale(void **state) {
+    (void)state;
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "{%s, 'readings': [{'id': 'levels', 'says': 'as high a tree', 'from': 'code: x', 'config': {'cns': 3}, "
+             "'series': {'CHIME': {'span': 2}}, 'paper': {'series': {'CHIME': {'span': 4}}}}]}",
+             BODY);
+    json_t *spec = parse(text);
+    for (int is_paper = 0; is_paper < 2; is_paper++) {
+        struct hx_fig_overlays overlays;
+        struct dm_err err = {.text = ""};
+        if (hx_fig_overlays_read(spec, is_paper, "f.json", &overlays, &err) < 0) {
+            fail_msg("%s", err.text);
+        }
+        const struct hx_fig_overlay *levels = hx_fig_overlay_find(&overlays, "levels");
+        assert_non_null(levels);
+        const json_t *series = hx_fig_overlay_part(levels->series, "CHIME");
+        assert_int_equal(json_integer_value(json_object_get(series, "span")), is_paper ? 4 : 2);
+        /* all that it changes is replaced */
+        assert_int_equal(json_integer_value(json_object_get(levels->config, "cns")), is_paper ? 0 : 3);
+        hx_fig_overlays_free(&overlays);
+    }
     json_decref(spec);
 }
 
@@ -312,6 +341,7 @@ int main(void) {
         cmocka_unit_test(the_entry_of_a_series_comes_before_that_of_the_figure),
         cmocka_unit_test(mistakes_in_readings_are_named),
         cmocka_unit_test(a_range_is_one_change_for_each_value),
+        cmocka_unit_test(a_reading_may_change_something_else_at_the_papers_scale),
         cmocka_unit_test(an_overlay_wins_over_panel_series_and_case),
         cmocka_unit_test(the_sizes_of_an_overlay_are_the_papers_at_every_scale),
         cmocka_unit_test(a_reading_that_changes_nothing_needs_no_point),
