@@ -30,6 +30,21 @@ esac
 jobs=$(nproc)
 scripts/setup.sh run test
 
+# ctest ignores what it does not know, and would run everything after the builds.
+known=$(ctest --help)
+for option in "$@"; do
+    case $option in
+    -j[0-9]*) ;;
+    -*)
+        echo "$known" | grep -qE -- "(^|[ ,=])${option%%=*}([ ,=]|\$)" || {
+            echo "run_tests.sh: '$option' is no option of ctest" >&2
+            usage >&2
+            exit 2
+        }
+        ;;
+    esac
+done
+
 echo "== address and undefined behaviour: build/test"
 cmake --preset test
 cmake --build build/test --parallel "$jobs"
