@@ -112,12 +112,7 @@ static int run_points(struct session *session, int *status, struct dm_err *err) 
     if (options->points.stale == HX_STALE_LIST) {
         hx_points_list_stale(points, stdout);
     } else if (options->dry_run) {
-        struct hx_points_plan plan;
-        char text[128];
-        hx_points_scan(points);
-        hx_points_plan(points, &options->points, NULL, 0, &plan);
-        hx_points_plan_text(&plan, text, sizeof(text));
-        printf("%zu points in %s/points, %s\n", points->count, points->out, text);
+        hx_points_plan_print(points, &options->points, stdout);
     } else {
         *status = hx_points_run(points, &options->points);
     }

@@ -78,12 +78,7 @@ static int take(void *arg, const char *name, const char *value, struct dm_err *e
 
 static void print_plan(const struct sweep_options *options) {
     struct hx_points *points = options->sweep.points;
-    struct hx_points_plan plan;
-    char text[128];
-    hx_points_scan(points);
-    hx_points_plan(points, &options->run, NULL, 0, &plan);
-    hx_points_plan_text(&plan, text, sizeof(text));
-    printf("%zu points in %s/points, %s\n", points->count, points->out, text);
+    hx_points_plan_print(points, &options->run, stdout);
     for (size_t i = 0; i < points->count; i++) {
         const struct hx_point *point = &points->items[i];
         printf("  %s  %-5s  %s\n", point->hash, hx_point_state_word(point, options->run.force), point->label);

@@ -4,7 +4,6 @@
  */
 #include "harness/points/points_plan.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,4 +120,13 @@ void hx_points_plan_text(const struct hx_points_plan *plan, char *text, size_t c
                      (double)hx_points_memory() * 1e-9);
         }
     }
+}
+
+void hx_points_plan_print(struct hx_points *points, const struct hx_points_options *options, FILE *out) {
+    struct hx_points_plan plan;
+    char text[128];
+    hx_points_scan(points);
+    hx_points_plan(points, options, NULL, 0, &plan);
+    hx_points_plan_text(&plan, text, sizeof(text));
+    fprintf(out, "%zu points in %s/points, %s\n", points->count, points->out, text);
 }

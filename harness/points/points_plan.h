@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "harness/points/points.h"
 
@@ -25,5 +26,8 @@ void hx_points_plan(const struct hx_points *points, const struct hx_points_optio
 
 /* "12 to run, about 3 min 10 s, up to 1.2 GB each"; how many do not fit into the memory that is there follows. */
 void hx_points_plan_text(const struct hx_points_plan *plan, char *text, size_t capacity);
+
+/* Looks which results are there and prints "20 points in results/points, 12 to run, about ..." with a new line. */
+void hx_points_plan_print(struct hx_points *points, const struct hx_points_options *options, FILE *out);
 
 #endif
