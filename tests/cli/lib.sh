@@ -81,3 +81,20 @@ interrupt() {
 has_results() {
     [ "$(find "$1" -name '*.json' 2>/dev/null | wc -l)" -ge "${2:-1}" ]
 }
+
+# same_result FILE OTHER: they differ in provenance alone.
+same_result() {
+    python3 -c "
+import json, sys
+a, b = (json.load(open(name)) for name in sys.argv[1:])
+a.pop('provenance'), b.pop('provenance')
+sys.exit(a != b)" "$1" "$2" || fail "$1 and $2 differ"
+}
+
+# same_results FOLDER OTHER COUNT: so many results are in the first, and the other's are the same.
+same_results() {
+    [ "$(find "$1/points" -name '*.json' | wc -l)" -eq "$3" ] || fail "$(find "$1")"
+    for file in "$2"/points/*.json; do
+        same_result "$file" "$1/points/${file##*/}"
+    done
+}

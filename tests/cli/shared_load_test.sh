@@ -12,11 +12,7 @@ JSON
 # alone FILE: the same point run alone differs only in provenance.
 alone() {
     expect 0 run "$1" --out again.json
-    python3 -c "
-import json, sys
-a, b = (json.load(open(f)) for f in sys.argv[1:])
-a.pop('provenance'), b.pop('provenance')
-sys.exit(a != b)" "$1" again.json || fail "$1 is different when run alone"
+    same_result "$1" again.json
 }
 for index in sherman chime; do
     expect 0 sweep base.json --grid index=$index --grid workload=a,b,c,f --grid theta=0.5,0.9 --jobs 1 --out "$index"
