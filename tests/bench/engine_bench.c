@@ -48,11 +48,14 @@ static void engine_client(struct dm_ctx *ctx, void *arg) {
     }
 }
 
-/* Writes all of the working set, so that its pages exist and its cache misses are those of real data. */
+/* Writes all of the working set, so that its pages exist and its cache misses are those of real data; with bytes that
+ * do not compress, so that the transport keeps them as they are. */
 static int touch(struct dm_ctx *ctx, void *arg) {
     const struct point *point = arg;
-    static unsigned char bytes[65536];
-    memset(bytes, 1, sizeof(bytes));
+    static uint64_t bytes[8192];
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+        bytes[i] = dm_prng_u64(dm_random(ctx));
+    }
     for (uint64_t at = 0; at + sizeof(bytes) <= point->memory - DM_RESERVED_BYTES; at += sizeof(bytes)) {
         dm_addr addr;
         DM_TRY(dm_alloc(ctx, 0, sizeof(bytes), 64, DM_MEM_LEAF, &addr));
