@@ -87,7 +87,8 @@ static int read_kind(const json_t *object, const char *where, enum hx_claim_kind
     return dm_fail_in(err, hx_fail_unknown(err, "kind", name, kind_names, 3), "%s", where);
 }
 
-static int read_claim(const json_t *object, const char *where, struct hx_claim *claim, struct dm_err *err) {
+static int read_claim(const json_t *object, const char *scale, const char *where, struct hx_claim *claim,
+                      struct dm_err *err) {
     static const char *const known[] = {"id",    "paper",  "figure",  "text",    "kind", "needs",
                                         "reads", "checks", "because", "not_run", NULL};
     const char *figure, *not_run;
@@ -121,7 +122,7 @@ static int read_claim(const json_t *object, const char *where, struct hx_claim *
     snprintf(member, sizeof(member), "%.180s: %.60s", where, claim->id);
     const char *first = claim->checks[0].figure;
     figure = figure != NULL ? figure : first != NULL && first[0] != '\0' ? first : NULL;
-    return hx_reasons_read(because, figure, member, claim, err);
+    return hx_reasons_read(because, figure, scale, member, claim, err);
 }
 
 /* An own metric of a file must not hide one that all share; `shared` is NULL for those themselves. */
@@ -167,7 +168,7 @@ static int read_items(struct hx_claims *claims, const json_t *file, const char *
     for (size_t i = 0; i < more; i++) {
         struct hx_claim *claim = &items[claims->count++];
         *claim = (struct hx_claim){.metrics = metrics};
-        DM_TRY(read_claim(json_array_get(array, i), where, claim, err));
+        DM_TRY(read_claim(json_array_get(array, i), claims->scale, where, claim, err));
         DM_TRY(check_id(claims, claim, where, err));
     }
     return 0;

@@ -66,6 +66,7 @@ enum hx_reason_verdict { HX_REASON_NOT_RUN, HX_REASON_HOLDS, HX_REASON_REFUTED }
 struct hx_reason {
     const char *text, *figure;
     const char *value; /* expression */
+    const char *scale; /* quick or paper, where it is judged at that scale alone; NULL: at every scale */
     bool is_truth;     /* it must be true; otherwise it must lie in [low, high], which may be infinite at one end */
     double low, high;
     enum hx_reason_verdict verdict;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/compiler.h"
+#include "harness/base/errors.h"
 #include "harness/base/json.h"
 
 enum { WHERE_BYTES = 320 };
@@ -80,9 +81,16 @@ static int read_string(const json_t *object, const char *name, bool required, co
     return 0;
 }
 
+static int read_scale(const json_t *object, const char *where, const char **scale, struct dm_err *err) {
+    static const char *const names[] = {"quick", "paper"};
+    DM_TRY(read_string(object, "scale", false, where, scale, err));
+    bool known = *scale == NULL || strcmp(*scale, names[0]) == 0 || strcmp(*scale, names[1]) == 0;
+    return known ? 0 : dm_fail_in(err, hx_fail_unknown(err, "scale", *scale, names, 2), "%s", where);
+}
+
 static int read_reason(const json_t *object, const char *figure, const char *where, struct hx_reason *reason,
                        struct dm_err *err) {
-    static const char *const known[] = {"text", "value", "expect", "holds", "reads", NULL};
+    static const char *const known[] = {"text", "value", "expect", "holds", "reads", "scale", NULL};
     const char *holds;
     const json_t *expect = json_object_get(object, "expect");
     DM_TRY(hx_json_check(object, known, where, err));
@@ -90,6 +98,7 @@ static int read_reason(const json_t *object, const char *figure, const char *whe
     DM_TRY(read_string(object, "value", false, where, &reason->value, err));
     DM_TRY(read_string(object, "holds", false, where, &holds, err));
     DM_TRY(read_string(object, "reads", figure == NULL, where, &reason->figure, err));
+    DM_TRY(read_scale(object, where, &reason->scale, err));
     const char *number = find_number(reason->text);
     if (number != NULL) {
         return dm_fail(err, DM_ERR_INVALID,
@@ -104,8 +113,8 @@ static int read_reason(const json_t *object, const char *figure, const char *whe
     return expect != NULL ? read_expected(expect, where, reason, err) : 0;
 }
 
-int hx_reasons_read(const json_t *array, const char *figure, const char *where, struct hx_claim *claim,
-                    struct dm_err *err) {
+int hx_reasons_read(const json_t *array, const char *figure, const char *scale, const char *where,
+                    struct hx_claim *claim, struct dm_err *err) {
     claim->reasons = calloc(json_array_size(array) + 1, sizeof(*claim->reasons));
     if (claim->reasons == NULL) {
         return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for reasons");
@@ -113,8 +122,11 @@ int hx_reasons_read(const json_t *array, const char *figure, const char *where, 
     for (size_t i = 0; i < json_array_size(array); i++) {
         char member[WHERE_BYTES];
         snprintf(member, sizeof(member), "%.280s.because[%zu]", where, i);
-        DM_TRY(read_reason(json_array_get(array, i), figure, member, &claim->reasons[i], err));
-        claim->reason_count = i + 1;
+        struct hx_reason reason = {.text = NULL};
+        DM_TRY(read_reason(json_array_get(array, i), figure, member, &reason, err));
+        if (reason.scale == NULL || strcmp(reason.scale, scale) == 0) {
+            claim->reasons[claim->reason_count++] = reason;
+        }
     }
     return 0;
 }

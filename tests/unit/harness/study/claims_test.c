@@ -271,6 +271,32 @@ static void a_reason_that_does_not_fit_its_figure_is_refused(void **state) {
 #undef HOLDS
 }
 
+/* Files are opened at quick scale. */
+static void a_reason_of_one_scale_is_judged_there_alone(void **state) {
+    (void)state;
+    static const char *const members[] = {"", ", \"scale\": \"quick\"", ", \"scale\": \"paper\""};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        char folder[] = FOLDER, file[1024];
+        struct hx_claims *claims;
+        struct dm_err err = {.text = ""};
+        snprintf(file, sizeof(file),
+                 "{\"claims\": [{" HEAD ", \"kind\": \"trend\", \"checks\": [{\"value\": \"0\"}], \"because\": ["
+                 "{\"text\": \"so\", \"holds\": \"0\"%s}, {\"text\": \"and so\", \"holds\": \"1\"}]}]}",
+                 members[i]);
+        assert_int_equal(open_file(folder, file, &claims, &err), 0);
+        remove_folder(folder);
+        assert_int_equal(hx_claims_judge(claims, &err), 0);
+        const struct hx_claim *claim = &claims->items[0];
+        assert_int_equal(claim->reason_count, i < 2 ? 2 : 1);
+        assert_int_equal(claim->refuted_count, i < 2 ? 1 : 0);
+        assert_string_equal(claim->reasons[claim->reason_count - 1].text, "and so");
+        hx_claims_close(claims);
+    }
+    must_refuse_reason("\"text\": \"so\", \"holds\": \"1\", \"scale\": \"papr\"",
+                       "because[0]: unknown scale 'papr' (did you mean 'paper'");
+    must_refuse_reason("\"text\": \"2 x\", \"holds\": \"1\", \"scale\": \"paper\"", "a number is typed in at");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_claim_fits_its_figure_at_every_scale),
@@ -283,6 +309,7 @@ int main(void) {
         cmocka_unit_test(a_reason_has_an_expression_and_no_numbers_in_its_text),
         cmocka_unit_test(names_with_digits_are_no_numbers),
         cmocka_unit_test(a_reason_that_does_not_fit_its_figure_is_refused),
+        cmocka_unit_test(a_reason_of_one_scale_is_judged_there_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
