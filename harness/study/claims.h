@@ -99,6 +99,7 @@ struct hx_claim {
     size_t run_count; /* checks that could be judged */
     enum hx_verdict verdict;
     enum hx_verdict base_verdict; /* before readings and sensitivity were considered */
+    size_t seeds[HX_VERDICTS];    /* with several seeds a point: how many of them have that verdict, each by itself */
     struct hx_reason *reasons;
     size_t reason_count, refuted_count;
     struct hx_claim_reading *readings; /* those that change a point which the claim reads; values of a range together */
@@ -131,7 +132,7 @@ struct hx_claims {
     struct hx_claim *items;
     size_t count;
     char *plots, *scale;
-    unsigned repeat;
+    unsigned repeat, seed; /* seed: 0, medians over the seeds are judged; from 1 on, the results of that one */
     struct hx_points *points;
     struct hx_claim_figure **figures;
     size_t figure_count;

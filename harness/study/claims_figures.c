@@ -255,6 +255,17 @@ static int find_metric(const struct view *view, const char *name, struct hx_fig_
 
 /* ---- curves ----------------------------------------------------------------------------------------------------- */
 
+/* The median over the seeds, or what the seed gave that is judged. */
+static double value_at(const struct view *view, const struct hx_fig_metric *metric, size_t at) {
+    const struct hx_figure *figure = view->figure->figure;
+    const struct hx_fig_data *data = &view->figure->data;
+    unsigned seed = view->claims->seed;
+    const json_t *result = seed > 0 ? data->results[at * figure->repeat + seed - 1] : NULL;
+    return seed == 0        ? hx_fig_value(figure, data, metric, at).middle
+           : result != NULL ? hx_fig_metric_value(metric, result)
+                            : NAN;
+}
+
 static int take_curve(const struct view *view, const struct target *target, const struct hx_fig_metric *metric,
                       struct hx_curve *curve, struct dm_err *err) {
     const struct hx_figure *figure = view->figure->figure;
@@ -279,7 +290,7 @@ static int take_curve(const struct view *view, const struct target *target, cons
                 there = there && view->figure->data.results[at * figure->repeat + seed] != NULL;
             }
             missing += !there;
-            curve->y[i] = hx_fig_value(figure, &view->figure->data, metric, at).middle;
+            curve->y[i] = value_at(view, metric, at);
         }
     }
     if (missing > 0) {

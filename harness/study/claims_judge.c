@@ -125,22 +125,38 @@ static int judge_base(struct hx_claims *claims, struct hx_claim *claim, struct d
     return 0;
 }
 
-/* Judges the same checks under another profile; if the results of one are missing, the variant has no verdict. */
-static int judge_variant(struct hx_claims *claims, const struct hx_claim *claim, struct hx_claim_variant *variant,
-                         struct dm_err *err) {
-    enum hx_verdict verdict = HX_NOT_RUN;
+/* Judges the same checks again, with another profile or the seed that claims->seed says; if the results of one are
+ * missing, there is no verdict. */
+static int judge_again(struct hx_claims *claims, const struct hx_claim *claim, const char *profile,
+                       enum hx_verdict *verdict, struct dm_err *err) {
     bool whole = true;
+    *verdict = HX_NOT_RUN;
     for (size_t i = 0; i < claim->check_count; i++) {
         struct hx_judgement judgement;
         if (claim->checks[i].base.verdict == HX_NOT_RUN) {
             continue;
         }
-        DM_TRY(judge_check(claims, claim, &claim->checks[i], variant->profile, NULL, &judgement, err));
+        DM_TRY(judge_check(claims, claim, &claim->checks[i], profile, NULL, &judgement, err));
         whole = whole && judgement.verdict != HX_NOT_RUN;
-        verdict = worse(verdict, judgement.verdict);
+        *verdict = worse(*verdict, judgement.verdict);
     }
-    variant->verdict = whole ? verdict : HX_NOT_RUN;
+    *verdict = whole ? *verdict : HX_NOT_RUN;
     return 0;
+}
+
+/* The verdict of each seed by itself. */
+static int judge_seeds(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
+    memset(claim->seeds, 0, sizeof(claim->seeds));
+    int rc = 0;
+    bool several = claims->repeat > 1 && claim->verdict != HX_NOT_RUN;
+    for (unsigned seed = 1; rc == 0 && several && seed <= claims->repeat; seed++) {
+        enum hx_verdict verdict;
+        claims->seed = seed;
+        rc = judge_again(claims, claim, NULL, &verdict, err);
+        claim->seeds[verdict]++;
+    }
+    claims->seed = 0;
+    return rc;
 }
 
 /* ---- readings --------------------------------------------------------------------------------------------------- */
@@ -289,7 +305,7 @@ static int judge_variants(struct hx_claims *claims, struct hx_claim *claim, stru
     }
     claim->variant_count = hx_claims_variants(claims, claim->checks[first].figure, claim->variants);
     for (size_t i = 0; i < claim->variant_count; i++) {
-        DM_TRY(judge_variant(claims, claim, &claim->variants[i], err));
+        DM_TRY(judge_again(claims, claim, claim->variants[i].profile, &claim->variants[i].verdict, err));
         enum hx_verdict other = claim->variants[i].verdict;
         if (other != HX_NOT_RUN && other != claim->base_verdict) {
             claim->verdict = HX_UNRESOLVED;
@@ -302,6 +318,7 @@ int hx_claims_judge(struct hx_claims *claims, struct dm_err *err) {
     claims->collecting = false;
     for (size_t i = 0; i < claims->count; i++) {
         DM_TRY(judge_base(claims, &claims->items[i], err));
+        DM_TRY(judge_seeds(claims, &claims->items[i], err));
         DM_TRY(judge_variants(claims, &claims->items[i], err));
         DM_TRY(judge_readings(claims, &claims->items[i], err));
         settle_readings(&claims->items[i]);

@@ -108,6 +108,25 @@ void hx_claim_verdict(const struct hx_claim *claim, char *text, size_t capacity)
     snprintf(text, capacity, "%s%s", hx_verdict_names[claim->verdict], more);
 }
 
+bool hx_claim_seeds_differ(const struct hx_claim *claim) {
+    size_t all = 0;
+    for (int i = 0; i < HX_VERDICTS; i++) {
+        all += claim->seeds[i];
+    }
+    return claim->seeds[claim->base_verdict] < all;
+}
+
+/* "2 reproduced, 1 direction only" */
+static void seeds_text(const struct hx_claim *claim, char *text, size_t capacity) {
+    size_t length = 0;
+    for (int i = 0; i < HX_VERDICTS && length < capacity; i++) {
+        if (claim->seeds[i] > 0) {
+            length += (size_t)snprintf(text + length, capacity - length, "%s%zu %s", length > 0 ? ", " : "",
+                                       claim->seeds[i], hx_verdict_names[i]);
+        }
+    }
+}
+
 /* How many claims (of one paper; NULL: of all) have each verdict, and how many of them by some of their checks only. */
 static void count_verdicts(const struct hx_claims *claims, const char *paper, const char *const *ids, size_t id_count,
                            size_t counts[HX_VERDICTS], size_t partly[HX_VERDICTS]) {
@@ -139,6 +158,18 @@ static void print_reason_counts(const struct hx_claims *claims, const char *cons
     }
 }
 
+/* "; 2 with another verdict by some seed" */
+static void print_seed_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
+    size_t differ = 0;
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct hx_claim *claim = &claims->items[i];
+        differ += hx_claim_is_among(claim, ids, id_count) && hx_claim_seeds_differ(claim);
+    }
+    if (claims->repeat > 1) {
+        fprintf(out, "; %zu with another verdict by some of %u seeds", differ, claims->repeat);
+    }
+}
+
 void hx_claims_print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out) {
     size_t counts[HX_VERDICTS], partly[HX_VERDICTS], all = 0;
     count_verdicts(claims, NULL, ids, id_count, counts, partly);
@@ -153,6 +184,7 @@ void hx_claims_print_counts(const struct hx_claims *claims, const char *const *i
         }
     }
     fprintf(out, " (scale %s)", claims->scale);
+    print_seed_counts(claims, ids, id_count, out);
     print_reason_counts(claims, ids, id_count, out);
     fprintf(out, "\n");
 }
@@ -183,6 +215,10 @@ static void print_claim(const struct hx_claim *claim, FILE *out) {
         fprintf(out, "  %-14s   %s%s%s", "", check->what, check->what[0] != '\0' ? ": " : "", measured);
         bool plain = check->base.verdict == HX_NOT_RUN || claim->kind == HX_CLAIM_TREND;
         fprintf(out, plain ? "\n" : " (%s)\n", expected);
+    }
+    if (hx_claim_seeds_differ(claim)) {
+        seeds_text(claim, measured, sizeof(measured));
+        fprintf(out, "  %-14s seeds: %s\n", "", measured);
     }
     hx_claim_readings_text(claim, measured, sizeof(measured));
     if (measured[0] != '\0') {
@@ -246,6 +282,10 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
     }
     hx_claim_verdict(claim, text, sizeof(text));
     fprintf(out, " | %s", text);
+    if (hx_claim_seeds_differ(claim)) {
+        seeds_text(claim, text, sizeof(text));
+        fprintf(out, "; seeds: %s", text);
+    }
     hx_claim_readings_text(claim, text, sizeof(text));
     if (text[0] != '\0' && claim->verdict != HX_NOT_RUN) {
         fprintf(out, "; readings: ");
@@ -324,7 +364,12 @@ static json_t *check_object(const struct hx_claim *claim, const struct hx_check 
 }
 
 static json_t *claim_object(const struct hx_claim *claim) {
-    json_t *checks = json_array(), *variants = json_array();
+    json_t *checks = json_array(), *variants = json_array(), *seeds = json_object();
+    for (int i = 0; i < HX_VERDICTS; i++) {
+        if (claim->seeds[i] > 0) {
+            json_object_set_new(seeds, hx_verdict_names[i], json_integer((json_int_t)claim->seeds[i]));
+        }
+    }
     for (size_t i = 0; i < claim->check_count; i++) {
         json_array_append_new(checks, check_object(claim, &claim->checks[i]));
     }
@@ -333,11 +378,11 @@ static json_t *claim_object(const struct hx_claim *claim) {
         json_array_append_new(variants, json_pack("{s:s, s:s, s:s}", "profile", variant->profile, "parameter",
                                                   variant->parameter, "verdict", hx_verdict_names[variant->verdict]));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}", "id", claim->id, "paper",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "id", claim->id, "paper",
                      claim->paper, "figure", claim->figure, "text", claim->text, "kind", kind_names[claim->kind],
                      "verdict", hx_verdict_names[claim->verdict], "verdict_own_profile",
-                     hx_verdict_names[claim->base_verdict], "checks_run", (json_int_t)claim->run_count, "checks",
-                     checks, "sensitivity", variants, "readings", hx_claim_readings_array(claim), "because",
+                     hx_verdict_names[claim->base_verdict], "seeds", seeds, "checks_run", (json_int_t)claim->run_count,
+                     "checks", checks, "sensitivity", variants, "readings", hx_claim_readings_array(claim), "because",
                      hx_claim_reasons_array(claim));
 }
 

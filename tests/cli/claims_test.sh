@@ -153,6 +153,31 @@ holds out "± 5 %) | reproduced | 1"
 expect 0 claims --plots plots --beside paper --json
 [ "$(python3 -c "import json; print(json.load(open('out'))['beside']['scale'])")" = paper ] || fail "$(cat out)"
 
+# Several seeds: medians are judged, and each seed by itself; a claim that only the median fits says so.
+cp plots/claims/p.json whole.json
+near() {
+    cat >plots/claims/p.json <<JSON
+{"claims": [{"id": "near", $head, "kind": "value", "checks": [{"value": "mops{Sherman, A, 4}", "expect": $1, "tolerance": 1e-6}]},
+            {"id": "far", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1}]}]}
+JSON
+}
+near 1
+expect 0 claims --plots plots --run --repeat 3 --json
+near "$(python3 -c "import json; print(json.load(open('out'))['claims'][0]['checks'][0]['value'])")"
+expect 0 claims --plots plots --repeat 3
+holds out "near           reproduced"
+holds out "seeds: 1 reproduced, 2 not reproduced"
+holds out "(scale quick); 1 with another verdict by some of 3 seeds"
+[ "$(grep -c seeds: out)" -eq 1 ] || fail "$(cat out)"
+expect 0 claims --plots plots --repeat 3 --markdown
+holds out "| reproduced; seeds: 1 reproduced, 2 not reproduced"
+expect 0 claims --plots plots --repeat 3 --json
+[ "$(python3 -c "import json; print([c['seeds'] for c in json.load(open('out'))['claims']])")" = \
+    "[{'not reproduced': 2, 'reproduced': 1}, {'reproduced': 3}]" ] || fail "$(cat out)"
+expect 0 claims --plots plots
+! grep -q seed out || fail "seeds of single results: $(cat out)"
+mv whole.json plots/claims/p.json
+
 bad() {
     reason=$1
     shift
