@@ -39,7 +39,7 @@ static const struct dm_opt claims_table[] = {
     ROW(sensitivity, DM_OPT_BOOL, .initial = "0",
         .help = "with --run: also those with the fabric at the other ends of what published sources say"),
     ROW(repeat, DM_OPT_COUNT, .initial = "1", .min = 1, .max = HX_FIG_REPEAT_MAX,
-        .help = "seeds a point; medians are judged, and which seeds give another verdict by themselves"),
+        .help = "seeds a point; medians are judged, and which seeds alone give another verdict"),
     HX_POINTS_ROWS(struct claims_options, points),
     ROW(dry_run, DM_OPT_BOOL, .initial = "0", .help = "with --run: print the plan alone"),
     ROW(markdown, DM_OPT_BOOL, .initial = "0", .help = "print Markdown tables"),

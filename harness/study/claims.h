@@ -99,7 +99,7 @@ struct hx_claim {
     size_t run_count; /* checks that could be judged */
     enum hx_verdict verdict;
     enum hx_verdict base_verdict; /* before readings and sensitivity were considered */
-    size_t seeds[HX_VERDICTS];    /* with several seeds a point: how many of them have that verdict, each by itself */
+    size_t seeds[HX_VERDICTS];    /* with several seeds a point: how many of them have that verdict, each alone */
     struct hx_reason *reasons;
     size_t reason_count, refuted_count;
     struct hx_claim_reading *readings; /* those that change a point which the claim reads; values of a range together */

@@ -144,7 +144,7 @@ static int judge_again(struct hx_claims *claims, const struct hx_claim *claim, c
     return 0;
 }
 
-/* The verdict of each seed by itself. */
+/* The verdict of each seed alone. */
 static int judge_seeds(struct hx_claims *claims, struct hx_claim *claim, struct dm_err *err) {
     memset(claim->seeds, 0, sizeof(claim->seeds));
     int rc = 0;

@@ -153,7 +153,7 @@ holds out "± 5 %) | reproduced | 1"
 expect 0 claims --plots plots --beside paper --json
 [ "$(python3 -c "import json; print(json.load(open('out'))['beside']['scale'])")" = paper ] || fail "$(cat out)"
 
-# Several seeds: medians are judged, and each seed by itself; a claim that only the median fits says so.
+# Several seeds: medians are judged, and each seed alone; a claim that only the median fits says so.
 cp plots/claims/p.json whole.json
 near() {
     cat >plots/claims/p.json <<JSON
