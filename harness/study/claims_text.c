@@ -108,7 +108,8 @@ void hx_claim_verdict(const struct hx_claim *claim, char *text, size_t capacity)
     snprintf(text, capacity, "%s%s", hx_verdict_names[claim->verdict], more);
 }
 
-bool hx_claim_seeds_differ(const struct hx_claim *claim) {
+/* With several seeds a point: whether one alone gives another verdict than the medians, readings aside. */
+static bool seeds_differ(const struct hx_claim *claim) {
     size_t all = 0;
     for (int i = 0; i < HX_VERDICTS; i++) {
         all += claim->seeds[i];
@@ -163,7 +164,7 @@ static void print_seed_counts(const struct hx_claims *claims, const char *const 
     size_t differ = 0;
     for (size_t i = 0; i < claims->count; i++) {
         const struct hx_claim *claim = &claims->items[i];
-        differ += hx_claim_is_among(claim, ids, id_count) && hx_claim_seeds_differ(claim);
+        differ += hx_claim_is_among(claim, ids, id_count) && seeds_differ(claim);
     }
     if (claims->repeat > 1) {
         fprintf(out, "; %zu with another verdict by some of %u seeds", differ, claims->repeat);
@@ -216,7 +217,7 @@ static void print_claim(const struct hx_claim *claim, FILE *out) {
         bool plain = check->base.verdict == HX_NOT_RUN || claim->kind == HX_CLAIM_TREND;
         fprintf(out, plain ? "\n" : " (%s)\n", expected);
     }
-    if (hx_claim_seeds_differ(claim)) {
+    if (seeds_differ(claim)) {
         seeds_text(claim, measured, sizeof(measured));
         fprintf(out, "  %-14s seeds: %s\n", "", measured);
     }
@@ -282,7 +283,7 @@ static void print_row(const struct hx_claim *claim, FILE *out) {
     }
     hx_claim_verdict(claim, text, sizeof(text));
     fprintf(out, " | %s", text);
-    if (hx_claim_seeds_differ(claim)) {
+    if (seeds_differ(claim)) {
         seeds_text(claim, text, sizeof(text));
         fprintf(out, "; seeds: %s", text);
     }

@@ -25,9 +25,6 @@ void hx_claims_print_beside(const struct hx_claims *one, const struct hx_claims 
 /* "reproduced", with how much of it was run and under which reading. */
 void hx_claim_verdict(const struct hx_claim *claim, char *text, size_t capacity);
 
-/* With several seeds a point: whether one alone gives another verdict than the medians, readings aside. */
-bool hx_claim_seeds_differ(const struct hx_claim *claim);
-
 /* "105 claims: 48 reproduced, ..." and how many reasons hold, as one line. */
 void hx_claims_print_counts(const struct hx_claims *claims, const char *const *ids, size_t id_count, FILE *out);
 
