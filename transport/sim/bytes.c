@@ -6,10 +6,12 @@
  */
 #include "transport/sim/bytes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <zstd.h>
 
+#include "common/compiler.h"
 #include "common/prng.h"
 
 enum {
@@ -22,7 +24,8 @@ enum {
     ENOUGH = 64    /* of them that are not all zero, to decide */
 };
 
-#define NO_PAGE UINT64_MAX
+#define NO_PAGE    UINT64_MAX
+#define IS_CHANGED UINT64_C(1)
 
 struct copy {
     uint32_t bytes;
@@ -31,9 +34,9 @@ struct copy {
 
 struct frame {
     uint64_t page; /* NO_PAGE: none */
-    uint64_t used; /* a count of uses that grows: the least of a set is replaced */
-    bool is_changed;
+    uint64_t used; /* a count of uses that grows, and IS_CHANGED: the least of a set is replaced */
 };
+static_assert(FRAME_WAYS * sizeof(struct frame) == DM_LINE, "a set is found with one access");
 
 struct sim_pages {
     struct copy **copies; /* of each page; NULL: all zero, unless a frame has it; &in_mapping: in the mapping */
@@ -42,7 +45,7 @@ struct sim_pages {
     uint64_t uses;
     ZSTD_CCtx *compress;
     ZSTD_DCtx *expand;
-    struct frame frames[FRAMES];
+    struct frame *frames;
     unsigned char bytes[FRAMES][PAGE_BYTES];
 };
 
@@ -64,6 +67,7 @@ static void pages_free(struct sim_pages *pages) {
     }
     ZSTD_freeCCtx(pages->compress);
     ZSTD_freeDCtx(pages->expand);
+    free(pages->frames);
     free(pages);
 }
 
@@ -79,14 +83,15 @@ static struct sim_pages *pages_new(uint64_t size) {
         mmap(NULL, pages->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     pages->compress = ZSTD_createCCtx();
     pages->expand = ZSTD_createDCtx();
-    if (pages->copies == MAP_FAILED || pages->compress == NULL || pages->expand == NULL) {
+    pages->frames = aligned_alloc(DM_LINE, FRAMES * sizeof(*pages->frames));
+    if (pages->copies == MAP_FAILED || !pages->compress || !pages->expand || !pages->frames) {
         pages_free(pages);
         return NULL;
     }
     ZSTD_CCtx_setParameter(pages->compress, ZSTD_c_compressionLevel, LEVEL);
     ZSTD_CCtx_setParameter(pages->compress, ZSTD_c_contentSizeFlag, 0);
     for (unsigned i = 0; i < FRAMES; i++) {
-        pages->frames[i].page = NO_PAGE;
+        pages->frames[i] = (struct frame){.page = NO_PAGE};
     }
     return pages;
 }
@@ -131,27 +136,54 @@ static void page_load(const struct sim_pages *pages, uint64_t page, unsigned cha
 
 /* ---- frames ----------------------------------------------------------------------------------------------------- */
 
+static unsigned set_of(uint64_t page) {
+    return (unsigned)(dm_mix64(page) % FRAME_SETS) * FRAME_WAYS;
+}
+
+void sim_pages_prefetch(const struct sim_bytes *bytes, uint64_t offset) {
+    const struct sim_pages *pages = bytes->pages;
+    uint64_t page = offset / PAGE_BYTES;
+    dm_prefetch_near(&pages->copies[page]);
+    dm_prefetch_near(&pages->frames[set_of(page)]);
+}
+
+void sim_pages_prefetch_data(const struct sim_bytes *bytes, uint64_t offset, uint64_t len) {
+    const struct sim_pages *pages = bytes->pages;
+    uint64_t page = offset / PAGE_BYTES;
+    const unsigned char *data = (const unsigned char *)pages->copies[page];
+    if (pages->copies[page] == &in_mapping) {
+        data = bytes->mapping.base + offset;
+    }
+    unsigned first = set_of(page);
+    for (unsigned i = first; i < first + FRAME_WAYS; i++) {
+        data = pages->frames[i].page == page ? pages->bytes[i] + offset % PAGE_BYTES : data;
+    }
+    for (uint64_t at = 0; data != NULL && at < len; at += DM_LINE) {
+        dm_prefetch_near(data + at);
+    }
+}
+
 /* The bytes of a page, in its frame or in the mapping; valid until the next call. */
 static unsigned char *page_bytes(const struct sim_bytes *bytes, uint64_t page, bool is_write) {
     struct sim_pages *pages = bytes->pages;
     if (pages->copies[page] == &in_mapping) {
         return page_base(bytes, page);
     }
-    unsigned first = (unsigned)(dm_mix64(page) % FRAME_SETS) * FRAME_WAYS, at = first;
+    unsigned first = set_of(page), at = first;
     for (unsigned i = first; i < first + FRAME_WAYS && pages->frames[at].page != page; i++) {
         bool better = pages->frames[i].page == page || pages->frames[i].used < pages->frames[at].used;
         at = better ? i : at;
     }
     struct frame *frame = &pages->frames[at];
     if (frame->page != page) {
-        if (frame->is_changed) {
+        if (frame->used & IS_CHANGED) {
             page_store(bytes, frame->page, pages->bytes[at]);
         }
         page_load(pages, page, pages->bytes[at]);
         *frame = (struct frame){.page = page};
     }
-    frame->used = ++pages->uses;
-    frame->is_changed |= is_write;
+    pages->uses += 2;
+    frame->used = pages->uses | (frame->used & IS_CHANGED) | is_write;
     return pages->bytes[at];
 }
 

@@ -62,6 +62,11 @@ static inline void sim_bytes_write(struct sim_bytes *bytes, uint64_t offset, con
     }
 }
 
+/* Before an access behind `plain`: asks for the entries that say where its first page is, and later, when they have
+ * come, for `len` bytes of the page, compressed ones if no frame has it. */
+void sim_pages_prefetch(const struct sim_bytes *bytes, uint64_t offset);
+void sim_pages_prefetch_data(const struct sim_bytes *bytes, uint64_t offset, uint64_t len);
+
 /* Exchanges `len` bytes of `data` with those at `offset`. */
 void sim_bytes_swap(struct sim_bytes *bytes, uint64_t offset, void *data, uint64_t len);
 

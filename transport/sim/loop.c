@@ -148,12 +148,23 @@ static uint32_t payload_bytes(const struct sim_op *op) {
     return op->len < PAYLOAD_BYTES ? op->len : PAYLOAD_BYTES;
 }
 
-/* What a verb reads or writes, and where what it reads goes. */
+/* What a verb reads or writes, or the entry that says where that is, and where what it reads goes. */
 static void prefetch_payload(struct sim *sim, const struct sim_op *op) {
-    const struct sim_memory *memory = sim_memory_at(sim, op->addr);
-    prefetch_range(memory->bytes.mapping.base + dm_addr_offset(op->addr), payload_bytes(op));
+    const struct sim_bytes *bytes = &sim_memory_at(sim, op->addr)->bytes;
+    if (bytes->pages) {
+        sim_pages_prefetch(bytes, dm_addr_offset(op->addr));
+    } else {
+        prefetch_range(bytes->mapping.base + dm_addr_offset(op->addr), payload_bytes(op));
+    }
     for (uint32_t at = 0; op->kind == DM_VERB_READ && at < payload_bytes(op); at += DM_LINE) {
         dm_prefetch_write((const char *)op->dst + at);
+    }
+}
+
+static void prefetch_compressed(struct sim *sim, const struct sim_op *op) {
+    const struct sim_bytes *bytes = &sim_memory_at(sim, op->addr)->bytes;
+    if (bytes->pages) {
+        sim_pages_prefetch_data(bytes, dm_addr_offset(op->addr), payload_bytes(op));
     }
 }
 
@@ -186,6 +197,8 @@ static inline void prefetch_ahead(struct sim *sim) {
     op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_STACK));
     if (is_completing(op)) {
         prefetch_stack(op);
+    } else if (op->stage == SIM_EFFECT) {
+        prefetch_compressed(sim, op);
     }
 }
 

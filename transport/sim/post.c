@@ -40,8 +40,9 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
     struct sim_lane *lane = &ctx->lanes[dm_addr_node(verb->addr)];
     op->fence = verb->kind != DM_VERB_READ && lane->reads_atomics > 0;
     lane->reads_atomics += op->kind != DM_VERB_WRITE;
-    const unsigned char *target = sim_memory_at(sim, verb->addr)->bytes.mapping.base + dm_addr_offset(verb->addr);
-    for (uint32_t line = 0; line < verb->len && line < 1024; line += DM_LINE) {
+    const struct sim_bytes *bytes = &sim_memory_at(sim, verb->addr)->bytes;
+    const unsigned char *target = bytes->mapping.base + dm_addr_offset(verb->addr);
+    for (uint32_t line = 0; !bytes->pages && line < verb->len && line < 1024; line += DM_LINE) {
         dm_prefetch_read(target + line);
     }
     return op;

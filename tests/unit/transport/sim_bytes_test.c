@@ -123,6 +123,8 @@ static void compressed_memory_equals_an_array(void **state) {
             uint64_t offset = draw_offset(&prng, len);
             draw_data(&prng, data, len);
             memcpy(found, data, len);
+            sim_pages_prefetch(&bytes, offset);
+            sim_pages_prefetch_data(&bytes, offset, len);
             switch (dm_prng_below(&prng, 3)) {
             case 0:
                 sim_bytes_read(&bytes, offset, found, len);
