@@ -18,6 +18,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
 #include "harness/points/archive.h"
+#include "harness/run/config.h"
 #include "harness/study/figure.h"
 #include "harness/study/scale_points.h"
 
@@ -168,7 +169,11 @@ static int draw(const struct session *session, struct hx_points *points, size_t 
         const json_t *line = json_array_get(lines, i), *result = json_object_get(line, "result");
         const char *name = json_string_value(json_object_get(line, "point"));
         size_t index, before = points->count;
-        DM_TRY(hx_points_add(points, json_object_get(result, "config"), name, name, &index, err));
+        json_t *config = hx_config_again(result);
+        int rc = config != NULL ? hx_points_add(points, config, name, name, &index, err)
+                                : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points");
+        json_decref(config);
+        DM_TRY(rc);
         if (points->count == before || strcmp(strchr(name, '/') + 1, points->items[index].hash) != 0) {
             return dm_fail(err, DM_ERR_INVALID,
                            "%s: its configuration has another hash, %s: this program has other options or profiles",
@@ -179,21 +184,32 @@ static int draw(const struct session *session, struct hx_points *points, size_t 
     return 0;
 }
 
+/* A packed result to compare with a new one, of which it takes the size of memory nodes where that was not given. */
+static json_t *with_memory_of(json_t *packed, const json_t *again) {
+    json_t *result = json_copy(packed), *config = hx_config_again(packed);
+    if (json_object_get(config, "mn_memory") == NULL) {
+        json_object_set(config, "mn_memory", json_object_get(json_object_get(again, "config"), "mn_memory"));
+    }
+    json_object_set_new(result, "config", config);
+    return result;
+}
+
 static size_t compare_all(const struct session *session, const struct hx_points *points, const size_t *at) {
     size_t equal = 0;
     for (size_t i = 0; i < points->count; i++) {
         struct dm_err err = {.text = ""};
         char where[WHERE_BYTES];
-        const json_t *packed = json_object_get(json_array_get(session->archive.lines, at[i]), "result");
-        json_t *again = hx_points_load(points, i, &err);
+        json_t *packed = json_object_get(json_array_get(session->archive.lines, at[i]), "result");
+        json_t *again = hx_points_load(points, i, &err), *wanted = with_memory_of(packed, again);
         if (again == NULL) {
             printf("%s: has no result now: %s\n", points->items[i].label, err.text);
-        } else if (!hx_results_equal(packed, again, where, sizeof(where))) {
+        } else if (!hx_results_equal(wanted, again, where, sizeof(where))) {
             printf("%s: is not equal at %s\n", points->items[i].label, where);
         } else {
             equal++;
         }
         json_decref(again);
+        json_decref(wanted);
     }
     printf("%zu of %zu points run again, %zu equal\n", points->count, json_array_size(session->archive.lines), equal);
     return equal;

@@ -50,6 +50,10 @@ int hx_config_resolve(struct hx_config *config, struct dm_err *err);
  * A new object; NULL when out of memory. */
 json_t *hx_config_given(const json_t *config);
 
+/* The configuration of a complete result, to run it again: without mn_memory where that was the size that followed from
+ * the rest. A new object; NULL when out of memory. */
+json_t *hx_config_again(const json_t *result);
+
 /* As hx_config_apply_json, but of a complete result only what hx_config_given has is applied, for a user who puts other
  * options over it. */
 int hx_config_apply_given(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err);

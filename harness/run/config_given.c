@@ -105,15 +105,20 @@ static bool is_memory_implied(const json_t *result, const json_t *config) {
     return hash != NULL && hx_config_has_hash(config, profile, true, hash);
 }
 
+json_t *hx_config_again(const json_t *result) {
+    json_t *config = json_copy(json_object_get(result, "config"));
+    if (config && is_memory_implied(result, config)) {
+        json_object_del(config, "mn_memory"); /* what this program reckons may be another size */
+    }
+    return config;
+}
+
 int hx_config_apply_given(struct hx_config *config, const json_t *spec, const char *where, struct dm_err *err) {
     json_t *version = json_object_get(spec, "schema_version"), *inner = json_object_get(spec, "config");
     if (!version || !json_is_object(inner)) {
         return hx_config_apply_json(config, spec, where, err);
     }
-    json_t *inner_given = json_copy(inner);
-    if (is_memory_implied(spec, inner)) {
-        json_object_del(inner_given, "mn_memory"); /* what this program reckons may be another size */
-    }
+    json_t *inner_given = hx_config_again(spec);
     json_t *given = json_pack("{s:O, s:o}", "schema_version", version, "config", hx_config_given(inner_given));
     json_decref(inner_given);
     int rc = given ? hx_config_apply_json(config, given, where, err) : dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
