@@ -13,10 +13,18 @@
 #define LINE_PAUSE    (NS_PER_S * 10) /* between lines that stay */
 #define ESTIMATE_FROM (NS_PER_S / 2)  /* earlier estimates vary too much */
 
-uint64_t hx_host_ns(void) {
+static uint64_t clock_ns(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t hx_host_ns(void) {
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t hx_cpu_ns(void) {
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void hx_progress_init(struct hx_progress *progress, bool is_quiet) {

@@ -33,4 +33,7 @@ void hx_progress_end(struct hx_progress *progress);
 /* ns of the monotonic clock. */
 uint64_t hx_host_ns(void);
 
+/* ns that processors have spent in all threads of this process, its kernel calls included. */
+uint64_t hx_cpu_ns(void);
+
 #endif

@@ -18,11 +18,12 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
 #include "harness/points/archive.h"
+#include "harness/points/points_progress.h"
 #include "harness/run/config.h"
 #include "harness/study/figure.h"
 #include "harness/study/scale_points.h"
 
-enum { PATH_BYTES = 4096, WHERE_BYTES = 256 };
+enum { PATH_BYTES = 4096, WHERE_BYTES = 256, TIME_BYTES = 64 };
 
 struct archive_options {
     const char *out, *scale, *plots;
@@ -112,12 +113,42 @@ static void print_counts(const json_t *header, const char *member) {
     }
 }
 
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The processor time of all results that state it. A load that points shared counts once: each states the same time. */
+static int print_processor_time(const json_t *lines, struct dm_err *err) {
+    double *loads = calloc(json_array_size(lines) + 1, sizeof(*loads)), seconds = 0;
+    char text[TIME_BYTES];
+    size_t count = 0, at;
+    const json_t *line;
+    if (loads == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for the times of %zu results", json_array_size(lines));
+    }
+    json_array_foreach(lines, at, line) {
+        const json_t *host = hx_json_find(line, "result.provenance.host");
+        if (json_object_get(host, "run_cpu_s") != NULL) {
+            seconds += json_number_value(json_object_get(host, "run_cpu_s"));
+            loads[count++] = json_number_value(json_object_get(host, "load_cpu_s"));
+        }
+    }
+    qsort(loads, count, sizeof(*loads), by_value);
+    for (size_t i = 0; i < count; i++) {
+        seconds += i > 0 && loads[i] <= loads[i - 1] ? 0 : loads[i];
+    }
+    free(loads);
+    hx_seconds_text(seconds, text, sizeof(text));
+    printf("  processor time of %zu results that state it: %s\n", count, text);
+    return 0;
+}
+
 static int list(struct session *session, int *status, struct dm_err *err) {
     const struct hx_archive *archive = &session->archive;
     const json_t *line;
     size_t at;
     (void)status;
-    (void)err;
     if (session->options.json) {
         json_t *all = json_pack("{s:O, s:O}", "header", archive->header, "points", archive->lines);
         json_dumpf(all, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
@@ -141,7 +172,7 @@ static int list(struct session *session, int *status, struct dm_err *err) {
            json_string_value(json_object_get(archive->header, "hash")));
     print_counts(archive->header, "revisions");
     print_counts(archive->header, "cpus");
-    return 0;
+    return print_processor_time(archive->lines, err);
 }
 
 static int unpack(struct session *session, int *status, struct dm_err *err) {

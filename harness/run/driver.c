@@ -53,6 +53,10 @@ static double seconds_since(uint64_t host_ns) {
     return (double)(hx_host_ns() - host_ns) * 1e-9;
 }
 
+static double cpu_seconds_since(uint64_t cpu_ns) {
+    return (double)(hx_cpu_ns() - cpu_ns) * 1e-9;
+}
+
 static int fail_no_memory(struct dm_err *err) {
     return dm_fail(err, DM_ERR_NO_MEMORY, "out of memory");
 }
@@ -566,11 +570,14 @@ static void noise_look(struct point *point) {
 }
 
 static int point_load(struct point *point, struct dm_err *err) {
+    uint64_t begin = hx_cpu_ns();
     DM_TRY(keys_open(point, err));
     DM_TRY(fabric_open(point, err));
     noise_look(point);
     DM_TRY(servers_open(point, err));
-    return index_load(point, err);
+    DM_TRY(index_load(point, err));
+    point->measured->host.load_cpu_s = cpu_seconds_since(begin);
+    return 0;
 }
 
 static int point_ask(struct point *point, struct dm_err *err) {
@@ -625,13 +632,16 @@ int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_mea
     struct point point;
     *measured = NULL;
     int rc = point_open(&point, config, tracer, err);
+    uint64_t cpu_begin = hx_cpu_ns();
     rc = rc < 0 ? rc : point_ask(&point, err);
+    double cpu_s = cpu_seconds_since(cpu_begin);
     point_close(&point);
     if (rc < 0) {
         hx_measured_free(point.measured);
         return rc;
     }
     point.measured->host.wall_s = seconds_since(begin);
+    point.measured->host.run_cpu_s = cpu_s;
     *measured = point.measured;
     return 0;
 }
@@ -640,7 +650,7 @@ int hx_measure(struct hx_config *config, struct hx_tracer *tracer, struct hx_mea
  * status. */
 static int member_main(struct point *point, struct hx_config *config, size_t at, const struct hx_taker *taker) {
     struct dm_err err = {.text = ""};
-    uint64_t begin = hx_host_ns();
+    uint64_t begin = hx_host_ns(), cpu_begin = hx_cpu_ns();
     int rc = 0;
     hx_interrupt_install("run");
     dm_fabric_copied(point->fabric);
@@ -655,6 +665,7 @@ static int member_main(struct point *point, struct hx_config *config, size_t at,
     rc = rc < 0 ? rc : point_ask(point, &err);
     if (rc == 0) {
         point->measured->host.wall_s = seconds_since(begin);
+        point->measured->host.run_cpu_s = cpu_seconds_since(cpu_begin);
         rc = taker->take(taker->arg, at, point->measured, &err);
     }
     return rc < 0 ? hx_report("run", &err) : HX_DONE;

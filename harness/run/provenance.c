@@ -115,6 +115,10 @@ static json_t *host_object(const struct hx_measured *measured) {
         json_object_set_new(host, "noise", hx_noise_json(&measured->noise));
         json_object_set_new(host, "counters", counters_object(&usage));
     }
+    if (host && measured->is_virtual) {
+        json_object_set_new(host, "load_cpu_s", json_real(times->load_cpu_s));
+        json_object_set_new(host, "run_cpu_s", json_real(times->run_cpu_s));
+    }
     if (host && measured->is_virtual && times->run_s > 0) {
         json_object_set_new(host, "simulated_ops_per_s", json_real((double)measured->totals.drawn / times->run_s));
         json_object_set_new(host, "simulated_verbs_per_s", json_real((double)measured->totals.verbs / times->run_s));

@@ -34,6 +34,7 @@ expect 0 archive list one.zst
 [ "$(grep -c '^points/' out)" -eq 5 ] || fail "not five points: $(cat out)"
 holds out "5 results of scale paper"
 holds out "revisions"
+holds out "processor time of 5 results that state it: "
 expect 0 archive list one.zst --json
 holds out '"dmbench_archive": 1'
 
