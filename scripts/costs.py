@@ -7,8 +7,9 @@
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
 points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes
-the same quantities. With --bytes FILE seconds are those of that file: a busy host prolongs runs, but they take the same
-memory.
+the same quantities. Under "points", by the hash of its configuration, is what a large point was measured to cost where
+its sum is far from that. With --bytes FILE seconds are those of that file: a busy host prolongs runs, but they take the
+same memory.
 """
 import argparse
 import collections
@@ -24,6 +25,9 @@ BYTES = ["start", "client", "key", "built", "touched", "value_byte", "insert", "
 # A byte of a value takes a byte and some free space, which results with values of one size do not show; and no index
 # takes a kilobyte for a key, which few results with inserts, of few keys, might say.
 BOUNDS = {"value_byte": (1.0, 2.0), "built": (0.0, 1000.0), "touched": (0.0, 1000.0)}
+
+# What is measured is kept if it is more than the first, and differs from its sum by more than the factor.
+LARGE_BYTES, LARGE_SECONDS, FAR = 256e6, 10.0, 1.25
 
 
 def quantities(config):
@@ -71,6 +75,28 @@ def load_seconds(host):
     return host.get("load_cpu_s", host["keys_s"] + host["load_s"])
 
 
+def total(costs, part, row):
+    return sum(by * row[name] for name, by in costs[part].items())
+
+
+def is_far(measured, reckoned):
+    return not reckoned / FAR < measured < reckoned * FAR
+
+
+def measured_costs(costs, row, host):
+    """The costs of a result that its sums are far from; seconds are those of processors alone."""
+    found = {}
+    peak = host["peak_rss_bytes"]
+    if peak > LARGE_BYTES and is_far(peak, total(costs, "bytes", row)):
+        found["bytes"] = peak
+    if "run_cpu_s" in host:
+        for part in ("load_s", "run_s"):
+            took = host[part.replace("_s", "_cpu_s")]
+            if took > LARGE_SECONDS and is_far(took, total(costs, part, row)):
+                found[part] = float(f"{took:.3g}")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description="fits what points cost to results")
     parser.add_argument("folders", nargs="+", help="folders of results")
@@ -81,6 +107,7 @@ def main():
         with open(options.bytes, encoding="utf-8") as file:
             seconds = json.load(file)
     rows = collections.defaultdict(list)
+    results = {}
     for path in sorted(path for folder in options.folders for path in glob.glob(folder + "/*.json")):
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
@@ -88,6 +115,7 @@ def main():
         if config["transport"] == "sim":
             rows[config["index"]].append((quantities(config), result["provenance"]["host"]))
             rows["other"].append(rows[config["index"]][-1])
+            results[result["config_hash"]] = (config["index"], *rows[config["index"]][-1])
     costs = {}
     for index, points in sorted(rows.items()):
         if options.bytes and index not in seconds:
@@ -101,6 +129,8 @@ def main():
                 "run_s": fit(SECONDS_RUN, [(row, host.get("run_cpu_s", host["run_s"])) for row, host in points]),
             }
         costs[index]["bytes"] = fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], BOUNDS, 0.01)
+    kept = {hash: measured_costs(costs.get(index, costs["other"]), *rest) for hash, (index, *rest) in results.items()}
+    costs["points"] = {hash: found for hash, found in kept.items() if found}
     json.dump(costs, sys.stdout, indent=1, sort_keys=True)
     print()
 

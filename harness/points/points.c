@@ -87,7 +87,7 @@ void hx_points_free(struct hx_points *points) {
 
 static void estimate(struct hx_point *point) {
     struct hx_cost cost;
-    hx_cost_of(point->config, &cost);
+    hx_cost_of(point->config, point->hash, &cost);
     point->memory_bytes = (uint64_t)(cost.bytes * MEMORY_MARGIN);
     point->cost = cost.load_s + cost.run_s;
 }

@@ -67,7 +67,7 @@ static void plan_groups(const struct hx_points *points, const size_t *order, con
     for (size_t i = 0; i < plan->to_run; i++) {
         struct hx_cost cost;
         const struct hx_point *point = &points->items[order[i]];
-        hx_cost_of(point->config, &cost);
+        hx_cost_of(point->config, point->hash, &cost);
         double seconds = ((group[i] > 0 ? cost.load_s : 0) + cost.run_s) * factors[i];
         if (group[i] > 0) {
             bytes = hx_group_memory(points, order + i, group[i]);

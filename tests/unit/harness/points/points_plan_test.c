@@ -40,14 +40,14 @@ static void more_keys_operations_and_clients_cost_more(void **state) {
     struct hx_points *points = hx_points_new("/nowhere");
     struct hx_cost small, large;
     size_t first = add(points, spec_of("chime", "1M", "c", 10)), second = add(points, spec_of("chime", "2M", "c", 10));
-    hx_cost_of(points->items[first].config, &small);
-    hx_cost_of(points->items[second].config, &large);
+    hx_cost_of(points->items[first].config, points->items[first].hash, &small);
+    hx_cost_of(points->items[second].config, points->items[second].hash, &large);
     assert_true(small.load_s > 0 && small.run_s > 0);
     assert_true(large.load_s > small.load_s);
     assert_true(large.run_s == small.run_s);
     assert_true(large.bytes > small.bytes);
     size_t third = add(points, spec_of("chime", "1M", "e", 20));
-    hx_cost_of(points->items[third].config, &large);
+    hx_cost_of(points->items[third].config, points->items[third].hash, &large);
     assert_true(large.run_s > small.run_s);
     assert_true(large.bytes > small.bytes);
     hx_points_free(points);
@@ -58,7 +58,7 @@ static void an_index_without_past_points_costs_as_others_do(void **state) {
     struct hx_points *points = hx_points_new("/nowhere");
     struct hx_cost cost;
     size_t at = add(points, spec_of("null", "1M", "c", 10));
-    hx_cost_of(points->items[at].config, &cost);
+    hx_cost_of(points->items[at].config, points->items[at].hash, &cost);
     assert_true(cost.run_s > 0 && cost.bytes > 1e6);
     hx_points_free(points);
 }
