@@ -12,8 +12,8 @@ struct hx_cost {
     double bytes;         /* resident memory at its peak */
 };
 
-/* Of a resolved configuration with this hash, on the host that costs.json was measured on. What has been measured of this
- * very configuration is used where costs.json has it; some other uncommon settings cost several times as much. */
+/* Of a resolved configuration with this hash, on the host that costs.json was measured on. What has been measured of
+ * this very configuration is used where costs.json has it; some other uncommon settings cost several times as much. */
 void hx_cost_of(const json_t *config, const char *hash, struct hx_cost *cost);
 
 #endif

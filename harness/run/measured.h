@@ -78,8 +78,8 @@ void hx_tally_free(struct hx_tally *tally); /* accepts NULL */
 void hx_tally_sample(struct hx_tally *tally, struct hx_sample sample, const struct dm_topology *topology,
                      double *worked_ns);
 
-/* Seconds of host time; they never enter the compared part of a virtual-time result. The last two are processor time, which
- * other programs of the host hardly change: of keys, set-up and load, and of all later work. */
+/* Seconds of host time; they never enter the compared part of a virtual-time result. The last two are processor time,
+ * which other programs of the host hardly change: of keys, set-up and load, and of all later work. */
 struct hx_host_times {
     double keys_s, setup_s, load_s, run_s, wall_s;
     double load_cpu_s, run_cpu_s;
