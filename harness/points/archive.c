@@ -14,6 +14,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "common/compiler.h"
 #include "common/input_file.h"
 #include "common/opt_json.h"
 #include "common/output_file.h"
@@ -337,9 +338,16 @@ int hx_archive_unpack(const struct hx_archive *archive, const char *out, bool fo
 /* ---- comparing ----------------------------------------------------------------------------------------------------
  */
 
-/* Members that depend on the host or the time of day: where a result comes from, and how long a training took. */
+/* Members that depend on the host or the time of day: where a result comes from, and how long a training took: alone,
+ * with the storing of leaves, and with the reading of leaves. */
 static bool is_of_host(const char *name) {
-    return strcmp(name, "provenance") == 0 || strcmp(name, "ns_per_key") == 0;
+    static const char *const names[] = {"provenance", "ns_per_key", "stored_ns_per_key", "retrain_ns_per_key"};
+    for (size_t i = 0; i < DM_ARRAY_LEN(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool equal_below(const json_t *left, const json_t *right, char *where, size_t capacity);

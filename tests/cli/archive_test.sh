@@ -84,6 +84,25 @@ expect 0 archive pack smaller.zst --plots plots --out second
 expect 0 archive verify smaller.zst --sample 1
 holds out "5 of 5 points run again, 5 equal"
 
+# A training takes another time at each run, and all else of it is equal.
+mkdir -p trained/figures
+cp plots/systems.json plots/style.gp trained/
+cat >trained/figures/training.json <<'JSON'
+{"id": "training", "title": "Training", "shows": "time", "keeps": "all",
+ "config": {"source": "train", "epsilon": 16, "key_set": "uniform", "slots": 16, "fill": 16},
+ "from": {"epsilon, key_set, slots, fill, keys": "assumed: a test"},
+ "scales": {"paper": {"config": {"keys": "20K"}, "x": ["20K", "40K"]}, "quick": {"factor": 2}},
+ "series": [{"label": "ROLEX"}],
+ "x": {"option": "keys", "label": "keys"},
+ "plots": [{"id": "training", "kind": "line", "y_label": "us",
+            "y": [{"path": "plr.retrain_ns_per_key", "column": "us", "factor": 1e-3}]}]}
+JSON
+expect 0 figure training --plots trained --scale paper --no-plot --out trainings
+grep -q '"stored_ns_per_key"' trainings/training/*.json || fail "no leaves are stored"
+expect 0 archive pack trainings.zst --plots trained --out trainings
+expect 0 archive verify trainings.zst --sample 1
+holds out "2 of 2 points run again, 2 equal"
+
 # Damaged archives.
 bad() {
     expect "$1" archive "$2" "$3"
