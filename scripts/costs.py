@@ -7,9 +7,9 @@
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
 points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes
-the same quantities. Under "points", by the hash of its configuration, is what a large point was measured to cost where
-its sum is far from that. With --bytes FILE seconds are those of that file: a busy host prolongs runs, but they take the
-same memory.
+the same quantities. Seconds of an index are fitted to the results that state processor time, if these are enough. Under
+"points", by the hash of its configuration, is what a large point was measured to cost where its sum is far from that.
+With --bytes FILE seconds are those of that file.
 """
 import argparse
 import collections
@@ -28,6 +28,9 @@ BOUNDS = {"value_byte": (1.0, 2.0), "built": (0.0, 1000.0), "touched": (0.0, 100
 
 # What is measured is kept if it is more than the first, and differs from its sum by more than the factor.
 LARGE_BYTES, LARGE_SECONDS, FAR = 256e6, 10.0, 1.25
+
+# So many results of an index that state processor time are enough to leave out those that do not.
+ENOUGH = 12
 
 
 def quantities(config):
@@ -75,6 +78,24 @@ def load_seconds(host):
     return host.get("load_cpu_s", host["keys_s"] + host["load_s"])
 
 
+def run_seconds(host):
+    return host.get("run_cpu_s", host["run_s"])
+
+
+def sample(points):
+    return points[:: max(1, len(points) // 300)]
+
+
+def fit_timed(names, seconds, timed, points):
+    """Coefficients by the timed results; those of quantities that none of these has, by all."""
+    costs = fit(names, [(row, seconds(host)) for row, host in timed])
+    lacking = [name for name in names if not any(row[name] for row, _ in timed)]
+    if any(row[name] for name in lacking for row, _ in points):
+        everything = fit(names, [(row, seconds(host)) for row, host in points])
+        costs.update({name: everything[name] for name in lacking if name in everything})
+    return costs
+
+
 def total(costs, part, row):
     return sum(by * row[name] for name, by in costs[part].items())
 
@@ -120,13 +141,15 @@ def main():
     for index, points in sorted(rows.items()):
         if options.bytes and index not in seconds:
             continue
-        points = points[:: max(1, len(points) // 300)]
+        timed = [point for point in points if "run_cpu_s" in point[1]]
+        timed = sample(timed if len(timed) >= ENOUGH else points)
+        points = sample(points)
         if options.bytes:
             costs[index] = {part: seconds[index][part] for part in ("load_s", "run_s")}
         else:
             costs[index] = {
-                "load_s": fit(SECONDS_LOAD, [(row, load_seconds(host)) for row, host in points]),
-                "run_s": fit(SECONDS_RUN, [(row, host.get("run_cpu_s", host["run_s"])) for row, host in points]),
+                "load_s": fit_timed(SECONDS_LOAD, load_seconds, timed, points),
+                "run_s": fit_timed(SECONDS_RUN, run_seconds, timed, points),
             }
         costs[index]["bytes"] = fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], BOUNDS, 0.01)
     kept = {hash: measured_costs(costs.get(index, costs["other"]), *rest) for hash, (index, *rest) in results.items()}
