@@ -17,7 +17,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-static void sort(double *values, size_t count) {
+void dm_sort(double *values, size_t count) {
     qsort(values, count, sizeof(*values), compare_doubles);
 }
 
@@ -35,7 +35,7 @@ static double sorted_quantile(const double *sorted, size_t count, double share) 
 }
 
 static double median_in_place(double *values, size_t count) {
-    sort(values, count);
+    dm_sort(values, count);
     return sorted_quantile(values, count, 0.5);
 }
 
@@ -62,7 +62,7 @@ static void resample(struct dm_prng *prng, const double *values, size_t count, d
 /* The values between which the middle share of them lies. Sorts them. */
 static struct dm_interval middle_share(double *values, size_t count, double share) {
     double tail = (1.0 - share) / 2.0;
-    sort(values, count);
+    dm_sort(values, count);
     return (struct dm_interval){.low = sorted_quantile(values, count, tail),
                                 .high = sorted_quantile(values, count, 1.0 - tail)};
 }
@@ -168,7 +168,7 @@ static double tie_term(const double *a, size_t m, const double *b, size_t n) {
     }
     memcpy(all, a, m * sizeof(*all));
     memcpy(all + m, b, n * sizeof(*all));
-    sort(all, m + n);
+    dm_sort(all, m + n);
     for (size_t i = 0; i < m + n;) {
         size_t end = i + 1;
         while (end < m + n && all[end] == all[i]) {

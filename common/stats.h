@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Sorts values that are not NaN, the least first. */
+void dm_sort(double *values, size_t count);
+
 /* Linear interpolation between order statistics; does not change `values`. */
 double dm_median(const double *values, size_t count);
 

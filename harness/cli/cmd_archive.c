@@ -11,6 +11,7 @@
 
 #include "common/compiler.h"
 #include "common/prng.h"
+#include "common/stats.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/base/help.h"
@@ -113,11 +114,6 @@ static void print_counts(const json_t *header, const char *member) {
     }
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The processor time of all results that state it. A load that points shared counts once: each states the same time. */
 static int print_processor_time(const json_t *lines, struct dm_err *err) {
     double *loads = calloc(json_array_size(lines) + 1, sizeof(*loads)), seconds = 0;
@@ -134,7 +130,7 @@ static int print_processor_time(const json_t *lines, struct dm_err *err) {
             loads[count++] = json_number_value(json_object_get(host, "load_cpu_s"));
         }
     }
-    qsort(loads, count, sizeof(*loads), by_value);
+    dm_sort(loads, count);
     for (size_t i = 0; i < count; i++) {
         seconds += i > 0 && loads[i] <= loads[i - 1] ? 0 : loads[i];
     }

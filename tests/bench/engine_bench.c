@@ -15,6 +15,7 @@
 #include "common/coro.h"
 #include "common/heap.h"
 #include "common/prng.h"
+#include "common/stats.h"
 #include "transport/fabric.h"
 
 struct point {
@@ -182,11 +183,6 @@ static double probe_rate(struct point point) {
     return rate;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv) {
     unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 3;
     rounds = rounds < 1 ? 1 : rounds > 20 ? 20 : rounds;
@@ -208,9 +204,9 @@ int main(int argc, char **argv) {
             limit[round] = probe_rate(points[i]);
             ratio[round] = engine[round] / limit[round];
         }
-        qsort(engine, rounds, sizeof(double), compare_doubles);
-        qsort(limit, rounds, sizeof(double), compare_doubles);
-        qsort(ratio, rounds, sizeof(double), compare_doubles);
+        dm_sort(engine, rounds);
+        dm_sort(limit, rounds);
+        dm_sort(ratio, rounds);
         printf("%7u  %5u  %9llu  %10.2f  %9.2f  %5.2f\n", points[i].clients, points[i].bytes,
                (unsigned long long)(points[i].memory >> 20), engine[rounds / 2] / 1e6, limit[rounds / 2] / 1e6,
                ratio[rounds / 2]);

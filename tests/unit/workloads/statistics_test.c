@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/stats.h"
 #include "unit/workloads/vectors.h"
 #include "workloads/generators.h"
 #include "workloads/workload.h"
@@ -239,15 +240,10 @@ static void latest_favours_the_newest_by_gray(void **state) {
     assert_false(first_drawn);
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The largest distance of the empirical distribution from 1 - exp(-gamma x). */
 static double exponential_distance(double *values, size_t count, double gamma) {
     double greatest = 0.0;
-    qsort(values, count, sizeof values[0], compare_doubles);
+    dm_sort(values, count);
     for (size_t i = 0; i < count; i++) {
         double cdf = 1.0 - exp(-gamma * values[i]);
         greatest = fmax(greatest, fabs(cdf - (double)i / (double)count));
