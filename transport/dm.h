@@ -342,6 +342,10 @@ unsigned dm_node(struct dm_ctx *ctx);
 unsigned dm_thread(struct dm_ctx *ctx);
 unsigned dm_thread_count(struct dm_fabric *fabric, unsigned node);
 
+/* True if all contexts of the fabric are coroutines of one thread of the host, as in virtual time: between two waits a
+ * context need not order its memory accesses for others. */
+bool dm_is_one_thread(const struct dm_fabric *fabric);
+
 /* A number that no other context of the fabric has; never 0. It fits into lock words. */
 unsigned dm_ctx_id(struct dm_ctx *ctx);
 static inline unsigned dm_first_server(const struct dm_topology *topology) {

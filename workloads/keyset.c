@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/large.h"
 #include "workloads/sort.h"
 
 static const uint64_t RESERVE_MIN = UINT64_C(1) << 40;
@@ -156,7 +157,8 @@ const uint64_t *wl_keymap_load(struct wl_keymap *map, uint64_t *count) {
     }
     if (map->load == NULL && map->load_numbers > 0) {
         bool is_possible = map->load_numbers <= SIZE_MAX / sizeof map->load[0];
-        map->load = is_possible ? malloc(map->load_numbers * sizeof map->load[0]) : NULL;
+        map->load_bytes = is_possible ? map->load_numbers * sizeof map->load[0] : 0;
+        map->load = is_possible ? dm_large_alloc(map->load_bytes) : NULL;
         if (map->load == NULL) {
             return NULL;
         }
@@ -208,7 +210,7 @@ int wl_keymap_to_come(struct wl_keymap *map, bool chosen, uint64_t inserts, cons
 }
 
 void wl_keymap_load_release(struct wl_keymap *map) {
-    free(map->load);
+    dm_large_free(map->load, map->load_bytes);
     free(map->come);
     map->load = NULL;
     map->come = NULL;

@@ -65,6 +65,7 @@ struct wl_keymap {
     bool shuffled;
     uint64_t first, count; /* key numbers first .. first + count - 1 can be chosen from the start */
     uint64_t load_numbers; /* the first so many of them are loaded */
+    uint64_t load_bytes;   /* that `load` takes */
     uint64_t fresh_start;  /* the first key number that the run inserts */
     struct wl_modulus fold;
     struct wl_permutation permutation;

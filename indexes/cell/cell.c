@@ -81,6 +81,7 @@ static int open_cn(void *handle, struct dm_ctx *ctx, const void *values, const s
         .bytes = shape->cache_bytes,
         .copy_bytes = cn->layout.inner.words * 8,
         .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
+        .one_thread = dm_is_one_thread(dm_fabric_of(ctx)),
         .lru = true,
     };
     return ix_cache_open(&cache, &cn->cache);

@@ -5,9 +5,9 @@
 #include "hotspot.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "common/compiler.h"
+#include "common/large.h"
 #include "common/prng.h"
 
 enum { WAYS = 8 };
@@ -36,7 +36,7 @@ int chime_hotspot_open(uint64_t bytes, struct chime_hotspot **out) {
         return 0;
     }
     uint64_t buckets = (bytes - fixed) / each;
-    struct chime_hotspot *hotspot = calloc(1, fixed + buckets * each);
+    struct chime_hotspot *hotspot = dm_large_alloc(fixed + buckets * each);
     if (!hotspot) {
         return DM_ERR_NO_MEMORY;
     }
@@ -48,7 +48,7 @@ int chime_hotspot_open(uint64_t bytes, struct chime_hotspot **out) {
 }
 
 void chime_hotspot_close(struct chime_hotspot *hotspot) {
-    free(hotspot);
+    dm_large_free(hotspot, chime_hotspot_bytes(hotspot));
 }
 
 static struct spot *bucket_of(struct chime_hotspot *hotspot, dm_addr leaf, unsigned home) {

@@ -5,7 +5,7 @@
 #include "cache.h"
 
 #include "common/err.h"
-#include "indexes/shared/large.h"
+#include "common/large.h"
 
 int clover_cache_open(struct clover_cache *cache, uint64_t bytes, uint64_t keys) {
     uint64_t wanted = 4 * keys / CLOVER_CACHE_WAYS + 1, fits = bytes / sizeof(struct clover_cache_set);
@@ -13,7 +13,7 @@ int clover_cache_open(struct clover_cache *cache, uint64_t bytes, uint64_t keys)
     if (cache->set_count == 0) {
         return 0;
     }
-    cache->sets = ix_large_alloc(cache->set_count * sizeof(*cache->sets));
+    cache->sets = dm_large_alloc(cache->set_count * sizeof(*cache->sets));
     if (!cache->sets) {
         cache->set_count = 0;
         return DM_ERR_NO_MEMORY;
@@ -25,7 +25,7 @@ int clover_cache_open(struct clover_cache *cache, uint64_t bytes, uint64_t keys)
 }
 
 void clover_cache_close(struct clover_cache *cache) {
-    ix_large_free(cache->sets, cache->set_count * sizeof(*cache->sets));
+    dm_large_free(cache->sets, cache->set_count * sizeof(*cache->sets));
 }
 
 static struct clover_cache_set *set_lock(struct clover_cache *cache, uint64_t hash) {

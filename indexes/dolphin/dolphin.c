@@ -146,6 +146,7 @@ static int cn_open_parts(struct dm_ctx *ctx, struct dolphin_cn *cn) {
         .bytes = cn->shape->cache_bytes,
         .copy_bytes = sizeof(struct dolphin_piece),
         .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
+        .one_thread = dm_is_one_thread(dm_fabric_of(ctx)),
     };
     return ix_cache_open(&cache, &cn->cache);
 }

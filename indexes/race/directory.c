@@ -3,7 +3,7 @@
  * The directory and its cache on compute nodes. Entries are written under the directory's lock, which is held for as
  * long as they are written or copied, and not while slots move.
  */
-#include "indexes/shared/large.h"
+#include "common/large.h"
 #include "race.h"
 
 enum { BATCH = 256 };
@@ -22,7 +22,7 @@ uint64_t race_directory_bytes(const struct race_directory *directory) {
 }
 
 void race_directory_close(struct race_directory *directory) {
-    ix_large_free((void *)directory->entries, sizeof(uint64_t) << directory->bits);
+    dm_large_free((void *)directory->entries, sizeof(uint64_t) << directory->bits);
 }
 
 /* Adopts a global depth and the address of its directory, with all entries that the cache has space for. [waits] */
@@ -53,7 +53,7 @@ int race_directory_open(struct race_cn *cn, struct dm_ctx *ctx, uint64_t *buffer
                sizeof(uint64_t) << (directory->bits + 1) <= cn->shape->cache_bytes) {
             directory->bits++;
         }
-        directory->entries = ix_large_alloc(sizeof(uint64_t) << directory->bits);
+        directory->entries = dm_large_alloc(sizeof(uint64_t) << directory->bits);
         if (!directory->entries) {
             return DM_ERR_NO_MEMORY;
         }

@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/large.h"
 #include "descend.h"
-#include "indexes/shared/large.h"
 
 /* A model in 32 bytes: the first key of its line, slope and intercept in single precision, its tables if they are
  * cached, and packed into `location` its address, the length of its leaf table and a number of synonyms. Its range ends
@@ -57,10 +57,11 @@ struct rolex_cache {
     _Atomic uint64_t models_bytes; /* of these, all but tables */
     struct rolex_root shape;
     uint32_t synonyms;
-    uint32_t padding; /* of the key of a model, which is counted but not kept */
+    uint16_t padding; /* of the key of a model, which is counted but not kept */
+    bool one_thread;  /* all clients are coroutines of one thread of the host */
     struct rolex_upper *uppers;
     struct known *groups; /* the models of the bulk load, or what has replaced them */
-    atomic_flag locks[GROUP_LOCKS];
+    atomic_bool locks[GROUP_LOCKS];
     _Atomic uint64_t hand, asked;
     struct rolex_branch *branches; /* only while the cache is read */
     struct rolex_head *heads;
@@ -123,17 +124,27 @@ static uint64_t tables_bytes(const struct known *known) {
     return known->tables ? 8 * (uint64_t)(known_leaves(known) + 1 + known_synonyms(known)) : 0;
 }
 
-static atomic_flag *lock_of(struct rolex_cache *cache, const struct known *group) {
+static atomic_bool *lock_of(struct rolex_cache *cache, const struct known *group) {
     return &cache->locks[(size_t)(group - cache->groups) % GROUP_LOCKS];
 }
 
+static bool group_trylock(struct rolex_cache *cache, const struct known *group) {
+    atomic_bool *lock = lock_of(cache, group);
+    if (!cache->one_thread) {
+        return !atomic_exchange_explicit(lock, true, memory_order_acquire);
+    }
+    bool is_free = !atomic_load_explicit(lock, memory_order_relaxed);
+    atomic_store_explicit(lock, true, memory_order_relaxed);
+    return is_free;
+}
+
 static void group_lock(struct rolex_cache *cache, const struct known *group) {
-    while (atomic_flag_test_and_set_explicit(lock_of(cache, group), memory_order_acquire)) {
+    while (!group_trylock(cache, group)) {
     }
 }
 
 static void group_unlock(struct rolex_cache *cache, const struct known *group) {
-    atomic_flag_clear_explicit(lock_of(cache, group), memory_order_release);
+    atomic_store_explicit(lock_of(cache, group), false, memory_order_release);
 }
 
 static struct known *group_models(struct known *group, uint32_t *count) {
@@ -153,7 +164,7 @@ static void tables_drop(struct rolex_cache *cache, struct known *known) {
 static void evict_one(struct rolex_cache *cache) {
     for (unsigned i = 0; i < EVICT_TRIES; i++) {
         struct known *group = &cache->groups[atomic_fetch_add(&cache->hand, 1) % cache->shape.branches];
-        if (atomic_flag_test_and_set_explicit(lock_of(cache, group), memory_order_acquire)) {
+        if (!group_trylock(cache, group)) {
             continue;
         }
         bool done = false;
@@ -225,8 +236,8 @@ void rolex_cache_close(struct rolex_cache *cache) {
     }
     free(cache->branches);
     free(cache->heads);
-    ix_large_free(cache->groups, cache->shape.branches * sizeof(*cache->groups));
-    ix_large_free(cache->uppers, upper_count(cache) * sizeof(*cache->uppers));
+    dm_large_free(cache->groups, cache->shape.branches * sizeof(*cache->groups));
+    dm_large_free(cache->uppers, upper_count(cache) * sizeof(*cache->uppers));
     free(cache);
 }
 
@@ -312,8 +323,8 @@ static int cache_read(struct rolex_cache *cache, struct rolex_env *env, dm_addr 
         return DM_NOT_FOUND;
     }
     cache->branches = calloc(root->branches, sizeof(*cache->branches));
-    cache->uppers = ix_large_alloc(uppers * sizeof(*cache->uppers));
-    cache->groups = ix_large_alloc(root->branches * sizeof(*cache->groups));
+    cache->uppers = dm_large_alloc(uppers * sizeof(*cache->uppers));
+    cache->groups = dm_large_alloc(root->branches * sizeof(*cache->groups));
     cache->heads = calloc(READ_HEADS, sizeof(*cache->heads));
     bool there = cache->branches && cache->heads && cache->uppers && cache->groups;
     int rc = there ? 0 : DM_ERR_NO_MEMORY;
@@ -337,7 +348,8 @@ int rolex_cache_open(struct rolex_env *env, uint64_t budget_bytes, struct rolex_
         return DM_ERR_NO_MEMORY;
     }
     cache->budget = budget_bytes;
-    cache->padding = rolex_padding(&env->layout);
+    cache->one_thread = dm_is_one_thread(dm_fabric_of(env->ctx));
+    cache->padding = (uint16_t)rolex_padding(&env->layout);
     cache->synonyms = (uint32_t)env->params->synonyms;
     dm_addr addr;
     int rc = rolex_root_read(env, &addr, &cache->shape);

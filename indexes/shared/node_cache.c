@@ -4,6 +4,12 @@
  * bucket's chain, and the list of its level, in order of age), or in limbo: not in the table any more but perhaps still
  * read.
  *
+ * The hash table grows with the copies by linear hashing: of the buckets that the budget holds, only as many are in use
+ * as four times the copies, side by side, so that the table of a cache that is far from full takes little of the
+ * processor's cache. A link names a slot and has some bits of the hash of its address, which tell most other copies of
+ * the chain from the wanted one without a look at them. A reader that comes while a bucket is split may not find a copy
+ * that is there, as if it came before the copy.
+ *
  * Reclamation is by epochs. A reader announces the epoch in its thread's cell; retiring a slot stamps it with the epoch
  * and then raises it. A slot leaves limbo when no cell holds an epoch up to its stamp. This needs one order of four
  * steps seen by all: reader announces, reader loads a chain; writer unlinks, writer looks at the cells. They are
@@ -17,18 +23,19 @@
 #include <string.h>
 
 #include "common/compiler.h"
-#include "indexes/shared/large.h"
+#include "common/large.h"
 #include "indexes/shared/skip_list.h"
 
 enum {
     NO_SLOT = 0, /* slots are numbered from 1 */
     PREFETCH_BYTES = 640,
+    BUCKETS_A_COPY = 4,  /* as long as the budget has them */
     SECOND_CHANCES = 16, /* recently used copies that are passed over before one is evicted in any case */
 };
 
 struct slot {
     uint64_t addr;
-    _Atomic uint32_t next; /* in the bucket's chain */
+    _Atomic uint32_t next; /* link in the bucket's chain */
     uint32_t newer;        /* in the level's list; also links free slots and limbo */
     union {
         uint32_t older;   /* in the level's list */
@@ -55,7 +62,8 @@ struct ix_cache {
     uint32_t capacity;         /* slots in the slab */
     _Atomic uint32_t in_table; /* copies that can be found */
     unsigned threads;
-    bool lru;
+    uint8_t number_bits; /* of a link: the slot's number; the rest are bits of the hash */
+    bool lru, one_thread;
     uint32_t fresh; /* slots from here on were never used */
     uint32_t free;  /* a list of used ones */
     struct list limbo;
@@ -64,8 +72,9 @@ struct ix_cache {
     uint64_t fixed_bytes;
     _Atomic uint64_t epoch;
     atomic_flag guard;
+    _Atomic uint32_t bucket_count; /* those in use, from the first on */
     struct cell *cells;
-    _Atomic uint32_t *buckets; /* `capacity` of them */
+    _Atomic uint32_t *buckets; /* links; `capacity` of them */
     char *slab;
 };
 
@@ -85,9 +94,29 @@ static void slot_prefetch(const struct ix_cache *cache, const struct slot *slot)
     }
 }
 
-static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t addr) {
-    uint64_t hash = dm_mix64(addr) >> 32;
-    return &cache->buckets[hash * cache->capacity >> 32];
+/* The upper half of the hash has the bits of a link, the lower half chooses the bucket. */
+static uint64_t hash_of(uint64_t addr) {
+    return dm_mix64(addr);
+}
+
+static uint32_t number_of(const struct ix_cache *cache, uint32_t link) {
+    return link & (uint32_t)((UINT64_C(1) << cache->number_bits) - 1);
+}
+
+static uint32_t link_to(const struct ix_cache *cache, uint32_t number, uint64_t hash) {
+    return number | (uint32_t)((hash >> 32) << cache->number_bits);
+}
+
+/* With n buckets in use, those below n - 2^k have been split, where 2^k is the largest power of two that is at most n:
+ * one bit more of the hash says which half. */
+static uint32_t bucket_among(uint32_t count, uint64_t hash) {
+    uint32_t power = UINT32_C(1) << (31 - (unsigned)__builtin_clz(count));
+    uint32_t bucket = (uint32_t)hash & (power - 1);
+    return bucket < count - power ? (uint32_t)hash & (2 * power - 1) : bucket;
+}
+
+static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t hash) {
+    return &cache->buckets[bucket_among(atomic_load_explicit(&cache->bucket_count, memory_order_acquire), hash)];
 }
 
 int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
@@ -107,14 +136,17 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     cache->slot_bytes = slot_size(config->copy_bytes);
     cache->capacity = (uint32_t)capacity;
     cache->threads = config->threads;
+    cache->number_bits = (uint8_t)(32 - (unsigned)__builtin_clz(cache->capacity));
     cache->lru = config->lru;
+    cache->one_thread = config->one_thread;
     cache->fresh = 1;
+    atomic_init(&cache->bucket_count, 1);
     cache->fixed_bytes = fixed + capacity * sizeof(uint32_t);
     atomic_init(&cache->epoch, 1);
     atomic_flag_clear(&cache->guard);
     cache->cells = aligned_alloc(DM_LINE, config->threads * sizeof(struct cell));
-    cache->buckets = ix_large_alloc(capacity * sizeof(*cache->buckets));
-    cache->slab = ix_large_alloc(capacity * cache->slot_bytes);
+    cache->buckets = dm_large_alloc(capacity * sizeof(*cache->buckets));
+    cache->slab = dm_large_alloc(capacity * cache->slot_bytes);
     if (!cache->cells || !cache->buckets || !cache->slab) {
         ix_cache_close(cache);
         return DM_ERR_NO_MEMORY;
@@ -126,8 +158,8 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
 
 void ix_cache_close(struct ix_cache *cache) {
     if (cache) {
-        ix_large_free(cache->slab, (uint64_t)cache->capacity * cache->slot_bytes);
-        ix_large_free((void *)cache->buckets, cache->capacity * sizeof(*cache->buckets));
+        dm_large_free(cache->slab, (uint64_t)cache->capacity * cache->slot_bytes);
+        dm_large_free((void *)cache->buckets, cache->capacity * sizeof(*cache->buckets));
         free(cache->cells);
         free(cache);
     }
@@ -136,14 +168,14 @@ void ix_cache_close(struct ix_cache *cache) {
 /* ---- readers -------------------------------------------------------------------------------------------------- */
 
 void ix_cache_enter(struct ix_cache *cache, unsigned thread) {
-    if (cache) {
+    if (cache && !cache->one_thread) {
         uint64_t now = atomic_load_explicit(&cache->epoch, memory_order_acquire);
         atomic_store(&cache->cells[thread].epoch, now);
     }
 }
 
 void ix_cache_leave(struct ix_cache *cache, unsigned thread) {
-    if (cache) {
+    if (cache && !cache->one_thread) {
         atomic_store_explicit(&cache->cells[thread].epoch, 0, memory_order_release);
     }
 }
@@ -152,18 +184,21 @@ const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp)
     if (!cache) {
         return NULL;
     }
-    uint32_t number = atomic_load(bucket_of(cache, addr.bits));
-    while (number != NO_SLOT) {
+    uint64_t hash = hash_of(addr.bits);
+    uint32_t link = atomic_load(bucket_of(cache, hash));
+    for (uint32_t number; (number = number_of(cache, link)) != NO_SLOT;) {
         struct slot *slot = slot_at(cache, number);
-        slot_prefetch(cache, slot);
-        if (slot->addr == addr.bits) {
-            if (!atomic_load_explicit(&slot->recent, memory_order_relaxed)) {
-                atomic_store_explicit(&slot->recent, 1, memory_order_relaxed);
+        if (link == link_to(cache, number, hash)) {
+            slot_prefetch(cache, slot);
+            if (slot->addr == addr.bits) {
+                if (!atomic_load_explicit(&slot->recent, memory_order_relaxed)) {
+                    atomic_store_explicit(&slot->recent, 1, memory_order_relaxed);
+                }
+                *stamp = slot->stamp;
+                return slot + 1;
             }
-            *stamp = slot->stamp;
-            return slot + 1;
         }
-        number = atomic_load(&slot->next);
+        link = atomic_load(&slot->next);
     }
     return NULL;
 }
@@ -271,9 +306,11 @@ static struct list *list_of(struct ix_cache *cache, unsigned level) {
 /* Takes a slot out of the table into limbo. Its own `next` stays, for readers that are at it. */
 static void slot_retire(struct ix_cache *cache, uint32_t number) {
     struct slot *slot = slot_at(cache, number);
-    _Atomic uint32_t *link = bucket_of(cache, slot->addr);
-    while (atomic_load_explicit(link, memory_order_relaxed) != number) {
-        link = &slot_at(cache, atomic_load_explicit(link, memory_order_relaxed))->next;
+    uint64_t hash = hash_of(slot->addr);
+    uint32_t own = link_to(cache, number, hash);
+    _Atomic uint32_t *link = bucket_of(cache, hash);
+    while (atomic_load_explicit(link, memory_order_relaxed) != own) {
+        link = &slot_at(cache, number_of(cache, atomic_load_explicit(link, memory_order_relaxed)))->next;
     }
     atomic_store(link, atomic_load_explicit(&slot->next, memory_order_relaxed));
     list_remove(cache, list_of(cache, slot->level), number);
@@ -347,11 +384,39 @@ static uint32_t slot_take(struct ix_cache *cache, unsigned level, bool *evicted)
 }
 
 static uint32_t number_find(struct ix_cache *cache, uint64_t addr) {
-    uint32_t number = atomic_load_explicit(bucket_of(cache, addr), memory_order_relaxed);
+    uint32_t link = atomic_load_explicit(bucket_of(cache, hash_of(addr)), memory_order_relaxed);
+    uint32_t number = number_of(cache, link);
     while (number != NO_SLOT && slot_at(cache, number)->addr != addr) {
-        number = atomic_load_explicit(&slot_at(cache, number)->next, memory_order_relaxed);
+        link = atomic_load_explicit(&slot_at(cache, number)->next, memory_order_relaxed);
+        number = number_of(cache, link);
     }
     return number;
+}
+
+/* Uses one bucket more: the copies of the next bucket to be split are divided between the two, in their order. */
+static void bucket_split(struct ix_cache *cache) {
+    uint32_t count = atomic_load_explicit(&cache->bucket_count, memory_order_relaxed);
+    uint32_t power = UINT32_C(1) << (31 - (unsigned)__builtin_clz(count));
+    _Atomic uint32_t *ends[2] = {&cache->buckets[count - power], &cache->buckets[count]};
+    uint32_t link = atomic_load_explicit(ends[0], memory_order_relaxed);
+    while (number_of(cache, link) != NO_SLOT) {
+        struct slot *slot = slot_at(cache, number_of(cache, link));
+        bool is_new = bucket_among(count + 1, hash_of(slot->addr)) == count;
+        atomic_store_explicit(ends[is_new], link, memory_order_release);
+        ends[is_new] = &slot->next;
+        link = atomic_load_explicit(&slot->next, memory_order_relaxed);
+    }
+    atomic_store_explicit(ends[0], NO_SLOT, memory_order_release);
+    atomic_store_explicit(ends[1], NO_SLOT, memory_order_release);
+    atomic_store_explicit(&cache->bucket_count, count + 1, memory_order_release);
+}
+
+static void buckets_grow(struct ix_cache *cache) {
+    uint64_t wanted = ((uint64_t)atomic_load_explicit(&cache->in_table, memory_order_relaxed) + 1) * BUCKETS_A_COPY;
+    wanted = wanted < cache->capacity ? wanted : cache->capacity;
+    while (atomic_load_explicit(&cache->bucket_count, memory_order_relaxed) < wanted) {
+        bucket_split(cache);
+    }
 }
 
 bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node) {
@@ -366,15 +431,17 @@ bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const
     }
     uint32_t number = slot_take(cache, level, &evicted);
     if (number != NO_SLOT) {
+        buckets_grow(cache);
         struct slot *slot = slot_at(cache, number);
-        _Atomic uint32_t *bucket = bucket_of(cache, addr.bits);
+        uint64_t hash = hash_of(addr.bits);
+        _Atomic uint32_t *bucket = bucket_of(cache, hash);
         slot->addr = addr.bits;
         slot->level = (uint8_t)level;
         slot->stamp = slot->stamp == UINT32_MAX ? 1 : slot->stamp + 1;
         atomic_store_explicit(&slot->recent, 0, memory_order_relaxed);
         memcpy(slot + 1, node, cache->copy_bytes);
         atomic_store_explicit(&slot->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
-        atomic_store(bucket, number);
+        atomic_store(bucket, link_to(cache, number, hash));
         list_append(cache, list_of(cache, level), number);
         atomic_fetch_add_explicit(&cache->in_table, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&cache->level_counts[level], 1, memory_order_relaxed);

@@ -26,6 +26,7 @@ struct ix_cache_config {
     uint32_t copy_bytes; /* of one copy */
     unsigned threads;    /* of this compute node: readers are 0 .. threads - 1 */
     bool lru;            /* evict by age and use alone (second chance over all copies) */
+    bool one_thread;     /* all clients are coroutines of one thread of the host, as in virtual time */
 };
 
 struct ix_cache;

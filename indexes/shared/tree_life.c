@@ -41,6 +41,7 @@ int ix_tree_open(struct ix_tree_cn *cn, struct dm_ctx *ctx, uint64_t cache_bytes
         .bytes = cn->cache_levels > 0 ? cache_bytes : 0,
         .copy_bytes = ix_inner_bytes(cn->inner.cap, cn->inner.key_bytes, cn->inner.beyond),
         .threads = dm_thread_count(dm_fabric_of(ctx), dm_node(ctx)),
+        .one_thread = dm_is_one_thread(dm_fabric_of(ctx)),
     };
     return ix_cache_open(&cache, &cn->cache);
 }

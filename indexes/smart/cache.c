@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "common/compiler.h"
+#include "common/large.h"
 #include "common/prng.h"
-#include "indexes/shared/large.h"
 
 enum {
     NONE = 0,
@@ -109,12 +109,12 @@ int smart_cache_open(const struct smart_cache_config *config, struct smart_cache
         uint64_t most = (UINT64_C(1) << TYPE_SHIFT) - 2;
         uint64_t count = fit < useful ? fit : useful;
         cache->arrays[type].capacity = (uint32_t)(count < most ? count : most);
-        cache->arrays[type].copies = ix_large_alloc(array_bytes(cache, type));
+        cache->arrays[type].copies = dm_large_alloc(array_bytes(cache, type));
         has_all = has_all && cache->arrays[type].copies;
         all = all > cache->arrays[type].capacity ? all : cache->arrays[type].capacity;
     }
     cache->bucket_count = (uint32_t)all + 1;
-    cache->buckets = ix_large_alloc(cache->bucket_count * sizeof(*cache->buckets));
+    cache->buckets = dm_large_alloc(cache->bucket_count * sizeof(*cache->buckets));
     if (!has_all || !cache->buckets) {
         smart_cache_close(cache);
         return DM_ERR_NO_MEMORY;
@@ -126,9 +126,9 @@ int smart_cache_open(const struct smart_cache_config *config, struct smart_cache
 void smart_cache_close(struct smart_cache *cache) {
     if (cache) {
         for (unsigned type = 1; type < SMART_TYPES_MAX; type++) {
-            ix_large_free(cache->arrays[type].copies, array_bytes(cache, type));
+            dm_large_free(cache->arrays[type].copies, array_bytes(cache, type));
         }
-        ix_large_free((void *)cache->buckets, cache->bucket_count * sizeof(*cache->buckets));
+        dm_large_free((void *)cache->buckets, cache->bucket_count * sizeof(*cache->buckets));
         free(cache);
     }
 }

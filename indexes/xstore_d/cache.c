@@ -10,17 +10,17 @@
 #include <stddef.h>
 
 #include "common/err.h"
-#include "indexes/shared/large.h"
+#include "common/large.h"
 
 int xstore_cache_open(struct xstore_cache *cache, uint64_t bytes, unsigned slot_words) {
     cache->slots = bytes / (slot_words * 8);
     cache->slot_words = slot_words;
-    cache->words = cache->slots > 0 ? ix_large_alloc(cache->slots * slot_words * 8) : NULL;
+    cache->words = cache->slots > 0 ? dm_large_alloc(cache->slots * slot_words * 8) : NULL;
     return cache->slots > 0 && !cache->words ? DM_ERR_NO_MEMORY : 0;
 }
 
 void xstore_cache_close(struct xstore_cache *cache) {
-    ix_large_free((void *)cache->words, cache->slots * cache->slot_words * 8);
+    dm_large_free((void *)cache->words, cache->slots * cache->slot_words * 8);
     cache->words = NULL;
 }
 

@@ -321,6 +321,10 @@ unsigned dm_thread_count(struct dm_fabric *fabric, unsigned node) {
     return fabric->nodes[node].thread_count;
 }
 
+bool dm_is_one_thread(const struct dm_fabric *fabric) {
+    return fabric->ops->info.caps & DM_CAP_VIRTUAL_TIME;
+}
+
 const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric) {
     return &fabric->ops->info;
 }

@@ -8,8 +8,9 @@
 
 #include "transport/core/core.h"
 
-static void guard_take(struct dm_mutex *mutex) {
-    while (atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
+/* With one thread nobody else can be at the list, and a locked instruction would wait for all stores before it. */
+static void guard_take(const struct dm_ctx *ctx, struct dm_mutex *mutex) {
+    while (!dm_is_one_thread(ctx->fabric) && atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
         sched_yield();
     }
 }
@@ -66,7 +67,7 @@ static int wait_here(struct dm_ctx *ctx) {
 }
 
 int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
-    guard_take(mutex);
+    guard_take(ctx, mutex);
     if (!mutex->held) {
         mutex->held = true;
         guard_drop(mutex);
@@ -76,7 +77,7 @@ int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
     guard_drop(mutex);
     int rc = wait_here(ctx);
     if (rc < 0) {
-        guard_take(mutex);
+        guard_take(ctx, mutex);
         bool waiting = waitlist_remove(&mutex->waiters, ctx);
         guard_drop(mutex);
         if (!waiting) {
@@ -88,8 +89,7 @@ int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
 }
 
 bool dm_mutex_trylock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
-    (void)ctx;
-    guard_take(mutex);
+    guard_take(ctx, mutex);
     bool free = !mutex->held;
     mutex->held = true;
     guard_drop(mutex);
@@ -97,7 +97,7 @@ bool dm_mutex_trylock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
 }
 
 void dm_mutex_unlock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
-    guard_take(mutex);
+    guard_take(ctx, mutex);
     struct dm_ctx *next = waitlist_pop(&mutex->waiters);
     mutex->held = next != NULL;
     guard_drop(mutex);

@@ -90,6 +90,32 @@ static void each_copy_that_can_be_found_is_visited_once(void **state) {
     ix_cache_close(cache);
 }
 
+/* The table grows with the copies, so each is looked for after its bucket was split and split again. */
+static void copies_are_found_as_the_table_grows(void **state) {
+    (void)state;
+    enum { GROWING = 3000 };
+    for (unsigned one_thread = 0; one_thread < 2; one_thread++) {
+        struct ix_cache *cache;
+        struct ix_cache_config config = {
+            .bytes = 1 << 20, .copy_bytes = COPY, .threads = 1, .one_thread = one_thread > 0};
+        assert_int_equal(ix_cache_open(&config, &cache), 0);
+        assert_true(ix_cache_capacity(cache) > GROWING);
+        uint32_t stamp;
+        for (unsigned i = 0; i < GROWING; i++) {
+            assert_false(put(cache, i, 1, (unsigned char)(i * 7)));
+            assert_int_equal(look(cache, i / 2, &stamp), (unsigned char)(i / 2 * 7));
+        }
+        for (unsigned i = 0; i < GROWING; i += 2) {
+            assert_int_equal(look(cache, i, &stamp), (unsigned char)(i * 7));
+            ix_cache_drop(cache, addr_of(i), stamp);
+        }
+        for (unsigned i = 0; i < GROWING; i++) {
+            assert_int_equal(look(cache, i, &stamp), i % 2 ? (unsigned char)(i * 7) : -1);
+        }
+        ix_cache_close(cache);
+    }
+}
+
 static void lower_levels_are_evicted_first_and_never_evict_higher_ones(void **state) {
     (void)state;
     uint32_t stamp;
@@ -309,6 +335,7 @@ int main(void) {
         cmocka_unit_test(a_budget_too_small_makes_no_cache),
         cmocka_unit_test(the_budget_is_never_exceeded_and_filled_to_a_copy),
         cmocka_unit_test(each_copy_that_can_be_found_is_visited_once),
+        cmocka_unit_test(copies_are_found_as_the_table_grows),
         cmocka_unit_test(lower_levels_are_evicted_first_and_never_evict_higher_ones),
         cmocka_unit_test(a_copy_in_use_outlives_others_of_its_level),
         cmocka_unit_test(a_stale_verdict_does_not_drop_a_newer_copy),

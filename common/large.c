@@ -2,7 +2,7 @@
  *
  * Large blocks are mapped, since the heap's need not begin at a large page; what lies before and behind is unmapped.
  */
-#include "indexes/shared/large.h"
+#include "common/large.h"
 
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static uint64_t rounded(uint64_t bytes) {
     return (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
-void *ix_large_alloc(uint64_t bytes) {
+void *dm_large_alloc(uint64_t bytes) {
     if (bytes < LARGE_PAGE) {
         return calloc(1, bytes > 0 ? bytes : 1);
     }
@@ -36,7 +36,7 @@ void *ix_large_alloc(uint64_t bytes) {
     return map + before;
 }
 
-void ix_large_free(void *memory, uint64_t bytes) {
+void dm_large_free(void *memory, uint64_t bytes) {
     if (bytes < LARGE_PAGE) {
         free(memory);
     } else if (memory) {
