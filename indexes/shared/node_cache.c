@@ -6,8 +6,8 @@
  *
  * The hash table grows with the copies by linear hashing: of the buckets that the budget holds, only as many are in use
  * as four times the copies, side by side, so that the table of a cache that is far from full takes little of the
- * processor's cache. A link names a slot and has some bits of the hash of its address, which tell most other copies of
- * the chain from the wanted one without a look at them. A reader that comes while a bucket is split may not find a copy
+ * processor's cache. A link names a slot and has some bits of the hash of its address, by which a search passes over
+ * most other copies of the chain without reading them. A reader that comes while a bucket is split may not find a copy
  * that is there, as if it came before the copy.
  *
  * Reclamation is by epochs. A reader announces the epoch in its thread's cell; retiring a slot stamps it with the epoch
@@ -74,8 +74,8 @@ struct ix_cache {
     atomic_flag guard;
     _Atomic uint32_t bucket_count; /* those in use, from the first on */
     struct cell *cells;
-    _Atomic uint32_t *buckets; /* links; `capacity` of them */
     char *slab;
+    _Atomic uint32_t *buckets; /* links; `capacity` of them, behind the slab to have its large pages */
 };
 
 static uint32_t slot_size(uint32_t copy_bytes) {
@@ -119,6 +119,10 @@ static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t hash) 
     return &cache->buckets[bucket_among(atomic_load_explicit(&cache->bucket_count, memory_order_acquire), hash)];
 }
 
+static uint64_t block_bytes(const struct ix_cache *cache) {
+    return (uint64_t)cache->capacity * (cache->slot_bytes + sizeof(*cache->buckets));
+}
+
 int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     *out = NULL;
     uint64_t fixed = sizeof(struct ix_cache) + (uint64_t)config->threads * sizeof(struct cell);
@@ -145,9 +149,9 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     atomic_init(&cache->epoch, 1);
     atomic_flag_clear(&cache->guard);
     cache->cells = aligned_alloc(DM_LINE, config->threads * sizeof(struct cell));
-    cache->buckets = dm_large_alloc(capacity * sizeof(*cache->buckets));
-    cache->slab = dm_large_alloc(capacity * cache->slot_bytes);
-    if (!cache->cells || !cache->buckets || !cache->slab) {
+    cache->slab = dm_large_alloc(block_bytes(cache));
+    cache->buckets = cache->slab ? (void *)(cache->slab + capacity * cache->slot_bytes) : NULL;
+    if (!cache->cells || !cache->slab) {
         ix_cache_close(cache);
         return DM_ERR_NO_MEMORY;
     }
@@ -158,8 +162,7 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
 
 void ix_cache_close(struct ix_cache *cache) {
     if (cache) {
-        dm_large_free(cache->slab, (uint64_t)cache->capacity * cache->slot_bytes);
-        dm_large_free((void *)cache->buckets, cache->capacity * sizeof(*cache->buckets));
+        dm_large_free(cache->slab, block_bytes(cache));
         free(cache->cells);
         free(cache);
     }

@@ -322,7 +322,7 @@ unsigned dm_thread_count(struct dm_fabric *fabric, unsigned node) {
 }
 
 bool dm_is_one_thread(const struct dm_fabric *fabric) {
-    return fabric->ops->info.caps & DM_CAP_VIRTUAL_TIME;
+    return dm_has_one_thread(fabric);
 }
 
 const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric) {

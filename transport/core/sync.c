@@ -8,9 +8,9 @@
 
 #include "transport/core/core.h"
 
-/* With one thread nobody else can be at the list, and a locked instruction would wait for all stores before it. */
+/* With one thread no other context can be at the list, and a locked instruction would wait for all stores before it. */
 static void guard_take(const struct dm_ctx *ctx, struct dm_mutex *mutex) {
-    while (!dm_is_one_thread(ctx->fabric) && atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
+    while (!dm_has_one_thread(ctx->fabric) && atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
         sched_yield();
     }
 }
