@@ -216,26 +216,26 @@ static void a_copy_that_is_replaced_while_it_is_read_stays_too(void **state) {
 /* ---- threads ------------------------------------------------------------------------------------------------------
  */
 
-enum { THREADS = 4, ROUNDS = 30000, ADDRS = 40 };
+enum { THREADS = 4, ROUNDS = 30000, FEW_ADDRS = 40, MANY_ADDRS = 3000 };
 
 struct worker {
     struct ix_cache *cache;
-    unsigned number;
+    unsigned number, addrs;
     uint64_t wrong, hits;
 };
 
-/* Copies of address i hold i in every byte. */
+/* Copies of address i hold the low byte of i in every byte. */
 static void *worker_main(void *arg) {
     struct worker *worker = arg;
     struct dm_prng prng = {.state = worker->number};
     unsigned char copy[COPY];
     for (unsigned round = 0; round < ROUNDS; round++) {
-        unsigned i = (unsigned)dm_prng_below(&prng, ADDRS);
+        unsigned i = (unsigned)dm_prng_below(&prng, worker->addrs);
         uint32_t stamp = 0;
         ix_cache_enter(worker->cache, worker->number);
         const unsigned char *found = ix_cache_find(worker->cache, addr_of(i), &stamp);
         for (unsigned b = 0; found && b < COPY; b++) {
-            worker->wrong += found[b] != i;
+            worker->wrong += found[b] != (unsigned char)i;
         }
         worker->hits += found != NULL;
         ix_cache_leave(worker->cache, worker->number);
@@ -249,13 +249,12 @@ static void *worker_main(void *arg) {
     return NULL;
 }
 
-static void readers_on_threads_never_see_a_reused_copy(void **state) {
-    (void)state;
-    struct ix_cache *cache = cache_open(6000, THREADS);
+static void workers_find_the_right_copies(uint64_t bytes, unsigned addrs) {
+    struct ix_cache *cache = cache_open(bytes, THREADS);
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.cache = cache, .number = i};
+        workers[i] = (struct worker){.cache = cache, .number = i, .addrs = addrs};
         assert_int_equal(pthread_create(&threads[i], NULL, worker_main, &workers[i]), 0);
     }
     uint64_t hits = 0;
@@ -265,8 +264,19 @@ static void readers_on_threads_never_see_a_reused_copy(void **state) {
         hits += workers[i].hits;
     }
     assert_true(hits > 0);
-    assert_true(ix_cache_used(cache) <= 6000);
+    assert_true(ix_cache_used(cache) <= bytes);
     ix_cache_close(cache);
+}
+
+static void readers_on_threads_never_see_a_reused_copy(void **state) {
+    (void)state;
+    workers_find_the_right_copies(6000, FEW_ADDRS);
+}
+
+/* Buckets are split while others search them. */
+static void readers_on_threads_never_see_another_copy_as_the_table_grows(void **state) {
+    (void)state;
+    workers_find_the_right_copies(1 << 20, MANY_ADDRS);
 }
 
 /* Copies of three levels, and how many descents through one copy of each were made when a copy was last passed. */
@@ -342,6 +352,7 @@ int main(void) {
         cmocka_unit_test(a_copy_being_read_stays_until_the_reader_leaves),
         cmocka_unit_test(a_copy_that_is_replaced_while_it_is_read_stays_too),
         cmocka_unit_test(readers_on_threads_never_see_a_reused_copy),
+        cmocka_unit_test(readers_on_threads_never_see_another_copy_as_the_table_grows),
         cmocka_unit_test(a_level_is_charged_by_what_is_accessed_between_two_finds_of_a_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
