@@ -171,14 +171,18 @@ void ix_cache_close(struct ix_cache *cache) {
 /* ---- readers -------------------------------------------------------------------------------------------------- */
 
 void ix_cache_enter(struct ix_cache *cache, unsigned thread) {
-    if (cache && !cache->one_thread) {
+    if (cache) {
         uint64_t now = atomic_load_explicit(&cache->epoch, memory_order_acquire);
-        atomic_store(&cache->cells[thread].epoch, now);
+        if (cache->one_thread) { /* no order is needed, and a sequentially consistent store waits for all before it */
+            atomic_store_explicit(&cache->cells[thread].epoch, now, memory_order_relaxed);
+        } else {
+            atomic_store(&cache->cells[thread].epoch, now);
+        }
     }
 }
 
 void ix_cache_leave(struct ix_cache *cache, unsigned thread) {
-    if (cache && !cache->one_thread) {
+    if (cache) {
         atomic_store_explicit(&cache->cells[thread].epoch, 0, memory_order_release);
     }
 }

@@ -200,6 +200,24 @@ static void a_copy_being_read_stays_until_the_reader_leaves(void **state) {
     ix_cache_close(cache);
 }
 
+static void a_copy_being_read_stays_with_one_thread_too(void **state) {
+    (void)state;
+    struct ix_cache *cache;
+    struct ix_cache_config config = {.bytes = 6000, .copy_bytes = COPY, .threads = 2, .one_thread = true};
+    assert_int_equal(ix_cache_open(&config, &cache), 0);
+    uint32_t stamp;
+    put(cache, 1, 1, 1);
+    ix_cache_enter(cache, 1);
+    const unsigned char *copy = ix_cache_find(cache, addr_of(1), &stamp);
+    assert_non_null(copy);
+    for (unsigned i = 2; i < 100; i++) {
+        put(cache, i, 1, 2);
+        copy_is(copy, 1);
+    }
+    ix_cache_leave(cache, 1);
+    ix_cache_close(cache);
+}
+
 /* The first copy to be retired since the reader came: the reader may have found it before or after that. */
 static void a_copy_that_is_replaced_while_it_is_read_stays_too(void **state) {
     (void)state;
@@ -350,6 +368,7 @@ int main(void) {
         cmocka_unit_test(a_copy_in_use_outlives_others_of_its_level),
         cmocka_unit_test(a_stale_verdict_does_not_drop_a_newer_copy),
         cmocka_unit_test(a_copy_being_read_stays_until_the_reader_leaves),
+        cmocka_unit_test(a_copy_being_read_stays_with_one_thread_too),
         cmocka_unit_test(a_copy_that_is_replaced_while_it_is_read_stays_too),
         cmocka_unit_test(readers_on_threads_never_see_a_reused_copy),
         cmocka_unit_test(readers_on_threads_never_see_another_copy_as_the_table_grows),
