@@ -107,16 +107,30 @@ static uint32_t link_to(const struct ix_cache *cache, uint32_t number, uint64_t 
     return number | (uint32_t)((hash >> 32) << cache->number_bits);
 }
 
-/* With n buckets in use, those below n - 2^k have been split, where 2^k is the largest power of two that is at most n:
- * one bit more of the hash says which half. */
+/* The largest power of two that is at most `count`. */
+static uint32_t power_within(uint32_t count) {
+    return UINT32_C(1) << (31 - (unsigned)__builtin_clz(count));
+}
+
+/* With n buckets in use, those below n - 2^k have been split, where 2^k is power_within(n): one bit more of
+ * the hash says which half. */
 static uint32_t bucket_among(uint32_t count, uint64_t hash) {
-    uint32_t power = UINT32_C(1) << (31 - (unsigned)__builtin_clz(count));
+    uint32_t power = power_within(count);
     uint32_t bucket = (uint32_t)hash & (power - 1);
     return bucket < count - power ? (uint32_t)hash & (2 * power - 1) : bucket;
 }
 
 static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t hash) {
     return &cache->buckets[bucket_among(atomic_load_explicit(&cache->bucket_count, memory_order_acquire), hash)];
+}
+
+/* A sequentially consistent store waits for all before it; with one thread no order is needed. */
+static void link_set(const struct ix_cache *cache, _Atomic uint32_t *where, uint32_t link) {
+    if (cache->one_thread) {
+        atomic_store_explicit(where, link, memory_order_relaxed);
+    } else {
+        atomic_store(where, link);
+    }
 }
 
 static uint64_t block_bytes(const struct ix_cache *cache) {
@@ -173,7 +187,7 @@ void ix_cache_close(struct ix_cache *cache) {
 void ix_cache_enter(struct ix_cache *cache, unsigned thread) {
     if (cache) {
         uint64_t now = atomic_load_explicit(&cache->epoch, memory_order_acquire);
-        if (cache->one_thread) { /* no order is needed, and a sequentially consistent store waits for all before it */
+        if (cache->one_thread) { /* as in link_set */
             atomic_store_explicit(&cache->cells[thread].epoch, now, memory_order_relaxed);
         } else {
             atomic_store(&cache->cells[thread].epoch, now);
@@ -187,27 +201,35 @@ void ix_cache_leave(struct ix_cache *cache, unsigned thread) {
     }
 }
 
-const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp) {
-    if (!cache) {
-        return NULL;
-    }
-    uint64_t hash = hash_of(addr.bits);
-    uint32_t link = atomic_load(bucket_of(cache, hash));
-    for (uint32_t number; (number = number_of(cache, link)) != NO_SLOT;) {
+/* The slot of the copy of addr, or NO_SLOT. */
+static uint32_t number_find(const struct ix_cache *cache, uint64_t addr) {
+    uint64_t hash = hash_of(addr);
+    uint32_t link = atomic_load(bucket_of(cache, hash)), number = number_of(cache, link);
+    while (number != NO_SLOT) {
         struct slot *slot = slot_at(cache, number);
         if (link == link_to(cache, number, hash)) {
             slot_prefetch(cache, slot);
-            if (slot->addr == addr.bits) {
-                if (!atomic_load_explicit(&slot->recent, memory_order_relaxed)) {
-                    atomic_store_explicit(&slot->recent, 1, memory_order_relaxed);
-                }
-                *stamp = slot->stamp;
-                return slot + 1;
+            if (slot->addr == addr) {
+                break;
             }
         }
         link = atomic_load(&slot->next);
+        number = number_of(cache, link);
     }
-    return NULL;
+    return number;
+}
+
+const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp) {
+    uint32_t number = cache ? number_find(cache, addr.bits) : NO_SLOT;
+    if (number == NO_SLOT) {
+        return NULL;
+    }
+    struct slot *slot = slot_at(cache, number);
+    if (!atomic_load_explicit(&slot->recent, memory_order_relaxed)) {
+        atomic_store_explicit(&slot->recent, 1, memory_order_relaxed);
+    }
+    *stamp = slot->stamp;
+    return slot + 1;
 }
 
 /* Levels of a cache are charged by what is accessed between two accesses to the same line, if all copies of a level are
@@ -319,7 +341,7 @@ static void slot_retire(struct ix_cache *cache, uint32_t number) {
     while (atomic_load_explicit(link, memory_order_relaxed) != own) {
         link = &slot_at(cache, number_of(cache, atomic_load_explicit(link, memory_order_relaxed)))->next;
     }
-    atomic_store(link, atomic_load_explicit(&slot->next, memory_order_relaxed));
+    link_set(cache, link, atomic_load_explicit(&slot->next, memory_order_relaxed));
     list_remove(cache, list_of(cache, slot->level), number);
     slot->retired = atomic_fetch_add(&cache->epoch, 1);
     limbo_append(cache, number);
@@ -390,31 +412,21 @@ static uint32_t slot_take(struct ix_cache *cache, unsigned level, bool *evicted)
     return cache->fresh++;
 }
 
-static uint32_t number_find(struct ix_cache *cache, uint64_t addr) {
-    uint32_t link = atomic_load_explicit(bucket_of(cache, hash_of(addr)), memory_order_relaxed);
-    uint32_t number = number_of(cache, link);
-    while (number != NO_SLOT && slot_at(cache, number)->addr != addr) {
-        link = atomic_load_explicit(&slot_at(cache, number)->next, memory_order_relaxed);
-        number = number_of(cache, link);
-    }
-    return number;
-}
-
 /* Uses one bucket more: the copies of the next bucket to be split are divided between the two, in their order. */
 static void bucket_split(struct ix_cache *cache) {
     uint32_t count = atomic_load_explicit(&cache->bucket_count, memory_order_relaxed);
-    uint32_t power = UINT32_C(1) << (31 - (unsigned)__builtin_clz(count));
+    uint32_t power = power_within(count);
     _Atomic uint32_t *ends[2] = {&cache->buckets[count - power], &cache->buckets[count]};
     uint32_t link = atomic_load_explicit(ends[0], memory_order_relaxed);
     while (number_of(cache, link) != NO_SLOT) {
         struct slot *slot = slot_at(cache, number_of(cache, link));
         bool is_new = bucket_among(count + 1, hash_of(slot->addr)) == count;
-        atomic_store_explicit(ends[is_new], link, memory_order_release);
+        link_set(cache, ends[is_new], link);
         ends[is_new] = &slot->next;
         link = atomic_load_explicit(&slot->next, memory_order_relaxed);
     }
-    atomic_store_explicit(ends[0], NO_SLOT, memory_order_release);
-    atomic_store_explicit(ends[1], NO_SLOT, memory_order_release);
+    link_set(cache, ends[0], NO_SLOT);
+    link_set(cache, ends[1], NO_SLOT);
     atomic_store_explicit(&cache->bucket_count, count + 1, memory_order_release);
 }
 
@@ -448,7 +460,7 @@ bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const
         atomic_store_explicit(&slot->recent, 0, memory_order_relaxed);
         memcpy(slot + 1, node, cache->copy_bytes);
         atomic_store_explicit(&slot->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
-        atomic_store(bucket, link_to(cache, number, hash));
+        link_set(cache, bucket, link_to(cache, number, hash));
         list_append(cache, list_of(cache, level), number);
         atomic_fetch_add_explicit(&cache->in_table, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&cache->level_counts[level], 1, memory_order_relaxed);

@@ -203,11 +203,6 @@ void dm_ctx_free(struct dm_ctx *ctx);
 unsigned dm_threads_of(const struct dm_topology *topology, unsigned node);
 bool dm_range_valid(const struct dm_fabric *fabric, dm_addr addr, uint32_t len);
 
-/* The same as dm_is_one_thread, for the files below fabric.c. */
-static inline bool dm_has_one_thread(const struct dm_fabric *fabric) {
-    return fabric->ops->info.caps & DM_CAP_VIRTUAL_TIME;
-}
-
 /* True if the node belongs to this process. */
 static inline bool dm_is_hosted(const struct dm_fabric *fabric, unsigned node) {
     return !fabric->processes || fabric->processes->hosted[node];

@@ -321,10 +321,6 @@ unsigned dm_thread_count(struct dm_fabric *fabric, unsigned node) {
     return fabric->nodes[node].thread_count;
 }
 
-bool dm_is_one_thread(const struct dm_fabric *fabric) {
-    return dm_has_one_thread(fabric);
-}
-
 const struct dm_transport_info *dm_fabric_transport(struct dm_fabric *fabric) {
     return &fabric->ops->info;
 }

@@ -8,9 +8,13 @@
 
 #include "transport/core/core.h"
 
+bool dm_is_one_thread(const struct dm_fabric *fabric) {
+    return fabric->ops->info.caps & DM_CAP_VIRTUAL_TIME;
+}
+
 /* With one thread no other context can be at the list, and a locked instruction would wait for all stores before it. */
 static void guard_take(const struct dm_ctx *ctx, struct dm_mutex *mutex) {
-    while (!dm_has_one_thread(ctx->fabric) && atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
+    while (!dm_is_one_thread(ctx->fabric) && atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
         sched_yield();
     }
 }
