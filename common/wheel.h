@@ -12,8 +12,8 @@
 #include "common/heap.h"
 
 enum {
-    DM_WHEEL_SLOT_BITS = 16, /* 65.5 ns */
-    DM_WHEEL_SLOTS = 512,    /* 33.6 us */
+    DM_WHEEL_SLOT_BITS = 15, /* 32.8 ns */
+    DM_WHEEL_SLOTS = 1024,   /* 33.6 us */
     DM_WHEEL_CHUNK = 7,
     DM_WHEEL_FEW = 64,
     DM_WHEEL_WORDS = DM_WHEEL_SLOTS / 64,
