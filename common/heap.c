@@ -6,12 +6,14 @@
 
 #include <string.h>
 
+#include "common/aligned.h"
+
 bool dm_heap_reserve(struct dm_heap *heap, uint32_t capacity) {
     if (capacity <= heap->capacity) {
         return true;
     }
-    size_t bytes = ((size_t)capacity * sizeof(struct dm_heap_entry) + DM_HEAP_LINE - 1) & ~(size_t)(DM_HEAP_LINE - 1);
-    struct dm_heap_entry *entries = aligned_alloc(DM_HEAP_LINE, bytes);
+    size_t bytes = ((size_t)capacity * sizeof(struct dm_heap_entry) + DM_HOST_LINE - 1) & ~(size_t)(DM_HOST_LINE - 1);
+    struct dm_heap_entry *entries = aligned_alloc(DM_HOST_LINE, bytes);
     if (!entries) {
         return false;
     }

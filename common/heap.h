@@ -19,7 +19,7 @@ struct dm_heap_entry {
     uint64_t order; /* sequence in the upper 40 bits, the caller's tag in the lower 24 */
 };
 
-enum { DM_HEAP_TAG_BITS = 24, DM_HEAP_LINE = 64 };
+enum { DM_HEAP_TAG_BITS = 24 };
 
 struct dm_heap {
     struct dm_heap_entry *entries; /* entries[3] is the root: children of i start at 4 * i - 8, cache-line aligned */

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "common/aligned.h"
 #include "transport/core/core.h"
 
 /* ---- making and releasing --------------------------------------------------------------------------------------- */
@@ -29,7 +30,7 @@ static uint32_t context_number(struct dm_fabric *fabric) {
 
 struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thread,
                           void (*entry)(struct dm_ctx *ctx, void *arg), void *arg, bool background) {
-    struct dm_ctx *ctx = calloc(1, fabric->ops->ctx_bytes);
+    struct dm_ctx *ctx = dm_aligned_new(1, fabric->ops->ctx_bytes);
     if (!ctx) {
         return NULL;
     }

@@ -39,31 +39,33 @@ struct dm_local_block {
 
 /* The common part of a context; a transport's own part begins with it (see ctx_bytes). */
 struct dm_ctx {
+    /* What each verb uses, in two cache lines. */
     struct dm_fabric *fabric;
     const struct dm_transport_ops *ops;
     struct dm_thread *thread;
-    unsigned node;
-    uint32_t id;
     struct dm_account *account; /* never NULL: `nowhere` when the counts are dropped */
-    enum dm_phase phase;
-    uint64_t phase_since_ns; /* unless the phase is `other` */
     struct dm_verb *batch;
     uint32_t batch_count, batch_capacity;
-    struct dm_verb *cut; /* the batch that is cut at its masked atomics while they are emulated */
-    uint32_t cut_capacity;
+    struct dm_coro coro;
+    unsigned node;
+    uint32_t id;
+    enum dm_phase phase;
     int batch_error;   /* found while posting; reported by the commit */
     int pending_error; /* of an unsignalled verb; reported by the next commit */
+    bool background, done, parked;
+    bool gone;               /* its node has failed: every wait fails at once, so that it unwinds */
+    bool is_metered;         /* it is in index code, and its fabric has a meter */
+    uint64_t phase_since_ns; /* unless the phase is `other` */
+
+    struct dm_ctx *wait_next; /* in a waitlist or a ready queue */
+    struct dm_ctx *all_next;  /* in fabric->contexts */
+    struct dm_verb *cut;      /* the batch that is cut at its masked atomics while they are emulated */
+    uint32_t cut_capacity;
     struct dm_prng prng;
     struct dm_local_block *locals;
     void (*entry)(struct dm_ctx *ctx, void *arg);
     void *arg;
-    struct dm_coro coro;
-    bool background, done, parked;
-    bool gone;                /* its node has failed: every wait fails at once, so that it unwinds */
-    struct dm_ctx *wait_next; /* in a waitlist or a ready queue */
-    struct dm_ctx *all_next;  /* in fabric->contexts */
     struct dm_account nowhere;
-    bool is_metered;              /* it is in index code, and its fabric has a meter */
     uint64_t code_since_ns;       /* when it entered or returned to index code */
     struct dm_trace_event traced; /* times of the current batch or call; only while tracing */
 };
@@ -82,10 +84,10 @@ struct dm_free_class {
 struct dm_thread {
     struct dm_fabric *fabric;
     unsigned node, index;
+    uint64_t verbs;              /* sent by contexts of this thread */
     struct dm_mutex alloc_mutex; /* one context of the thread fetches a chunk, the others wait */
     struct dm_chunk *chunks;     /* one for each node with memory */
     unsigned alloc_node;
-    uint64_t verbs; /* sent by contexts of this thread */
     struct dm_free_class free[DM_FREE_CLASSES];
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/aligned.h"
 #include "transport/core/core.h"
 #include "transport/core/profile.h"
 
@@ -54,7 +55,7 @@ static int make_threads(struct dm_fabric *fabric, unsigned node) {
         return DM_ERR_NO_MEMORY;
     }
     for (; state->thread_count < count; state->thread_count++) {
-        struct dm_thread *thread = calloc(1, fabric->ops->thread_bytes);
+        struct dm_thread *thread = dm_aligned_new(1, fabric->ops->thread_bytes);
         if (!thread) {
             return DM_ERR_NO_MEMORY;
         }

@@ -188,7 +188,8 @@ static inline void prefetch_ahead(struct sim *sim) {
     prefetch_range(op, sizeof(*op));
     op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_CONTEXT));
     if (is_completing(op)) {
-        prefetch_range(op->ctx, sizeof(*op->ctx));
+        prefetch_range(op->ctx, offsetof(struct sim_ctx, base.wait_next));
+        prefetch_range(&op->ctx->pending, sizeof(*op->ctx) - offsetof(struct sim_ctx, pending));
         dm_prefetch_near(&op->thread->clock);
         dm_prefetch_near(&op->thread->qps);
     } else if (op->stage == SIM_EFFECT) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/aligned.h"
 #include "transport/sim/sim.h"
 
 /* The memory of a node is compressed, if it compresses well, when this much is loaded: accesses then cost some us of
@@ -103,7 +104,7 @@ static int node_init(struct sim *sim, unsigned node, struct dm_err *err) {
         struct sim_thread *thread = (struct sim_thread *)state->threads[i];
         thread->unit = (uint16_t)(dm_mix64((uint64_t)node << 32 | i) % sim->costs.processing_units);
         thread->nic = (uint8_t)(i % sim->options->nics);
-        thread->qps = calloc(sim->memory_nodes, sizeof(*thread->qps));
+        thread->qps = dm_aligned_new(sim->memory_nodes, sizeof(*thread->qps));
         if (!thread->qps) {
             return DM_ERR_NO_MEMORY;
         }

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "common/aligned.h"
 #include "transport/sim/sim.h"
 
 #define SIM_SLICE_PS UINT64_C(10000000) /* background work runs in slices of 10 us, then others get the core */
@@ -78,7 +79,7 @@ static void context_main(void *arg) {
 }
 
 static int lanes_make(struct sim_ctx *ctx, unsigned memory_nodes) {
-    ctx->lanes = calloc(memory_nodes, sizeof(*ctx->lanes));
+    ctx->lanes = dm_aligned_new(memory_nodes, sizeof(*ctx->lanes));
     return ctx->lanes ? 0 : DM_ERR_NO_MEMORY;
 }
 

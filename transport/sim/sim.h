@@ -13,6 +13,8 @@
 #ifndef DM_TRANSPORT_SIM_SIM_H
 #define DM_TRANSPORT_SIM_SIM_H
 
+#include <assert.h>
+
 #include "common/wheel.h"
 #include "transport/core/core.h"
 #include "transport/sim/bytes.h"
@@ -123,6 +125,7 @@ struct sim_op {
     uint16_t unit;             /* processing unit at the responder */
     uint8_t from;              /* the node that sends it */
     uint8_t life;              /* of the target node when it was posted */
+    uint32_t list_index;       /* in its memory's reads or writes while listed */
     struct sim_ctx *ctx;       /* of a KICK: unused */
     struct sim_thread *thread; /* whose queue pair it uses; of a KICK: the core */
     dm_addr addr;
@@ -138,9 +141,10 @@ struct sim_op {
         struct dm_mask op;
         struct sim_call *call;
     };
-    uint32_t list_index; /* in its memory's reads or writes while listed */
-    uint64_t delay;      /* on the wire, in addition to the model's, from a fault rule */
+    uint64_t delay; /* on the wire, in addition to the model's, from a fault rule */
 };
+
+static_assert(sizeof(struct sim_op) == 2 * DM_LINE, "an operation has two cache lines");
 
 struct sim_call {
     struct sim_call *next;
@@ -167,16 +171,20 @@ struct sim_qp {
 
 struct sim_thread {
     struct dm_thread base;
-    uint64_t clock; /* up to when this core has worked */
-    uint64_t busy, waited, served, idle_waited;
+
+    /* What each switch uses, in one cache line. */
+    _Alignas(DM_LINE) uint64_t clock; /* up to when this core has worked */
+    uint64_t busy;
     struct sim_ctx *ready_head, *ready_tail;
     const struct sim_ctx *last; /* the client that ran last */
-    bool kick_pending;
     struct sim_qp *qps;         /* one for each node with memory */
     struct sim_register *rings; /* those of its node that are shared; NULL: each queue pair has its own */
+    uint32_t work_1024;         /* its work takes this / 1024 of the profile's: it may share its core */
     uint16_t unit;              /* processing unit that its queue pairs use at every responder */
     uint8_t nic;                /* which of its node's NICs its queue pairs use */
-    uint32_t work_1024;         /* its work takes this / 1024 of the profile's: it may share its core */
+    bool kick_pending;
+
+    uint64_t waited, served, idle_waited;
 };
 
 /* Operations in flight of a context to one node. */
@@ -189,9 +197,9 @@ struct sim_lane {
 
 struct sim_ctx {
     struct dm_ctx base;
-    uint32_t pending;     /* signalled verbs not completed */
-    uint32_t completions; /* to be paid for at the next resume */
-    int status;           /* what the wait returns */
+    _Alignas(DM_LINE) uint32_t pending; /* signalled verbs not completed */
+    uint32_t completions;               /* to be paid for at the next resume */
+    int status;                         /* what the wait returns */
     uint64_t ready_at;
     struct sim_ctx *ready_next; /* not wait_next: a stopped waiter is still in its waitlist */
     struct sim_lane *lanes;     /* one for each node with memory */
