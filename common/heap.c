@@ -12,8 +12,7 @@ bool dm_heap_reserve(struct dm_heap *heap, uint32_t capacity) {
     if (capacity <= heap->capacity) {
         return true;
     }
-    size_t bytes = ((size_t)capacity * sizeof(struct dm_heap_entry) + DM_HOST_LINE - 1) & ~(size_t)(DM_HOST_LINE - 1);
-    struct dm_heap_entry *entries = aligned_alloc(DM_HOST_LINE, bytes);
+    struct dm_heap_entry *entries = dm_aligned_new(capacity, sizeof(*entries));
     if (!entries) {
         return false;
     }

@@ -13,14 +13,13 @@
 int dm_wheel_init(struct dm_wheel *wheel) {
     memset(wheel, 0, sizeof(*wheel));
     wheel->chunk_capacity = 2 * DM_WHEEL_SLOTS;
-    wheel->chunks = aligned_alloc(DM_HOST_LINE, wheel->chunk_capacity * sizeof(*wheel->chunks));
+    wheel->chunks = dm_aligned_new(wheel->chunk_capacity, sizeof(*wheel->chunks));
     wheel->current_capacity = 64;
     wheel->current = malloc(wheel->current_capacity * sizeof(*wheel->current));
     if (!wheel->chunks || !wheel->current) {
         dm_wheel_fini(wheel);
         return DM_ERR_NO_MEMORY;
     }
-    memset(wheel->chunks, 0, DM_WHEEL_SLOTS * sizeof(*wheel->chunks));
     wheel->chunk_count = DM_WHEEL_SLOTS;
     return 0;
 }
@@ -40,7 +39,7 @@ static uint32_t chunk_new(struct dm_wheel *wheel) {
     } else {
         if (wheel->chunk_count == wheel->chunk_capacity) {
             uint32_t capacity = wheel->chunk_capacity * 2;
-            struct dm_wheel_chunk *chunks = aligned_alloc(DM_HOST_LINE, capacity * sizeof(*chunks));
+            struct dm_wheel_chunk *chunks = dm_aligned_new(capacity, sizeof(*chunks));
             if (!chunks) {
                 return 0;
             }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/aligned.h"
 #include "common/compiler.h"
 #include "harness/base/progress.h"
 #include "harness/lab/validate.h"
@@ -140,13 +141,12 @@ static void run_line_copy(struct bench *bench, uint64_t seed) {
 
 static int bench_open(struct bench *bench) {
     struct ix_cache_config config = {.bytes = (uint64_t)NODES * NODE_BYTES * 2, .copy_bytes = NODE_BYTES, .threads = 1};
-    bench->nodes = aligned_alloc(DM_LINE, (size_t)NODES * NODE_BYTES);
+    bench->nodes = dm_aligned_new(NODES, NODE_BYTES);
     bench->image = malloc(NODE_BYTES);
     if (!bench->nodes || !bench->image || ix_cache_open(&config, &bench->cache) < 0 ||
         ix_plr_open(TRAIN_EPSILON, &bench->plr) < 0) {
         return DM_ERR_NO_MEMORY;
     }
-    memset(bench->nodes, 0, (size_t)NODES * NODE_BYTES);
     struct dm_prng prng = dm_prng_stream(1, "train", 0);
     for (uint64_t i = 0, key = 0; i < TRAIN_KEYS; i++) {
         key += 1 + dm_prng_below(&prng, UINT64_MAX / TRAIN_KEYS / 2);

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/aligned.h"
 #include "common/compiler.h"
 #include "common/large.h"
 #include "indexes/shared/skip_list.h"
@@ -162,14 +163,13 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     cache->fixed_bytes = fixed + capacity * sizeof(uint32_t);
     atomic_init(&cache->epoch, 1);
     atomic_flag_clear(&cache->guard);
-    cache->cells = aligned_alloc(DM_LINE, config->threads * sizeof(struct cell));
+    cache->cells = dm_aligned_new(config->threads, sizeof(struct cell));
     cache->slab = dm_large_alloc(block_bytes(cache));
     cache->buckets = cache->slab ? (void *)(cache->slab + capacity * cache->slot_bytes) : NULL;
     if (!cache->cells || !cache->slab) {
         ix_cache_close(cache);
         return DM_ERR_NO_MEMORY;
     }
-    memset(cache->cells, 0, config->threads * sizeof(struct cell));
     *out = cache;
     return 0;
 }

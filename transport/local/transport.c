@@ -4,8 +4,8 @@
  * its copy costs.
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/aligned.h"
 #include "transport/local/local.h"
 
 /* ---- opening and closing ---------------------------------------------------------------------------------------- */
@@ -54,11 +54,10 @@ static int local_open(struct dm_fabric *fabric, struct dm_err *err) {
     int rc = rt_open(&local->rt);
     rt_each_thread(&local->rt, watch_queue);
     DM_TRY(rc);
-    local->stripes = aligned_alloc(DM_LINE, LOCAL_STRIPES * sizeof(*local->stripes));
+    local->stripes = dm_aligned_new(LOCAL_STRIPES, sizeof(*local->stripes));
     if (!local->stripes) {
         return DM_ERR_NO_MEMORY;
     }
-    memset(local->stripes, 0, LOCAL_STRIPES * sizeof(*local->stripes));
     for (unsigned node = 0; node < fabric->node_count; node++) {
         DM_TRY(node_init(local, node, err));
     }

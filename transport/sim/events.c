@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/aligned.h"
 #include "transport/sim/sim.h"
 
 static bool pool_grow(struct sim *sim) {
@@ -20,11 +21,10 @@ static bool pool_grow(struct sim *sim) {
         sim->blocks = blocks;
         sim->block_capacity = capacity;
     }
-    struct sim_op *block = aligned_alloc(DM_LINE, SIM_POOL_BLOCK * sizeof(*block));
+    struct sim_op *block = dm_aligned_new(SIM_POOL_BLOCK, sizeof(*block));
     if (!block) {
         return false;
     }
-    memset(block, 0, SIM_POOL_BLOCK * sizeof(*block));
     uint32_t first = sim->block_count * SIM_POOL_BLOCK;
     sim->blocks[sim->block_count++] = block;
     for (uint32_t i = SIM_POOL_BLOCK; i-- > 0;) {

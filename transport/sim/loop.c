@@ -191,7 +191,7 @@ static inline void prefetch_ahead(struct sim *sim) {
         prefetch_range(op->ctx, offsetof(struct sim_ctx, base.wait_next));
         prefetch_range(&op->ctx->pending, sizeof(*op->ctx) - offsetof(struct sim_ctx, pending));
         dm_prefetch_near(&op->thread->clock);
-        dm_prefetch_near(&op->thread->qps);
+        dm_prefetch_near(&op->thread->waited);
     } else if (op->stage == SIM_EFFECT) {
         prefetch_payload(sim, op);
     }
