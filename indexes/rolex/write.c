@@ -7,10 +7,32 @@
 #include "locate.h"
 #include "split.h"
 
+/* ---- the group of a key ------------------------------------------------------------------------------------------ */
+
+/* The trained leaf whose group covers key, among the listed ones: the last that begins at or below it. Their lower
+ * bounds never change. NULL: none does. */
+static const struct rolex_item *group_first(struct rolex_client *client, uint64_t key) {
+    const struct rolex_item *last = NULL;
+    uint32_t compared = 0;
+    for (uint32_t i = 0; i < client->item_count; i++) {
+        const struct rolex_item *item = &client->items[i];
+        if (item->slot > 0) {
+            continue;
+        }
+        if (rolex_item_low(item) > key) {
+            break;
+        }
+        last = item;
+        compared++;
+    }
+    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, compared);
+    return last;
+}
+
 /* ---- insert ------------------------------------------------------------------------------------------------------ */
 
-/* Reads the window's trained leaves and finds the one whose group covers key: the last one that begins at or below it.
- * ROLEX_AGAIN; DM_EXISTS if this leaf already has the key. */
+/* Reads the window's trained leaves and finds the one whose group covers key. ROLEX_AGAIN; DM_EXISTS if this leaf
+ * already has the key. */
 static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attempts, uint32_t *leaf) {
     const struct rolex_view *view = &client->view;
     int rc = rolex_fetch(client, key, 0, false, attempts);
@@ -22,9 +44,7 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
             DM_TRY(rolex_model_follow(client, client->tries++, attempts));
             return ROLEX_AGAIN;
         }
-        for (uint32_t i = 0; i < client->item_count && rolex_item_low(&client->items[i]) <= key; i++) {
-            last = &client->items[i];
-        }
+        last = group_first(client, key);
     }
     if (!last) {
         rolex_tables_refresh(client);
@@ -33,7 +53,6 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
     }
     uint32_t at;
     *leaf = last->leaf;
-    dm_charge(client->env.ctx, DM_WORK_KEY_COMPARE, (uint32_t)(last - client->items) + 1);
     dm_charge(client->env.ctx, DM_WORK_NODE_PROBE, 1);
     bool is_seen = rolex_item_decode(client, last, client->image) && rolex_covers(client->image, key) &&
                    rolex_find(&client->env.layout, client->image, key, &at);
@@ -117,10 +136,19 @@ static int pair_update(struct rolex_client *client, const struct rolex_group *gr
     return rolex_leaf_write(client, group, item);
 }
 
-/* Locks the group of the leaf that was read and reads the leaf again, or all of the group if a delete may empty it. */
+/* Locks the group of the leaf that was read and reads the leaf again, or all of the group if a delete may empty it. Old
+ * tables may list a synonym in a group that it has left: it was emptied there, and now has keys of another group of the
+ * window. The group to lock is the key's. ROLEX_AGAIN. */
 static int leaf_lock(struct rolex_client *client, uint64_t key, const struct rolex_item *item, bool all,
                      uint32_t *attempts, struct rolex_group *group) {
+    const struct rolex_item *first = item->slot > 0 ? group_first(client, key) : item;
+    if (!first) {
+        rolex_tables_refresh(client);
+        DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
+        return ROLEX_AGAIN;
+    }
     struct rolex_item own = *item;
+    own.leaf = first->leaf;
     own.wire = client->wires;
     client->items[0] = own;
     client->item_count = 1;

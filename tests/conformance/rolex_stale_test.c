@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What clients of ROLEX with old tables meet: a model that another client has replaced costs a read or a write a fixed
- * number of round trips once; and every write of a leaf, also of one that is used again, raises its version, so that a
- * reader who comes late sees that lines are of two writes.
+ * number of round trips once; every write of a leaf, also of one that is used again, raises its version, so that a
+ * reader who comes late sees that lines are of two writes; and a write locks the group that a key belongs to now, also
+ * if old tables list its leaf in another one.
  */
 #include "common/compiler.h"
 #include "conformance/quiet.h"
@@ -180,10 +181,82 @@ static void every_write_of_a_leaf_raises_its_version_also_when_it_is_used_again(
     }
 }
 
+/* ---- a leaf that another group uses now ---------------------------------------------------------------------------
+ */
+
+enum { PER_LEAF = 4, GROUP = 40, GROUP_KEYS = 1600, STALE_TRIES = 100 };
+
+/* The loaded key number `i` of a group: every fourth one is loaded, and a leaf has four of them. */
+static uint64_t group_key(unsigned group, unsigned i) {
+    return world_key((uint64_t)(group * PER_LEAF + i) * STEP, GROUP_KEYS);
+}
+
+/* An absent key between the first two of a group. Its insert moves the upper half of the leaf to a synonym. */
+static uint64_t group_absent(unsigned group) {
+    return world_key((uint64_t)group * PER_LEAF * STEP + 1, GROUP_KEYS);
+}
+
+/* The leaf of key 2 of a group, which the group's synonym has after a split; `client` knows the tables then. */
+static dm_addr moved_leaf(struct ix_client *client, unsigned group, uint32_t *in) {
+    const struct rolex_item *item = NULL;
+    uint32_t attempts = 0;
+    WORLD_CHECK_EQ(rolex_read_leaf(client->handle, group_key(group, 2), &attempts, &item), 0);
+    *in = item ? item->leaf : 0;
+    return item ? item->addr : DM_NULL;
+}
+
+static int regrouped_entry(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client old = world_attach(world, 0, ctx, NULL), other = world_attach(world, 1, ctx, NULL);
+    const struct rolex_client *own = other.handle;
+    uint64_t value = 1, *words = dm_local_alloc(ctx, 2 * sizeof(*words));
+    uint32_t before, after;
+    WORLD_CHECK_EQ(ix_insert(&other, group_absent(GROUP), &value), 0);
+    dm_addr leaf = moved_leaf(&old, GROUP, &before);
+    /* The other client empties the synonym, and the next group takes the same leaf. */
+    WORLD_CHECK_EQ(ix_remove(&other, group_key(GROUP, 2)), 0);
+    WORLD_CHECK_EQ(ix_remove(&other, group_key(GROUP, 3)), 0);
+    WORLD_CHECK_EQ(ix_insert(&other, group_absent(GROUP + 1), &value), 0);
+    WORLD_CHECK(dm_addr_equal(moved_leaf(&other, GROUP + 1, &after), leaf));
+    WORLD_CHECK_EQ(after, before + 1);
+    WORLD_CHECK(dm_addr_equal(moved_leaf(&old, GROUP + 1, &after), leaf));
+    WORLD_CHECK_EQ(after, before); /* old tables list it in the first group */
+    /* While a third client holds the lock of the key's group, the key is not changed. */
+    dm_addr entry = dm_addr_add(rolex_table(own->view.model, &own->view.head), 8 * (uint64_t)(before + 1));
+    WORLD_CHECK_EQ(dm_read(ctx, entry, &words[0], sizeof(words[0])), 0);
+    WORLD_CHECK(!(words[0] & ROLEX_LOCK));
+    words[1] = words[0] | ROLEX_LOCK;
+    WORLD_CHECK_EQ(dm_write(ctx, entry, &words[1], sizeof(words[1])), 0);
+    value = 2;
+    WORLD_CHECK_EQ(ix_update(&old, group_key(GROUP + 1, 2), &value), DM_ERR_RETRY_LIMIT);
+    WORLD_CHECK_EQ(ix_remove(&old, group_key(GROUP + 1, 3)), DM_ERR_RETRY_LIMIT);
+    WORLD_CHECK_EQ(dm_write(ctx, entry, &words[0], sizeof(words[0])), 0);
+    WORLD_CHECK_EQ(ix_update(&old, group_key(GROUP + 1, 2), &value), 0);
+    WORLD_CHECK_EQ(ix_remove(&old, group_key(GROUP + 1, 3)), 0);
+    WORLD_CHECK_EQ(ix_get(&other, group_key(GROUP + 1, 2), &value), 0);
+    WORLD_CHECK_EQ(value, 2);
+    ix_detach(&old);
+    ix_detach(&other);
+    return 0;
+}
+
+static void a_write_locks_the_group_of_its_key_not_one_where_old_tables_list_the_leaf(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_rolex);
+    struct world world;
+    struct world_pairs pairs;
+    config.cns = config.clients = 2;
+    config.retry_limit = STALE_TRIES;
+    config.params[0] = (struct dm_setting){"delta", "4"};
+    config.params[1] = (struct dm_setting){"retrain", "off"};
+    quiet_world(&world, &config, world_pairs(&pairs, GROUP_KEYS, STEP, 8), regrouped_entry, &world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replaced_model_costs_readers_and_writers_a_few_round_trips_once),
         cmocka_unit_test(every_write_of_a_leaf_raises_its_version_also_when_it_is_used_again),
+        cmocka_unit_test(a_write_locks_the_group_of_its_key_not_one_where_old_tables_list_the_leaf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
