@@ -4,12 +4,15 @@
 
     scripts/costs.py results/points >plots/costs.json
     scripts/costs.py --bytes plots/costs.json results/points elsewhere/points >new.json
+    scripts/costs.py --calibrate plots/costs.json sample/points >new.json
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
 points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes
 the same quantities. Seconds of an index are fitted to the results that state processor time, if these are enough. Under
 "points", by the hash of its configuration, is what a large point was measured to cost where its sum is far from that.
-With --bytes FILE seconds are those of that file.
+With --bytes FILE seconds are those of that file. With --calibrate FILE a few results of a newer program are enough:
+seconds are those of FILE times what these results took beside what FILE says of them, by index where there are some of
+it; standard error has the ratios.
 """
 import argparse
 import collections
@@ -29,8 +32,9 @@ BOUNDS = {"value_byte": (1.0, 2.0), "built": (0.0, 1000.0), "touched": (0.0, 100
 # What is measured is kept if it is more than the first, and differs from its sum by more than the factor.
 LARGE_BYTES, LARGE_SECONDS, FAR = 256e6, 10.0, 1.25
 
-# So many results of an index that state processor time are enough to leave out those that do not.
-ENOUGH = 12
+# So many results of an index that state processor time are enough to leave out those that do not; and so many are
+# enough for a ratio of its own.
+ENOUGH, ENOUGH_RATIO = 12, 3
 
 
 def quantities(config):
@@ -118,15 +122,64 @@ def measured_costs(costs, row, host):
     return found
 
 
+def said(costs, hash, index, row, part):
+    """What the costs say of a point, which may be there itself."""
+    own = costs["points"].get(hash, {})
+    return own[part] if part in own else total(costs.get(index, costs["other"]), part, row)
+
+
+def scaled(found, part, ratio):
+    return {**found, part: float(f"{ratio * found[part]:.3g}")} if part in found else found
+
+
+def calibrate(costs, results):
+    """Multiplies seconds by the ratio of sums over results that state processor time."""
+    timed = {hash: result for hash, result in results.items() if "run_cpu_s" in result[2]}
+    index_of = {hash: index for hash, (index, _, _) in results.items()}
+    for part in ("load_s", "run_s"):
+        took, reckoned, count = collections.Counter(), collections.Counter(), collections.Counter()
+        for hash, (index, row, host) in timed.items():
+            for name in (index, "other"):
+                took[name] += host[part.replace("_s", "_cpu_s")]
+                reckoned[name] += said(costs, hash, index, row, part)
+                count[name] += 1
+        enough = [name for name in took if count[name] >= ENOUGH_RATIO and reckoned[name] > 0]
+        ratios = {name: took[name] / reckoned[name] for name in enough}
+        for name in sorted(ratios):
+            sums = f"{count[name]} results took {took[name]:.1f} s, {ratios[name]:.3f} of {reckoned[name]:.1f}"
+            print(f"{part} {name}: {sums}", file=sys.stderr)
+        for name in costs:
+            if name != "points":
+                ratio = ratios.get(name, ratios.get("other", 1.0))
+                costs[name][part] = {key: float(f"{ratio * by:.3g}") for key, by in costs[name][part].items()}
+        # Of a point that is not among the results the index may not be known.
+        for hash, found in costs["points"].items():
+            costs["points"][hash] = scaled(found, part, ratios.get(index_of.get(hash), ratios.get("other", 1.0)))
+    for hash, (index, row, host) in timed.items():
+        found = measured_costs(costs.get(index, costs["other"]), row, host)
+        before = costs["points"].pop(hash, {})
+        found = {**({"bytes": before["bytes"]} if "bytes" in before else {}), **found}
+        if found:
+            costs["points"][hash] = found
+
+
+def print_costs(costs):
+    json.dump(costs, sys.stdout, indent=1, sort_keys=True)
+    print()
+
+
 def main():
     parser = argparse.ArgumentParser(description="fits what points cost to results")
     parser.add_argument("folders", nargs="+", help="folders of results")
     parser.add_argument("--bytes", metavar="FILE", help="fit bytes alone; seconds are those of this file")
+    parser.add_argument("--calibrate", metavar="FILE", help="multiply seconds of this file by a ratio for each index")
     options = parser.parse_args()
-    seconds = {}
-    if options.bytes:
-        with open(options.bytes, encoding="utf-8") as file:
-            seconds = json.load(file)
+    if options.bytes and options.calibrate:
+        parser.error("--bytes and --calibrate exclude each other")
+    before = {}
+    if options.bytes or options.calibrate:
+        with open(options.bytes or options.calibrate, encoding="utf-8") as file:
+            before = json.load(file)
     rows = collections.defaultdict(list)
     results = {}
     for path in sorted(path for folder in options.folders for path in glob.glob(folder + "/*.json")):
@@ -137,15 +190,19 @@ def main():
             rows[config["index"]].append((quantities(config), result["provenance"]["host"]))
             rows["other"].append(rows[config["index"]][-1])
             results[result["config_hash"]] = (config["index"], *rows[config["index"]][-1])
+    if options.calibrate:
+        calibrate(before, results)
+        print_costs(before)
+        return
     costs = {}
     for index, points in sorted(rows.items()):
-        if options.bytes and index not in seconds:
+        if options.bytes and index not in before:
             continue
         timed = [point for point in points if "run_cpu_s" in point[1]]
         timed = sample(timed if len(timed) >= ENOUGH else points)
         points = sample(points)
         if options.bytes:
-            costs[index] = {part: seconds[index][part] for part in ("load_s", "run_s")}
+            costs[index] = {part: before[index][part] for part in ("load_s", "run_s")}
         else:
             costs[index] = {
                 "load_s": fit_timed(SECONDS_LOAD, load_seconds, timed, points),
@@ -154,8 +211,7 @@ def main():
         costs[index]["bytes"] = fit(BYTES, [(row, host["peak_rss_bytes"]) for row, host in points], BOUNDS, 0.01)
     kept = {hash: measured_costs(costs.get(index, costs["other"]), *rest) for hash, (index, *rest) in results.items()}
     costs["points"] = {hash: found for hash, found in kept.items() if found}
-    json.dump(costs, sys.stdout, indent=1, sort_keys=True)
-    print()
+    print_costs(costs)
 
 
 if __name__ == "__main__":

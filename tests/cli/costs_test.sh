@@ -23,6 +23,38 @@ for costs in (made, kept):
 assert made["sherman"]["run_s"] and made["sherman"]["bytes"], made
 PY
 
+# Calibrated by the same results, seconds that are twice as many become the same, and their sum is what was measured.
+python3 - costs.json >twice.json <<'PY'
+import json, sys
+
+costs = json.load(open(sys.argv[1], encoding="utf-8"))
+for index, parts in costs.items():
+    for part in ("load_s", "run_s") if index != "points" else ():
+        parts[part] = {name: 2 * by for name, by in parts[part].items()}
+json.dump(costs, sys.stdout)
+PY
+for name in costs twice; do
+    python3 "$DM_SOURCE_DIR/scripts/costs.py" --calibrate $name.json sweep/points >$name.calibrated 2>$name.ratios ||
+        fail "costs.py --calibrate failed"
+done
+python3 - costs twice <<'PY'
+import json, sys
+
+one, two = (json.load(open(name + ".calibrated", encoding="utf-8")) for name in sys.argv[1:])
+for index in ("fg", "other", "sherman"):
+    assert sorted(one[index]) == sorted(two[index]), index
+    for part in ("load_s", "run_s"):
+        for name, by in one[index][part].items():
+            assert 0.97 < two[index][part][name] / by < 1.03, (index, part, name)
+    assert one[index]["bytes"] == two[index]["bytes"]
+ratios = [
+    {line.split(":")[0]: float(line.split("took")[1].split(", ")[1].split()[0]) for line in open(name + ".ratios")}
+    for name in sys.argv[1:]
+]
+assert ratios[0].keys() == ratios[1].keys() and "run_s fg" in ratios[0], ratios
+assert all(0.45 < ratios[1][name] / ratio < 0.55 for name, ratio in ratios[0].items()), ratios
+PY
+
 # What was measured of a point replaces the sum: here 7 GB, of a point that takes some MB.
 mkdir data
 for name in "$DM_SOURCE_DIR"/*; do
