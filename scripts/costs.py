@@ -128,14 +128,9 @@ def said(costs, hash, index, row, part):
     return own[part] if part in own else total(costs.get(index, costs["other"]), part, row)
 
 
-def scaled(found, part, ratio):
-    return {**found, part: float(f"{ratio * found[part]:.3g}")} if part in found else found
-
-
 def calibrate(costs, results):
     """Multiplies seconds by the ratio of sums over results that state processor time."""
     timed = {hash: result for hash, result in results.items() if "run_cpu_s" in result[2]}
-    index_of = {hash: index for hash, (index, _, _) in results.items()}
     for part in ("load_s", "run_s"):
         took, reckoned, count = collections.Counter(), collections.Counter(), collections.Counter()
         for hash, (index, row, host) in timed.items():
@@ -152,13 +147,13 @@ def calibrate(costs, results):
             if name != "points":
                 ratio = ratios.get(name, ratios.get("other", 1.0))
                 costs[name][part] = {key: float(f"{ratio * by:.3g}") for key, by in costs[name][part].items()}
-        # Of a point that is not among the results the index may not be known.
-        for hash, found in costs["points"].items():
-            costs["points"][hash] = scaled(found, part, ratios.get(index_of.get(hash), ratios.get("other", 1.0)))
+        # Of points that were not run again the index is not known.
+        for found in costs["points"].values():
+            if part in found:
+                found[part] = float(f"{ratios.get('other', 1.0) * found[part]:.3g}")
     for hash, (index, row, host) in timed.items():
-        found = measured_costs(costs.get(index, costs["other"]), row, host)
-        before = costs["points"].pop(hash, {})
-        found = {**({"bytes": before["bytes"]} if "bytes" in before else {}), **found}
+        kept = {part: by for part, by in costs["points"].pop(hash, {}).items() if part == "bytes"}
+        found = {**kept, **measured_costs(costs.get(index, costs["other"]), row, host)}
         if found:
             costs["points"][hash] = found
 

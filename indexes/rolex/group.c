@@ -13,15 +13,19 @@
 
 enum { W_LOCK = ROLEX_W_OWN + 1 };
 
+int rolex_group_again(struct rolex_client *client, uint32_t *attempts) {
+    rolex_tables_refresh(client);
+    DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
+    return ROLEX_AGAIN;
+}
+
 /* Takes the group's entry from the view, and if `all` lists its leaves. */
 static int group_list(struct rolex_client *client, bool all, uint32_t *attempts, struct rolex_group *group) {
     const struct rolex_view *view = &client->view;
     group->entry = view->table[group->leaf - view->window.lo] & ~ROLEX_LOCK;
     int rc = all ? rolex_leaves_list(client, group->leaf, group->leaf, true) : 0;
     if (rc > 0) {
-        rolex_tables_refresh(client);
-        DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
-        return ROLEX_AGAIN;
+        return rolex_group_again(client, attempts);
     }
     return rc;
 }
@@ -136,9 +140,7 @@ int rolex_group_fail(struct rolex_client *client, const struct rolex_group *grou
 int rolex_group_stale(struct rolex_client *client, const struct rolex_group *group, uint32_t *attempts) {
     client->counts[ROLEX_STALE_LOCK]++;
     DM_TRY(rolex_group_release(client, group, 0));
-    rolex_tables_refresh(client);
-    DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
-    return ROLEX_AGAIN;
+    return rolex_group_again(client, attempts);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,9 @@
 /* An outcome: the tables were out of date, and the operation must start again. */
 enum { ROLEX_AGAIN = 1000 };
 
+/* Has the next look-up read the tables again. ROLEX_AGAIN, or the retry limit. */
+int rolex_group_again(struct rolex_client *client, uint32_t *attempts);
+
 /* A locked group. */
 struct rolex_group {
     dm_addr word;

@@ -47,9 +47,7 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
         last = group_first(client, key);
     }
     if (!last) {
-        rolex_tables_refresh(client);
-        DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
-        return ROLEX_AGAIN;
+        return rolex_group_again(client, attempts);
     }
     uint32_t at;
     *leaf = last->leaf;
@@ -143,9 +141,7 @@ static int leaf_lock(struct rolex_client *client, uint64_t key, const struct rol
                      uint32_t *attempts, struct rolex_group *group) {
     const struct rolex_item *first = item->slot > 0 ? group_first(client, key) : item;
     if (!first) {
-        rolex_tables_refresh(client);
-        DM_TRY(dm_retry(client->env.ctx, DM_RETRY_STALE, attempts));
-        return ROLEX_AGAIN;
+        return rolex_group_again(client, attempts);
     }
     struct rolex_item own = *item;
     own.leaf = first->leaf;
