@@ -60,7 +60,7 @@ static int group_find(struct rolex_client *client, uint64_t key, uint32_t *attem
 static int insert_once(struct rolex_client *client, uint64_t key, const void *value, uint32_t *attempts) {
     const struct rolex_layout *layout = &client->env.layout;
     struct rolex_group group;
-    uint32_t leaf;
+    uint32_t leaf = 0;
     int rc = group_find(client, key, attempts, &leaf);
     if (rc != 0) {
         return rc;
