@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compressed pages. A page is all zero, or a compressed copy, or, if it did not compress to a half once, in the mapping
- * for good. Reads and writes are done in frames, a cache of pages of FRAME_WAYS ways; a changed page is compressed when
- * its frame is needed for another.
+ * Compressed pages. A page is all zero, or sparse, or compressed by zstd, or, if it did not compress to a half once, in
+ * the mapping for good. Sparse pages are read and written where they are. Of those that zstd compressed reads and
+ * writes are done in frames, a cache of pages of FRAME_WAYS ways; a changed page is stored when its frame is needed for
+ * another.
  */
 #include "transport/sim/bytes.h"
 
@@ -13,9 +14,9 @@
 
 #include "common/compiler.h"
 #include "common/prng.h"
+#include "transport/sim/sparse.h"
 
 enum {
-    PAGE_BYTES = 4096,
     FRAME_SETS = 4096,
     FRAME_WAYS = 4,
     FRAMES = FRAME_SETS * FRAME_WAYS,
@@ -27,10 +28,16 @@ enum {
 #define NO_PAGE    UINT64_MAX
 #define IS_CHANGED UINT64_C(1)
 
+/* What zstd made of a page. */
 struct copy {
     uint32_t bytes;
     unsigned char data[];
 };
+
+/* Where a page is: the address of its block, of whole cache lines, and in the low bits what this is. */
+typedef uintptr_t sim_entry;
+
+enum { ALL_ZERO, IN_MAPPING, SPARSE, COMPRESSED, KINDS = DM_LINE };
 
 struct frame {
     uint64_t page; /* NO_PAGE: none */
@@ -39,17 +46,28 @@ struct frame {
 static_assert(FRAME_WAYS * sizeof(struct frame) == DM_LINE, "a set is found with one access");
 
 struct sim_pages {
-    struct copy **copies; /* of each page; NULL: all zero, unless a frame has it; &in_mapping: in the mapping */
+    sim_entry *entries; /* of each page */
     size_t map_bytes;
     uint64_t count;
     uint64_t uses;
+    struct sim_slab slab;
     ZSTD_CCtx *compress;
     ZSTD_DCtx *expand;
     struct frame *frames;
-    unsigned char bytes[FRAMES][PAGE_BYTES];
+    unsigned char bytes[FRAMES][SIM_PAGE];
 };
 
-static struct copy in_mapping;
+static unsigned kind_of(sim_entry entry) {
+    return entry % KINDS;
+}
+
+static void *block_of(sim_entry entry) {
+    return (void *)(entry - kind_of(entry));
+}
+
+static unsigned copy_lines(uint32_t bytes) {
+    return (unsigned)((sizeof(struct copy) + bytes + DM_LINE - 1) / DM_LINE);
+}
 
 /* ---- pages ------------------------------------------------------------------------------------------------------ */
 
@@ -57,13 +75,9 @@ static void pages_free(struct sim_pages *pages) {
     if (pages == NULL) {
         return;
     }
-    for (uint64_t page = 0; pages->copies != MAP_FAILED && page < pages->count; page++) {
-        if (pages->copies[page] != &in_mapping) {
-            free(pages->copies[page]);
-        }
-    }
-    if (pages->copies != MAP_FAILED) {
-        munmap(pages->copies, pages->map_bytes);
+    sim_slab_close(&pages->slab);
+    if (pages->entries != MAP_FAILED) {
+        munmap(pages->entries, pages->map_bytes);
     }
     ZSTD_freeCCtx(pages->compress);
     ZSTD_freeDCtx(pages->expand);
@@ -77,14 +91,14 @@ static struct sim_pages *pages_new(uint64_t size) {
     if (pages == NULL) {
         return NULL;
     }
-    pages->count = (size + PAGE_BYTES - 1) / PAGE_BYTES;
-    pages->map_bytes = (size_t)pages->count * sizeof(struct copy *);
-    pages->copies =
+    pages->count = (size + SIM_PAGE - 1) / SIM_PAGE;
+    pages->map_bytes = (size_t)pages->count * sizeof(sim_entry);
+    pages->entries =
         mmap(NULL, pages->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     pages->compress = ZSTD_createCCtx();
     pages->expand = ZSTD_createDCtx();
     pages->frames = aligned_alloc(DM_LINE, FRAMES * sizeof(*pages->frames));
-    if (pages->copies == MAP_FAILED || !pages->compress || !pages->expand || !pages->frames) {
+    if (pages->entries == MAP_FAILED || !pages->compress || !pages->expand || !pages->frames) {
         pages_free(pages);
         return NULL;
     }
@@ -97,39 +111,62 @@ static struct sim_pages *pages_new(uint64_t size) {
 }
 
 /* Bytes of the compressed page in `out`, or 0 if it takes more than a half of a page. */
-static size_t page_compress(struct sim_pages *pages, const unsigned char *page, unsigned char out[PAGE_BYTES]) {
-    size_t bytes = ZSTD_compress2(pages->compress, out, PAGE_BYTES, page, PAGE_BYTES);
-    return ZSTD_isError(bytes) || bytes > PAGE_BYTES / 2 ? 0 : bytes;
+static size_t page_compress(struct sim_pages *pages, const unsigned char *page, unsigned char out[SIM_PAGE]) {
+    size_t bytes = ZSTD_compress2(pages->compress, out, SIM_PAGE, page, SIM_PAGE);
+    return ZSTD_isError(bytes) || bytes > SIM_PAGE / 2 ? 0 : bytes;
 }
 
 static unsigned char *page_base(const struct sim_bytes *bytes, uint64_t page) {
-    return bytes->mapping.base + page * PAGE_BYTES;
+    return bytes->mapping.base + page * SIM_PAGE;
 }
 
-/* Keeps a changed page as a copy, or in the mapping if it does not compress or the host has no memory. */
+static void block_free(struct sim_pages *pages, sim_entry entry) {
+    void *block = block_of(entry);
+    if (kind_of(entry) == SPARSE) {
+        sim_slab_free(&pages->slab, block, sim_sparse_lines(sim_sparse_count(block)));
+    } else if (kind_of(entry) == COMPRESSED) {
+        sim_slab_free(&pages->slab, block, copy_lines(((const struct copy *)block)->bytes));
+    }
+}
+
+/* The page as zstd compresses it; ALL_ZERO if that is not to a half or the host has no memory. */
+static sim_entry copy_new(struct sim_pages *pages, const unsigned char *data) {
+    unsigned char out[SIM_PAGE];
+    size_t used = page_compress(pages, data, out);
+    struct copy *copy = used > 0 ? sim_slab_alloc(&pages->slab, copy_lines((uint32_t)used)) : NULL;
+    if (copy == NULL) {
+        return ALL_ZERO;
+    }
+    copy->bytes = (uint32_t)used;
+    memcpy(copy->data, out, used);
+    return (sim_entry)copy | COMPRESSED;
+}
+
+/* Keeps a page that is not all zero as what is smallest and quickest: sparse, else as zstd compresses it, else in the
+ * mapping. */
 static void page_store(const struct sim_bytes *bytes, uint64_t page, const unsigned char *data) {
     struct sim_pages *pages = bytes->pages;
-    unsigned char out[PAGE_BYTES];
-    size_t used = page_compress(pages, data, out);
-    struct copy *copy = used > 0 ? realloc(pages->copies[page], sizeof(*copy) + used) : NULL;
-    if (copy != NULL) {
-        copy->bytes = (uint32_t)used;
-        memcpy(copy->data, out, used);
-    } else {
-        free(pages->copies[page]);
-        memmove(page_base(bytes, page), data, PAGE_BYTES);
+    sim_entry entry = ALL_ZERO;
+    if (sim_page_count(data) <= SIM_SPARSE_MOST) {
+        struct sim_sparse *sparse = sim_sparse_new(&pages->slab, data);
+        entry = sparse ? (sim_entry)sparse | SPARSE : ALL_ZERO;
     }
-    pages->copies[page] = copy != NULL ? copy : &in_mapping;
+    if (entry == ALL_ZERO) {
+        entry = copy_new(pages, data);
+    }
+    if (entry == ALL_ZERO) {
+        memmove(page_base(bytes, page), data, SIM_PAGE);
+        entry = IN_MAPPING;
+    }
+    block_free(pages, pages->entries[page]);
+    pages->entries[page] = entry;
 }
 
-static void page_load(const struct sim_pages *pages, uint64_t page, unsigned char *data) {
-    const struct copy *copy = pages->copies[page];
-    if (copy == NULL) {
-        memset(data, 0, PAGE_BYTES);
-        return;
-    }
-    size_t bytes = ZSTD_decompressDCtx(pages->expand, data, PAGE_BYTES, copy->data, copy->bytes);
-    if (bytes != PAGE_BYTES) {
+/* A page that zstd compressed. */
+static void copy_load(const struct sim_pages *pages, uint64_t page, unsigned char *data) {
+    const struct copy *copy = block_of(pages->entries[page]);
+    size_t bytes = ZSTD_decompressDCtx(pages->expand, data, SIM_PAGE, copy->data, copy->bytes);
+    if (bytes != SIM_PAGE) {
         abort(); /* the host's memory is corrupt */
     }
 }
@@ -141,67 +178,120 @@ static unsigned set_of(uint64_t page) {
 }
 
 void sim_pages_prefetch(const struct sim_bytes *bytes, uint64_t offset) {
-    const struct sim_pages *pages = bytes->pages;
-    uint64_t page = offset / PAGE_BYTES;
-    dm_prefetch_near(&pages->copies[page]);
-    dm_prefetch_near(&pages->frames[set_of(page)]);
+    dm_prefetch_near(&bytes->pages->entries[offset / SIM_PAGE]);
+}
+
+/* The frame of the page, or NULL. */
+static struct frame *frame_find(const struct sim_pages *pages, uint64_t page) {
+    struct frame *frame = &pages->frames[set_of(page)];
+    for (unsigned i = 0; i < FRAME_WAYS; i++, frame++) {
+        if (frame->page == page) {
+            return frame;
+        }
+    }
+    return NULL;
+}
+
+/* The bytes of a page in its frame. */
+static unsigned char *frame_bytes(struct sim_pages *pages, const struct frame *frame) {
+    return pages->bytes[frame - pages->frames];
 }
 
 void sim_pages_prefetch_data(const struct sim_bytes *bytes, uint64_t offset, uint64_t len) {
-    const struct sim_pages *pages = bytes->pages;
-    uint64_t page = offset / PAGE_BYTES;
-    const unsigned char *data = (const unsigned char *)pages->copies[page];
-    if (pages->copies[page] == &in_mapping) {
+    struct sim_pages *pages = bytes->pages;
+    uint64_t page = offset / SIM_PAGE;
+    sim_entry entry = pages->entries[page];
+    const unsigned char *data = block_of(entry);
+    if (kind_of(entry) == IN_MAPPING) {
         data = bytes->mapping.base + offset;
-    }
-    unsigned first = set_of(page);
-    for (unsigned i = first; i < first + FRAME_WAYS; i++) {
-        data = pages->frames[i].page == page ? pages->bytes[i] + offset % PAGE_BYTES : data;
+    } else if (kind_of(entry) == COMPRESSED) {
+        const struct frame *frame = frame_find(pages, page);
+        data = frame ? frame_bytes(pages, frame) + offset % SIM_PAGE : data;
+    } else if (kind_of(entry) == SPARSE) {
+        len = sizeof(struct sim_sparse) + DM_LINE; /* the header, and the first of the words */
     }
     for (uint64_t at = 0; data != NULL && at < len; at += DM_LINE) {
         dm_prefetch_near(data + at);
     }
 }
 
-/* The bytes of a page, in its frame or in the mapping; valid until the next call. */
-static unsigned char *page_bytes(const struct sim_bytes *bytes, uint64_t page, bool is_write) {
+/* The bytes of a page that zstd compressed, in its frame; valid until the next call. */
+static unsigned char *page_frame(const struct sim_bytes *bytes, uint64_t page, bool is_write) {
     struct sim_pages *pages = bytes->pages;
-    if (pages->copies[page] == &in_mapping) {
-        return page_base(bytes, page);
-    }
-    unsigned first = set_of(page), at = first;
-    for (unsigned i = first; i < first + FRAME_WAYS && pages->frames[at].page != page; i++) {
-        bool better = pages->frames[i].page == page || pages->frames[i].used < pages->frames[at].used;
-        at = better ? i : at;
-    }
-    struct frame *frame = &pages->frames[at];
-    if (frame->page != page) {
-        if (frame->used & IS_CHANGED) {
-            page_store(bytes, frame->page, pages->bytes[at]);
+    struct frame *frame = frame_find(pages, page);
+    if (frame == NULL) {
+        struct frame *first = &pages->frames[set_of(page)];
+        frame = first;
+        for (struct frame *other = first + 1; other < first + FRAME_WAYS; other++) {
+            frame = other->used < frame->used ? other : frame;
         }
-        page_load(pages, page, pages->bytes[at]);
+        if (frame->used & IS_CHANGED) {
+            page_store(bytes, frame->page, frame_bytes(pages, frame));
+        }
+        copy_load(pages, page, frame_bytes(pages, frame));
         *frame = (struct frame){.page = page};
     }
     pages->uses += 2;
     frame->used = pages->uses | (frame->used & IS_CHANGED) | is_write;
-    return pages->bytes[at];
+    return frame_bytes(pages, frame);
+}
+
+/* ---- reads and writes ------------------------------------------------------------------------------------------- */
+
+static void page_read(const struct sim_bytes *bytes, uint64_t page, unsigned at, void *out, unsigned len) {
+    sim_entry entry = bytes->pages->entries[page];
+    switch (kind_of(entry)) {
+    case ALL_ZERO:
+        memset(out, 0, len);
+        break;
+    case SPARSE:
+        sim_sparse_read(block_of(entry), at, out, len);
+        break;
+    case IN_MAPPING:
+        memcpy(out, page_base(bytes, page) + at, len);
+        break;
+    default:
+        memcpy(out, page_frame(bytes, page, false) + at, len);
+    }
+}
+
+/* A page that is sparse or all zero. */
+static void sparse_write(const struct sim_bytes *bytes, uint64_t page, unsigned at, const void *data, unsigned len) {
+    struct sim_pages *pages = bytes->pages;
+    struct sim_sparse *sparse = block_of(pages->entries[page]);
+    if (sim_sparse_write(&pages->slab, &sparse, at, data, len)) {
+        pages->entries[page] = (sim_entry)sparse | SPARSE;
+        return;
+    }
+    unsigned char whole[SIM_PAGE];
+    page_read(bytes, page, 0, whole, SIM_PAGE);
+    memcpy(whole + at, data, len);
+    page_store(bytes, page, whole);
+}
+
+static void page_write(const struct sim_bytes *bytes, uint64_t page, unsigned at, const void *data, unsigned len) {
+    unsigned kind = kind_of(bytes->pages->entries[page]);
+    if (kind == SPARSE || kind == ALL_ZERO) {
+        sparse_write(bytes, page, at, data, len);
+    } else {
+        memcpy((kind == IN_MAPPING ? page_base(bytes, page) : page_frame(bytes, page, true)) + at, data, len);
+    }
 }
 
 /* The part of [offset, offset + len) that is on the page of `offset`. */
 static uint64_t part_of(uint64_t offset, uint64_t len) {
-    uint64_t left = PAGE_BYTES - offset % PAGE_BYTES;
+    uint64_t left = SIM_PAGE - offset % SIM_PAGE;
     return len < left ? len : left;
-}
-
-static unsigned char *bytes_at(const struct sim_bytes *bytes, uint64_t offset, bool is_write) {
-    return bytes->pages == NULL ? bytes->mapping.base + offset
-                                : page_bytes(bytes, offset / PAGE_BYTES, is_write) + offset % PAGE_BYTES;
 }
 
 void sim_pages_read(const struct sim_bytes *bytes, uint64_t offset, void *out, uint64_t len) {
     for (uint64_t part; len > 0; offset += part, len -= part, out = (char *)out + part) {
         part = part_of(offset, len);
-        memcpy(out, bytes_at(bytes, offset, false), part);
+        if (bytes->pages != NULL) {
+            page_read(bytes, offset / SIM_PAGE, offset % SIM_PAGE, out, (unsigned)part);
+        } else {
+            memcpy(out, bytes->mapping.base + offset, part);
+        }
     }
 }
 
@@ -247,7 +337,11 @@ void sim_pages_write(struct sim_bytes *bytes, uint64_t offset, const void *data,
     }
     for (uint64_t part; len > 0; offset += part, len -= part, data = (const char *)data + part) {
         part = part_of(offset, len);
-        memcpy(bytes_at(bytes, offset, true), data, part);
+        if (bytes->pages != NULL) {
+            page_write(bytes, offset / SIM_PAGE, offset % SIM_PAGE, data, (unsigned)part);
+        } else {
+            memcpy(bytes->mapping.base + offset, data, part);
+        }
     }
 }
 
@@ -286,22 +380,22 @@ void sim_bytes_clear(struct sim_bytes *bytes) {
 }
 
 static bool is_zero(const unsigned char *page) {
-    static const unsigned char zero[PAGE_BYTES];
-    return memcmp(page, zero, PAGE_BYTES) == 0;
+    static const unsigned char zero[SIM_PAGE];
+    return memcmp(page, zero, SIM_PAGE) == 0;
 }
 
 /* Tries pages below `end`, as many as are tried at most; returns how many are not all zero, and in *good how many of
  * these compress to a quarter. */
 static unsigned pages_try(const struct sim_bytes *bytes, struct sim_pages *pages, uint64_t end, unsigned *good) {
-    uint64_t count = end / PAGE_BYTES, step = count / SAMPLED + 1;
+    uint64_t count = end / SIM_PAGE, step = count / SAMPLED + 1;
     unsigned filled = 0;
     *good = 0;
     for (uint64_t page = 0; page < count; page += step) {
-        unsigned char out[PAGE_BYTES];
+        unsigned char out[SIM_PAGE];
         if (!is_zero(page_base(bytes, page))) {
             size_t used = page_compress(pages, page_base(bytes, page), out);
             filled++;
-            *good += used > 0 && used <= PAGE_BYTES / 4;
+            *good += used > 0 && used <= SIM_PAGE / 4;
         }
     }
     return filled;
@@ -313,12 +407,12 @@ static void compress(struct sim_bytes *bytes, uint64_t end) {
     (void)madvise(bytes->mapping.base, bytes->size, MADV_NOHUGEPAGE);
     plain_set(bytes, 0);
     own_end(bytes);
-    for (uint64_t page = 0; page * PAGE_BYTES < end; page++) {
+    for (uint64_t page = 0; page * SIM_PAGE < end; page++) {
         if (!is_zero(page_base(bytes, page))) {
             page_store(bytes, page, page_base(bytes, page));
         }
-        if (bytes->pages->copies[page] != &in_mapping) {
-            (void)madvise(page_base(bytes, page), PAGE_BYTES, MADV_DONTNEED);
+        if (bytes->pages->entries[page] != IN_MAPPING) {
+            (void)madvise(page_base(bytes, page), SIM_PAGE, MADV_DONTNEED);
         }
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bytes of a node's memory: the process's own memory, at the same offsets. Where that is large and compresses well
- * (a radix tree of spread keys has a node of 1 KB for each key) its pages are kept compressed, behind a cache of pages.
- * That changes no byte of what is read; it only saves memory of the host, at the price of host time for a page that the
- * cache lacks.
+ * (a radix tree of spread keys has a node of 1 KB for each key) its pages are kept compressed: those that are mostly
+ * zero by leaving out the zeros (sparse.h), others by zstd, behind a cache of pages. That changes no byte of what is
+ * read; it only saves memory of the host, at the price of host time.
  */
 #ifndef DM_TRANSPORT_SIM_BYTES_H
 #define DM_TRANSPORT_SIM_BYTES_H
@@ -62,8 +62,8 @@ static inline void sim_bytes_write(struct sim_bytes *bytes, uint64_t offset, con
     }
 }
 
-/* Before an access behind `plain`: asks for the entries that say where its first page is, and later, when they have
- * come, for `len` bytes of the page, compressed ones if no frame has it. */
+/* Before an access behind `plain`: asks for the entry that says where its first page is, and later, when this has come,
+ * for `len` bytes of the page, compressed ones if that is how they are kept. */
 void sim_pages_prefetch(const struct sim_bytes *bytes, uint64_t offset);
 void sim_pages_prefetch_data(const struct sim_bytes *bytes, uint64_t offset, uint64_t len);
 
