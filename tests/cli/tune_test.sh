@@ -55,7 +55,7 @@ done
 # Each index with each workload, between the build that takes notes and the one that uses them.
 tune 0
 calls "DM_TUNE=record" 1
-calls "^run --index" 6
+calls "^run --index" 7
 calls "--index two --workload c" 1
 calls "DM_TUNE=use" 1
 [ "$(sed -n 1p calls)" = "cmake -S . -B build/release -DCMAKE_BUILD_TYPE=Release -DDM_TUNE=record" ] || fail "$(cat calls)"
