@@ -4,7 +4,7 @@
 
     scripts/costs.py results/points >plots/costs.json
     scripts/costs.py --bytes plots/costs.json results/points elsewhere/points >new.json
-    scripts/costs.py --calibrate plots/costs.json sample/points >new.json
+    scripts/costs.py --calibrate plots/costs.json --indexes all/points sample/points >new.json
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
 points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes
@@ -12,7 +12,7 @@ the same quantities. Seconds of an index are fitted to the results that state pr
 "points", by the hash of its configuration, is what a large point was measured to cost where its sum is far from that.
 With --bytes FILE seconds are those of that file. With --calibrate FILE a few results of a newer program are enough:
 seconds are those of FILE times what these results took beside what FILE says of them, by index where there are some of
-it; standard error has the ratios.
+it; standard error has the ratios. --indexes names a folder of results that say of which index FILE's single points are.
 """
 import argparse
 import collections
@@ -35,6 +35,9 @@ LARGE_BYTES, LARGE_SECONDS, FAR = 256e6, 10.0, 1.25
 # So many results of an index that state processor time are enough to leave out those that do not; and so many are
 # enough for a ratio of its own.
 ENOUGH, ENOUGH_RATIO = 12, 3
+
+# A ratio that is farther from the median of its index than by this factor is not counted.
+UNUSUAL = 2
 
 
 def quantities(config):
@@ -128,34 +131,55 @@ def said(costs, hash, index, row, part):
     return own[part] if part in own else total(costs.get(index, costs["other"]), part, row)
 
 
-def calibrate(costs, results):
-    """Multiplies seconds by the ratio of sums over results that state processor time."""
+def usual(pairs):
+    """Pairs of (took, reckoned) without those whose ratio is far from the median: an uncommon setting, which has costs
+    of its own."""
+    ratios = sorted(took / reckoned for took, reckoned in pairs if reckoned > 0)
+    middle = ratios[len(ratios) // 2] if ratios else 0
+    low, high = middle / UNUSUAL, middle * UNUSUAL
+    return [(took, reckoned) for took, reckoned in pairs if low * reckoned <= took <= high * reckoned]
+
+
+def calibrate(costs, results, indexes):
+    """Multiplies seconds by the ratio of sums over usual results that state processor time. `indexes` has those of
+    points that were not run again; without that, the ratio of all results is taken."""
     timed = {hash: result for hash, result in results.items() if "run_cpu_s" in result[2]}
     for part in ("load_s", "run_s"):
-        took, reckoned, count = collections.Counter(), collections.Counter(), collections.Counter()
+        pairs = collections.defaultdict(list)
         for hash, (index, row, host) in timed.items():
             for name in (index, "other"):
-                took[name] += host[part.replace("_s", "_cpu_s")]
-                reckoned[name] += said(costs, hash, index, row, part)
-                count[name] += 1
-        enough = [name for name in took if count[name] >= ENOUGH_RATIO and reckoned[name] > 0]
-        ratios = {name: took[name] / reckoned[name] for name in enough}
-        for name in sorted(ratios):
-            sums = f"{count[name]} results took {took[name]:.1f} s, {ratios[name]:.3f} of {reckoned[name]:.1f}"
-            print(f"{part} {name}: {sums}", file=sys.stderr)
+                pairs[name].append((host[part.replace("_s", "_cpu_s")], said(costs, hash, index, row, part)))
+        ratios = {}
+        for name in sorted(pairs):
+            kept = usual(pairs[name])
+            took, reckoned = (sum(pair[i] for pair in kept) for i in (0, 1))
+            if len(pairs[name]) >= ENOUGH_RATIO and reckoned > 0:
+                ratios[name] = took / reckoned
+                sums = f"{len(kept)} results took {took:.1f} s, {ratios[name]:.3f} of {reckoned:.1f}"
+                print(f"{part} {name}: {sums}", file=sys.stderr)
         for name in costs:
             if name != "points":
                 ratio = ratios.get(name, ratios.get("other", 1.0))
                 costs[name][part] = {key: float(f"{ratio * by:.3g}") for key, by in costs[name][part].items()}
-        # Of points that were not run again the index is not known.
-        for found in costs["points"].values():
+        for hash, found in costs["points"].items():
             if part in found:
-                found[part] = float(f"{ratios.get('other', 1.0) * found[part]:.3g}")
+                ratio = ratios.get(indexes.get(hash), ratios.get("other", 1.0))
+                found[part] = float(f"{ratio * found[part]:.3g}")
     for hash, (index, row, host) in timed.items():
         kept = {part: by for part, by in costs["points"].pop(hash, {}).items() if part == "bytes"}
         found = {**kept, **measured_costs(costs.get(index, costs["other"]), row, host)}
         if found:
             costs["points"][hash] = found
+
+
+def index_names(folder):
+    """The index of each result of a folder, by the hash of its configuration."""
+    names = {}
+    for path in glob.glob(folder + "/*.json") if folder else []:
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        names[result["config_hash"]] = result["config"]["index"]
+    return names
 
 
 def print_costs(costs):
@@ -168,9 +192,12 @@ def main():
     parser.add_argument("folders", nargs="+", help="folders of results")
     parser.add_argument("--bytes", metavar="FILE", help="fit bytes alone; seconds are those of this file")
     parser.add_argument("--calibrate", metavar="FILE", help="multiply seconds of this file by a ratio for each index")
+    parser.add_argument("--indexes", metavar="FOLDER", help="results that say which index a single point of FILE has")
     options = parser.parse_args()
     if options.bytes and options.calibrate:
         parser.error("--bytes and --calibrate exclude each other")
+    if options.indexes and not options.calibrate:
+        parser.error("--indexes is for --calibrate")
     before = {}
     if options.bytes or options.calibrate:
         with open(options.bytes or options.calibrate, encoding="utf-8") as file:
@@ -186,7 +213,7 @@ def main():
             rows["other"].append(rows[config["index"]][-1])
             results[result["config_hash"]] = (config["index"], *rows[config["index"]][-1])
     if options.calibrate:
-        calibrate(before, results)
+        calibrate(before, results, index_names(options.indexes))
         print_costs(before)
         return
     costs = {}

@@ -55,6 +55,41 @@ assert ratios[0].keys() == ratios[1].keys() and "run_s fg" in ratios[0], ratios
 assert all(0.45 < ratios[1][name] / ratio < 0.55 for name, ratio in ratios[0].items()), ratios
 PY
 
+# A single point that is not run again gets the ratio of its index, where that is known, else that of all.
+mkdir sample
+python3 - costs.json sweep/points sample >single.json <<'PY'
+import glob, json, os, sys
+
+costs = json.load(open(sys.argv[1], encoding="utf-8"))
+results = [(path, json.load(open(path, encoding="utf-8"))) for path in sorted(glob.glob(sys.argv[2] + "/*.json"))]
+single = next(i for i, (_, result) in enumerate(results) if result["config"]["index"] == "fg")
+costs["points"] = {results[single][1]["config_hash"]: {"run_s": 1000.0}}
+for i, (path, _) in enumerate(results):
+    if i != single:
+        os.symlink(os.path.abspath(path), sys.argv[3] + "/" + os.path.basename(path))
+for part in ("fg", "sherman", "other"):
+    costs[part]["run_s"] = {name: (4 if part == "fg" else 2) * by for name, by in costs[part]["run_s"].items()}
+json.dump(costs, sys.stdout)
+PY
+for known in "" "--indexes sweep/points"; do
+    # shellcheck disable=SC2086
+    python3 "$DM_SOURCE_DIR/scripts/costs.py" --calibrate single.json $known sample >"single.${known%% *}" 2>ratios ||
+        fail "costs.py --calibrate $known failed"
+done
+python3 - single. single.--indexes ratios <<'PY'
+import json, sys
+
+said = {line.split(":")[0]: float(line.split(", ")[1].split()[0]) for line in open(sys.argv[3])}
+for name, index in ((sys.argv[1], "other"), (sys.argv[2], "fg")):
+    (point,) = json.load(open(name, encoding="utf-8"))["points"].values()
+    assert abs(point["run_s"] / 1000 - said["run_s " + index]) < 0.006, (name, point, said)
+assert abs(said["run_s fg"] - said["run_s other"]) > 0.05, said
+PY
+if python3 "$DM_SOURCE_DIR/scripts/costs.py" --indexes sweep/points sweep/points >out 2>&1; then
+    fail "--indexes without --calibrate: no error"
+fi
+grep -q "indexes is for --calibrate" out || fail "$(cat out)"
+
 # What was measured of a point replaces the sum: here 7 GB, of a point that takes some MB.
 mkdir data
 for name in "$DM_SOURCE_DIR"/*; do
