@@ -146,14 +146,8 @@ static sim_entry copy_new(struct sim_pages *pages, const unsigned char *data) {
  * mapping. */
 static void page_store(const struct sim_bytes *bytes, uint64_t page, const unsigned char *data) {
     struct sim_pages *pages = bytes->pages;
-    sim_entry entry = ALL_ZERO;
-    if (sim_page_count(data) <= SIM_SPARSE_MOST) {
-        struct sim_sparse *sparse = sim_sparse_new(&pages->slab, data);
-        entry = sparse ? (sim_entry)sparse | SPARSE : ALL_ZERO;
-    }
-    if (entry == ALL_ZERO) {
-        entry = copy_new(pages, data);
-    }
+    struct sim_sparse *sparse = sim_sparse_new(&pages->slab, data);
+    sim_entry entry = sparse ? (sim_entry)sparse | SPARSE : copy_new(pages, data);
     if (entry == ALL_ZERO) {
         memmove(page_base(bytes, page), data, SIM_PAGE);
         entry = IN_MAPPING;

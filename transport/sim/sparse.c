@@ -21,17 +21,6 @@ unsigned sim_sparse_count(const struct sim_sparse *sparse) {
     return sparse->before[LAST] + (unsigned)__builtin_popcountll(sparse->kept[LAST]);
 }
 
-unsigned sim_page_count(const void *page) {
-    const char *bytes = page;
-    unsigned count = 0;
-    for (unsigned i = 0; i < SIM_PAGE_WORDS; i++) {
-        uint64_t word;
-        memcpy(&word, bytes + i * sizeof(word), sizeof(word));
-        count += word != 0;
-    }
-    return count;
-}
-
 struct sim_sparse *sim_sparse_new(struct sim_slab *slab, const void *page) {
     struct sim_sparse *sparse = NULL;
     return sim_sparse_write(slab, &sparse, 0, page, SIM_PAGE) ? sparse : NULL;
@@ -121,7 +110,7 @@ static bool run_replace(struct sim_slab *slab, struct sim_sparse **page, const s
         memmove(target->words + from + run->count, sparse->words + to, (total - to) * sizeof(target->words[0]));
     }
     memcpy(target->words + from, run->words, run->count * sizeof(target->words[0]));
-    if (sparse != target && sparse) {
+    if (sparse && target != sparse) {
         sim_slab_free(slab, sparse, sim_sparse_lines(total));
     }
     unsigned before = target->before[run->first / 64];

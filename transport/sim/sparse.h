@@ -32,10 +32,7 @@ static inline unsigned sim_sparse_lines(unsigned words) {
 /* How many of the page's words are kept. */
 unsigned sim_sparse_count(const struct sim_sparse *sparse);
 
-/* How many words of a page are not zero. */
-unsigned sim_page_count(const void *page);
-
-/* Of a page with at most SIM_SPARSE_MOST words that are not zero; NULL if the host has no memory. */
+/* NULL if the page has more than SIM_SPARSE_MOST words that are not zero, or the host has no memory. */
 struct sim_sparse *sim_sparse_new(struct sim_slab *slab, const void *page);
 
 /* Copies `len` bytes from offset `at` of the page; at + len is at most SIM_PAGE. */
