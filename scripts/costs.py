@@ -40,6 +40,11 @@ ENOUGH, ENOUGH_RATIO = 12, 3
 UNUSUAL = 2
 
 
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def quantities(config):
     mix = {}
     for part in config["mix"].split(","):
@@ -176,8 +181,7 @@ def index_names(folder):
     """The index of each result of a folder, by the hash of its configuration."""
     names = {}
     for path in glob.glob(folder + "/*.json") if folder else []:
-        with open(path, encoding="utf-8") as file:
-            result = json.load(file)
+        result = load(path)
         names[result["config_hash"]] = result["config"]["index"]
     return names
 
@@ -198,15 +202,11 @@ def main():
         parser.error("--bytes and --calibrate exclude each other")
     if options.indexes and not options.calibrate:
         parser.error("--indexes is for --calibrate")
-    before = {}
-    if options.bytes or options.calibrate:
-        with open(options.bytes or options.calibrate, encoding="utf-8") as file:
-            before = json.load(file)
+    before = load(options.bytes or options.calibrate) if options.bytes or options.calibrate else {}
     rows = collections.defaultdict(list)
     results = {}
     for path in sorted(path for folder in options.folders for path in glob.glob(folder + "/*.json")):
-        with open(path, encoding="utf-8") as file:
-            result = json.load(file)
+        result = load(path)
         config = result["config"]
         if config["transport"] == "sim":
             rows[config["index"]].append((quantities(config), result["provenance"]["host"]))

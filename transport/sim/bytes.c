@@ -66,7 +66,7 @@ static void *block_of(sim_entry entry) {
 }
 
 static unsigned copy_lines(uint32_t bytes) {
-    return (unsigned)((sizeof(struct copy) + bytes + DM_LINE - 1) / DM_LINE);
+    return sim_slab_lines(sizeof(struct copy) + bytes);
 }
 
 /* ---- pages ------------------------------------------------------------------------------------------------------ */

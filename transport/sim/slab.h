@@ -18,6 +18,11 @@ struct sim_slab {
     void *free[SIM_SLAB_LINES + 1]; /* by number of lines; each block points to the next */
 };
 
+/* Cache lines of a block for so many bytes. */
+static inline unsigned sim_slab_lines(size_t bytes) {
+    return (unsigned)((bytes + DM_LINE - 1) / DM_LINE);
+}
+
 /* `lines` cache lines, 1 to SIM_SLAB_LINES, aligned to one, of any content; NULL if the host has no memory. */
 void *sim_slab_alloc(struct sim_slab *slab, unsigned lines);
 void sim_slab_free(struct sim_slab *slab, void *block, unsigned lines);

@@ -26,7 +26,7 @@ struct sim_sparse {
 
 /* Cache lines of a sparse page that keeps so many words. */
 static inline unsigned sim_sparse_lines(unsigned words) {
-    return (unsigned)((sizeof(struct sim_sparse) + words * sizeof(uint64_t) + DM_LINE - 1) / DM_LINE);
+    return sim_slab_lines(sizeof(struct sim_sparse) + words * sizeof(uint64_t));
 }
 
 /* How many of the page's words are kept. */
