@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/compiler.h"
+#include "common/large.h"
+
 /* The public code has 4 Mi slots a compute node, so that two keys in use never share one. With this number per
  * client it happens to less than one operation in 200. */
 enum { SLOTS_PER_CLIENT = 256, SLOTS_MIN = 64 };
@@ -55,6 +58,7 @@ static int slot_enter(struct rdwc_client *client, uint64_t key, struct slot **ou
     struct ix_rdwc *rdwc = client->rdwc;
     struct slot *slot = &rdwc->slots[dm_mix64(key) >> rdwc->shift];
     *out = slot;
+    dm_prefetch_lines(slot, sizeof(*slot));
     dm_charge(client->ctx, DM_WORK_HASH, 1);
     dm_charge(client->ctx, DM_WORK_CACHE_PROBE, 1);
     DM_TRY(dm_mutex_lock(client->ctx, &slot->mutex));
@@ -225,7 +229,7 @@ struct ix_rdwc *ix_rdwc_open(const struct ix_ops *index, const struct ix_rdwc_co
     rdwc->config = *config;
     rdwc->config.slots = (uint32_t)slots;
     rdwc->shift = 64 - bits;
-    rdwc->slots = calloc(slots, sizeof(*rdwc->slots));
+    rdwc->slots = dm_large_alloc(slots * sizeof(*rdwc->slots));
     rdwc->values = calloc(2 * slots, config->value_bytes);
     if (!rdwc->slots || !rdwc->values) {
         ix_rdwc_close(rdwc);
@@ -242,7 +246,7 @@ struct ix_rdwc *ix_rdwc_open(const struct ix_ops *index, const struct ix_rdwc_co
 
 void ix_rdwc_close(struct ix_rdwc *rdwc) {
     if (rdwc) {
-        free(rdwc->slots);
+        dm_large_free(rdwc->slots, rdwc->config.slots * sizeof(*rdwc->slots));
         free(rdwc->values);
         free(rdwc);
     }

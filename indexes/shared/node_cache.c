@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The node cache; see node_cache.h. Slots are in one slab: a head, then the copy. A slot is free, in the table (a
- * bucket's chain, and the list of its level, in order of age), or in limbo: not in the table any more but perhaps still
- * read.
+ * bucket, and the list of its level, in order of age), or in limbo: not in the table any more but perhaps still read.
  *
- * The hash table grows with the copies by linear hashing: of the buckets that the budget holds, only as many are in use
- * as four times the copies, side by side, so that the table of a cache that is far from full takes little of the
- * processor's cache. A link names a slot and has some bits of the hash of its address, by which a search passes over
- * most other copies of the chain without reading them. A reader that comes while a bucket is split may not find a copy
- * that is there, as if it came before the copy.
+ * A bucket is a line of links. A link names a slot and has some bits of the hash of its address, by which a search
+ * passes over most other copies of the bucket without reading them. The last link begins a chain of those copies for
+ * which there was no other link.
+ *
+ * The hash table grows with the copies by linear hashing: of the links that the budget holds, only twice as many are in
+ * use as there are copies, side by side, so that the table of a cache that is far from full takes little of the
+ * processor's cache. A reader that comes while a bucket is split may not find a copy that is there, as if it came
+ * before the copy.
  *
  * Reclamation is by epochs. A reader announces the epoch in its thread's cell; retiring a slot stamps it with the epoch
  * and then raises it. A slot leaves limbo when no cell holds an epoch up to its stamp. This needs one order of four
- * steps seen by all: reader announces, reader loads a chain; writer unlinks, writer looks at the cells. They are
+ * steps seen by all: reader announces, reader loads a link; writer unlinks, writer looks at the cells. They are
  * sequentially consistent operations: a reader whose announcement the writer did not see must see the unlinking.
  */
 #include "indexes/shared/node_cache.h"
@@ -30,13 +32,14 @@
 enum {
     NO_SLOT = 0, /* slots are numbered from 1 */
     PREFETCH_BYTES = 640,
-    BUCKETS_A_COPY = 4,  /* as long as the budget has them */
+    BUCKET_LINKS = 16,   /* a line of them, if the budget has as many */
+    LINKS_A_COPY = 2,    /* as long as the budget has them */
     SECOND_CHANCES = 16, /* recently used copies that are passed over before one is evicted in any case */
 };
 
 struct slot {
     uint64_t addr;
-    _Atomic uint32_t next; /* link in the bucket's chain */
+    _Atomic uint32_t next; /* link in a bucket's chain */
     uint32_t newer;        /* in the level's list; also links free slots and limbo */
     union {
         uint32_t older;   /* in the level's list */
@@ -64,6 +67,7 @@ struct ix_cache {
     _Atomic uint32_t in_table; /* copies that can be found */
     unsigned threads;
     uint8_t number_bits; /* of a link: the slot's number; the rest are bits of the hash */
+    uint8_t bucket_links;
     bool lru, one_thread;
     uint32_t fresh; /* slots from here on were never used */
     uint32_t free;  /* a list of used ones */
@@ -76,7 +80,7 @@ struct ix_cache {
     _Atomic uint32_t bucket_count; /* those in use, from the first on */
     struct cell *cells;
     char *slab;
-    _Atomic uint32_t *buckets; /* links; `capacity` of them, behind the slab to have its large pages */
+    _Atomic uint32_t *links; /* `capacity` of them, behind the slab to have its large pages */
 };
 
 static uint32_t slot_size(uint32_t copy_bytes) {
@@ -85,14 +89,6 @@ static uint32_t slot_size(uint32_t copy_bytes) {
 
 static struct slot *slot_at(const struct ix_cache *cache, uint32_t number) {
     return (struct slot *)(void *)(cache->slab + (size_t)(number - 1) * cache->slot_bytes);
-}
-
-/* A copy is searched from its front on and is rarely in the processor's cache: its lines are fetched in parallel. */
-static void slot_prefetch(const struct ix_cache *cache, const struct slot *slot) {
-    uint32_t bytes = cache->slot_bytes < PREFETCH_BYTES ? cache->slot_bytes : PREFETCH_BYTES;
-    for (uint32_t at = 0; at < bytes; at += DM_LINE) {
-        dm_prefetch_read((const char *)slot + at);
-    }
 }
 
 /* The upper half of the hash has the bits of a link, the lower half chooses the bucket. */
@@ -121,8 +117,13 @@ static uint32_t bucket_among(uint32_t count, uint64_t hash) {
     return bucket < count - power ? (uint32_t)hash & (2 * power - 1) : bucket;
 }
 
+static _Atomic uint32_t *bucket_at(const struct ix_cache *cache, uint32_t bucket) {
+    return &cache->links[(size_t)bucket * cache->bucket_links];
+}
+
 static _Atomic uint32_t *bucket_of(const struct ix_cache *cache, uint64_t hash) {
-    return &cache->buckets[bucket_among(atomic_load_explicit(&cache->bucket_count, memory_order_acquire), hash)];
+    uint32_t count = atomic_load_explicit(&cache->bucket_count, memory_order_acquire);
+    return bucket_at(cache, bucket_among(count, hash));
 }
 
 /* A sequentially consistent store waits for all before it; with one thread no order is needed. */
@@ -134,8 +135,13 @@ static void link_set(const struct ix_cache *cache, _Atomic uint32_t *where, uint
     }
 }
 
+/* Where in the slab's block the links begin: at a line. */
+static uint64_t links_offset(const struct ix_cache *cache) {
+    return ((uint64_t)cache->capacity * cache->slot_bytes + DM_LINE - 1) / DM_LINE * DM_LINE;
+}
+
 static uint64_t block_bytes(const struct ix_cache *cache) {
-    return (uint64_t)cache->capacity * (cache->slot_bytes + sizeof(*cache->buckets));
+    return links_offset(cache) + (uint64_t)cache->capacity * sizeof(*cache->links);
 }
 
 int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
@@ -156,6 +162,7 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     cache->capacity = (uint32_t)capacity;
     cache->threads = config->threads;
     cache->number_bits = (uint8_t)(32 - (unsigned)__builtin_clz(cache->capacity));
+    cache->bucket_links = (uint8_t)(cache->capacity < BUCKET_LINKS ? power_within(cache->capacity) : BUCKET_LINKS);
     cache->lru = config->lru;
     cache->one_thread = config->one_thread;
     cache->fresh = 1;
@@ -165,7 +172,7 @@ int ix_cache_open(const struct ix_cache_config *config, struct ix_cache **out) {
     atomic_flag_clear(&cache->guard);
     cache->cells = dm_aligned_new(config->threads, sizeof(struct cell));
     cache->slab = dm_large_alloc(block_bytes(cache));
-    cache->buckets = cache->slab ? (void *)(cache->slab + capacity * cache->slot_bytes) : NULL;
+    cache->links = cache->slab ? (void *)(cache->slab + links_offset(cache)) : NULL;
     if (!cache->cells || !cache->slab) {
         ix_cache_close(cache);
         return DM_ERR_NO_MEMORY;
@@ -201,22 +208,37 @@ void ix_cache_leave(struct ix_cache *cache, unsigned thread) {
     }
 }
 
+/* The slot that the link names if its copy is of addr, or NO_SLOT. */
+static uint32_t number_if(const struct ix_cache *cache, uint32_t link, uint64_t addr, uint64_t hash) {
+    uint32_t number = number_of(cache, link);
+    if (number == NO_SLOT || link != link_to(cache, number, hash)) {
+        return NO_SLOT;
+    }
+    const struct slot *slot = slot_at(cache, number);
+    /* A copy is searched from its front on and is rarely in the processor's cache. */
+    dm_prefetch_lines(slot, cache->slot_bytes < PREFETCH_BYTES ? cache->slot_bytes : PREFETCH_BYTES);
+    return slot->addr == addr ? number : NO_SLOT;
+}
+
 /* The slot of the copy of addr, or NO_SLOT. */
 static uint32_t number_find(const struct ix_cache *cache, uint64_t addr) {
     uint64_t hash = hash_of(addr);
-    uint32_t link = atomic_load(bucket_of(cache, hash)), number = number_of(cache, link);
-    while (number != NO_SLOT) {
-        struct slot *slot = slot_at(cache, number);
-        if (link == link_to(cache, number, hash)) {
-            slot_prefetch(cache, slot);
-            if (slot->addr == addr) {
-                break;
-            }
+    const _Atomic uint32_t *bucket = bucket_of(cache, hash), *last = bucket + cache->bucket_links - 1;
+    for (; bucket < last; bucket++) {
+        uint32_t number = number_if(cache, atomic_load(bucket), addr, hash);
+        if (number != NO_SLOT) {
+            return number;
         }
-        link = atomic_load(&slot->next);
-        number = number_of(cache, link);
     }
-    return number;
+    uint32_t link = atomic_load(last);
+    while (number_of(cache, link) != NO_SLOT) {
+        uint32_t number = number_if(cache, link, addr, hash);
+        if (number != NO_SLOT) {
+            return number;
+        }
+        link = atomic_load(&slot_at(cache, number_of(cache, link))->next);
+    }
+    return NO_SLOT;
 }
 
 const void *ix_cache_find(struct ix_cache *cache, dm_addr addr, uint32_t *stamp) {
@@ -247,8 +269,8 @@ static uint64_t reuse_bytes(const struct ix_cache *cache, unsigned level) {
         uint64_t there = atomic_load_explicit(&cache->level_counts[below], memory_order_relaxed);
         accessed += there < copies ? there : copies;
     }
-    uint64_t buckets = (uint64_t)cache->capacity * sizeof(*cache->buckets), lines = accessed * DM_LINE;
-    return (buckets < lines ? buckets : lines) + accessed * cache->slot_bytes;
+    uint64_t links = (uint64_t)cache->capacity * sizeof(*cache->links), lines = accessed * DM_LINE;
+    return (links < lines ? links : lines) + accessed * cache->slot_bytes;
 }
 
 void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level) {
@@ -332,16 +354,41 @@ static struct list *list_of(struct ix_cache *cache, unsigned level) {
     return &cache->levels[cache->lru ? 0 : level];
 }
 
-/* Takes a slot out of the table into limbo. Its own `next` stays, for readers that are at it. */
+/* Puts the link into the bucket: where none is, or else in front of the chain. */
+static void link_add(struct ix_cache *cache, _Atomic uint32_t *bucket, uint32_t link) {
+    _Atomic uint32_t *last = bucket + cache->bucket_links - 1;
+    while (bucket < last && number_of(cache, atomic_load_explicit(bucket, memory_order_relaxed)) != NO_SLOT) {
+        bucket++;
+    }
+    if (bucket == last) {
+        atomic_store_explicit(&slot_at(cache, number_of(cache, link))->next,
+                              atomic_load_explicit(last, memory_order_relaxed), memory_order_relaxed);
+    }
+    link_set(cache, bucket, link);
+}
+
+/* Takes out the link, which is there. A slot's own `next` stays, for readers that are at it. */
+static void link_remove(struct ix_cache *cache, _Atomic uint32_t *bucket, uint32_t link) {
+    _Atomic uint32_t *last = bucket + cache->bucket_links - 1;
+    while (bucket < last && atomic_load_explicit(bucket, memory_order_relaxed) != link) {
+        bucket++;
+    }
+    if (bucket < last) {
+        link_set(cache, bucket, NO_SLOT);
+        return;
+    }
+    while (atomic_load_explicit(last, memory_order_relaxed) != link) {
+        last = &slot_at(cache, number_of(cache, atomic_load_explicit(last, memory_order_relaxed)))->next;
+    }
+    const struct slot *slot = slot_at(cache, number_of(cache, link));
+    link_set(cache, last, atomic_load_explicit(&slot->next, memory_order_relaxed));
+}
+
+/* Takes a slot out of the table into limbo. */
 static void slot_retire(struct ix_cache *cache, uint32_t number) {
     struct slot *slot = slot_at(cache, number);
     uint64_t hash = hash_of(slot->addr);
-    uint32_t own = link_to(cache, number, hash);
-    _Atomic uint32_t *link = bucket_of(cache, hash);
-    while (atomic_load_explicit(link, memory_order_relaxed) != own) {
-        link = &slot_at(cache, number_of(cache, atomic_load_explicit(link, memory_order_relaxed)))->next;
-    }
-    link_set(cache, link, atomic_load_explicit(&slot->next, memory_order_relaxed));
+    link_remove(cache, bucket_of(cache, hash), link_to(cache, number, hash));
     list_remove(cache, list_of(cache, slot->level), number);
     slot->retired = atomic_fetch_add(&cache->epoch, 1);
     limbo_append(cache, number);
@@ -412,27 +459,36 @@ static uint32_t slot_take(struct ix_cache *cache, unsigned level, bool *evicted)
     return cache->fresh++;
 }
 
-/* Uses one bucket more: the copies of the next bucket to be split are divided between the two, in their order. */
+/* True if with `count` buckets the link belongs to the last of them. */
+static bool is_of_last(const struct ix_cache *cache, uint32_t link, uint32_t count) {
+    return bucket_among(count, hash_of(slot_at(cache, number_of(cache, link))->addr)) == count - 1;
+}
+
+/* Uses one bucket more: the links of the next bucket to be split are divided between the two. */
 static void bucket_split(struct ix_cache *cache) {
     uint32_t count = atomic_load_explicit(&cache->bucket_count, memory_order_relaxed);
-    uint32_t power = power_within(count);
-    _Atomic uint32_t *ends[2] = {&cache->buckets[count - power], &cache->buckets[count]};
-    uint32_t link = atomic_load_explicit(ends[0], memory_order_relaxed);
-    while (number_of(cache, link) != NO_SLOT) {
-        struct slot *slot = slot_at(cache, number_of(cache, link));
-        bool is_new = bucket_among(count + 1, hash_of(slot->addr)) == count;
-        link_set(cache, ends[is_new], link);
-        ends[is_new] = &slot->next;
-        link = atomic_load_explicit(&slot->next, memory_order_relaxed);
+    _Atomic uint32_t *old = bucket_at(cache, count - power_within(count)), *added = bucket_at(cache, count);
+    _Atomic uint32_t *last = old + cache->bucket_links - 1;
+    for (_Atomic uint32_t *from = old; from < last; from++) {
+        uint32_t link = atomic_load_explicit(from, memory_order_relaxed);
+        if (number_of(cache, link) != NO_SLOT && is_of_last(cache, link, count + 1)) {
+            link_add(cache, added, link);
+            link_set(cache, from, NO_SLOT);
+        }
     }
-    link_set(cache, ends[0], NO_SLOT);
-    link_set(cache, ends[1], NO_SLOT);
+    uint32_t link = atomic_load_explicit(last, memory_order_relaxed);
+    link_set(cache, last, NO_SLOT);
+    while (number_of(cache, link) != NO_SLOT) {
+        uint32_t next = atomic_load_explicit(&slot_at(cache, number_of(cache, link))->next, memory_order_relaxed);
+        link_add(cache, is_of_last(cache, link, count + 1) ? added : old, link);
+        link = next;
+    }
     atomic_store_explicit(&cache->bucket_count, count + 1, memory_order_release);
 }
 
 static void buckets_grow(struct ix_cache *cache) {
-    uint64_t wanted = ((uint64_t)atomic_load_explicit(&cache->in_table, memory_order_relaxed) + 1) * BUCKETS_A_COPY;
-    wanted = wanted < cache->capacity ? wanted : cache->capacity;
+    uint64_t links = ((uint64_t)atomic_load_explicit(&cache->in_table, memory_order_relaxed) + 1) * LINKS_A_COPY;
+    uint64_t wanted = (links < cache->capacity ? links : cache->capacity) / cache->bucket_links;
     while (atomic_load_explicit(&cache->bucket_count, memory_order_relaxed) < wanted) {
         bucket_split(cache);
     }
@@ -453,14 +509,12 @@ bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const
         buckets_grow(cache);
         struct slot *slot = slot_at(cache, number);
         uint64_t hash = hash_of(addr.bits);
-        _Atomic uint32_t *bucket = bucket_of(cache, hash);
         slot->addr = addr.bits;
         slot->level = (uint8_t)level;
         slot->stamp = slot->stamp == UINT32_MAX ? 1 : slot->stamp + 1;
         atomic_store_explicit(&slot->recent, 0, memory_order_relaxed);
         memcpy(slot + 1, node, cache->copy_bytes);
-        atomic_store_explicit(&slot->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
-        link_set(cache, bucket, link_to(cache, number, hash));
+        link_add(cache, bucket_of(cache, hash), link_to(cache, number, hash));
         list_append(cache, list_of(cache, level), number);
         atomic_fetch_add_explicit(&cache->in_table, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&cache->level_counts[level], 1, memory_order_relaxed);

@@ -127,13 +127,6 @@ static void child_take(struct ix_tree *tree, const void *image, uint64_t key) {
     };
 }
 
-/* The search would miss line after line; asked for together they come together. */
-static void prefetch_node(const void *copy, uint32_t bytes) {
-    for (uint32_t at = DM_LINE; at < bytes; at += DM_LINE) {
-        dm_prefetch_read((const char *)copy + at);
-    }
-}
-
 /* Cached nodes of the levels from `high` down to `low` were searched. */
 static void charge_cached(struct ix_tree *tree, unsigned high, unsigned low) {
     if (high < low) {
@@ -164,7 +157,7 @@ static unsigned descend_cached(struct ix_tree *tree, uint64_t key, unsigned leve
             break;
         }
         tree->path[level] = (struct ix_tree_step){tree->child.addr, stamp};
-        prefetch_node(copy, cn->inner.image_bytes);
+        dm_prefetch_lines(copy, cn->inner.image_bytes);
         if (key >= ix_node_head_in(copy)->high) {
             tree->child.addr = ix_node_head_in(copy)->sibling;
             *right = true;

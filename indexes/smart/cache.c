@@ -170,11 +170,30 @@ static void probe_charge(const struct smart_cache *cache, struct dm_ctx *ctx, un
     }
 }
 
+/* Any length may have the copy; their buckets, and then their first copies, come together. */
+static void search_prefetch(const struct smart_cache *cache, uint64_t key, unsigned longest) {
+    const _Atomic uint32_t *buckets[SMART_KEY_BYTES];
+    unsigned count = 0;
+    for (unsigned length = longest + 1; length-- > 0;) {
+        if (atomic_load_explicit(&cache->counts[length], memory_order_relaxed) > 0) {
+            buckets[count] = bucket_of(cache, smart_low(key, length), length);
+            dm_prefetch_read((const void *)buckets[count++]);
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t number = atomic_load_explicit(buckets[i], memory_order_relaxed);
+        if (number != NONE) {
+            dm_prefetch_lines(copy_at(cache, number), sizeof(struct copy) + DM_LINE);
+        }
+    }
+}
+
 bool smart_cache_search(struct smart_cache *cache, struct dm_ctx *ctx, uint64_t key, unsigned longest,
                         struct smart_cache_hit *hit) {
     if (!cache) {
         return false;
     }
+    search_prefetch(cache, key, longest);
     for (unsigned length = longest + 1; length-- > 0;) {
         if (atomic_load_explicit(&cache->counts[length], memory_order_relaxed) == 0) {
             continue;
