@@ -13,6 +13,7 @@
 #include <zstd.h>
 
 #include "common/compiler.h"
+#include "common/large.h"
 #include "common/prng.h"
 #include "transport/sim/sparse.h"
 
@@ -22,7 +23,9 @@ enum {
     FRAMES = FRAME_SETS * FRAME_WAYS,
     LEVEL = -7,    /* of the levels of zstd: pages of Dolphin take 8 % in 2.2 us, and 0.9 us to read */
     SAMPLED = 512, /* pages that are tried */
-    ENOUGH = 64    /* of them that are not all zero, to decide */
+    ENOUGH = 64,   /* of them that are not all zero, to decide */
+    EARLIER = 4,   /* sparse pages are looked for when this part of the limit is loaded */
+    RETURNED = 512 /* pages whose memory is returned together, at most */
 };
 
 #define NO_PAGE    UINT64_MAX
@@ -47,7 +50,6 @@ static_assert(FRAME_WAYS * sizeof(struct frame) == DM_LINE, "a set is found with
 
 struct sim_pages {
     sim_entry *entries; /* of each page */
-    size_t map_bytes;
     uint64_t count;
     uint64_t uses;
     struct sim_slab slab;
@@ -76,9 +78,7 @@ static void pages_free(struct sim_pages *pages) {
         return;
     }
     sim_slab_close(&pages->slab);
-    if (pages->entries != MAP_FAILED) {
-        munmap(pages->entries, pages->map_bytes);
-    }
+    dm_large_free(pages->entries, pages->count * sizeof(sim_entry));
     ZSTD_freeCCtx(pages->compress);
     ZSTD_freeDCtx(pages->expand);
     free(pages->frames);
@@ -92,13 +92,11 @@ static struct sim_pages *pages_new(uint64_t size) {
         return NULL;
     }
     pages->count = (size + SIM_PAGE - 1) / SIM_PAGE;
-    pages->map_bytes = (size_t)pages->count * sizeof(sim_entry);
-    pages->entries =
-        mmap(NULL, pages->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pages->entries = dm_large_alloc(pages->count * sizeof(sim_entry));
     pages->compress = ZSTD_createCCtx();
     pages->expand = ZSTD_createDCtx();
     pages->frames = aligned_alloc(DM_LINE, FRAMES * sizeof(*pages->frames));
-    if (pages->entries == MAP_FAILED || !pages->compress || !pages->expand || !pages->frames) {
+    if (!pages->entries || !pages->compress || !pages->expand || !pages->frames) {
         pages_free(pages);
         return NULL;
     }
@@ -365,6 +363,7 @@ void sim_bytes_close(struct sim_bytes *bytes) {
 void sim_bytes_clear(struct sim_bytes *bytes) {
     pages_free(bytes->pages);
     bytes->pages = NULL;
+    bytes->is_not_sparse = false;
     plain_set(bytes, bytes->limit);
     own_end(bytes);
     bytes->written_to = 0;
@@ -378,21 +377,41 @@ static bool is_zero(const unsigned char *page) {
     return memcmp(page, zero, SIM_PAGE) == 0;
 }
 
-/* Tries pages below `end`, as many as are tried at most; returns how many are not all zero, and in *good how many of
- * these compress to a quarter. */
-static unsigned pages_try(const struct sim_bytes *bytes, struct sim_pages *pages, uint64_t end, unsigned *good) {
+/* What a page is tried for: that it takes a quarter at most, as zstd compresses it or as a sparse one. */
+static bool is_small_copy(struct sim_pages *pages, const unsigned char *page) {
+    unsigned char out[SIM_PAGE];
+    size_t used = page_compress(pages, page, out);
+    return used > 0 && used <= SIM_PAGE / 4;
+}
+
+static bool is_small_sparse(struct sim_pages *pages, const unsigned char *page) {
+    struct sim_sparse *sparse = sim_sparse_new(&pages->slab, page);
+    unsigned lines = sparse ? sim_sparse_lines(sim_sparse_count(sparse)) : SIM_SLAB_LINES;
+    sim_slab_free(&pages->slab, sparse, lines);
+    return sparse && lines * DM_LINE <= SIM_PAGE / 4;
+}
+
+enum verdict { TOO_FEW, NO, YES };
+
+/* Tries pages below `end`, as many as are tried at most: whether of those that are not all zero, if these are enough,
+ * less than one in `one_in` is not small. */
+static enum verdict are_small(const struct sim_bytes *bytes, struct sim_pages *pages, uint64_t end,
+                              bool (*is_small)(struct sim_pages *pages, const unsigned char *page), unsigned one_in) {
     uint64_t count = end / SIM_PAGE, step = count / SAMPLED + 1;
-    unsigned filled = 0;
-    *good = 0;
+    unsigned filled = 0, others = 0;
     for (uint64_t page = 0; page < count; page += step) {
-        unsigned char out[SIM_PAGE];
         if (!is_zero(page_base(bytes, page))) {
-            size_t used = page_compress(pages, page_base(bytes, page), out);
             filled++;
-            *good += used > 0 && used <= SIM_PAGE / 4;
+            others += !is_small(pages, page_base(bytes, page));
         }
     }
-    return filled;
+    return filled < ENOUGH ? TOO_FEW : others * one_in < filled ? YES : NO;
+}
+
+static void pages_return(const struct sim_bytes *bytes, uint64_t first, uint64_t end) {
+    if (first < end) {
+        (void)madvise(page_base(bytes, first), (end - first) * SIM_PAGE, MADV_DONTNEED);
+    }
 }
 
 /* Compresses the pages below `end`, above which nothing was written, and returns their memory. */
@@ -401,31 +420,40 @@ static void compress(struct sim_bytes *bytes, uint64_t end) {
     (void)madvise(bytes->mapping.base, bytes->size, MADV_NOHUGEPAGE);
     plain_set(bytes, 0);
     own_end(bytes);
-    for (uint64_t page = 0; page * SIM_PAGE < end; page++) {
+    uint64_t count = (end + SIM_PAGE - 1) / SIM_PAGE, first = 0; /* of those to return together */
+    for (uint64_t page = 0; page < count; page++) {
         if (!is_zero(page_base(bytes, page))) {
             page_store(bytes, page, page_base(bytes, page));
         }
-        if (bytes->pages->entries[page] != IN_MAPPING) {
-            (void)madvise(page_base(bytes, page), SIM_PAGE, MADV_DONTNEED);
+        if (bytes->pages->entries[page] == IN_MAPPING || page - first == RETURNED) {
+            pages_return(bytes, first, page);
+            first = page + (bytes->pages->entries[page] == IN_MAPPING);
         }
     }
+    pages_return(bytes, first, count);
 }
 
-/* Decides, if enough is loaded, whether memory is compressed; without memory for that it is not. */
+/* Decides, if enough is loaded, whether memory is compressed; without the host's memory for that it is not. Sparse
+ * pages are accessed nearly as quickly as others, so that nearly all pages being sparse decides it early. */
 static void decide(struct sim_bytes *bytes, uint64_t offset) {
+    bool is_early = offset < bytes->limit;
     struct sim_pages *pages = pages_new(bytes->size);
-    unsigned good = 0, filled = pages != NULL ? pages_try(bytes, pages, offset, &good) : ENOUGH;
-    if (good > filled / 2 && filled >= ENOUGH) {
+    enum verdict verdict = !pages     ? NO
+                           : is_early ? are_small(bytes, pages, offset, is_small_sparse, 8)
+                                      : are_small(bytes, pages, offset, is_small_copy, 2);
+    if (verdict == YES) {
         bytes->pages = pages;
         compress(bytes, offset > bytes->written_to ? offset : bytes->written_to);
         return;
     }
     pages_free(pages);
-    plain_set(bytes, filled >= ENOUGH ? UINT64_MAX : bytes->plain);
+    bytes->is_not_sparse = verdict == NO;
+    plain_set(bytes, verdict == NO && !is_early ? UINT64_MAX : bytes->plain);
 }
 
 void sim_bytes_expect(struct sim_bytes *bytes, uint64_t offset, uint64_t len) {
-    if (bytes->pages == NULL && bytes->plain != UINT64_MAX && offset >= bytes->limit) {
+    uint64_t from = bytes->is_not_sparse ? bytes->limit : bytes->limit / EARLIER;
+    if (bytes->pages == NULL && bytes->plain != UINT64_MAX && offset >= from) {
         decide(bytes, offset);
     }
     if (bytes->pages == NULL) {

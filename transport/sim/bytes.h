@@ -23,10 +23,11 @@ struct sim_bytes {
     uint64_t *own;           /* after sim_bytes_copied, a bit for each part of the mapping: this process has its own */
     uint64_t written_to;     /* until then, the end of what was written behind `plain` */
     struct sim_pages *pages; /* NULL unless memory is compressed */
+    bool is_not_sparse;      /* decided at a part of `limit` */
 };
 
-/* `size` bytes that are all zero. When `limit` of them are loaded it is decided whether they are compressed. 0 or
- * DM_ERR_NO_MEMORY. Close accepts one that was never opened. */
+/* `size` bytes that are all zero. When `limit` of them are loaded, or a quarter if nearly all their pages are sparse,
+ * it is decided whether they are compressed. 0 or DM_ERR_NO_MEMORY. Close accepts one that was never opened. */
 int sim_bytes_open(struct sim_bytes *bytes, uint64_t size, uint64_t limit);
 void sim_bytes_close(struct sim_bytes *bytes);
 
@@ -39,7 +40,7 @@ void sim_bytes_clear(struct sim_bytes *bytes);
 void sim_bytes_copied(struct sim_bytes *bytes);
 
 /* [offset, offset + len) is about to be loaded. Asks the host for huge pages, or, once `limit` bytes are loaded and
- * most of their pages compress to a quarter, compresses all memory. */
+ * most of their pages compress to a quarter, or a quarter of it in sparse pages, compresses all memory. */
 void sim_bytes_expect(struct sim_bytes *bytes, uint64_t offset, uint64_t len);
 
 /* Ranges that end behind `plain`, or to write, behind `direct`. */

@@ -64,6 +64,49 @@ static void nothing_is_decided_before_enough_is_loaded(void **state) {
     sim_bytes_close(&bytes);
 }
 
+/* A page of the load below: random if `page` is a multiple of `random_each`, else sparse. */
+static void mixed_page(uint64_t page, unsigned random_each, uint64_t words[PAGE / 8]) {
+    struct dm_prng prng = {.state = page};
+    bool is_random = random_each > 0 && page % random_each == 0;
+    for (unsigned i = 0; i < PAGE / 8; i++) {
+        words[i] = is_random || i % 8 == page % 8 ? dm_prng_u64(&prng) : 0;
+    }
+}
+
+/* Loads the first quarter of the limit and says so. */
+static void load_mixed(struct sim_bytes *bytes, unsigned random_each) {
+    for (uint64_t page = 0; page < LIMIT / 4 / PAGE; page++) {
+        uint64_t words[PAGE / 8];
+        mixed_page(page, random_each, words);
+        sim_bytes_write(bytes, page * PAGE, words, sizeof(words));
+    }
+    sim_bytes_expect(bytes, LIMIT / 4 - PAGE, PAGE);
+    assert_null(bytes->pages);
+    sim_bytes_expect(bytes, LIMIT / 4, PAGE);
+}
+
+static void memory_that_is_nearly_all_sparse_is_compressed_early(void **state) {
+    (void)state;
+    static const unsigned random_each[] = {0, 20, 3};
+    for (unsigned i = 0; i < 3; i++) {
+        struct sim_bytes bytes;
+        assert_int_equal(sim_bytes_open(&bytes, total, LIMIT), 0);
+        load_mixed(&bytes, random_each[i]);
+        assert_int_equal(bytes.pages != NULL, random_each[i] != 3);
+        for (uint64_t page = 0; page < LIMIT / 4 / PAGE; page++) {
+            uint64_t words[PAGE / 8], found[PAGE / 8], zero[PAGE / 8] = {0};
+            mixed_page(page, random_each[i], words);
+            sim_bytes_read(&bytes, page * PAGE, found, sizeof(found));
+            assert_memory_equal(found, words, sizeof(found));
+            bool is_there = !bytes.pages || (random_each[i] > 0 && page % random_each[i] == 0);
+            assert_memory_equal(bytes.mapping.base + page * PAGE, is_there ? words : zero, sizeof(zero));
+        }
+        load(&bytes, false, LIMIT);
+        assert_non_null(bytes.pages);
+        sim_bytes_close(&bytes);
+    }
+}
+
 static void what_was_written_before_is_kept(void **state) {
     (void)state;
     struct sim_bytes bytes;
@@ -250,6 +293,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_compresses_is_compressed_and_other_memory_is_not),
         cmocka_unit_test(nothing_is_decided_before_enough_is_loaded),
+        cmocka_unit_test(memory_that_is_nearly_all_sparse_is_compressed_early),
         cmocka_unit_test(what_was_written_before_is_kept),
         cmocka_unit_test(compressed_memory_equals_an_array),
         cmocka_unit_test(a_copied_process_writes_to_parts_of_its_own),
