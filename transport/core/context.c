@@ -53,10 +53,7 @@ struct dm_ctx *dm_ctx_new(struct dm_fabric *fabric, unsigned node, unsigned thre
 
 void dm_ctx_free(struct dm_ctx *ctx) {
     dm_coro_fini(&ctx->coro);
-    for (struct dm_local_block *block = ctx->locals, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
+    dm_local_free(ctx->locals);
     free(ctx->batch);
     free(ctx->cut);
     free(ctx);

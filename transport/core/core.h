@@ -32,10 +32,14 @@ struct dm_verb {
     struct dm_mask op; /* CAS: compare, swap; FAA: swap = the addend, compare_mask = field boundaries */
 };
 
-/* In front of what dm_local_alloc returns, at whatever address `calloc` gave. */
+/* In front of what dm_local_alloc returns, at whatever address `calloc` gave, or at the front of a mapping. */
 struct dm_local_block {
     struct dm_local_block *next;
+    size_t mapped; /* bytes of the mapping; 0: it is from the heap */
 };
+
+/* Frees a context's blocks. */
+void dm_local_free(struct dm_local_block *first);
 
 /* The common part of a context; a transport's own part begins with it (see ctx_bytes). */
 struct dm_ctx {

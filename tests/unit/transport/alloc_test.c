@@ -134,7 +134,7 @@ static void the_chunk_handler_refuses_requests_of_a_wrong_size(void **state) {
 static void local_memory_is_zero_aligned_and_disjoint(void **state) {
     struct fake *fake = *state;
     struct dm_ctx *ctx = &fake->contexts[0];
-    static const uint32_t sizes[] = {1, 63, 64, 65, 4096};
+    static const uint32_t sizes[] = {1, 63, 64, 65, 4096, 32767, 32768, 65536, 1 << 20};
     for (size_t i = 0; i < DM_ARRAY_LEN(sizes); i++) {
         unsigned char *local = dm_local_alloc(ctx, sizes[i]);
         assert_non_null(local);
@@ -144,10 +144,7 @@ static void local_memory_is_zero_aligned_and_disjoint(void **state) {
             local[b] = 0xff;
         }
     }
-    for (struct dm_local_block *block = ctx->locals, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
+    dm_local_free(ctx->locals);
 }
 
 int main(void) {
