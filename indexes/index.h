@@ -50,6 +50,7 @@ struct ix_shape {
     uint32_t key_bytes;     /* see ix_key_bytes; 0 stands for 8 */
     uint64_t cache_bytes;   /* budget of index cache a compute node, all its memory counted */
     uint64_t expected_keys; /* loaded plus inserted; a hint for sizing, never a limit */
+    uint64_t chunk_bytes;   /* of a memory node that a thread gets at once, for sizing; 0: not known */
     const struct dm_topology *topology;
 };
 

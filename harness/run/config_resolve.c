@@ -361,6 +361,7 @@ static int resolve_memory(struct hx_config *config, struct dm_err *err) {
         .value_bytes = (uint32_t)run->value_bytes,
         .cache_bytes = run->cache_bytes,
         .expected_keys = keys + keys_inserted(config),
+        .chunk_bytes = run->chunk_bytes,
         .topology = &config->topology,
     };
     uint64_t threads = run->servers * run->server_cores + run->mn_cores + 1;

@@ -80,7 +80,8 @@ uint64_t ix_btree_memory_needed(const struct ix_btree_config *config, const stru
     double blocks = ix_indirect_memory((enum ix_values)config->values, shape->value_bytes + ix_key_padding(shape), keys,
                                        shape->topology) /
                     mns;
-    return DM_RESERVED_BYTES + (uint64_t)(nodes / mns + 1) * ix_btree_alloc_bytes(config) + (uint64_t)blocks;
+    double pieces = (nodes / mns + 1) * ix_piece_bytes(shape, ix_btree_alloc_bytes(config));
+    return DM_RESERVED_BYTES + (uint64_t)(pieces + blocks);
 }
 
 /* ---- remote memory ----------------------------------------------------------------------------------------------- */

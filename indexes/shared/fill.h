@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "indexes/index.h"
+
 /* Entries of a node with space for `capacity` of which the share `fill` is used: `least` at least. */
 static inline uint32_t ix_filled(double fill, uint32_t capacity, uint32_t least) {
     uint32_t entries = (uint32_t)(fill * capacity);
@@ -18,6 +20,12 @@ static inline uint32_t ix_filled(double fill, uint32_t capacity, uint32_t least)
 static inline uint64_t ix_nodes_for(uint64_t entries, double fill, uint32_t capacity, uint32_t least) {
     uint32_t each = ix_filled(fill, capacity, least);
     return (entries + each - 1) / each;
+}
+
+/* Bytes of a memory node that a piece of `bytes` takes: with its part of the end of a chunk, in which no other fits. */
+static inline double ix_piece_bytes(const struct ix_shape *shape, uint64_t bytes) {
+    uint64_t pieces = shape->chunk_bytes / bytes;
+    return pieces > 0 ? (double)shape->chunk_bytes / (double)pieces : (double)bytes;
 }
 
 #endif

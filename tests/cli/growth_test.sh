@@ -36,6 +36,10 @@ print(*(i["name"] + (":2" if "servers" in i["capabilities"] else ":0")
     grow "$index" --servers "$servers" --mn-memory $((bytes / 3))
     is "$index.json" 'set(ops["insert"]["outcomes"]) <= {"ok", "no_memory"}'
 done
+# Chunks of 64 KiB hold five nodes of 11 KiB, and all nodes are half full: the ends of chunks are counted, too.
+expect 0 run --index sherman --set fill=0.5 --set node_bytes=11264 --chunk 64KiB --keys 1M --workload load --mix insert=1 \
+    --ops 50K --warmup 0 --clients 2 --cns 2 --out ends.json
+is ends.json 'list(ops["insert"]["outcomes"]) == ["ok"]'
 # Values of 1 KB in blocks, and one client, who leaves no slack. What blocks do not fill of their chunks is little.
 for setting in xstore_d:values=indirect cell:block_check=on; do
     index=${setting%%:*}
