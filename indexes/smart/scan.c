@@ -510,9 +510,10 @@ int smart_scan_open(struct smart_client *client) {
     }
     client->scan = scan;
     scan->density = DENSITY_ONE;
-    scan->items = calloc(ITEMS_MAX, sizeof(*scan->items));
-    scan->next = calloc(ITEMS_MAX, sizeof(*scan->next));
-    scan->predicted = calloc(PREDICTED_MAX, sizeof(*scan->predicted));
+    /* Lists are not set to zero: most of them is not used in most runs, and is not in memory then. */
+    scan->items = malloc(ITEMS_MAX * sizeof(*scan->items));
+    scan->next = malloc(ITEMS_MAX * sizeof(*scan->next));
+    scan->predicted = malloc(PREDICTED_MAX * sizeof(*scan->predicted));
     scan->copies = calloc(SMART_KEY_BYTES, sizeof(*scan->copies));
     scan->ahead = dm_local_alloc(client->ctx, SMART_SCAN_BYTES);
     scan->buffer = dm_local_alloc(client->ctx, SMART_SCAN_BYTES);
