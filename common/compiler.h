@@ -13,7 +13,7 @@
 #define dm_prefetch_write(pointer) __builtin_prefetch((pointer), 1, 1)
 #define dm_prefetch_near(pointer)  __builtin_prefetch((pointer), 0, 3) /* as close to the processor as it goes */
 
-/* Asks for all lines of a range at once, which an access would wait for one after the other. */
+/* Asks for all lines of a range at once, so that what follows does not wait for each of them. */
 static inline void dm_prefetch_lines(const void *from, size_t bytes) {
     for (size_t at = 0; at < bytes; at += 64) {
         dm_prefetch_read((const char *)from + at);
