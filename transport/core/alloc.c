@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sys/mman.h>
-
 #include "transport/core/core.h"
-
-enum { LOCAL_MAPPED_FROM = 32768 }; /* a block of local memory of so many bytes is a mapping */
 
 static struct dm_node_state *node_of(struct dm_ctx *ctx, dm_addr addr) {
     return &ctx->fabric->nodes[dm_addr_node(addr)];
@@ -199,43 +195,6 @@ int dm_chip_alloc(struct dm_ctx *ctx, unsigned node, uint32_t bytes, dm_addr *ad
     } while (!atomic_compare_exchange_weak(&state->chip_allocated, &taken, start + bytes));
     *addr = dm_addr_make(node, DM_CHIP, start);
     return 0;
-}
-
-/* Most of a large buffer, such as a scan's, is not used in most runs. A mapping is zero without being touched; what
- * calloc returns often is not. */
-static struct dm_local_block *local_map(size_t bytes) {
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) {
-        return NULL;
-    }
-    struct dm_local_block *block = map;
-    block->mapped = bytes;
-    return block;
-}
-
-void *dm_local_alloc(struct dm_ctx *ctx, uint32_t bytes) {
-    if (ctx->ops->local_alloc) {
-        return ctx->ops->local_alloc(ctx->fabric, bytes);
-    }
-    size_t all = sizeof(struct dm_local_block) + DM_LINE - 1 + (size_t)bytes;
-    struct dm_local_block *block = all < LOCAL_MAPPED_FROM ? calloc(1, all) : local_map(all);
-    if (!block) {
-        return NULL;
-    }
-    block->next = ctx->locals;
-    ctx->locals = block;
-    return (void *)(((uintptr_t)(block + 1) + DM_LINE - 1) & ~(uintptr_t)(DM_LINE - 1));
-}
-
-void dm_local_free(struct dm_local_block *first) {
-    for (struct dm_local_block *block = first, *next; block; block = next) {
-        next = block->next;
-        if (block->mapped > 0) {
-            munmap(block, block->mapped);
-        } else {
-            free(block);
-        }
-    }
 }
 
 void dm_memory_use(struct dm_fabric *fabric, struct dm_memory_use *use) {
