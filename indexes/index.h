@@ -141,8 +141,8 @@ struct ix_ops {
      * and key_bytes_max have been checked. Required. */
     int (*check)(const void *params, const struct ix_shape *shape, struct dm_err *err);
 
-    /* DRAM bytes a memory node needs for `keys` keys (including space for what operations leave behind). Also called
-     * with shapes that check refuses: any number will do then. Required. */
+    /* DRAM bytes a memory node needs for `keys` keys (including space for what operations leave behind, and the ends of
+     * chunks in which nothing fits). Also called with shapes that check refuses: any number will do then. Required. */
     uint64_t (*memory_needed)(const void *params, const struct ix_shape *shape, uint64_t keys);
 
     /* Code that runs on a memory node or index server: registers handlers, starts background contexts. Called for every

@@ -22,7 +22,8 @@ static inline uint64_t ix_nodes_for(uint64_t entries, double fill, uint32_t capa
     return (entries + each - 1) / each;
 }
 
-/* Bytes of a memory node that a piece of `bytes` takes: with its part of the end of a chunk, in which no other fits. */
+/* Bytes of a memory node that a piece of `bytes`, more than 0, takes: with its part of the end of a chunk, in which no
+ * other fits. */
 static inline double ix_piece_bytes(const struct ix_shape *shape, uint64_t bytes) {
     uint64_t pieces = shape->chunk_bytes / bytes;
     return pieces > 0 ? (double)shape->chunk_bytes / (double)pieces : (double)bytes;
