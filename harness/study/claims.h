@@ -44,6 +44,7 @@ struct hx_judgement {
     enum hx_verdict verdict;
     double value;         /* NaN where it was not run */
     double over;          /* value of the check's `over`; NaN without one */
+    bool host_time;       /* the value depends on a metric that is measured in this host's real time */
     char why[HX_WHY_MAX]; /* why it was not run */
 };
 
@@ -138,6 +139,7 @@ struct hx_claims {
     size_t figure_count;
     bool collecting; /* expressions mark what they use instead of reading it */
     bool differs;    /* an expression used a point that an overlay changes */
+    bool host_time;  /* an expression used a metric that is measured in real time */
 };
 
 /* Reads <plots>/claims/PAPER.json, <plots>/metrics.json and <plots>/sensitivity.json and checks their form; callers

@@ -329,6 +329,7 @@ static int find_curve(void *arg, const struct hx_select *select, struct hx_curve
     struct hx_fig_metric metric;
     DM_TRY(find_metric(view, select->metric, &metric, err));
     int rc = find_target(view, select, &target, err);
+    view->claims->host_time = view->claims->host_time || metric.host_time;
     rc = rc != 0 ? rc : take_curve(view, &target, &metric, curve, err);
     if (rc == 0 && view->probe != NULL) {
         probe_curve(view->probe, select, &target, &metric, curve);

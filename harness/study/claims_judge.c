@@ -55,6 +55,7 @@ static int judge_check(struct hx_claims *claims, const struct hx_claim *claim, c
     struct dm_err why = {.text = ""};
     bool right = false;
     *judgement = (struct hx_judgement){.verdict = HX_NOT_RUN, .value = NAN, .over = NAN};
+    claims->host_time = false;
     int rc = check->not_run != NULL ? dm_fail(&why, DM_ERR_INVALID, "%.200s", check->not_run)
                                     : hx_claims_number(claims, &scope, check->value, &judgement->value, &why);
     if (rc == 0 && check->over != NULL) {
@@ -69,6 +70,7 @@ static int judge_check(struct hx_claims *claims, const struct hx_claim *claim, c
                              : right                             ? HX_DIRECTION_ONLY
                                                                  : HX_NOT_REPRODUCED;
     }
+    judgement->host_time = claims->host_time;
     if (rc == 0) {
         return 0;
     }

@@ -36,13 +36,14 @@ void hx_check_expected(const struct hx_claim *claim, const struct hx_check *chec
 }
 
 void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity) {
+    const char *host = check->base.host_time ? ", in this host's time" : "";
     if (check->base.verdict == HX_NOT_RUN) {
         snprintf(text, capacity, "not run: %s", check->base.why);
     } else if (claim->kind == HX_CLAIM_TREND) {
-        snprintf(text, capacity, "%s", check->base.value != 0 ? "holds" : "does not hold");
+        snprintf(text, capacity, "%s%s", check->base.value != 0 ? "holds" : "does not hold", host);
     } else {
         double value = check->base.value;
-        snprintf(text, capacity, fabs(value) >= 1e4 ? "%.0f" : "%.4g", value);
+        snprintf(text, capacity, fabs(value) >= 1e4 ? "%.0f%s" : "%.4g%s", value, host);
     }
 }
 
@@ -348,9 +349,9 @@ static json_t *real(double value) {
 }
 
 static json_t *check_object(const struct hx_claim *claim, const struct hx_check *check) {
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:o, s:s}", "what", check->what, "reads", check->figure, "expression", check->value,
-                  "value", real(check->base.value), "verdict", hx_verdict_names[check->base.verdict]);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:s, s:b}", "what", check->what, "reads", check->figure,
+                               "expression", check->value, "value", real(check->base.value), "verdict",
+                               hx_verdict_names[check->base.verdict], "host_time", (int)check->base.host_time);
     if (check->over != NULL) {
         json_object_set_new(object, "over", json_string(check->over));
     }

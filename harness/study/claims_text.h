@@ -35,7 +35,8 @@ void hx_markdown_cell(FILE *out, const char *text);
 void hx_claim_print_reasons(const struct hx_claim *claim, FILE *out);
 void hx_claim_print_reasons_cell(const struct hx_claim *claim, FILE *out);
 
-/* The expected value of a check, as "4.3 within 25 %", and the measured one, as "3.21". */
+/* The expected value of a check, as "4.3 ± 25 %", and the measured one, as "3.21", or "3.21, in this host's time" where
+ * another host has another one. */
 void hx_check_expected(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
 void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity);
 

@@ -287,17 +287,18 @@ static int read_formula(const json_t *object, const char *where, struct hx_fig_m
     if (metric->otherwise != NULL && !json_is_string(metric->otherwise) && !json_is_number(metric->otherwise)) {
         return dm_fail(err, DM_ERR_INVALID, "%s.else: must be a path or a number", where);
     }
+    DM_TRY(read_flag(object, "host_time", where, &metric->host_time, err));
     return read_factor(object, where, &metric->factor, err);
 }
 
 int hx_fig_metric_read(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
-    static const char *const known[] = {"path", "over", "plus", "else", "factor", NULL};
+    static const char *const known[] = {"path", "over", "plus", "else", "factor", "host_time", NULL};
     DM_TRY(hx_json_check(object, known, where, err));
     return read_formula(object, where, metric, err);
 }
 
 static int read_metric(const json_t *object, const char *where, struct hx_fig_metric *metric, struct dm_err *err) {
-    static const char *const known[] = {"path", "over", "plus", "else", "column", "label", "factor", NULL};
+    static const char *const known[] = {"path", "over", "plus", "else", "column", "label", "factor", "host_time", NULL};
     DM_TRY(hx_json_check(object, known, where, err));
     DM_TRY(read_text(object, "column", true, "", where, &metric->column, err));
     DM_TRY(read_text(object, "label", false, "", where, &metric->label, err));

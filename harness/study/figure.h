@@ -56,6 +56,7 @@ struct hx_fig_metric {
     const json_t *otherwise; /* a text, a number, or NULL */
     const json_t *over, *plus;
     double factor;
+    bool host_time; /* measured in real time, so that another host has another number */
 };
 
 struct hx_fig_plot {

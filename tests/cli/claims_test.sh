@@ -176,6 +176,22 @@ expect 0 claims --plots plots --repeat 3 --json
     "[{'not reproduced': 2, 'reproduced': 1}, {'reproduced': 3}]" ] || fail "$(cat out)"
 expect 0 claims --plots plots
 ! grep -q seed out || fail "seeds of single results: $(cat out)"
+
+# A number that another host would not have says so, and no other does.
+cat >plots/claims/p.json <<JSON
+{"metrics": {"timed": {"path": "ops.get.round_trips_mean", "host_time": true}}, "claims": [
+  {"id": "here", $head, "kind": "value", "checks": [{"value": "timed{Sherman, C, 4}", "expect": 1}]},
+  {"id": "share", $head, "kind": "trend", "checks": [{"value": "timed{Sherman, C, 4} >= rtt{Sherman, C, 4}"}]},
+  {"id": "far", $head, "kind": "value", "checks": [{"value": "rtt{Sherman, C, 4}", "expect": 1}]}
+]}
+JSON
+expect 0 claims --plots plots --markdown
+grep -q "1[.0-9]*, in this host's time (1 ± 5 %) | reproduced" out || fail "$(cat out)"
+holds out "holds, in this host's time | reproduced"
+[ "$(grep -c "in this host's time" out)" -eq 2 ] || fail "$(cat out)"
+expect 0 claims --plots plots --json
+[ "$(python3 -c "import json; print([c['checks'][0]['host_time'] for c in json.load(open('out'))['claims']])")" = \
+    "[True, True, False]" ] || fail "$(cat out)"
 mv whole.json plots/claims/p.json
 
 bad() {
