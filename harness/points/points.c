@@ -18,6 +18,7 @@
 #include "harness/points/points_cost.h"
 #include "harness/points/training.h"
 #include "harness/run/config.h"
+#include "harness/run/config_fields.h"
 #include "harness/run/fabric_settings.h"
 #include "harness/run/result_check.h"
 #include "harness/run/sources.h"
@@ -105,6 +106,7 @@ static int resolve_run(const json_t *spec, const char *where, struct hx_point *p
     }
     if (rc == 0) {
         hx_config_hash(config, point->hash);
+        point->is_memory_implied = config->is_memory_implied;
         point->config = hx_config_to_json(config);
         rc = point->config == NULL ? dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points") : 0;
     }

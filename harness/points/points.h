@@ -38,6 +38,7 @@ struct hx_point {
     json_t *config; /* resolved; owned */
     char *label;    /* describes what distinguishes the point; owned */
     char hash[17];
+    bool is_memory_implied; /* the config's mn_memory is the size that follows from the rest */
     enum hx_point_state state;
     uint64_t memory_bytes; /* an estimate of what running it takes, with some more (points_cost.h) */
     double cost;           /* an estimate of the time, in seconds */

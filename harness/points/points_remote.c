@@ -56,6 +56,21 @@ static int find_program(const char *given, char path[PATH_MAX], struct dm_err *e
     return check_path(path, err);
 }
 
+/* An implied size of memory nodes is left to the program that runs the spec: another version may reckon another size,
+ * and the point is the same. */
+static int store_spec(const struct hx_point *point, const char *path, struct dm_err *err) {
+    json_t *spec = json_copy(point->config);
+    if (spec == NULL) {
+        return dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a spec");
+    }
+    if (point->is_memory_implied) {
+        json_object_del(spec, "mn_memory");
+    }
+    int rc = dm_json_store(spec, path, err);
+    json_decref(spec);
+    return rc;
+}
+
 /* One spec a point, and the list of their names, longest first. */
 static int write_specs(const struct remote *remote, struct dm_err *err) {
     char path[PATH_MAX + ARGUMENT_BYTES];
@@ -69,7 +84,7 @@ static int write_specs(const struct remote *remote, struct dm_err *err) {
         const struct hx_point *point = &remote->points->items[remote->order[i]];
         snprintf(path, sizeof(path), "%s/%s.json", remote->folder, point->hash);
         fprintf(list, "%s\n", point->hash);
-        rc = dm_json_store(point->config, path, err);
+        rc = store_spec(point, path, err);
     }
     bool bad = ferror(list) != 0;
     bad = fclose(list) != 0 || bad;

@@ -17,6 +17,10 @@ expect 0 sweep base.json --grid clients=2,4,8 --out "with blanks" --slurm job.sh
 holds err "3 points in job.sh"
 holds job.sh "--array=1-3%2"
 [ ! -e "with blanks/table.tsv" ] || fail "a table of nothing"
+# A newer program may imply another size of memory nodes, which makes no other point; a size that is given is kept.
+! grep -q mn_memory "with blanks"/specs/*.json || fail "$(cat "with blanks"/specs/*.json)"
+expect 0 sweep base.json --grid mn_memory=128MB --out sized --slurm sized.sh
+grep -q '"mn_memory": *128000000' sized/specs/*.json || fail "$(cat sized/specs/*.json)"
 for task in 1 2 3; do
     SLURM_ARRAY_TASK_ID=$task sh job.sh >task.out 2>&1 || fail "task $task: $(cat task.out)"
 done
