@@ -90,13 +90,13 @@ static void a_scale_may_divide_some_options_by_numbers_of_their_own(void **state
 static void a_paper_that_takes_too_much_memory_is_divided_by_its_share(void **state) {
     (void)state;
     struct hx_points *points = hx_points_new("nowhere");
-    struct hx_figure *paper = must_load("chime-18b", "paper", points);
+    struct hx_figure *paper = must_load("chime-18c", "paper", points);
     size_t count = points->count;
-    struct hx_figure *tenth = must_load("chime-18b", "10", points);
+    struct hx_figure *tenth = must_load("chime-18c", "10", points);
     assert_string_equal(paper->scale, "1/10 of paper");
     assert_int_equal(points->count, count); /* they have the same points */
     assert_int_equal(option_of(paper, points, "keys"), 6000000);
-    struct hx_figure *whole = must_load("chime-18b", "1", points);
+    struct hx_figure *whole = must_load("chime-18c", "1", points);
     assert_int_equal(option_of(whole, points, "keys"), 60000000);
     hx_figure_free(paper);
     hx_figure_free(tenth);
