@@ -26,7 +26,7 @@ const struct dm_opt wl_options[] = {
     ROW(scan_max, DM_OPT_COUNT, .initial = "0", .unit = "keys",
         .help = "The longest scan; 0 stands for the workload's own."),
     ROW(scan_distribution, DM_OPT_STRING, .help = "Lengths of scans: uniform or zipfian."),
-    ROW(keys, DM_OPT_COUNT, .initial = "0", .unit = "keys",
+    ROW(keys, DM_OPT_COUNT, .initial = "0", .max = 1e12, .unit = "keys",
         .help = "Keys loaded before the run, or from which a share is loaded; unless given, the workload's own, or all "
                 "keys of a file."),
     ROW(loaded, DM_OPT_REAL, .initial = "0", .max = 1.0,
