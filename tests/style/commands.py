@@ -37,24 +37,49 @@ def without_documents(text):
     return "\n".join(lines)
 
 
-def strip_quotes(text):
-    text = re.sub(r"\\\n", " ", text)
-    text = re.sub(r"\\.", "_", text)
-    text = re.sub(r"(^|\s)#[^\n]*", r"\1", text)
-    # Single-quoted text is another language; in double quotes only command substitutions are shell.
-    text = re.sub(r"'[^']*'", "_", text)
-    text = re.sub(r"\$\{[^}]*\}", "_", text)
-    text = re.sub(r"\$\(\([^()]*\)\)", "_", text)
-
-    def inner(found):
-        commands = re.findall(r"\$\(((?:[^()]|\([^()]*\))*)\)", found.group(0))
-        return "_ " + " ".join("; " + command + " ;_" for command in commands)
-
-    return re.sub(r'"[^"]*"', inner, text)
+def unquoted(text, start=0, end=None):
+    """What is left of text[start:] up to the closing character `end`, and the offset after it: a quoted word is "_", and
+    a command substitution, in double quotes too, is put between separators."""
+    out, i, depth = [], start, 0
+    quoted = end == '"'
+    while i < len(text):
+        c = text[i]
+        if c == end and depth == 0:
+            return "".join(out), i + 1
+        if c == "\\":
+            out.append(" " if text[i + 1 : i + 2] == "\n" else "_")
+            i += 2
+        elif text.startswith("$((", i) or text.startswith("${", i):
+            closing = "))" if text[i + 1] == "(" else "}"
+            found = text.find(closing, i)
+            out.append("_")
+            i = len(text) if found < 0 else found + len(closing)
+        elif text.startswith("$(", i):
+            inner, i = unquoted(text, i + 2, ")")
+            out.append("; " + inner + " ;_")
+        elif c == '"' and not quoted:
+            inner, i = unquoted(text, i + 1, '"')
+            out.append("_ " + inner)
+        elif quoted:
+            # In double quotes only command substitutions are shell.
+            i += 1
+        elif c == "'":
+            # Single-quoted text is another language.
+            found = text.find("'", i + 1)
+            out.append("_")
+            i = len(text) if found < 0 else found + 1
+        elif c == "#" and (i == 0 or text[i - 1].isspace()):
+            found = text.find("\n", i)
+            i = len(text) if found < 0 else found
+        else:
+            depth += (c == "(") - (c == ")" and depth > 0)
+            out.append(c)
+            i += 1
+    return "".join(out), i
 
 
 def commands_of(text):
-    text = strip_quotes(without_documents(text))
+    text, _ = unquoted(without_documents(text))
     functions = set(re.findall(r"(?m)^\s*(\w+)\(\)", text))
     # Patterns of a case are no commands.
     text = re.sub(r"(?m)^\s*[^\s()]*(?: \| [^\s()]*)*\)", "", text)
