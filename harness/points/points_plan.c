@@ -11,6 +11,7 @@
 #include "harness/points/points_group.h"
 #include "harness/points/points_host.h"
 #include "harness/points/points_progress.h"
+#include "harness/points/points_schedule.h"
 
 enum { CALIBRATION_MIN = 3 };
 
@@ -39,71 +40,93 @@ static double past_ratio(const struct hx_points *points, const struct hx_point *
     return count >= CALIBRATION_MIN ? ratios[count / 2] : 0;
 }
 
-/* What the estimate of each member is multiplied by. Members of one index often follow each other. */
-static void past_ratios(const struct hx_points *points, const size_t *members, size_t count, double *factors) {
+/* What the estimates are multiplied by, by index of the point. Points of one index often follow each other. */
+static void past_ratios(const struct hx_points *points, const size_t *order, size_t count, double *factors) {
     double *ratios = calloc(points->count + 1, sizeof(*ratios));
     double overall = ratios != NULL ? past_ratio(points, NULL, ratios) : 0;
     for (size_t i = 0; i < count; i++) {
-        const struct hx_point *point = &points->items[members[i]];
-        bool repeats = i > 0 && same_index(point, &points->items[members[i - 1]]);
-        double own = repeats ? factors[i - 1] : ratios != NULL ? past_ratio(points, point, ratios) : 0;
-        factors[i] = own > 0 ? own : overall > 0 ? overall : 1;
+        const struct hx_point *point = &points->items[order[i]];
+        bool repeats = i > 0 && same_index(point, &points->items[order[i - 1]]);
+        double own = repeats ? factors[order[i - 1]] : ratios != NULL ? past_ratio(points, point, ratios) : 0;
+        factors[order[i]] = own > 0 ? own : overall > 0 ? overall : 1;
     }
     free(ratios);
 }
 
-/* A point keeps as much of the machine busy as it has of its cores or of its memory. */
-static double share_of(uint64_t bytes, uint64_t memory, size_t jobs) {
-    double cores = 1 / (double)jobs, of_memory = memory > 0 ? (double)bytes / (double)memory : 1;
-    double share = cores > of_memory ? cores : of_memory;
-    return share < 1 ? share : 1;
+/* Seconds of a group, with its load once. */
+static double group_seconds(const struct hx_schedule *schedule, size_t first, const double *factors) {
+    double seconds = 0;
+    for (size_t i = first; i < first + schedule->group[first]; i++) {
+        const struct hx_point *point = &schedule->points->items[schedule->order[i]];
+        struct hx_cost cost;
+        hx_cost_of(point->config, point->hash, &cost);
+        seconds += ((i == first ? cost.load_s : 0) + cost.run_s) * factors[schedule->order[i]];
+    }
+    return seconds;
 }
 
-/* Points in the order in which they are run, each group's load once. */
-static void plan_groups(const struct hx_points *points, const size_t *order, const size_t *group, const double *factors,
-                        size_t jobs, struct hx_points_plan *plan) {
-    double longest = 0, job = 0, elapsed = 0;
-    uint64_t memory = hx_points_memory(), bytes = 0;
-    for (size_t i = 0; i < plan->to_run; i++) {
-        struct hx_cost cost;
-        const struct hx_point *point = &points->items[order[i]];
-        hx_cost_of(point->config, point->hash, &cost);
-        double seconds = ((group[i] > 0 ? cost.load_s : 0) + cost.run_s) * factors[i];
-        if (group[i] > 0) {
-            bytes = hx_group_memory(points, order + i, group[i]);
-            job = 0;
+/* A group that runs, in the time of the estimate. */
+struct planned {
+    struct hx_schedule_job job;
+    double end_s;
+};
+
+/* Starts and ends the groups of a schedule in estimated time. `running` has an entry for each at once. */
+static void play(struct hx_schedule *schedule, struct planned *running, const double *factors,
+                 struct hx_points_plan *plan) {
+    size_t count = 0;
+    double now = 0;
+    do {
+        while (hx_schedule_start(schedule, &running[count].job)) {
+            double seconds = group_seconds(schedule, running[count].job.first, factors);
+            uint64_t bytes = running[count].job.memory_bytes;
+            plan->work_s += seconds;
+            plan->memory_bytes = bytes > plan->memory_bytes ? bytes : plan->memory_bytes;
+            running[count++].end_s = now + seconds;
         }
-        job += seconds;
-        longest = job > longest ? job : longest;
-        plan->work_s += seconds;
-        plan->too_large += point->memory_bytes > memory;
-        plan->memory_bytes = bytes > plan->memory_bytes ? bytes : plan->memory_bytes;
-        elapsed += seconds * share_of(bytes, memory, jobs);
-    }
-    plan->elapsed_s = elapsed > longest ? elapsed : longest;
+        size_t soonest = 0;
+        for (size_t i = 1; i < count; i++) {
+            soonest = running[i].end_s < running[soonest].end_s ? i : soonest;
+        }
+        if (count > 0) {
+            now = running[soonest].end_s;
+            hx_schedule_end(schedule, &running[soonest].job);
+            running[soonest] = running[--count];
+        }
+    } while (count > 0 || schedule->head < schedule->count);
+    plan->elapsed_s = now;
 }
 
 void hx_points_plan(const struct hx_points *points, const struct hx_points_options *options, const size_t *members,
                     size_t count, struct hx_points_plan *plan) {
-    size_t all = members != NULL ? count : points->count;
+    size_t all = members != NULL ? count : points->count, jobs = hx_points_jobs(options->jobs);
     size_t *order = calloc(all + 1, sizeof(*order)), *group = calloc(all + 1, sizeof(*group));
-    double *factors = calloc(all + 1, sizeof(*factors));
+    double *factors = calloc(points->count + 1, sizeof(*factors));
+    struct planned *running = calloc(jobs + 1, sizeof(*running));
+    struct hx_schedule schedule = {
+        .points = points, .order = order, .group = group, .job_limit = jobs, .memory_limit = hx_points_memory()};
     *plan = (struct hx_points_plan){.points = all};
-    if (order != NULL && group != NULL && factors != NULL) {
-        size_t jobs = hx_points_jobs(options->jobs);
+    if (order != NULL && group != NULL && factors != NULL && running != NULL) {
         for (size_t i = 0; i < all; i++) {
             size_t index = members != NULL ? members[i] : i;
             if (options->force || points->items[index].state != HX_POINT_THERE) {
                 order[plan->to_run++] = index;
+                plan->too_large += points->items[index].memory_bytes > schedule.memory_limit;
             }
         }
-        hx_points_group(points, order, plan->to_run, jobs, group);
         past_ratios(points, order, plan->to_run, factors);
-        plan_groups(points, order, group, factors, jobs, plan);
+        hx_schedule_sort(points, order, plan->to_run);
+        hx_points_group(points, order, plan->to_run, jobs, group);
+        schedule.count = plan->to_run;
+        if (hx_schedule_open(&schedule) == 0) {
+            play(&schedule, running, factors, plan);
+        }
+        hx_schedule_close(&schedule);
     }
     free(order);
     free(group);
     free(factors);
+    free(running);
 }
 
 void hx_points_plan_text(const struct hx_points_plan *plan, char *text, size_t capacity) {

@@ -24,6 +24,7 @@
 #include "harness/points/points_host.h"
 #include "harness/points/points_progress.h"
 #include "harness/points/points_remote.h"
+#include "harness/points/points_schedule.h"
 #include "harness/run/noise.h"
 
 #define NS_PER_S    UINT64_C(1000000000)
@@ -32,8 +33,7 @@
 #define ERROR_MAX   ((size_t)400)  /* bytes of a child's message that are kept */
 
 struct job {
-    size_t first, count; /* its points: indexes into the runner's order */
-    uint64_t memory_bytes;
+    struct hx_schedule_job points; /* indexes into the runner's order */
     pid_t pid;
     int errors; /* memory file that is the child's stderr */
 };
@@ -42,12 +42,12 @@ struct runner {
     struct hx_points *points;
     const struct hx_points_options *options;
     size_t *order; /* absent points, those of a group together; groups longest first */
-    size_t order_count, next;
+    size_t order_count;
     size_t *group;      /* the size of the group that begins at an index of the order; 0 within a group */
     atomic_bool *taken; /* by index of the order: a group has its result; shared with the groups' processes */
     struct job *jobs;
     size_t job_limit, job_count;
-    uint64_t memory_limit, memory_used;
+    struct hx_schedule schedule;
     sigset_t signals, old_signals;
     bool stopping;
     uint64_t kill_at_ns;
@@ -109,8 +109,8 @@ static void point_failed(struct runner *runner, size_t index, const char *why) {
 }
 
 static void job_failed(struct runner *runner, const struct job *job, const char *why) {
-    for (size_t i = 0; i < job->count; i++) {
-        point_failed(runner, runner->order[job->first + i], why);
+    for (size_t i = 0; i < job->points.count; i++) {
+        point_failed(runner, runner->order[job->points.first + i], why);
     }
 }
 
@@ -157,18 +157,16 @@ static pid_t group_start(const struct runner *runner, size_t first, size_t count
     return pid;
 }
 
-static void job_start(struct runner *runner, size_t first) {
-    struct job job = {.first = first,
-                      .count = runner->group[first],
-                      .memory_bytes = hx_group_memory(runner->points, runner->order + first, runner->group[first]),
-                      .errors = memfd_create("errors", MFD_CLOEXEC)};
+static void job_start(struct runner *runner, const struct hx_schedule_job *points) {
+    struct job job = {.points = *points, .errors = memfd_create("errors", MFD_CLOEXEC)};
     char why[128];
-    job.pid = job.errors < 0   ? -1
-              : job.count == 1 ? single_start(runner, runner->order[first], job.errors)
-                               : group_start(runner, first, job.count, job.errors);
+    job.pid = job.errors < 0       ? -1
+              : points->count == 1 ? single_start(runner, runner->order[points->first], job.errors)
+                                   : group_start(runner, points->first, points->count, job.errors);
     if (job.pid < 0) {
         snprintf(why, sizeof(why), "cannot start a process: %s", strerror(errno));
         job_failed(runner, &job, why);
+        hx_schedule_end(&runner->schedule, points);
         if (job.errors >= 0) {
             close(job.errors);
         }
@@ -176,7 +174,6 @@ static void job_start(struct runner *runner, size_t first) {
     }
     setpgid(job.pid, job.pid);
     runner->jobs[runner->job_count++] = job;
-    runner->memory_used += job.memory_bytes;
 }
 
 /* The last line that the child wrote on stderr: its error, without the program's name in front. */
@@ -200,7 +197,7 @@ static void child_message(int fd, char message[ERROR_MAX]) {
 
 /* A killed child cannot remove its temporary file. */
 static void remove_partial(const struct runner *runner, const struct job *job) {
-    char *file = hx_points_file(runner->points, runner->order[job->first]);
+    char *file = hx_points_file(runner->points, runner->order[job->points.first]);
     char path[PATH_MAX];
     if (file != NULL && (size_t)snprintf(path, sizeof(path), "%s.tmp.%d", file, (int)job->pid) < sizeof(path)) {
         unlink(path);
@@ -235,7 +232,8 @@ static void point_ended(struct runner *runner, const struct job *job, size_t ind
     struct dm_err err = {.text = ""};
     bool done = WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE;
     /* An interrupt may arrive between a child's result and its exit, and some points of a group may have failed. */
-    json_t *result = done || runner->stopping || job->count > 1 ? hx_points_load(runner->points, index, &err) : NULL;
+    json_t *result =
+        done || runner->stopping || job->points.count > 1 ? hx_points_load(runner->points, index, &err) : NULL;
     if (result != NULL) {
         json_decref(result);
         point_done(runner, point);
@@ -253,9 +251,9 @@ static void job_ended(struct runner *runner, const struct job *job, int status) 
     child_message(job->errors, said);
     close(job->errors);
     remove_partial(runner, job);
-    runner->memory_used -= job->memory_bytes;
-    for (size_t i = 0; i < job->count; i++) {
-        point_ended(runner, job, runner->order[job->first + i], status, said);
+    hx_schedule_end(&runner->schedule, &job->points);
+    for (size_t i = 0; i < job->points.count; i++) {
+        point_ended(runner, job, runner->order[job->points.first + i], status, said);
     }
 }
 
@@ -280,28 +278,10 @@ static void jobs_signal(const struct runner *runner, int signal_number) {
     }
 }
 
-static bool is_real_time(const struct runner *runner, size_t at) {
-    return hx_point_is_real_time(&runner->points->items[runner->order[at]]);
-}
-
-/* Whether a job has to wait because it, or the one that runs, measures in real time. */
-static bool must_wait(const struct runner *runner, size_t first) {
-    return runner->job_count > 0 && (is_real_time(runner, first) || is_real_time(runner, runner->jobs[0].first));
-}
-
 static void jobs_fill(struct runner *runner) {
-    while (!runner->stopping && runner->next < runner->order_count && runner->job_count < runner->job_limit) {
-        size_t first = runner->next, count = runner->group[first];
-        if (must_wait(runner, first)) {
-            return;
-        }
-        if (runner->job_count > 0 &&
-            runner->memory_used + hx_group_memory(runner->points, runner->order + first, count) >
-                runner->memory_limit) {
-            return;
-        }
-        runner->next += count;
-        job_start(runner, first);
+    struct hx_schedule_job points;
+    while (!runner->stopping && hx_schedule_start(&runner->schedule, &points)) {
+        job_start(runner, &points);
     }
 }
 
@@ -322,7 +302,7 @@ static void wait_event(struct runner *runner) {
 static void taken_count(struct runner *runner) {
     for (size_t i = 0; i < runner->job_count; i++) {
         const struct job *job = &runner->jobs[i];
-        for (size_t at = job->first; at < job->first + job->count; at++) {
+        for (size_t at = job->points.first; at < job->points.first + job->points.count; at++) {
             if (atomic_load(&runner->taken[at])) {
                 point_done(runner, &runner->points->items[runner->order[at]]);
             }
@@ -342,26 +322,11 @@ static void runner_loop(struct runner *runner) {
     hx_points_progress_clear(&runner->progress);
 }
 
-static json_int_t seed_of(const struct hx_points *points, size_t index) {
-    return json_integer_value(json_object_get(points->items[index].config, "seed"));
-}
-
-/* Longest first, so that the last ones to run are short. Points of equal cost are run seed by seed, so that a machine
- * that becomes slower affects all of them alike; then in the order of the set. */
-static int compare_cost(const void *left, const void *right, void *arg) {
-    const struct hx_points *points = arg;
-    size_t a = *(const size_t *)left, b = *(const size_t *)right;
-    double difference = points->items[b].cost - points->items[a].cost;
-    json_int_t turn = seed_of(points, a) - seed_of(points, b);
-    return difference > 0 ? 1 : difference < 0 ? -1 : turn > 0 ? 1 : turn < 0 ? -1 : (a > b) - (a < b);
-}
-
 static int runner_init(struct runner *runner) {
     struct hx_points *points = runner->points;
     points->stale = runner->options->stale;
     hx_points_scan(points);
     runner->job_limit = hx_points_jobs(runner->options->jobs);
-    runner->memory_limit = hx_points_memory();
     runner->order = calloc(points->count + 1, sizeof(*runner->order));
     runner->group = calloc(points->count + 1, sizeof(*runner->group));
     runner->jobs = calloc(runner->job_limit, sizeof(*runner->jobs));
@@ -379,7 +344,7 @@ static int runner_init(struct runner *runner) {
             runner->order[runner->order_count++] = i;
         }
     }
-    qsort_r(runner->order, runner->order_count, sizeof(*runner->order), compare_cost, points);
+    hx_schedule_sort(points, runner->order, runner->order_count);
     size_t jobs = runner->options->program != NULL ? 0 : runner->job_limit;
     hx_points_group(points, runner->order, runner->order_count, jobs, runner->group);
     hx_points_progress_init(&runner->progress, runner->order_count, cost);
@@ -532,8 +497,21 @@ static int run_held(struct runner *runner) {
         }
         signals_hold(runner);
     }
+    runner->schedule = (struct hx_schedule){
+        .points = runner->points,
+        .order = runner->order,
+        .group = runner->group,
+        .count = runner->order_count,
+        .job_limit = runner->job_limit,
+        .memory_limit = hx_points_memory(),
+    };
+    if (hx_schedule_open(&runner->schedule) < 0) {
+        fprintf(stderr, "dmbench: no memory for %zu points\n", runner->order_count);
+        return HX_FAILED;
+    }
     noise_warn(runner);
     runner_loop(runner);
+    hx_schedule_close(&runner->schedule);
     return report_end(runner);
 }
 

@@ -106,6 +106,27 @@ static void points_too_large_to_share_a_load_run_alone(void **state) {
     hx_points_free(points);
 }
 
+/* Two that fit one at a time, and two that fit beside one of those: as long as two, not three. */
+static void points_run_beside_one_that_waits_for_memory(void **state) {
+    (void)state;
+    static const struct hx_points_options two_jobs = {.jobs = 2};
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_points_plan plan;
+    for (int seed = 1; seed <= 4; seed++) {
+        json_t *spec = spec_of("chime", "1M", "c", 10);
+        json_object_set_new(spec, "seed", json_integer(seed));
+        add(points, spec);
+    }
+    assert_int_equal(hx_points_scan(points), 4);
+    uint64_t memory = hx_points_memory();
+    for (size_t i = 0; i < 4; i++) {
+        points->items[i].memory_bytes = i < 2 ? memory / 2 + memory / 8 : memory / 8;
+    }
+    hx_points_plan(points, &two_jobs, NULL, 0, &plan);
+    assert_true(plan.elapsed_s > 0.499 * plan.work_s && plan.elapsed_s < 0.501 * plan.work_s);
+    hx_points_free(points);
+}
+
 static void results_that_are_there_correct_the_estimate(void **state) {
     (void)state;
     struct hx_points *points = hx_points_new("/nowhere");
@@ -159,6 +180,7 @@ int main(void) {
         cmocka_unit_test(an_index_without_past_points_costs_as_others_do),
         cmocka_unit_test(points_that_share_a_load_have_it_once),
         cmocka_unit_test(points_too_large_to_share_a_load_run_alone),
+        cmocka_unit_test(points_run_beside_one_that_waits_for_memory),
         cmocka_unit_test(results_that_are_there_correct_the_estimate),
         cmocka_unit_test(a_point_that_does_not_fit_is_counted),
         cmocka_unit_test(seconds_are_printed_in_two_units_at_most),
