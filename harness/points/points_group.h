@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Points that share a load: those that differ only in options that apply after loading, and in the number of clients.
- * Used by points_plan.c and points_run.c alone.
+ * Used by points_schedule.c and points_run.c alone.
  */
 #ifndef DM_HARNESS_POINTS_POINTS_GROUP_H
 #define DM_HARNESS_POINTS_POINTS_GROUP_H

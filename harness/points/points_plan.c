@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "harness/points/points_cost.h"
-#include "harness/points/points_group.h"
 #include "harness/points/points_host.h"
 #include "harness/points/points_progress.h"
 #include "harness/points/points_schedule.h"
@@ -115,8 +114,7 @@ void hx_points_plan(const struct hx_points *points, const struct hx_points_optio
             }
         }
         past_ratios(points, order, plan->to_run, factors);
-        hx_schedule_sort(points, order, plan->to_run);
-        hx_points_group(points, order, plan->to_run, jobs, group);
+        hx_schedule_order(points, order, plan->to_run, jobs, jobs, schedule.memory_limit, group);
         schedule.count = plan->to_run;
         if (hx_schedule_open(&schedule) == 0) {
             play(&schedule, running, factors, plan);

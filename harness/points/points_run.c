@@ -41,7 +41,7 @@ struct job {
 struct runner {
     struct hx_points *points;
     const struct hx_points_options *options;
-    size_t *order; /* absent points, those of a group together; groups longest first */
+    size_t *order; /* absent points, those of a group together; as hx_schedule_order leaves them */
     size_t order_count;
     size_t *group;      /* the size of the group that begins at an index of the order; 0 within a group */
     atomic_bool *taken; /* by index of the order: a group has its result; shared with the groups' processes */
@@ -344,9 +344,9 @@ static int runner_init(struct runner *runner) {
             runner->order[runner->order_count++] = i;
         }
     }
-    hx_schedule_sort(points, runner->order, runner->order_count);
-    size_t jobs = runner->options->program != NULL ? 0 : runner->job_limit;
-    hx_points_group(points, runner->order, runner->order_count, jobs, runner->group);
+    size_t shared_jobs = runner->options->program != NULL ? 0 : runner->job_limit;
+    hx_schedule_order(points, runner->order, runner->order_count, runner->job_limit, shared_jobs, hx_points_memory(),
+                      runner->group);
     hx_points_progress_init(&runner->progress, runner->order_count, cost);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "harness/points/points_schedule.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/points/points_group.h"
 
@@ -20,8 +21,32 @@ static int compare_cost(const void *left, const void *right, void *arg) {
     return difference > 0 ? 1 : difference < 0 ? -1 : turn > 0 ? 1 : turn < 0 ? -1 : (a > b) - (a < b);
 }
 
-void hx_schedule_sort(const struct hx_points *points, size_t *order, size_t count) {
+/* Appends the groups to `sorted` that need more than `share` of memory, or that do not. */
+static size_t append(const struct hx_points *points, const size_t *order, const size_t *group, size_t count,
+                     uint64_t share, bool are_large, size_t *sorted, size_t *sizes, size_t end) {
+    for (size_t first = 0; first < count; first += group[first]) {
+        if ((hx_group_memory(points, order + first, group[first]) > share) == are_large) {
+            memcpy(sorted + end, order + first, group[first] * sizeof(*order));
+            memcpy(sizes + end, group + first, group[first] * sizeof(*group));
+            end += group[first];
+        }
+    }
+    return end;
+}
+
+void hx_schedule_order(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t shared_jobs,
+                       uint64_t memory, size_t *group) {
     qsort_r(order, count, sizeof(*order), compare_cost, (void *)points);
+    hx_points_group(points, order, count, shared_jobs, group);
+    size_t *sorted = calloc(count + 1, sizeof(*sorted)), *sizes = calloc(count + 1, sizeof(*sizes));
+    if (sorted != NULL && sizes != NULL) {
+        size_t large = append(points, order, group, count, memory / jobs, true, sorted, sizes, 0);
+        append(points, order, group, count, memory / jobs, false, sorted, sizes, large);
+        memcpy(order, sorted, count * sizeof(*order));
+        memcpy(group, sizes, count * sizeof(*group));
+    }
+    free(sorted);
+    free(sizes);
 }
 
 int hx_schedule_open(struct hx_schedule *schedule) {

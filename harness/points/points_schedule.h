@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which points are started when: in their order, as many at once as cores and memory permit. While the first that has
+ * Which points are started when: in an order, as many at once as cores and memory permit. While the first that has
  * not started waits for memory, points behind it may start if they leave it what it needs. points_run.c starts
  * processes by it, and points_plan.c estimates by it how long a set takes.
  */
@@ -33,10 +33,13 @@ struct hx_schedule {
     bool *started;         /* by index of the order */
 };
 
-/* Sorts the points whose indexes are in `order`: longest first, so that the last ones to run are short. Points of equal
- * cost are run seed by seed, so that a machine that becomes slower affects all of them alike; then in the order of the
- * set. */
-void hx_schedule_sort(const struct hx_points *points, size_t *order, size_t count);
+/* Puts the points whose indexes are in `order` into the order in which they are started, and into groups that share a
+ * load (points_group.h says what `group` is; shared_jobs is its `jobs`). First those that need more memory than their
+ * share if `jobs` of them run at once, as others can run beside them; then longest first, so that the last ones to run
+ * are short. Points of equal cost are run seed by seed, so that a machine that becomes slower affects all of them
+ * alike; then in the order of the set. */
+void hx_schedule_order(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t shared_jobs,
+                       uint64_t memory, size_t *group);
 
 /* All members but `started` and the state of a run are set by the caller. Returns 0 or DM_ERR_NO_MEMORY. */
 int hx_schedule_open(struct hx_schedule *schedule);

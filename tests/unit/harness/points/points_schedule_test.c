@@ -220,6 +220,24 @@ static void random_sets_are_run_whole_and_none_is_put_off(void **state) {
     }
 }
 
+/* Large ones first; then longest first, and of equal length in the order of the set. */
+static void those_beside_which_others_run_come_first(void **state) {
+    (void)state;
+    static const double cost[] = {1, 5, 3, 5, 9};
+    struct set set;
+    set_open(&set, (unsigned[]){11, 10, 12, 1, 2}, 5, 2);
+    for (size_t i = 0; i < 5; i++) {
+        set.items[i].cost = cost[i];
+    }
+    hx_schedule_order(&set.points, set.order, 5, 2, 0, MEMORY, set.group);
+    static const size_t expected[] = {2, 0, 4, 1, 3};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(set.order[i], expected[i]);
+        assert_int_equal(set.group[i], 1);
+    }
+    set_close(&set);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_start_in_their_order_as_cores_permit),
@@ -228,6 +246,7 @@ int main(void) {
         cmocka_unit_test(memory_of_an_earlier_overtaking_counts_once),
         cmocka_unit_test(one_larger_than_memory_runs_alone),
         cmocka_unit_test(one_in_real_time_runs_alone_and_overtakes_none),
+        cmocka_unit_test(those_beside_which_others_run_come_first),
         cmocka_unit_test(random_sets_are_run_whole_and_none_is_put_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
