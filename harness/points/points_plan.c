@@ -75,7 +75,7 @@ static void play(struct hx_schedule *schedule, struct planned *running, const do
                  struct hx_points_plan *plan) {
     size_t count = 0;
     double now = 0;
-    do {
+    for (;;) {
         while (hx_schedule_start(schedule, &running[count].job)) {
             double seconds = group_seconds(schedule, running[count].job.first, factors);
             uint64_t bytes = running[count].job.memory_bytes;
@@ -83,16 +83,17 @@ static void play(struct hx_schedule *schedule, struct planned *running, const do
             plan->memory_bytes = bytes > plan->memory_bytes ? bytes : plan->memory_bytes;
             running[count++].end_s = now + seconds;
         }
+        if (count == 0) {
+            break;
+        }
         size_t soonest = 0;
         for (size_t i = 1; i < count; i++) {
             soonest = running[i].end_s < running[soonest].end_s ? i : soonest;
         }
-        if (count > 0) {
-            now = running[soonest].end_s;
-            hx_schedule_end(schedule, &running[soonest].job);
-            running[soonest] = running[--count];
-        }
-    } while (count > 0 || schedule->head < schedule->count);
+        now = running[soonest].end_s;
+        hx_schedule_end(schedule, &running[soonest].job);
+        running[soonest] = running[--count];
+    }
     plan->elapsed_s = now;
 }
 
@@ -114,8 +115,8 @@ void hx_points_plan(const struct hx_points *points, const struct hx_points_optio
             }
         }
         past_ratios(points, order, plan->to_run, factors);
-        hx_schedule_order(points, order, plan->to_run, jobs, jobs, schedule.memory_limit, group);
         schedule.count = plan->to_run;
+        hx_schedule_order(&schedule, jobs);
         if (hx_schedule_open(&schedule) == 0) {
             play(&schedule, running, factors, plan);
         }

@@ -46,7 +46,7 @@ struct runner {
     size_t *group;      /* the size of the group that begins at an index of the order; 0 within a group */
     atomic_bool *taken; /* by index of the order: a group has its result; shared with the groups' processes */
     struct job *jobs;
-    size_t job_limit, job_count;
+    size_t job_count;
     struct hx_schedule schedule;
     sigset_t signals, old_signals;
     bool stopping;
@@ -326,10 +326,10 @@ static int runner_init(struct runner *runner) {
     struct hx_points *points = runner->points;
     points->stale = runner->options->stale;
     hx_points_scan(points);
-    runner->job_limit = hx_points_jobs(runner->options->jobs);
+    size_t jobs = hx_points_jobs(runner->options->jobs);
     runner->order = calloc(points->count + 1, sizeof(*runner->order));
     runner->group = calloc(points->count + 1, sizeof(*runner->group));
-    runner->jobs = calloc(runner->job_limit, sizeof(*runner->jobs));
+    runner->jobs = calloc(jobs, sizeof(*runner->jobs));
     void *taken = mmap(NULL, (points->count + 1) * sizeof(*runner->taken), PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     runner->taken = taken != MAP_FAILED ? taken : NULL;
@@ -344,9 +344,15 @@ static int runner_init(struct runner *runner) {
             runner->order[runner->order_count++] = i;
         }
     }
-    size_t shared_jobs = runner->options->program != NULL ? 0 : runner->job_limit;
-    hx_schedule_order(points, runner->order, runner->order_count, runner->job_limit, shared_jobs, hx_points_memory(),
-                      runner->group);
+    runner->schedule = (struct hx_schedule){
+        .points = points,
+        .order = runner->order,
+        .group = runner->group,
+        .count = runner->order_count,
+        .job_limit = jobs,
+        .memory_limit = hx_points_memory(),
+    };
+    hx_schedule_order(&runner->schedule, runner->options->program != NULL ? 0 : jobs);
     hx_points_progress_init(&runner->progress, runner->order_count, cost);
     return 0;
 }
@@ -381,7 +387,7 @@ static unsigned real_time_threads(const struct runner *runner) {
 
 static void print_plan(const struct runner *runner) {
     const struct hx_points *points = runner->points;
-    size_t limit = runner->job_limit < runner->order_count ? runner->job_limit : runner->order_count;
+    size_t limit = runner->schedule.job_limit < runner->order_count ? runner->schedule.job_limit : runner->order_count;
     char stale[48] = "";
     if (points->stale_count > 0) {
         static const char *const what[] = {[HX_STALE_KEEP] = "stale but kept",
@@ -497,14 +503,7 @@ static int run_held(struct runner *runner) {
         }
         signals_hold(runner);
     }
-    runner->schedule = (struct hx_schedule){
-        .points = runner->points,
-        .order = runner->order,
-        .group = runner->group,
-        .count = runner->order_count,
-        .job_limit = runner->job_limit,
-        .memory_limit = hx_points_memory(),
-    };
+    runner->schedule.count = runner->order_count;
     if (hx_schedule_open(&runner->schedule) < 0) {
         fprintf(stderr, "dmbench: no memory for %zu points\n", runner->order_count);
         return HX_FAILED;

@@ -21,32 +21,35 @@ static int compare_cost(const void *left, const void *right, void *arg) {
     return difference > 0 ? 1 : difference < 0 ? -1 : turn > 0 ? 1 : turn < 0 ? -1 : (a > b) - (a < b);
 }
 
-/* Appends the groups to `sorted` that need more than `share` of memory, or that do not. */
-static size_t append(const struct hx_points *points, const size_t *order, const size_t *group, size_t count,
-                     uint64_t share, bool are_large, size_t *sorted, size_t *sizes, size_t end) {
-    for (size_t first = 0; first < count; first += group[first]) {
-        if ((hx_group_memory(points, order + first, group[first]) > share) == are_large) {
-            memcpy(sorted + end, order + first, group[first] * sizeof(*order));
-            memcpy(sizes + end, group + first, group[first] * sizeof(*group));
-            end += group[first];
+static uint64_t memory_of(const struct hx_schedule *schedule, size_t first) {
+    return hx_group_memory(schedule->points, schedule->order + first, schedule->group[first]);
+}
+
+/* Appends the groups to `order` and `group` that need more memory than their share, or that do not. */
+static size_t append(const struct hx_schedule *schedule, bool are_large, size_t *order, size_t *group, size_t end) {
+    uint64_t share = schedule->memory_limit / schedule->job_limit;
+    for (size_t first = 0; first < schedule->count; first += schedule->group[first]) {
+        if ((memory_of(schedule, first) > share) == are_large) {
+            memcpy(order + end, schedule->order + first, schedule->group[first] * sizeof(*order));
+            memcpy(group + end, schedule->group + first, schedule->group[first] * sizeof(*group));
+            end += schedule->group[first];
         }
     }
     return end;
 }
 
-void hx_schedule_order(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t shared_jobs,
-                       uint64_t memory, size_t *group) {
-    qsort_r(order, count, sizeof(*order), compare_cost, (void *)points);
-    hx_points_group(points, order, count, shared_jobs, group);
-    size_t *sorted = calloc(count + 1, sizeof(*sorted)), *sizes = calloc(count + 1, sizeof(*sizes));
-    if (sorted != NULL && sizes != NULL) {
-        size_t large = append(points, order, group, count, memory / jobs, true, sorted, sizes, 0);
-        append(points, order, group, count, memory / jobs, false, sorted, sizes, large);
-        memcpy(order, sorted, count * sizeof(*order));
-        memcpy(group, sizes, count * sizeof(*group));
+void hx_schedule_order(struct hx_schedule *schedule, size_t shared_jobs) {
+    size_t count = schedule->count;
+    qsort_r(schedule->order, count, sizeof(*schedule->order), compare_cost, (void *)schedule->points);
+    hx_points_group(schedule->points, schedule->order, count, shared_jobs, schedule->group);
+    size_t *order = calloc(count + 1, sizeof(*order)), *group = calloc(count + 1, sizeof(*group));
+    if (order != NULL && group != NULL) {
+        append(schedule, false, order, group, append(schedule, true, order, group, 0));
+        memcpy(schedule->order, order, count * sizeof(*order));
+        memcpy(schedule->group, group, count * sizeof(*group));
     }
-    free(sorted);
-    free(sizes);
+    free(order);
+    free(group);
 }
 
 int hx_schedule_open(struct hx_schedule *schedule) {
@@ -60,10 +63,6 @@ int hx_schedule_open(struct hx_schedule *schedule) {
 void hx_schedule_close(struct hx_schedule *schedule) {
     free(schedule->started);
     schedule->started = NULL;
-}
-
-static uint64_t memory_of(const struct hx_schedule *schedule, size_t first) {
-    return hx_group_memory(schedule->points, schedule->order + first, schedule->group[first]);
 }
 
 static bool is_real_time(const struct hx_schedule *schedule, size_t first) {

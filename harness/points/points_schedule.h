@@ -22,7 +22,8 @@ struct hx_schedule_job {
 
 struct hx_schedule {
     const struct hx_points *points;
-    const size_t *order, *group; /* as hx_points_group leaves them; the caller's */
+    size_t *order; /* indexes of points; the caller's, as `group` is */
+    size_t *group; /* the size of the group that begins at an index of the order; 0 within a group */
     size_t count;
     size_t head;      /* the first group that has not started; count: none */
     size_t job_limit; /* groups at once */
@@ -33,15 +34,13 @@ struct hx_schedule {
     bool *started;         /* by index of the order */
 };
 
-/* Puts the points whose indexes are in `order` into the order in which they are started, and into groups that share a
- * load (points_group.h says what `group` is; shared_jobs is its `jobs`). First those that need more memory than their
- * share if `jobs` of them run at once, as others can run beside them; then longest first, so that the last ones to run
- * are short. Points of equal cost are run seed by seed, so that a machine that becomes slower affects all of them
- * alike; then in the order of the set. */
-void hx_schedule_order(const struct hx_points *points, size_t *order, size_t count, size_t jobs, size_t shared_jobs,
-                       uint64_t memory, size_t *group);
+/* Sorts the order and fills in the groups that share a load, for `shared_jobs` of them at once (hx_points_group). First
+ * those that need more memory than their share if as many run at once as the limit says, as others can run beside them;
+ * then longest first, so that the last ones to run are short. Points of equal cost are run seed by seed, so that a
+ * machine that becomes slower affects all of them alike; then in the order of the set. */
+void hx_schedule_order(struct hx_schedule *schedule, size_t shared_jobs);
 
-/* All members but `started` and the state of a run are set by the caller. Returns 0 or DM_ERR_NO_MEMORY. */
+/* The members from `points` to `count` and the limits are set by the caller. Returns 0 or DM_ERR_NO_MEMORY. */
 int hx_schedule_open(struct hx_schedule *schedule);
 void hx_schedule_close(struct hx_schedule *schedule);
 

@@ -229,7 +229,7 @@ static void those_beside_which_others_run_come_first(void **state) {
     for (size_t i = 0; i < 5; i++) {
         set.items[i].cost = cost[i];
     }
-    hx_schedule_order(&set.points, set.order, 5, 2, 0, MEMORY, set.group);
+    hx_schedule_order(&set.schedule, 0);
     static const size_t expected[] = {2, 0, 4, 1, 3};
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(set.order[i], expected[i]);
