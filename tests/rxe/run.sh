@@ -190,9 +190,15 @@ else
     tsc_khz=$(python3 "$here/tsc.py" 2>/dev/null) || tsc_khz=""
     clock="tsc=reliable${tsc_khz:+ tsc_early_khz=$tsc_khz}"
 
+    # The emulator keeps a machine's memory barriers only if several processors are possible, although its devices run on
+    # a thread of their own. Without them the kernel can read the event index of a device before its packet is visible,
+    # does not notify, and nothing is sent any more. So a second processor is possible, but never added.
+    processors=$cpus
+    [ "$cpus" -gt 1 ] || processors=1,maxcpus=2
+
     # no_timer_check: at its start the kernel counts interrupts of the timer during a loop, finds too few if the host is
     # busy, and panics ("IO-APIC + timer doesn't work").
-    set -- qemu-system-x86_64 -M q35 "$@" -smp "$cpus" -m "$memory_mb" -no-reboot \
+    set -- qemu-system-x86_64 -M q35 "$@" -smp "$processors" -m "$memory_mb" -no-reboot \
         -display none -monitor none -serial "file:$work/console" \
         -kernel "$kernel/vmlinuz" -initrd "$work/initrd" -append "console=ttyS0 quiet $clock no_timer_check oops=panic panic=-1" \
         -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
