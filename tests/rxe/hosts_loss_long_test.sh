@@ -104,6 +104,7 @@ if [ "$DM_MACHINE" -eq 0 ]; then
     [ "$status" -eq 1 ] || fail "a link that is down: status $status: $(cat err)"
     grep -qE '(READ|WRITE|CAS|FAA) to memory node [01] .*: (transport retry counter exceeded|nothing completed)' err ||
         fail "a link that is down: $(cat err)"
+    [ "$took" -lt 30 ] || fail "a link that is down was noticed after $took s"
     echo "a link that is down, after $took s: $(cat err)"
     wait
 fi

@@ -129,9 +129,11 @@ machine0() {
     holds err "memory node 0 (10.78.0.2:7005)"
     grep -qE '(READ|WRITE|CAS|FAA) to memory node 0 .*: (transport retry counter exceeded|nothing completed within)' err ||
         fail "no verb and status after $took s: $(cat err)"
+    [ "$took" -lt 60 ] || fail "the loss of a host was noticed after $took s"
     echo "the host of a memory node disappears, after $took s: $(tail -n 1 err)"
     wait "$served" || true
     took=$(($(date +%s) - started))
+    [ "$took" -lt 90 ] || fail "a server ran on for $took s without its compute host"
     echo "the host of the compute side disappears: its server ended after $took s: $(tail -n 1 serve0)"
 }
 
