@@ -69,6 +69,11 @@ static bool current_reserve(struct dm_wheel *wheel, uint32_t capacity) {
     return true;
 }
 
+/* No event of the same time has a greater entry. */
+static uint64_t last_of_time(uint64_t entry) {
+    return entry | ((UINT64_C(1) << DM_HEAP_TAG_BITS) - 1);
+}
+
 /* Into the sorted events of the current slot, behind those of the same time. */
 static bool add_to_current(struct dm_wheel *wheel, uint64_t entry) {
     if (wheel->at > 0 && wheel->at == wheel->current_count) {
@@ -78,7 +83,8 @@ static bool add_to_current(struct dm_wheel *wheel, uint64_t entry) {
         return false;
     }
     uint32_t at = wheel->current_count++;
-    while (at > wheel->at && wheel->current[at - 1] >> DM_HEAP_TAG_BITS > entry >> DM_HEAP_TAG_BITS) {
+    uint64_t last = last_of_time(entry);
+    while (at > wheel->at && wheel->current[at - 1] > last) {
         wheel->current[at] = wheel->current[at - 1];
         at--;
     }
@@ -186,9 +192,9 @@ static void sort_current(struct dm_wheel *wheel) {
         }
     }
     for (uint32_t i = 1; i < count; i++) {
-        uint64_t entry = events[i];
+        uint64_t entry = events[i], last = last_of_time(entry);
         uint32_t at = i;
-        for (; at > 0 && events[at - 1] >> DM_HEAP_TAG_BITS > entry >> DM_HEAP_TAG_BITS; at--) {
+        for (; at > 0 && events[at - 1] > last; at--) {
             events[at] = events[at - 1];
         }
         events[at] = entry;
@@ -227,11 +233,28 @@ bool dm_wheel_advance(struct dm_wheel *wheel) {
         return false;
     }
     sort_current(wheel);
-    if (!fetch_later(wheel)) {
-        return false;
+    return fetch_later(wheel);
+}
+
+uint32_t dm_wheel_look_on(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t slots) {
+    if (cursor->slot <= wheel->slot) {
+        cursor->slot = wheel->slot + 1;
+        cursor->chunk = (uint32_t)(cursor->slot % DM_WHEEL_SLOTS);
+        cursor->at = 0;
     }
-    if (wheel->count > wheel->current_count + wheel->later.count) {
-        wheel->following = (uint32_t)(next_used(wheel) % DM_WHEEL_SLOTS);
+    for (;;) {
+        const struct dm_wheel_chunk *chunk = &wheel->chunks[cursor->chunk];
+        if (cursor->at < chunk->count) {
+            return (uint32_t)(chunk->events[cursor->at++] & ((1u << DM_HEAP_TAG_BITS) - 1));
+        }
+        if (chunk->next) {
+            cursor->chunk = chunk->next;
+        } else if (cursor->slot - wheel->slot < slots) {
+            cursor->slot++;
+            cursor->chunk = (uint32_t)(cursor->slot % DM_WHEEL_SLOTS);
+        } else {
+            return 0;
+        }
+        cursor->at = 0;
     }
-    return true;
 }

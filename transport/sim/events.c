@@ -5,34 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/aligned.h"
 #include "transport/sim/sim.h"
 
+int sim_pool_open(struct sim *sim) {
+    return dm_mapping_open(&sim->pool, sizeof(struct sim_op) << DM_HEAP_TAG_BITS);
+}
+
+void sim_pool_close(struct sim *sim) {
+    for (uint32_t tag = 0; tag < sim->op_count; tag++) {
+        free(sim_op_at(sim, tag)->payload); /* of a verb in flight */
+    }
+    dm_mapping_close(&sim->pool);
+}
+
+/* Address space for all operations is reserved, and pages of it are used as the pool grows. */
 static bool pool_grow(struct sim *sim) {
-    if (((sim->block_count + 1) * SIM_POOL_BLOCK) >> DM_HEAP_TAG_BITS) {
+    if ((sim->op_count + SIM_POOL_STEP) >> DM_HEAP_TAG_BITS) {
         return false;
     }
-    if (sim->block_count == sim->block_capacity) {
-        uint32_t capacity = sim->block_capacity ? sim->block_capacity * 2 : 16;
-        struct sim_op **blocks = realloc(sim->blocks, capacity * sizeof(*blocks));
-        if (!blocks) {
-            return false;
-        }
-        sim->blocks = blocks;
-        sim->block_capacity = capacity;
-    }
-    struct sim_op *block = dm_aligned_new(SIM_POOL_BLOCK, sizeof(*block));
-    if (!block) {
-        return false;
-    }
-    uint32_t first = sim->block_count * SIM_POOL_BLOCK;
-    sim->blocks[sim->block_count++] = block;
-    for (uint32_t i = SIM_POOL_BLOCK; i-- > 0;) {
+    uint32_t first = sim->op_count;
+    sim->op_count += SIM_POOL_STEP;
+    for (uint32_t tag = sim->op_count; tag-- > first;) {
         /* Tag 0 means "before all others" to the memory and is not given out. */
-        if (first + i > 0) {
-            block[i].tag = first + i;
-            block[i].next = sim->free_ops;
-            sim->free_ops = &block[i];
+        if (tag > 0) {
+            struct sim_op *op = sim_op_at(sim, tag);
+            op->tag = tag;
+            op->next = sim->free_ops;
+            sim->free_ops = op;
         }
     }
     return true;

@@ -128,8 +128,9 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
 
 /* ---- data of coming events -------------------------------------------------------------------------------------- */
 
-/* So many events ahead its operation is fetched, then what that points to, and then what a context will need. */
-enum { AHEAD_OP = 9, AHEAD_CONTEXT = 6, AHEAD_STACK = 3 };
+/* About so many events ahead an operation is fetched; so many events later what it points to, and then what a context
+ * will need. */
+enum { AHEAD = 32, UNTIL_CONTEXT = 4, UNTIL_STACK = 7 };
 
 /* Of what is fetched: bytes. */
 enum { STACK_BYTES = 768, PAYLOAD_BYTES = 1024, SOME_LANES = 128, SOME_VERBS = 128 };
@@ -184,9 +185,12 @@ static void prefetch_stack(const struct sim_op *op) {
 
 /* With many clients the host waits for its memory most of the time, and the wheel knows whose turn comes. */
 static inline void prefetch_ahead(struct sim *sim) {
-    const struct sim_op *op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_OP));
+    uint32_t at = sim->seen_at++;
+    uint32_t tag = dm_wheel_look(&sim->wheel, &sim->cursor, 1 + AHEAD / (sim->wheel.current_count + 1));
+    sim->seen[at % SIM_SEEN] = tag;
+    const struct sim_op *op = sim_op_at(sim, tag);
     prefetch_range(op, sizeof(*op));
-    op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_CONTEXT));
+    op = sim_op_at(sim, sim->seen[(at - UNTIL_CONTEXT) % SIM_SEEN]);
     if (is_completing(op)) {
         prefetch_range(op->ctx, offsetof(struct sim_ctx, base.wait_next));
         prefetch_range(&op->ctx->pending, sizeof(*op->ctx) - offsetof(struct sim_ctx, pending));
@@ -195,7 +199,7 @@ static inline void prefetch_ahead(struct sim *sim) {
     } else if (op->stage == SIM_EFFECT) {
         prefetch_payload(sim, op);
     }
-    op = sim_op_at(sim, dm_wheel_peek(&sim->wheel, AHEAD_STACK));
+    op = sim_op_at(sim, sim->seen[(at - UNTIL_STACK) % SIM_SEEN]);
     if (is_completing(op)) {
         prefetch_stack(op);
     } else if (op->stage == SIM_EFFECT) {

@@ -139,7 +139,7 @@ int sim_nodes_open(struct dm_fabric *fabric, struct dm_err *err) {
     uint32_t chip = (uint32_t)fabric->profile->chip_bytes;
     fabric->topology.chip_bytes = fabric->topology.chip_bytes < chip ? fabric->topology.chip_bytes : chip;
     sim->nodes = calloc(fabric->node_count, sizeof(*sim->nodes));
-    if (!sim->nodes || dm_wheel_init(&sim->wheel) < 0) {
+    if (!sim->nodes || dm_wheel_init(&sim->wheel) < 0 || sim_pool_open(sim) < 0) {
         return DM_ERR_NO_MEMORY;
     }
     for (unsigned node = 0; node < fabric->node_count; node++) {
@@ -164,14 +164,7 @@ static void release_nodes(struct sim *sim) {
 }
 
 static void release_payloads(struct sim *sim) {
-    /* Payloads still carried by verbs in flight, then the kept ones. */
-    for (uint32_t block = 0; block < sim->block_count; block++) {
-        for (unsigned i = 0; i < SIM_POOL_BLOCK; i++) {
-            free(sim->blocks[block][i].payload);
-        }
-        free(sim->blocks[block]);
-    }
-    free(sim->blocks);
+    sim_pool_close(sim);
     free(sim->traced);
     for (unsigned class = 0; class < SIM_PAYLOAD_CLASSES; class ++) {
         for (unsigned char *payload = sim->payloads[class].free, *next; payload; payload = next) {

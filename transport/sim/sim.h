@@ -223,6 +223,8 @@ struct sim_memory {
 
 #define SIM_NEVER UINT64_MAX
 
+enum { SIM_SEEN = 8 };
+
 struct sim_node {
     struct sim_nic *nics; /* options.nics of them */
     bool owns_nics;
@@ -239,7 +241,7 @@ struct sim_node {
     } queue; /* requests that wait for a core, or for a handler context */
 };
 
-enum { SIM_POOL_BLOCK = 1024, SIM_PAYLOAD_CLASSES = 6 };
+enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6 };
 
 struct sim {
     struct dm_fabric *fabric;
@@ -249,8 +251,8 @@ struct sim {
     uint64_t now, base, reset_at;
     struct sim_node *nodes;
     unsigned memory_nodes;
-    struct sim_op **blocks;
-    uint32_t block_count, block_capacity;
+    struct dm_mapping pool; /* of operations; a tag is an index in it */
+    uint32_t op_count;      /* made so far */
     struct sim_op *free_ops;
     struct {
         unsigned char *free; /* each begins with the pointer to the next */
@@ -265,12 +267,18 @@ struct sim {
     uint64_t async;           /* unsignalled verbs in flight, and clients that linger */
     bool stop_seen, out_of_memory, measured;
     uint64_t events;
-    struct dm_trace_event *traced; /* by the operation's index in the pool; only while tracing */
+    struct dm_wheel_cursor cursor;
+    uint32_t seen[SIM_SEEN], seen_at; /* the tags that were last seen ahead, and the next one's index (loop.c) */
+    struct dm_trace_event *traced;    /* by the operation's index in the pool; only while tracing */
     uint32_t traced_count;
     struct sim_ctx *(*next)(struct sim *sim); /* sim_next_context, for the files below the event loop */
 };
 
 /* ---- events.c --------------------------------------------------------------------------------------------------- */
+
+/* Reserves the pool: 0 or DM_ERR_NO_MEMORY; frees it with what is in flight. */
+int sim_pool_open(struct sim *sim);
+void sim_pool_close(struct sim *sim);
 
 /* An operation of the pool, or NULL when out of memory. dst, payload, status and the bits from `fence` to `delayed` are
  * zero; the caller sets all other members that it uses. */
@@ -471,7 +479,7 @@ static inline void sim_work(struct sim_thread *thread, uint64_t work) {
 }
 
 static inline struct sim_op *sim_op_at(const struct sim *sim, uint32_t tag) {
-    return &sim->blocks[tag / SIM_POOL_BLOCK][tag % SIM_POOL_BLOCK];
+    return (struct sim_op *)(void *)sim->pool.base + tag;
 }
 
 static inline struct sim *sim_of(const struct dm_fabric *fabric) {

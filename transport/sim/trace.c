@@ -18,7 +18,7 @@ static struct dm_trace_event *record_of(struct sim *sim, const struct sim_op *op
 
 /* Makes a record for every operation of the pool. */
 static bool records_grow(struct sim *sim) {
-    uint32_t count = sim->block_count * SIM_POOL_BLOCK;
+    uint32_t count = sim->op_count;
     struct dm_trace_event *traced = realloc(sim->traced, count * sizeof(*traced));
     if (!traced) {
         return false;

@@ -7,8 +7,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -40,52 +42,77 @@ static void assert_same(struct dm_wheel *wheel, struct dm_heap *heap, uint64_t *
     *now = event.time;
 }
 
-/* What can be seen ahead is pending, and in the current slot it is what leaves next. */
-static void assert_peeks(struct dm_wheel *wheel, const unsigned char *pending) {
-    for (uint32_t ahead = 0; ahead < 12; ahead++) {
-        uint32_t tag = dm_wheel_peek(wheel, ahead);
-        assert_true(tag == 0 || pending[tag]);
+/* ---- looking ahead ---------------------------------------------------------------------------------------------- */
+
+enum { STEPS = 20000, MOST = 300, WINDOW = 40 };
+
+static struct {
+    uint64_t time;
+    bool is_pending, is_seen;
+    bool may_be_missed; /* its slot was behind the cursor when it was added */
+} looked[2 * STEPS + MOST];
+
+static bool is_in_window(const struct dm_wheel *wheel, uint32_t tag) {
+    uint64_t slot = looked[tag].time >> DM_WHEEL_SLOT_BITS;
+    return slot > wheel->slot && slot <= wheel->slot + WINDOW;
+}
+
+/* All in the window have been seen but those that could not be. */
+static void assert_seen(const struct dm_wheel *wheel, uint32_t tags) {
+    for (uint32_t tag = 1; tag < tags; tag++) {
+        assert_true(!looked[tag].is_pending || looked[tag].is_seen || looked[tag].may_be_missed ||
+                    !is_in_window(wheel, tag));
     }
 }
 
-/* Takes an event, in the current slot the one that was seen ahead, and returns its time. */
-static uint64_t take_peeked(struct dm_wheel *wheel, unsigned char *pending) {
-    bool is_current = wheel->at < wheel->current_count;
-    uint32_t seen = dm_wheel_peek(wheel, 0);
-    struct dm_event event = {0, 0};
-    assert_true(dm_wheel_take(wheel, &event));
-    assert_true(!is_current || event.tag == seen);
-    assert_true(pending[event.tag]);
-    pending[event.tag] = 0;
-    return event.time;
+/* Looks at up to `count` events: each is pending, was not seen before and is in the window. Returns how many there
+ * were.
+ */
+static uint32_t look(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t tag = dm_wheel_look(wheel, cursor, WINDOW);
+        if (tag == 0) {
+            return i;
+        }
+        assert_true(looked[tag].is_pending && !looked[tag].is_seen && is_in_window(wheel, tag));
+        looked[tag].is_seen = true;
+    }
+    return count;
 }
 
-static void only_pending_events_are_seen_ahead(void **state) {
+static void events_are_seen_ahead_once(void **state) {
     (void)state;
-    enum { STEPS = 20000, MOST = 300 };
-    static unsigned char pending[2 * STEPS + MOST];
     for (unsigned mix = 1; mix <= 5; mix++) {
-        struct dm_prng prng = dm_prng_stream(mix, "peek", 0);
+        struct dm_prng prng = dm_prng_stream(mix, "look", 0);
         struct dm_wheel wheel;
+        struct dm_wheel_cursor cursor = {0};
+        struct dm_event event = {0, 0};
         uint32_t tag = 1, seen = 0;
-        uint64_t now = 0;
         assert_int_equal(dm_wheel_init(&wheel), 0);
+        memset(looked, 0, sizeof(looked));
         for (uint32_t step = 0; step < STEPS; step++) {
             for (uint32_t i = wheel.count < MOST ? 2 : 0; i > 0; i--, tag++) {
-                pending[tag] = 1;
-                assert_true(dm_wheel_add(&wheel, now + some_delay(&prng, mix), tag));
+                looked[tag].time = event.time + some_delay(&prng, mix);
+                looked[tag].is_pending = true;
+                looked[tag].may_be_missed = looked[tag].time >> DM_WHEEL_SLOT_BITS <= cursor.slot || !wheel.is_turning;
+                assert_true(dm_wheel_add(&wheel, looked[tag].time, tag));
             }
-            assert_peeks(&wheel, pending);
-            seen += dm_wheel_peek(&wheel, 3) != 0;
-            now = take_peeked(&wheel, pending);
+            if (wheel.is_turning) {
+                seen += look(&wheel, &cursor, step % 50 < 25 ? step % 4 : 0);
+            }
+            if (wheel.is_turning && step % 500 == 0) {
+                seen += look(&wheel, &cursor, MOST);
+                assert_seen(&wheel, tag);
+            }
+            assert_true(dm_wheel_take(&wheel, &event));
+            looked[event.tag].is_pending = false;
         }
-        assert_true(seen > 0);
-        while (!dm_wheel_empty(&wheel)) {
-            take_peeked(&wheel, pending);
-        }
+        assert_true(seen > STEPS / 100 || mix < 3);
         dm_wheel_fini(&wheel);
     }
 }
+
+/* ---- order ------------------------------------------------------------------------------------------------------ */
 
 static void run(uint64_t seed, uint32_t size, uint32_t steps, unsigned mix) {
     struct dm_prng prng = dm_prng_stream(seed, "wheel", size);
@@ -141,7 +168,7 @@ static void many_events_of_one_instant_keep_their_order(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_leave_in_order_of_time_and_then_of_arrival),
-        cmocka_unit_test(only_pending_events_are_seen_ahead),
+        cmocka_unit_test(events_are_seen_ahead_once),
         cmocka_unit_test(many_events_of_one_instant_keep_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
