@@ -179,12 +179,12 @@ static void sort_current(struct dm_wheel *wheel) {
         uint32_t *tags = malloc(count * sizeof(*tags));
         if (tags) {
             for (uint32_t i = 0; i < count; i++) {
-                tags[i] = (uint32_t)(events[i] & ((1u << DM_HEAP_TAG_BITS) - 1));
+                tags[i] = dm_wheel_tag(events[i]);
                 events[i] = events[i] >> DM_HEAP_TAG_BITS << DM_HEAP_TAG_BITS | i;
             }
             qsort(events, count, sizeof(*events), compare_entries);
             for (uint32_t i = 0; i < count; i++) {
-                uint32_t was = (uint32_t)(events[i] & ((1u << DM_HEAP_TAG_BITS) - 1));
+                uint32_t was = dm_wheel_tag(events[i]);
                 events[i] = events[i] >> DM_HEAP_TAG_BITS << DM_HEAP_TAG_BITS | tags[was];
             }
             free(tags);
@@ -236,25 +236,20 @@ bool dm_wheel_advance(struct dm_wheel *wheel) {
     return fetch_later(wheel);
 }
 
-uint32_t dm_wheel_look_on(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t slots) {
+bool dm_wheel_look_on(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t slots) {
     if (cursor->slot <= wheel->slot) {
         cursor->slot = wheel->slot + 1;
         cursor->chunk = (uint32_t)(cursor->slot % DM_WHEEL_SLOTS);
         cursor->at = 0;
     }
-    for (;;) {
-        const struct dm_wheel_chunk *chunk = &wheel->chunks[cursor->chunk];
-        if (cursor->at < chunk->count) {
-            return (uint32_t)(chunk->events[cursor->at++] & ((1u << DM_HEAP_TAG_BITS) - 1));
+    while (cursor->at == wheel->chunks[cursor->chunk].count) {
+        uint32_t next = wheel->chunks[cursor->chunk].next;
+        if (!next && cursor->slot - wheel->slot >= slots) {
+            return false;
         }
-        if (chunk->next) {
-            cursor->chunk = chunk->next;
-        } else if (cursor->slot - wheel->slot < slots) {
-            cursor->slot++;
-            cursor->chunk = (uint32_t)(cursor->slot % DM_WHEEL_SLOTS);
-        } else {
-            return 0;
-        }
+        cursor->slot += !next;
+        cursor->chunk = next ? next : (uint32_t)(cursor->slot % DM_WHEEL_SLOTS);
         cursor->at = 0;
     }
+    return true;
 }

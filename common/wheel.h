@@ -106,18 +106,23 @@ struct dm_wheel_cursor {
     uint32_t chunk, at; /* the slot's next event to look at */
 };
 
-/* For dm_wheel_look: where there is nothing more to look at in the cursor's chunk. */
-uint32_t dm_wheel_look_on(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t slots);
+/* For dm_wheel_look: moves the cursor to the next event to look at; false if there is none at present. */
+bool dm_wheel_look_on(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t slots);
+
+/* The tag of an event in a chunk or in the current slot. */
+static inline uint32_t dm_wheel_tag(uint64_t entry) {
+    return (uint32_t)(entry & ((1u << DM_HEAP_TAG_BITS) - 1));
+}
 
 /* The tag of the next event to look at, slot after slot, among those of the `slots` slots after the current one; 0:
  * none at present. In a slot events come as they were added, and those added behind the cursor are never seen. For
  * prefetching; only while the wheel turns. */
 static inline uint32_t dm_wheel_look(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t slots) {
-    const struct dm_wheel_chunk *chunk = &wheel->chunks[cursor->chunk];
-    if (dm_likely(cursor->slot > wheel->slot && cursor->at < chunk->count)) {
-        return (uint32_t)(chunk->events[cursor->at++] & ((1u << DM_HEAP_TAG_BITS) - 1));
+    bool is_there = cursor->slot > wheel->slot && cursor->at < wheel->chunks[cursor->chunk].count;
+    if (dm_unlikely(!is_there) && !dm_wheel_look_on(wheel, cursor, slots)) {
+        return 0;
     }
-    return dm_wheel_look_on(wheel, cursor, slots);
+    return dm_wheel_tag(wheel->chunks[cursor->chunk].events[cursor->at++]);
 }
 
 /* Removes the earliest event into *event; false when out of memory. The wheel must not be empty. */
@@ -133,7 +138,7 @@ static inline bool dm_wheel_take(struct dm_wheel *wheel, struct dm_event *event)
     }
     uint64_t entry = wheel->current[wheel->at++];
     event->time = wheel->slot << DM_WHEEL_SLOT_BITS | entry >> DM_HEAP_TAG_BITS;
-    event->tag = (uint32_t)(entry & ((1u << DM_HEAP_TAG_BITS) - 1));
+    event->tag = dm_wheel_tag(entry);
     wheel->count--;
     return true;
 }

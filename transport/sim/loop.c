@@ -132,6 +132,8 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
  * will need. */
 enum { AHEAD = 32, UNTIL_CONTEXT = 4, UNTIL_STACK = 7 };
 
+static_assert((int)UNTIL_STACK < (int)SIM_SEEN, "an operation is remembered until its last step");
+
 /* Of what is fetched: bytes. */
 enum { STACK_BYTES = 768, PAYLOAD_BYTES = 1024, SOME_LANES = 128, SOME_VERBS = 128 };
 

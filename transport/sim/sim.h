@@ -223,8 +223,6 @@ struct sim_memory {
 
 #define SIM_NEVER UINT64_MAX
 
-enum { SIM_SEEN = 8 };
-
 struct sim_node {
     struct sim_nic *nics; /* options.nics of them */
     bool owns_nics;
@@ -241,7 +239,7 @@ struct sim_node {
     } queue; /* requests that wait for a core, or for a handler context */
 };
 
-enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6 };
+enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6, SIM_SEEN = 8 };
 
 struct sim {
     struct dm_fabric *fabric;
@@ -267,8 +265,8 @@ struct sim {
     uint64_t async;           /* unsignalled verbs in flight, and clients that linger */
     bool stop_seen, out_of_memory, measured;
     uint64_t events;
-    struct dm_wheel_cursor cursor;
-    uint32_t seen[SIM_SEEN], seen_at; /* the tags that were last seen ahead, and the next one's index (loop.c) */
+    struct dm_wheel_cursor cursor;    /* how far the loop has looked ahead */
+    uint32_t seen[SIM_SEEN], seen_at; /* the tags that it saw last, a ring, and how many it has seen */
     struct dm_trace_event *traced;    /* by the operation's index in the pool; only while tracing */
     uint32_t traced_count;
     struct sim_ctx *(*next)(struct sim *sim); /* sim_next_context, for the files below the event loop */
@@ -276,7 +274,8 @@ struct sim {
 
 /* ---- events.c --------------------------------------------------------------------------------------------------- */
 
-/* Reserves the pool: 0 or DM_ERR_NO_MEMORY; frees it with what is in flight. */
+/* Opening reserves addresses for all operations: 0 or DM_ERR_NO_MEMORY. Closing also frees the payloads of writes in
+ * flight. */
 int sim_pool_open(struct sim *sim);
 void sim_pool_close(struct sim *sim);
 
