@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slower half of the timing wheel: overflow, the current slot, and the step to the next one.
+ * The slower half of the timing wheel: overflow, later groups, the current slot, the step to the next one, and the
+ * width of slots.
  */
 #include "common/wheel.h"
 
@@ -8,10 +9,20 @@
 #include <string.h>
 
 #include "common/aligned.h"
+#include "common/array.h"
 #include "common/err.h"
+
+/* Makes the slot the current one, without events; by slot there are events up to the end of the next group. */
+static void set_slot(struct dm_wheel *wheel, uint64_t slot) {
+    wheel->slot = slot;
+    wheel->reach = (((slot >> DM_WHEEL_GROUP_BITS) + 2) << DM_WHEEL_GROUP_BITS) - 1 - slot;
+    wheel->base = slot << wheel->width >> DM_WHEEL_WIDTH_MOST << DM_WHEEL_WIDTH_MOST;
+    wheel->at = wheel->current_count = wheel->current_added = 0;
+}
 
 int dm_wheel_init(struct dm_wheel *wheel) {
     memset(wheel, 0, sizeof(*wheel));
+    wheel->width = DM_WHEEL_WIDTH_BEGIN;
     wheel->chunk_capacity = 2 * DM_WHEEL_SLOTS;
     wheel->chunks = dm_aligned_new(wheel->chunk_capacity, sizeof(*wheel->chunks));
     wheel->current_capacity = 64;
@@ -21,15 +32,20 @@ int dm_wheel_init(struct dm_wheel *wheel) {
         return DM_ERR_NO_MEMORY;
     }
     wheel->chunk_count = DM_WHEEL_SLOTS;
+    set_slot(wheel, 0);
     return 0;
 }
 
 void dm_wheel_fini(struct dm_wheel *wheel) {
     free(wheel->chunks);
     free(wheel->current);
-    dm_heap_fini(&wheel->later);
+    for (unsigned i = 0; i < DM_WHEEL_GROUPS; i++) {
+        free(wheel->later[i].events);
+    }
     memset(wheel, 0, sizeof(*wheel));
 }
+
+/* ---- adding ----------------------------------------------------------------------------------------------------- */
 
 /* A chunk for overflow: its number, or 0 when out of memory. */
 static uint32_t chunk_new(struct dm_wheel *wheel) {
@@ -50,13 +66,12 @@ static uint32_t chunk_new(struct dm_wheel *wheel) {
         }
         number = wheel->chunk_count++;
     }
-    wheel->chunks[number].count = 0;
     wheel->chunks[number].next = 0;
     return number;
 }
 
 static bool current_reserve(struct dm_wheel *wheel, uint32_t capacity) {
-    if (capacity <= wheel->current_capacity) {
+    if (dm_likely(capacity <= wheel->current_capacity)) {
         return true;
     }
     capacity = capacity < wheel->current_capacity * 2 ? wheel->current_capacity * 2 : capacity;
@@ -69,34 +84,28 @@ static bool current_reserve(struct dm_wheel *wheel, uint32_t capacity) {
     return true;
 }
 
-/* No event of the same time has a greater entry. */
-static uint64_t last_of_time(uint64_t entry) {
-    return entry | ((UINT64_C(1) << DM_HEAP_TAG_BITS) - 1);
-}
-
 /* Into the sorted events of the current slot, behind those of the same time. */
-static bool add_to_current(struct dm_wheel *wheel, uint64_t entry) {
-    if (wheel->at > 0 && wheel->at == wheel->current_count) {
+static bool add_to_current(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
+    if (wheel->at > 0 && dm_wheel_is_spent(wheel)) {
         wheel->at = wheel->current_count = 0;
     }
     if (!current_reserve(wheel, wheel->current_count + 1)) {
         return false;
     }
+    uint64_t entry = dm_wheel_entry(time, wheel->current_added++, tag);
     uint32_t at = wheel->current_count++;
-    uint64_t last = last_of_time(entry);
-    while (at > wheel->at && wheel->current[at - 1] > last) {
+    for (; at > wheel->at && wheel->current[at - 1] > entry; at--) {
         wheel->current[at] = wheel->current[at - 1];
-        at--;
     }
     wheel->current[at] = entry;
     return true;
 }
 
-static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t entry) {
-    struct dm_wheel_chunk *chunk = &wheel->chunks[slot];
-    if (chunk->count == DM_WHEEL_CHUNK) {
-        uint32_t last = chunk->next ? wheel->tails[slot] : slot;
-        if (wheel->chunks[last].count == DM_WHEEL_CHUNK) {
+static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t time, uint32_t tag) {
+    uint32_t order = wheel->chunks[slot].count, last = slot;
+    if (order >= DM_WHEEL_CHUNK) {
+        last = wheel->chunks[slot].next ? wheel->tails[slot] : slot;
+        if (order % DM_WHEEL_CHUNK == 0) {
             uint32_t added = chunk_new(wheel); /* may move the chunks */
             if (!added) {
                 return false;
@@ -104,64 +113,93 @@ static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t entry) {
             wheel->chunks[last].next = added;
             wheel->tails[slot] = last = added;
         }
-        chunk = &wheel->chunks[last];
     }
-    chunk->events[chunk->count++] = entry;
-    wheel->used[slot / 64] |= UINT64_C(1) << slot % 64;
+    wheel->chunks[last].events[order % DM_WHEEL_CHUNK] = dm_wheel_entry(time, order, tag);
+    wheel->chunks[slot].count = order + 1;
+    wheel->used[slot] = 1;
+    wheel->count++;
     return true;
 }
 
-/* Moves the few events into the wheel. */
-static bool begin_to_turn(struct dm_wheel *wheel) {
-    wheel->is_turning = true;
-    wheel->count = 0;
-    for (uint32_t i = wheel->few_at; i < wheel->few_end; i++) {
-        if (!dm_wheel_add(wheel, wheel->few[i].time, wheel->few[i].tag)) {
-            return false;
-        }
-    }
-    return true;
+static uint64_t group_of(const struct dm_wheel *wheel, uint64_t time) {
+    return time >> wheel->width >> DM_WHEEL_GROUP_BITS;
 }
 
-bool dm_wheel_add_elsewhere(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
-    if (!wheel->is_turning && !begin_to_turn(wheel)) {
+static bool add_to_group(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
+    struct dm_wheel_group *group = &wheel->later[group_of(wheel, time) % DM_WHEEL_GROUPS];
+    struct dm_event *events = dm_array_grow(group->events, group->count, &group->capacity, sizeof(*events));
+    if (!events) {
         return false;
     }
-    uint64_t number = time >> DM_WHEEL_SLOT_BITS;
-    uint64_t entry = (time & ((UINT64_C(1) << DM_WHEEL_SLOT_BITS) - 1)) << DM_HEAP_TAG_BITS | tag;
+    group->events = events;
+    events[group->count++] = (struct dm_event){time, tag};
+    wheel->later_count++;
+    wheel->count++;
+    return true;
+}
+
+static bool add_by_time(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
+    uint64_t number = time >> wheel->width;
     assert(number >= wheel->slot);
-    bool added = number == wheel->slot ? add_to_current(wheel, entry)
-                 : number - wheel->slot < DM_WHEEL_SLOTS
-                     ? add_to_slot(wheel, (uint32_t)(number % DM_WHEEL_SLOTS), entry)
-                     : dm_heap_push(&wheel->later, time, tag);
-    wheel->count += added;
-    return added;
-}
-
-/* The number of the first slot with events after the current one; it must be in the wheel. */
-static uint64_t next_used(const struct dm_wheel *wheel) {
-    uint32_t from = (uint32_t)((wheel->slot + 1) % DM_WHEEL_SLOTS);
-    uint32_t word = from / 64;
-    uint64_t bits = wheel->used[word] & UINT64_MAX << from % 64;
-    while (bits == 0) {
-        word = (word + 1) % DM_WHEEL_WORDS;
-        bits = wheel->used[word];
+    if (number == wheel->slot) {
+        return add_to_current(wheel, time, tag);
     }
-    uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(bits);
-    return wheel->slot + 1 + (slot + DM_WHEEL_SLOTS - from) % DM_WHEEL_SLOTS;
+    if (number - wheel->slot <= wheel->reach) {
+        return add_to_slot(wheel, (uint32_t)(number % DM_WHEEL_SLOTS), time, tag);
+    }
+    return add_to_group(wheel, time, tag);
 }
 
-/* Events of the heap whose slots are now in the wheel go there, before any other can be added to those slots. */
-static bool fetch_later(struct dm_wheel *wheel) {
-    while (!dm_heap_empty(&wheel->later) &&
-           (dm_heap_next_time(&wheel->later) >> DM_WHEEL_SLOT_BITS) - wheel->slot < DM_WHEEL_SLOTS) {
-        struct dm_heap_entry entry = dm_heap_pop(&wheel->later);
-        wheel->count--;
-        if (!dm_wheel_add_elsewhere(wheel, entry.time, dm_heap_tag(entry))) {
-            return false;
+static void add_all(struct dm_wheel *wheel, const struct dm_event *events, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        dm_wheel_add(wheel, events[i].time, events[i].tag);
+    }
+}
+
+void dm_wheel_add_elsewhere(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
+    if (dm_unlikely(!add_by_time(wheel, time, tag))) {
+        wheel->has_failed = true;
+    }
+}
+
+/* ---- the next slot ---------------------------------------------------------------------------------------------- */
+
+/* The number of the first slot after the current one that has events; one within reach must have. */
+static uint64_t next_used(const struct dm_wheel *wheel) {
+    uint64_t slot = wheel->slot + 1;
+    while (!wheel->used[slot % DM_WHEEL_SLOTS]) {
+        slot++;
+    }
+    return slot;
+}
+
+/* The slot of the earliest event of all later groups. */
+static uint64_t next_later(const struct dm_wheel *wheel) {
+    uint64_t earliest = UINT64_MAX;
+    for (unsigned i = 0; i < DM_WHEEL_GROUPS; i++) {
+        for (uint64_t at = 0; at < wheel->later[i].count; at++) {
+            uint64_t time = wheel->later[i].events[at].time;
+            earliest = time < earliest ? time : earliest;
         }
     }
-    return true;
+    return earliest >> wheel->width;
+}
+
+/* Puts the events of the group into their slots, before any other can be added to these. */
+static void spread_group(struct dm_wheel *wheel, uint64_t number) {
+    struct dm_wheel_group *group = &wheel->later[number % DM_WHEEL_GROUPS];
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < group->count; i++) {
+        struct dm_event event = group->events[i];
+        if (group_of(wheel, event.time) == number) {
+            wheel->count--;
+            wheel->later_count--;
+            dm_wheel_add(wheel, event.time, event.tag);
+        } else {
+            group->events[kept++] = event;
+        }
+    }
+    group->count = kept;
 }
 
 static int compare_entries(const void *a, const void *b) {
@@ -169,87 +207,161 @@ static int compare_entries(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts by time; equal times keep their order. */
-static void sort_current(struct dm_wheel *wheel) {
-    enum { FEW = 48 };
-    uint64_t *events = wheel->current;
-    uint32_t count = wheel->current_count;
-    if (count > FEW) {
-        /* The position replaces the tag while sorting, which makes equal times distinct. */
-        uint32_t *tags = malloc(count * sizeof(*tags));
-        if (tags) {
-            for (uint32_t i = 0; i < count; i++) {
-                tags[i] = dm_wheel_tag(events[i]);
-                events[i] = events[i] >> DM_HEAP_TAG_BITS << DM_HEAP_TAG_BITS | i;
-            }
-            qsort(events, count, sizeof(*events), compare_entries);
-            for (uint32_t i = 0; i < count; i++) {
-                uint32_t was = dm_wheel_tag(events[i]);
-                events[i] = events[i] >> DM_HEAP_TAG_BITS << DM_HEAP_TAG_BITS | tags[was];
-            }
-            free(tags);
-            return;
-        }
-    }
-    for (uint32_t i = 1; i < count; i++) {
-        uint64_t entry = events[i], last = last_of_time(entry);
-        uint32_t at = i;
-        for (; at > 0 && events[at - 1] > last; at--) {
-            events[at] = events[at - 1];
-        }
-        events[at] = entry;
-    }
-}
-
-static bool collect(struct dm_wheel *wheel, uint32_t slot) {
-    for (uint32_t number = slot; wheel->chunks[number].count > 0;) {
+/* Takes all events of the slot, as they were added, to `events`. */
+static void collect(struct dm_wheel *wheel, uint32_t slot, uint64_t *events) {
+    uint32_t number = slot;
+    for (uint32_t left = wheel->chunks[slot].count; left > 0;) {
         struct dm_wheel_chunk *chunk = &wheel->chunks[number];
-        if (!current_reserve(wheel, wheel->current_count + chunk->count)) {
-            return false;
-        }
-        memcpy(wheel->current + wheel->current_count, chunk->events, chunk->count * sizeof(*chunk->events));
-        wheel->current_count += chunk->count;
-        uint32_t next = chunk->next;
-        chunk->count = chunk->next = 0;
+        uint32_t count = left < DM_WHEEL_CHUNK ? left : DM_WHEEL_CHUNK, next = chunk->next;
+        memcpy(events, chunk->events, count * sizeof(*events));
+        events += count;
+        left -= count;
         if (number != slot) {
             chunk->next = wheel->free_chunk;
             wheel->free_chunk = number;
         }
-        if (!next) {
-            break;
-        }
         number = next;
     }
-    wheel->used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-    return true;
+    wheel->chunks[slot].count = wheel->chunks[slot].next = 0;
+    wheel->used[slot] = 0;
 }
 
-bool dm_wheel_advance(struct dm_wheel *wheel) {
-    wheel->at = wheel->current_count = 0;
-    bool is_later = wheel->count == wheel->later.count;
-    wheel->slot = is_later ? dm_heap_next_time(&wheel->later) >> DM_WHEEL_SLOT_BITS : next_used(wheel);
-    /* The slot's own events were all added before its turn, and those of the heap before them. */
-    if (!collect(wheel, (uint32_t)(wheel->slot % DM_WHEEL_SLOTS))) {
+/* A slot with overflow. */
+static DM_NO_INLINE bool take_over_many(struct dm_wheel *wheel, uint32_t slot) {
+    uint32_t count = wheel->chunks[slot].count;
+    if (!current_reserve(wheel, count)) {
         return false;
     }
-    sort_current(wheel);
-    return fetch_later(wheel);
+    collect(wheel, slot, wheel->current);
+    qsort(wheel->current, count, sizeof(*wheel->current), compare_entries);
+    return true;
 }
 
-bool dm_wheel_look_on(const struct dm_wheel *wheel, struct dm_wheel_cursor *cursor, uint32_t slots) {
-    if (cursor->slot <= wheel->slot) {
-        cursor->slot = wheel->slot + 1;
-        cursor->chunk = (uint32_t)(cursor->slot % DM_WHEEL_SLOTS);
-        cursor->at = 0;
+/* Without a branch, because none could be predicted. */
+static inline void order_two(uint64_t *a, uint64_t *b) {
+    uint64_t less = *a < *b ? *a : *b, more = *a < *b ? *b : *a;
+    *a = less;
+    *b = more;
+}
+
+/* A slot with one chunk. */
+static void take_over_chunk(struct dm_wheel *wheel, uint32_t slot) {
+    struct dm_wheel_chunk *chunk = &wheel->chunks[slot];
+    uint32_t count = chunk->count;
+    uint64_t *to = wheel->current;
+    chunk->count = 0;
+    wheel->used[slot] = 0;
+    uint64_t a = chunk->events[0], b = count > 1 ? chunk->events[1] : UINT64_MAX;
+    uint64_t c = count > 2 ? chunk->events[2] : UINT64_MAX, d = count > 3 ? chunk->events[3] : UINT64_MAX;
+    order_two(&a, &b);
+    order_two(&c, &d);
+    order_two(&a, &c);
+    order_two(&b, &d);
+    order_two(&b, &c);
+    to[0] = a, to[1] = b, to[2] = c, to[3] = d;
+    for (uint32_t i = 4; i < count; i++) {
+        uint64_t entry = chunk->events[i];
+        uint32_t at = i;
+        for (; at > 0 && to[at - 1] > entry; at--) {
+            to[at] = to[at - 1];
+        }
+        to[at] = entry;
     }
-    while (cursor->at == wheel->chunks[cursor->chunk].count) {
-        uint32_t next = wheel->chunks[cursor->chunk].next;
-        if (!next && cursor->slot - wheel->slot >= slots) {
+}
+
+/* Sorts the events of the slot, which becomes the current one. */
+static bool take_over(struct dm_wheel *wheel, uint32_t slot) {
+    uint32_t count = wheel->chunks[slot].count;
+    if (dm_likely(count <= DM_WHEEL_CHUNK)) {
+        take_over_chunk(wheel, slot);
+    } else if (!take_over_many(wheel, slot)) {
+        return false;
+    }
+    wheel->current_count = wheel->current_added = count;
+    wheel->count -= count;
+    return true;
+}
+
+/* ---- the width of slots ----------------------------------------------------------------------------------------- */
+
+/* The width is judged after so many events. A slot should have two to six of them: with fewer, time goes into steps
+ * from slot to slot, with more into sorting. */
+enum { JUDGED_EVENTS = 16384, TOO_FEW = 2, TOO_MANY = 6 };
+
+/* Takes all events of the spent wheel, those of one instant in their order. False when out of memory. */
+static bool take_all(struct dm_wheel *wheel, struct dm_event *events) {
+    while (wheel->count > wheel->later_count) {
+        set_slot(wheel, next_used(wheel));
+        if (!take_over(wheel, (uint32_t)(wheel->slot % DM_WHEEL_SLOTS))) {
             return false;
         }
-        cursor->slot += !next;
-        cursor->chunk = next ? next : (uint32_t)(cursor->slot % DM_WHEEL_SLOTS);
-        cursor->at = 0;
+        while (!dm_wheel_is_spent(wheel)) {
+            *events++ = dm_wheel_take(wheel);
+        }
     }
+    for (unsigned i = 0; i < DM_WHEEL_GROUPS; i++) {
+        struct dm_wheel_group *group = &wheel->later[i];
+        for (uint64_t at = 0; at < group->count; at++) {
+            *events++ = group->events[at];
+        }
+        group->count = 0;
+    }
+    wheel->count = wheel->later_count = 0;
     return true;
+}
+
+static bool set_width(struct dm_wheel *wheel, uint32_t width) {
+    uint64_t count = wheel->count, now = wheel->slot << wheel->width;
+    struct dm_event *events = malloc((count + 1) * sizeof(*events));
+    bool is_taken = events && take_all(wheel, events);
+    if (is_taken) {
+        wheel->width = width;
+        set_slot(wheel, now >> width);
+        add_all(wheel, events, count);
+    }
+    free(events);
+    return is_taken;
+}
+
+static DM_NO_INLINE bool judge_width(struct dm_wheel *wheel) {
+    uint32_t width = wheel->width;
+    if (wheel->turned > TOO_MANY * wheel->turns && width > DM_WHEEL_WIDTH_LEAST) {
+        width--;
+    } else if (wheel->turned < TOO_FEW * wheel->turns && width < DM_WHEEL_WIDTH_MOST) {
+        width++;
+    }
+    wheel->turns = wheel->turned = 0;
+    return width == wheel->width || set_width(wheel, width);
+}
+
+/* Enters another group, whose events are in slots if it follows the current one. */
+static DM_NO_INLINE void set_slot_of_group(struct dm_wheel *wheel, uint64_t slot) {
+    uint64_t group = slot >> DM_WHEEL_GROUP_BITS, spread = (wheel->slot >> DM_WHEEL_GROUP_BITS) + 2;
+    set_slot(wheel, slot);
+    for (spread = group > spread ? group : spread; spread <= group + 1; spread++) {
+        spread_group(wheel, spread);
+    }
+}
+
+static bool next_slot(struct dm_wheel *wheel) {
+    bool is_later = dm_unlikely(wheel->count == wheel->later_count), is_done = true;
+    uint64_t number = is_later ? next_later(wheel) : next_used(wheel);
+    wheel->turns++;
+    wheel->turned += wheel->current_added;
+    if (dm_likely((number ^ wheel->slot) >> DM_WHEEL_GROUP_BITS == 0)) {
+        set_slot(wheel, number);
+    } else {
+        set_slot_of_group(wheel, number); /* adds events to the slot if it was a later one */
+    }
+    if (!is_later) {
+        is_done = take_over(wheel, (uint32_t)(number % DM_WHEEL_SLOTS));
+    }
+    return is_done;
+}
+
+bool dm_wheel_next_slot(struct dm_wheel *wheel) {
+    bool is_judged = dm_likely(wheel->turned < JUDGED_EVENTS) || judge_width(wheel);
+    /* In a wider slot there may be events beside those that have left. */
+    bool is_there = is_judged && (!dm_wheel_is_spent(wheel) || next_slot(wheel));
+    return is_there && dm_likely(!wheel->has_failed);
 }

@@ -8,7 +8,7 @@
 #include "transport/sim/sim.h"
 
 int sim_pool_open(struct sim *sim) {
-    return dm_mapping_open(&sim->pool, sizeof(struct sim_op) << DM_HEAP_TAG_BITS);
+    return dm_mapping_open(&sim->pool, sizeof(struct sim_op) << DM_WHEEL_TAG_BITS);
 }
 
 void sim_pool_close(struct sim *sim) {
@@ -20,7 +20,7 @@ void sim_pool_close(struct sim *sim) {
 
 /* Address space for all operations is reserved, and pages of it are used as the pool grows. */
 static bool pool_grow(struct sim *sim) {
-    if ((sim->op_count + SIM_POOL_STEP) >> DM_HEAP_TAG_BITS) {
+    if ((sim->op_count + SIM_POOL_STEP) >> DM_WHEEL_TAG_BITS) {
         return false;
     }
     uint32_t first = sim->op_count;
@@ -87,9 +87,7 @@ void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes) {
 
 void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at) {
     op->stage = stage;
-    if (dm_unlikely(!dm_wheel_add(&sim->wheel, at, op->tag))) {
-        sim->out_of_memory = true;
-    }
+    dm_wheel_add(&sim->wheel, at, op->tag);
 }
 
 void sim_lose(struct sim *sim, struct sim_op *op) {

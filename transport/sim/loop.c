@@ -128,11 +128,8 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
 
 /* ---- data of coming events -------------------------------------------------------------------------------------- */
 
-/* About so many events ahead an operation is fetched; so many events later what it points to, and then what a context
- * will need. */
-enum { AHEAD = 32, UNTIL_CONTEXT = 4, UNTIL_STACK = 7 };
-
-static_assert((int)UNTIL_STACK < (int)SIM_SEEN, "an operation is remembered until its last step");
+/* So many slots before its event an operation is fetched, then what it points to, and then what a context will need. */
+enum { FEW_EVENTS = 64, OPERATIONS_AHEAD = 14, CONTEXTS_AHEAD = 12, STACKS_AHEAD = 10 };
 
 /* Of what is fetched: bytes. */
 enum { STACK_BYTES = 768, PAYLOAD_BYTES = 1024, SOME_LANES = 128, SOME_VERBS = 128 };
@@ -185,31 +182,74 @@ static void prefetch_stack(const struct sim_op *op) {
     }
 }
 
-/* With many clients the host waits for its memory most of the time, and the wheel knows whose turn comes. */
-static inline void prefetch_ahead(struct sim *sim) {
-    uint32_t at = sim->seen_at++;
-    uint32_t tag = dm_wheel_look(&sim->wheel, &sim->cursor, 1 + AHEAD / (sim->wheel.current_count + 1));
-    sim->seen[at % SIM_SEEN] = tag;
-    const struct sim_op *op = sim_op_at(sim, tag);
-    prefetch_range(op, sizeof(*op));
-    op = sim_op_at(sim, sim->seen[(at - UNTIL_CONTEXT) % SIM_SEEN]);
-    if (is_completing(op)) {
-        prefetch_range(op->ctx, offsetof(struct sim_ctx, base.wait_next));
-        prefetch_range(&op->ctx->pending, sizeof(*op->ctx) - offsetof(struct sim_ctx, pending));
-        dm_prefetch_near(&op->thread->clock);
-        dm_prefetch_near(&op->thread->waited);
-    } else if (op->stage == SIM_EFFECT) {
-        prefetch_payload(sim, op);
+static void prefetch_operations(struct sim *sim, uint64_t slot) {
+    const uint64_t *events;
+    uint32_t count = dm_wheel_look(&sim->wheel, slot, &events);
+    for (uint32_t i = 0; i < count; i++) {
+        prefetch_range(sim_op_at(sim, dm_wheel_tag(events[i])), sizeof(struct sim_op));
     }
-    op = sim_op_at(sim, sim->seen[(at - UNTIL_STACK) % SIM_SEEN]);
-    if (is_completing(op)) {
-        prefetch_stack(op);
-    } else if (op->stage == SIM_EFFECT) {
-        prefetch_compressed(sim, op);
+}
+
+static void prefetch_contexts(struct sim *sim, uint64_t slot) {
+    const uint64_t *events;
+    uint32_t count = dm_wheel_look(&sim->wheel, slot, &events);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sim_op *op = sim_op_at(sim, dm_wheel_tag(events[i]));
+        if (is_completing(op)) {
+            prefetch_range(op->ctx, offsetof(struct sim_ctx, base.wait_next));
+            prefetch_range(&op->ctx->pending, sizeof(*op->ctx) - offsetof(struct sim_ctx, pending));
+            dm_prefetch_near(&op->thread->clock);
+            dm_prefetch_near(&op->thread->waited);
+        } else if (op->stage == SIM_EFFECT) {
+            prefetch_payload(sim, op);
+        }
+    }
+}
+
+static void prefetch_stacks(struct sim *sim, uint64_t slot) {
+    const uint64_t *events;
+    uint32_t count = dm_wheel_look(&sim->wheel, slot, &events);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sim_op *op = sim_op_at(sim, dm_wheel_tag(events[i]));
+        if (is_completing(op)) {
+            prefetch_stack(op);
+        } else if (op->stage == SIM_EFFECT) {
+            prefetch_compressed(sim, op);
+        }
+    }
+}
+
+/* With many clients the host waits for its memory most of the time, and the wheel knows whose turn comes: each slot
+ * that becomes the current one lets those behind it be looked at. */
+static void prefetch_ahead(struct sim *sim) {
+    uint64_t slot = sim->wheel.slot;
+    if (slot - sim->looked_at > OPERATIONS_AHEAD) { /* a long step, or another width of slots */
+        sim->looked_at = slot - OPERATIONS_AHEAD;
+    }
+    while (sim->looked_at < slot) {
+        sim->looked_at++;
+        prefetch_operations(sim, sim->looked_at + OPERATIONS_AHEAD);
+        prefetch_contexts(sim, sim->looked_at + CONTEXTS_AHEAD);
+        prefetch_stacks(sim, sim->looked_at + STACKS_AHEAD);
     }
 }
 
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
+
+/* False: there are no more events, or no memory. */
+static DM_NO_INLINE bool next_slot(struct sim *sim) {
+    if (dm_wheel_empty(&sim->wheel)) {
+        return false;
+    }
+    if (dm_unlikely(!dm_wheel_next_slot(&sim->wheel))) {
+        sim->out_of_memory = true;
+        return false;
+    }
+    if (sim->wheel.count > FEW_EVENTS) {
+        prefetch_ahead(sim);
+    }
+    return true;
+}
 
 struct sim_ctx *sim_next_context(struct sim *sim) {
     sim->current = NULL;
@@ -226,17 +266,13 @@ struct sim_ctx *sim_next_context(struct sim *sim) {
             sim_kick_later(sim, sim_thread_of(next));
             continue;
         }
-        if (dm_wheel_empty(&sim->wheel) || (sim->foreground == 0 && sim->async == 0)) {
+        if (dm_unlikely(sim->foreground == 0 && sim->async == 0)) {
             return NULL;
         }
-        struct dm_event event;
-        if (dm_unlikely(!dm_wheel_take(&sim->wheel, &event))) {
-            sim->out_of_memory = true;
+        if (dm_wheel_is_spent(&sim->wheel) && dm_unlikely(!next_slot(sim))) {
             return NULL;
         }
-        if (sim->wheel.is_turning) { /* few events and few clients fit the caches */
-            prefetch_ahead(sim);
-        }
+        struct dm_event event = dm_wheel_take(&sim->wheel);
         sim->now = event.time;
         dispatch(sim, sim_op_at(sim, event.tag));
     }

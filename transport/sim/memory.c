@@ -9,6 +9,7 @@
  * Order of writes to one line: by (moment, tag). A write that lands before one that has already begun goes under it: it
  * is swapped with the other's older bytes instead of with memory.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "transport/sim/sim.h"

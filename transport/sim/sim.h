@@ -239,7 +239,7 @@ struct sim_node {
     } queue; /* requests that wait for a core, or for a handler context */
 };
 
-enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6, SIM_SEEN = 8 };
+enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6 };
 
 struct sim {
     struct dm_fabric *fabric;
@@ -265,9 +265,8 @@ struct sim {
     uint64_t async;           /* unsignalled verbs in flight, and clients that linger */
     bool stop_seen, out_of_memory, measured;
     uint64_t events;
-    struct dm_wheel_cursor cursor;    /* how far the loop has looked ahead */
-    uint32_t seen[SIM_SEEN], seen_at; /* the tags that it saw last, a ring, and how many it has seen */
-    struct dm_trace_event *traced;    /* by the operation's index in the pool; only while tracing */
+    uint64_t looked_at;            /* the slot of the wheel from which the loop has looked ahead */
+    struct dm_trace_event *traced; /* by the operation's index in the pool; only while tracing */
     uint32_t traced_count;
     struct sim_ctx *(*next)(struct sim *sim); /* sim_next_context, for the files below the event loop */
 };
