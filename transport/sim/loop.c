@@ -129,7 +129,7 @@ static struct sim_ctx *take_up(struct sim *sim, struct sim_ctx *ctx) {
 /* ---- data of coming events -------------------------------------------------------------------------------------- */
 
 /* So many slots before its event an operation is fetched, then what it points to, and then what a context will need. */
-enum { FEW_EVENTS = 64, OPERATIONS_AHEAD = 14, CONTEXTS_AHEAD = 12, STACKS_AHEAD = 10 };
+enum { OPERATIONS_AHEAD = 14, CONTEXTS_AHEAD = 12, STACKS_AHEAD = 10 };
 
 /* Of what is fetched: bytes. */
 enum { STACK_BYTES = 768, PAYLOAD_BYTES = 1024, SOME_LANES = 128, SOME_VERBS = 128 };
@@ -245,7 +245,7 @@ static DM_NO_INLINE bool next_slot(struct sim *sim) {
         sim->out_of_memory = true;
         return false;
     }
-    if (sim->wheel.count > FEW_EVENTS) {
+    if (sim->wheel.count > SIM_FEW_EVENTS) {
         prefetch_ahead(sim);
     }
     return true;

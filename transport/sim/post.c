@@ -7,6 +7,14 @@
 
 #include "transport/sim/sim.h"
 
+/* While the loop does not look ahead, because the verb will act soon. */
+static void prefetch_target(struct sim *sim, const struct dm_verb *verb) {
+    const struct sim_bytes *bytes = &sim_memory_at(sim, verb->addr)->bytes;
+    if (!bytes->pages) {
+        dm_prefetch_lines(bytes->mapping.base + dm_addr_offset(verb->addr), verb->len < 1024 ? verb->len : 1024);
+    }
+}
+
 static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const struct dm_verb *verb, bool wait) {
     struct sim_op *op = sim_op_new(sim);
     if (!op) {
@@ -40,10 +48,8 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
     struct sim_lane *lane = &ctx->lanes[dm_addr_node(verb->addr)];
     op->fence = verb->kind != DM_VERB_READ && lane->reads_atomics > 0;
     lane->reads_atomics += op->kind != DM_VERB_WRITE;
-    const struct sim_bytes *bytes = &sim_memory_at(sim, verb->addr)->bytes;
-    const unsigned char *target = bytes->mapping.base + dm_addr_offset(verb->addr);
-    for (uint32_t line = 0; !bytes->pages && line < verb->len && line < 1024; line += DM_LINE) {
-        dm_prefetch_read(target + line);
+    if (sim->wheel.count <= SIM_FEW_EVENTS) {
+        prefetch_target(sim, verb);
     }
     return op;
 }

@@ -239,7 +239,8 @@ struct sim_node {
     } queue; /* requests that wait for a core, or for a handler context */
 };
 
-enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6 };
+/* SIM_FEW_EVENTS: with no more pending, the loop does not look ahead. */
+enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6, SIM_FEW_EVENTS = 64 };
 
 struct sim {
     struct dm_fabric *fabric;
