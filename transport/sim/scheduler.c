@@ -128,12 +128,9 @@ uint64_t sim_now(struct dm_ctx *base) {
     return (context_clock(base) - sim_of(base->fabric)->base) / 1000;
 }
 
-static void charge_ps(struct sim_ctx *ctx, uint64_t cost) {
+/* Of background contexts. */
+static DM_NO_INLINE void work_in_slices(struct sim_ctx *ctx, uint64_t cost) {
     struct sim_thread *thread = sim_thread_of(ctx);
-    if (dm_likely(!ctx->base.background || ctx->job)) {
-        sim_work(thread, cost);
-        return;
-    }
     while (cost > 0) {
         uint64_t part = SIM_SLICE_PS - ctx->slice < cost ? SIM_SLICE_PS - ctx->slice : cost;
         sim_work(thread, part);
@@ -145,6 +142,14 @@ static void charge_ps(struct sim_ctx *ctx, uint64_t cost) {
                 return;
             }
         }
+    }
+}
+
+static inline void charge_ps(struct sim_ctx *ctx, uint64_t cost) {
+    if (dm_likely(!ctx->base.background || ctx->job)) {
+        sim_work(sim_thread_of(ctx), cost);
+    } else {
+        work_in_slices(ctx, cost);
     }
 }
 
