@@ -12,10 +12,16 @@ bool dm_is_one_thread(const struct dm_fabric *fabric) {
     return fabric->ops->info.caps & DM_CAP_VIRTUAL_TIME;
 }
 
+static DM_NO_INLINE void guard_spin(struct dm_mutex *mutex) {
+    while (atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
+        sched_yield();
+    }
+}
+
 /* With one thread no other context can be at the list, and a locked instruction would wait for all stores before it. */
 static void guard_take(const struct dm_ctx *ctx, struct dm_mutex *mutex) {
-    while (!dm_is_one_thread(ctx->fabric) && atomic_exchange_explicit(&mutex->guard, 1, memory_order_acquire)) {
-        sched_yield();
+    if (!dm_is_one_thread(ctx->fabric)) {
+        guard_spin(mutex);
     }
 }
 
@@ -70,13 +76,8 @@ static int wait_here(struct dm_ctx *ctx) {
     return rc;
 }
 
-int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
-    guard_take(ctx, mutex);
-    if (!mutex->held) {
-        mutex->held = true;
-        guard_drop(mutex);
-        return 0;
-    }
+/* The guard is held, and so is the mutex. */
+static DM_NO_INLINE int wait_for_mutex(struct dm_ctx *ctx, struct dm_mutex *mutex) {
     waitlist_append(&mutex->waiters, ctx);
     guard_drop(mutex);
     int rc = wait_here(ctx);
@@ -90,6 +91,16 @@ int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
         }
     }
     return rc;
+}
+
+int dm_mutex_lock(struct dm_ctx *ctx, struct dm_mutex *mutex) {
+    guard_take(ctx, mutex);
+    if (dm_unlikely(mutex->held)) {
+        return wait_for_mutex(ctx, mutex);
+    }
+    mutex->held = true;
+    guard_drop(mutex);
+    return 0;
 }
 
 bool dm_mutex_trylock(struct dm_ctx *ctx, struct dm_mutex *mutex) {

@@ -28,6 +28,22 @@ static void spread_init(struct sim_costs *costs, const struct dm_profile *p) {
     costs->pcie_read_least = ps(p->pcie_read_ns - spread);
 }
 
+/* RETH 16, AtomicETH 28, AETH 4, AtomicAckETH with AETH 12 bytes, beside the packet headers. */
+static void verbs_init(struct sim_costs *costs, const struct dm_profile *p) {
+    for (unsigned kind = 0; kind < DM_VERB_KIND_COUNT; kind++) {
+        costs->verbs[kind] = (struct sim_verb_costs){ps_per_op(p->tx_atomic_mops), ps_per_op(p->rx_atomic_mops),
+                                                     .request_extra = 28, .response_extra = 12};
+    }
+    uint64_t tx_write = ps_per_op(p->tx_write_mops), rx_write = ps_per_op(p->rx_write_mops);
+    costs->verbs[DM_VERB_READ] =
+        (struct sim_verb_costs){ps_per_op(p->tx_read_mops), ps_per_op(p->rx_read_mops), .request_extra = 16,
+                                .response_mask = UINT32_MAX, .response_extra = 4};
+    costs->verbs[DM_VERB_WRITE] = (struct sim_verb_costs){tx_write, rx_write, .request_mask = UINT32_MAX,
+                                                          .request_extra = 16, .response_extra = 4};
+    costs->verbs[DM_VERB_CALL] =
+        (struct sim_verb_costs){tx_write, rx_write, .request_mask = UINT32_MAX, .response_mask = UINT32_MAX};
+}
+
 void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
     *costs = (struct sim_costs){
         .post = ps(p->cpu_post_ns),
@@ -47,12 +63,6 @@ void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
         .read_overhead_bytes = (uint32_t)p->pcie_read_overhead_bytes,
         .max_inline = (uint32_t)p->max_inline,
         .max_rd_atomic = (uint32_t)p->max_rd_atomic,
-        .tx_read = ps_per_op(p->tx_read_mops),
-        .tx_write = ps_per_op(p->tx_write_mops),
-        .tx_atomic = ps_per_op(p->tx_atomic_mops),
-        .rx_read = ps_per_op(p->rx_read_mops),
-        .rx_write = ps_per_op(p->rx_write_mops),
-        .rx_atomic = ps_per_op(p->rx_atomic_mops),
         .hold_dram = ps(p->atomic_hold_dram_ns),
         .hold_chip = ps(p->atomic_hold_chip_ns),
         .atomic_slots = (uint32_t)p->atomic_slots,
@@ -72,16 +82,8 @@ void sim_costs_init(struct sim_costs *costs, const struct dm_profile *p) {
         .call_send = ps(p->call_send_ns),
     };
     dm_work_costs_init(&costs->work, p);
+    verbs_init(costs, p);
     spread_init(costs, p);
-}
-
-uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, uint32_t extra_bytes) {
-    uint64_t packets = payload_bytes <= costs->mtu ? 1 : (payload_bytes + costs->mtu - 1) / costs->mtu;
-    return (payload_bytes + extra_bytes + packets * costs->header_bytes) * costs->link_byte_1024 >> 10;
-}
-
-uint64_t sim_pcie_time(const struct sim_costs *costs, uint32_t bytes) {
-    return (uint64_t)bytes * costs->pcie_byte_1024 >> 10;
 }
 
 uint64_t sim_qp_factor_1024(const struct sim_costs *costs, uint32_t queue_pairs) {
@@ -90,43 +92,4 @@ uint64_t sim_qp_factor_1024(const struct sim_costs *costs, uint32_t queue_pairs)
     }
     double misses = 1.0 - (double)costs->qp_entries / (double)queue_pairs;
     return (uint64_t)((1.0 + costs->qp_miss_factor * misses) * 1024.0 + 0.5);
-}
-
-uint64_t sim_tx_time(const struct sim_costs *costs, enum dm_verb_kind kind) {
-    return kind == DM_VERB_READ                            ? costs->tx_read
-           : kind == DM_VERB_WRITE || kind == DM_VERB_CALL ? costs->tx_write
-                                                           : costs->tx_atomic;
-}
-
-uint64_t sim_rx_time(const struct sim_costs *costs, enum dm_verb_kind kind) {
-    return kind == DM_VERB_READ                            ? costs->rx_read
-           : kind == DM_VERB_WRITE || kind == DM_VERB_CALL ? costs->rx_write
-                                                           : costs->rx_atomic;
-}
-
-/* RETH 16, AtomicETH 28, AETH 4, AtomicAckETH with AETH 12 bytes, beside the packet headers. */
-uint64_t sim_request_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len) {
-    switch (kind) {
-    case DM_VERB_READ:
-        return sim_wire_time(costs, 0, 16);
-    case DM_VERB_WRITE:
-        return sim_wire_time(costs, len, 16);
-    case DM_VERB_CALL:
-        return sim_wire_time(costs, len, 0);
-    default:
-        return sim_wire_time(costs, 0, 28);
-    }
-}
-
-uint64_t sim_response_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len) {
-    switch (kind) {
-    case DM_VERB_READ:
-        return sim_wire_time(costs, len, 4);
-    case DM_VERB_WRITE:
-        return sim_wire_time(costs, 0, 4);
-    case DM_VERB_CALL:
-        return sim_wire_time(costs, len, 0);
-    default:
-        return sim_wire_time(costs, 0, 12);
-    }
 }

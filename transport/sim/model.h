@@ -6,6 +6,7 @@
 #ifndef DM_TRANSPORT_SIM_MODEL_H
 #define DM_TRANSPORT_SIM_MODEL_H
 
+#include "common/compiler.h"
 #include "transport/core/profile.h"
 #include "transport/core/work.h"
 #include "transport/fabric.h"
@@ -14,35 +15,48 @@
  * doubles). */
 enum { SIM_SPREADS = 256 };
 
+/* What a kind of verb takes of NICs and links. A request or response carries either the verb's bytes or none of them,
+ * and a few others. */
+struct sim_verb_costs {
+    uint64_t tx, rx;
+    uint32_t request_mask, request_extra; /* it carries len & mask bytes, and `extra` */
+    uint32_t response_mask, response_extra;
+};
+
 struct sim_costs {
     uint64_t post, doorbell, completion, resume;
     uint64_t mmio, propagation, nic_fixed, pcie_read, pcie_write, payload_fetch;
-    uint64_t pcie_read_spread, pcie_read_least;
-    uint64_t spread[SIM_SPREADS]; /* quantiles of what a PCIe read takes beyond the least */
-    uint64_t doorbell_shared, doorbell_waiter;
-    uint32_t doorbell_registers;
     uint64_t link_byte_1024, pcie_byte_1024;
+    uint64_t pcie_read_spread, pcie_read_least;
     uint32_t mtu, header_bytes, read_overhead_bytes, max_inline, max_rd_atomic;
-    uint64_t tx_read, tx_write, tx_atomic, rx_read, rx_write, rx_atomic;
+    uint32_t wqe_entries;
+    struct sim_verb_costs verbs[DM_VERB_KIND_COUNT];
     uint64_t hold_dram, hold_chip;
     uint32_t atomic_slots, atomics_in_progress, processing_units;
-    uint32_t wqe_entries;
     uint64_t wqe_read_1024, wqe_write_1024; /* growth of service for another wqe_entries, times 1024 */
     uint64_t same_line_read;
+    uint64_t doorbell_shared, doorbell_waiter;
+    uint32_t doorbell_registers;
     uint32_t hyper_thread_1024;
     uint32_t qp_entries;
     double qp_miss_factor;
     uint64_t call_receive, call_send;
     struct dm_work_costs work;
+    uint64_t spread[SIM_SPREADS]; /* quantiles of what a PCIe read takes beyond the least */
 };
 
 void sim_costs_init(struct sim_costs *costs, const struct dm_profile *profile);
 
 /* Time on the wire of a message: every packet carries a header; `extra` bytes once beside the payload. */
-uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, uint32_t extra_bytes);
+static inline uint64_t sim_wire_time(const struct sim_costs *costs, uint32_t payload_bytes, uint32_t extra_bytes) {
+    uint64_t packets = dm_likely(payload_bytes <= costs->mtu) ? 1 : (payload_bytes + costs->mtu - 1) / costs->mtu;
+    return (payload_bytes + extra_bytes + packets * costs->header_bytes) * costs->link_byte_1024 >> 10;
+}
 
 /* Time on PCIe. */
-uint64_t sim_pcie_time(const struct sim_costs *costs, uint32_t bytes);
+static inline uint64_t sim_pcie_time(const struct sim_costs *costs, uint32_t bytes) {
+    return (uint64_t)bytes * costs->pcie_byte_1024 >> 10;
+}
 
 /* The most payload bytes that the last packet on the wire carries. */
 static inline uint32_t sim_packet_bytes(const struct sim_costs *costs, uint32_t payload_bytes) {
@@ -63,11 +77,15 @@ static inline uint64_t sim_spread(const struct sim_costs *costs, uint64_t random
     return costs->spread[random >> 56];
 }
 
-uint64_t sim_tx_time(const struct sim_costs *costs, enum dm_verb_kind kind);
-uint64_t sim_rx_time(const struct sim_costs *costs, enum dm_verb_kind kind);
-
 /* Time on the wire of a verb's request and of its response. */
-uint64_t sim_request_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len);
-uint64_t sim_response_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len);
+static inline uint64_t sim_request_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len) {
+    const struct sim_verb_costs *verb = &costs->verbs[kind];
+    return sim_wire_time(costs, len & verb->request_mask, verb->request_extra);
+}
+
+static inline uint64_t sim_response_time(const struct sim_costs *costs, enum dm_verb_kind kind, uint32_t len) {
+    const struct sim_verb_costs *verb = &costs->verbs[kind];
+    return sim_wire_time(costs, len & verb->response_mask, verb->response_extra);
+}
 
 #endif

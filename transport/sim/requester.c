@@ -71,7 +71,7 @@ void sim_rung(struct sim *sim, struct sim_op *chain) {
 /* Service of the sending pipeline. A NIC keeps so many posted requests in its cache, and fetches others again. */
 static uint64_t tx_service(const struct sim *sim, const struct sim_nic *nic, const struct sim_op *op) {
     const struct sim_costs *costs = &sim->costs;
-    uint64_t service = sim_scaled(sim_tx_time(costs, op->kind), nic->factor_1024);
+    uint64_t service = sim_scaled(costs->verbs[op->kind].tx, nic->factor_1024);
     if (dm_unlikely(nic->posted > costs->wqe_entries)) {
         uint64_t factor_1024 = carries(op) ? costs->wqe_write_1024 : costs->wqe_read_1024;
         service += service * factor_1024 * (nic->posted - costs->wqe_entries) / costs->wqe_entries >> 10;

@@ -283,7 +283,7 @@ void sim_arrive(struct sim *sim, struct sim_op *op) {
         sim_schedule(sim, op, SIM_ARRIVE, at);
         return;
     }
-    at = sim_pipeline(&nic->rx, at, sim_scaled(sim_rx_time(costs, op->kind), nic->factor_1024));
+    at = sim_pipeline(&nic->rx, at, sim_scaled(costs->verbs[op->kind].rx, nic->factor_1024));
     if (at == sim->now) {
         sim_admit(sim, op);
     } else {

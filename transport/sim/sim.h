@@ -226,13 +226,13 @@ struct sim_memory {
 
 struct sim_node {
     struct sim_nic *nics; /* options.nics of them */
+    uint64_t failed_at;   /* SIM_NEVER, or from when nothing answers */
+    uint8_t life;         /* how often it has come back */
     bool owns_nics;
     struct sim_register *registers;
     struct sim_memory dram, chip;
     struct sim_ctx *idle_handlers;
     uint32_t handler_count;
-    uint64_t failed_at; /* SIM_NEVER, or from when nothing answers */
-    uint8_t life;       /* how often it has come back */
     bool starts;        /* it is back, and its first context has not run yet: calls wait */
     uint32_t unwinding; /* contexts from before its failure that have not ended */
     struct {

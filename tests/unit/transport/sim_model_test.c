@@ -128,7 +128,7 @@ static void an_idle_atomic_costs_about_as_much_as_a_read(void **state) {
 static void small_reads_saturate_at_the_responder_s_rate(void **state) {
     (void)state;
     struct job read = {.kind = DM_VERB_READ, .len = 8, .batch = 1, .stride = 64, .slots = 100000};
-    double service_ps = (double)costs_of("cx6-100g").rx_read;
+    double service_ps = (double)costs_of("cx6-100g").verbs[DM_VERB_READ].rx;
     assert_near(measure("cx6-100g", 10, 640, read, 200000).mops, 1e6 / service_ps, 0.02);
 }
 
