@@ -10,6 +10,12 @@
 #include "transport/core/core.h"
 #include "transport/core/profile.h"
 
+/* Sets of kinds of verbs. */
+enum {
+    MASKED = 1u << DM_VERB_MASKED_CAS | 1u << DM_VERB_MASKED_FAA,
+    CASES = 1u << DM_VERB_CAS | 1u << DM_VERB_MASKED_CAS,
+};
+
 static struct dm_verb *batch_grow(struct dm_ctx *ctx) {
     uint32_t capacity = ctx->batch_capacity ? ctx->batch_capacity * 2 : 8;
     struct dm_verb *batch = capacity <= DM_BATCH_MAX ? realloc(ctx->batch, capacity * sizeof(*batch)) : NULL;
@@ -38,6 +44,7 @@ static inline struct dm_verb *post(struct dm_ctx *ctx, enum dm_verb_kind kind, d
         verb->kind = kind;
         verb->len = len;
         verb->addr = addr;
+        ctx->batch_kinds |= 1u << kind;
     }
     return verb;
 }
@@ -82,7 +89,12 @@ void dm_post_masked_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t
 
 static void batch_clear(struct dm_ctx *ctx) {
     ctx->batch_count = 0;
+    ctx->batch_kinds = 0;
     ctx->batch_error = 0;
+}
+
+static bool has_kind(const struct dm_ctx *ctx, uint32_t kinds) {
+    return (ctx->batch_kinds & kinds) != 0;
 }
 
 /* One doorbell for each destination queue pair; a thread has one queue pair to each node. */
@@ -141,16 +153,17 @@ bool dm_sends_masked(const struct dm_fabric *fabric) {
     return can && (!profile || profile->masked_atomics > 0);
 }
 
-static bool has_masked(const struct dm_ctx *ctx) {
-    for (uint32_t i = 0; i < ctx->batch_count; i++) {
-        if (ctx->batch[i].kind == DM_VERB_MASKED_CAS || ctx->batch[i].kind == DM_VERB_MASKED_FAA) {
-            return true;
-        }
+/* Sends a batch that has no masked atomic, or whose masked atomics the device has. */
+static inline int send_batch(struct dm_ctx *ctx, bool wait) {
+    int error = ctx->batch_error ? ctx->batch_error : ctx->pending_error;
+    if (dm_unlikely(error || dm_is_over(ctx))) {
+        ctx->pending_error = ctx->batch_error ? ctx->pending_error : 0;
+        batch_clear(ctx);
+        return error ? error : DM_ERR_STOPPED;
     }
-    return false;
-}
-
-static int send_batch(struct dm_ctx *ctx, bool wait) {
+    if (ctx->batch_count == 0) {
+        return 0;
+    }
     count_sent(ctx, wait);
     bool is_traced = dm_is_traced(ctx->fabric);
     if (dm_unlikely(is_traced)) {
@@ -162,18 +175,24 @@ static int send_batch(struct dm_ctx *ctx, bool wait) {
     if (dm_unlikely(is_traced) && !ctx->ops->traces_verbs) {
         dm_trace_batch(ctx, wait, rc);
     }
-    if (rc == 0 && wait) {
+    if (rc == 0 && wait && has_kind(ctx, CASES)) {
         count_cas_failures(ctx);
     }
     batch_clear(ctx);
     return rc;
 }
 
+/* For the parts of a batch that is cut: few, so that only `commit` has the code of send_batch. */
+static DM_NO_INLINE int send_part(struct dm_ctx *ctx) {
+    return send_batch(ctx, true);
+}
+
 /* One masked atomic by a loop of plain CAS on the word: each failed attempt is a round trip. */
 static int emulate_masked(struct dm_ctx *ctx, struct dm_verb verb) {
     uint64_t found = 0;
     ctx->account->masked_emulated++;
-    DM_TRY(dm_read(ctx, verb.addr, &found, 8));
+    dm_post_read(ctx, verb.addr, &found, 8);
+    DM_TRY(send_part(ctx));
     for (uint32_t attempts = 0;;) {
         bool swapped;
         uint64_t desired = dm_atomic_apply(&verb, found, &swapped);
@@ -182,7 +201,8 @@ static int emulate_masked(struct dm_ctx *ctx, struct dm_verb verb) {
             break;
         }
         uint64_t old = 0;
-        DM_TRY(dm_cas(ctx, verb.addr, found, desired, &old));
+        dm_post_cas(ctx, verb.addr, found, desired, &old);
+        DM_TRY(send_part(ctx));
         if (old == found) {
             break;
         }
@@ -223,34 +243,24 @@ static int commit_emulated(struct dm_ctx *ctx) {
     int rc = 0;
     for (uint32_t i = 0; i < count && rc == 0; i++) {
         if (verbs[i].kind == DM_VERB_MASKED_CAS || verbs[i].kind == DM_VERB_MASKED_FAA) {
-            rc = dm_commit(ctx);
+            rc = send_part(ctx);
             rc = rc == 0 ? emulate_masked(ctx, verbs[i]) : rc;
         } else {
             struct dm_verb *again = batch_next(ctx);
             if (again) {
                 *again = verbs[i];
+                ctx->batch_kinds |= 1u << verbs[i].kind;
             }
         }
     }
-    rc = rc == 0 ? dm_commit(ctx) : rc;
+    rc = rc == 0 ? send_part(ctx) : rc;
     batch_clear(ctx);
     return rc;
 }
 
 static int commit(struct dm_ctx *ctx, bool wait) {
-    int error = ctx->batch_error ? ctx->batch_error : ctx->pending_error;
-    if (dm_unlikely(error || dm_is_over(ctx))) {
-        ctx->pending_error = ctx->batch_error ? ctx->pending_error : 0;
-        batch_clear(ctx);
-        return error ? error : DM_ERR_STOPPED;
-    }
-    if (ctx->batch_count == 0) {
-        return 0;
-    }
-    if (!dm_sends_masked(ctx->fabric) && has_masked(ctx)) {
-        return commit_emulated(ctx);
-    }
-    return send_batch(ctx, wait);
+    bool is_cut = has_kind(ctx, MASKED) && !ctx->batch_error && !dm_sends_masked(ctx->fabric);
+    return is_cut ? commit_emulated(ctx) : send_batch(ctx, wait);
 }
 
 int dm_commit(struct dm_ctx *ctx) {

@@ -51,6 +51,7 @@ struct dm_ctx {
     struct dm_verb *batch;
     uint32_t batch_count, batch_capacity;
     struct dm_coro coro;
+    uint32_t batch_kinds; /* a bit for each kind of verb that the batch has had since it was empty */
     unsigned node;
     uint32_t id;
     enum dm_phase phase;
