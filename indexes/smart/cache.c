@@ -18,6 +18,8 @@ enum {
     NODE_BYTES = 9,    /* as the authors count: address and depth of a copy, */
     RECORD_BYTES = 17, /* and its record in the radix tree */
     HOPS_MAX = 32,     /* in a bucket's chain, in case it changes meanwhile */
+    GUIDED_SLOTS = 64, /* copies with so many have a guide */
+    GUIDE_BYTES = 256,
     SPARE_COPIES = 4096,
 };
 
@@ -29,7 +31,7 @@ struct copy {
     _Atomic uint32_t length; /* of the path */
     uint32_t older, newer;   /* in order of age; newer also links free copies */
     uint32_t unused;
-    _Atomic uint64_t slots[];
+    _Atomic uint64_t slots[]; /* behind them in large copies: the guide, for each key byte the slot that had it last */
 };
 
 struct array {
@@ -54,8 +56,13 @@ static uint32_t copy_bytes(const struct smart_cache *cache, unsigned type) {
     return (uint32_t)sizeof(struct copy) + cache->layout->capacity[type] * (uint32_t)sizeof(uint64_t);
 }
 
+/* From one copy to the next. The guide belongs to the simulation, not to the cache, and is not counted. */
+static uint32_t stride_bytes(const struct smart_cache *cache, unsigned type) {
+    return copy_bytes(cache, type) + (cache->layout->capacity[type] >= GUIDED_SLOTS ? GUIDE_BYTES : 0);
+}
+
 static uint64_t array_bytes(const struct smart_cache *cache, unsigned type) {
-    return (uint64_t)(cache->arrays[type].capacity + 1) * copy_bytes(cache, type);
+    return (uint64_t)(cache->arrays[type].capacity + 1) * stride_bytes(cache, type);
 }
 
 static uint32_t counted_bytes(const struct smart_cache *cache, unsigned type) {
@@ -71,7 +78,7 @@ static unsigned type_of(uint32_t number) {
 static struct copy *copy_at(const struct smart_cache *cache, uint32_t number) {
     uint32_t index = (number & ((UINT32_C(1) << TYPE_SHIFT) - 1)) - 1;
     return (struct copy *)(void *)(cache->arrays[type_of(number)].copies +
-                                   (size_t)index * copy_bytes(cache, type_of(number)));
+                                   (size_t)index * stride_bytes(cache, type_of(number)));
 }
 
 static _Atomic uint32_t *bucket_of(const struct smart_cache *cache, uint64_t path, unsigned length) {
@@ -188,6 +195,26 @@ static void search_prefetch(const struct smart_cache *cache, uint64_t key, unsig
     }
 }
 
+/* The slot that has the byte, and its number; `capacity` if none has. A copy has at most one. */
+static unsigned slot_find(const struct copy *copy, unsigned capacity, unsigned byte, uint64_t *word) {
+    _Atomic unsigned char *guide = capacity < GUIDED_SLOTS ? NULL : (_Atomic unsigned char *)&copy->slots[capacity];
+    unsigned i = guide ? atomic_load_explicit(&guide[byte], memory_order_relaxed) : 0;
+    *word = capacity > 0 ? atomic_load_explicit(&copy->slots[i], memory_order_acquire) : 0;
+    if (guide && smart_slot_has_byte(*word, byte)) {
+        return i;
+    }
+    for (i = 0; i < capacity; i++) {
+        *word = atomic_load_explicit(&copy->slots[i], memory_order_acquire);
+        if (smart_slot_byte(*word) == byte && smart_slot_has_byte(*word, byte)) {
+            break;
+        }
+    }
+    if (guide && i < capacity) {
+        atomic_store_explicit(&guide[byte], (unsigned char)i, memory_order_relaxed);
+    }
+    return i;
+}
+
 bool smart_cache_search(struct smart_cache *cache, struct dm_ctx *ctx, uint64_t key, unsigned longest,
                         struct smart_cache_hit *hit) {
     if (!cache) {
@@ -200,17 +227,10 @@ bool smart_cache_search(struct smart_cache *cache, struct dm_ctx *ctx, uint64_t 
         }
         uint32_t number;
         uint32_t version;
-        unsigned i = 0;
-        unsigned byte = smart_byte(key, length);
+        uint64_t word;
         const struct copy *copy = copy_find(cache, smart_low(key, length), length, &number, &version);
         unsigned capacity = copy ? cache->layout->capacity[type_of(number)] : 0;
-        uint64_t word = 0;
-        for (; i < capacity; i++) {
-            word = atomic_load_explicit(&copy->slots[i], memory_order_acquire);
-            if (smart_slot_byte(word) == byte && smart_slot_has_byte(word, byte)) {
-                break;
-            }
-        }
+        unsigned i = slot_find(copy, capacity, smart_byte(key, length), &word);
         probe_charge(cache, ctx, length, copy ? i + 1 : 0);
         if (i < capacity && !smart_slot_is_frozen(word)) {
             *hit = (struct smart_cache_hit){word, {atomic_load_explicit(&copy->addr, memory_order_acquire)}, length, i};
