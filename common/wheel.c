@@ -92,6 +92,7 @@ static bool add_to_current(struct dm_wheel *wheel, uint64_t time, uint32_t tag) 
     if (!current_reserve(wheel, wheel->current_count + 1)) {
         return false;
     }
+    assert(wheel->current_added >> DM_WHEEL_TAG_BITS == 0);
     uint64_t entry = dm_wheel_entry(time, wheel->current_added++, tag);
     uint32_t at = wheel->current_count++;
     for (; at > wheel->at && wheel->current[at - 1] > entry; at--) {
@@ -103,6 +104,7 @@ static bool add_to_current(struct dm_wheel *wheel, uint64_t time, uint32_t tag) 
 
 static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t time, uint32_t tag) {
     uint32_t order = wheel->chunks[slot].count, last = slot;
+    assert(order >> DM_WHEEL_TAG_BITS == 0);
     if (order >= DM_WHEEL_CHUNK) {
         last = wheel->chunks[slot].next ? wheel->tails[slot] : slot;
         if (order % DM_WHEEL_CHUNK == 0) {
