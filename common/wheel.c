@@ -229,7 +229,7 @@ static void collect(struct dm_wheel *wheel, uint32_t slot, uint64_t *events) {
 }
 
 /* A slot with overflow. */
-static DM_NO_INLINE bool take_over_many(struct dm_wheel *wheel, uint32_t slot) {
+static DM_NO_INLINE bool sort_overflow(struct dm_wheel *wheel, uint32_t slot) {
     uint32_t count = wheel->chunks[slot].count;
     if (!current_reserve(wheel, count)) {
         return false;
@@ -247,7 +247,7 @@ static inline void order_two(uint64_t *a, uint64_t *b) {
 }
 
 /* A slot with one chunk. */
-static void take_over_chunk(struct dm_wheel *wheel, uint32_t slot) {
+static void sort_chunk(struct dm_wheel *wheel, uint32_t slot) {
     struct dm_wheel_chunk *chunk = &wheel->chunks[slot];
     uint32_t count = chunk->count;
     uint64_t *to = wheel->current;
@@ -272,11 +272,11 @@ static void take_over_chunk(struct dm_wheel *wheel, uint32_t slot) {
 }
 
 /* Sorts the events of the slot, which becomes the current one. */
-static bool take_over(struct dm_wheel *wheel, uint32_t slot) {
+static bool make_current(struct dm_wheel *wheel, uint32_t slot) {
     uint32_t count = wheel->chunks[slot].count;
     if (dm_likely(count <= DM_WHEEL_CHUNK)) {
-        take_over_chunk(wheel, slot);
-    } else if (!take_over_many(wheel, slot)) {
+        sort_chunk(wheel, slot);
+    } else if (!sort_overflow(wheel, slot)) {
         return false;
     }
     wheel->current_count = wheel->current_added = count;
@@ -294,7 +294,7 @@ enum { JUDGED_EVENTS = 16384, TOO_FEW = 2, TOO_MANY = 6 };
 static bool take_all(struct dm_wheel *wheel, struct dm_event *events) {
     while (wheel->count > wheel->later_count) {
         set_slot(wheel, next_used(wheel));
-        if (!take_over(wheel, (uint32_t)(wheel->slot % DM_WHEEL_SLOTS))) {
+        if (!make_current(wheel, (uint32_t)(wheel->slot % DM_WHEEL_SLOTS))) {
             return false;
         }
         while (!dm_wheel_is_spent(wheel)) {
@@ -356,7 +356,7 @@ static bool next_slot(struct dm_wheel *wheel) {
         set_slot_of_group(wheel, number); /* adds events to the slot if it was a later one */
     }
     if (!is_later) {
-        is_done = take_over(wheel, (uint32_t)(number % DM_WHEEL_SLOTS));
+        is_done = make_current(wheel, (uint32_t)(number % DM_WHEEL_SLOTS));
     }
     return is_done;
 }

@@ -123,7 +123,7 @@ static inline struct dm_event dm_wheel_take(struct dm_wheel *wheel) {
 
 /* For prefetching: events of a slot that comes after the current one by less than DM_WHEEL_SLOTS, as they were added;
  * their number is returned. Of a slot with more than DM_WHEEL_CHUNK events only the first ones are seen. dm_wheel_tag
- * tells an event's tag. */
+ * returns an event's tag. */
 static inline uint32_t dm_wheel_look(const struct dm_wheel *wheel, uint64_t slot, const uint64_t **events) {
     const struct dm_wheel_chunk *chunk = &wheel->chunks[slot % DM_WHEEL_SLOTS];
     *events = chunk->events;

@@ -89,8 +89,8 @@ void dm_post_masked_faa(struct dm_ctx *ctx, dm_addr addr, uint64_t add, uint64_t
 
 static void batch_clear(struct dm_ctx *ctx) {
     ctx->batch_count = 0;
-    ctx->batch_kinds = 0;
     ctx->batch_error = 0;
+    ctx->batch_kinds = 0;
 }
 
 static bool has_kind(const struct dm_ctx *ctx, uint32_t kinds) {
