@@ -15,14 +15,20 @@
 /* Makes the slot the current one, without events; by slot there are events up to the end of the next group. */
 static void set_slot(struct dm_wheel *wheel, uint64_t slot) {
     wheel->slot = slot;
-    wheel->reach = (((slot >> DM_WHEEL_GROUP_BITS) + 2) << DM_WHEEL_GROUP_BITS) - 1 - slot;
+    wheel->reach = (((slot >> wheel->group_bits) + 2) << wheel->group_bits) - 1 - slot;
     wheel->base = slot << wheel->width >> DM_WHEEL_WIDTH_MOST << DM_WHEEL_WIDTH_MOST;
     wheel->at = wheel->current_count = wheel->current_added = 0;
+}
+
+static void set_slots(struct dm_wheel *wheel, uint32_t slots) {
+    wheel->mask = slots - 1;
+    wheel->group_bits = 62 - dm_clz64(slots);
 }
 
 int dm_wheel_init(struct dm_wheel *wheel) {
     memset(wheel, 0, sizeof(*wheel));
     wheel->width = DM_WHEEL_WIDTH_BEGIN;
+    set_slots(wheel, DM_WHEEL_SLOTS_LEAST);
     wheel->chunk_capacity = 2 * DM_WHEEL_SLOTS;
     wheel->chunks = dm_aligned_new(wheel->chunk_capacity, sizeof(*wheel->chunks));
     wheel->current_capacity = 64;
@@ -124,7 +130,7 @@ static bool add_to_slot(struct dm_wheel *wheel, uint32_t slot, uint64_t time, ui
 }
 
 static uint64_t group_of(const struct dm_wheel *wheel, uint64_t time) {
-    return time >> wheel->width >> DM_WHEEL_GROUP_BITS;
+    return time >> wheel->width >> wheel->group_bits;
 }
 
 static bool add_to_group(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
@@ -147,7 +153,7 @@ static bool add_by_time(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
         return add_to_current(wheel, time, tag);
     }
     if (number - wheel->slot <= wheel->reach) {
-        return add_to_slot(wheel, (uint32_t)(number % DM_WHEEL_SLOTS), time, tag);
+        return add_to_slot(wheel, (uint32_t)number & wheel->mask, time, tag);
     }
     return add_to_group(wheel, time, tag);
 }
@@ -169,7 +175,7 @@ void dm_wheel_add_elsewhere(struct dm_wheel *wheel, uint64_t time, uint32_t tag)
 /* The number of the first slot after the current one that has events; one within reach must have. */
 static uint64_t next_used(const struct dm_wheel *wheel) {
     uint64_t slot = wheel->slot + 1;
-    while (!wheel->used[slot % DM_WHEEL_SLOTS]) {
+    while (!wheel->used[slot & wheel->mask]) {
         slot++;
     }
     return slot;
@@ -284,9 +290,10 @@ static bool make_current(struct dm_wheel *wheel, uint32_t slot) {
     return true;
 }
 
-/* ---- the width of slots ----------------------------------------------------------------------------------------- */
+/* ---- the width and number of slots
+ * ----------------------------------------------------------------------------------------- */
 
-/* The width is judged after so many events. A slot should have two to six of them: with fewer, time goes into steps
+/* Both are judged after so many events. A slot should have two to six of them: with fewer, time goes into steps
  * from slot to slot, with more into sorting. */
 enum { JUDGED_EVENTS = 16384, TOO_FEW = 2, TOO_MANY = 6 };
 
@@ -294,7 +301,7 @@ enum { JUDGED_EVENTS = 16384, TOO_FEW = 2, TOO_MANY = 6 };
 static bool take_all(struct dm_wheel *wheel, struct dm_event *events) {
     while (wheel->count > wheel->later_count) {
         set_slot(wheel, next_used(wheel));
-        if (!make_current(wheel, (uint32_t)(wheel->slot % DM_WHEEL_SLOTS))) {
+        if (!make_current(wheel, (uint32_t)wheel->slot & wheel->mask)) {
             return false;
         }
         while (!dm_wheel_is_spent(wheel)) {
@@ -312,12 +319,13 @@ static bool take_all(struct dm_wheel *wheel, struct dm_event *events) {
     return true;
 }
 
-static bool set_width(struct dm_wheel *wheel, uint32_t width) {
+static bool rebuild(struct dm_wheel *wheel, uint32_t width, uint32_t slots) {
     uint64_t count = wheel->count, now = wheel->slot << wheel->width;
     struct dm_event *events = malloc((count + 1) * sizeof(*events));
     bool is_taken = events && take_all(wheel, events);
     if (is_taken) {
         wheel->width = width;
+        set_slots(wheel, slots);
         set_slot(wheel, now >> width);
         add_all(wheel, events, count);
     }
@@ -325,20 +333,33 @@ static bool set_width(struct dm_wheel *wheel, uint32_t width) {
     return is_taken;
 }
 
-static DM_NO_INLINE bool judge_width(struct dm_wheel *wheel) {
-    uint32_t width = wheel->width;
-    if (wheel->turned > TOO_MANY * wheel->turns && width > DM_WHEEL_WIDTH_LEAST) {
-        width--;
-    } else if (wheel->turned < TOO_FEW * wheel->turns && width < DM_WHEEL_WIDTH_MOST) {
-        width++;
+static uint32_t better_width(const struct dm_wheel *wheel) {
+    if (wheel->turned > TOO_MANY * wheel->turns && wheel->width > DM_WHEEL_WIDTH_LEAST) {
+        return wheel->width - 1;
     }
+    return wheel->turned < TOO_FEW * wheel->turns && wheel->width < DM_WHEEL_WIDTH_MOST ? wheel->width + 1
+                                                                                        : wheel->width;
+}
+
+/* Four slots for each pending event: the latest ones are much later than most. Not fewer before half as many would do.
+ */
+static uint32_t better_slots(const struct dm_wheel *wheel) {
+    uint32_t slots = DM_WHEEL_SLOTS_LEAST, now = wheel->mask + 1;
+    while (slots < DM_WHEEL_SLOTS && slots < 4 * wheel->count) {
+        slots *= 2;
+    }
+    return slots > now || 2 * slots < now ? slots : now;
+}
+
+static DM_NO_INLINE bool judge(struct dm_wheel *wheel) {
+    uint32_t width = better_width(wheel), slots = better_slots(wheel);
     wheel->turns = wheel->turned = 0;
-    return width == wheel->width || set_width(wheel, width);
+    return (width == wheel->width && slots == wheel->mask + 1) || rebuild(wheel, width, slots);
 }
 
 /* Enters another group, whose events are in slots if it follows the current one. */
 static DM_NO_INLINE void set_slot_of_group(struct dm_wheel *wheel, uint64_t slot) {
-    uint64_t group = slot >> DM_WHEEL_GROUP_BITS, spread = (wheel->slot >> DM_WHEEL_GROUP_BITS) + 2;
+    uint64_t group = slot >> wheel->group_bits, spread = (wheel->slot >> wheel->group_bits) + 2;
     set_slot(wheel, slot);
     for (spread = group > spread ? group : spread; spread <= group + 1; spread++) {
         spread_group(wheel, spread);
@@ -350,19 +371,19 @@ static bool next_slot(struct dm_wheel *wheel) {
     uint64_t number = is_later ? next_later(wheel) : next_used(wheel);
     wheel->turns++;
     wheel->turned += wheel->current_added;
-    if (dm_likely((number ^ wheel->slot) >> DM_WHEEL_GROUP_BITS == 0)) {
+    if (dm_likely((number ^ wheel->slot) >> wheel->group_bits == 0)) {
         set_slot(wheel, number);
     } else {
         set_slot_of_group(wheel, number); /* adds events to the slot if it was a later one */
     }
     if (!is_later) {
-        is_done = make_current(wheel, (uint32_t)(number % DM_WHEEL_SLOTS));
+        is_done = make_current(wheel, (uint32_t)number & wheel->mask);
     }
     return is_done;
 }
 
 bool dm_wheel_next_slot(struct dm_wheel *wheel) {
-    bool is_judged = dm_likely(wheel->turned < JUDGED_EVENTS) || judge_width(wheel);
+    bool is_judged = dm_likely(wheel->turned < JUDGED_EVENTS) || judge(wheel);
     /* In a wider slot there may be events beside those that have left. */
     bool is_there = is_judged && (!dm_wheel_is_spent(wheel) || next_slot(wheel));
     return is_there && dm_likely(!wheel->has_failed);

@@ -4,8 +4,8 @@
  * events of the current group and the next one by slot, those of later groups by group. The events of a group are put
  * into their slots when the group before it begins, and those of a slot are sorted when it becomes the current one, so
  * that adding and removing an event take constant time however many are pending. Slots become wider or narrower until a
- * few events are in each. Events leave in the order of their times, and those of one instant in the order in which they
- * were added.
+ * few events are in each, and there are more or fewer of them, so that few events stay in few cache lines. Events leave
+ * in the order of their times, and those of one instant in the order in which they were added.
  */
 #ifndef DM_COMMON_WHEEL_H
 #define DM_COMMON_WHEEL_H
@@ -17,8 +17,8 @@
 #include "common/compiler.h"
 
 enum {
-    DM_WHEEL_SLOTS = 1024,
-    DM_WHEEL_GROUP_BITS = 9, /* a group has half of the slots */
+    DM_WHEEL_SLOTS_LEAST = 128,
+    DM_WHEEL_SLOTS = 1024, /* most */
     DM_WHEEL_GROUPS = 64,
     DM_WHEEL_CHUNK = 7,
     DM_WHEEL_WIDTH_LEAST = 8, /* slots have 2^8 to 2^16 ps */
@@ -56,6 +56,8 @@ struct dm_wheel {
     uint64_t *current;             /* sorted events of the current slot, those before `at` have left */
     uint32_t at, current_count;
     uint32_t width;              /* slots have 2^width ps */
+    uint32_t mask;               /* number of slots - 1 */
+    uint32_t group_bits;         /* a group has 2^group_bits slots, half of them */
     bool has_failed;             /* an event was lost because memory was out */
     uint64_t slot;               /* number of the current slot since time 0 */
     uint64_t reach;              /* so many slots after it have events by slot */
@@ -89,7 +91,7 @@ static inline uint32_t dm_wheel_tag(uint64_t entry) {
 /* Adds an event that is not before the last one that left. Out of memory shows at dm_wheel_next_slot. */
 static inline void dm_wheel_add(struct dm_wheel *wheel, uint64_t time, uint32_t tag) {
     uint64_t number = time >> wheel->width;
-    uint32_t slot = (uint32_t)number % DM_WHEEL_SLOTS;
+    uint32_t slot = (uint32_t)number & wheel->mask;
     struct dm_wheel_chunk *chunk = &wheel->chunks[slot];
     uint32_t order = chunk->count;
     if (dm_likely(number - wheel->slot - 1 < wheel->reach && order < DM_WHEEL_CHUNK)) {
@@ -121,11 +123,11 @@ static inline struct dm_event dm_wheel_take(struct dm_wheel *wheel) {
     return (struct dm_event){wheel->base | entry >> DM_WHEEL_TIME_AT, dm_wheel_tag(entry)};
 }
 
-/* For prefetching: events of a slot that comes after the current one by less than DM_WHEEL_SLOTS, as they were added;
+/* For prefetching: events of a slot after the current one, by less than DM_WHEEL_SLOTS_LEAST, as they were added;
  * their number is returned. Of a slot with more than DM_WHEEL_CHUNK events only the first ones are seen. dm_wheel_tag
  * returns an event's tag. */
 static inline uint32_t dm_wheel_look(const struct dm_wheel *wheel, uint64_t slot, const uint64_t **events) {
-    const struct dm_wheel_chunk *chunk = &wheel->chunks[slot % DM_WHEEL_SLOTS];
+    const struct dm_wheel_chunk *chunk = &wheel->chunks[slot & wheel->mask];
     *events = chunk->events;
     return chunk->count < DM_WHEEL_CHUNK ? chunk->count : DM_WHEEL_CHUNK;
 }

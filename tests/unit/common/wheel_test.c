@@ -20,7 +20,7 @@
 /* How far ahead events are added: within a slot, within the current group and the next one, within all groups, beyond
  * them. Slots are those of the beginning. */
 static uint64_t some_delay(struct dm_prng *prng, unsigned mix) {
-    const uint64_t group = UINT64_C(1) << (DM_WHEEL_GROUP_BITS + DM_WHEEL_WIDTH_BEGIN);
+    const uint64_t group = (uint64_t)DM_WHEEL_SLOTS_LEAST / 2 << DM_WHEEL_WIDTH_BEGIN;
     switch (dm_prng_below(prng, mix)) {
     case 0:
         return dm_prng_below(prng, 3);
@@ -122,19 +122,19 @@ static void keep_busy(struct dm_wheel *wheel, struct dm_heap *heap, uint64_t *no
 }
 
 /* Each change moves events that are pending; the order is that of the heap before, after and between. */
-static void slots_become_wider_and_narrower_until_they_have_a_few_events(void **state) {
+static void slots_become_wider_and_narrower_more_and_fewer(void **state) {
     (void)state;
     const struct {
         uint32_t pending;
         uint64_t span;
-        uint32_t width_least, width_most;
+        uint32_t width_least, width_most, slots;
     } loads[] = {
-        {200, 100000, 10, 11}, /* two events a ns */
-        {200, 10000000, DM_WHEEL_WIDTH_MOST, DM_WHEEL_WIDTH_MOST},
-        {3000, 1000000, 9, 10},
-        {100, UINT64_C(20000000000), DM_WHEEL_WIDTH_MOST, DM_WHEEL_WIDTH_MOST}, /* beyond all groups */
-        {2000, 20000, DM_WHEEL_WIDTH_LEAST, DM_WHEEL_WIDTH_LEAST},
-        {500, 6000000, 13, 14},
+        {200, 100000, 10, 11, 1024}, /* two events a ns */
+        {30, 10000000, DM_WHEEL_WIDTH_MOST, DM_WHEEL_WIDTH_MOST, 128},
+        {3000, 1000000, 9, 10, 1024},
+        {100, UINT64_C(20000000000), DM_WHEEL_WIDTH_MOST, DM_WHEEL_WIDTH_MOST, 1024}, /* beyond all groups */
+        {2000, 20000, DM_WHEEL_WIDTH_LEAST, DM_WHEEL_WIDTH_LEAST, 1024},
+        {50, 600000, 13, 14, 256},
     };
     struct dm_wheel wheel;
     struct dm_heap heap = {.entries = NULL};
@@ -143,6 +143,10 @@ static void slots_become_wider_and_narrower_until_they_have_a_few_events(void **
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
         keep_busy(&wheel, &heap, &now, loads[i].pending, loads[i].span);
         assert_in_range(wheel.width, loads[i].width_least, loads[i].width_most);
+        assert_int_equal(wheel.mask + 1, loads[i].slots);
+        while (!dm_heap_empty(&heap)) { /* some would be pending for most of the next load */
+            assert_same(&wheel, &heap, &now);
+        }
     }
     dm_wheel_fini(&wheel);
     dm_heap_fini(&heap);
@@ -211,7 +215,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_leave_in_order_of_time_and_then_of_arrival),
         cmocka_unit_test(many_events_of_one_instant_keep_their_order),
-        cmocka_unit_test(slots_become_wider_and_narrower_until_they_have_a_few_events),
+        cmocka_unit_test(slots_become_wider_and_narrower_more_and_fewer),
         cmocka_unit_test(events_of_coming_slots_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
