@@ -290,8 +290,7 @@ static bool make_current(struct dm_wheel *wheel, uint32_t slot) {
     return true;
 }
 
-/* ---- the width and number of slots
- * ----------------------------------------------------------------------------------------- */
+/* ---- the width and number of slots ---------------------------------------------------------------------------- */
 
 /* Both are judged after so many events. A slot should have two to six of them: with fewer, time goes into steps
  * from slot to slot, with more into sorting. */
@@ -367,7 +366,7 @@ static DM_NO_INLINE void set_slot_of_group(struct dm_wheel *wheel, uint64_t slot
 }
 
 static bool next_slot(struct dm_wheel *wheel) {
-    bool is_later = dm_unlikely(wheel->count == wheel->later_count), is_done = true;
+    bool is_later = dm_unlikely(wheel->count == wheel->later_count);
     uint64_t number = is_later ? next_later(wheel) : next_used(wheel);
     wheel->turns++;
     wheel->turned += wheel->current_added;
@@ -376,10 +375,7 @@ static bool next_slot(struct dm_wheel *wheel) {
     } else {
         set_slot_of_group(wheel, number); /* adds events to the slot if it was a later one */
     }
-    if (!is_later) {
-        is_done = make_current(wheel, (uint32_t)number & wheel->mask);
-    }
-    return is_done;
+    return is_later || make_current(wheel, (uint32_t)number & wheel->mask);
 }
 
 bool dm_wheel_next_slot(struct dm_wheel *wheel) {

@@ -13,7 +13,7 @@
 /* Sets of kinds of verbs. */
 enum {
     MASKED = 1u << DM_VERB_MASKED_CAS | 1u << DM_VERB_MASKED_FAA,
-    CASES = 1u << DM_VERB_CAS | 1u << DM_VERB_MASKED_CAS,
+    WITH_CAS = 1u << DM_VERB_CAS | 1u << DM_VERB_MASKED_CAS,
 };
 
 static struct dm_verb *batch_grow(struct dm_ctx *ctx) {
@@ -175,7 +175,7 @@ static inline int send_batch(struct dm_ctx *ctx, bool wait) {
     if (dm_unlikely(is_traced) && !ctx->ops->traces_verbs) {
         dm_trace_batch(ctx, wait, rc);
     }
-    if (rc == 0 && wait && has_kind(ctx, CASES)) {
+    if (rc == 0 && wait && has_kind(ctx, WITH_CAS)) {
         count_cas_failures(ctx);
     }
     batch_clear(ctx);

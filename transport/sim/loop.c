@@ -182,40 +182,37 @@ static void prefetch_stack(const struct sim_op *op) {
     }
 }
 
-static void prefetch_operations(struct sim *sim, uint64_t slot) {
-    const uint64_t *events;
-    uint32_t count = dm_wheel_look(&sim->wheel, slot, &events);
-    for (uint32_t i = 0; i < count; i++) {
-        prefetch_range(sim_op_at(sim, dm_wheel_tag(events[i])), sizeof(struct sim_op));
+static void prefetch_operation(struct sim *sim, const struct sim_op *op) {
+    (void)sim;
+    prefetch_range(op, sizeof(*op));
+}
+
+static void prefetch_pointed_to(struct sim *sim, const struct sim_op *op) {
+    if (is_completing(op)) {
+        prefetch_range(op->ctx, offsetof(struct sim_ctx, base.wait_next));
+        prefetch_range(&op->ctx->pending, sizeof(*op->ctx) - offsetof(struct sim_ctx, pending));
+        dm_prefetch_near(&op->thread->clock);
+        dm_prefetch_near(&op->thread->waited);
+    } else if (op->stage == SIM_EFFECT) {
+        prefetch_payload(sim, op);
     }
 }
 
-static void prefetch_contexts(struct sim *sim, uint64_t slot) {
-    const uint64_t *events;
-    uint32_t count = dm_wheel_look(&sim->wheel, slot, &events);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct sim_op *op = sim_op_at(sim, dm_wheel_tag(events[i]));
-        if (is_completing(op)) {
-            prefetch_range(op->ctx, offsetof(struct sim_ctx, base.wait_next));
-            prefetch_range(&op->ctx->pending, sizeof(*op->ctx) - offsetof(struct sim_ctx, pending));
-            dm_prefetch_near(&op->thread->clock);
-            dm_prefetch_near(&op->thread->waited);
-        } else if (op->stage == SIM_EFFECT) {
-            prefetch_payload(sim, op);
-        }
+static void prefetch_needed(struct sim *sim, const struct sim_op *op) {
+    if (is_completing(op)) {
+        prefetch_stack(op);
+    } else if (op->stage == SIM_EFFECT) {
+        prefetch_compressed(sim, op);
     }
 }
 
-static void prefetch_stacks(struct sim *sim, uint64_t slot) {
+/* One step for each operation of the slot. */
+static DM_ALWAYS_INLINE void prefetch_slot(struct sim *sim, uint64_t slot,
+                                           void (*step)(struct sim *sim, const struct sim_op *op)) {
     const uint64_t *events;
     uint32_t count = dm_wheel_look(&sim->wheel, slot, &events);
     for (uint32_t i = 0; i < count; i++) {
-        const struct sim_op *op = sim_op_at(sim, dm_wheel_tag(events[i]));
-        if (is_completing(op)) {
-            prefetch_stack(op);
-        } else if (op->stage == SIM_EFFECT) {
-            prefetch_compressed(sim, op);
-        }
+        step(sim, sim_op_at(sim, dm_wheel_tag(events[i])));
     }
 }
 
@@ -228,9 +225,9 @@ static void prefetch_ahead(struct sim *sim) {
     }
     while (sim->looked_at < slot) {
         sim->looked_at++;
-        prefetch_operations(sim, sim->looked_at + OPERATIONS_AHEAD);
-        prefetch_contexts(sim, sim->looked_at + CONTEXTS_AHEAD);
-        prefetch_stacks(sim, sim->looked_at + STACKS_AHEAD);
+        prefetch_slot(sim, sim->looked_at + OPERATIONS_AHEAD, prefetch_operation);
+        prefetch_slot(sim, sim->looked_at + CONTEXTS_AHEAD, prefetch_pointed_to);
+        prefetch_slot(sim, sim->looked_at + STACKS_AHEAD, prefetch_needed);
     }
 }
 

@@ -175,8 +175,7 @@ struct sim_thread {
     /* What each switch uses, in one cache line. */
     _Alignas(DM_LINE) uint64_t clock; /* up to when this core has worked */
     struct sim_ctx *ready_head, *ready_tail;
-    uint64_t
-        busy; /* not beside `clock`: both would be added to as one vector, which waits for a store of one of them */
+    uint64_t busy;              /* not beside `clock`: as one vector they would wait for a store of one of them */
     const struct sim_ctx *last; /* the client that ran last */
     struct sim_qp *qps;         /* one for each node with memory */
     struct sim_register *rings; /* those of its node that are shared; NULL: each queue pair has its own */
