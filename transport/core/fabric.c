@@ -287,6 +287,12 @@ void dm_fabric_measure(struct dm_fabric *fabric) {
     fabric->ops->measure(fabric);
 }
 
+void dm_fabric_untimed(struct dm_fabric *fabric, bool is_untimed) {
+    if (fabric->ops->untimed) {
+        fabric->ops->untimed(fabric, is_untimed);
+    }
+}
+
 void dm_fabric_setup(struct dm_fabric *fabric) {
     fabric->measuring = false;
 }

@@ -54,7 +54,7 @@ static struct sim_op *op_of_verb(struct sim *sim, struct sim_ctx *ctx, const str
     return op;
 }
 
-/* In the set-up phase: at once, in order, at no cost. */
+/* In the set-up phase and while untimed: at once, in order, at no cost. */
 static int commit_now(struct sim *sim, struct dm_ctx *ctx) {
     for (uint32_t i = 0; i < ctx->batch_count; i++) {
         const struct dm_verb *verb = &ctx->batch[i];
@@ -145,11 +145,45 @@ static struct sim_fate meet_fate(struct sim *sim, struct sim_ctx *ctx, uint32_t 
     return fate;
 }
 
+/* What a batch takes that meets no other one: about the time of a read. */
+static uint64_t untimed_ps(struct sim *sim) {
+    const struct sim_costs *costs = &sim->costs;
+    return costs->mmio + 4 * costs->nic_fixed + 2 * costs->propagation + sim_pcie_read_time(sim) + costs->pcie_write;
+}
+
+static int wait_untimed(struct sim *sim, struct sim_ctx *ctx) {
+    struct sim_op *op = sim_op_new(sim);
+    if (!op) {
+        sim->out_of_memory = true;
+        return DM_ERR_NO_MEMORY;
+    }
+    op->kind = DM_VERB_WRITE; /* nothing of it is to be fetched ahead but its context */
+    op->ctx = ctx;
+    op->thread = sim_thread_of(ctx);
+    sim_schedule(sim, op, SIM_UNTIMED, sim->now + SIM_UNTIMED_BATCHES * untimed_ps(sim));
+    return sim_suspend(ctx);
+}
+
+/* Acts at once. A context waits for several of its batches together, while the host has its data at hand; one that
+ * spins on a lock waits there too. */
+static int commit_untimed(struct sim *sim, struct sim_ctx *ctx, bool wait) {
+    DM_TRY(commit_now(sim, &ctx->base));
+    ctx->untimed_batches += wait;
+    if (ctx->untimed_batches < SIM_UNTIMED_BATCHES) {
+        return 0;
+    }
+    ctx->untimed_batches = 0;
+    return wait_untimed(sim, ctx);
+}
+
 int sim_commit(struct dm_ctx *base, bool wait) {
     struct sim_ctx *ctx = (struct sim_ctx *)base;
     struct sim *sim = sim_of(base->fabric);
     if (!base->fabric->measuring) {
         return commit_now(sim, base);
+    }
+    if (dm_unlikely(sim->is_untimed)) {
+        return commit_untimed(sim, ctx, wait);
     }
     uint64_t broken[4] = {0};
     for (uint32_t i = 0; i < base->batch_count; i++) {

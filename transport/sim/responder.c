@@ -56,15 +56,6 @@ static uint64_t into_host(const struct sim_costs *costs, struct sim_nic *nic, ui
                       sim_pcie_time(costs, packet));
 }
 
-/* A PCIe read takes a little less than its mean most of the time, and sometimes much more. */
-static uint64_t pcie_read_time(struct sim *sim) {
-    const struct sim_costs *costs = &sim->costs;
-    if (costs->pcie_read_spread == 0) {
-        return costs->pcie_read;
-    }
-    return costs->pcie_read_least + sim_spread(costs, dm_prng_u64(&sim->spread));
-}
-
 static struct sim_qp *qp_of(const struct sim_op *op) {
     return &op->thread->qps[dm_addr_node(op->addr)];
 }
@@ -96,7 +87,7 @@ static void access_memory(struct sim *sim, struct sim_nic *nic, struct sim_op *o
             return;
         }
         uint64_t service = sim_pcie_time(costs, op->len + costs->read_overhead_bytes);
-        at = sim_serve(&nic->pcie_out, sim->now, service) + pcie_read_time(sim);
+        at = sim_serve(&nic->pcie_out, sim->now, service) + sim_pcie_read_time(sim);
     } else {
         at = into_host(costs, nic, sim->now, op->len) + costs->pcie_write;
     }
@@ -119,7 +110,7 @@ static void start_atomic(struct sim *sim, struct sim_nic *nic, struct sim_op *op
     const struct sim_costs *costs = &sim->costs;
     struct sim_slot *slot = slot_of(sim, nic, op);
     uint64_t hold = dm_addr_space(op->addr) == DM_CHIP ? costs->hold_chip
-                                                       : costs->hold_dram - costs->pcie_read + pcie_read_time(sim);
+                                                       : costs->hold_dram - costs->pcie_read + sim_pcie_read_time(sim);
     slot->busy += hold;
     nic->slots.served++;
     nic->slots.waited += sim->now - op->begin + hold;

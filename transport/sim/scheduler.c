@@ -146,7 +146,11 @@ static DM_NO_INLINE void work_in_slices(struct sim_ctx *ctx, uint64_t cost) {
 }
 
 static inline void charge_ps(struct sim_ctx *ctx, uint64_t cost) {
-    if (dm_likely(!ctx->base.background || ctx->job)) {
+    bool is_client = !ctx->base.background;
+    if (dm_unlikely(is_client && sim_of(ctx->base.fabric)->is_untimed)) {
+        return;
+    }
+    if (dm_likely(is_client || ctx->job)) {
         sim_work(sim_thread_of(ctx), cost);
     } else {
         work_in_slices(ctx, cost);

@@ -99,6 +99,7 @@ enum sim_stage {
     SIM_DELIVER, /* a request reaches the called node's memory */
     SIM_RESPOND, /* the handler's core has posted the response */
     SIM_WAKE,    /* a context becomes ready (started, slept, handed a mutex) */
+    SIM_UNTIMED, /* a context has waited for its untimed batches */
     SIM_KICK,    /* a core has become free and takes the next ready context */
     SIM_FAIL,    /* a node fails */
     SIM_RESTART, /* and comes back */
@@ -200,6 +201,7 @@ struct sim_ctx {
     _Alignas(DM_LINE) uint32_t pending; /* signalled verbs not completed */
     uint32_t completions;               /* to be paid for at the next resume */
     int status;                         /* what the wait returns */
+    uint32_t untimed_batches;           /* since it waited for such batches last */
     uint64_t ready_at;
     struct sim_ctx *ready_next; /* not wait_next: a stopped waiter is still in its waitlist */
     struct sim_lane *lanes;     /* one for each node with memory */
@@ -239,8 +241,9 @@ struct sim_node {
     } queue; /* requests that wait for a core, or for a handler context */
 };
 
-/* SIM_FEW_EVENTS: with no more pending, the loop does not look ahead. */
-enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6, SIM_FEW_EVENTS = 64 };
+/* SIM_FEW_EVENTS: with no more pending, the loop does not look ahead. SIM_UNTIMED_BATCHES: a context waits for so many
+ * untimed batches at a time. */
+enum { SIM_POOL_STEP = 1024, SIM_PAYLOAD_CLASSES = 6, SIM_FEW_EVENTS = 64, SIM_UNTIMED_BATCHES = 16 };
 
 struct sim {
     struct dm_fabric *fabric;
@@ -265,6 +268,7 @@ struct sim {
     uint64_t foreground;      /* contexts that the run waits for */
     uint64_t async;           /* unsignalled verbs in flight, and clients that linger */
     bool stop_seen, out_of_memory, measured;
+    bool is_untimed; /* see dm_fabric_untimed */
     uint64_t events;
     uint64_t looked_at;            /* the slot of the wheel from which the loop has looked ahead */
     struct dm_trace_event *traced; /* by the operation's index in the pool; only while tracing */
@@ -453,6 +457,15 @@ size_t sim_resources(struct dm_fabric *fabric, struct dm_resource *resources, si
 /* True if the node has failed since the operation was posted. */
 static inline bool sim_is_lost(const struct sim *sim, const struct sim_op *op, unsigned node) {
     return sim->now >= sim->nodes[node].failed_at || op->life != sim->nodes[node].life;
+}
+
+/* How long a PCIe read takes: a little less than its mean most of the time, and sometimes much more. */
+static inline uint64_t sim_pcie_read_time(struct sim *sim) {
+    const struct sim_costs *costs = &sim->costs;
+    if (costs->pcie_read_spread == 0) {
+        return costs->pcie_read;
+    }
+    return costs->pcie_read_least + sim_spread(costs, dm_prng_u64(&sim->spread));
 }
 
 static inline bool sim_is_atomic(const struct sim_op *op) {

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Untimed verbs: they act as timed ones, in the order of each context; contexts take turns, so that one which spins on
+ * a lock gets it; time passes as if each batch was alone; and timed verbs follow as if nothing had been before.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/transport/sim_world.h"
+
+enum { LOCK = 4096, COUNTER = 4160, CLIENTS = 24, ROUNDS = 500, METHOD = DM_METHOD_FIRST };
+
+struct job {
+    struct world *world;
+    uint64_t spins, left_until_timed, begin_ns, end_ns;
+    unsigned inside, called;
+};
+
+static dm_addr at(uint64_t offset) {
+    return dm_addr_make(0, DM_DRAM, offset);
+}
+
+static void lock(struct dm_ctx *ctx, struct job *job) {
+    uint64_t *found = dm_local_alloc(ctx, 8);
+    do {
+        assert_int_equal(dm_cas(ctx, at(LOCK), 0, 1, found), 0);
+        job->spins += *found != 0;
+    } while (*found != 0);
+}
+
+/* Adds one to a counter under a lock. Its write is not waited for: the unlock behind it must not pass it. */
+static void count_main(struct dm_ctx *ctx, void *arg) {
+    struct job *job = arg;
+    uint64_t *counter = dm_local_alloc(ctx, 8), *zero = dm_local_alloc(ctx, 8);
+    *zero = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        if (job->left_until_timed > 0 && --job->left_until_timed == 0) {
+            dm_fabric_untimed(job->world->fabric, false);
+        }
+        lock(ctx, job);
+        assert_int_equal(job->inside++, 0);
+        assert_int_equal(dm_read(ctx, at(COUNTER), counter, 8), 0);
+        *counter += 1;
+        dm_post_write(ctx, at(COUNTER), counter, 8);
+        assert_int_equal(dm_commit_async(ctx), 0);
+        job->inside--;
+        dm_post_write(ctx, at(LOCK), zero, 8);
+        assert_int_equal(dm_commit(ctx), 0);
+    }
+}
+
+static void look_main(struct dm_ctx *ctx, void *arg) {
+    uint64_t *value = arg;
+    uint64_t *read = dm_local_alloc(ctx, 8);
+    assert_int_equal(dm_read(ctx, at(COUNTER), read, 8), 0);
+    *value = *read;
+}
+
+/* Clients count under one lock, the first rounds of all of them untimed. */
+static void count_under_a_lock(uint64_t untimed_rounds, struct job *job) {
+    struct world world = {.clients = CLIENTS};
+    world_open(&world);
+    *job = (struct job){.world = &world, .left_until_timed = untimed_rounds};
+    dm_fabric_untimed(world.fabric, untimed_rounds > 0);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        world_spawn(&world, i, count_main, job);
+    }
+    world_run(&world);
+    uint64_t counted = 0;
+    world_spawn(&world, 0, look_main, &counted);
+    world_run(&world);
+    assert_int_equal(counted, CLIENTS * ROUNDS);
+    world_close(&world);
+}
+
+static void no_update_is_lost_under_a_lock(void **state) {
+    (void)state;
+    struct job timed, untimed, both;
+    count_under_a_lock(0, &timed);
+    count_under_a_lock(UINT64_MAX, &untimed);
+    count_under_a_lock(CLIENTS * ROUNDS / 2, &both);
+    /* Contexts do meet one another. */
+    assert_true(timed.spins > 0 && untimed.spins > 0 && both.spins > 0);
+}
+
+static void read_main(struct dm_ctx *ctx, void *arg) {
+    struct job *job = arg;
+    unsigned char *buffer = dm_local_alloc(ctx, 64);
+    job->begin_ns = dm_now(ctx);
+    for (int i = 0; i < 1600; i++) {
+        dm_charge(ctx, DM_WORK_LINE_COPY, 100); /* takes no time */
+        assert_int_equal(dm_read(ctx, at(LOCK), buffer, 64), 0);
+    }
+    job->end_ns = dm_now(ctx);
+}
+
+static uint64_t time_of_reads(bool is_untimed, unsigned clients) {
+    struct world world = {.clients = clients};
+    struct job job = {0};
+    world_open(&world);
+    dm_fabric_untimed(world.fabric, is_untimed);
+    for (unsigned i = 0; i < clients; i++) {
+        world_spawn(&world, i, read_main, &job);
+    }
+    world_run(&world);
+    uint64_t ns = job.end_ns - job.begin_ns;
+    world_close(&world);
+    return ns;
+}
+
+static void time_passes_as_if_each_batch_was_alone(void **state) {
+    (void)state;
+    uint64_t one = time_of_reads(true, 1), many = time_of_reads(true, 2000);
+    assert_in_range(one / 1600, 1000, 4000);
+    assert_in_range(many, one * 9 / 10, one * 11 / 10);
+    assert_true(time_of_reads(false, 2000) > 4 * many); /* the network is the limit */
+}
+
+static int answer(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
+    (void)req;
+    (void)req_len;
+    struct job *job = arg;
+    dm_charge(ctx, DM_WORK_LINE_COPY, 1000);
+    job->called++;
+    *(unsigned char *)resp = 1;
+    *resp_len = 1;
+    return 0;
+}
+
+static void call_main(struct dm_ctx *ctx, void *arg) {
+    struct job *job = arg;
+    unsigned char resp[8];
+    uint32_t resp_len = sizeof(resp);
+    job->begin_ns = dm_now(ctx);
+    assert_int_equal(dm_call(ctx, 0, METHOD, "x", 1, resp, &resp_len), 0);
+    job->end_ns = dm_now(ctx);
+}
+
+static uint64_t time_of_a_call(bool is_untimed) {
+    struct world world = {.clients = 1};
+    struct job job = {0};
+    world_open(&world);
+    assert_int_equal(dm_register(world.fabric, 0, METHOD, answer, &job), 0);
+    dm_fabric_untimed(world.fabric, is_untimed);
+    world_spawn(&world, 0, call_main, &job);
+    world_run(&world);
+    assert_int_equal(job.called, 1);
+    uint64_t ns = job.end_ns - job.begin_ns;
+    world_close(&world);
+    return ns;
+}
+
+static void calls_take_their_time(void **state) {
+    (void)state;
+    uint64_t timed = time_of_a_call(false), untimed = time_of_a_call(true);
+    assert_in_range(untimed, timed * 8 / 10, timed);
+}
+
+static void nothing_changes_with_fault_rules(void **state) {
+    (void)state;
+    uint64_t ns[2];
+    for (int is_untimed = 0; is_untimed < 2; is_untimed++) {
+        struct world world = {.clients = 3};
+        struct job job = {0};
+        world_set(&world, "faults", "delay:p=0.1,by=10us");
+        world_open(&world);
+        dm_fabric_untimed(world.fabric, is_untimed);
+        world_spawn(&world, 0, read_main, &job);
+        world_run(&world);
+        ns[is_untimed] = job.end_ns;
+        world_close(&world);
+    }
+    assert_int_equal(ns[0], ns[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_update_is_lost_under_a_lock),
+        cmocka_unit_test(time_passes_as_if_each_batch_was_alone),
+        cmocka_unit_test(calls_take_their_time),
+        cmocka_unit_test(nothing_changes_with_fault_rules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
