@@ -23,7 +23,7 @@ static const char *const asked[] = {
     "ops",          "warmup", "duration", "workload",      "properties",           "mix",
     "distribution", "theta",  "scan_min", "scan_max",      "scan_distribution",    "rate",
     "arrival",      "rdwc",   "verify",   "insert_ranges", "trace_ops_per_client", "interval",
-    NULL,
+    "timed_warmup", NULL,
 };
 
 /* Options that shape the fabric, which can be changed in a loaded one (dm_fabric_resize) if the index allows it and no

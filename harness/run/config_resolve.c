@@ -391,6 +391,14 @@ static int resolve_memory(struct hx_config *config, struct dm_err *err) {
     return 0;
 }
 
+/* An untimed part is left out where the warm-up is not longer, or where time is real. */
+static void resolve_timed_warmup(struct hx_config *config) {
+    struct hx_settings *run = &config->run;
+    if (run->timed_warmup >= run->warmup || !(config->transport->caps & DM_CAP_VIRTUAL_TIME)) {
+        run->timed_warmup = 0;
+    }
+}
+
 int hx_config_resolve(struct hx_config *config, struct dm_err *err) {
     DM_TRY(resolve_index(config, err));
     DM_TRY(resolve_transport(config, err));
@@ -399,6 +407,7 @@ int hx_config_resolve(struct hx_config *config, struct dm_err *err) {
     DM_TRY(resolve_topology(config, err));
     DM_TRY(resolve_chip(config, err));
     DM_TRY(resolve_workload(config, err));
+    resolve_timed_warmup(config);
     DM_TRY(resolve_memory(config, err));
     return ix_check(config->index, config->index_params, &config->shape, err);
 }

@@ -324,6 +324,7 @@ static int run_init(struct point *point, struct dm_err *err) {
         .block = draw_block(point),
         .ops = share_of(point, settings->ops),
         .warmup = share_of(point, settings->warmup),
+        .untimed = settings->timed_warmup > 0 ? settings->warmup - settings->timed_warmup : 0,
         .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),
         .resource_count = resource_count,
         .slice_resources = calloc(resource_count + 1, sizeof(*point->run.slice_resources)),
@@ -383,6 +384,7 @@ static int clients_run(struct point *point, struct dm_err *err) {
     }
     DM_TRY(rdwcs_open(point, err));
     DM_TRY(workers_open(point, err));
+    dm_fabric_untimed(point->fabric, point->run.untimed > 0);
     uint64_t begin = hx_host_ns();
     uint64_t verbs_before = dm_verb_total(point->fabric);
     hx_progress_phase(&point->progress, "running", point->config->run.ops + point->config->run.warmup);

@@ -66,6 +66,10 @@ static const struct dm_opt measure_options[] = {
         .help = "measured operations of all clients together"),
     ROW(warmup, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e12, .derived = "ops / 10",
         .help = "operations before them that are not counted"),
+    ROW(timed_warmup, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e12, .added = true,
+        .help =
+            "in virtual time: only so many operations at the end of the warm-up meet the model of the network; those "
+            "before them fill the caches at less of the host's time; 0: all of the warm-up"),
     ROW_AS("duration", duration_ns, DM_OPT_DURATION, .initial = "0s",
            .help =
                "end the measurement after this much time of the run even if operations are left; 0: only after ops"),

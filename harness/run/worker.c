@@ -371,6 +371,12 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
     return rc;
 }
 
+/* The operations from this one on meet the model of the network. */
+static void timing_begin(struct hx_run *run) {
+    run->untimed = 0;
+    dm_fabric_untimed(run->fabric, false);
+}
+
 static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
     uint64_t number = 0;
     while (!dm_stopping(ctx)) {
@@ -386,6 +392,9 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
         if (rc < 0) {
             run_fail(worker, rc, "the workload's next operation", dm_code_text(rc));
             return;
+        }
+        if (dm_unlikely(worker->run->untimed > 0) && number >= worker->run->untimed) {
+            timing_begin(worker->run);
         }
         if (number >= worker->run->warmup && !worker->is_measuring) {
             measuring_begin(worker, ctx, number);

@@ -27,6 +27,7 @@ struct hx_run {
     bool is_replay;       /* clients own their operations, so one without any must not use up the budget */
     uint32_t block;       /* operations drawn from the budget at a time */
     uint64_t ops, warmup; /* the budget of this process's clients */
+    uint64_t untimed;     /* its first operations, which do not meet the network's model; 0 once they have been drawn */
     /* In virtual time: the resources, sampled when the last measured operation had ended. */
     struct dm_resource *resources;
     size_t resource_count;

@@ -177,6 +177,17 @@ $result differ sherman_a.json seed2.json || fail "the seed changes nothing"
 expect 0 run hand.json --mn_cores 2 --out cores1.json
 expect 0 run hand.json --mn-cores=2 --out cores2.json
 $result same cores1.json cores2.json || fail "--mn_cores and --mn-cores differ"
+# an untimed part of the warm-up counts as warm-up, runs again equal, and leaves an index whole
+expect 0 run hand.json --ops 4K --warmup 4K --timed-warmup 500 --verify --out untimed1.json
+expect 0 run untimed1.json --out untimed2.json
+$result same untimed1.json untimed2.json || fail "two runs with a partly untimed warm-up differ"
+[ "$($result get untimed1.json phases.1.operations)" -eq 4000 ] || fail "untimed operations are not warm-up"
+[ "$($result get untimed1.json phases.2.operations)" -eq 4000 ] || fail "untimed operations were measured"
+for index in "sherman --workload a" "smart --workload load" "rolex --workload d" "chime --workload a" \
+    "dolphin --workload a" "hstore --workload load"; do
+    # shellcheck disable=SC2086
+    expect 0 run --index $index --keys 20K --ops 4K --warmup 40K --timed-warmup 2K --clients 24 --cns 2 --verify
+done
 expect 0 run hand.json --ops 1M --warmup 100 --duration 200us --out duration.json
 measured=$($result get duration.json phases.2.operations)
 [ "$measured" -gt 0 ] || fail "--duration measured nothing"

@@ -259,6 +259,43 @@ static void derived_values_follow_unless_given(void **state) {
     hx_config_close(config);
 }
 
+static uint64_t timed_warmup_of(const char *transport, const char *warmup, const char *timed) {
+    struct hx_config *config = small_config();
+    must_set(config, "transport", transport);
+    must_set(config, "warmup", warmup);
+    must_set(config, "timed_warmup", timed);
+    must_resolve(config);
+    uint64_t left = config->run.timed_warmup;
+    hx_config_close(config);
+    return left;
+}
+
+/* A configuration that does not use it has the name that it had before the option existed. */
+static void a_timed_warmup_is_shorter_than_the_warmup_or_left_out(void **state) {
+    (void)state;
+    assert_int_equal(timed_warmup_of("sim", "50", "49"), 49);
+    assert_int_equal(timed_warmup_of("sim", "50", "50"), 0);
+    assert_int_equal(timed_warmup_of("sim", "50", "51"), 0);
+    assert_int_equal(timed_warmup_of("local", "50", "49"), 0);
+    char usual[17], other[17], used[17];
+    struct hx_config *config = small_config();
+    must_resolve(config);
+    hx_config_hash(config, usual);
+    hx_config_close(config);
+    config = small_config();
+    must_set(config, "timed_warmup", "1M");
+    must_resolve(config);
+    hx_config_hash(config, other);
+    hx_config_close(config);
+    config = small_config();
+    must_set(config, "timed_warmup", "99");
+    must_resolve(config);
+    hx_config_hash(config, used);
+    hx_config_close(config);
+    assert_string_equal(usual, other);
+    assert_string_not_equal(usual, used);
+}
+
 static void later_settings_win(void **state) {
     (void)state;
     struct hx_config *config = small_config();
@@ -398,6 +435,7 @@ int main(void) {
         cmocka_unit_test(ycsb_is_a_workload_that_is_a_file),
         cmocka_unit_test(a_trace_defines_the_number_of_operations),
         cmocka_unit_test(derived_values_follow_unless_given),
+        cmocka_unit_test(a_timed_warmup_is_shorter_than_the_warmup_or_left_out),
         cmocka_unit_test(later_settings_win),
         cmocka_unit_test(a_complete_result_is_a_spec),
         cmocka_unit_test(errors_of_specs_name_file_and_member),
