@@ -27,7 +27,7 @@ for index in $indexes; do
         run "untimed.$index.$workload" "$index" "$workload" --timed-warmup 200K
     done
 done
-python3 - $indexes <<'PY'
+python3 - "$indexes" <<'PY'
 import json, sys
 
 def load(mode, index, workload):
@@ -39,7 +39,7 @@ def load(mode, index, workload):
 
 out = 0
 print("throughput and round trips after a warm-up that is partly untimed, over those after a timed one")
-for index in sys.argv[1:]:
+for index in sys.argv[1].split():
     for workload in ("c", "load", "a"):
         timed, untimed = (load(mode, index, workload) for mode in ("timed", "untimed"))
         ratios = [b / a for a, b in zip(timed, untimed)]
