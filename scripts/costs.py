@@ -5,6 +5,7 @@
     scripts/costs.py results/points >plots/costs.json
     scripts/costs.py --bytes plots/costs.json results/points elsewhere/points >new.json
     scripts/costs.py --calibrate plots/costs.json --indexes all/points sample/points >new.json
+    scripts/costs.py --untimed plots/costs.json results/points >new.json
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
 points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes
@@ -13,6 +14,8 @@ the same quantities. Seconds of an index are fitted to the results that state pr
 With --bytes FILE seconds are those of that file. With --calibrate FILE a few results of a newer program are enough:
 seconds are those of FILE times what these results took beside what FILE says of them, by index where there are some of
 it; standard error has the ratios. --indexes names a folder of results that say of which index FILE's single points are.
+With --untimed FILE all is that of FILE, but for what an untimed operation of a warm-up takes: that is what results with
+such operations took beyond what FILE says of their others.
 """
 import argparse
 import collections
@@ -21,8 +24,9 @@ import json
 import sys
 
 SECONDS_LOAD = ["start", "key", "value_byte"]
-SECONDS_RUN = ["read", "update", "insert", "rmw", "scan", "scan_entry"]
-BYTES = ["start", "client", "key", "built", "touched", "value_byte", "insert", "cache_byte"]
+KINDS = ["read", "update", "insert", "rmw", "scan"]
+SECONDS_RUN = [*KINDS, "scan_entry", "untimed"]
+BYTES = ["start", "client", "key", "built", "touched", "value_byte", "inserted", "cache_byte"]
 
 
 # A byte of a value takes a byte and some free space, which results with values of one size do not show; and no index
@@ -46,21 +50,26 @@ def load(path):
 
 
 def quantities(config):
-    mix = {}
+    mix = collections.defaultdict(float)
     for part in config["mix"].split(","):
         kind, share = part.split("=")
         mix[kind] = float(share)
     ops = config["ops"] + config["warmup"]
+    timed_warmup = config.get("timed_warmup", 0)
+    untimed = config["warmup"] - timed_warmup if timed_warmup else 0
     keys = config["keys"]
     entry = config["value_size"] + config["key_size"]
+    per_scan = (config["scan_min"] + config["scan_max"]) / 2
     found = {"start": 1.0, "client": config["clients"], "key": keys, "value_byte": keys * config["value_size"]}
-    for kind in SECONDS_RUN[:-1]:
-        found[kind] = ops * mix.get(kind, 0.0)
-    found["scan_entry"] = found["scan"] * (config["scan_min"] + config["scan_max"]) / 2
+    for kind in KINDS:
+        found[kind] = (ops - untimed) * mix[kind]
+    found["scan_entry"] = found["scan"] * per_scan
+    found["untimed"] = untimed
+    found["inserted"] = ops * mix["insert"]
     found["cache_byte"] = config["cns"] * min(config["cache"], keys * entry)
     # Without inserts an index may make what a bulk load stores when it is first read.
-    found["touched"] = min(keys, ops + found["scan_entry"])
-    found["built"] = keys - found["touched"] if found["insert"] > 0 else 0.0
+    found["touched"] = min(keys, ops + ops * mix["scan"] * per_scan)
+    found["built"] = keys - found["touched"] if mix["insert"] > 0 else 0.0
     return found
 
 
@@ -177,6 +186,24 @@ def calibrate(costs, results, indexes):
             costs["points"][hash] = found
 
 
+def add_untimed(costs, results):
+    """What an untimed operation takes, by index: what results with such took beyond what the costs say of the rest."""
+    sums = collections.defaultdict(lambda: [0.0, 0.0])
+    for index, row, host in results.values():
+        if row["untimed"] and "run_cpu_s" in host:
+            rest = total(costs.get(index, costs["other"]), "run_s", {**row, "untimed": 0})
+            for name in (index, "other"):
+                sums[name][0] += host["run_cpu_s"] - rest
+                sums[name][1] += row["untimed"]
+    each = {name: seconds / count for name, (seconds, count) in sums.items() if seconds > 0}
+    for name in costs:
+        by = each.get(name, each.get("other"))
+        if name != "points" and by:
+            costs[name]["run_s"]["untimed"] = float(f"{by:.3g}")
+    for name, by in sorted(each.items()):
+        print(f"untimed {name}: {sums[name][1]:.0f} operations took {by:.3g} s each", file=sys.stderr)
+
+
 def index_names(folder):
     """The index of each result of a folder, by the hash of its configuration."""
     names = {}
@@ -196,13 +223,15 @@ def main():
     parser.add_argument("folders", nargs="+", help="folders of results")
     parser.add_argument("--bytes", metavar="FILE", help="fit bytes alone; seconds are those of this file")
     parser.add_argument("--calibrate", metavar="FILE", help="multiply seconds of this file by a ratio for each index")
+    parser.add_argument("--untimed", metavar="FILE", help="take this file, and fit what untimed operations take")
     parser.add_argument("--indexes", metavar="FOLDER", help="results that say which index a single point of FILE has")
     options = parser.parse_args()
-    if options.bytes and options.calibrate:
-        parser.error("--bytes and --calibrate exclude each other")
+    given = [name for name in (options.bytes, options.calibrate, options.untimed) if name]
+    if len(given) > 1:
+        parser.error("--bytes, --calibrate and --untimed exclude one another")
     if options.indexes and not options.calibrate:
         parser.error("--indexes is for --calibrate")
-    before = load(options.bytes or options.calibrate) if options.bytes or options.calibrate else {}
+    before = load(given[0]) if given else {}
     rows = collections.defaultdict(list)
     results = {}
     for path in sorted(path for folder in options.folders for path in glob.glob(folder + "/*.json")):
@@ -214,6 +243,10 @@ def main():
             results[result["config_hash"]] = (config["index"], *rows[config["index"]][-1])
     if options.calibrate:
         calibrate(before, results, index_names(options.indexes))
+        print_costs(before)
+        return
+    if options.untimed:
+        add_untimed(before, results)
         print_costs(before)
         return
     costs = {}

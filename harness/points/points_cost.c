@@ -40,8 +40,18 @@ static double mix_share(const json_t *config, const char *kind) {
     return 0;
 }
 
+static double operations(const json_t *config) {
+    return number(config, "ops") + number(config, "warmup");
+}
+
+/* Operations of the warm-up that do not meet the model of the network. */
+static double untimed(const json_t *config) {
+    double timed = number(config, "timed_warmup");
+    return timed > 0 ? number(config, "warmup") - timed : 0;
+}
+
 static double quantity(const json_t *config, const char *name) {
-    double keys = number(config, "keys"), ops = number(config, "ops") + number(config, "warmup");
+    double keys = number(config, "keys"), ops = operations(config), timed = ops - untimed(config);
     if (strcmp(name, "start") == 0) {
         return 1;
     }
@@ -59,19 +69,22 @@ static double quantity(const json_t *config, const char *name) {
         double cache = number(config, "cache");
         return number(config, "cns") * (cache < all ? cache : all);
     }
-    double entries = ops * mix_share(config, "scan") * (number(config, "scan_min") + number(config, "scan_max")) / 2;
+    double per_scan = (number(config, "scan_min") + number(config, "scan_max")) / 2;
     if (strcmp(name, "scan_entry") == 0) {
-        return entries;
+        return timed * mix_share(config, "scan") * per_scan;
     }
     /* Without inserts an index may make what a bulk load stores when it is first read. */
-    double touched = ops + entries < keys ? ops + entries : keys;
+    double wanted = ops + ops * mix_share(config, "scan") * per_scan, touched = wanted < keys ? wanted : keys;
     if (strcmp(name, "touched") == 0) {
         return touched;
     }
     if (strcmp(name, "built") == 0) {
         return ops * mix_share(config, "insert") > 0 ? keys - touched : 0;
     }
-    return ops * mix_share(config, name);
+    if (strcmp(name, "inserted") == 0) {
+        return ops * mix_share(config, "insert");
+    }
+    return strcmp(name, "untimed") == 0 ? untimed(config) : timed * mix_share(config, name);
 }
 
 static double sum(const json_t *costs, const char *what, const json_t *config) {
@@ -111,7 +124,7 @@ static void use_measured(const char *hash, const char *what, double *value) {
 void hx_cost_of(const json_t *config, const char *hash, struct hx_cost *cost) {
     const char *index = json_string_value(json_object_get(config, "index"));
     const json_t *costs = index != NULL ? json_object_get(all_costs(), index) : NULL;
-    double keys = number(config, "keys"), ops = number(config, "ops") + number(config, "warmup");
+    double keys = number(config, "keys"), ops = operations(config);
     if (index == NULL) {
         *cost = (struct hx_cost){.run_s = keys * TRAINING_S, .bytes = keys * TRAINING_BYTES + PROCESS_BYTES};
         return;

@@ -55,6 +55,23 @@ assert ratios[0].keys() == ratios[1].keys() and "run_s fg" in ratios[0], ratios
 assert all(0.45 < ratios[1][name] / ratio < 0.55 for name, ratio in ratios[0].items()), ratios
 PY
 
+# What untimed operations take is what is left of such results beyond their others; nothing else changes.
+expect 0 sweep --grid index=sherman --grid keys=2K,4K --grid workload=c --grid ops=2K --grid warmup=200K \
+    --grid timed_warmup=1K --out untimed
+python3 "$DM_SOURCE_DIR/scripts/costs.py" --untimed costs.json untimed/points >untimed.json 2>untimed.said ||
+    fail "costs.py --untimed failed"
+grep -q "^untimed sherman: 398000 operations took " untimed.said || fail "untimed: $(cat untimed.said)"
+python3 - costs.json untimed.json untimed/points <<'PY'
+import glob, json, sys
+
+before, after = (json.load(open(path, encoding="utf-8")) for path in sys.argv[1:3])
+took = sum(json.load(open(path))["provenance"]["host"]["run_cpu_s"] for path in glob.glob(sys.argv[3] + "/*.json"))
+for name in ("sherman", "fg", "other"):
+    by = after[name]["run_s"].pop("untimed")
+    assert 0 < by <= took / 398000 * 1.01, (name, by, took)
+assert before == after
+PY
+
 # A single point that is not run again gets the ratio of its index, where that is known, else that of all.
 mkdir sample
 python3 - costs.json sweep/points sample >single.json <<'PY'
