@@ -5,7 +5,7 @@
     scripts/costs.py results/points >plots/costs.json
     scripts/costs.py --bytes plots/costs.json results/points elsewhere/points >new.json
     scripts/costs.py --calibrate plots/costs.json --indexes all/points sample/points >new.json
-    scripts/costs.py --untimed plots/costs.json results/points >new.json
+    scripts/costs.py --untimed plots/costs.json pairs/points >new.json
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
 points are right; a point with an uncommon setting may cost several times as much. harness/points/points_cost.c computes
@@ -14,8 +14,8 @@ the same quantities. Seconds of an index are fitted to the results that state pr
 With --bytes FILE seconds are those of that file. With --calibrate FILE a few results of a newer program are enough:
 seconds are those of FILE times what these results took beside what FILE says of them, by index where there are some of
 it; standard error has the ratios. --indexes names a folder of results that say of which index FILE's single points are.
-With --untimed FILE all is that of FILE, but for what an untimed operation of a warm-up takes: that is what results with
-such operations took beyond what FILE says of their others.
+With --untimed FILE all is that of FILE, but for the share of a timed operation's time that an untimed one of a warm-up
+takes, by index: the folders have pairs of results, run on one host at one time, that differ in timed_warmup alone.
 """
 import argparse
 import collections
@@ -25,7 +25,7 @@ import sys
 
 SECONDS_LOAD = ["start", "key", "value_byte"]
 KINDS = ["read", "update", "insert", "rmw", "scan"]
-SECONDS_RUN = [*KINDS, "scan_entry", "untimed"]
+SECONDS_RUN = [*KINDS, "scan_entry"]
 BYTES = ["start", "client", "key", "built", "touched", "value_byte", "inserted", "cache_byte"]
 
 
@@ -49,22 +49,26 @@ def load(path):
         return json.load(file)
 
 
-def quantities(config):
+def untimed(config):
+    timed = config.get("timed_warmup", 0)
+    return config["warmup"] - timed if timed else 0
+
+
+def quantities(config, share):
+    """An untimed operation counts as `share` of one."""
     mix = collections.defaultdict(float)
     for part in config["mix"].split(","):
-        kind, share = part.split("=")
-        mix[kind] = float(share)
+        kind, by = part.split("=")
+        mix[kind] = float(by)
     ops = config["ops"] + config["warmup"]
-    timed_warmup = config.get("timed_warmup", 0)
-    untimed = config["warmup"] - timed_warmup if timed_warmup else 0
+    counted = ops - (1 - share) * untimed(config)
     keys = config["keys"]
     entry = config["value_size"] + config["key_size"]
     per_scan = (config["scan_min"] + config["scan_max"]) / 2
     found = {"start": 1.0, "client": config["clients"], "key": keys, "value_byte": keys * config["value_size"]}
     for kind in KINDS:
-        found[kind] = (ops - untimed) * mix[kind]
+        found[kind] = counted * mix[kind]
     found["scan_entry"] = found["scan"] * per_scan
-    found["untimed"] = untimed
     found["inserted"] = ops * mix["insert"]
     found["cache_byte"] = config["cns"] * min(config["cache"], keys * entry)
     # Without inserts an index may make what a bulk load stores when it is first read.
@@ -187,21 +191,33 @@ def calibrate(costs, results, indexes):
 
 
 def add_untimed(costs, results):
-    """What an untimed operation takes, by index: what results with such took beyond what the costs say of the rest."""
+    """The share of a timed operation's time that an untimed one takes, by index: of pairs, weighted by such operations."""
+    timed = {}
+    for result in results:
+        if not untimed(result["config"]):
+            timed[other_options(result["config"])] = result
     sums = collections.defaultdict(lambda: [0.0, 0.0])
-    for index, row, host in results.values():
-        if row["untimed"] and "run_cpu_s" in host:
-            rest = total(costs.get(index, costs["other"]), "run_s", {**row, "untimed": 0})
-            for name in (index, "other"):
-                sums[name][0] += host["run_cpu_s"] - rest
-                sums[name][1] += row["untimed"]
-    each = {name: seconds / count for name, (seconds, count) in sums.items() if seconds > 0}
+    for result in results:
+        config = result["config"]
+        pair = timed.get(other_options(config))
+        if untimed(config) and pair:
+            took, whole = (one["provenance"]["host"]["run_cpu_s"] for one in (result, pair))
+            each = whole / (config["ops"] + config["warmup"])
+            for name in (config["index"], "other"):
+                sums[name][0] += took - each * (config["ops"] + config["timed_warmup"])
+                sums[name][1] += each * untimed(config)
+    shares = {name: took / whole for name, (took, whole) in sums.items()}
+    for name, share in sorted(shares.items()):
+        print(f"untimed {name}: {share:.3f} of a timed operation", file=sys.stderr)
     for name in costs:
-        by = each.get(name, each.get("other"))
-        if name != "points" and by:
-            costs[name]["run_s"]["untimed"] = float(f"{by:.3g}")
-    for name, by in sorted(each.items()):
-        print(f"untimed {name}: {sums[name][1]:.0f} operations took {by:.3g} s each", file=sys.stderr)
+        share = shares.get(name, shares.get("other"))
+        if name != "points" and share:
+            costs[name]["untimed"] = float(f"{min(max(share, 0), 1):.3g}")
+
+
+def other_options(config):
+    """All but timed_warmup, as text."""
+    return json.dumps({name: by for name, by in config.items() if name not in ("timed_warmup", "mn_memory")})
 
 
 def index_names(folder):
@@ -223,7 +239,7 @@ def main():
     parser.add_argument("folders", nargs="+", help="folders of results")
     parser.add_argument("--bytes", metavar="FILE", help="fit bytes alone; seconds are those of this file")
     parser.add_argument("--calibrate", metavar="FILE", help="multiply seconds of this file by a ratio for each index")
-    parser.add_argument("--untimed", metavar="FILE", help="take this file, and fit what untimed operations take")
+    parser.add_argument("--untimed", metavar="FILE", help="take this file, and find what untimed operations take")
     parser.add_argument("--indexes", metavar="FOLDER", help="results that say which index a single point of FILE has")
     options = parser.parse_args()
     given = [name for name in (options.bytes, options.calibrate, options.untimed) if name]
@@ -233,12 +249,17 @@ def main():
         parser.error("--indexes is for --calibrate")
     before = load(given[0]) if given else {}
     rows = collections.defaultdict(list)
-    results = {}
+    results, simulated = {}, []
     for path in sorted(path for folder in options.folders for path in glob.glob(folder + "/*.json")):
         result = load(path)
         config = result["config"]
-        if config["transport"] == "sim":
-            rows[config["index"]].append((quantities(config), result["provenance"]["host"]))
+        if config["transport"] != "sim":
+            continue
+        simulated.append(result)
+        # Without a share, results with untimed operations say nothing of timed ones.
+        share = before.get(config["index"], before.get("other", {})).get("untimed")
+        if share is not None or not untimed(config):
+            rows[config["index"]].append((quantities(config, share or 1), result["provenance"]["host"]))
             rows["other"].append(rows[config["index"]][-1])
             results[result["config_hash"]] = (config["index"], *rows[config["index"]][-1])
     if options.calibrate:
@@ -246,7 +267,7 @@ def main():
         print_costs(before)
         return
     if options.untimed:
-        add_untimed(before, results)
+        add_untimed(before, simulated)
         print_costs(before)
         return
     costs = {}
@@ -257,7 +278,7 @@ def main():
         timed = sample(timed if len(timed) >= ENOUGH else points)
         points = sample(points)
         if options.bytes:
-            costs[index] = {part: before[index][part] for part in ("load_s", "run_s")}
+            costs[index] = {part: by for part, by in before[index].items() if part != "bytes"}
         else:
             costs[index] = {
                 "load_s": fit_timed(SECONDS_LOAD, load_seconds, timed, points),

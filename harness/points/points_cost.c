@@ -50,8 +50,9 @@ static double untimed(const json_t *config) {
     return timed > 0 ? number(config, "warmup") - timed : 0;
 }
 
-static double quantity(const json_t *config, const char *name) {
-    double keys = number(config, "keys"), ops = operations(config), timed = ops - untimed(config);
+/* An untimed operation counts as `share` of one. */
+static double quantity(const json_t *config, const char *name, double share) {
+    double keys = number(config, "keys"), ops = operations(config), counted = ops - (1 - share) * untimed(config);
     if (strcmp(name, "start") == 0) {
         return 1;
     }
@@ -71,7 +72,7 @@ static double quantity(const json_t *config, const char *name) {
     }
     double per_scan = (number(config, "scan_min") + number(config, "scan_max")) / 2;
     if (strcmp(name, "scan_entry") == 0) {
-        return timed * mix_share(config, "scan") * per_scan;
+        return counted * mix_share(config, "scan") * per_scan;
     }
     /* Without inserts an index may make what a bulk load stores when it is first read. */
     double wanted = ops + ops * mix_share(config, "scan") * per_scan, touched = wanted < keys ? wanted : keys;
@@ -84,15 +85,16 @@ static double quantity(const json_t *config, const char *name) {
     if (strcmp(name, "inserted") == 0) {
         return ops * mix_share(config, "insert");
     }
-    return strcmp(name, "untimed") == 0 ? untimed(config) : timed * mix_share(config, name);
+    return counted * mix_share(config, name);
 }
 
 static double sum(const json_t *costs, const char *what, const json_t *config) {
+    const json_t *share = json_object_get(costs, "untimed");
     double total = 0;
     const char *name;
     json_t *value;
     json_object_foreach(json_object_get(costs, what), name, value) {
-        total += json_number_value(value) * quantity(config, name);
+        total += json_number_value(value) * quantity(config, name, share != NULL ? json_number_value(share) : 1);
     }
     return total;
 }
