@@ -14,12 +14,6 @@ static void on_wake(struct sim *sim, struct sim_op *op) {
     }
 }
 
-static void on_untimed(struct sim *sim, struct sim_op *op) {
-    struct sim_ctx *ctx = op->ctx;
-    sim_op_free(sim, op);
-    sim_ready(sim, ctx);
-}
-
 /* The core takes its next ready context, or else a call that no core has taken yet. */
 static void on_kick(struct sim *sim, struct sim_op *op) {
     struct sim_thread *thread = op->thread;
@@ -89,9 +83,6 @@ static void dispatch(struct sim *sim, struct sim_op *op) {
     case SIM_WAKE:
         on_wake(sim, op);
         break;
-    case SIM_UNTIMED:
-        on_untimed(sim, op);
-        break;
     case SIM_KICK:
         on_kick(sim, op);
         break;
@@ -150,7 +141,7 @@ static void prefetch_range(const void *from, size_t bytes) {
 }
 
 static bool is_completing(const struct sim_op *op) {
-    return op->stage == SIM_RETURN || op->stage == SIM_DRAIN || op->stage == SIM_COMPLETE || op->stage == SIM_UNTIMED;
+    return op->stage == SIM_RETURN || op->stage == SIM_DRAIN || op->stage == SIM_COMPLETE;
 }
 
 static uint32_t payload_bytes(const struct sim_op *op) {

@@ -151,19 +151,6 @@ static uint64_t untimed_ps(struct sim *sim) {
     return costs->mmio + 4 * costs->nic_fixed + 2 * costs->propagation + sim_pcie_read_time(sim) + costs->pcie_write;
 }
 
-static int wait_untimed(struct sim *sim, struct sim_ctx *ctx) {
-    struct sim_op *op = sim_op_new(sim);
-    if (!op) {
-        sim->out_of_memory = true;
-        return DM_ERR_NO_MEMORY;
-    }
-    op->kind = DM_VERB_WRITE; /* nothing of it is to be fetched ahead but its context */
-    op->ctx = ctx;
-    op->thread = sim_thread_of(ctx);
-    sim_schedule(sim, op, SIM_UNTIMED, sim->now + SIM_UNTIMED_BATCHES * untimed_ps(sim));
-    return sim_suspend(ctx);
-}
-
 /* Acts at once. A context waits for several of its batches together, while the host has its data at hand; one that
  * spins on a lock waits there too. */
 static int commit_untimed(struct sim *sim, struct sim_ctx *ctx, bool wait) {
@@ -173,7 +160,7 @@ static int commit_untimed(struct sim *sim, struct sim_ctx *ctx, bool wait) {
         return 0;
     }
     ctx->untimed_batches = 0;
-    return wait_untimed(sim, ctx);
+    return sim_sleep_until(ctx, sim->now + SIM_UNTIMED_BATCHES * untimed_ps(sim));
 }
 
 int sim_commit(struct dm_ctx *base, bool wait) {

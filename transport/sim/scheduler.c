@@ -117,11 +117,14 @@ void sim_wake(struct dm_ctx *waker, struct dm_ctx *target) {
     wake_at(sim_of(waker->fabric), (struct sim_ctx *)target, context_clock(waker));
 }
 
+int sim_sleep_until(struct sim_ctx *ctx, uint64_t at) {
+    ctx->base.parked = true;
+    DM_TRY(wake_at(sim_of(ctx->base.fabric), ctx, at));
+    return sim_suspend(ctx);
+}
+
 int sim_sleep(struct dm_ctx *base, uint64_t ns) {
-    struct sim *sim = sim_of(base->fabric);
-    base->parked = true;
-    DM_TRY(wake_at(sim, (struct sim_ctx *)base, context_clock(base) + ns * 1000));
-    return sim_suspend((struct sim_ctx *)base);
+    return sim_sleep_until((struct sim_ctx *)base, context_clock(base) + ns * 1000);
 }
 
 uint64_t sim_now(struct dm_ctx *base) {

@@ -99,7 +99,6 @@ enum sim_stage {
     SIM_DELIVER, /* a request reaches the called node's memory */
     SIM_RESPOND, /* the handler's core has posted the response */
     SIM_WAKE,    /* a context becomes ready (started, slept, handed a mutex) */
-    SIM_UNTIMED, /* a context has waited for its untimed batches */
     SIM_KICK,    /* a core has become free and takes the next ready context */
     SIM_FAIL,    /* a node fails */
     SIM_RESTART, /* and comes back */
@@ -338,6 +337,9 @@ void sim_ready(struct sim *sim, struct sim_ctx *ctx);
 
 /* Runs the event loop, and with it other contexts, until this context runs again; returns its status. */
 int sim_suspend(struct sim_ctx *ctx);
+
+/* Suspends the context until the time `at` (ps), or until a stop. */
+int sim_sleep_until(struct sim_ctx *ctx, uint64_t at);
 
 /* Schedules the moment at which the core takes its next ready context, if there is one. */
 void sim_kick_later(struct sim *sim, struct sim_thread *thread);

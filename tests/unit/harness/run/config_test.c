@@ -270,6 +270,17 @@ static uint64_t timed_warmup_of(const char *transport, const char *warmup, const
     return left;
 }
 
+/* NULL: without the option. */
+static void hash_with_timed_warmup(const char *timed, char hex[17]) {
+    struct hx_config *config = small_config();
+    if (timed) {
+        must_set(config, "timed_warmup", timed);
+    }
+    must_resolve(config);
+    hx_config_hash(config, hex);
+    hx_config_close(config);
+}
+
 /* A configuration that does not use it has the name that it had before the option existed. */
 static void a_timed_warmup_is_shorter_than_the_warmup_or_left_out(void **state) {
     (void)state;
@@ -278,20 +289,9 @@ static void a_timed_warmup_is_shorter_than_the_warmup_or_left_out(void **state) 
     assert_int_equal(timed_warmup_of("sim", "50", "51"), 0);
     assert_int_equal(timed_warmup_of("local", "50", "49"), 0);
     char usual[17], other[17], used[17];
-    struct hx_config *config = small_config();
-    must_resolve(config);
-    hx_config_hash(config, usual);
-    hx_config_close(config);
-    config = small_config();
-    must_set(config, "timed_warmup", "1M");
-    must_resolve(config);
-    hx_config_hash(config, other);
-    hx_config_close(config);
-    config = small_config();
-    must_set(config, "timed_warmup", "99");
-    must_resolve(config);
-    hx_config_hash(config, used);
-    hx_config_close(config);
+    hash_with_timed_warmup(NULL, usual);
+    hash_with_timed_warmup("1M", other);
+    hash_with_timed_warmup("99", used);
     assert_string_equal(usual, other);
     assert_string_not_equal(usual, used);
 }
