@@ -9,30 +9,17 @@
 
 #define dm_likely(condition)   __builtin_expect(!!(condition), 1)
 #define dm_unlikely(condition) __builtin_expect(!!(condition), 0)
-/* Zero bits above the highest set bit; the value must not be 0. */
-#define dm_clz64(value) ((unsigned)__builtin_clzll(value))
 
-#define DM_ALWAYS_INLINE inline __attribute__((always_inline))
-#define DM_NO_INLINE     __attribute__((noinline))
-#define DM_NO_RETURN     __attribute__((noreturn))
-
-/* Asks for the cache line of the address, which may be any. gcc takes a function that only prefetches for one without
- * effect and removes calls of it; the empty statement, which it must keep, is an effect. */
-static DM_ALWAYS_INLINE void dm_prefetch_read(const void *pointer) {
-    __builtin_prefetch(pointer, 0, 1);
-    __asm__ volatile("");
-}
-
-static DM_ALWAYS_INLINE void dm_prefetch_write(const void *pointer) {
-    __builtin_prefetch(pointer, 1, 1);
-    __asm__ volatile("");
-}
-
-/* As close to the processor as it goes. */
-static DM_ALWAYS_INLINE void dm_prefetch_near(const void *pointer) {
-    __builtin_prefetch(pointer, 0, 3);
-    __asm__ volatile("");
-}
+/* Ask for the cache line of an address, which need not be valid. gcc takes a function that does nothing else for one
+ * without effect and removes calls of it; the empty statement, which it must keep, is an effect. */
+#define DM_PREFETCH(pointer, is_write, locality)                                                                       \
+    do {                                                                                                               \
+        __builtin_prefetch((pointer), (is_write), (locality));                                                         \
+        __asm__ volatile("");                                                                                          \
+    } while (0)
+#define dm_prefetch_read(pointer)  DM_PREFETCH(pointer, 0, 1)
+#define dm_prefetch_write(pointer) DM_PREFETCH(pointer, 1, 1)
+#define dm_prefetch_near(pointer)  DM_PREFETCH(pointer, 0, 3) /* as close to the processor as it goes */
 
 /* Asks for all lines of a range at once, so that what follows does not wait for each of them. */
 static inline void dm_prefetch_lines(const void *from, size_t bytes) {
@@ -40,6 +27,13 @@ static inline void dm_prefetch_lines(const void *from, size_t bytes) {
         dm_prefetch_read((const char *)from + at);
     }
 }
+
+/* Zero bits above the highest set bit; the value must not be 0. */
+#define dm_clz64(value) ((unsigned)__builtin_clzll(value))
+
+#define DM_ALWAYS_INLINE inline __attribute__((always_inline))
+#define DM_NO_INLINE     __attribute__((noinline))
+#define DM_NO_RETURN     __attribute__((noreturn))
 
 /* Products of 64-bit numbers, exactly. */
 typedef __int128 dm_int128;
