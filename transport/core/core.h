@@ -110,6 +110,7 @@ struct dm_node_state {
     void *restart_arg;
     uint64_t bytes;             /* DRAM */
     _Atomic uint64_t allocated; /* bump offset of chunks */
+    uint64_t loaded;            /* `allocated` when the run began */
     _Atomic uint32_t chip_allocated;
     unsigned call_threads;            /* the first ones, which alone serve calls; 0: all threads do all work */
     _Atomic uint32_t background_next; /* thread of the next background context, of those that run them */

@@ -284,6 +284,9 @@ int dm_fabric_connect(struct dm_fabric *fabric, struct dm_err *err) {
 
 void dm_fabric_measure(struct dm_fabric *fabric) {
     fabric->measuring = true;
+    for (unsigned i = 0; i < fabric->node_count; i++) {
+        fabric->nodes[i].loaded = atomic_load(&fabric->nodes[i].allocated);
+    }
     fabric->ops->measure(fabric);
 }
 
