@@ -68,11 +68,12 @@ def quantities(config, share):
     found = {"start": 1.0, "client": config["clients"], "key": keys, "value_byte": keys * config["value_size"]}
     for kind in KINDS:
         found[kind] = counted * mix[kind]
+    found["read"] += share * config.get("load_reads", 0)
     found["scan_entry"] = found["scan"] * per_scan
     found["inserted"] = ops * mix["insert"]
     found["cache_byte"] = config["cns"] * min(config["cache"], keys * entry)
     # Without inserts an index may make what a bulk load stores when it is first read.
-    found["touched"] = min(keys, ops + ops * mix["scan"] * per_scan)
+    found["touched"] = min(keys, config.get("load_reads", 0) + ops + ops * mix["scan"] * per_scan)
     found["built"] = keys - found["touched"] if mix["insert"] > 0 else 0.0
     return found
 

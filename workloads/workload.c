@@ -41,6 +41,7 @@ struct wl_stream {
     struct wl *wl;
     struct wl_replay_cursor replay;
     struct wl_recorder_stream *recorder;
+    struct dm_prng loaded; /* of wl_loaded_key */
 };
 
 static const char *text_or_empty(const char *text) {
@@ -368,6 +369,7 @@ struct wl_stream *wl_stream_open(struct wl *wl, unsigned client) {
         return NULL;
     }
     stream->wl = wl;
+    stream->loaded = dm_prng_stream(wl->seed, "loaded keys", client);
     switch (wl->source) {
     case SOURCE_CORE:
         stream->core = wl_core_stream_make(&wl->core, dm_prng_stream(wl->seed, "workload", client), client);
@@ -409,6 +411,11 @@ int wl_next(struct wl_stream *stream, struct wl_op *op) {
         wl_recorder_add(stream->recorder, op);
     }
     return rc;
+}
+
+uint64_t wl_loaded_key(struct wl_stream *stream) {
+    const struct wl_keymap *map = &stream->wl->map;
+    return wl_keymap_key(map, map->first + dm_prng_below(&stream->loaded, map->load_numbers));
 }
 
 void wl_done(struct wl_stream *stream, const struct wl_op *op, int outcome) {

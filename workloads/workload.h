@@ -120,6 +120,9 @@ void wl_stream_close(struct wl_stream *stream);
  * next call returns the same insert. Threads may call it at the same time for different streams. */
 int wl_next(struct wl_stream *stream, struct wl_op *op);
 
+/* A loaded key, drawn evenly. Does not change which operations follow. Not of a trace, whose keys have no numbers. */
+uint64_t wl_loaded_key(struct wl_stream *stream);
+
 /* Must be called when the operation has ended, with its outcome (of an RMW: that of the update). Acknowledges inserts,
  * so that their keys can be chosen, and keeps in mind which keys upserts will find. */
 void wl_done(struct wl_stream *stream, const struct wl_op *op, int outcome);

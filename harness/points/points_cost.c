@@ -75,7 +75,8 @@ static double quantity(const json_t *config, const char *name, double share) {
         return counted * mix_share(config, "scan") * per_scan;
     }
     /* Without inserts an index may make what a bulk load stores when it is first read. */
-    double wanted = ops + ops * mix_share(config, "scan") * per_scan, touched = wanted < keys ? wanted : keys;
+    double reads = number(config, "load_reads");
+    double wanted = reads + ops + ops * mix_share(config, "scan") * per_scan, touched = wanted < keys ? wanted : keys;
     if (strcmp(name, "touched") == 0) {
         return touched;
     }
@@ -85,7 +86,7 @@ static double quantity(const json_t *config, const char *name, double share) {
     if (strcmp(name, "inserted") == 0) {
         return ops * mix_share(config, "insert");
     }
-    return counted * mix_share(config, name);
+    return counted * mix_share(config, name) + (strcmp(name, "read") == 0 ? share * reads : 0);
 }
 
 static double sum(const json_t *costs, const char *what, const json_t *config) {

@@ -399,6 +399,15 @@ static void resolve_timed_warmup(struct hx_config *config) {
     }
 }
 
+/* The keys of a trace have no numbers to draw from. */
+static int check_load_reads(const struct hx_config *config, struct dm_err *err) {
+    if (config->run.load_reads > 0 && is_text(config->workload.trace)) {
+        dm_fail(err, DM_ERR_INVALID, "only of a workload whose keys are generated, not of a trace's");
+        return fail_at(config, "load_reads", DM_ERR_INVALID, err);
+    }
+    return 0;
+}
+
 int hx_config_resolve(struct hx_config *config, struct dm_err *err) {
     DM_TRY(resolve_index(config, err));
     DM_TRY(resolve_transport(config, err));
@@ -407,6 +416,7 @@ int hx_config_resolve(struct hx_config *config, struct dm_err *err) {
     DM_TRY(resolve_topology(config, err));
     DM_TRY(resolve_chip(config, err));
     DM_TRY(resolve_workload(config, err));
+    DM_TRY(check_load_reads(config, err));
     resolve_timed_warmup(config);
     DM_TRY(resolve_memory(config, err));
     return ix_check(config->index, config->index_params, &config->shape, err);

@@ -324,7 +324,9 @@ static int run_init(struct point *point, struct dm_err *err) {
         .block = draw_block(point),
         .ops = share_of(point, settings->ops),
         .warmup = share_of(point, settings->warmup),
+        .load_reads = share_of(point, settings->load_reads),
         .untimed = settings->timed_warmup > 0 ? settings->warmup - settings->timed_warmup : 0,
+        .is_untimed = point->measured->is_virtual && settings->load_reads + settings->timed_warmup > 0,
         .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),
         .resource_count = resource_count,
         .slice_resources = calloc(resource_count + 1, sizeof(*point->run.slice_resources)),
@@ -384,10 +386,10 @@ static int clients_run(struct point *point, struct dm_err *err) {
     }
     DM_TRY(rdwcs_open(point, err));
     DM_TRY(workers_open(point, err));
-    dm_fabric_untimed(point->fabric, point->run.untimed > 0);
+    dm_fabric_untimed(point->fabric, point->run.is_untimed);
     uint64_t begin = hx_host_ns();
     uint64_t verbs_before = dm_verb_total(point->fabric);
-    hx_progress_phase(&point->progress, "running", point->config->run.ops + point->config->run.warmup);
+    hx_progress_phase(&point->progress, "running", point->run.load_reads + point->run.ops + point->run.warmup);
     int rc = dm_fabric_run(point->fabric, err);
     point->measured->host.run_s = seconds_since(begin);
     point->measured->totals.verbs = dm_verb_total(point->fabric) - verbs_before;

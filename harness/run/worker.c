@@ -95,7 +95,7 @@ static bool budget_draw(struct hx_worker *worker, struct dm_ctx *ctx, uint64_t *
     *number = worker->drawn_next++;
     worker->drawn_left--;
     if (dm_unlikely(*number % PROGRESS_EVERY == 0)) {
-        hx_progress_at(run->progress, *number);
+        hx_progress_at(run->progress, run->load_reads + *number);
     }
     return *number < run->warmup + run->ops;
 }
@@ -373,12 +373,42 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
 
 /* The operations from this one on meet the model of the network. */
 static void timing_begin(struct hx_run *run) {
-    run->untimed = 0;
+    run->is_untimed = false;
     dm_fabric_untimed(run->fabric, false);
+}
+
+/* Ends the run if an operation's outcome says that none can follow. */
+static bool is_last(struct hx_worker *worker, enum wl_op_kind kind, int rc) {
+    if (rc != DM_ERR_STOPPED && rc != DM_ERR_IO && rc != DM_ERR_PEER) {
+        return false;
+    }
+    run_fail(worker, rc, wl_op_names[kind], dm_code_text(rc));
+    return true;
+}
+
+/* This client's part of the gets that fill the caches. false: the run has ended. */
+static bool load_reads_run(struct hx_worker *worker, struct dm_ctx *ctx) {
+    struct hx_run *run = worker->run;
+    for (;;) {
+        uint64_t number = atomic_fetch_add_explicit(&run->reads_drawn, 1, memory_order_relaxed);
+        if (number >= run->load_reads) {
+            return true;
+        }
+        if (number % PROGRESS_EVERY == 0) {
+            hx_progress_at(run->progress, number);
+        }
+        if (dm_stopping(ctx) ||
+            is_last(worker, WL_GET, ix_get(&worker->index, wl_loaded_key(worker->stream), worker->value))) {
+            return false;
+        }
+    }
 }
 
 static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
     uint64_t number = 0;
+    if (worker->run->load_reads > 0 && !load_reads_run(worker, ctx)) {
+        return;
+    }
     while (!dm_stopping(ctx)) {
         struct wl_op op;
         int rc = operation_draw(worker, ctx, &number, &op);
@@ -393,7 +423,7 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
             run_fail(worker, rc, "the workload's next operation", dm_code_text(rc));
             return;
         }
-        if (dm_unlikely(worker->run->untimed > 0) && number >= worker->run->untimed) {
+        if (dm_unlikely(worker->run->is_untimed) && number >= worker->run->untimed) {
             timing_begin(worker->run);
         }
         if (number >= worker->run->warmup && !worker->is_measuring) {
@@ -401,8 +431,7 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
         }
         rc = operation_run(worker, ctx, &op);
         wl_done(worker->stream, &op, rc);
-        if (rc == DM_ERR_STOPPED || rc == DM_ERR_IO || rc == DM_ERR_PEER) {
-            run_fail(worker, rc, wl_op_names[op.kind], dm_code_text(rc));
+        if (is_last(worker, op.kind, rc)) {
             return;
         }
     }

@@ -27,7 +27,9 @@ struct hx_run {
     bool is_replay;       /* clients own their operations, so one without any must not use up the budget */
     uint32_t block;       /* operations drawn from the budget at a time */
     uint64_t ops, warmup; /* the budget of this process's clients */
-    uint64_t untimed;     /* its first operations, which do not meet the network's model; 0 once they have been drawn */
+    uint64_t load_reads;  /* gets of these clients before it */
+    uint64_t untimed;     /* its first operations, which do not meet the network's model */
+    bool is_untimed;      /* the model is left out at present */
     /* In virtual time: the resources, sampled when the last measured operation had ended. */
     struct dm_resource *resources;
     size_t resource_count;
@@ -35,7 +37,8 @@ struct hx_run {
     /* With --interval: the resources at the end of a slice, and how long each had worked. */
     struct dm_resource *slice_resources;
     double *worked_ns;
-    bool is_drawn; /* the budget is used up: only clients that have drawn already begin operations */
+    bool is_drawn;                /* the budget is used up: only clients that have drawn already begin operations */
+    _Atomic uint64_t reads_drawn; /* of load_reads */
     _Atomic uint64_t drawn;
     _Atomic uint64_t begin_ns; /* when the first client began */
     _Atomic uint64_t start_ns; /* when the first measured operation began; UINT64_MAX before */

@@ -71,6 +71,32 @@ assert 0 < shares["sherman"] < 1 and len(set(shares.values())) == 1, shares
 assert before == after
 PY
 
+# A read before the warm-up costs what an untimed get does.
+mkdir -p plots/figures
+cp "$DM_SOURCE_DIR/plots/style.gp" "$DM_SOURCE_DIR/plots/systems.json" "$DM_SOURCE_DIR/plots/costs.json" plots/
+cat >plots/figures/reads.json <<'JSON'
+{
+    "id": "reads", "title": "Reads", "shows": "reads", "keeps": "everything",
+    "config": {"index": "sherman", "workload": "c", "keys": "1M"},
+    "from": {"keys, workload, load_reads": "assumed: a test"},
+    "scales": {"quick": {"config": {}, "x": [0, 100000000]}, "paper": {"config": {}, "x": [0]}},
+    "series": [{"label": "Sherman"}],
+    "x": {"option": "load_reads", "label": "reads"},
+    "plots": [{"id": "throughput", "kind": "line", "y_label": "Mops/s",
+               "y": [{"path": "throughput_ops_per_s", "column": "mops", "factor": 1e-6}]}]
+}
+JSON
+expect 0 figure reads --plots plots --dry-run --json
+python3 - plots/costs.json out <<'PY' || fail "reads before the warm-up cost another time"
+import json, sys
+
+by, points = (json.load(open(path, encoding="utf-8")) for path in sys.argv[1:])
+seconds = sorted(point["estimated_seconds"] for point in points)
+assert len(seconds) == 2, points
+one = 1e8 * by["sherman"]["untimed"] * by["sherman"]["run_s"]["read"]
+assert abs(seconds[1] - seconds[0] - one) < 0.01 * one, (seconds, one)
+PY
+
 # A single point that is not run again gets the ratio of its index, where that is known, else that of all.
 mkdir sample
 python3 - costs.json sweep/points sample >single.json <<'PY'

@@ -188,6 +188,31 @@ for index in "sherman --workload a" "smart --workload load" "rolex --workload d"
     # shellcheck disable=SC2086
     expect 0 run --index $index --keys 20K --ops 4K --warmup 40K --timed-warmup 2K --clients 24 --cns 2 --verify
 done
+# gets of loaded keys fill the caches of all compute nodes before anything counts, on any transport
+inner="--index sherman --set span=8 --workload c --keys 100K --cns 2 --clients 16 --cache 16MB --ops 4K --warmup 0"
+# shellcheck disable=SC2086
+expect 0 run $inner --out cold.json
+# shellcheck disable=SC2086
+expect 0 run $inner --load-reads 200K --out filled.json
+expect 0 run filled.json --out filled_again.json
+$result same filled.json filled_again.json || fail "two runs with reads before the warm-up differ"
+# shellcheck disable=SC2086
+expect 0 run $inner --load-reads 200K --transport local --out filled_local.json
+$result validate "$DM_SOURCE_DIR/results/schema.json" filled.json || fail "a result with --load-reads does not fit the schema"
+python3 - cold.json filled.json filled_local.json <<'PY' || fail "reads before the warm-up do not fill the caches"
+import json, sys
+
+cold, filled, local = (json.load(open(path, encoding="utf-8")) for path in sys.argv[1:])
+assert cold["ops"]["get"]["round_trips_mean"] > 1.3 > 1.02 > filled["ops"]["get"]["round_trips_mean"] >= 1
+assert local["ops"]["get"]["round_trips_mean"] < 1.02
+for result in (filled, local):
+    assert result["ops"]["get"]["count"] == 4000 and result["phases"][1]["operations"] == 0, result["phases"]
+    assert result["cache_bytes_per_cn"] > 1.5 * cold["cache_bytes_per_cn"]
+assert filled["throughput_ops_per_s"] > 1.1 * cold["throughput_ops_per_s"]
+PY
+expect 0 run hand.json --load-reads 5K --ops 4K --warmup 4K --timed-warmup 500 --verify
+expect 2 run hand.json --load-reads -1
+holds err "--load-reads"
 expect 0 run hand.json --ops 1M --warmup 100 --duration 200us --out duration.json
 measured=$($result get duration.json phases.2.operations)
 [ "$measured" -gt 0 ] || fail "--duration measured nothing"

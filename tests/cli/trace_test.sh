@@ -76,6 +76,8 @@ is part.json 'phases[2]["operations"] == 10'
 expect 0 run --index null --trace bad.csv --lenient --warmup 0 --out lenient.json
 is lenient.json 'phases[2]["operations"] == 17'
 [ "$(wc -l <err)" -eq 1 ] || fail "not one warning: $(cat err)"
+expect 2 run --index null --trace trace.csv --load-reads 10
+holds err "--load-reads: only of a workload whose keys are generated, not of a trace's"
 expect 2 run --index null --trace trace.csv --warmup 16
 holds err "--warmup: there are only 16 operations in trace.csv"
 status=0

@@ -271,17 +271,17 @@ static uint64_t timed_warmup_of(const char *transport, const char *warmup, const
 }
 
 /* NULL: without the option. */
-static void hash_with_timed_warmup(const char *timed, char hex[17]) {
+static void hash_with(const char *option, const char *value, char hex[17]) {
     struct hx_config *config = small_config();
-    if (timed) {
-        must_set(config, "timed_warmup", timed);
+    if (value) {
+        must_set(config, option, value);
     }
     must_resolve(config);
     hx_config_hash(config, hex);
     hx_config_close(config);
 }
 
-/* A configuration that does not use it has the name that it had before the option existed. */
+/* A configuration that does not use it has the name that it had before the option existed; so with load_reads. */
 static void a_timed_warmup_is_shorter_than_the_warmup_or_left_out(void **state) {
     (void)state;
     assert_int_equal(timed_warmup_of("sim", "50", "49"), 49);
@@ -289,9 +289,13 @@ static void a_timed_warmup_is_shorter_than_the_warmup_or_left_out(void **state) 
     assert_int_equal(timed_warmup_of("sim", "50", "51"), 0);
     assert_int_equal(timed_warmup_of("local", "50", "49"), 0);
     char usual[17], other[17], used[17];
-    hash_with_timed_warmup(NULL, usual);
-    hash_with_timed_warmup("1M", other);
-    hash_with_timed_warmup("99", used);
+    hash_with("timed_warmup", NULL, usual);
+    hash_with("timed_warmup", "1M", other);
+    hash_with("timed_warmup", "99", used);
+    assert_string_equal(usual, other);
+    assert_string_not_equal(usual, used);
+    hash_with("load_reads", "0", other);
+    hash_with("load_reads", "99", used);
     assert_string_equal(usual, other);
     assert_string_not_equal(usual, used);
 }
