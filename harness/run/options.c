@@ -68,9 +68,9 @@ static const struct dm_opt measure_options[] = {
         .help = "operations before them that are not counted"),
     ROW(load_reads, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e12, .added = true,
         .help =
-            "gets of loaded keys, drawn evenly, before the warm-up: they leave in the caches what a load by the "
-            "clients "
-            "would, while the bulk load leaves them empty; in virtual time they do not meet the model of the network"),
+            "gets of loaded keys, drawn evenly, before the warm-up: they leave in the caches what a load by "
+            "clients would, while the bulk load leaves them empty; in virtual time they do not meet the model of the "
+            "network"),
     ROW(timed_warmup, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e12, .added = true,
         .help =
             "in virtual time: only so many operations at the end of the warm-up meet the model of the network; those "

@@ -378,7 +378,7 @@ static void timing_begin(struct hx_run *run) {
 }
 
 /* Ends the run if an operation's outcome says that none can follow. */
-static bool is_last(struct hx_worker *worker, enum wl_op_kind kind, int rc) {
+static bool ends_run(struct hx_worker *worker, enum wl_op_kind kind, int rc) {
     if (rc != DM_ERR_STOPPED && rc != DM_ERR_IO && rc != DM_ERR_PEER) {
         return false;
     }
@@ -398,7 +398,7 @@ static bool load_reads_run(struct hx_worker *worker, struct dm_ctx *ctx) {
             hx_progress_at(run->progress, number);
         }
         if (dm_stopping(ctx) ||
-            is_last(worker, WL_GET, ix_get(&worker->index, wl_loaded_key(worker->stream), worker->value))) {
+            ends_run(worker, WL_GET, ix_get(&worker->index, wl_loaded_key(worker->stream), worker->value))) {
             return false;
         }
     }
@@ -431,7 +431,7 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
         }
         rc = operation_run(worker, ctx, &op);
         wl_done(worker->stream, &op, rc);
-        if (is_last(worker, op.kind, rc)) {
+        if (ends_run(worker, op.kind, rc)) {
             return;
         }
     }
