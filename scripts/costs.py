@@ -60,7 +60,7 @@ def quantities(config, share):
     for part in config["mix"].split(","):
         kind, by = part.split("=")
         mix[kind] = float(by)
-    ops = config["ops"] + config["warmup"]
+    ops, reads = config["ops"] + config["warmup"], config.get("load_reads", 0)
     counted = ops - (1 - share) * untimed(config)
     keys = config["keys"]
     entry = config["value_size"] + config["key_size"]
@@ -68,12 +68,12 @@ def quantities(config, share):
     found = {"start": 1.0, "client": config["clients"], "key": keys, "value_byte": keys * config["value_size"]}
     for kind in KINDS:
         found[kind] = counted * mix[kind]
-    found["read"] += share * config.get("load_reads", 0)
+    found["read"] += share * reads
     found["scan_entry"] = found["scan"] * per_scan
     found["inserted"] = ops * mix["insert"]
     found["cache_byte"] = config["cns"] * min(config["cache"], keys * entry)
     # Without inserts an index may make what a bulk load stores when it is first read.
-    found["touched"] = min(keys, config.get("load_reads", 0) + ops + ops * mix["scan"] * per_scan)
+    found["touched"] = min(keys, reads + ops + ops * mix["scan"] * per_scan)
     found["built"] = keys - found["touched"] if mix["insert"] > 0 else 0.0
     return found
 

@@ -20,18 +20,6 @@ struct chunk_request {
     uint64_t minimum; /* what the requested piece needs */
 };
 
-/* Whether a chunk that is handed out now will be filled: while an index is loaded; in a run for one large allocation,
- * or if the node has been given memory for more than half a chunk a thread beside those that every thread may hold.
- * Where clients insert little, most chunks stay nearly empty. */
-static bool will_be_filled(const struct dm_fabric *fabric, const struct dm_node_state *node,
-                           const struct chunk_request *request) {
-    if (!fabric->measuring || request->minimum >= DM_MAPPING_PART) {
-        return true;
-    }
-    uint64_t threads = fabric->topology.clients / fabric->topology.clients_per_thread;
-    return node->bytes - node->loaded > threads * fabric->config.chunk_bytes * 3 / 2;
-}
-
 int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
     (void)arg;
     struct chunk_request request;
@@ -51,7 +39,8 @@ int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         chunk = (struct dm_chunk){offset, left < request.wanted ? left : request.wanted};
     } while (!atomic_compare_exchange_weak(&node->allocated, &offset, chunk.offset + chunk.left));
     atomic_fetch_add(&node->memory_chunks, chunk.left);
-    if (ctx->ops->expect_bulk && will_be_filled(ctx->fabric, node, &request)) {
+    bool is_filled = !ctx->fabric->measuring || node->fills_chunks || request.minimum >= DM_MAPPING_PART;
+    if (ctx->ops->expect_bulk && is_filled) {
         ctx->ops->expect_bulk(ctx->fabric, ctx->node, chunk.offset, chunk.left);
     }
     memcpy(resp, &chunk, sizeof(chunk));

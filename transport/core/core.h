@@ -110,12 +110,12 @@ struct dm_node_state {
     void *restart_arg;
     uint64_t bytes;             /* DRAM */
     _Atomic uint64_t allocated; /* bump offset of chunks */
-    uint64_t loaded;            /* `allocated` when the run began */
     _Atomic uint32_t chip_allocated;
     unsigned call_threads;            /* the first ones, which alone serve calls; 0: all threads do all work */
     _Atomic uint32_t background_next; /* thread of the next background context, of those that run them */
     _Atomic uint64_t memory_bytes[DM_MEM_KIND_COUNT];
     _Atomic uint64_t memory_freed, memory_chunks;
+    bool fills_chunks; /* in the run: it is expected to fill most chunks that are handed out */
 };
 
 /* The number of the node's threads that serve calls. */

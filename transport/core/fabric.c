@@ -282,11 +282,22 @@ int dm_fabric_connect(struct dm_fabric *fabric, struct dm_err *err) {
     return fabric->ops->connect ? fabric->ops->connect(fabric, err) : 0;
 }
 
-void dm_fabric_measure(struct dm_fabric *fabric) {
-    fabric->measuring = true;
-    for (unsigned i = 0; i < fabric->node_count; i++) {
-        fabric->nodes[i].loaded = atomic_load(&fabric->nodes[i].allocated);
+/* A node that has been given memory for more than half a chunk a client thread, beside the chunk that every thread may
+ * hold, will fill most of them. Where clients insert little, most stay nearly empty. */
+static void chunks_expect(struct dm_fabric *fabric) {
+    uint64_t held = 0;
+    for (unsigned node = dm_first_cn(&fabric->topology); node < fabric->node_count; node++) {
+        held += fabric->nodes[node].thread_count * fabric->config.chunk_bytes;
     }
+    for (unsigned node = 0; node < dm_first_cn(&fabric->topology); node++) {
+        struct dm_node_state *state = &fabric->nodes[node];
+        state->fills_chunks = state->bytes - atomic_load(&state->allocated) > held * 3 / 2;
+    }
+}
+
+void dm_fabric_measure(struct dm_fabric *fabric) {
+    chunks_expect(fabric);
+    fabric->measuring = true;
     fabric->ops->measure(fabric);
 }
 
