@@ -43,6 +43,9 @@ ENOUGH, ENOUGH_RATIO = 12, 3
 # A ratio that is farther from the median of its index than by this factor is not counted.
 UNUSUAL = 2
 
+# Operations of a client in a sample of the warm-up.
+SAMPLE_OPS = 64
+
 
 def load(path):
     with open(path, encoding="utf-8") as file:
@@ -51,7 +54,8 @@ def load(path):
 
 def untimed(config):
     timed = config.get("timed_warmup", 0)
-    return config["warmup"] - timed if timed else 0
+    samples = config.get("warmup_samples", 0) * SAMPLE_OPS * config["clients"]
+    return max(config["warmup"] - timed - samples, 0) if timed else 0
 
 
 def quantities(config, share):
@@ -205,7 +209,7 @@ def add_untimed(costs, results):
             took, whole = (one["provenance"]["host"]["run_cpu_s"] for one in (result, pair))
             each = whole / (config["ops"] + config["warmup"])
             for name in (config["index"], "other"):
-                sums[name][0] += took - each * (config["ops"] + config["timed_warmup"])
+                sums[name][0] += took - each * (config["ops"] + config["warmup"] - untimed(config))
                 sums[name][1] += each * untimed(config)
     shares = {name: took / whole for name, (took, whole) in sums.items()}
     for name, share in sorted(shares.items()):
@@ -217,8 +221,9 @@ def add_untimed(costs, results):
 
 
 def other_options(config):
-    """All but timed_warmup, as text."""
-    return json.dumps({name: by for name, by in config.items() if name not in ("timed_warmup", "mn_memory")})
+    """All but what says which part of the warm-up is timed, as text."""
+    left_out = ("timed_warmup", "warmup_samples", "mn_memory")
+    return json.dumps({name: by for name, by in config.items() if name not in left_out})
 
 
 def index_names(folder):

@@ -27,6 +27,8 @@ static double number(const json_t *config, const char *name) {
 }
 
 /* The share of a kind in "read=0.5,update=0.5". */
+enum { SAMPLE_OPS = 64 }; /* of a client in a sample of the warm-up */
+
 static double mix_share(const json_t *config, const char *kind) {
     const char *mix = json_string_value(json_object_get(config, "mix"));
     size_t length = strlen(kind);
@@ -47,7 +49,9 @@ static double operations(const json_t *config) {
 /* Operations of the warm-up that do not meet the model of the network. */
 static double untimed(const json_t *config) {
     double timed = number(config, "timed_warmup");
-    return timed > 0 ? number(config, "warmup") - timed : 0;
+    double samples = number(config, "warmup_samples") * SAMPLE_OPS * number(config, "clients");
+    double left = number(config, "warmup") - timed - samples;
+    return timed > 0 && left > 0 ? left : 0;
 }
 
 /* An untimed operation counts as `share` of one. */

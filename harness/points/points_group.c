@@ -20,10 +20,28 @@
 
 /* Options that have no effect before the index is loaded. */
 static const char *const asked[] = {
-    "ops",          "warmup",     "duration", "workload",      "properties",           "mix",
-    "distribution", "theta",      "scan_min", "scan_max",      "scan_distribution",    "rate",
-    "arrival",      "rdwc",       "verify",   "insert_ranges", "trace_ops_per_client", "interval",
-    "timed_warmup", "load_reads", NULL,
+    "ops",
+    "warmup",
+    "duration",
+    "workload",
+    "properties",
+    "mix",
+    "distribution",
+    "theta",
+    "scan_min",
+    "scan_max",
+    "scan_distribution",
+    "rate",
+    "arrival",
+    "rdwc",
+    "verify",
+    "insert_ranges",
+    "trace_ops_per_client",
+    "interval",
+    "timed_warmup",
+    "load_reads",
+    "warmup_samples",
+    NULL,
 };
 
 /* Options that shape the fabric, which can be changed in a loaded one (dm_fabric_resize) if the index allows it and no

@@ -397,6 +397,7 @@ static void resolve_timed_warmup(struct hx_config *config) {
     if (run->timed_warmup >= run->warmup || !(config->transport->caps & DM_CAP_VIRTUAL_TIME)) {
         run->timed_warmup = 0;
     }
+    run->warmup_samples = run->timed_warmup > 0 ? run->warmup_samples : 0;
 }
 
 /* The keys of a trace have no numbers to draw from. */

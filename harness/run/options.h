@@ -22,7 +22,7 @@ struct hx_settings {
     uint64_t clients, coroutines;
     uint64_t rate;    /* operations a second in all; 0: closed loop */
     unsigned arrival; /* enum hx_arrival */
-    uint64_t ops, warmup, load_reads, timed_warmup, duration_ns, interval_ns, seed;
+    uint64_t ops, warmup, load_reads, timed_warmup, warmup_samples, duration_ns, interval_ns, seed;
     const char *record;
     uint64_t cache_bytes, key_bytes, value_bytes, mn_bytes, chunk_bytes;
     uint64_t retry_limit;

@@ -371,10 +371,22 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
     return rc;
 }
 
-/* The operations from this one on meet the model of the network. */
-static void timing_begin(struct hx_run *run) {
-    run->is_untimed = false;
-    dm_fabric_untimed(run->fabric, false);
+/* Whether operation `number` meets the model of the network, and until which operation that stays so. Samples are
+ * spread evenly over the untimed part, which begins with one. */
+static void timing_change(struct hx_run *run, uint64_t number) {
+    uint64_t next = run->samples > 0 ? run->untimed / run->samples * run->sampled : run->untimed;
+    if (number >= run->untimed) {
+        run->timing = DM_TIMED;
+        run->timing_ends = UINT64_MAX;
+    } else if (run->sampled < run->samples && number >= next) {
+        run->sampled++;
+        run->timing = DM_SAMPLED;
+        run->timing_ends = number + run->sample_ops;
+    } else {
+        run->timing = DM_UNTIMED;
+        run->timing_ends = run->sampled < run->samples ? next : run->untimed;
+    }
+    dm_fabric_timing(run->fabric, run->timing);
 }
 
 /* Ends the run if an operation's outcome says that none can follow. */
@@ -423,8 +435,8 @@ static void client_loop(struct hx_worker *worker, struct dm_ctx *ctx) {
             run_fail(worker, rc, "the workload's next operation", dm_code_text(rc));
             return;
         }
-        if (dm_unlikely(worker->run->is_untimed) && number >= worker->run->untimed) {
-            timing_begin(worker->run);
+        if (dm_unlikely(number >= worker->run->timing_ends)) {
+            timing_change(worker->run, number);
         }
         if (number >= worker->run->warmup && !worker->is_measuring) {
             measuring_begin(worker, ctx, number);

@@ -181,6 +181,14 @@ $result same cores1.json cores2.json || fail "--mn_cores and --mn-cores differ"
 expect 0 run hand.json --ops 4K --warmup 4K --timed-warmup 500 --verify --out untimed1.json
 expect 0 run untimed1.json --out untimed2.json
 $result same untimed1.json untimed2.json || fail "two runs with a partly untimed warm-up differ"
+expect 0 run hand.json --ops 4K --warmup 9K --timed-warmup 500 --warmup-samples 2 --verify --out sampled1.json
+expect 0 run sampled1.json --out sampled2.json
+$result same sampled1.json sampled2.json || fail "two runs with a sampled warm-up differ"
+$result validate "$DM_SOURCE_DIR/results/schema.json" sampled1.json || fail "a result with --warmup-samples does not fit"
+expect 0 run sampled1.json --timed-warmup 0 --out timed.json
+[ "$($result get timed.json config.warmup_samples)" -eq 0 ] || fail "a timed warm-up has samples"
+expect 2 run hand.json --warmup-samples -1
+holds err "--warmup-samples"
 [ "$($result get untimed1.json phases.1.operations)" -eq 4000 ] || fail "untimed operations are not warm-up"
 [ "$($result get untimed1.json phases.2.operations)" -eq 4000 ] || fail "untimed operations were measured"
 for index in "sherman --workload a" "smart --workload load" "rolex --workload d" "chime --workload a" \

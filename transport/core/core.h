@@ -156,7 +156,7 @@ struct dm_transport_ops {
     void (*close)(struct dm_fabric *fabric);
     int (*connect)(struct dm_fabric *fabric, struct dm_err *err); /* NULL: nothing to connect */
     int (*measure)(struct dm_fabric *fabric);
-    void (*untimed)(struct dm_fabric *fabric, bool is_untimed); /* see dm_fabric_untimed; may be NULL */
+    void (*timing)(struct dm_fabric *fabric, enum dm_timing timing); /* see dm_fabric_timing; may be NULL */
     int (*run)(struct dm_fabric *fabric, struct dm_err *err);
 
     /* Makes a new context run at the next chance. */

@@ -301,9 +301,9 @@ void dm_fabric_measure(struct dm_fabric *fabric) {
     fabric->ops->measure(fabric);
 }
 
-void dm_fabric_untimed(struct dm_fabric *fabric, bool is_untimed) {
-    if (fabric->ops->untimed) {
-        fabric->ops->untimed(fabric, is_untimed);
+void dm_fabric_timing(struct dm_fabric *fabric, enum dm_timing timing) {
+    if (fabric->ops->timing) {
+        fabric->ops->timing(fabric, timing);
     }
 }
 

@@ -145,22 +145,10 @@ static struct sim_fate meet_fate(struct sim *sim, struct sim_ctx *ctx, uint32_t 
     return fate;
 }
 
-/* What a batch takes that meets no other one: about the time of a read. */
-static uint64_t untimed_ps(struct sim *sim) {
-    const struct sim_costs *costs = &sim->costs;
-    return costs->mmio + 4 * costs->nic_fixed + 2 * costs->propagation + sim_pcie_read_time(sim) + costs->pcie_write;
-}
-
-/* Acts at once. A context waits for several of its batches together, while the host has its data at hand; one that
- * spins on a lock waits there too. */
 static int commit_untimed(struct sim *sim, struct sim_ctx *ctx, bool wait) {
+    DM_TRY(wait ? sim_untimed_before(sim, ctx) : 0);
     DM_TRY(commit_now(sim, &ctx->base));
-    ctx->untimed_batches += wait;
-    if (ctx->untimed_batches < SIM_UNTIMED_BATCHES) {
-        return 0;
-    }
-    ctx->untimed_batches = 0;
-    return sim_sleep_until(ctx, sim->now + SIM_UNTIMED_BATCHES * untimed_ps(sim));
+    return wait ? sim_untimed_after(sim, ctx) : 0;
 }
 
 int sim_commit(struct dm_ctx *base, bool wait) {
@@ -171,6 +159,9 @@ int sim_commit(struct dm_ctx *base, bool wait) {
     }
     if (dm_unlikely(sim->is_untimed)) {
         return commit_untimed(sim, ctx, wait);
+    }
+    if (dm_unlikely(sim->is_sampled) && wait) {
+        sim_sample_batch(sim, ctx);
     }
     uint64_t broken[4] = {0};
     for (uint32_t i = 0; i < base->batch_count; i++) {

@@ -201,6 +201,7 @@ struct sim_ctx {
     uint32_t completions;               /* to be paid for at the next resume */
     int status;                         /* what the wait returns */
     uint32_t untimed_batches;           /* since it waited for such batches last */
+    uint64_t batch_at;                  /* of a sample: when it posted its last batch */
     uint64_t ready_at;
     struct sim_ctx *ready_next; /* not wait_next: a stopped waiter is still in its waitlist */
     struct sim_lane *lanes;     /* one for each node with memory */
@@ -233,8 +234,10 @@ struct sim_node {
     struct sim_memory dram, chip;
     struct sim_ctx *idle_handlers;
     uint32_t handler_count;
-    bool starts;        /* it is back, and its first context has not run yet: calls wait */
-    uint32_t unwinding; /* contexts from before its failure that have not ended */
+    uint64_t sampled_ps, sampled_batches; /* between batches of its clients in this sample */
+    uint64_t batch_ps;                    /* by the last sample that has some; 0: none has */
+    bool starts;                          /* it is back, and its first context has not run yet: calls wait */
+    uint32_t unwinding;                   /* contexts from before its failure that have not ended */
     struct {
         struct sim_call *head, *tail;
     } queue; /* requests that wait for a core, or for a handler context */
@@ -267,7 +270,8 @@ struct sim {
     uint64_t foreground;      /* contexts that the run waits for */
     uint64_t async;           /* unsignalled verbs in flight, and clients that linger */
     bool stop_seen, out_of_memory, measured;
-    bool is_untimed; /* see dm_fabric_untimed */
+    bool is_untimed, is_sampled; /* see dm_fabric_timing */
+    uint64_t sampled_from;       /* when all contexts had left the untimed part before the sample */
     uint64_t events;
     uint64_t looked_at;            /* the slot of the wheel from which the loop has looked ahead */
     struct dm_trace_event *traced; /* by the operation's index in the pool; only while tracing */
@@ -293,6 +297,17 @@ void sim_payload_free(struct sim *sim, unsigned char *payload, uint32_t bytes);
 
 /* The operation's next event: `stage` at the time `at` (ps). */
 void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint64_t at);
+
+/* ---- untimed.c: what passes where verbs act at once -------------------------------------------------------------- */
+
+void sim_timing(struct dm_fabric *fabric, enum dm_timing timing);
+
+/* The context posts a batch that it will wait for, in a sample. */
+void sim_sample_batch(struct sim *sim, struct sim_ctx *ctx);
+
+/* Waits, before a batch acts and after it, as long as untimed batches take. Return 0 or DM_ERR_STOPPED. */
+int sim_untimed_before(struct sim *sim, struct sim_ctx *ctx);
+int sim_untimed_after(struct sim *sim, struct sim_ctx *ctx);
 
 /* ---- memory.c: what verbs do to bytes, with the torn reads that overlap allows ----------------------------------- */
 

@@ -75,11 +75,6 @@ static int sim_measure(struct dm_fabric *fabric) {
     return sim->out_of_memory ? DM_ERR_NO_MEMORY : 0;
 }
 
-static void sim_untimed(struct dm_fabric *fabric, bool is_untimed) {
-    struct sim *sim = sim_of(fabric);
-    sim->is_untimed = is_untimed && sim->faults.count == 0;
-}
-
 static const char *const order_names[] = {"ascending", "random", "descending", NULL};
 
 static const char *const read_order_names[] = {"posted", "any", NULL};
@@ -136,7 +131,7 @@ const struct dm_transport_ops dm_transport_sim = {
     .open = sim_open,
     .close = sim_nodes_close,
     .measure = sim_measure,
-    .untimed = sim_untimed,
+    .timing = sim_timing,
     .run = sim_run,
     .start = sim_start,
     .commit = sim_commit,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Untimed verbs: they act as timed ones, in the order of each context; contexts take turns, so that one which spins on
- * a lock gets it; time passes as if each batch was alone; and timed verbs follow as if nothing had been before.
+ * a lock gets it; time passes as if each batch was alone, or as a sample has shown; and timed verbs follow as if
+ * nothing had been before.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,7 @@ static void count_main(struct dm_ctx *ctx, void *arg) {
     *zero = 0;
     for (int i = 0; i < ROUNDS; i++) {
         if (job->left_until_timed > 0 && --job->left_until_timed == 0) {
-            dm_fabric_untimed(job->world->fabric, false);
+            dm_fabric_timing(job->world->fabric, DM_TIMED);
         }
         lock(ctx, job);
         assert_int_equal(job->inside++, 0);
@@ -65,7 +66,7 @@ static void count_under_a_lock(uint64_t untimed_rounds, struct job *job) {
     struct world world = {.clients = CLIENTS};
     world_open(&world);
     *job = (struct job){.world = &world, .left_until_timed = untimed_rounds};
-    dm_fabric_untimed(world.fabric, untimed_rounds > 0);
+    dm_fabric_timing(world.fabric, untimed_rounds > 0 ? DM_UNTIMED : DM_TIMED);
     for (unsigned i = 0; i < CLIENTS; i++) {
         world_spawn(&world, i, count_main, job);
     }
@@ -102,7 +103,7 @@ static uint64_t time_of_reads(bool is_untimed, unsigned clients) {
     struct world world = {.clients = clients};
     struct job job = {0};
     world_open(&world);
-    dm_fabric_untimed(world.fabric, is_untimed);
+    dm_fabric_timing(world.fabric, is_untimed ? DM_UNTIMED : DM_TIMED);
     for (unsigned i = 0; i < clients; i++) {
         world_spawn(&world, i, read_main, &job);
     }
@@ -118,6 +119,58 @@ static void time_passes_as_if_each_batch_was_alone(void **state) {
     assert_in_range(one / 1600, 1000, 4000);
     assert_in_range(many, one * 9 / 10, one * 11 / 10);
     assert_true(time_of_reads(false, 2000) > 4 * many); /* the network is the limit */
+}
+
+/* ---- samples ---------------------------------------------------------------------------------------------------- */
+
+enum { RUNNERS = 80, SAMPLE = RUNNERS * 64, BETWEEN = 4 * SAMPLE, READS = 8 * SAMPLE, READ_BYTES = 1024 };
+
+/* Clients on two machines, of which one is the memory node too, draw reads from one budget, which begins with a sample
+ * and has another one later. */
+struct race {
+    struct world *world;
+    enum dm_timing sample, otherwise;
+    uint64_t drawn, by_node[2]; /* all; and of those outside the samples */
+};
+
+static void race_main(struct dm_ctx *ctx, void *arg) {
+    struct race *race = arg;
+    unsigned char *buffer = dm_local_alloc(ctx, READ_BYTES);
+    while (race->drawn < READS) {
+        uint64_t at_sample = race->drawn++ % BETWEEN;
+        if (at_sample == 0 || at_sample == SAMPLE) {
+            dm_fabric_timing(race->world->fabric, at_sample == 0 ? race->sample : race->otherwise);
+        }
+        race->by_node[dm_node(ctx) - 1] += at_sample >= SAMPLE;
+        assert_int_equal(dm_read(ctx, at(LOCK), buffer, READ_BYTES), 0);
+    }
+}
+
+/* The share of the machine that is both, in percent. */
+static double share_of_the_near(enum dm_timing sample, enum dm_timing otherwise, const char *same_host) {
+    struct world world = {.cns = 2, .clients = RUNNERS};
+    struct race race = {.world = &world, .sample = sample, .otherwise = otherwise};
+    world_set(&world, "same_host", same_host);
+    world_open(&world);
+    for (unsigned i = 0; i < RUNNERS; i++) {
+        world_spawn(&world, i, race_main, &race);
+    }
+    world_run(&world);
+    world_close(&world);
+    return 100.0 * (double)race.by_node[0] / (double)(race.by_node[0] + race.by_node[1]);
+}
+
+static void clients_keep_the_pace_of_the_sample(void **state) {
+    (void)state;
+    double timed = share_of_the_near(DM_TIMED, DM_TIMED, "on");
+    double untimed = share_of_the_near(DM_UNTIMED, DM_UNTIMED, "on");
+    double sampled = share_of_the_near(DM_SAMPLED, DM_UNTIMED, "on");
+    assert_true(timed > 55.0);
+    assert_true(untimed > 49.0 && untimed < 51.0);
+    assert_true(sampled > timed - 1.0 && sampled < timed + 1.0);
+    double apart = share_of_the_near(DM_SAMPLED, DM_UNTIMED, "off");
+    assert_true(apart > 49.0 && apart < 51.0);
+    assert_true(share_of_the_near(DM_SAMPLED, DM_SAMPLED, "on") == timed); /* a sample is timed */
 }
 
 static int answer(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
@@ -145,7 +198,7 @@ static uint64_t time_of_a_call(bool is_untimed) {
     struct job job = {0};
     world_open(&world);
     assert_int_equal(dm_register(world.fabric, 0, METHOD, answer, &job), 0);
-    dm_fabric_untimed(world.fabric, is_untimed);
+    dm_fabric_timing(world.fabric, is_untimed ? DM_UNTIMED : DM_TIMED);
     world_spawn(&world, 0, call_main, &job);
     world_run(&world);
     assert_int_equal(job.called, 1);
@@ -168,7 +221,7 @@ static void nothing_changes_with_fault_rules(void **state) {
         struct job job = {0};
         world_set(&world, "faults", "delay:p=0.1,by=10us");
         world_open(&world);
-        dm_fabric_untimed(world.fabric, is_untimed);
+        dm_fabric_timing(world.fabric, is_untimed ? DM_UNTIMED : DM_TIMED);
         world_spawn(&world, 0, read_main, &job);
         world_run(&world);
         ns[is_untimed] = job.end_ns;
@@ -179,9 +232,8 @@ static void nothing_changes_with_fault_rules(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_update_is_lost_under_a_lock),
-        cmocka_unit_test(time_passes_as_if_each_batch_was_alone),
-        cmocka_unit_test(calls_take_their_time),
+        cmocka_unit_test(no_update_is_lost_under_a_lock),      cmocka_unit_test(time_passes_as_if_each_batch_was_alone),
+        cmocka_unit_test(clients_keep_the_pace_of_the_sample), cmocka_unit_test(calls_take_their_time),
         cmocka_unit_test(nothing_changes_with_fault_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,6 +294,8 @@ static void a_timed_warmup_is_shorter_than_the_warmup_or_left_out(void **state) 
     hash_with("timed_warmup", "99", used);
     assert_string_equal(usual, other);
     assert_string_not_equal(usual, used);
+    hash_with("warmup_samples", "9", other); /* of a warm-up that is timed as a whole */
+    assert_string_equal(usual, other);
     hash_with("load_reads", "0", other);
     hash_with("load_reads", "99", used);
     assert_string_equal(usual, other);
