@@ -10,6 +10,7 @@
 
 #include "common/data_folder.h"
 #include "common/opt_json.h"
+#include "harness/run/options.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -27,8 +28,6 @@ static double number(const json_t *config, const char *name) {
 }
 
 /* The share of a kind in "read=0.5,update=0.5". */
-enum { SAMPLE_OPS = 64 }; /* of a client in a sample of the warm-up */
-
 static double mix_share(const json_t *config, const char *kind) {
     const char *mix = json_string_value(json_object_get(config, "mix"));
     size_t length = strlen(kind);
@@ -49,7 +48,7 @@ static double operations(const json_t *config) {
 /* Operations of the warm-up that do not meet the model of the network. */
 static double untimed(const json_t *config) {
     double timed = number(config, "timed_warmup");
-    double samples = number(config, "warmup_samples") * SAMPLE_OPS * number(config, "clients");
+    double samples = number(config, "warmup_samples") * HX_SAMPLE_OPS * number(config, "clients");
     double left = number(config, "warmup") - timed - samples;
     return timed > 0 && left > 0 ? left : 0;
 }

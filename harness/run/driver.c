@@ -25,11 +25,7 @@
 #include "harness/run/team.h"
 #include "harness/run/worker.h"
 
-enum {
-    BLOCK_MAX = 64,
-    SAMPLE_OPS =
-        64, /* of a client in a sample of the warm-up: enough to leave the untimed part behind, and to be in step */
-};
+enum { BLOCK_MAX = 64 };
 
 /* Everything that is open while a point runs. */
 struct point {
@@ -332,7 +328,7 @@ static int run_init(struct point *point, struct dm_err *err) {
         .load_reads = share_of(point, settings->load_reads),
         .untimed = settings->timed_warmup > 0 ? settings->warmup - settings->timed_warmup : 0,
         .samples = settings->warmup_samples,
-        .sample_ops = SAMPLE_OPS * point->config->topology.clients,
+        .sample_ops = HX_SAMPLE_OPS * point->config->topology.clients,
         .timing = is_untimed ? DM_UNTIMED : DM_TIMED,
         .timing_ends = is_untimed ? 0 : UINT64_MAX,
         .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),

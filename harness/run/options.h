@@ -14,6 +14,10 @@
 /* How the operations of an open loop follow each other. */
 enum hx_arrival { HX_ARRIVAL_FIXED, HX_ARRIVAL_POISSON };
 
+/* Operations of a client in a sample of the warm-up (warmup_samples): for its first ones some contexts still wait as
+ * the untimed ones before had to, and the others last for some tens of batches. */
+enum { HX_SAMPLE_OPS = 64 };
+
 /* The run options: rows of hx_run_groups. */
 struct hx_settings {
     const char *index, *transport, *profile;
