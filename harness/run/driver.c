@@ -309,9 +309,13 @@ static uint64_t share_of(const struct point *point, uint64_t all) {
     return (uint64_t)((double)all * (before + own) / clients) - (uint64_t)((double)all * before / clients);
 }
 
+static bool begins_untimed(const struct point *point) {
+    const struct hx_settings *settings = &point->config->run;
+    return point->measured->is_virtual && settings->load_reads + settings->timed_warmup > 0;
+}
+
 static int run_init(struct point *point, struct dm_err *err) {
     const struct hx_settings *settings = &point->config->run;
-    bool is_untimed = point->measured->is_virtual && settings->load_reads + settings->timed_warmup > 0;
     size_t resource_count = point->measured->is_virtual ? dm_resources(point->fabric, NULL, 0) : 0;
     point->run = (struct hx_run){
         .config = point->config,
@@ -327,10 +331,7 @@ static int run_init(struct point *point, struct dm_err *err) {
         .warmup = share_of(point, settings->warmup),
         .load_reads = share_of(point, settings->load_reads),
         .untimed = settings->timed_warmup > 0 ? settings->warmup - settings->timed_warmup : 0,
-        .samples = settings->warmup_samples,
-        .sample_ops = HX_SAMPLE_OPS * point->config->topology.clients,
-        .timing = is_untimed ? DM_UNTIMED : DM_TIMED,
-        .timing_ends = is_untimed ? 0 : UINT64_MAX,
+        .timing_ends = begins_untimed(point) ? 0 : UINT64_MAX,
         .resources = calloc(resource_count + 1, sizeof(*point->run.resources)),
         .resource_count = resource_count,
         .slice_resources = calloc(resource_count + 1, sizeof(*point->run.slice_resources)),
@@ -390,7 +391,7 @@ static int clients_run(struct point *point, struct dm_err *err) {
     }
     DM_TRY(rdwcs_open(point, err));
     DM_TRY(workers_open(point, err));
-    dm_fabric_timing(point->fabric, point->run.timing);
+    dm_fabric_timing(point->fabric, begins_untimed(point) ? DM_UNTIMED : DM_TIMED);
     uint64_t begin = hx_host_ns();
     uint64_t verbs_before = dm_verb_total(point->fabric);
     hx_progress_phase(&point->progress, "running", point->run.load_reads + point->run.ops + point->run.warmup);

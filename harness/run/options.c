@@ -78,9 +78,8 @@ static const struct dm_opt measure_options[] = {
     ROW(warmup_samples, DM_OPT_COUNT, .initial = "0", .min = 0, .max = 1e6, .added = true,
         .help =
             "with --timed-warmup: so many parts of the warm-up before them, of 64 operations a client, meet the model "
-            "too, and between these parts the clients of each compute node keep the pace that they had in the last "
-            "one; "
-            "for clusters whose clients differ in speed; 0: all keep the same pace"),
+            "too, and between them the clients of each compute node keep the pace of the last part; for clusters "
+            "whose clients differ in speed; 0: all keep the same pace"),
     ROW_AS("duration", duration_ns, DM_OPT_DURATION, .initial = "0s",
            .help =
                "end the measurement after this much time of the run even if operations are left; 0: only after ops"),

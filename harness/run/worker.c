@@ -374,19 +374,19 @@ static int operation_run(struct hx_worker *worker, struct dm_ctx *ctx, const str
 /* Whether operation `number` meets the model of the network, and until which operation that stays so. Samples are
  * spread evenly over the untimed part, which begins with one. */
 static void timing_change(struct hx_run *run, uint64_t number) {
-    uint64_t next = run->samples > 0 ? run->untimed / run->samples * run->sampled : run->untimed;
+    uint64_t samples = run->config->run.warmup_samples;
+    uint64_t next = run->sampled < samples ? run->untimed / samples * run->sampled : run->untimed;
+    enum dm_timing timing = DM_UNTIMED;
+    run->timing_ends = next;
     if (number >= run->untimed) {
-        run->timing = DM_TIMED;
+        timing = DM_TIMED;
         run->timing_ends = UINT64_MAX;
-    } else if (run->sampled < run->samples && number >= next) {
+    } else if (number >= next) {
+        timing = DM_SAMPLED;
+        run->timing_ends = number + (uint64_t)HX_SAMPLE_OPS * run->config->topology.clients;
         run->sampled++;
-        run->timing = DM_SAMPLED;
-        run->timing_ends = number + run->sample_ops;
-    } else {
-        run->timing = DM_UNTIMED;
-        run->timing_ends = run->sampled < run->samples ? next : run->untimed;
     }
-    dm_fabric_timing(run->fabric, run->timing);
+    dm_fabric_timing(run->fabric, timing);
 }
 
 /* Ends the run if an operation's outcome says that none can follow. */

@@ -28,12 +28,9 @@ struct hx_run {
     uint32_t block;       /* operations drawn from the budget at a time */
     uint64_t ops, warmup; /* the budget of this process's clients */
     uint64_t load_reads;  /* gets of these clients before it */
-    uint64_t untimed;     /* its first operations, which do not meet the network's model, */
-    uint64_t samples;     /* but for so many parts of them, */
-    uint64_t sample_ops;  /* each of so many operations */
-    uint64_t sampled;     /* parts that have begun */
-    enum dm_timing timing;
-    uint64_t timing_ends; /* number of the operation at which it changes */
+    uint64_t untimed;     /* its first operations, which do not meet the network's model but in samples */
+    uint64_t sampled;     /* samples that have begun */
+    uint64_t timing_ends; /* number of the operation at which it may change whether they meet it */
     /* In virtual time: the resources, sampled when the last measured operation had ended. */
     struct dm_resource *resources;
     size_t resource_count;

@@ -11,13 +11,12 @@
 
 void sim_timing(struct dm_fabric *fabric, enum dm_timing timing) {
     struct sim *sim = sim_of(fabric);
-    bool was_sampled = sim->is_sampled;
     sim->is_untimed = timing == DM_UNTIMED && sim->faults.count == 0;
     sim->is_sampled = timing == DM_SAMPLED && sim->faults.count == 0;
     sim->sampled_from = sim->now;
     for (unsigned i = 0; i < fabric->node_count; i++) {
         struct sim_node *node = &sim->nodes[i];
-        if (was_sampled && node->sampled_batches > 0) {
+        if (node->sampled_batches > 0) {
             node->batch_ps = node->sampled_ps / node->sampled_batches;
         }
         uint64_t awake = sim->now + SIM_UNTIMED_BATCHES * node->batch_ps;
