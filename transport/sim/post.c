@@ -160,8 +160,9 @@ int sim_commit(struct dm_ctx *base, bool wait) {
     if (dm_unlikely(sim->is_untimed)) {
         return commit_untimed(sim, ctx, wait);
     }
-    if (dm_unlikely(sim->is_sampled) && wait) {
-        sim_sample_batch(sim, ctx);
+    bool is_sampled = sim->is_sampled && wait;
+    if (dm_unlikely(is_sampled)) {
+        sim_sample_post(sim, ctx);
     }
     uint64_t broken[4] = {0};
     for (uint32_t i = 0; i < base->batch_count; i++) {
@@ -194,5 +195,9 @@ int sim_commit(struct dm_ctx *base, bool wait) {
         ctx->status = 0;
         return status;
     }
-    return wait ? sim_suspend(ctx) : 0;
+    int rc = wait ? sim_suspend(ctx) : 0;
+    if (dm_unlikely(is_sampled)) {
+        sim_sample_complete(sim, ctx);
+    }
+    return rc;
 }

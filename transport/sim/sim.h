@@ -223,6 +223,13 @@ struct sim_memory {
     uint32_t read_count, write_count, atomic_count, read_capacity, write_capacity, atomic_capacity;
 };
 
+/* How long contexts of one kind take for a batch: clients from one to the next, background contexts until it completes,
+ * as their work takes its time in untimed parts as well. */
+struct sim_pace {
+    uint64_t sampled_ps, sampled_batches; /* of all batches in this sample */
+    uint64_t batch_ps;                    /* by the last sample that has some; 0: none has */
+};
+
 #define SIM_NEVER UINT64_MAX
 
 struct sim_node {
@@ -234,10 +241,9 @@ struct sim_node {
     struct sim_memory dram, chip;
     struct sim_ctx *idle_handlers;
     uint32_t handler_count;
-    uint64_t sampled_ps, sampled_batches; /* between batches of its clients in this sample */
-    uint64_t batch_ps;                    /* by the last sample that has some; 0: none has */
-    bool starts;                          /* it is back, and its first context has not run yet: calls wait */
-    uint32_t unwinding;                   /* contexts from before its failure that have not ended */
+    struct sim_pace clients, background;
+    bool starts;        /* it is back, and its first context has not run yet: calls wait */
+    uint32_t unwinding; /* contexts from before its failure that have not ended */
     struct {
         struct sim_call *head, *tail;
     } queue; /* requests that wait for a core, or for a handler context */
@@ -302,8 +308,9 @@ void sim_schedule(struct sim *sim, struct sim_op *op, enum sim_stage stage, uint
 
 void sim_timing(struct dm_fabric *fabric, enum dm_timing timing);
 
-/* The context posts a batch that it will wait for, in a sample. */
-void sim_sample_batch(struct sim *sim, struct sim_ctx *ctx);
+/* The context posts a batch that it will wait for, in a sample; a batch has completed that it posted in a sample. */
+void sim_sample_post(struct sim *sim, struct sim_ctx *ctx);
+void sim_sample_complete(struct sim *sim, struct sim_ctx *ctx);
 
 /* Waits, before a batch acts and after it, as long as untimed batches take. Return 0 or DM_ERR_STOPPED. */
 int sim_untimed_before(struct sim *sim, struct sim_ctx *ctx);

@@ -4,10 +4,19 @@
  * data at hand; one that spins on a lock waits there too.
  *
  * All contexts wait alike, unless a sample has shown the pace of each node: clients of a machine that is compute node
- * and memory node are faster than others where a link is the limit. With a pace, contexts wait before their batches
- * act: otherwise each untimed part would begin with as many batches of a slow context as of a fast one.
+ * and memory node are faster than others where a link is the limit, and background work that posts many verbs at once
+ * takes longer than a read. With a pace, contexts wait before their batches act: otherwise each untimed part would
+ * begin with as many batches of a slow context as of a fast one.
  */
 #include "transport/sim/sim.h"
+
+static void pace_begin(struct sim_pace *pace) {
+    if (pace->sampled_batches > 0) {
+        pace->batch_ps = pace->sampled_ps / pace->sampled_batches;
+    }
+    pace->sampled_ps = 0;
+    pace->sampled_batches = 0;
+}
 
 void sim_timing(struct dm_fabric *fabric, enum dm_timing timing) {
     struct sim *sim = sim_of(fabric);
@@ -16,24 +25,38 @@ void sim_timing(struct dm_fabric *fabric, enum dm_timing timing) {
     sim->sampled_from = sim->now;
     for (unsigned i = 0; i < fabric->node_count; i++) {
         struct sim_node *node = &sim->nodes[i];
-        if (node->sampled_batches > 0) {
-            node->batch_ps = node->sampled_ps / node->sampled_batches;
-        }
-        uint64_t awake = sim->now + SIM_UNTIMED_BATCHES * node->batch_ps;
+        pace_begin(&node->clients);
+        pace_begin(&node->background);
+        uint64_t awake = sim->now + SIM_UNTIMED_BATCHES * node->clients.batch_ps;
         sim->sampled_from = awake > sim->sampled_from ? awake : sim->sampled_from;
-        node->sampled_ps = 0;
-        node->sampled_batches = 0;
     }
 }
 
-void sim_sample_batch(struct sim *sim, struct sim_ctx *ctx) {
+static struct sim_pace *pace_of(struct sim *sim, const struct sim_ctx *ctx) {
     struct sim_node *node = &sim->nodes[ctx->base.node];
-    if (ctx->batch_at > sim->sampled_from && !ctx->base.background) {
-        node->sampled_ps += sim->now - ctx->batch_at;
-        node->sampled_batches++;
+    return ctx->base.background ? &node->background : &node->clients;
+}
+
+static void sample_add(struct sim *sim, const struct sim_ctx *ctx) {
+    if (ctx->batch_at > sim->sampled_from) {
+        struct sim_pace *pace = pace_of(sim, ctx);
+        pace->sampled_ps += sim->now - ctx->batch_at;
+        pace->sampled_batches++;
+    }
+}
+
+void sim_sample_post(struct sim *sim, struct sim_ctx *ctx) {
+    if (!ctx->base.background) {
+        sample_add(sim, ctx);
     }
     ctx->batch_at = sim->now;
     ctx->untimed_batches = 0; /* the next untimed part begins with a wait */
+}
+
+void sim_sample_complete(struct sim *sim, struct sim_ctx *ctx) {
+    if (ctx->base.background && sim->is_sampled) {
+        sample_add(sim, ctx);
+    }
 }
 
 /* What a batch takes that meets no other one: about the time of a read. */
@@ -42,18 +65,24 @@ static uint64_t alone_ps(struct sim *sim) {
     return costs->mmio + 4 * costs->nic_fixed + 2 * costs->propagation + sim_pcie_read_time(sim) + costs->pcie_write;
 }
 
+/* Background contexts with a pace wait for each batch. They are few, and one that was waiting for many when a sample
+ * began would do only the first of them in that time. */
+static uint32_t batches_of_a_wait(const struct sim_pace *pace, const struct sim_ctx *ctx) {
+    return ctx->base.background && pace->batch_ps > 0 ? 1 : SIM_UNTIMED_BATCHES;
+}
+
 int sim_untimed_before(struct sim *sim, struct sim_ctx *ctx) {
-    uint64_t batch_ps = sim->nodes[ctx->base.node].batch_ps;
-    return batch_ps > 0 && ctx->untimed_batches == 0 ? sim_sleep_until(ctx, sim->now + SIM_UNTIMED_BATCHES * batch_ps)
-                                                     : 0;
+    const struct sim_pace *pace = pace_of(sim, ctx);
+    return pace->batch_ps > 0 && ctx->untimed_batches == 0
+               ? sim_sleep_until(ctx, sim->now + batches_of_a_wait(pace, ctx) * pace->batch_ps)
+               : 0;
 }
 
 int sim_untimed_after(struct sim *sim, struct sim_ctx *ctx) {
-    if (++ctx->untimed_batches < SIM_UNTIMED_BATCHES) {
+    const struct sim_pace *pace = pace_of(sim, ctx);
+    if (++ctx->untimed_batches < batches_of_a_wait(pace, ctx)) {
         return 0;
     }
     ctx->untimed_batches = 0;
-    return sim->nodes[ctx->base.node].batch_ps > 0
-               ? 0
-               : sim_sleep_until(ctx, sim->now + SIM_UNTIMED_BATCHES * alone_ps(sim));
+    return pace->batch_ps > 0 ? 0 : sim_sleep_until(ctx, sim->now + SIM_UNTIMED_BATCHES * alone_ps(sim));
 }

@@ -123,7 +123,14 @@ static void time_passes_as_if_each_batch_was_alone(void **state) {
 
 /* ---- samples ---------------------------------------------------------------------------------------------------- */
 
-enum { RUNNERS = 80, SAMPLE = RUNNERS * 64, BETWEEN = 4 * SAMPLE, READS = 8 * SAMPLE, READ_BYTES = 1024 };
+enum {
+    RUNNERS = 80,
+    SAMPLE = RUNNERS * 64,
+    BETWEEN = 4 * SAMPLE,
+    READS = 8 * SAMPLE,
+    READ_BYTES = 1024,
+    BACKGROUND_READS = 64
+};
 
 /* Clients on two machines, of which one is the memory node too, draw reads from one budget, which begins with a sample
  * and has another one later. */
@@ -131,6 +138,8 @@ struct race {
     struct world *world;
     enum dm_timing sample, otherwise;
     uint64_t drawn, by_node[2]; /* all; and of those outside the samples */
+    uint64_t batches;           /* of the background context */
+    uint64_t ns;
 };
 
 static void race_main(struct dm_ctx *ctx, void *arg) {
@@ -146,17 +155,41 @@ static void race_main(struct dm_ctx *ctx, void *arg) {
     }
 }
 
-/* The share of the machine that is both, in percent. */
-static double share_of_the_near(enum dm_timing sample, enum dm_timing otherwise, const char *same_host) {
+/* Posts many reads at once, as the work of memory nodes does that replaces a part of an index. */
+static void background_main(struct dm_ctx *ctx, void *arg) {
+    struct race *race = arg;
+    unsigned char *buffer = dm_local_alloc(ctx, BACKGROUND_READS * 64);
+    for (;;) {
+        for (unsigned i = 0; i < BACKGROUND_READS; i++) {
+            dm_post_read(ctx, at(LOCK), buffer + i * 64, 64);
+        }
+        if (dm_commit(ctx) < 0) {
+            return;
+        }
+        race->batches++;
+    }
+}
+
+static void race_run(struct race *race, const char *same_host, bool background) {
     struct world world = {.cns = 2, .clients = RUNNERS};
-    struct race race = {.world = &world, .sample = sample, .otherwise = otherwise};
+    race->world = &world;
     world_set(&world, "same_host", same_host);
     world_open(&world);
     for (unsigned i = 0; i < RUNNERS; i++) {
-        world_spawn(&world, i, race_main, &race);
+        world_spawn(&world, i, race_main, race);
+    }
+    if (background) {
+        assert_int_equal(dm_spawn_background(world.fabric, 0, background_main, race), 0);
     }
     world_run(&world);
+    race->ns = world_ns(&world);
     world_close(&world);
+}
+
+/* The share of the machine that is both, in percent. */
+static double share_of_the_near(enum dm_timing sample, enum dm_timing otherwise, const char *same_host) {
+    struct race race = {.sample = sample, .otherwise = otherwise};
+    race_run(&race, same_host, false);
     return 100.0 * (double)race.by_node[0] / (double)(race.by_node[0] + race.by_node[1]);
 }
 
@@ -171,6 +204,22 @@ static void clients_keep_the_pace_of_the_sample(void **state) {
     double apart = share_of_the_near(DM_SAMPLED, DM_UNTIMED, "off");
     assert_true(apart > 49.0 && apart < 51.0);
     assert_true(share_of_the_near(DM_SAMPLED, DM_SAMPLED, "on") == timed); /* a sample is timed */
+}
+
+/* How long a batch of the background context takes. */
+static double background_ns(enum dm_timing sample, enum dm_timing otherwise) {
+    struct race race = {.sample = sample, .otherwise = otherwise};
+    race_run(&race, "off", true);
+    assert_true(race.batches > 0);
+    return (double)race.ns / (double)race.batches;
+}
+
+static void background_work_keeps_the_pace_of_the_sample(void **state) {
+    (void)state;
+    double timed = background_ns(DM_TIMED, DM_TIMED);
+    double sampled = background_ns(DM_SAMPLED, DM_UNTIMED);
+    assert_true(background_ns(DM_UNTIMED, DM_UNTIMED) < timed / 2); /* as if it was one read */
+    assert_true(sampled > timed * 0.99 && sampled < timed * 1.01);
 }
 
 static int answer(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_len, void *resp, uint32_t *resp_len) {
@@ -232,8 +281,11 @@ static void nothing_changes_with_fault_rules(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_update_is_lost_under_a_lock),      cmocka_unit_test(time_passes_as_if_each_batch_was_alone),
-        cmocka_unit_test(clients_keep_the_pace_of_the_sample), cmocka_unit_test(calls_take_their_time),
+        cmocka_unit_test(no_update_is_lost_under_a_lock),
+        cmocka_unit_test(time_passes_as_if_each_batch_was_alone),
+        cmocka_unit_test(clients_keep_the_pace_of_the_sample),
+        cmocka_unit_test(background_work_keeps_the_pace_of_the_sample),
+        cmocka_unit_test(calls_take_their_time),
         cmocka_unit_test(nothing_changes_with_fault_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
