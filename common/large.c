@@ -4,30 +4,30 @@
  */
 #include "common/large.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-
+#include <string.h>
 #include <sys/mman.h>
 
-#define LARGE_PAGE (UINT64_C(2) << 20)
-
 static uint64_t rounded(uint64_t bytes) {
-    return (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    return (bytes + DM_LARGE_PAGE - 1) / DM_LARGE_PAGE * DM_LARGE_PAGE;
 }
 
 void *dm_large_alloc(uint64_t bytes) {
-    if (bytes < LARGE_PAGE) {
+    if (bytes < DM_LARGE_PAGE) {
         return calloc(1, bytes > 0 ? bytes : 1);
     }
     uint64_t wanted = rounded(bytes);
-    if (wanted < bytes || wanted + LARGE_PAGE < wanted) {
+    if (wanted < bytes || wanted + DM_LARGE_PAGE < wanted) {
         return NULL;
     }
     char *map =
-        mmap(NULL, wanted + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, wanted + DM_LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         return NULL;
     }
-    uint64_t before = (LARGE_PAGE - (uintptr_t)map % LARGE_PAGE) % LARGE_PAGE, behind = LARGE_PAGE - before;
+    uint64_t before = (DM_LARGE_PAGE - (uintptr_t)map % DM_LARGE_PAGE) % DM_LARGE_PAGE, behind = DM_LARGE_PAGE - before;
     if (before > 0) {
         munmap(map, before);
     }
@@ -36,8 +36,49 @@ void *dm_large_alloc(uint64_t bytes) {
     return map + before;
 }
 
+/* Memory that programs could be given without swapping, page cache included. */
+static bool is_memory_scarce(void) {
+    char line[128];
+    uint64_t total = 0, available = UINT64_MAX;
+    FILE *file = fopen("/proc/meminfo", "r");
+    for (int i = 0; file && i < 3 && fgets(line, sizeof(line), file); i++) {
+        (void)sscanf(line, "MemTotal: %" SCNu64, &total);
+        (void)sscanf(line, "MemAvailable: %" SCNu64, &available);
+    }
+    if (file) {
+        fclose(file);
+    }
+    return available < total / 8;
+}
+
+static bool page_own(char *page) {
+    char *map = mmap(NULL, 2 * DM_LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    size_t before = -(uintptr_t)map & (DM_LARGE_PAGE - 1);
+    char *copy = map + before;
+    (void)madvise(copy, DM_LARGE_PAGE, MADV_HUGEPAGE);
+    memcpy(copy, page, DM_LARGE_PAGE);
+    bool is_moved = mremap(copy, DM_LARGE_PAGE, DM_LARGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, page) != MAP_FAILED;
+    munmap(map, is_moved ? before : 2 * DM_LARGE_PAGE);
+    if (is_moved) {
+        munmap(copy + DM_LARGE_PAGE, DM_LARGE_PAGE - before);
+    }
+    return is_moved;
+}
+
+bool dm_large_own(void *memory, uint64_t bytes) {
+    for (uint64_t at = 0; bytes >= DM_LARGE_PAGE && at < bytes; at += DM_LARGE_PAGE) {
+        if (is_memory_scarce() || !page_own((char *)memory + at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void dm_large_free(void *memory, uint64_t bytes) {
-    if (bytes < LARGE_PAGE) {
+    if (bytes < DM_LARGE_PAGE) {
         free(memory);
     } else if (memory) {
         munmap(memory, rounded(bytes));

@@ -5,11 +5,21 @@
 #ifndef DM_COMMON_LARGE_H
 #define DM_COMMON_LARGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#define DM_LARGE_PAGE (UINT64_C(2) << 20)
 
 /* Zeroed memory, with large pages from 2 MB on where the system has them: a random access then misses the processor's
  * translation of addresses less often. Pages are used as they are first touched. NULL if there is no memory. */
 void *dm_large_alloc(uint64_t bytes);
+
+/* For a process that is a copy, made by fork: gives it large pages of its own for what dm_large_alloc returned for so
+ * many bytes, or for other memory that is whole large pages. Otherwise the system copies each small page when it is
+ * first written, by a fault, which on a virtual machine takes longer than all else, and a large page is many small ones
+ * from then on. False if less than an eighth of the host's memory is available, or it has no large page: then some
+ * pages may have been copied. */
+bool dm_large_own(void *memory, uint64_t bytes);
 
 /* Frees what dm_large_alloc returned for the same number of bytes; NULL is allowed. */
 void dm_large_free(void *memory, uint64_t bytes);

@@ -39,7 +39,7 @@ int dm_chunk_handler(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         chunk = (struct dm_chunk){offset, left < request.wanted ? left : request.wanted};
     } while (!atomic_compare_exchange_weak(&node->allocated, &offset, chunk.offset + chunk.left));
     atomic_fetch_add(&node->memory_chunks, chunk.left);
-    bool is_filled = !ctx->fabric->measuring || node->fills_chunks || request.minimum >= DM_MAPPING_PART;
+    bool is_filled = !ctx->fabric->measuring || node->fills_chunks || request.minimum >= DM_LARGE_PAGE;
     if (ctx->ops->expect_bulk && is_filled) {
         ctx->ops->expect_bulk(ctx->fabric, ctx->node, chunk.offset, chunk.left);
     }

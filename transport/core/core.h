@@ -11,6 +11,7 @@
 
 #include "common/compiler.h"
 #include "common/coro.h"
+#include "common/large.h"
 #include "transport/core/work.h"
 #include "transport/fabric.h"
 
@@ -276,9 +277,7 @@ void dm_mapping_close(struct dm_mapping *mapping); /* accepts one that is all ze
 /* Asks the system for huge pages. */
 void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes);
 
-/* In a process that is a copy of another: copies part `number` of the mapping to a huge page of its own. False if less
- * than a quarter of the host's memory is free, or the host has no huge page: then nothing is changed. */
-#define DM_MAPPING_PART (UINT64_C(1) << 21)
+/* dm_large_own of the mapping's large page `number`; true as well where the mapping ends within it. */
 bool dm_mapping_own(const struct dm_mapping *mapping, uint64_t number);
 
 #endif

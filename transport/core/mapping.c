@@ -2,14 +2,11 @@
  *
  * Address space for a node's memory.
  */
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "transport/core/core.h"
 
-#define HUGE_PAGE DM_MAPPING_PART
-#define PAGE      UINT64_C(4096)
+#define PAGE UINT64_C(4096)
 
 /* A chunk is filled from its beginning to its end if the node has this much already: pages of small indexes may stay
  * empty, and larger chunks are what a user asked for. */
@@ -17,12 +14,12 @@
 #define FILLED_MOST (UINT64_C(1) << 20)
 
 int dm_mapping_open(struct dm_mapping *mapping, uint64_t bytes) {
-    size_t mapped = (size_t)(bytes + HUGE_PAGE);
+    size_t mapped = (size_t)(bytes + DM_LARGE_PAGE);
     void *map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         return DM_ERR_NO_MEMORY;
     }
-    uintptr_t aligned = ((uintptr_t)map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+    uintptr_t aligned = ((uintptr_t)map + DM_LARGE_PAGE - 1) & ~(uintptr_t)(DM_LARGE_PAGE - 1);
     *mapping = (struct dm_mapping){.base = (unsigned char *)aligned, .map = map, .map_bytes = mapped};
     return 0;
 }
@@ -33,41 +30,19 @@ void dm_mapping_close(struct dm_mapping *mapping) {
     }
 }
 
-static bool is_memory_scarce(void) {
-    return sysconf(_SC_AVPHYS_PAGES) < sysconf(_SC_PHYS_PAGES) / 4;
-}
-
 bool dm_mapping_own(const struct dm_mapping *mapping, uint64_t number) {
-    unsigned char *part = mapping->base + number * HUGE_PAGE;
-    if (part + HUGE_PAGE > (unsigned char *)mapping->map + mapping->map_bytes) {
-        return true;
-    }
-    if (is_memory_scarce()) {
-        return false;
-    }
-    unsigned char *map = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) {
-        return false;
-    }
-    size_t before = -(uintptr_t)map & (HUGE_PAGE - 1);
-    unsigned char *copy = map + before;
-    (void)madvise(copy, HUGE_PAGE, MADV_HUGEPAGE);
-    memcpy(copy, part, HUGE_PAGE);
-    bool is_moved = mremap(copy, HUGE_PAGE, HUGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, part) != MAP_FAILED;
-    munmap(map, is_moved ? before : 2 * HUGE_PAGE);
-    if (is_moved) {
-        munmap(copy + HUGE_PAGE, HUGE_PAGE - before);
-    }
-    return is_moved;
+    unsigned char *part = mapping->base + number * DM_LARGE_PAGE;
+    bool is_whole = part + DM_LARGE_PAGE <= (unsigned char *)mapping->map + mapping->map_bytes;
+    return !is_whole || dm_large_own(part, DM_LARGE_PAGE);
 }
 
 void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, uint64_t bytes) {
     bool is_filled = offset >= FILLED_FROM && bytes <= FILLED_MOST;
     uint64_t mapped = (uint64_t)((unsigned char *)mapping->map + mapping->map_bytes - mapping->base);
-    uint64_t around = is_filled ? HUGE_PAGE - 1 : 0; /* the whole parts that it lies in, else those within it */
-    uint64_t from = (offset + HUGE_PAGE - 1 - around) & ~(HUGE_PAGE - 1);
+    uint64_t around = is_filled ? DM_LARGE_PAGE - 1 : 0; /* the whole parts that it lies in, else those within it */
+    uint64_t from = (offset + DM_LARGE_PAGE - 1 - around) & ~(DM_LARGE_PAGE - 1);
     uint64_t to = offset + bytes + around;
-    to = (to < mapped ? to : mapped) & ~(HUGE_PAGE - 1);
+    to = (to < mapped ? to : mapped) & ~(DM_LARGE_PAGE - 1);
     if (from < to) {
         /* Only a hint: fewer address-translation misses on random reads. */
         (void)madvise(mapping->base + from, to - from, MADV_HUGEPAGE);

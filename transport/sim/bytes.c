@@ -52,6 +52,7 @@ struct sim_pages {
     sim_entry *entries; /* of each page */
     uint64_t count;
     uint64_t uses;
+    bool is_shared; /* this process is a copy, and nothing was written since */
     struct sim_slab slab;
     ZSTD_CCtx *compress;
     ZSTD_DCtx *expand;
@@ -300,7 +301,7 @@ static void own_end(struct sim_bytes *bytes) {
 }
 
 static void own(struct sim_bytes *bytes, uint64_t offset, uint64_t len) {
-    for (uint64_t part = offset / DM_MAPPING_PART; bytes->own && part <= (offset + len - 1) / DM_MAPPING_PART; part++) {
+    for (uint64_t part = offset / DM_LARGE_PAGE; bytes->own && part <= (offset + len - 1) / DM_LARGE_PAGE; part++) {
         uint64_t *word = &bytes->own[part / 64], bit = UINT64_C(1) << part % 64;
         if (*word & bit) {
             continue;
@@ -313,9 +314,19 @@ static void own(struct sim_bytes *bytes, uint64_t offset, uint64_t len) {
     }
 }
 
+/* Sparse pages are small, so that whatever writes to some writes to most large pages that they are on: all at once. */
+static void pages_own(struct sim_pages *pages) {
+    pages->is_shared = false;
+    if (sim_slab_own(&pages->slab)) {
+        (void)dm_large_own(pages->entries, pages->count * sizeof(sim_entry));
+    }
+}
+
 void sim_bytes_copied(struct sim_bytes *bytes) {
-    if (bytes->pages == NULL && bytes->own == NULL) {
-        bytes->own = calloc(bytes->size / DM_MAPPING_PART / 64 + 1, sizeof(*bytes->own));
+    if (bytes->pages != NULL) {
+        bytes->pages->is_shared = true;
+    } else if (bytes->own == NULL) {
+        bytes->own = calloc(bytes->size / DM_LARGE_PAGE / 64 + 1, sizeof(*bytes->own));
         plain_set(bytes, bytes->plain);
     }
 }
@@ -323,6 +334,8 @@ void sim_bytes_copied(struct sim_bytes *bytes) {
 void sim_pages_write(struct sim_bytes *bytes, uint64_t offset, const void *data, uint64_t len) {
     if (bytes->own && len > 0) {
         own(bytes, offset, len);
+    } else if (bytes->pages && bytes->pages->is_shared) {
+        pages_own(bytes->pages);
     }
     if (bytes->pages == NULL && offset + len > bytes->written_to) {
         bytes->written_to = offset + len;

@@ -38,6 +38,15 @@ void sim_slab_free(struct sim_slab *slab, void *block, unsigned lines) {
     }
 }
 
+bool sim_slab_own(struct sim_slab *slab) {
+    for (void *chunk = slab->chunks; chunk; chunk = *(void **)chunk) {
+        if (!dm_large_own(chunk, CHUNK_BYTES)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void sim_slab_close(struct sim_slab *slab) {
     while (slab->chunks) {
         void *before = *(void **)slab->chunks;

@@ -6,6 +6,7 @@
 #ifndef DM_TRANSPORT_SIM_SLAB_H
 #define DM_TRANSPORT_SIM_SLAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "transport/dm.h"
@@ -26,6 +27,9 @@ static inline unsigned sim_slab_lines(size_t bytes) {
 /* `lines` cache lines, 1 to SIM_SLAB_LINES, aligned to one, of any content; NULL if the host has no memory. */
 void *sim_slab_alloc(struct sim_slab *slab, unsigned lines);
 void sim_slab_free(struct sim_slab *slab, void *block, unsigned lines);
+
+/* dm_large_own of all blocks. */
+bool sim_slab_own(struct sim_slab *slab);
 
 /* Frees all blocks. */
 void sim_slab_close(struct sim_slab *slab);

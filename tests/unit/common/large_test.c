@@ -8,15 +8,17 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/compiler.h"
 #include "common/large.h"
 
-#define LARGE_PAGE (UINT64_C(2) << 20)
-
 static void memory_is_zeroed_and_all_of_it_can_be_written(void **state) {
     (void)state;
-    const uint64_t sizes[] = {1, 4095, LARGE_PAGE - 1, LARGE_PAGE, LARGE_PAGE + 1, 3 * LARGE_PAGE - 1};
+    const uint64_t sizes[] = {1, 4095, DM_LARGE_PAGE - 1, DM_LARGE_PAGE, DM_LARGE_PAGE + 1, 3 * DM_LARGE_PAGE - 1};
     for (size_t i = 0; i < DM_ARRAY_LEN(sizes); i++) {
         unsigned char *memory = dm_large_alloc(sizes[i]);
         assert_non_null(memory);
@@ -32,11 +34,11 @@ static void large_memory_begins_at_a_large_page(void **state) {
     (void)state;
     void *blocks[8];
     for (size_t i = 0; i < DM_ARRAY_LEN(blocks); i++) {
-        blocks[i] = dm_large_alloc(LARGE_PAGE + i);
-        assert_int_equal((uintptr_t)blocks[i] % LARGE_PAGE, 0);
+        blocks[i] = dm_large_alloc(DM_LARGE_PAGE + i);
+        assert_int_equal((uintptr_t)blocks[i] % DM_LARGE_PAGE, 0);
     }
     for (size_t i = 0; i < DM_ARRAY_LEN(blocks); i++) {
-        dm_large_free(blocks[i], LARGE_PAGE + i);
+        dm_large_free(blocks[i], DM_LARGE_PAGE + i);
     }
 }
 
@@ -44,10 +46,64 @@ static void nothing_and_too_much_are_handled(void **state) {
     (void)state;
     dm_large_free(dm_large_alloc(0), 0);
     dm_large_free(NULL, 1);
-    dm_large_free(NULL, 2 * LARGE_PAGE);
+    dm_large_free(NULL, 2 * DM_LARGE_PAGE);
     assert_null(dm_large_alloc(UINT64_MAX));
-    assert_null(dm_large_alloc(UINT64_MAX - 2 * LARGE_PAGE));
+    assert_null(dm_large_alloc(UINT64_MAX - 2 * DM_LARGE_PAGE));
     assert_null(dm_large_alloc(UINT64_C(1) << 60));
+}
+
+enum { OWN_PAGES = 3, SMALL_PAGE = 4096, RIGHT = 0, WRONG = 1, SCARCE = 2 };
+
+static long faults(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_minflt : -1;
+}
+
+/* Of a copied process: all bytes are there, and what it writes then has no fault for each small page. */
+static int own_and_write(unsigned char *memory, uint64_t bytes) {
+    if (!dm_large_own(memory, bytes)) {
+        return SCARCE;
+    }
+    long before = faults();
+    for (uint64_t at = 0; at < bytes; at++) {
+        if (memory[at] != at % 251) {
+            return WRONG;
+        }
+        memory[at] = 252;
+    }
+    return faults() - before < (long)(bytes / SMALL_PAGE / 8) ? RIGHT : WRONG;
+}
+
+static void a_copied_process_gets_pages_of_its_own(void **state) {
+    (void)state;
+    const uint64_t bytes = OWN_PAGES * DM_LARGE_PAGE - 1;
+    unsigned char *memory = dm_large_alloc(bytes);
+    assert_non_null(memory);
+    for (uint64_t at = 0; at < bytes; at++) {
+        memory[at] = (unsigned char)(at % 251);
+    }
+    pid_t copy = fork();
+    if (copy == 0) {
+        _exit(own_and_write(memory, bytes));
+    }
+    int status = -1;
+    assert_true(copy > 0 && waitpid(copy, &status, 0) == copy && WIFEXITED(status));
+    assert_int_not_equal(WEXITSTATUS(status), WRONG);
+    for (uint64_t at = 0; at < bytes; at++) {
+        assert_int_equal(memory[at], at % 251);
+    }
+    dm_large_free(memory, bytes);
+    if (WEXITSTATUS(status) == SCARCE) {
+        skip();
+    }
+}
+
+static void small_memory_is_left_as_it_is(void **state) {
+    (void)state;
+    unsigned char *memory = dm_large_alloc(1);
+    assert_non_null(memory);
+    assert_true(dm_large_own(memory, 1));
+    dm_large_free(memory, 1);
 }
 
 int main(void) {
@@ -55,6 +111,8 @@ int main(void) {
         cmocka_unit_test(memory_is_zeroed_and_all_of_it_can_be_written),
         cmocka_unit_test(large_memory_begins_at_a_large_page),
         cmocka_unit_test(nothing_and_too_much_are_handled),
+        cmocka_unit_test(a_copied_process_gets_pages_of_its_own),
+        cmocka_unit_test(small_memory_is_left_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

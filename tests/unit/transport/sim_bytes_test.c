@@ -241,8 +241,7 @@ static bool copy_is_right(struct sim_bytes *bytes, unsigned char *model, uint64_
     for (unsigned i = 0; i < 2000; i++) {
         unsigned char data[SIZE_MOST], found[SIZE_MOST];
         uint64_t len = 1 + dm_prng_below(&prng, SIZE_MOST);
-        uint64_t offset =
-            (1 + dm_prng_below(&prng, COPIED_PARTS - 2)) * DM_MAPPING_PART - dm_prng_below(&prng, len + 1);
+        uint64_t offset = (1 + dm_prng_below(&prng, COPIED_PARTS - 2)) * DM_LARGE_PAGE - dm_prng_below(&prng, len + 1);
         draw_data(&prng, data, len);
         memcpy(found, data, len);
         if (dm_prng_below(&prng, 2) > 0) {
@@ -265,9 +264,49 @@ static bool copy_is_right(struct sim_bytes *bytes, unsigned char *model, uint64_
     return is_right && mapped >= size && (none || bytes->own[0] == (1U << (COPIED_PARTS - 1)) - 1);
 }
 
+/* Of a copied process: words that it writes to sparse pages, and all others. */
+static bool sparse_copy_is_right(struct sim_bytes *bytes) {
+    bool is_right = bytes->pages != NULL;
+    sim_bytes_copied(bytes);
+    for (uint64_t page = 0; page < LIMIT / 4 / PAGE; page += 2) {
+        sim_bytes_write(bytes, page * PAGE + 8 * (page % 512), &page, sizeof(page));
+    }
+    for (uint64_t page = 0; page < LIMIT / 4 / PAGE; page++) {
+        uint64_t words[PAGE / 8], found[PAGE / 8];
+        mixed_page(page, 0, words);
+        if (page % 2 == 0) {
+            words[page % 512] = page;
+        }
+        sim_bytes_read(bytes, page * PAGE, found, sizeof(found));
+        is_right = is_right && memcmp(found, words, sizeof(found)) == 0;
+    }
+    return is_right;
+}
+
+static void a_copied_process_writes_to_sparse_pages_of_its_own(void **state) {
+    (void)state;
+    struct sim_bytes bytes;
+    assert_int_equal(sim_bytes_open(&bytes, total, LIMIT), 0);
+    load_mixed(&bytes, 0);
+    pid_t copy = fork();
+    if (copy == 0) {
+        _exit(sparse_copy_is_right(&bytes) ? 0 : 1);
+    }
+    int status = -1;
+    assert_true(copy > 0 && waitpid(copy, &status, 0) == copy);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (uint64_t page = 0; page < LIMIT / 4 / PAGE; page++) {
+        uint64_t words[PAGE / 8], found[PAGE / 8];
+        mixed_page(page, 0, words);
+        sim_bytes_read(&bytes, page * PAGE, found, sizeof(found));
+        assert_memory_equal(found, words, sizeof(found));
+    }
+    sim_bytes_close(&bytes);
+}
+
 static void a_copied_process_writes_to_parts_of_its_own(void **state) {
     (void)state;
-    const uint64_t size = COPIED_PARTS * DM_MAPPING_PART;
+    const uint64_t size = COPIED_PARTS * DM_LARGE_PAGE;
     unsigned char *model = malloc(size);
     assert_non_null(model);
     struct dm_prng prng = {.state = 5};
@@ -297,6 +336,7 @@ int main(void) {
         cmocka_unit_test(what_was_written_before_is_kept),
         cmocka_unit_test(compressed_memory_equals_an_array),
         cmocka_unit_test(a_copied_process_writes_to_parts_of_its_own),
+        cmocka_unit_test(a_copied_process_writes_to_sparse_pages_of_its_own),
         cmocka_unit_test(compressed_pages_leave_the_mapping_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
