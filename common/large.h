@@ -15,10 +15,10 @@
 void *dm_large_alloc(uint64_t bytes);
 
 /* For a process that is a copy, made by fork: gives it large pages of its own for what dm_large_alloc returned for so
- * many bytes, or for other memory that is whole large pages. Otherwise the system copies each small page when it is
- * first written, by a fault, which on a virtual machine takes longer than all else, and a large page is many small ones
- * from then on. False if less than an eighth of the host's memory is available, or it has no large page: then some
- * pages may have been copied. */
+ * many bytes, or for other memory of such pages. Otherwise the system copies each small page when it is first written,
+ * by a fault, which on a virtual machine takes longer than all else, and a large page is many small ones from then on.
+ * False if less than an eighth of the host's memory is available, or it has no large page: then some pages may have
+ * been copied. */
 bool dm_large_own(void *memory, uint64_t bytes);
 
 /* Frees what dm_large_alloc returned for the same number of bytes; NULL is allowed. */

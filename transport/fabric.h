@@ -127,10 +127,11 @@ int dm_fabric_connect(struct dm_fabric *fabric, struct dm_err *err);
 void dm_fabric_measure(struct dm_fabric *fabric);
 
 /* Of the measured phase of the simulator. While untimed, verbs act at once, and a context waits for several batches
- * together: as long as they would take it alone, or, behind a sample, as long as they took the clients of its node in the
- * sample; background contexts then wait for each batch, as long as theirs took. Neither other verbs nor the work of clients take time; calls, sleeps and the work of servers do. So a
- * long warm-up, which has to fill caches and to split nodes, takes less of the host's time. A sample is timed; it must
- * be so long that each context waits for some tens of batches. With fault rules, and in real time, nothing changes. */
+ * together: as long as they would take it alone, or, behind a sample, as long as they took the clients of its node in
+ * the sample; background contexts then wait for each batch, as long as theirs took. Neither other verbs nor the work of
+ * clients take time; calls, sleeps and the work of servers do. So a long warm-up, which has to fill caches and to split
+ * nodes, takes less of the host's time. A sample is timed; it must be so long that each context waits for some tens of
+ * batches. With fault rules, and in real time, nothing changes. */
 enum dm_timing { DM_TIMED, DM_SAMPLED, DM_UNTIMED };
 void dm_fabric_timing(struct dm_fabric *fabric, enum dm_timing timing);
 
