@@ -34,10 +34,9 @@ void sim_bytes_close(struct sim_bytes *bytes);
 /* Makes all bytes zero and returns their memory to the host. */
 void sim_bytes_clear(struct sim_bytes *bytes);
 
-/* This process is a copy, made by fork: from now on a large page is given to it (dm_large_own) when one of its bytes is
- * written, or, of compressed memory, all of them at the first write, as long as an eighth of the host's memory is
- * available.
- */
+/* This process is a copy, made by fork: from now on it gets a large page of its own (dm_large_own) when one of its
+ * bytes is written, or, of compressed memory, all of them at the first write, as long as an eighth of the host's memory
+ * is available. */
 void sim_bytes_copied(struct sim_bytes *bytes);
 
 /* [offset, offset + len) is about to be loaded. Asks the host for huge pages, or, once `limit` bytes are loaded and
