@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static uint64_t rounded(uint64_t bytes) {
     return (bytes + DM_LARGE_PAGE - 1) / DM_LARGE_PAGE * DM_LARGE_PAGE;
@@ -36,19 +37,22 @@ void *dm_large_alloc(uint64_t bytes) {
     return map + before;
 }
 
-/* Memory that programs could be given without swapping, page cache included. */
-static bool is_memory_scarce(void) {
+uint64_t dm_memory_available(void) {
     char line[128];
-    uint64_t total = 0, available = UINT64_MAX;
+    uint64_t kib = 0;
     FILE *file = fopen("/proc/meminfo", "r");
-    for (int i = 0; file && i < 3 && fgets(line, sizeof(line), file); i++) {
-        (void)sscanf(line, "MemTotal: %" SCNu64, &total);
-        (void)sscanf(line, "MemAvailable: %" SCNu64, &available);
+    while (file && kib == 0 && fgets(line, sizeof(line), file)) {
+        (void)sscanf(line, "MemAvailable: %" SCNu64, &kib);
     }
     if (file) {
         fclose(file);
     }
-    return available < total / 8;
+    return kib * 1024;
+}
+
+static bool is_memory_scarce(void) {
+    uint64_t available = dm_memory_available();
+    return available > 0 && available < (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
 }
 
 static bool page_own(char *page) {
@@ -69,12 +73,14 @@ static bool page_own(char *page) {
 }
 
 bool dm_large_own(void *memory, uint64_t bytes) {
-    for (uint64_t at = 0; bytes >= DM_LARGE_PAGE && at < bytes; at += DM_LARGE_PAGE) {
-        if (is_memory_scarce() || !page_own((char *)memory + at)) {
-            return false;
-        }
+    if (bytes < DM_LARGE_PAGE) {
+        return true;
     }
-    return true;
+    bool is_own = !is_memory_scarce();
+    for (uint64_t at = 0; is_own && at < bytes; at += DM_LARGE_PAGE) {
+        is_own = page_own((char *)memory + at);
+    }
+    return is_own;
 }
 
 void dm_large_free(void *memory, uint64_t bytes) {

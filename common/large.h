@@ -14,6 +14,9 @@
  * translation of addresses less often. Pages are used as they are first touched. NULL if there is no memory. */
 void *dm_large_alloc(uint64_t bytes);
 
+/* Bytes that programs could be given without swapping, page cache included; 0 if the system does not say. */
+uint64_t dm_memory_available(void);
+
 /* For a process that is a copy, made by fork: gives it large pages of its own for what dm_large_alloc returned for so
  * many bytes, or for other memory of such pages. Otherwise the system copies each small page when it is first written,
  * by a fault, which on a virtual machine takes longer than all else, and a large page is many small ones from then on.

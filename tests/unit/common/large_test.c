@@ -8,13 +8,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <sys/resource.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/compiler.h"
 #include "common/large.h"
+#include "unit/common/copied.h"
 
 static void memory_is_zeroed_and_all_of_it_can_be_written(void **state) {
     (void)state;
@@ -52,48 +49,37 @@ static void nothing_and_too_much_are_handled(void **state) {
     assert_null(dm_large_alloc(UINT64_C(1) << 60));
 }
 
-enum { OWN_PAGES = 3, SMALL_PAGE = 4096, RIGHT = 0, WRONG = 1, SCARCE = 2 };
+#define OWN_BYTES (3 * DM_LARGE_PAGE - 1)
 
-static long faults(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_minflt : -1;
-}
-
-/* Of a copied process: all bytes are there, and what it writes then has no fault for each small page. */
-static int own_and_write(unsigned char *memory, uint64_t bytes) {
-    if (!dm_large_own(memory, bytes)) {
-        return SCARCE;
+/* All bytes are there, and a write then has no fault for each small page. */
+static enum copied own_and_write(void *arg) {
+    unsigned char *memory = arg;
+    if (!dm_large_own(memory, OWN_BYTES)) {
+        return COPIED_SCARCE;
     }
-    long before = faults();
-    for (uint64_t at = 0; at < bytes; at++) {
+    long before = copied_faults();
+    for (uint64_t at = 0; at < OWN_BYTES; at++) {
         if (memory[at] != at % 251) {
-            return WRONG;
+            return COPIED_WRONG;
         }
         memory[at] = 252;
     }
-    return faults() - before < (long)(bytes / SMALL_PAGE / 8) ? RIGHT : WRONG;
+    return copied_faults() - before < (long)(OWN_BYTES / 4096 / 8) ? COPIED_RIGHT : COPIED_WRONG;
 }
 
 static void a_copied_process_gets_pages_of_its_own(void **state) {
     (void)state;
-    const uint64_t bytes = OWN_PAGES * DM_LARGE_PAGE - 1;
-    unsigned char *memory = dm_large_alloc(bytes);
+    unsigned char *memory = dm_large_alloc(OWN_BYTES);
     assert_non_null(memory);
-    for (uint64_t at = 0; at < bytes; at++) {
+    for (uint64_t at = 0; at < OWN_BYTES; at++) {
         memory[at] = (unsigned char)(at % 251);
     }
-    pid_t copy = fork();
-    if (copy == 0) {
-        _exit(own_and_write(memory, bytes));
-    }
-    int status = -1;
-    assert_true(copy > 0 && waitpid(copy, &status, 0) == copy && WIFEXITED(status));
-    assert_int_not_equal(WEXITSTATUS(status), WRONG);
-    for (uint64_t at = 0; at < bytes; at++) {
+    enum copied outcome = copied_run(own_and_write, memory);
+    for (uint64_t at = 0; at < OWN_BYTES; at++) {
         assert_int_equal(memory[at], at % 251);
     }
-    dm_large_free(memory, bytes);
-    if (WEXITSTATUS(status) == SCARCE) {
+    dm_large_free(memory, OWN_BYTES);
+    if (outcome == COPIED_SCARCE) {
         skip();
     }
 }

@@ -10,14 +10,11 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <sys/resource.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/large.h"
 #include "common/prng.h"
 #include "transport/sim/bytes.h"
+#include "unit/common/copied.h"
 
 enum { PAGE = 4096, PACKED = 64 * PAGE, SIZE_MOST = 3 * PAGE };
 
@@ -233,9 +230,18 @@ static void compressed_pages_leave_the_mapping_empty(void **state) {
 
 enum { COPIED_PARTS = 5 };
 
-/* Writes, reads and swaps of a copied process, near the borders of parts, of memory that is `model`. True if all are
- * right and the parts that were written, and only these, are its own. */
-static bool copy_is_right(struct sim_bytes *bytes, unsigned char *model, uint64_t size) {
+struct plain {
+    struct sim_bytes bytes;
+    unsigned char *model;
+    uint64_t size;
+};
+
+/* Writes, reads and swaps of a copied process, near the borders of parts, of memory that is `model`. Right if all are
+ * and the parts that were written, and only these, are its own. */
+static enum copied plain_write(void *arg) {
+    struct plain *plain = arg;
+    struct sim_bytes *bytes = &plain->bytes;
+    unsigned char *model = plain->model;
     struct dm_prng prng = {.state = 3};
     bool is_right = true;
     sim_bytes_copied(bytes);
@@ -256,19 +262,15 @@ static bool copy_is_right(struct sim_bytes *bytes, unsigned char *model, uint64_
         sim_bytes_read(bytes, 0, data, sizeof(data));
         is_right = is_right && memcmp(data, model, sizeof(data)) == 0;
     }
-    for (uint64_t at = 0; at < size; at += PAGE) {
+    for (uint64_t at = 0; at < plain->size; at += PAGE) {
         unsigned char page[PAGE];
         sim_bytes_read(bytes, at, page, sizeof(page));
         is_right = is_right && memcmp(page, model + at, sizeof(page)) == 0;
     }
     /* The last part is not written; without free memory none is own. */
     bool none = bytes->own == NULL && bytes->direct == bytes->plain;
-    return is_right && mapped >= size && (none || bytes->own[0] == (1U << (COPIED_PARTS - 1)) - 1);
-}
-
-static long faults(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_minflt : -1;
+    is_right = is_right && mapped >= plain->size && (none || bytes->own[0] == (1U << (COPIED_PARTS - 1)) - 1);
+    return is_right ? COPIED_RIGHT : COPIED_WRONG;
 }
 
 static bool has_memory_for_copies(void) {
@@ -278,20 +280,19 @@ static bool has_memory_for_copies(void) {
     return is_own;
 }
 
-enum { RIGHT, WRONG, SCARCE };
-
-/* Of a copied process: words that it writes to sparse pages, and all others. Behind the first write these pages are its
- * own, so that a write has no fault. */
-static int sparse_copy_write(struct sim_bytes *bytes) {
+/* Words that a copied process writes to sparse pages, and all others. Behind the first write these pages are its own,
+ * so that a write has no fault. */
+static enum copied sparse_write(void *arg) {
+    struct sim_bytes *bytes = arg;
     const uint64_t pages = LIMIT / 4 / PAGE;
     bool is_right = bytes->pages != NULL;
     long before = 0;
     sim_bytes_copied(bytes);
     for (uint64_t page = 0; page < pages; page++) {
         sim_bytes_write(bytes, page * PAGE + 8 * (page % 512), &page, sizeof(page));
-        before = page == 0 ? faults() : before;
+        before = page == 0 ? copied_faults() : before;
     }
-    long after = faults();
+    long after = copied_faults();
     for (uint64_t page = 0; page < pages; page++) {
         uint64_t words[PAGE / 8], found[PAGE / 8];
         mixed_page(page, 0, words);
@@ -300,7 +301,10 @@ static int sparse_copy_write(struct sim_bytes *bytes) {
         is_right = is_right && memcmp(found, words, sizeof(found)) == 0;
     }
     bool is_own = after - before < (long)pages / 16;
-    return !is_right ? WRONG : is_own ? RIGHT : has_memory_for_copies() ? WRONG : SCARCE;
+    if (!is_right || (!is_own && has_memory_for_copies())) {
+        return COPIED_WRONG;
+    }
+    return is_own ? COPIED_RIGHT : COPIED_SCARCE;
 }
 
 static void a_copied_process_writes_to_sparse_pages_of_its_own(void **state) {
@@ -308,13 +312,7 @@ static void a_copied_process_writes_to_sparse_pages_of_its_own(void **state) {
     struct sim_bytes bytes;
     assert_int_equal(sim_bytes_open(&bytes, total, LIMIT), 0);
     load_mixed(&bytes, 0);
-    pid_t copy = fork();
-    if (copy == 0) {
-        _exit(sparse_copy_write(&bytes));
-    }
-    int status = -1;
-    assert_true(copy > 0 && waitpid(copy, &status, 0) == copy && WIFEXITED(status));
-    assert_int_not_equal(WEXITSTATUS(status), WRONG);
+    enum copied outcome = copied_run(sparse_write, &bytes);
     for (uint64_t page = 0; page < LIMIT / 4 / PAGE; page++) {
         uint64_t words[PAGE / 8], found[PAGE / 8];
         mixed_page(page, 0, words);
@@ -322,33 +320,26 @@ static void a_copied_process_writes_to_sparse_pages_of_its_own(void **state) {
         assert_memory_equal(found, words, sizeof(found));
     }
     sim_bytes_close(&bytes);
-    if (WEXITSTATUS(status) == SCARCE) {
+    if (outcome == COPIED_SCARCE) {
         skip();
     }
 }
 
 static void a_copied_process_writes_to_parts_of_its_own(void **state) {
     (void)state;
-    const uint64_t size = COPIED_PARTS * DM_LARGE_PAGE;
-    unsigned char *model = malloc(size);
-    assert_non_null(model);
+    struct plain plain = {.size = COPIED_PARTS * DM_LARGE_PAGE};
+    plain.model = malloc(plain.size);
+    assert_non_null(plain.model);
     struct dm_prng prng = {.state = 5};
-    draw_data(&prng, model, size);
-    model[0] = 1;
-    struct sim_bytes bytes;
-    assert_int_equal(sim_bytes_open(&bytes, size, size), 0);
-    sim_bytes_write(&bytes, 0, model, size);
-    pid_t copy = fork();
-    if (copy == 0) {
-        _exit(copy_is_right(&bytes, model, size) ? 0 : 1);
-    }
-    int status = -1;
-    assert_true(copy > 0 && waitpid(copy, &status, 0) == copy);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_null(bytes.own);
-    assert_memory_equal(bytes.mapping.base, model, size);
-    sim_bytes_close(&bytes);
-    free(model);
+    draw_data(&prng, plain.model, plain.size);
+    plain.model[0] = 1;
+    assert_int_equal(sim_bytes_open(&plain.bytes, plain.size, plain.size), 0);
+    sim_bytes_write(&plain.bytes, 0, plain.model, plain.size);
+    (void)copied_run(plain_write, &plain);
+    assert_null(plain.bytes.own);
+    assert_memory_equal(plain.bytes.mapping.base, plain.model, plain.size);
+    sim_bytes_close(&plain.bytes);
+    free(plain.model);
 }
 
 int main(void) {
