@@ -6,6 +6,7 @@
 #include "check/campaign.h"
 #include "conformance/index_steady.h"
 #include "conformance/quiet.h"
+#include "conformance/transport_choice.h"
 #include "indexes/hstore/server.h"
 #include "transport/core/core.h"
 
@@ -765,5 +766,5 @@ int main(void) {
         cmocka_unit_test(a_server_that_stays_away_ends_writes_with_the_bound_on_retries),
         cmocka_unit_test(seeds_of_earlier_faults_find_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_chosen("hstore", tests, DM_ARRAY_LEN(tests));
 }

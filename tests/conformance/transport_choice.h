@@ -75,6 +75,14 @@ static inline int test_run(const char *group, const struct CMUnitTest *tests, si
     return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
 }
 
+/* Likewise, of tests that choose their transport themselves: with DM_TEST_TRANSPORT=local those in real time, whose
+ * names begin with in_real_time. The others have worlds in virtual time. */
+static inline int test_run_chosen(const char *group, const struct CMUnitTest *tests, size_t count) {
+    const char *only = getenv("DM_TEST_TRANSPORT"), *given = getenv("DM_TEST_FILTER");
+    cmocka_set_test_filter(!given && only && strcmp(only, "local") == 0 ? "in_real_time*" : given);
+    return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
+}
+
 /* The value of the fabric's note of that name, or "". */
 static inline const char *fabric_note(struct dm_fabric *fabric, const char *name) {
     struct dm_note notes[DM_NOTES_MAX];
