@@ -11,6 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/compiler.h"
+
+#if defined(__GLIBC__) && !DM_ASAN && !DM_TSAN
+#include <malloc.h>
+#endif
+
 static uint64_t rounded(uint64_t bytes) {
     return (bytes + DM_LARGE_PAGE - 1) / DM_LARGE_PAGE * DM_LARGE_PAGE;
 }
@@ -36,6 +42,30 @@ void *dm_large_alloc(uint64_t bytes) {
     madvise(map + before, wanted, MADV_HUGEPAGE);
     return map + before;
 }
+
+#if defined(__GLIBC__) && !DM_ASAN && !DM_TSAN
+/* The library's own tunable, glibc.malloc.hugetlb, must be in the environment before the program begins. */
+bool dm_large_heap(void) {
+    enum { PAD = 256 << 20, LATER_PAD = 1 << 20, FIRST = 100 << 10, FIRST_COUNT = 2 };
+    void *volatile first[FIRST_COUNT]; /* more than the heap has now, but too small for mappings */
+    mallopt(M_TRIM_THRESHOLD, 2 * PAD);
+    mallopt(M_TOP_PAD, PAD);
+    for (int i = 0; i < FIRST_COUNT; i++) {
+        first[i] = malloc(FIRST);
+    }
+    mallopt(M_TOP_PAD, LATER_PAD);
+    uintptr_t start = ((uintptr_t)first[FIRST_COUNT - 1] + DM_LARGE_PAGE - 1) / DM_LARGE_PAGE * DM_LARGE_PAGE;
+    uintptr_t end = (uintptr_t)sbrk(0) / DM_LARGE_PAGE * DM_LARGE_PAGE;
+    for (int i = 0; i < FIRST_COUNT; i++) {
+        free(first[i]);
+    }
+    return start < end && end - start <= PAD && madvise((void *)start, end - start, MADV_HUGEPAGE) == 0;
+}
+#else
+bool dm_large_heap(void) {
+    return false;
+}
+#endif
 
 uint64_t dm_memory_available(void) {
     char line[128];

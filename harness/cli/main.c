@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/large.h"
 #include "common/text.h"
 #include "harness/base/errors.h"
 #include "harness/cli/commands.h"
@@ -80,6 +81,7 @@ static int help_run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     static const char *const version_names[] = {"--version", "-V", "version", NULL};
+    (void)dm_large_heap();
     hx_revision_set(DM_REVISION);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails, and the failure is reported */
     if (argc < 2) {

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -92,6 +94,39 @@ static void small_memory_is_left_as_it_is(void **state) {
     dm_large_free(memory, 1);
 }
 
+enum { HEAP_BLOCKS = 4096, HEAP_BLOCK_BYTES = 4000 };
+
+/* Whether pages that are large are had for the asking. */
+static bool host_has_large_pages(void) {
+    long before = copied_faults();
+    volatile unsigned char *memory = dm_large_alloc(4 * DM_LARGE_PAGE);
+    assert_non_null(memory);
+    for (uint64_t at = 0; at < 4 * DM_LARGE_PAGE; at += 4096) {
+        memory[at] = 1;
+    }
+    dm_large_free((void *)memory, 4 * DM_LARGE_PAGE);
+    return copied_faults() - before < 1024;
+}
+
+/* As many blocks as pages, but no fault for each of them. */
+static void small_blocks_of_the_heap_share_large_pages(void **state) {
+    (void)state;
+    static char *blocks[HEAP_BLOCKS];
+    if (!dm_large_heap() || !host_has_large_pages()) {
+        skip();
+    }
+    long before = copied_faults();
+    for (size_t i = 0; i < HEAP_BLOCKS; i++) {
+        blocks[i] = malloc(HEAP_BLOCK_BYTES);
+        assert_non_null(blocks[i]);
+        memset(blocks[i], 1, HEAP_BLOCK_BYTES);
+    }
+    assert_true(copied_faults() - before < HEAP_BLOCKS / 8);
+    for (size_t i = 0; i < HEAP_BLOCKS; i++) {
+        free(blocks[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_all_of_it_can_be_written),
@@ -99,6 +134,7 @@ int main(void) {
         cmocka_unit_test(nothing_and_too_much_are_handled),
         cmocka_unit_test(a_copied_process_gets_pages_of_its_own),
         cmocka_unit_test(small_memory_is_left_as_it_is),
+        cmocka_unit_test(small_blocks_of_the_heap_share_large_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
