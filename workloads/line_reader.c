@@ -14,7 +14,11 @@
 
 #include "common/input_file.h"
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION /* the small files of a fuzzer then fill buffers more than once */
+enum { BUFFER_BYTES = 1 << 10, RAW_BYTES = 1 << 6 };
+#else
 enum { BUFFER_BYTES = 1 << 20, RAW_BYTES = 1 << 17 };
+#endif
 
 struct wl_line_reader {
     FILE *file;
