@@ -4,8 +4,8 @@
 # Every test: installs what is missing, builds with the sanitizers, compiles once with the other compiler, runs all with
 # ctest and ends with its summary. Builds: build/test (address and undefined behaviour), build/tsan (threads; the tests of
 # what threads share), build/mutation (a sample of planted mistakes), build/clang (compiled, the readers of files fuzzed a
-# little, all points of all figures at a tiny scale, and the tests on RDMA, which run in an emulated machine that is too
-# slow for sanitizers).
+# little, all points of all figures at a tiny scale, what says little of memory and takes minutes with a sanitizer, and the
+# tests on RDMA, which run in an emulated machine that is too slow for sanitizers).
 set -eu
 cd "$(dirname "$0")"
 
