@@ -7,6 +7,9 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# The report's script is tested here, not memory: run_tests.sh names a program without a sanitizer, which is faster.
+DMBENCH=${DM_PLAIN_DMBENCH:-$DMBENCH}
+
 need() {
     [ "${CI:-}" != true ] || fail "$1 is not installed"
     skip "$1 is not installed: the page was not tried"
