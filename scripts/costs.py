@@ -5,6 +5,7 @@
     scripts/costs.py results/points >plots/costs.json
     scripts/costs.py --bytes plots/costs.json results/points elsewhere/points >new.json
     scripts/costs.py --calibrate plots/costs.json --indexes all/points sample/points >new.json
+    scripts/costs.py --points plots/costs.json again/points >new.json
     scripts/costs.py --untimed plots/costs.json pairs/points >new.json
 
 Seconds and bytes are sums over quantities of a point, with coefficients that are not negative, so that sums over many
@@ -14,6 +15,7 @@ the same quantities. Seconds of an index are fitted to the results that state pr
 With --bytes FILE seconds are those of that file. With --calibrate FILE a few results of a newer program are enough:
 seconds are those of FILE times what these results took beside what FILE says of them, by index where there are some of
 it; standard error has the ratios. --indexes names a folder of results that say of which index FILE's single points are.
+With --points FILE all is that of FILE, but for the single points among the results.
 With --untimed FILE all is that of FILE, but for the share of a timed operation's time that an untimed one of a warm-up
 takes, by index: the folders have pairs of results, run on one host at one time, that differ in timed_warmup alone.
 """
@@ -163,10 +165,15 @@ def usual(pairs):
     return [(took, reckoned) for took, reckoned in pairs if low * reckoned <= took <= high * reckoned]
 
 
+def timed_only(results):
+    """Those that state processor time."""
+    return {hash: result for hash, result in results.items() if "run_cpu_s" in result[2]}
+
+
 def calibrate(costs, results, indexes):
     """Multiplies seconds by the ratio of sums over usual results that state processor time. `indexes` has those of
     points that were not run again; without that, the ratio of all results is taken."""
-    timed = {hash: result for hash, result in results.items() if "run_cpu_s" in result[2]}
+    timed = timed_only(results)
     for part in ("load_s", "run_s"):
         pairs = collections.defaultdict(list)
         for hash, (index, row, host) in timed.items():
@@ -188,6 +195,11 @@ def calibrate(costs, results, indexes):
             if part in found:
                 ratio = ratios.get(indexes.get(hash), ratios.get("other", 1.0))
                 found[part] = float(f"{ratio * found[part]:.3g}")
+    measure_again(costs, timed)
+
+
+def measure_again(costs, timed):
+    """Gives the results' points what they took themselves, where it is far from their sums."""
     for hash, (index, row, host) in timed.items():
         kept = {part: by for part, by in costs["points"].pop(hash, {}).items() if part == "bytes"}
         found = {**kept, **measured_costs(costs.get(index, costs["other"]), row, host)}
@@ -245,12 +257,13 @@ def main():
     parser.add_argument("folders", nargs="+", help="folders of results")
     parser.add_argument("--bytes", metavar="FILE", help="fit bytes alone; seconds are those of this file")
     parser.add_argument("--calibrate", metavar="FILE", help="multiply seconds of this file by a ratio for each index")
+    parser.add_argument("--points", metavar="FILE", help="take this file, and what the results' points took themselves")
     parser.add_argument("--untimed", metavar="FILE", help="take this file, and find what untimed operations take")
     parser.add_argument("--indexes", metavar="FOLDER", help="results that say which index a single point of FILE has")
     options = parser.parse_args()
-    given = [name for name in (options.bytes, options.calibrate, options.untimed) if name]
+    given = [name for name in (options.bytes, options.calibrate, options.points, options.untimed) if name]
     if len(given) > 1:
-        parser.error("--bytes, --calibrate and --untimed exclude one another")
+        parser.error("--bytes, --calibrate, --points and --untimed exclude one another")
     if options.indexes and not options.calibrate:
         parser.error("--indexes is for --calibrate")
     before = load(given[0]) if given else {}
@@ -270,6 +283,10 @@ def main():
             results[result["config_hash"]] = (config["index"], *rows[config["index"]][-1])
     if options.calibrate:
         calibrate(before, results, index_names(options.indexes))
+        print_costs(before)
+        return
+    if options.points:
+        measure_again(before, timed_only(results))
         print_costs(before)
         return
     if options.untimed:
