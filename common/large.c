@@ -43,7 +43,7 @@ void *dm_large_alloc(uint64_t bytes) {
     return map + before;
 }
 
-#if defined(__GLIBC__) && !DM_ASAN && !DM_TSAN
+#ifdef M_TOP_PAD
 /* The library's own tunable, glibc.malloc.hugetlb, must be in the environment before the program begins. */
 bool dm_large_heap(void) {
     enum { PAD = 256 << 20, LATER_PAD = 1 << 20, FIRST = 100 << 10, FIRST_COUNT = 2 };
@@ -54,7 +54,7 @@ bool dm_large_heap(void) {
         first[i] = malloc(FIRST);
     }
     mallopt(M_TOP_PAD, LATER_PAD);
-    uintptr_t start = ((uintptr_t)first[FIRST_COUNT - 1] + DM_LARGE_PAGE - 1) / DM_LARGE_PAGE * DM_LARGE_PAGE;
+    uintptr_t start = rounded((uintptr_t)first[FIRST_COUNT - 1]);
     uintptr_t end = (uintptr_t)sbrk(0) / DM_LARGE_PAGE * DM_LARGE_PAGE;
     for (int i = 0; i < FIRST_COUNT; i++) {
         free(first[i]);

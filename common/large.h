@@ -17,7 +17,7 @@ void *dm_large_alloc(uint64_t bytes);
 /* Gives the heap large pages for its next 256 MB, used as they are first touched, where the C library and the system
  * can. What a thousand clients have of their own is some ten thousand small pages: that many page faults, each of which
  * takes microseconds on a virtual machine, and as many translations of addresses. To be called once, first of all.
- * False, and nothing has changed, with another C library or a sanitizer's heap, or if there is no such memory. */
+ * False with another C library or a sanitizer's heap, or if there is no such memory: the heap has small pages then. */
 bool dm_large_heap(void);
 
 /* Bytes that programs could be given without swapping, page cache included; 0 if the system does not say. */

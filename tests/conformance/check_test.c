@@ -13,6 +13,7 @@
 
 #include "check/campaign.h"
 #include "common/compiler.h"
+#include "in_part.h"
 
 /* Seeds are run in blocks until every rare event has happened. The rarest one happens once in several hundred seeds. */
 enum { SEEDS = 200, BLOCK_SEEDS = 500, COVERAGE_SEEDS = 6000 };
@@ -182,11 +183,9 @@ int main(void) {
         cmocka_unit_test(every_index_passes_and_its_rare_events_happen),
         cmocka_unit_test(every_index_passes_with_read_delegation_and_write_combining),
         cmocka_unit_test(kept_worlds_in_which_a_fault_was_once_found_pass),
-        /* of verdicts alone: minutes with a sanitizer, which run_tests.sh leaves to another build */
+        /* the next two are of results */
         cmocka_unit_test(read_delegation_as_published_is_found_and_its_late_gets_alone_too),
         cmocka_unit_test(every_value_known_to_be_wrong_is_found_within_its_seeds),
     };
-    enum { OF_VERDICTS = 2 };
-    return _cmocka_run_group_tests("check", tests, DM_ARRAY_LEN(tests) - (DM_ASAN || DM_TSAN ? OF_VERDICTS : 0), NULL,
-                                   NULL);
+    return test_run_in_part("check", tests, DM_ARRAY_LEN(tests), 2);
 }

@@ -17,6 +17,7 @@
 
 #include "common/compiler.h"
 #include "common/opt_json.h"
+#include "in_part.h"
 #include "transport/core/profile.h"
 #include "transport/fabric.h"
 
@@ -222,10 +223,8 @@ int main(void) {
         cmocka_unit_test(more_on_chip_memory_than_there_is_is_unsupported),
         cmocka_unit_test(a_profile_fitted_to_a_simulated_fabric_has_its_rates_and_latency),
         cmocka_unit_test(cpu_costs_are_positive_and_name_numbers_of_a_profile),
-        /* all measurements of the network: minutes with a sanitizer, which run_tests.sh leaves to another build */
+        /* the next one is of results: all measurements of the network */
         cmocka_unit_test(every_published_point_is_within_its_tolerance_or_out_of_it_for_the_cause_that_it_names),
     };
-    enum { OF_RESULTS = 1 };
-    return _cmocka_run_group_tests("validate", tests, DM_ARRAY_LEN(tests) - (DM_ASAN || DM_TSAN ? OF_RESULTS : 0), NULL,
-                                   NULL);
+    return test_run_in_part("validate", tests, DM_ARRAY_LEN(tests), 1);
 }
