@@ -94,7 +94,8 @@ static void small_memory_is_left_as_it_is(void **state) {
     dm_large_free(memory, 1);
 }
 
-enum { HEAP_BLOCKS = 4096, HEAP_BLOCK_BYTES = 4000 };
+/* The heap begins anywhere in a large page, the rest of which has small ones: up to 512, however many blocks. */
+enum { HEAP_BLOCKS = 8 * 4096, HEAP_BLOCK_BYTES = 4000 };
 
 /* Whether pages that are large are had for the asking. */
 static bool host_has_large_pages(void) {
