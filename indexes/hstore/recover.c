@@ -351,10 +351,12 @@ static void list_open(struct recovery *recovery) {
     hstore_event_add(server, HSTORE_EVENT_SLS_FROM_TABLE, 1);
 }
 
-/* The hash table must exist first; without it the server can only wait. */
+/* The hash table must exist first; without it the server can only wait, however long that takes: a limit of retries is
+ * for operations. */
 static int list_recover(struct recovery *recovery) {
     struct hstore_server *server = recovery->server;
-    for (uint32_t attempts = 0;;) {
+    for (;;) {
+        uint32_t attempts = 0;
         int rc = begin(recovery, 0);
         for (unsigned i = 0; i < server->geometry.logs && rc == 0; i++) {
             server->gathered[i].count = 0;
