@@ -21,10 +21,14 @@ static bool keeps_data(const struct pair *pair) {
     return !(pair->ops->caps & IX_CAP_NO_DATA);
 }
 
-/* A device may be one of software on a slow machine: a third of the operations, which is still enough to reach all that
- * they are for. */
+/* A device may be one of software on a slow machine, and threads are slow with their sanitizer: a third of the
+ * operations, which is still enough to reach all that they are for. */
+static bool is_slow(const struct dm_transport_info *transport) {
+    return DM_TSAN || transport->caps & DM_CAP_DEVICE;
+}
+
 static unsigned sized(const char *transport, unsigned operations) {
-    return dm_transport_find(transport)->caps & DM_CAP_DEVICE ? operations / 3 : operations;
+    return is_slow(dm_transport_find(transport)) ? operations / 3 : operations;
 }
 
 static struct world_config config_of(const struct pair *pair) {
@@ -379,7 +383,7 @@ static void keys_that_stay_are_never_missed_while_nodes_split(void **state) {
     if (!keeps_data(pair)) {
         skip();
     }
-    unsigned turns = pair->transport->caps & DM_CAP_DEVICE ? 1 : 2;
+    unsigned turns = is_slow(pair->transport) ? 1 : 2;
     for (unsigned i = 0; i < turns * DM_ARRAY_LEN(values); i++) {
         struct world_config config = config_of(pair);
         config.tiny = true;

@@ -157,8 +157,8 @@ def sources_hash(root, names):
 class Copy:
     """A copy of the sources with a build of its own, in which one mutant at a time is built."""
 
-    def __init__(self, root, folder, names):
-        self.root, self.sources, self.build = root, folder / "sources", folder / "build"
+    def __init__(self, root, folder, names, parallel):
+        self.root, self.sources, self.build, self.parallel = root, folder / "sources", folder / "build", parallel
         for name in names:
             self.put(name, (root / name).read_bytes())
         for path in [path for path in self.sources.rglob("*") if path.is_file()]:
@@ -185,7 +185,7 @@ class Copy:
 
     def make(self, tests):
         targets = ["dmbench"] + [target_of(test) for test in tests]
-        self.run(["cmake", "--build", str(self.build), "--parallel", "1", "--target"] + targets)
+        self.run(["cmake", "--build", str(self.build), "--parallel", str(self.parallel), "--target"] + targets)
 
     def change(self, mutant):
         text = (self.root / mutant["file"]).read_text(encoding="utf-8")
@@ -343,7 +343,7 @@ def campaign(root, mutants, budget):
     todo = [mutant for mutant in mutants if mutant["id"] not in rows]
     copies, lock = queue.Queue(), threading.Lock()
     for i in range(min(budget.jobs, len(todo))):
-        copies.put(Copy(root, work / str(i), names))
+        copies.put(Copy(root, work / str(i), names, max(1, (os.cpu_count() or 1) // budget.jobs)))
     if todo and not budget.no_baseline:
         copy = copies.get()
         baseline_judge(copy, todo, budget)

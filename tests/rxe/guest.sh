@@ -58,6 +58,8 @@ cat /proc/uptime >$exchange/begun # run.sh compares these with its own clock
 (
     # shellcheck source=/dev/null
     . $exchange/environment
+    # The system's own python3: a version manager's is a script, which takes seconds in an emulated machine.
+    PATH=/usr/sbin:/usr/bin:$PATH
     # shellcheck source=/dev/null
     . $exchange/command
 ) </dev/null >$exchange/stdout 2>$exchange/stderr || status=$?
