@@ -8,9 +8,11 @@
 
 #include "common/compiler.h"
 
+enum { TEST_SANITIZED = DM_ASAN || DM_TSAN };
+
 /* Runs tests, but with a sanitizer not the last `of_results`: those say little of memory, and would take minutes. */
 static inline int test_run_in_part(const char *group, const struct CMUnitTest *tests, size_t count, size_t of_results) {
-    return _cmocka_run_group_tests(group, tests, count - (DM_ASAN || DM_TSAN ? of_results : 0), NULL, NULL);
+    return _cmocka_run_group_tests(group, tests, count - (TEST_SANITIZED ? of_results : 0), NULL, NULL);
 }
 
 #endif

@@ -18,7 +18,6 @@
 /* Seeds are run in blocks until every rare event has happened. The rarest one happens once in several hundred seeds.
  * With a sanitizer, which makes them ten times as slow, there is one block; check_fresh_test runs others each time. */
 enum { SEEDS = 200, BLOCK_SEEDS = 500, COVERAGE_SEEDS = 6000 };
-static const bool is_sanitized = DM_ASAN || DM_TSAN;
 
 static struct ck_summary run_with(const struct ix_ops *index, const struct dm_setting *settings, size_t setting_count,
                                   enum ck_rdwc rdwc, uint64_t first_seed, uint64_t seeds) {
@@ -67,7 +66,6 @@ static void index_passes_and_its_rare_events_happen(const struct ix_ops *index) 
     uint64_t seen[CK_COUNTERS_MAX] = {0};
     uint64_t first = 1;
     uint64_t block = event_unseen(index, seen) ? BLOCK_SEEDS : SEEDS;
-    uint64_t coverage_seeds = is_sanitized ? block : COVERAGE_SEEDS;
     do {
         struct ck_summary summary = run_from(index, NULL, CK_RDWC_DRAWN, first, block);
         if (summary.has_failed) {
@@ -79,8 +77,8 @@ static void index_passes_and_its_rare_events_happen(const struct ix_ops *index) 
             seen[i] += summary.counters[i];
         }
         first += block;
-    } while (event_unseen(index, seen) && first <= coverage_seeds);
-    if (event_unseen(index, seen) && !is_sanitized) {
+    } while (!TEST_SANITIZED && event_unseen(index, seen) && first <= COVERAGE_SEEDS);
+    if (!TEST_SANITIZED && event_unseen(index, seen)) {
         fail_msg("%s: %s never happened in %llu seeds", index->name, event_unseen(index, seen),
                  (unsigned long long)first - 1);
     }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # On a link that loses, delays, doubles and reorders packets: verbs take effect once, and small histories of every index,
-# or of a sample of them (lib.sh), are linearizable. loss_long_test.sh does the same with many more seeds. Software RoCE needs order=alone for this.
+# or of a sample of them (lib.sh), are linearizable. loss_long_test.sh does the same with many more seeds. Software RoCE
+# needs order=alone for this.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 
