@@ -66,6 +66,8 @@ static void index_passes_and_its_rare_events_happen(const struct ix_ops *index) 
     uint64_t seen[CK_COUNTERS_MAX] = {0};
     uint64_t first = 1;
     uint64_t block = event_unseen(index, seen) ? BLOCK_SEEDS : SEEDS;
+    /* With a sanitizer one block. */
+    const uint64_t limit = TEST_SANITIZED ? block : COVERAGE_SEEDS;
     do {
         struct ck_summary summary = run_from(index, NULL, CK_RDWC_DRAWN, first, block);
         if (summary.has_failed) {
@@ -77,7 +79,7 @@ static void index_passes_and_its_rare_events_happen(const struct ix_ops *index) 
             seen[i] += summary.counters[i];
         }
         first += block;
-    } while (!TEST_SANITIZED && event_unseen(index, seen) && first <= COVERAGE_SEEDS);
+    } while (event_unseen(index, seen) && first <= limit);
     if (!TEST_SANITIZED && event_unseen(index, seen)) {
         fail_msg("%s: %s never happened in %llu seeds", index->name, event_unseen(index, seen),
                  (unsigned long long)first - 1);
