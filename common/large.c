@@ -67,6 +67,22 @@ bool dm_large_heap(void) {
 }
 #endif
 
+#ifdef MADV_POPULATE_WRITE
+enum { POPULATE_READ = MADV_POPULATE_READ, POPULATE_WRITE = MADV_POPULATE_WRITE };
+#else
+enum { POPULATE_READ = MADV_NORMAL, POPULATE_WRITE = MADV_NORMAL }; /* without effect */
+#endif
+
+static void populate(void *memory, uint64_t bytes, int advice) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory & ~(page - 1);
+    uintptr_t to = ((uintptr_t)memory + bytes + page - 1) & ~(page - 1);
+    (void)madvise((void *)from, to - from, advice);
+}
+
+void dm_pages_populate(void *memory, uint64_t bytes) {
+    populate(memory, bytes, POPULATE_WRITE);
+}
+
 uint64_t dm_memory_available(void) {
     char line[128];
     uint64_t kib = 0;
@@ -93,6 +109,7 @@ static bool page_own(char *page) {
     size_t before = -(uintptr_t)map & (DM_LARGE_PAGE - 1);
     char *copy = map + before;
     (void)madvise(copy, DM_LARGE_PAGE, MADV_HUGEPAGE);
+    populate(page, DM_LARGE_PAGE, POPULATE_READ); /* parts that were never used have no pages yet */
     memcpy(copy, page, DM_LARGE_PAGE);
     bool is_moved = mremap(copy, DM_LARGE_PAGE, DM_LARGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, page) != MAP_FAILED;
     munmap(map, is_moved ? before : 2 * DM_LARGE_PAGE);

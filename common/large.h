@@ -20,6 +20,10 @@ void *dm_large_alloc(uint64_t bytes);
  * False with another C library or a sanitizer's heap, or if there is no such memory: the heap has small pages then. */
 bool dm_large_heap(void);
 
+/* Has the system map all pages of a range now, in one call, to be written; what this process shares with another since
+ * fork is copied. By a fault each, at the first write, they take twenty times as long on a virtual machine. A hint. */
+void dm_pages_populate(void *memory, uint64_t bytes);
+
 /* Bytes that programs could be given without swapping, page cache included; 0 if the system does not say. */
 uint64_t dm_memory_available(void);
 

@@ -47,11 +47,8 @@ void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, u
         /* Only a hint: fewer address-translation misses on random reads. */
         (void)madvise(mapping->base + from, to - from, MADV_HUGEPAGE);
     }
-#ifdef MADV_POPULATE_WRITE
     if (is_filled) {
-        /* Likewise: its pages in one call instead of a fault for each. */
         from = offset & ~(PAGE - 1);
-        (void)madvise(mapping->base + from, ((offset + bytes) & ~(PAGE - 1)) - from, MADV_POPULATE_WRITE);
+        dm_pages_populate(mapping->base + from, ((offset + bytes) & ~(PAGE - 1)) - from);
     }
-#endif
 }

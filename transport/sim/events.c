@@ -24,6 +24,7 @@ static bool pool_grow(struct sim *sim) {
         return false;
     }
     uint32_t first = sim->op_count;
+    dm_pages_populate(sim_op_at(sim, first), SIM_POOL_STEP * sizeof(struct sim_op));
     sim->op_count += SIM_POOL_STEP;
     for (uint32_t tag = sim->op_count; tag-- > first;) {
         /* Tag 0 means "before all others" to the memory and is not given out. */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -86,6 +87,55 @@ static void a_copied_process_gets_pages_of_its_own(void **state) {
     }
 }
 
+/* What was never used reads as zero in the copied process. */
+static enum copied own_unused(void *arg) {
+    unsigned char *memory = arg;
+    if (!dm_large_own(memory, OWN_BYTES)) {
+        return COPIED_SCARCE;
+    }
+    for (uint64_t at = 0; at < OWN_BYTES; at++) {
+        if (memory[at] != (at == DM_LARGE_PAGE + 5000)) {
+            return COPIED_WRONG;
+        }
+    }
+    return COPIED_RIGHT;
+}
+
+static void unused_parts_are_zero_in_a_copied_process(void **state) {
+    (void)state;
+    unsigned char *memory = dm_large_alloc(OWN_BYTES);
+    assert_non_null(memory);
+    memory[DM_LARGE_PAGE + 5000] = 1;
+    enum copied outcome = copied_run(own_unused, memory);
+    dm_large_free(memory, OWN_BYTES);
+    if (outcome == COPIED_SCARCE) {
+        skip();
+    }
+}
+
+enum { SMALL_PAGE = 4096, POPULATED_PAGES = 256 };
+
+static void populated_pages_are_zero_and_written_without_faults(void **state) {
+    (void)state;
+    size_t bytes = (size_t)POPULATED_PAGES * SMALL_PAGE;
+    unsigned char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    dm_pages_populate(memory + 1, bytes - 1);
+    long before = copied_faults();
+    for (size_t at = 0; at < bytes; at += SMALL_PAGE) {
+        assert_int_equal(memory[at], 0);
+        memory[at] = 1;
+    }
+    long faults = copied_faults() - before;
+    munmap(memory, bytes);
+#ifdef MADV_POPULATE_WRITE
+    assert_true(faults < POPULATED_PAGES / 4); /* a sanitizer has pages of its own */
+#else
+    (void)faults;
+    skip();
+#endif
+}
+
 static void small_memory_is_left_as_it_is(void **state) {
     (void)state;
     unsigned char *memory = dm_large_alloc(1);
@@ -134,6 +184,8 @@ int main(void) {
         cmocka_unit_test(large_memory_begins_at_a_large_page),
         cmocka_unit_test(nothing_and_too_much_are_handled),
         cmocka_unit_test(a_copied_process_gets_pages_of_its_own),
+        cmocka_unit_test(unused_parts_are_zero_in_a_copied_process),
+        cmocka_unit_test(populated_pages_are_zero_and_written_without_faults),
         cmocka_unit_test(small_memory_is_left_as_it_is),
         cmocka_unit_test(small_blocks_of_the_heap_share_large_pages),
     };
