@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# kernel.sh CACHE MODULE...: prints a folder of the cache that has a kernel (vmlinuz), the named modules and those that
-# they need (modules/), and the order in which to load them (order). The first call downloads the kernel package of the
-# distribution and unpacks it, without installing it; later calls download nothing. Exits with status 77 and the reason
-# if that is impossible.
+# kernel.sh CACHE MODULE...: prints a folder of the cache that has a kernel (vmlinuz, and if it can be unpacked vmlinux),
+# the named modules and those that they need (modules/), and the order in which to load them (order). The first call
+# downloads the kernel package of the distribution and unpacks it, without installing it; later calls download nothing.
+# Exits with status 77 and the reason if that is impossible.
 set -eu
 cache=$1
 shift
@@ -39,6 +39,7 @@ version=$(basename "$tree"/boot/vmlinuz-* | sed 's/^vmlinuz-//')
 depmod -b "$tree" "$version"
 mkdir -p "$work/result/modules"
 cp "$tree/boot/vmlinuz-$version" "$work/result/vmlinuz"
+python3 "$here/unpack_kernel.py" "$work/result/vmlinuz" "$work/result/vmlinux" >&2 || rm -f "$work/result/vmlinux"
 # Lines are "insmod PATH" or "builtin NAME". A module is loaded once, after all modules that it needs.
 for module in "$@"; do
     modprobe -d "$tree" -S "$version" --show-depends "$module" ||
