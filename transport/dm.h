@@ -294,8 +294,9 @@ enum dm_retry {
 };
 
 /* Counts one retry by its cause. Every loop on remote state calls it, with a counter that starts at 0 for the
- * operation. It does not wait: the verb that follows takes a round trip. Returns 0; DM_ERR_RETRY_LIMIT when the
- * operation has used up the fabric's limit of retries; or DM_ERR_STOPPED. */
+ * operation; the loop of a server that may wait without a limit, with a new counter in each turn. It does not wait: the
+ * verb that follows takes a round trip. Returns 0; DM_ERR_RETRY_LIMIT when the operation has used up the fabric's limit
+ * of retries; or DM_ERR_STOPPED. */
 int dm_retry(struct dm_ctx *ctx, enum dm_retry cause, uint32_t *attempts);
 
 /* The transport counts round trips, verbs, bytes, doorbells and calls; an index does not. */

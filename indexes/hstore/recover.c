@@ -28,6 +28,13 @@ static bool is_unavailable(int rc) {
     return rc == HSTORE_NOT_READY || rc == DM_ERR_PEER;
 }
 
+/* Before a turn that follows one in which the peer failed. A server can only wait, however often that happens: the
+ * limit of retries is for operations, so each turn has a counter of its own. */
+static int turn(struct recovery *recovery) {
+    uint32_t attempts = 0;
+    return dm_retry(recovery->ctx, DM_RETRY_STALE, &attempts);
+}
+
 static int begin(struct recovery *recovery, uint32_t tag) {
     struct hstore_begin request = {.tag = tag};
     uint32_t len = sizeof(recovery->begun);
@@ -205,7 +212,7 @@ static int table_recover(struct recovery *recovery) {
     uint32_t tag;
     DM_TRY(tag_new(recovery, &tag));
     DM_TRY(hstore_table_make(recovery->ctx, &server->table, server->geometry.buckets));
-    for (uint32_t attempts = 0;;) {
+    for (;;) {
         int rc = begin(recovery, tag);
         bool has_list = rc == 0;
         rc = has_list ? table_from_list(recovery) : is_unavailable(rc) ? table_from_pool(recovery) : rc;
@@ -223,7 +230,7 @@ static int table_recover(struct recovery *recovery) {
             return rc;
         }
         hstore_table_clear(recovery->ctx, &server->table);
-        DM_TRY(dm_retry(recovery->ctx, DM_RETRY_STALE, &attempts));
+        DM_TRY(turn(recovery));
     }
 }
 
@@ -351,12 +358,10 @@ static void list_open(struct recovery *recovery) {
     hstore_event_add(server, HSTORE_EVENT_SLS_FROM_TABLE, 1);
 }
 
-/* The hash table must exist first; without it the server can only wait, however long that takes: a limit of retries is
- * for operations. */
+/* The hash table must exist first. */
 static int list_recover(struct recovery *recovery) {
     struct hstore_server *server = recovery->server;
     for (;;) {
-        uint32_t attempts = 0;
         int rc = begin(recovery, 0);
         for (unsigned i = 0; i < server->geometry.logs && rc == 0; i++) {
             server->gathered[i].count = 0;
@@ -370,7 +375,7 @@ static int list_recover(struct recovery *recovery) {
         if (!is_unavailable(rc)) {
             return rc;
         }
-        DM_TRY(dm_retry(recovery->ctx, DM_RETRY_STALE, &attempts));
+        DM_TRY(turn(recovery));
         DM_TRY(dm_sleep(recovery->ctx, server->geometry.probe_ns));
     }
 }
