@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "common/err.h"
-#include "common/large.h"
 
 struct transfer {
     void *context;
@@ -71,7 +70,7 @@ void dm_coro_init_thread(struct dm_coro *coro) {
 
 /* Stacks of coroutines that have ended, all of one size, for the next ones. A check runs thousands of short worlds, and
  * mapping and unmapping their stacks took a third of its time; so do points of a thousand clients that share a load. */
-enum { STACKS_KEPT = 2048, USED_LEAST = 8 << 10 };
+enum { STACKS_KEPT = 2048 };
 static struct {
     pthread_mutex_t mutex;
     size_t count, usable;
@@ -99,12 +98,7 @@ static char *stack_take(size_t usable) {
     pthread_mutex_lock(&kept.mutex);
     char *stack = kept.count > 0 && kept.usable == usable ? kept.stacks[--kept.count] : NULL;
     pthread_mutex_unlock(&kept.mutex);
-    stack = stack ? stack : stack_map(usable);
-    if (stack) {
-        size_t used = usable < USED_LEAST ? usable : USED_LEAST;
-        dm_pages_populate(stack + usable - used, used);
-    }
-    return stack;
+    return stack ? stack : stack_map(usable);
 }
 
 static void stack_give(char *stack, size_t usable) {
