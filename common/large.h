@@ -21,7 +21,7 @@ void *dm_large_alloc(uint64_t bytes);
 bool dm_large_heap(void);
 
 /* Has the system map all pages of a range now, in one call, to be written; what this process shares with another since
- * fork is copied. By a fault each, at the first write, they take twenty times as long on a virtual machine. A hint. */
+ * fork is copied. A fault for each page, at its first write, takes longer, above all on a virtual machine. A hint. */
 void dm_pages_populate(void *memory, uint64_t bytes);
 
 /* Bytes that programs could be given without swapping, page cache included; 0 if the system does not say. */
