@@ -7,12 +7,12 @@
 . "$(dirname "$0")/lib.sh"
 
 first=$(date +%s)000
+findings=$DM_BUILD_DIR/findings
 echo "seeds from $first on"
 
 # check_fresh WORDS...
 check_fresh() {
     "$DMBENCH" check --index all "$@" --first-seed "$first" --coverage off >out 2>&1 && return
-    findings=${DM_BUILD_DIR:-.}/findings
     mkdir -p "$findings"
     { echo "dmbench check --index all $* --first-seed $first --coverage off" && cat out; } >>"$findings/$first.txt"
     fail "kept in $findings/$first.txt: $(cat out)"

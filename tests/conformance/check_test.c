@@ -66,7 +66,6 @@ static void index_passes_and_its_rare_events_happen(const struct ix_ops *index) 
     uint64_t seen[CK_COUNTERS_MAX] = {0};
     uint64_t first = 1;
     uint64_t block = event_unseen(index, seen) ? BLOCK_SEEDS : SEEDS;
-    /* With a sanitizer one block. */
     const uint64_t limit = TEST_SANITIZED ? block : COVERAGE_SEEDS;
     do {
         struct ck_summary summary = run_from(index, NULL, CK_RDWC_DRAWN, first, block);

@@ -6,8 +6,6 @@
 
 #include "transport/core/core.h"
 
-#define PAGE UINT64_C(4096)
-
 /* A chunk is filled from its beginning to its end if the node has this much already: pages of small indexes may stay
  * empty, and larger chunks are what a user asked for. */
 #define FILLED_FROM (UINT64_C(8) << 20)
@@ -48,7 +46,6 @@ void dm_mapping_expect_bulk(const struct dm_mapping *mapping, uint64_t offset, u
         (void)madvise(mapping->base + from, to - from, MADV_HUGEPAGE);
     }
     if (is_filled) {
-        from = offset & ~(PAGE - 1);
-        dm_pages_populate(mapping->base + from, ((offset + bytes) & ~(PAGE - 1)) - from);
+        dm_pages_populate(mapping->base + offset, bytes);
     }
 }
