@@ -51,7 +51,11 @@ static struct hx_curve number(double value) {
 
 /* ---- value by value --------------------------------------------------------------------------------------------- */
 
+/* What follows from a number that is missing is missing, also the truth of a comparison. */
 static double apply(char operation, double a, double b) {
+    if (isnan(a) || isnan(b)) {
+        return NAN;
+    }
     switch (operation) {
     case '+':
         return a + b;
@@ -112,6 +116,14 @@ static double fold(const struct hx_curve *curve, char operation) {
     return value;
 }
 
+static bool lacks_number(const struct hx_curve *curve) {
+    bool lacks = false;
+    for (size_t i = 0; i < curve->count; i++) {
+        lacks = lacks || isnan(curve->y[i]);
+    }
+    return lacks;
+}
+
 static bool rises(const struct hx_curve *curve, double slack, double sign) {
     bool steady = true;
     for (size_t i = 1; i < curve->count; i++) {
@@ -122,7 +134,7 @@ static bool rises(const struct hx_curve *curve, double slack, double sign) {
 }
 
 /* Along x are the paper's numbers: a size that was divided, rounded to whole bytes and multiplied again is the same. */
-#define SAME_X 1e-6
+#define SAME_X 1e-3
 
 static struct hx_curve part(const struct hx_curve *curve, double bound, bool above) {
     struct hx_curve kept = {.count = 0};
@@ -232,17 +244,17 @@ static int call(const struct parser *parser, enum function function, struct hx_c
         *value = number(curve->y[curve->count - 1]);
         return 0;
     case ALL:
-        *value = number(fold(curve, 'm') != 0);
+        *value = number(lacks_number(curve) ? NAN : fold(curve, 'm') != 0);
         return 0;
     case ANY:
-        *value = number(fold(curve, 'M') != 0);
+        *value = number(lacks_number(curve) ? NAN : fold(curve, 'M') != 0);
         return 0;
     case RISES:
     case FALLS:
-        *value = number(rises(curve, second, function == RISES ? 1 : -1));
+        *value = number(lacks_number(curve) ? NAN : rises(curve, second, function == RISES ? 1 : -1));
         return 0;
     case FLAT:
-        *value = number(fold(curve, 'M') <= fold(curve, 'm') * (1 + second));
+        *value = number(apply('l', fold(curve, 'M'), fold(curve, 'm') * (1 + second)));
         return 0;
     case FROM:
     case UPTO:
@@ -252,7 +264,7 @@ static int call(const struct parser *parser, enum function function, struct hx_c
         *value = number(power(curve));
         return 0;
     case BEST_X:
-        *value = number(best_x(curve));
+        *value = number(lacks_number(curve) ? NAN : best_x(curve));
         return 0;
     case OVER_X:
         *value = *curve;

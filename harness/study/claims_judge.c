@@ -61,6 +61,9 @@ static int judge_check(struct hx_claims *claims, const struct hx_claim *claim, c
     if (rc == 0 && check->over != NULL) {
         rc = hx_claims_number(claims, &scope, check->over, &judgement->over, &why);
         judgement->value /= judgement->over;
+        if (rc == 0 && !isfinite(judgement->value)) {
+            rc = dm_fail(&why, DM_NOT_FOUND, "it is to be divided by %s, which is 0", check->over);
+        }
     }
     if (rc == 0) {
         bool expected = is_expected(kind, check, judgement->value);

@@ -70,6 +70,9 @@ static double numbers_sum(const json_t *result, const json_t *paths) {
 }
 
 double hx_fig_metric_value(const struct hx_fig_metric *metric, const json_t *result) {
+    if (result == NULL) {
+        return NAN; /* a metric's `else` is for results that lack a number, not for those that are missing */
+    }
     double value = (hx_result_number(result, metric->path) + numbers_sum(result, metric->plus)) * metric->factor;
     double sum = numbers_sum(result, metric->over);
     double found = metric->over == NULL ? value : sum > 0 ? value / sum : NAN;

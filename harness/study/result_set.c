@@ -176,19 +176,40 @@ out:
     return value;
 }
 
-static double merged_mean(const json_t *ops, const char *what) {
-    double sum = 0, count = 0;
+/* "count": all index operations. */
+static double merged_count(const json_t *ops) {
+    double count = 0;
     const char *name;
     json_t *op;
     json_object_foreach((json_t *)ops, name, op) {
+        count += counts_twice(name) ? 0 : json_number_value(json_object_get(op, "count"));
+    }
+    return count;
+}
+
+/* "NAME_mean", or "NAME_mean.MEMBER": an operation without that member but with others took none of it. */
+static double merged_mean(const json_t *ops, const char *what) {
+    static const char suffix[] = "_mean";
+    char outer[64];
+    double sum = 0, count = 0;
+    bool found = false;
+    const char *name;
+    json_t *op;
+    snprintf(outer, sizeof(outer), "%.*s", (int)strcspn(what, "."), what);
+    size_t length = strlen(outer);
+    if (length < sizeof(suffix) || strcmp(outer + length - (sizeof(suffix) - 1), suffix) != 0) {
+        return NAN;
+    }
+    json_object_foreach((json_t *)ops, name, op) {
         const json_t *value = hx_json_find(op, what);
         double weight = json_number_value(json_object_get(op, "count"));
-        if (!counts_twice(name) && json_is_number(value)) {
+        if (!counts_twice(name) && (json_is_number(value) || json_is_object(json_object_get(op, outer)))) {
+            found = found || json_is_number(value);
             sum += json_number_value(value) * weight;
             count += weight;
         }
     }
-    return count > 0 ? sum / count : NAN;
+    return found && count > 0 ? sum / count : NAN;
 }
 
 /* "PATH.min", "PATH.max" and "PATH.last" of a column of numbers; NaN if the path is none. */
@@ -225,6 +246,9 @@ double hx_result_number(const json_t *result, const char *path) {
     }
     const json_t *ops = json_object_get(result, "ops");
     const char *what = path + sizeof(all) - 1;
+    if (strcmp(what, "count") == 0) {
+        return merged_count(ops);
+    }
     return strncmp(what, latency, sizeof(latency) - 1) == 0 ? merged_latency(ops, what + sizeof(latency) - 1)
                                                             : merged_mean(ops, what);
 }

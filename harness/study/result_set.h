@@ -27,8 +27,9 @@ void hx_result_set_cut(struct hx_result_set *set, size_t count);
 void hx_result_set_fini(struct hx_result_set *set);
 
 /* The number at a dotted path of a result, NaN if there is none. "ops.all.latency_ns.*" is taken from the merged
- * histograms of all index operations, "ops.all.*_mean" is the mean over them, weighted by their counts;
- * read-modify-writes are left out, because their gets and updates are included. */
+ * histograms of all index operations, "ops.all.count" is their number, "ops.all.*_mean" (and "ops.all.*_mean.MEMBER")
+ * the mean over them, weighted by their counts; read-modify-writes are left out, because their gets and updates are
+ * included. */
 double hx_result_number(const json_t *result, const char *path);
 
 /* The result, or NULL (with a line on stderr, and freed) if operations of it ran out of memory or of retries: their

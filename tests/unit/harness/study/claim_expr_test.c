@@ -16,15 +16,17 @@
 /* Under "doubled" every value is twice as large; "unheard" is no change that is known. */
 static double times = 1;
 
-/* up: x = 1 2 4 8 -> 10 20 40 80; down: 4 3 2 1; flat: 5 5.1 5 4.9; "gone" has no numbers; all other names are errors.
- */
+/* up: x = 1 2 4 8 -> 10 20 40 80; down: 4 3 2 1; flat: 5 5.1 5 4.9; holed: 5, none, 1, 2; "gone" has no numbers; all
+ * other names are errors. */
 static int find(void *arg, const struct hx_select *select, struct hx_curve *curve, struct dm_err *err) {
-    static const double up[] = {10, 20, 40, 80}, down[] = {4, 3, 2, 1}, flat[] = {5, 5.1, 5, 4.9};
+    static const double up[] = {10, 20, 40, 80}, down[] = {4, 3, 2, 1}, flat[] = {5, 5.1, 5, 4.9},
+                        holed[] = {5, NAN, 1, 2};
     const char *series = select->parts[0];
-    const double *values = strcmp(series, "up") == 0     ? up
-                           : strcmp(series, "down") == 0 ? down
-                           : strcmp(series, "flat") == 0 ? flat
-                                                         : NULL;
+    const double *values = strcmp(series, "up") == 0      ? up
+                           : strcmp(series, "down") == 0  ? down
+                           : strcmp(series, "flat") == 0  ? flat
+                           : strcmp(series, "holed") == 0 ? holed
+                                                          : NULL;
     (void)arg;
     assert_string_equal(select->metric, "y");
     if (strcmp(series, "gone, away") == 0) {
@@ -111,12 +113,28 @@ static void trends_are_seen(void **state) {
     is("flat(y{flat}, 0.05)", 1);
     is("flat(y{flat}, 0.04)", 0);
     is("max(upto(y{up}, 2))", 20);
-    is("max(upto(y{up}, 1.9999996))", 20); /* 2 after it was divided by 60 and rounded to whole bytes */
-    is("max(upto(y{up}, 1.9999))", 10);
+    is("max(upto(y{up}, 1.999996))", 20); /* 100 MB that were divided by 600 are 100.0002 MB */
+    is("max(upto(y{up}, 1.99))", 10);
+    is("min(from(y{up}, 4.00001))", 40);
     is("min(from(y{up}, 4))", 40);
     is("power(y{up})", 1);
     is("best_x(y{flat})", 2);
     is("mean(over_x(y{up}))", 10);
+}
+
+/* Whatever is concluded from it: a comparison with no number is neither true nor false. */
+static void a_missing_number_decides_nothing(void **state) {
+    static const char *const texts[] = {
+        "y{holed, 1} < 3",        "y{holed, 1} >= 3", "3 > y{holed, 1}",           "max(y{holed})",
+        "min(y{holed})",          "mean(y{holed})",   "all(y{holed} > 0)",         "any(y{holed} > 0)",
+        "rises(y{holed})",        "falls(y{holed})",  "best_x(y{holed})",          "flat(y{holed}, 0.5)",
+        "max(y{holed}, y{flat})", "power(y{holed})",  "1 < 2 and y{holed, 1} > 1", "y{holed, 1} or 1 < 2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        refuses(texts[i], DM_NOT_FOUND, "no number");
+    }
+    is("first(y{holed})", 5);
+    is("max(from(y{holed}, 4))", 2);
 }
 
 static void missing_numbers_are_distinguished_from_mistakes(void **state) {
@@ -191,6 +209,7 @@ int main(void) {
         cmocka_unit_test(arithmetic_has_its_usual_order),
         cmocka_unit_test(curves_are_combined_value_by_value),
         cmocka_unit_test(trends_are_seen),
+        cmocka_unit_test(a_missing_number_decides_nothing),
         cmocka_unit_test(missing_numbers_are_distinguished_from_mistakes),
         cmocka_unit_test(with_evaluates_under_a_change_and_only_there),
         cmocka_unit_test(a_claim_has_no_with),

@@ -20,6 +20,7 @@
 #include "harness/base/json.h"
 #include "harness/study/figure_data.h"
 #include "harness/study/figure_points.h"
+#include "harness/study/result_set.h"
 
 #define PLOTS DM_SOURCE_DIR "/plots"
 
@@ -274,6 +275,34 @@ static void a_metric_takes_shares_and_merged_latencies(void **state) {
     json_decref(over);
 }
 
+static void a_metric_of_all_operations_counts_and_weighs_each_once(void **state) {
+    (void)state;
+    json_t *result =
+        json_loads("{\"ops\": {"
+                   "\"get\": {\"count\": 300, \"round_trips_mean\": 1, \"phases_ns_mean\": {\"queue\": 8}},"
+                   "\"update\": {\"count\": 100, \"round_trips_mean\": 3, \"phases_ns_mean\": {\"log\": 40}},"
+                   "\"rmw\": {\"count\": 50, \"round_trips_mean\": 9}}}",
+                   0, NULL);
+    assert_true(hx_result_number(result, "ops.all.count") == 400);
+    assert_true(hx_result_number(result, "ops.all.round_trips_mean") == 1.5);
+    assert_true(hx_result_number(result, "ops.all.phases_ns_mean.log") == 10); /* gets have no such phase */
+    assert_true(isnan(hx_result_number(result, "ops.all.phases_ns_mean.lgo")));
+    assert_true(isnan(hx_result_number(result, "ops.all.verbs_mean.read")));
+    assert_true(isnan(hx_result_number(result, "ops.all.latencies")));
+    json_decref(result);
+}
+
+/* What stands for a number that a result lacks does not stand for a result that is missing. */
+static void a_metric_of_a_missing_result_is_none(void **state) {
+    (void)state;
+    json_t *zero = json_integer(0), *result = json_object();
+    struct hx_fig_metric inserts = {.path = "ops.insert.count", .factor = 1, .otherwise = zero};
+    assert_true(hx_fig_metric_value(&inserts, result) == 0);
+    assert_true(isnan(hx_fig_metric_value(&inserts, NULL)));
+    json_decref(result);
+    json_decref(zero);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_spec_is_valid_at_every_scale),
@@ -285,6 +314,8 @@ int main(void) {
         cmocka_unit_test(a_metric_takes_the_extremes_of_a_column_over_time),
         cmocka_unit_test(published_numbers_fit_the_figure),
         cmocka_unit_test(a_metric_takes_shares_and_merged_latencies),
+        cmocka_unit_test(a_metric_of_all_operations_counts_and_weighs_each_once),
+        cmocka_unit_test(a_metric_of_a_missing_result_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
