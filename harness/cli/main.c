@@ -54,9 +54,19 @@ static const struct hx_command *command_find(const char *name) {
     return NULL;
 }
 
+/* What a command printed may still be in the stream's buffer: a full disk is a failure of any command. */
+static int output_end(int status) {
+    bool is_written = fflush(stdout) == 0 && ferror(stdout) == 0;
+    if (is_written || (status != HX_DONE && status != HX_WRONG)) {
+        return status;
+    }
+    fprintf(stderr, "dmbench: cannot write to standard output: no space?\n");
+    return HX_FAILED;
+}
+
 static int command_run(const char *name, int argc, char **argv) {
     const struct hx_command *command = command_find(name);
-    return command ? command->run(argc, argv) : command_unknown(name);
+    return command ? output_end(command->run(argc, argv)) : command_unknown(name);
 }
 
 /* `dmbench help [COMMAND]` and `dmbench help --man [COMMAND]`; `dmbench help --help` is as without a command. */
@@ -72,11 +82,11 @@ static int help_run(int argc, char **argv) {
     } else if (command) {
         char help[] = "--help";
         char *asked[] = {argv[0], help, NULL};
-        return command->run(2, asked);
+        return output_end(command->run(2, asked));
     } else {
         help_print(stdout);
     }
-    return HX_DONE;
+    return output_end(HX_DONE);
 }
 
 int main(int argc, char **argv) {

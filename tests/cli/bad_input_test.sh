@@ -165,4 +165,11 @@ if [ -w /dev/full ]; then
     "$DMBENCH" run --index null --keys 1K --ops 1K --clients 1 --json >/dev/full 2>err || status=$?
     [ "$status" -eq 1 ] || fail "a full disk went unnoticed"
     holds err "cannot write to standard output"
+    for words in "list indexes --names" "figure --list" "train --keys 1K" "help run" "run --help"; do
+        status=0
+        # shellcheck disable=SC2086
+        "$DMBENCH" $words >/dev/full 2>err || status=$?
+        [ "$status" -eq 1 ] || fail "dmbench $words: a full disk went unnoticed"
+        holds err "cannot write to standard output"
+    done
 fi
