@@ -173,6 +173,10 @@ unsigned hx_point_threads(const struct hx_point *point) {
     return topology.cns > 0 ? hx_cn_threads(&topology, 0) : 0;
 }
 
+unsigned hx_point_real_threads(const struct hx_point *point) {
+    return hx_point_is_real_time(point) ? number_of(point->config, "cns") * hx_point_threads(point) : 0;
+}
+
 const char *hx_point_folder(const struct hx_point *point) {
     return hx_point_trains(point) ? "training" : "points";
 }
@@ -238,7 +242,7 @@ json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_e
 }
 
 /* Marks a result as fresh, in its file. One that cannot be written stays stale. */
-static void adopt(const struct hx_points *points, size_t index, json_t *result) {
+static void adopt_one(const struct hx_points *points, size_t index, json_t *result) {
     struct dm_err err = {.text = ""};
     char *path = hx_points_file(points, index);
     if (path == NULL || hx_sources_adopt(result) < 0) {
@@ -275,9 +279,6 @@ static enum hx_point_state scan_one(struct hx_points *points, size_t index) {
     points->items[index].past_s = host_seconds(result);
     bool is_stale = !hx_sources_fresh(result, changed, sizeof(changed));
     points->stale_count += is_stale;
-    if (is_stale && points->stale == HX_STALE_ADOPT) {
-        adopt(points, index, result);
-    }
     json_decref(result);
     return is_stale && points->stale == HX_STALE_RUN ? HX_POINT_STALE : HX_POINT_THERE;
 }
@@ -290,6 +291,17 @@ size_t hx_points_scan(struct hx_points *points) {
         to_run += points->items[i].state != HX_POINT_THERE;
     }
     return to_run;
+}
+
+void hx_points_adopt(const struct hx_points *points) {
+    char changed[CHANGED_BYTES];
+    for (size_t i = 0; i < points->count; i++) {
+        json_t *result = load_any(points, i, NULL);
+        if (result != NULL && !hx_sources_fresh(result, changed, sizeof(changed))) {
+            adopt_one(points, i, result);
+        }
+        json_decref(result);
+    }
 }
 
 void hx_points_list_stale(const struct hx_points *points, FILE *out) {

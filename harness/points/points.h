@@ -72,6 +72,9 @@ bool hx_point_is_real_time(const struct hx_point *point);
 /* Threads of the compute node that has most of them; 0 for a training. */
 unsigned hx_point_threads(const struct hx_point *point);
 
+/* Of a point in real time the threads of all its compute nodes, which want a processor each; 0 of another one. */
+unsigned hx_point_real_threads(const struct hx_point *point);
+
 /* The folder in <out> of its result: "points" or "training". */
 const char *hx_point_folder(const struct hx_point *point);
 
@@ -82,9 +85,11 @@ char *hx_points_file(const struct hx_points *points, size_t index);
  * the set runs such points again. */
 json_t *hx_points_load(const struct hx_points *points, size_t index, struct dm_err *err);
 
-/* Reads the result files and sets every state; with HX_STALE_ADOPT it marks stale results as fresh. Returns how many
- * are to be run. */
+/* Reads the result files and sets every state. Returns how many are to be run. */
 size_t hx_points_scan(struct hx_points *points);
+
+/* Marks stale results as fresh, in their files; one that cannot be written is named and stays stale. */
+void hx_points_adopt(const struct hx_points *points);
 
 /* Prints the points with stale results, and the components that have changed since. */
 void hx_points_list_stale(const struct hx_points *points, FILE *out);

@@ -16,8 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "common/opt_json.h"
+#include "common/output_file.h"
 #include "harness/base/errors.h"
+#include "harness/base/interrupts.h"
 #include "harness/points/points.h"
 #include "harness/points/points_remote.h"
 
@@ -27,8 +32,9 @@ struct remote {
     struct hx_points *points;
     const size_t *order;
     size_t count;
-    char folder[PATH_MAX];  /* <out>/specs, absolute */
-    char results[PATH_MAX]; /* <out>/points, absolute */
+    char folder[PATH_MAX];                /* <out>/specs, absolute */
+    char results[PATH_MAX];               /* <out>/points, absolute */
+    char list[PATH_MAX + ARGUMENT_BYTES]; /* in the folder: the points' names, a line each */
     char program[PATH_MAX];
 };
 
@@ -71,24 +77,33 @@ static int store_spec(const struct hx_point *point, const char *path, struct dm_
     return rc;
 }
 
+/* The list's name follows from the points: a script of Slurm reads it when its tasks run, and that may be after other
+ * points of this folder have got a script. */
+static void name_list(struct remote *remote) {
+    uint64_t all = 0;
+    for (size_t i = 0; i < remote->count; i++) {
+        const char *hash = remote->points->items[remote->order[i]].hash;
+        all = XXH3_64bits_withSeed(hash, strlen(hash), all);
+    }
+    snprintf(remote->list, sizeof(remote->list), "%s/list.%016" PRIx64, remote->folder, all);
+}
+
 /* One spec a point, and the list of their names, longest first. */
 static int write_specs(const struct remote *remote, struct dm_err *err) {
     char path[PATH_MAX + ARGUMENT_BYTES];
-    snprintf(path, sizeof(path), "%s/list", remote->folder);
-    FILE *list = fopen(path, "w");
-    if (list == NULL) {
-        return dm_fail(err, DM_ERR_IO, "%s: cannot write it: %s", path, strerror(errno));
-    }
-    int rc = 0;
-    for (size_t i = 0; i < remote->count && rc == 0; i++) {
+    for (size_t i = 0; i < remote->count; i++) {
         const struct hx_point *point = &remote->points->items[remote->order[i]];
         snprintf(path, sizeof(path), "%s/%s.json", remote->folder, point->hash);
-        fprintf(list, "%s\n", point->hash);
-        rc = store_spec(point, path, err);
+        DM_TRY(store_spec(point, path, err));
     }
-    bool bad = ferror(list) != 0;
-    bad = fclose(list) != 0 || bad;
-    return rc < 0 || !bad ? rc : dm_fail(err, DM_ERR_IO, "%s/list: cannot write it: no space?", remote->folder);
+    FILE *list = dm_output_open(remote->list, err);
+    if (list == NULL) {
+        return err->code;
+    }
+    for (size_t i = 0; i < remote->count; i++) {
+        fprintf(list, "%s\n", remote->points->items[remote->order[i]].hash);
+    }
+    return dm_output_close(list, remote->list, err);
 }
 
 static int prepare(struct remote *remote, struct hx_points *points, const struct hx_points_options *options,
@@ -99,14 +114,14 @@ static int prepare(struct remote *remote, struct hx_points *points, const struct
     DM_TRY(absolute(points->out, "specs", remote->folder, err));
     DM_TRY(absolute(points->out, "points", remote->results, err));
     DM_TRY(find_program(options->program, remote->program, err));
+    name_list(remote);
     return write_specs(remote, err);
 }
 
 /* ---- GNU parallel ----------------------------------------------------------------------------------------------- */
 
 static void parallel_exec(const struct remote *remote, const struct hx_points_options *options, pid_t parent) {
-    char list[PATH_MAX + ARGUMENT_BYTES], jobs[ARGUMENT_BYTES], *command = NULL;
-    snprintf(list, sizeof(list), "%s/list", remote->folder);
+    char jobs[ARGUMENT_BYTES], *command = NULL;
     if (options->jobs > 0) {
         snprintf(jobs, sizeof(jobs), "%" PRIu64, options->jobs);
     } else {
@@ -123,7 +138,7 @@ static void parallel_exec(const struct remote *remote, const struct hx_points_op
     /* GNU parallel prints its line with the remaining time only on a terminal. */
     char *quiet = isatty(STDERR_FILENO) ? (char *)"--eta" : (char *)"--will-cite";
     execlp("parallel", "parallel", "--will-cite", "--sshloginfile", options->sshloginfile, "--jobs", jobs, "--termseq",
-           "INT,1000,KILL,25", "--arg-file", list, quiet, command, (char *)NULL);
+           "INT,1000,KILL,25", "--arg-file", remote->list, quiet, command, (char *)NULL);
     _exit(EXIT_NOT_THERE);
 }
 
@@ -144,11 +159,23 @@ static void report_failure(const struct remote *remote, struct hx_point *point) 
     fprintf(stderr, "dmbench: point %s (%s): %s\n", point->label, point->hash, point->error);
 }
 
-static int report_results(const struct remote *remote, bool stopped) {
+/* Whether the point's result was written after the list. */
+static bool is_new(const struct remote *remote, const struct hx_point *point) {
+    char path[PATH_MAX + ARGUMENT_BYTES];
+    struct stat list, result;
+    snprintf(path, sizeof(path), "%s/%s.json", remote->results, point->hash);
+    return stat(remote->list, &list) == 0 && stat(path, &result) == 0 &&
+           (result.st_mtim.tv_sec > list.st_mtim.tv_sec ||
+            (result.st_mtim.tv_sec == list.st_mtim.tv_sec && result.st_mtim.tv_nsec > list.st_mtim.tv_nsec));
+}
+
+/* With `force` the results that were there before do not count. */
+static int report_results(const struct remote *remote, bool force, bool stopped) {
     size_t done = 0;
     for (size_t i = 0; i < remote->count; i++) {
         struct hx_point *point = &remote->points->items[remote->order[i]];
-        json_t *result = hx_points_load(remote->points, remote->order[i], NULL);
+        json_t *result =
+            force && !is_new(remote, point) ? NULL : hx_points_load(remote->points, remote->order[i], NULL);
         point->state = result != NULL ? HX_POINT_THERE : HX_POINT_ABSENT;
         done += result != NULL;
         if (result == NULL && !stopped) {
@@ -183,11 +210,8 @@ static int parallel_wait(pid_t pid, const sigset_t *signals, bool *stopped) {
 static int run_parallel(const struct remote *remote, const struct hx_points_options *options, struct dm_err *err) {
     sigset_t signals, old;
     bool stopped = false;
-    sigemptyset(&signals);
+    hx_interrupts(&signals);
     sigaddset(&signals, SIGCHLD);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, &old);
     pid_t parent = getpid();
     pid_t pid = fork();
@@ -205,7 +229,7 @@ static int run_parallel(const struct remote *remote, const struct hx_points_opti
         return dm_fail(err, DM_ERR_UNSUPPORTED,
                        "--sshloginfile: GNU parallel is not installed (Debian package parallel)");
     }
-    return report_results(remote, stopped);
+    return report_results(remote, options->force, stopped);
 }
 
 /* ---- Slurm ------------------------------------------------------------------------------------------------------ */
@@ -219,38 +243,57 @@ static uint64_t largest_memory(const struct remote *remote) {
     return bytes;
 }
 
-/* Task i of T runs lines i, i + T, ... of the list: arrays are limited, lists are not. */
-static int write_slurm(const struct remote *remote, const struct hx_points_options *options, struct dm_err *err) {
-    size_t tasks = remote->count < TASKS_MAX ? remote->count : TASKS_MAX;
-    char limit[ARGUMENT_BYTES] = "";
+static unsigned most_real_threads(const struct remote *remote) {
+    unsigned most = 0;
+    for (size_t i = 0; i < remote->count; i++) {
+        unsigned threads = hx_point_real_threads(&remote->points->items[remote->order[i]]);
+        most = threads > most ? threads : most;
+    }
+    return most;
+}
+
+/* What the array's tasks are given. In real time a task has a machine to itself. */
+static void write_demands(const struct remote *remote, const struct hx_points_options *options, size_t tasks,
+                          FILE *out) {
+    unsigned threads = most_real_threads(remote);
+    fprintf(out, "#SBATCH --job-name=dmbench\n#SBATCH --array=1-%zu", tasks);
     if (options->jobs > 0) {
-        snprintf(limit, sizeof(limit), "%%%" PRIu64, options->jobs);
+        fprintf(out, "%%%" PRIu64, options->jobs);
     }
-    FILE *out = fopen(options->slurm, "w");
+    fprintf(out, "\n#SBATCH --cpus-per-task=%u\n%s#SBATCH --mem=%lluM\n#SBATCH --output='", threads > 0 ? threads : 1,
+            threads > 0 ? "#SBATCH --exclusive\n" : "", (unsigned long long)largest_memory(remote) / 1000000 + 100);
+    for (const char *at = remote->folder; *at != '\0'; at++) {
+        fputc(*at, out);
+        if (*at == '%') {
+            fputc('%', out); /* a single one begins a pattern of Slurm's */
+        }
+    }
+    fprintf(out, "/slurm-%%a.txt'\n");
+}
+
+/* Task i of T runs lines i, i + T, ... of the list: arrays are limited, lists are not. Without points one task does
+ * nothing. */
+static int write_slurm(const struct remote *remote, const struct hx_points_options *options, struct dm_err *err) {
+    size_t tasks = remote->count == 0 ? 1 : remote->count < TASKS_MAX ? remote->count : TASKS_MAX;
+    FILE *out = dm_output_open(options->slurm, err);
     if (out == NULL) {
-        return dm_fail(err, DM_ERR_IO, "%s: cannot write it: %s", options->slurm, strerror(errno));
+        return err->code;
     }
+    fprintf(out, "#!/bin/sh\n");
+    write_demands(remote, options, tasks, out);
     fprintf(out,
-            "#!/bin/sh\n"
-            "#SBATCH --job-name=dmbench\n#SBATCH --array=1-%zu%s\n#SBATCH --cpus-per-task=1\n#SBATCH --mem=%lluM\n"
-            "#SBATCH --output=%s/slurm-%%a.txt\n"
             "# %zu points. Submit it with sbatch; afterwards run the command that wrote it again, without --slurm.\n"
             "status=0\n"
             "line=${SLURM_ARRAY_TASK_ID:?is set by Slurm: submit this with sbatch}\n"
             "while [ \"$line\" -le %zu ]; do\n"
-            "    point=$(sed -n \"${line}p\" '%s/list')\n"
-            "    [ -n \"$(find '%s'/\"$point.json\" -newer '%s/list' 2>/dev/null)\" ] ||\n"
+            "    point=$(sed -n \"${line}p\" '%s')\n"
+            "    [ -n \"$(find '%s'/\"$point.json\" -newer '%s' 2>/dev/null)\" ] ||\n"
             "        '%s' run '%s'/\"$point.json\" --out '%s'/\"$point.json\" --quiet --partial=off || status=$?\n"
             "    line=$((line + %zu))\n"
             "done\nexit \"$status\"\n",
-            tasks, limit, (unsigned long long)largest_memory(remote) / 1000000 + 100, remote->folder, remote->count,
-            remote->count, remote->folder, remote->results, remote->folder, remote->program, remote->folder,
+            remote->count, remote->count, remote->list, remote->results, remote->list, remote->program, remote->folder,
             remote->results, tasks);
-    bool bad = ferror(out) != 0;
-    bad = fclose(out) != 0 || bad;
-    if (bad) {
-        return dm_fail(err, DM_ERR_IO, "%s: cannot write it: no space?", options->slurm);
-    }
+    DM_TRY(dm_output_close(out, options->slurm, err));
     fprintf(stderr, "%zu points in %s: submit it with sbatch, then run this again without --slurm\n", remote->count,
             options->slurm);
     return HX_DONE;

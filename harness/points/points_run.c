@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "harness/base/errors.h"
+#include "harness/base/interrupts.h"
 #include "harness/base/progress.h"
 #include "harness/points/points.h"
 #include "harness/points/points_group.h"
@@ -71,10 +72,13 @@ static void child_streams(pid_t parent, int errors) {
     }
 }
 
+/* As for this program, but that the child has no handlers, and heeds interrupts also where a shell had them ignored. */
 static void child_signals(const struct runner *runner) {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
+    if (sigismember(&runner->signals, SIGHUP) == 1) {
+        signal(SIGHUP, SIG_DFL);
+    }
     sigprocmask(SIG_SETMASK, &runner->old_signals, NULL);
 }
 
@@ -226,14 +230,23 @@ static void point_done(struct runner *runner, struct hx_point *point) {
     }
 }
 
-static void point_ended(struct runner *runner, const struct job *job, size_t index, int status, const char *said) {
+/* Whether a result that is there is the ended job's. An interrupt may arrive between a child's result and its exit, and
+ * some points of a group may have failed; but where points with results are run again the old ones are still there. */
+static bool result_counts(const struct runner *runner, const struct job *job, size_t at, bool done) {
+    bool is_group = job->points.count > 1;
+    if (runner->options->force) {
+        return is_group ? atomic_load(&runner->taken[at]) : done;
+    }
+    return done || runner->stopping || is_group;
+}
+
+static void point_ended(struct runner *runner, const struct job *job, size_t at, int status, const char *said) {
+    size_t index = runner->order[at];
     struct hx_point *point = &runner->points->items[index];
     char message[ERROR_MAX];
     struct dm_err err = {.text = ""};
     bool done = WIFEXITED(status) && WEXITSTATUS(status) == HX_DONE;
-    /* An interrupt may arrive between a child's result and its exit, and some points of a group may have failed. */
-    json_t *result =
-        done || runner->stopping || job->points.count > 1 ? hx_points_load(runner->points, index, &err) : NULL;
+    json_t *result = result_counts(runner, job, at, done) ? hx_points_load(runner->points, index, &err) : NULL;
     if (result != NULL) {
         json_decref(result);
         point_done(runner, point);
@@ -253,7 +266,7 @@ static void job_ended(struct runner *runner, const struct job *job, int status) 
     remove_partial(runner, job);
     hx_schedule_end(&runner->schedule, &job->points);
     for (size_t i = 0; i < job->points.count; i++) {
-        point_ended(runner, job, runner->order[job->points.first + i], status, said);
+        point_ended(runner, job, job->points.first + i, status, said);
     }
 }
 
@@ -326,6 +339,9 @@ static int runner_init(struct runner *runner) {
     struct hx_points *points = runner->points;
     points->stale = runner->options->stale;
     hx_points_scan(points);
+    if (points->stale == HX_STALE_ADOPT) {
+        hx_points_adopt(points);
+    }
     size_t jobs = hx_points_jobs(runner->options->jobs);
     runner->order = calloc(points->count + 1, sizeof(*runner->order));
     runner->group = calloc(points->count + 1, sizeof(*runner->group));
@@ -375,12 +391,8 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
 static unsigned real_time_threads(const struct runner *runner) {
     unsigned most = 0;
     for (size_t i = 0; i < runner->order_count; i++) {
-        const struct hx_point *point = &runner->points->items[runner->order[i]];
-        if (hx_point_is_real_time(point)) {
-            unsigned threads =
-                (unsigned)json_integer_value(json_object_get(point->config, "cns")) * hx_point_threads(point);
-            most = threads > most ? threads : most;
-        }
+        unsigned threads = hx_point_real_threads(&runner->points->items[runner->order[i]]);
+        most = threads > most ? threads : most;
     }
     return most;
 }
@@ -455,8 +467,9 @@ static int run_remote(struct runner *runner) {
             order[runs++] = runner->order[i];
         }
     }
-    runner->order_count = options->slurm != NULL && options->slurm[0] != '\0' ? 0 : trainings;
-    int status = runs > 0 ? hx_points_run_remote(runner->points, options, order, runs, &err) : HX_DONE;
+    bool has_script = options->slurm != NULL && options->slurm[0] != '\0';
+    runner->order_count = has_script ? 0 : trainings;
+    int status = runs > 0 || has_script ? hx_points_run_remote(runner->points, options, order, runs, &err) : HX_DONE;
     if (status < 0) {
         fprintf(stderr, "dmbench: %s\n", err.text);
         status = HX_FAILED;
@@ -469,11 +482,8 @@ static int run_remote(struct runner *runner) {
  * anything, so that a process that observes the run can already stop it; a shell starts background jobs with interrupts
  * ignored. */
 static void signals_hold(struct runner *runner) {
-    sigemptyset(&runner->signals);
+    hx_interrupts(&runner->signals);
     sigaddset(&runner->signals, SIGCHLD);
-    sigaddset(&runner->signals, SIGINT);
-    sigaddset(&runner->signals, SIGTERM);
-    sigaddset(&runner->signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &runner->signals, &runner->old_signals);
 }
 

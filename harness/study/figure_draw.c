@@ -14,6 +14,7 @@
 
 #include "common/compiler.h"
 #include "common/output_file.h"
+#include "harness/base/interrupts.h"
 #include "harness/study/claims_marks.h"
 #include "harness/study/figure_plot.h"
 #include "harness/study/figure_style.h"
@@ -148,10 +149,7 @@ static int draw_figure(const struct hx_drawing *drawing, const struct hx_figure 
 
 int hx_figures_draw(const struct hx_drawing *drawing, struct hx_undone *undone, struct dm_err *err) {
     sigset_t signals, old;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
+    hx_interrupts(&signals);
     sigprocmask(SIG_BLOCK, &signals, &old);
     int rc = write_style(drawing, err);
     for (size_t i = 0; i < drawing->figure_count && rc == 0; i++) {

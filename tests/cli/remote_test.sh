@@ -29,6 +29,30 @@ expect 0 sweep base.json --grid clients=2,4,8 --out "with blanks"
 holds err "3 there already, 0 to run"
 sh job.sh 2>task.out && fail "a task without a number"
 holds task.out "sbatch"
+holds job.sh "#SBATCH --output='$PWD/with blanks/specs/slurm-%a.txt'"
+holds job.sh "#SBATCH --cpus-per-task=1"
+
+# A script that waits keeps its points when others of the same folder get one; a percent sign is not Slurm's.
+expect 0 sweep base.json --grid clients=2,4 --out "at 100%" --slurm first.sh
+expect 0 sweep base.json --grid clients=8 --out "at 100%" --slurm second.sh
+holds first.sh "/at 100%%/specs/slurm-%a.txt'"
+for task in 1 2; do
+    SLURM_ARRAY_TASK_ID=$task sh first.sh >task.out 2>&1 || fail "task $task: $(cat task.out)"
+done
+expect 0 sweep base.json --grid clients=2,4 --out "at 100%"
+holds err "2 there already, 0 to run"
+
+# Where all is there, the script has nothing to do, and replaces one that would run something.
+expect 0 sweep base.json --grid clients=2,4 --out "at 100%" --slurm first.sh
+holds err "0 points in first.sh"
+SLURM_ARRAY_TASK_ID=1 sh first.sh >task.out 2>&1 || fail "nothing to do: $(cat task.out)"
+[ ! -s task.out ] || fail "$(cat task.out)"
+
+# Points in real time have a machine to themselves, and a processor a thread.
+expect 0 sweep base.json --grid transport=local --grid clients=3,6 --grid cns=1 --out real --slurm real.sh
+holds real.sh "#SBATCH --cpus-per-task=6"
+holds real.sh "#SBATCH --exclusive"
+holds real.sh "#SBATCH --array=1-2%1"
 
 if ! command -v parallel >/dev/null 2>&1; then
     expect 1 sweep base.json --out nowhere --sshloginfile machines
@@ -48,6 +72,14 @@ mkdir -p "failing/points/$point.json"
 expect 1 sweep base.json --grid clients=2,4 --out failing --sshloginfile machines
 holds err "1 of 2 points done"
 holds err "point clients=4 ($point): dmbench run: "
+
+# Results that were there before are no results of points that are run again.
+expect 0 sweep base.json --grid clients=2,4 --out again
+cp machines nowhere
+echo "no.such.host.invalid" >nowhere
+expect 1 sweep base.json --grid clients=2,4 --out again --sshloginfile nowhere --force
+holds err "0 of 2 points done"
+rm nowhere
 
 # An interrupt: one point ends soon, the other one never.
 "$DMBENCH" sweep base.json --grid ops=2K,100G --out long --sshloginfile machines --jobs 2 >out 2>err &

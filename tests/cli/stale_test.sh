@@ -79,6 +79,9 @@ holds err "--stale list"
 
 # Adopted, it is fresh, keeps what it was, and is no less valid.
 make_stale
+expect 0 sweep base.json --grid index=sherman,fg --out sweep --stale adopt --dry-run
+holds out "2 points in sweep/points, 0 to run"
+cmp -s stale.json "$sherman" || fail "a plan adopted a result"
 expect 0 sweep base.json --grid index=sherman,fg --out sweep --stale adopt
 holds err "1 adopted, 0 to run"
 holds "$sherman" '"adopted"'

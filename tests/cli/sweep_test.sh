@@ -81,6 +81,32 @@ bad "unknown.json" unknown.json
 expect 0 sweep --help
 holds out "--grid NAME=V,V"
 
+# With hang-ups ignored, as `nohup` has them, a run goes on.
+cat >long.json <<'JSON'
+{"index": "null", "workload": "a", "keys": "1K", "ops": "2M", "warmup": "0", "clients": 4}
+JSON
+(
+    trap '' HUP
+    exec "$DMBENCH" sweep long.json --grid seed=1,2,3,4 --jobs 1 --out held
+) >out 2>err &
+pid=$!
+once has_results held/points
+kill -s HUP "$pid"
+wait "$pid" || fail "a hang-up that was to be ignored ended a sweep: $(cat err)"
+[ "$(find held/points -name '*.json' | wc -l)" -eq 4 ] || fail "$(find held)"
+
+# Points that are run again and have no new result failed, though the old ones are there. They share a load.
+cat >again.json <<'JSON'
+{"index": "sherman", "keys": "2K", "ops": "1K", "warmup": "0", "clients": 4}
+JSON
+expect 0 sweep again.json --grid workload=a,b,c --jobs 1 --out forced
+(
+    ulimit -f 1 # no file can have more than 512 bytes, as on a full disk
+    "$DMBENCH" sweep again.json --grid workload=a,b,c --jobs 1 --out forced --force 2>&1 >/dev/null || true
+) | cat >err
+holds err "0 points done"
+holds err "3 failed"
+
 # A folder that cannot be written is reported before anything runs.
 echo >file
 expect 1 sweep base.json --out file/below
