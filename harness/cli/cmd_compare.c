@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/compiler.h"
+#include "common/text.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
 #include "harness/base/help.h"
 #include "harness/base/json.h"
+#include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
 #include "harness/study/compare_text.h"
 
-enum { LIMITS_MAX = 32, FILTERS_MAX = 8 };
+enum { LIMITS_MAX = 32, FILTERS_MAX = 8, NAME_BYTES = 128 };
 
 struct compare_options {
     double confidence;
@@ -127,19 +130,37 @@ static int check_limits(const struct session *session, bool *failed, struct dm_e
     return 0;
 }
 
+/* Whether a text, with or without a unit, is this number. */
+static bool text_is_number(const char *text, double number) {
+    int (*const parsers[])(const char *, uint64_t *, struct dm_err *) = {dm_parse_count, dm_parse_bytes,
+                                                                         dm_parse_duration};
+    uint64_t whole;
+    double real;
+    bool same = dm_parse_real(text, &real, NULL) == 0 && real == number;
+    for (size_t i = 0; i < DM_ARRAY_LEN(parsers) && !same; i++) {
+        same = parsers[i](text, &whole, NULL) == 0 && (double)whole == number;
+    }
+    return same;
+}
+
+/* Whether a text is this value of an option, as the command line takes it. */
+static bool text_is_value(const char *text, const json_t *value) {
+    static const char *const words[2][5] = {{"0", "false", "off", "no", NULL}, {"1", "true", "on", "yes", NULL}};
+    return json_is_boolean(value)  ? dm_text_is_among(text, words[json_is_true(value)])
+           : json_is_number(value) ? text_is_number(text, json_number_value(value))
+                                   : json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
 /* Whether a result's option has the value of the filter. */
 static bool filter_passes(const char *filter, const json_t *result) {
-    char path[128];
+    char typed[NAME_BYTES], name[NAME_BYTES], path[NAME_BYTES + 8];
     const char *wanted = strchr(filter, '=') + 1;
-    snprintf(path, sizeof(path), "config.%.*s", (int)(wanted - filter - 1), filter);
-    const json_t *value = hx_json_find(result, path);
-    if (json_is_string(value)) {
-        return strcmp(json_string_value(value), wanted) == 0;
+    snprintf(typed, sizeof(typed), "%.*s", (int)(wanted - filter - 1), filter);
+    if (!hx_option_name(typed, name, sizeof(name))) {
+        return false;
     }
-    char *text = json_dumps(value, JSON_ENCODE_ANY);
-    bool passes = text != NULL && strcmp(text, wanted) == 0;
-    free(text);
-    return passes;
+    snprintf(path, sizeof(path), "config.%s", name);
+    return text_is_value(wanted, hx_json_find(result, path));
 }
 
 static int load_side(struct session *session, size_t side, struct dm_err *err) {

@@ -280,7 +280,7 @@ static int add_metric(struct request *request, const char *name, const char *pat
     *metric = (struct hx_compare_metric){.a = dm_median(request->a, point->a_count),
                                          .b = dm_median(request->b, point->b_count)};
     snprintf(metric->name, sizeof(metric->name), "%s", name);
-    metric->ratio = metric->a != 0 ? metric->b / metric->a : metric->b == 0 ? 1 : NAN;
+    metric->ratio = metric->a != 0 ? metric->b / metric->a : metric->b == 0 ? 1 : INFINITY; /* none is below 0 */
     metric->interval = dm_bootstrap_ratio(request->a, point->a_count, request->b, point->b_count, options->confidence,
                                           options->rounds, options->seed);
     metric->test = dm_mann_whitney(request->a, point->a_count, request->b, point->b_count);
@@ -462,7 +462,8 @@ bool hx_compare_limit_names(const struct hx_compare_limit *limit, const char *na
 
 bool hx_compare_limit_holds(const struct hx_compare_limit *limit, const struct hx_compare_metric *metric,
                             bool certain) {
-    double near = certain ? (limit->above ? metric->interval.low : metric->interval.high) : metric->ratio;
+    double end = limit->above ? metric->interval.low : metric->interval.high;
+    double near = certain && !isnan(end) ? end : metric->ratio; /* no interval: values of A are 0 */
     if (!hx_compare_limit_names(limit, metric->name)) {
         return false;
     }

@@ -21,7 +21,7 @@ enum { HX_COMPARE_NAME_MAX = 48 };
 struct hx_compare_metric {
     char name[HX_COMPARE_NAME_MAX]; /* "throughput", "get.p99" */
     double a, b;                    /* medians over the repetitions */
-    double ratio;                   /* b / a; NaN where a is 0 */
+    double ratio;                   /* b / a; infinite where a alone is 0 */
     struct dm_interval interval;    /* of the ratio */
     struct dm_rank_test test;
     double p_holm;  /* the test's p, corrected for all tests of the comparison */

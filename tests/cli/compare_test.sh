@@ -83,6 +83,13 @@ holds out "A and B have the same configuration"
 expect 0 compare after --a clients=2 --b clients=8
 holds out "A and B differ in: clients 2 -> 8"
 
+# Values as the command line takes them.
+expect 0 sweep base.json --grid set.fill=0.7,0.8 --grid cache=1MB,2MB --grid set.combine=on,off --grid mn_cores=1,2 --out typed
+for pair in "set.fill=0.7 set.fill=0.8" "cache=1MB cache=2000KB" "set.combine=on set.combine=off" "mn-cores=1 mn_cores=2" \
+    "keys=1K keys=1000"; do
+    expect 0 compare typed --a "${pair% *}" --b "${pair#* }"
+done
+
 bad() {
     reason=$1
     shift

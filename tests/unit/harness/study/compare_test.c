@@ -71,6 +71,11 @@ static void points_are_matched_by_what_varies(void **state) {
     assert_false(hx_compare_limit_holds(&limit, throughput, false));
     assert_int_equal(hx_compare_limit_parse("get.p99>=1.1", &limit, &err), 0);
     assert_true(hx_compare_limit_holds(&limit, metric_of(&compare->points[0], "get.p99"), false));
+    /* Out of nothing any value is too much, with an interval or without. */
+    const struct hx_compare_metric grown = {.name = "cache_bytes", .b = 5, .ratio = INFINITY, .interval = {NAN, NAN}};
+    assert_int_equal(hx_compare_limit_parse("cache_bytes > 1.05", &limit, &err), 0);
+    assert_true(hx_compare_limit_holds(&limit, &grown, false));
+    assert_true(hx_compare_limit_holds(&limit, &grown, true));
     assert_int_equal(hx_compare_limit_parse("throughput < 0.9", &limit, &err), 0);
     assert_false(hx_compare_limit_holds(&limit, throughput, false));
     hx_compare_free(compare);
