@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/compiler.h"
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
@@ -17,6 +19,8 @@
 #include "harness/cli/data_option.h"
 #include "harness/points/points_plan.h"
 #include "harness/points/result_path.h"
+#include "harness/points/sweep.h"
+#include "harness/run/config.h"
 #include "harness/run/options.h"
 #include "harness/study/figure.h"
 #include "harness/study/gnuplot.h"
@@ -100,19 +104,25 @@ struct session {
     const char *words[IDS_MAX];
     size_t word_count;
     const char *repeated[HX_OPTIONS_MAX + 4];
+    const char *flags[HX_OPTIONS_MAX + 4]; /* those of them that are switches */
 };
 
 /* The options of a run, but for those that this command has itself. */
-static void names_collect(struct session *session) {
-    size_t count = 0;
-    for (const struct hx_group *group = hx_run_groups; group->title; group++) {
-        for (const struct dm_opt *row = group->table; row->name && count < HX_OPTIONS_MAX; row++) {
-            session->repeated[count++] = row->name;
+static void names_add(struct session *session, const struct dm_opt *table, size_t *count, size_t *flag_count) {
+    for (const struct dm_opt *row = table; row->name && *count < HX_OPTIONS_MAX; row++) {
+        session->repeated[(*count)++] = row->name;
+        if (row->type == DM_OPT_BOOL) {
+            session->flags[(*flag_count)++] = row->name;
         }
     }
-    for (const struct dm_opt *row = wl_options; row->name && count < HX_OPTIONS_MAX; row++) {
-        session->repeated[count++] = row->name;
+}
+
+static void names_collect(struct session *session) {
+    size_t count = 0, flag_count = 0;
+    for (const struct hx_group *group = hx_run_groups; group->title; group++) {
+        names_add(session, group->table, &count, &flag_count);
     }
+    names_add(session, wl_options, &count, &flag_count);
     session->repeated[count++] = "set";
     session->repeated[count++] = "transport_set";
     session->repeated[count] = NULL;
@@ -195,6 +205,25 @@ static int add_indexes(const struct map_options *options, struct hx_map *map, st
     return rc == 0 && map->system_count < 2 ? dm_fail(err, DM_ERR_INVALID, "--indexes: at least two are compared") : rc;
 }
 
+/* What a result was run with, but for what follows from the rest. Its parameters are those of its index alone. */
+static json_t *result_config(const json_t *result) {
+    json_t *again = hx_config_again(result), *config = again ? hx_config_given(again) : NULL;
+    const char *index = json_string_value(json_object_get(config, "index"));
+    json_t *set = json_object_get(config, "set");
+    if (config && index && json_is_object(set)) {
+        json_object_set_new(config, "set_of", json_pack("{s:O}", index, set));
+        json_object_del(config, "set");
+    }
+    json_decref(again);
+    return config;
+}
+
+/* A workload that is named has its own mix, not the one that a result spells out. */
+static bool names_workload(const struct session *session, const struct hx_map *map) {
+    bool is_axis = strcmp(map->axes[0].option, "workload") == 0 || strcmp(map->axes[1].option, "workload") == 0;
+    return is_axis || json_object_get(session->base, "workload") != NULL;
+}
+
 static int base_read(const struct session *session, struct hx_map *map, struct dm_err *err) {
     if (session->word_count == 0) {
         map->base = json_deep_copy(session->base);
@@ -204,10 +233,14 @@ static int base_read(const struct session *session, struct hx_map *map, struct d
     if (!file) {
         return err->code;
     }
-    const json_t *inner = json_object_get(file, "config");
-    map->base = hx_json_merge(json_is_object(inner) ? inner : file, session->base);
+    json_t *base = json_is_object(json_object_get(file, "config")) ? result_config(file) : json_incref(file);
+    if (base && names_workload(session, map)) {
+        hx_sweep_forget_details(base);
+    }
+    map->base = base ? hx_json_merge(base, session->base) : NULL;
+    json_decref(base);
     json_decref(file);
-    return 0;
+    return map->base ? 0 : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a map");
 }
 
 static int map_of_options(const struct session *session, struct hx_map *map, struct dm_err *err) {
@@ -246,6 +279,7 @@ static void plan_print(const struct hx_map *map, struct hx_points *points, const
                        FILE *out) {
     char text[256];
     struct hx_points_plan plan;
+    points->stale = (enum hx_stale)run->stale;
     hx_points_scan(points);
     hx_points_plan(points, run, NULL, points->count, &plan);
     hx_points_plan_text(&plan, text, sizeof(text));
@@ -262,20 +296,35 @@ static void plan_print(const struct hx_map *map, struct hx_points *points, const
     }
 }
 
+/* What there is of the points to begin with, and nothing is run: the plan, or with --stale list the stale results. */
 static int dry_run(const struct map_options *options, struct hx_map *map, struct dm_err *err) {
     struct hx_points *points = hx_points_new(options->out);
     int rc = points ? hx_map_first_points(map, points, err) : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for points");
-    if (rc == 0) {
+    if (rc == 0 && options->run.stale == HX_STALE_LIST) {
+        printf("%s, to begin with:\n", map->id);
+        hx_points_list_stale(points, stdout);
+    } else if (rc == 0) {
         plan_print(map, points, &options->run, stdout);
     }
     hx_points_free(points);
     return rc;
 }
 
+/* A picture that is not drawn now shows other results. */
+static void remove_pictures(const char *folder, const char *id) {
+    static const char *const kinds[] = {"png", "svg", "pdf"};
+    char path[PATH_BYTES + 160];
+    for (size_t i = 0; i < DM_ARRAY_LEN(kinds); i++) {
+        snprintf(path, sizeof(path), "%s/%.127s.%s", folder, id, kinds[i]);
+        unlink(path);
+    }
+}
+
 static int draw(const struct map_options *options, const struct hx_map *map, struct dm_err *err) {
     char folder[PATH_BYTES], program[NAME_BYTES + 8], path[PATH_BYTES + 32];
     snprintf(folder, sizeof(folder), "%.4000s/maps", options->out);
     DM_TRY(hx_make_folder(folder, err));
+    remove_pictures(folder, map->id);
     DM_TRY(hx_map_write(map, folder, options->plots, err));
     if (options->json) {
         snprintf(path, sizeof(path), "%.3900s/%.127s.json", folder, map->id);
@@ -299,7 +348,7 @@ static int draw(const struct map_options *options, const struct hx_map *map, str
 static int map_do(const struct map_options *options, struct hx_map *map, struct dm_err *err) {
     map->start = options->start;
     int rc = hx_map_begin(map, err);
-    if (rc == 0 && options->dry_run) {
+    if (rc == 0 && (options->dry_run || options->run.stale == HX_STALE_LIST)) {
         rc = dry_run(options, map, err);
         return rc < 0 ? hx_report("map", err) : HX_DONE;
     }
@@ -346,12 +395,30 @@ static bool is_named(char **ids, const char *name) {
     return false;
 }
 
+/* Options that are not at their defaults go over what the map's file says. */
+static void file_overrule(const struct map_options *options, struct hx_map *map) {
+    struct map_options usual;
+    dm_opt_defaults(map_table, &usual);
+    if (strcmp(options->metric, usual.metric) != 0) {
+        snprintf(map->metric, sizeof(map->metric), "%s", options->metric);
+    }
+    if (options->margin < usual.margin || options->margin > usual.margin) {
+        map->margin = options->margin;
+    }
+    map->is_lowest = map->is_lowest || options->lowest;
+    if (options->name[0]) {
+        snprintf(map->id, sizeof(map->id), "%s", options->name);
+    }
+    dm_opt_free(map_table, &usual);
+}
+
 static int named_do(const struct session *session, const char *id, struct dm_err *err) {
     const struct map_options *options = &session->options;
     struct hx_map map;
     map_prepare(options, &map);
     int rc = hx_map_load(options->plots, id, options->scale, options->resolution, &map, err);
     if (rc == 0) {
+        file_overrule(options, &map);
         json_t *merged = hx_json_merge(map.base, session->base);
         json_decref(map.base);
         map.base = merged;
@@ -384,11 +451,27 @@ static int check(const struct map_options *options, struct dm_err *err) {
     return hx_result_path_check(options->metric, err) < 0 ? dm_fail_in(err, DM_ERR_INVALID, "--metric") : 0;
 }
 
+/* Options that go with one kind of map alone. */
+static int check_kind(const struct session *session, bool is_named_map, struct dm_err *err) {
+    const struct map_options *options = &session->options;
+    if (!is_named_map) {
+        return strcmp(options->scale, "quick") == 0 || options->list
+                   ? 0
+                   : dm_fail(err, DM_ERR_INVALID, "--scale is of maps that have names (--list)");
+    }
+    if (options->indexes[0] != '\0') {
+        return dm_fail(err, DM_ERR_INVALID, "--indexes: a map that has a name has its systems; give --x and --y");
+    }
+    bool is_one = session->word_count == 1 && strcmp(session->words[0], "all") != 0;
+    return options->name[0] == '\0' || is_one ? 0 : dm_fail(err, DM_ERR_INVALID, "--name: is for one map");
+}
+
 static int map_command(struct session *session, struct dm_err *err) {
     const struct map_options *options = &session->options;
     char **ids = NULL;
-    int status = HX_DONE, rc = check(options, err);
     bool has_axes = options->x[0] || options->y[0], is_named_map = session->word_count > 0 && !has_axes;
+    int status = HX_DONE, rc = check(options, err);
+    rc = rc < 0 ? rc : check_kind(session, is_named_map, err);
     if (rc == 0 && (options->list || is_named_map)) {
         rc = hx_spec_ids(options->plots, "maps", &ids, err);
     }
@@ -424,8 +507,12 @@ int hx_cmd_map(int argc, char **argv) {
     struct session session = {.base = json_object()};
     struct dm_err err = {.text = ""};
     names_collect(&session);
-    struct hx_args args = {
-        .table = map_table, .values = &session.options, .repeated = session.repeated, .take = take, .arg = &session};
+    struct hx_args args = {.table = map_table,
+                           .values = &session.options,
+                           .repeated = session.repeated,
+                           .flags = session.flags,
+                           .take = take,
+                           .arg = &session};
     int status = HX_DONE;
     dm_opt_defaults(map_table, &session.options);
     hx_plots_set(map_table, &session.options);

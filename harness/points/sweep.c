@@ -105,19 +105,20 @@ static int add_combination(struct hx_sweep *sweep, const size_t *choice, size_t 
     return rc;
 }
 
-/* If the grid names workloads, each has its own mix, not the one that the base (a result's configuration) spells out.
- */
+void hx_sweep_forget_details(json_t *base) {
+    if (wl_is_own_key_set(json_string_value(json_object_get(base, "workload")),
+                          json_string_value(json_object_get(base, "key_set")))) {
+        json_object_del(base, "key_set");
+    }
+    for (const char *const *name = hx_workload_details; *name; name++) {
+        json_object_del(base, *name);
+    }
+}
+
 static void forget_details(struct hx_sweep *sweep) {
     for (size_t i = 0; i < sweep->grid.count; i++) {
-        if (strcmp(sweep->grid.columns[i].name, "workload") != 0) {
-            continue;
-        }
-        if (wl_is_own_key_set(json_string_value(json_object_get(sweep->base, "workload")),
-                              json_string_value(json_object_get(sweep->base, "key_set")))) {
-            json_object_del(sweep->base, "key_set");
-        }
-        for (const char *const *name = hx_workload_details; *name; name++) {
-            json_object_del(sweep->base, *name);
+        if (strcmp(sweep->grid.columns[i].name, "workload") == 0) {
+            hx_sweep_forget_details(sweep->base);
         }
     }
 }

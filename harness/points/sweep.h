@@ -28,6 +28,9 @@ struct hx_sweep {
 
 void hx_sweep_fini(struct hx_sweep *sweep);
 
+/* Takes what the named workload of a base spec does out of it, so that another one that is named has its own mix. */
+void hx_sweep_forget_details(json_t *base);
+
 /* Adds a path in results as a column, unless it is one. */
 int hx_sweep_add_column(struct hx_sweep *sweep, const char *path, struct dm_err *err);
 

@@ -10,6 +10,7 @@
 
 #include "harness/base/json.h"
 #include "harness/study/figure_points.h"
+#include "harness/study/result_set.h"
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
 
@@ -316,15 +317,20 @@ static void results_take(struct hx_map *map, const struct hx_points *points, con
         const struct wanted *wanted = &list->items[i];
         struct hx_map_sample *sample = sample_of(map, wanted->position, wanted->system);
         struct dm_err err = {0};
-        json_t *result = hx_points_load(points, wanted->point, &err);
+        const struct hx_point *point = &points->items[wanted->point];
+        json_t *loaded = hx_points_load(points, wanted->point, &err);
+        bool is_there = loaded != NULL;
+        json_t *result = hx_result_usable(loaded, point->label, point->hash);
         const json_t *value = result ? hx_json_find(result, map->metric) : NULL;
         sample->value = json_is_number(value) ? json_number_value(value) : NAN;
-        memcpy(sample->point, points->items[wanted->point].hash, sizeof(sample->point));
+        memcpy(sample->point, point->hash, sizeof(sample->point));
         if (isnan(sample->value)) {
             struct hx_map_system *system = &map->systems[wanted->system];
             system->failed++;
             snprintf(system->reason, sizeof(system->reason), "%s",
-                     result ? "its results have no such value" : points->items[wanted->point].error);
+                     result     ? "its results have no such value"
+                     : is_there ? "operations ran out of memory or of retries"
+                                : point->error);
         }
         json_decref(result);
     }

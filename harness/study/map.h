@@ -24,6 +24,7 @@ struct hx_map_axis {
     char **texts; /* as an option takes them */
     size_t count;
     bool is_log, is_bytes;
+    bool has_names; /* a value is no number, but the number of its position */
 };
 
 struct hx_map_system {
@@ -53,6 +54,7 @@ struct hx_map_best {
 struct hx_map {
     char id[128];
     char title[256];
+    char scale[8]; /* of a map with a name; "": of the command line's options */
     struct hx_map_axis axes[2];
     json_t *base; /* the spec below all points; owned */
     struct hx_map_system systems[HX_MAP_SYSTEMS_MAX];

@@ -165,6 +165,7 @@ static int list_parse(char *text, struct hx_map_axis *axis, struct dm_err *err) 
             return dm_fail(err, DM_ERR_INVALID, "'%.40s' is not above the value before it", axis->texts[i]);
         }
     }
+    axis->has_names = !has_numbers;
     axis->is_log = has_numbers && axis->count > 1 && axis->values[0] > 0 &&
                    axis->values[axis->count - 1] / axis->values[0] >= log_least;
     return axis->count >= 2 ? 0 : dm_fail(err, DM_ERR_INVALID, "one value is no axis");

@@ -86,6 +86,7 @@ int hx_map_load(const char *plots, const char *id, const char *scale, size_t pos
         return err->code;
     }
     snprintf(map->id, sizeof(map->id), "%s", id);
+    snprintf(map->scale, sizeof(map->scale), "%s", scale);
     int rc = file_read(file, path, scale, positions, map, err);
     json_decref(file);
     return rc;

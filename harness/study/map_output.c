@@ -69,10 +69,10 @@ static int json_write(const struct hx_map *map, const char *path, struct dm_err 
             }
         }
     }
-    json_t *top =
-        json_pack("{s:i, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:O}", "schema_version", 1, "id", map->id, "title",
-                  map->title, "metric", map->metric, "is_lowest", map->is_lowest, "x", axis_to_json(&map->axes[0]), "y",
-                  axis_to_json(&map->axes[1]), "systems", systems, "positions", positions, "config", map->base);
+    json_t *top = json_pack("{s:i, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:O}", "schema_version", 1, "id",
+                            map->id, "title", map->title, "scale", map->scale, "metric", map->metric, "is_lowest",
+                            map->is_lowest, "x", axis_to_json(&map->axes[0]), "y", axis_to_json(&map->axes[1]),
+                            "systems", systems, "positions", positions, "config", map->base);
     int rc = top ? dm_json_store(top, path, err) : dm_fail(err, DM_ERR_NO_MEMORY, "no memory for a map");
     json_decref(top);
     return rc;

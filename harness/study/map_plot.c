@@ -92,6 +92,16 @@ static void quoted(const char *text, FILE *out) {
     putc('\'', out);
 }
 
+/* The texts of values that are no numbers as marks. */
+static void axis_names(const struct hx_map_axis *axis, const char *letter, FILE *out) {
+    for (size_t i = 0; i < axis->count; i++) {
+        fprintf(out, i == 0 ? "set %stics (" : ", ", letter);
+        quoted(axis->texts[i], out);
+        fprintf(out, " %.10g", axis->values[i]);
+    }
+    fprintf(out, ")\n");
+}
+
 static void axis_program(const struct hx_map_axis *axis, const char *letter, FILE *out) {
     fprintf(out, "set %slabel ", letter);
     quoted(axis->label, out);
@@ -99,6 +109,9 @@ static void axis_program(const struct hx_map_axis *axis, const char *letter, FIL
     double most = axis->values[axis->count - 1];
     if (axis->is_log && axis->values[0] > 0) {
         fprintf(out, "set logscale %s\n", letter);
+    }
+    if (axis->has_names) {
+        axis_names(axis, letter, out);
     }
     if (most >= 1e4) {
         fprintf(out, "set format %s '%s'\n", letter, axis->is_bytes ? "%.0s %cB" : "%.0s%c");

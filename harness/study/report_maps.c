@@ -14,7 +14,7 @@
 
 enum { PATH_BYTES = 4096, POSITIONS_MAX = 129 };
 
-/* The positions of an axis that were run, ascending. */
+/* The positions of an axis that were run, in the axis' order. */
 struct axis {
     const char *texts[POSITIONS_MAX];
     size_t count;
@@ -25,17 +25,33 @@ static const char *text_of(const json_t *object, const char *name) {
     return text != NULL ? text : "";
 }
 
-static void axis_add(struct axis *axis, const char *text) {
-    size_t at = 0;
-    while (at < axis->count && strtod(axis->texts[at], NULL) < strtod(text, NULL)) {
-        at++;
+static void axis_read(struct axis *axis, const json_t *map, const char *name) {
+    size_t at, k;
+    json_t *value, *position;
+    axis->count = 0;
+    json_array_foreach(json_object_get(json_object_get(map, name), "values"), at, value) {
+        const char *text = json_string_value(value);
+        bool is_run = false;
+        json_array_foreach(json_object_get(map, "positions"), k, position) {
+            is_run = is_run || (text != NULL && strcmp(text_of(position, name), text) == 0);
+        }
+        if (is_run && axis->count < POSITIONS_MAX) {
+            axis->texts[axis->count++] = text;
+        }
     }
-    if ((at < axis->count && strcmp(axis->texts[at], text) == 0) || axis->count == POSITIONS_MAX) {
-        return;
+}
+
+/* A number in few digits; what has a unit, or is no number, as it is. */
+static void axis_head(FILE *out, const char *text) {
+    char *end;
+    double number = strtod(text, &end);
+    fputs("<th>", out);
+    if (end != text && *end == '\0') {
+        fprintf(out, "%.4g", number);
+    } else {
+        hx_html_text(out, text);
     }
-    memmove(&axis->texts[at + 1], &axis->texts[at], (axis->count - at) * sizeof(axis->texts[0]));
-    axis->texts[at] = text;
-    axis->count++;
+    fputs("</th>", out);
 }
 
 static const json_t *position_find(const json_t *positions, const char *x, const char *y) {
@@ -75,24 +91,21 @@ static void position_cell(FILE *out, const json_t *position) {
 
 static void positions_table(FILE *out, const json_t *map) {
     const json_t *positions = json_object_get(map, "positions");
-    struct axis x = {.count = 0}, y = {.count = 0};
-    size_t at;
-    json_t *position;
-    json_array_foreach((json_t *)positions, at, position) {
-        axis_add(&x, text_of(position, "x"));
-        axis_add(&y, text_of(position, "y"));
-    }
+    struct axis x, y;
+    axis_read(&x, map, "x");
+    axis_read(&y, map, "y");
     fputs("<details class=\"values\"><summary>the best system and its lead, by ", out);
     hx_html_text(out, text_of(json_object_get(map, "x"), "label"));
     fputs(" (columns) and ", out);
     hx_html_text(out, text_of(json_object_get(map, "y"), "label"));
     fputs(" (rows)</summary><div class=\"wide\"><table><thead><tr><th></th>", out);
     for (size_t i = 0; i < x.count; i++) {
-        fprintf(out, "<th>%.4g</th>", strtod(x.texts[i], NULL));
+        axis_head(out, x.texts[i]);
     }
     fputs("</tr></thead><tbody>\n", out);
     for (size_t k = y.count; k-- > 0;) {
-        fprintf(out, "<tr><th>%.4g</th>", strtod(y.texts[k], NULL));
+        fputs("<tr>", out);
+        axis_head(out, y.texts[k]);
         for (size_t i = 0; i < x.count; i++) {
             position_cell(out, position_find(positions, x.texts[i], y.texts[k]));
         }
@@ -114,6 +127,11 @@ static void put_map(struct hx_page *page, const char *file) {
     }
     fputs("<article class=\"figure map\"><h3>", out);
     hx_html_text(out, title[0] != '\0' ? title : id);
+    if (text_of(map, "scale")[0] != '\0') {
+        fputs(" <span class=\"soft\">scale ", out);
+        hx_html_text(out, text_of(map, "scale"));
+        fputs("</span>", out);
+    }
     fputs("</h3>\n<div class=\"wide map-picture\">", out);
     snprintf(picture, sizeof(picture), "%s/maps/%s.svg", page->folder, id);
     if (hx_html_svg(out, picture, page->pictures, title, &err) == 0) {

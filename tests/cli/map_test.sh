@@ -33,6 +33,10 @@ bad "unknown map 'nosuch'" nosuch
 bad "--metric" --x clients=1..4 --y cache=1MB..2MB --metric nosuch
 bad "--slurm" --x clients=1..4 --y cache=1MB..2MB --slurm job.sh
 bad "no system can run here" --x value_size=2KB..4KB --y cache=1MB..2MB --indexes sherman,dolphin
+bad "is of maps that have names" --x clients=1..4 --y cache=1MB..2MB --scale paper
+expect 0 map --x clients=1,2 --y cache=1MB,2MB --indexes sherman,chime --stale list
+holds out "8 points in results, 0 stale"
+expect 0 map --x clients=1,2 --y cache=1MB,2MB --indexes sherman,chime --verify --keys 9K --dry-run
 [ ! -e results ] || fail "something was run"
 
 # A plane with a border: ROLEX needs less cache than CHIME.
@@ -55,6 +59,28 @@ holds out "CHIME alone"
 expect 0 map --x mix.update=0..1/3 --y theta=0.5,0.9 --indexes chime,sherman --set sherman.combine=off --keys 1K --ops 500 \
     --metric ops.get.latency_ns.p99 --lowest --no-plot --json
 holds out '"set_of"'
+
+# A result as the base: of another workload that is named it is that workload's mix, and the result's parameters are its
+# index's alone.
+expect 0 run --index sherman --workload a --keys 1K --ops 500 --set combine=off --out one.json
+expect 0 map one.json --workload c --x clients=1,4 --y cache=1MB,2MB --indexes chime,sherman --no-plot --json
+python3 - out <<'PY' || fail "$(cat out)"
+import json
+import sys
+
+the_map = json.load(open(sys.argv[1], encoding="utf-8"))
+assert all(len(one["values"]) == 2 for one in the_map["positions"]), the_map["systems"]
+for one in the_map["positions"]:
+    for label, name in one["points"].items():
+        config = json.load(open(f"results/points/{name}.json", encoding="utf-8"))["config"]
+        assert config["mix"] == "read=1", config["mix"]
+        assert config["set"].get("combine") == ({"Sherman": False}.get(label)), (label, config["set"])
+PY
+
+# Operations that gave up distort a point, which then has no value.
+expect 0 map --x clients=160,320 --y cache=1MB,2MB --indexes chime,sherman --cns 10 --workload a --keys 1K --ops 4K \
+    --rdwc off --retry-limit 1 --no-plot
+holds out "operations ran out of memory or of retries"
 
 if command -v python3 >/dev/null; then
     python3 - results/maps/border.json results/maps/border.csv results <<'PY'
@@ -110,6 +136,8 @@ JSON
 expect 0 map --plots plots --list
 holds out "small: A map's title"
 bad "has no scale 'huge'" small --plots plots --scale huge
+bad "has its systems" small --plots plots --indexes sherman,chime
+bad "is for one map" all --plots plots --name other
 sed -i 's/"label": "clients"/"labell": "clients"/' plots/maps/small.json
 bad "labell" small --plots plots
 sed -i 's/labell/label/' plots/maps/small.json
@@ -120,6 +148,16 @@ for kind in png svg pdf; do
     [ -s results/maps/small.$kind ] || fail "no picture small.$kind"
 done
 grep -q '>Sherman<\|>CHIME<' results/maps/small.svg || fail "the picture names no system"
+# Options go over the file, and a picture of other results is not kept.
+expect 0 map small --plots plots --metric ops.get.latency_ns.p99 --lowest --no-plot
+holds results/maps/small.json '"metric": "ops.get.latency_ns.p99"'
+holds results/maps/small.json '"scale": "quick"'
+[ ! -e results/maps/small.svg ] || fail "a picture of another metric"
+expect 0 map small --plots plots --name tiny --no-plot
+[ -e results/maps/tiny.json ] || fail "no map of this name"
+# Values without numbers are named in the picture.
+expect 0 map --x rdwc=off,on --y clients=1,4 --indexes sherman,chime --keys 1K --ops 500 --name named
+grep -q '>off<' results/maps/named.svg || fail "the picture does not name the values"
 # Those of the project can be run.
 expect 0 map all --dry-run
 [ "$(wc -l <out)" -ge "$(find "$DM_SOURCE_DIR/plots/maps" -name '*.json' | wc -l)" ] || fail "maps are missing: $(cat out)"

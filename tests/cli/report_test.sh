@@ -25,6 +25,7 @@ expect 0 figure all --plots plots
 expect 0 claims --plots plots --run
 holds $page "No maps here"
 expect 0 map --x value_size=8..32 --y clients=1..2 --workload c --keys 1K --ops 2K --indexes sherman,chime --start 2 --resolution 2 --name who
+expect 0 map --x cache=100KB,1MB --y rdwc=on,off --keys 1K --ops 500 --indexes sherman,chime --name listed
 "$DMBENCH" validate --json >results/validation.json || [ $? -eq 3 ] || fail "validate"
 expect 0 report --plots plots
 holds $page '<svg xmlns:xlink'
@@ -45,6 +46,9 @@ holds $page '<b>3 claims</b>: 2 <span class="v reproduced">reproduced</span>, 1 
 holds $page '<a href="#maps">Which index, when</a>'
 grep -Eq '^<tr><th>2</th><td title="[^"]*Sherman: [0-9.e+]*&#10;[^"]*"><a href="points/[0-9a-f]{16}\.json">(CHIME|Sherman)</a>' $page ||
     fail "no best system in the map"
+# Values of a list keep their order and their units.
+holds $page '<tr><th></th><th>100KB</th><th>1MB</th></tr>'
+[ "$(grep -o '^<tr><th>o[nf]*</th>' $page | tr -d '\n')" = "<tr><th>off</th><tr><th>on</th>" ] || fail "rows of a map: $(grep '<th>o' $page)"
 # A claim is once in the page, and is beside the figure that it reads.
 [ "$(grep -c 'id="claim-rate"' $page)" -eq 1 ] || fail "a claim is not in the page once"
 awk '/id="figure-small"/ { inside = 1 } /<\/article>/ { inside = 0 } inside && /id="claim-rate" data-verdict="reproduced" data-systems="sherman"/ { found = 1 }
