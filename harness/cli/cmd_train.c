@@ -12,6 +12,7 @@
 #include "harness/base/help.h"
 #include "harness/cli/commands.h"
 #include "harness/lab/train_output.h"
+#include "harness/points/points.h"
 #include "harness/run/interrupt.h"
 #include "workloads/keyset.h"
 
@@ -42,11 +43,18 @@ static int train(const struct options *options, struct dm_err *err) {
     struct wl_keymap map;
     struct hx_train_row rows[HX_TRAIN_ROWS_MAX];
     uint32_t count = 0;
-    bool sweeps = (options->sweep || options->out[0]) && !options->result[0];
+    bool sweeps = options->sweep || options->out[0];
     uint64_t key_count = 0;
+    if (options->result[0] && (options->sweep || options->out[0] || options->json)) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "--result is for one training of each kind: leave out --sweep, --out and --json");
+    }
     if (options->training.fill > options->training.slots) {
         return dm_fail(err, DM_ERR_INVALID, "--fill %llu: a leaf of %llu slots does not hold so many keys",
                        (unsigned long long)options->training.fill, (unsigned long long)options->training.slots);
+    }
+    if (options->out[0]) {
+        DM_TRY(hx_make_folder(options->out, err));
     }
     int rc =
         wl_keymap_open(&map, options->training.key_set, options->training.keys, 0, true, options->training.seed, err);
@@ -71,7 +79,7 @@ static int train(const struct options *options, struct dm_err *err) {
     return rc;
 }
 
-/* A file with a training's settings. */
+/* A file with a training's settings: options go over it, before it and behind it. */
 static int take_word(void *arg, const char *name, const char *value, struct dm_err *err) {
     struct options *options = arg;
     (void)name;
@@ -79,6 +87,14 @@ static int take_word(void *arg, const char *name, const char *value, struct dm_e
     int rc = spec ? hx_training_from_json(spec, value, &options->training, err) : hx_fail_file(err);
     json_decref(spec);
     return rc;
+}
+
+static int skip_word(void *arg, const char *name, const char *value, struct dm_err *err) {
+    (void)arg;
+    (void)name;
+    (void)value;
+    (void)err;
+    return 0;
 }
 
 void hx_help_train(struct hx_help *help) {
@@ -102,6 +118,10 @@ int hx_cmd_train(int argc, char **argv) {
     dm_opt_defaults(table, &options);
     struct hx_args args = {.table = table, .values = &options, .take = take_word, .arg = &options};
     int rc = hx_args_parse(&args, argc, argv, &err);
+    if (rc == 0) {
+        args.take = skip_word;
+        rc = hx_args_parse(&args, argc, argv, &err);
+    }
     if (rc == 1) {
         hx_help_show(hx_help_train);
     } else if (rc == 0) {

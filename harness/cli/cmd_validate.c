@@ -65,7 +65,8 @@ static const struct dm_opt table[] = {
         .help = "with --cpu: how often everything is measured; the median ratio counts"),
     ROW(base, DM_OPT_STRING, .values = "profiles", .initial = "cx6-100g",
         .help = "the profile that a fitted one inherits from"),
-    ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0, .help = "of every random stream"),
+    ROW(seed, DM_OPT_COUNT, .initial = "1", .max = 9007199254740991.0,
+        .help = "of the random streams; published points have 1"),
     DM_OPT_END,
 };
 
@@ -138,6 +139,9 @@ static int validate_points(const struct options *options, struct dm_err *err) {
     DM_TRY(check_only(options->only, err));
     if (options->out[0] && options->only[0]) {
         return dm_fail(err, DM_ERR_INVALID, "--out: needs all points, leave out --only");
+    }
+    if (options->out[0]) {
+        DM_TRY(hx_make_folder(options->out, err)); /* rather than fail when all is measured */
     }
     double *models = calloc(hx_published_count, sizeof(*models));
     json_t *rows = json_array(), *resources = json_array();
@@ -304,23 +308,28 @@ static int validate(const struct options *options, struct dm_err *err) {
     if (options->end_to_end) {
         return whole_indexes(options, err);
     }
-    if (options->run.sshloginfile[0] || options->run.slurm[0] || options->run.force || options->dry_run) {
-        return dm_fail(err, DM_ERR_INVALID, "--sshloginfile, --slurm, --force and --dry-run go with --end-to-end");
+    const struct hx_points_options *run = &options->run;
+    if (run->sshloginfile[0] || run->slurm[0] || run->force || run->no_run || run->jobs > 0 ||
+        run->stale != HX_STALE_RUN || options->dry_run) {
+        return dm_fail(
+            err, DM_ERR_INVALID,
+            "--jobs, --sshloginfile, --slurm, --stale, --force, --no-run and --dry-run go with --end-to-end");
+    }
+    bool has_fabric = options->profile[0] || strcmp(options->transport, "sim") != 0;
+    if ((options->only[0] || options->out[0]) && (has_fabric || options->cpu || options->fit[0])) {
+        return dm_fail(err, DM_ERR_INVALID,
+                       "--only and --out belong to the published points: leave out --transport, --profile, --fit and "
+                       "--cpu");
     }
     if (options->cpu) {
-        return cpu_measure(options, err);
+        return has_fabric
+                   ? dm_fail(err, DM_ERR_INVALID, "--cpu measures this host: leave out --transport and --profile")
+                   : cpu_measure(options, err);
     }
     if (options->fit[0]) {
         return fit(options, err);
     }
-    if (options->profile[0] || strcmp(options->transport, "sim") != 0) {
-        return options->only[0] || options->out[0]
-                   ? dm_fail(err, DM_ERR_INVALID,
-                             "--only and --out belong to the published points: leave out "
-                             "--transport and --profile")
-                   : table_print(options, err);
-    }
-    return validate_points(options, err);
+    return has_fabric ? table_print(options, err) : validate_points(options, err);
 }
 
 void hx_help_validate(struct hx_help *help) {

@@ -7,13 +7,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "harness/points/points.h"
 
 int hx_curve_folder(const char *folder, struct dm_err *err) {
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        return dm_fail(err, DM_ERR_IO, "%s: %s", folder, strerror(errno));
-    }
-    return 0;
+    return hx_make_folder(folder, err);
 }
 
 int hx_curve_open(struct hx_curve_file *curve, const char *folder, const char *name, const char *suffix,

@@ -14,7 +14,7 @@ struct hx_curve_file {
     char path[1024];
 };
 
-/* Makes the folder of curves unless it is there. DM_ERR_IO. */
+/* Makes the folder of curves, and those above it, unless they are there. DM_ERR_IO. */
 int hx_curve_folder(const char *folder, struct dm_err *err);
 
 /* Begins FOLDER/NAME.SUFFIX. DM_ERR_IO. */

@@ -31,6 +31,19 @@ expect 0 train spec.json --result result.json
 holds result.json '"time_base": "none"'
 holds result.json '"sub_models": 25'
 holds result.json '"plr"'
+# Options go over the file wherever it is.
+expect 0 train --keys 7K spec.json --json
+holds out '"keys": 7000'
+expect 0 train spec.json --keys 7K --json
+holds out '"keys": 7000'
+# Folders are made before anything is trained.
+expect 0 train --keys 1K --out new/below
+[ -s new/below/train-error.tsv ] || fail "no curves in a new folder"
+echo >file
+expect 1 train --keys 9G --out file/below
+holds err "file"
+expect 2 train --keys 1K --result other.json --sweep
+holds err "--result is for one training"
 echo '{"source": "train", "kyes": "5K"}' >spec.json
 expect 2 train spec.json --result other.json
 holds err "kyes"

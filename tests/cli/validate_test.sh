@@ -43,6 +43,12 @@ expect 2 validate --transport nothing
 expect 2 validate --only V1 --profile cx5-100g
 expect 2 validate --only V1 --out curves
 expect 2 validate --fit fitted.json --base nothing
+expect 2 validate --cpu --only V1
+expect 2 validate --cpu --profile cx5-100g
+expect 2 validate --transport local --fit fitted.json --out curves
+expect 2 validate --jobs 2
+expect 2 validate --stale keep
+holds err "go with --end-to-end"
 expect 2 validate --sed 3
 expect 2 validate words
 expect 0 validate --help
