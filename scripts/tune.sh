@@ -60,8 +60,9 @@ noted() {
     }
 }
 
-# An interrupt leaves no folder whose next build would still be the slow one that takes notes.
-trap 'rm -rf "$folder/tune" "$folder/CMakeCache.txt"; exit 130' INT TERM HUP
+# Neither an interrupt nor a failure leaves a folder whose next build would still be the slow one that takes notes.
+trap 'rm -rf "$folder/tune" "$folder/CMakeCache.txt"' EXIT
+trap 'exit 130' INT TERM HUP
 if [ $again = yes ] || [ ! -e "$folder/tune/complete" ]; then
     rm -rf "$folder/tune"
     echo "tune.sh: building into $folder to note which branches are taken" >&2
@@ -70,6 +71,6 @@ if [ $again = yes ] || [ ! -e "$folder/tune/complete" ]; then
     mkdir -p "$folder/tune"
     touch "$folder/tune/complete"
 fi
-trap - INT TERM HUP
+trap - EXIT INT TERM HUP
 echo "tune.sh: building into $folder by these notes" >&2
 built use

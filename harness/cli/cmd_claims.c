@@ -115,6 +115,8 @@ static int run_points(struct session *session, int *status, struct dm_err *err) 
         hx_points_plan_print(points, &options->points, stdout);
     } else {
         *status = hx_points_run(points, &options->points);
+        /* A stale result that was to be run again, and has not been, counts as missing. */
+        session->claims->points->stale = options->points.stale;
     }
     hx_points_free(points);
     return 0;

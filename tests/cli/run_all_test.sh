@@ -64,6 +64,8 @@ bad "--jobs: '0'" --jobs 0
 bad "--jobs: 'x'" --jobs=x
 bad "--stale: 'maybe'" --stale maybe
 bad "--from-archive: 'nothing.zst'" --from-archive nothing.zst
+bad "'--clean=no': unknown, or takes no value" --clean=no
+bad "'--complete=no': unknown, or takes no value" --complete=no
 script 0 --help
 holds out "--build-only"
 [ ! -e cmake.log ] || fail "--help built something"
@@ -111,6 +113,22 @@ JSON
         holds tree/results/report.html "it moves"
         holds out "1 claims: 1 reproduced"
     done
+
+    # A point that fails every time leaves all else: the other claims, the maps and the report. Status 1 says so.
+    # A folder with the name of its result lets it fail.
+    sed 's/"small"/"broken"/; s/"keys": "1K"/"keys": "3K"/' tree/plots/figures/small.json >tree/plots/figures/broken.json
+    expect 0 figure broken --plots tree/plots --dry-run --json
+    mkdir "tree/results/points/$(sed -n 's/.*"point": "\([0-9a-f]*\)".*/\1/p' out | head -n 1).json"
+    sed 's/"small"/"broken"/g; s/it moves/it breaks/' tree/plots/claims/p.json >tree/plots/claims/q.json
+    rm -r tree/results/claims.md tree/results/report.html tree/results/maps tree/results/end_to_end.txt
+    script 1 --complete
+    holds tree/results/claims.md "1 reproduced"
+    holds tree/results/report.html "it moves"
+    [ -e tree/results/maps/tiny.md ] || fail "no maps, as another point failed"
+    [ -e tree/results/end_to_end.txt ] || fail "no published results, as another point failed"
+    rm tree/plots/figures/broken.json tree/plots/claims/q.json
+    find tree/results/points -name '*.json' -type d -exec rmdir {} +
+    script 0 --complete
 
     # From an archive the same is drawn and judged, and nothing is run.
     expect 0 archive pack packed.zst --scale quick --plots tree/plots --out tree/results

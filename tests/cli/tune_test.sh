@@ -83,6 +83,7 @@ touch program.fails
 tune 1 build/broken
 holds err "the program is unhappy"
 [ ! -e tree/build/broken/tune/complete ] || fail "notes of no run"
+[ ! -e tree/build/broken/CMakeCache.txt ] || fail "the build that failed still takes notes"
 rm program.fails
 
 # An interrupt leaves no build that still takes notes.
