@@ -123,10 +123,12 @@ static void request_received(struct verbs_conn *conn, uint32_t number, uint32_t 
 
 /* ---- the caller's side ------------------------------------------------------------------------------------------ */
 
+/* With order=alone the context whose turn it is may wait behind others for a slot. One of those that was woken alone
+ * would wait for its turn, and nothing would wake the first one. */
 static void slot_free(struct verbs_conn *conn, struct verbs_call *call) {
     if (call->is_sent && !call->ctx) {
         call->is_taken = false;
-        verbs_wake_waiters(conn, &conn->slot_waiters, false);
+        verbs_wake_waiters(conn, &conn->slot_waiters, verbs_of_thread(conn->thread)->posts_alone);
     }
 }
 
@@ -158,7 +160,8 @@ static int slot_take(struct verbs_ctx *ctx, struct verbs_conn *conn, struct verb
         }
         if (ctx->rt.base.fabric->stop) {
             verbs_line_leave(ctx, conn);
-            verbs_wake_waiters(conn, &conn->space, true); /* it may have been first */
+            verbs_wake_waiters(conn, &conn->space, true);        /* it may have been first */
+            verbs_wake_waiters(conn, &conn->slot_waiters, true); /* it will not free the slot that it was woken for */
             return DM_ERR_STOPPED;
         }
         uint32_t i = 0;

@@ -33,7 +33,7 @@ struct verbs_conn;
 struct verbs_port;
 
 /* Finds out whether the port's device has masked atomics: by what it reports, and by executing some on memory of this
- * process. Sets port->has_masked and port->masked_refusal. */
+ * process. Sets port->masked and port->masked_refusal. */
 void verbs_masked_try(struct verbs *verbs, struct verbs_port *port);
 
 /* Decides whether this process sends them, once it knows the devices of all nodes with memory. Before contexts run. */

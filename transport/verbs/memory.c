@@ -27,7 +27,6 @@ static const char *limit_hint(void) {
 /* ---- the arena -------------------------------------------------------------------------------------------------- */
 
 int verbs_arena_open(struct verbs *verbs, struct dm_err *err) {
-    pthread_mutex_init(&verbs->arena_lock, NULL);
     /* From a multiple of the size of a huge page on, so that each slab can be one. */
     size_t span = ARENA_SPAN + VERBS_SLAB;
     void *map = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -60,7 +59,6 @@ void verbs_arena_close(struct verbs *verbs) {
     if (verbs->arena) {
         munmap(verbs->arena_map, verbs->arena_bytes + VERBS_SLAB);
     }
-    pthread_mutex_destroy(&verbs->arena_lock);
 }
 
 /* Registers [arena_ready, arena_ready + bytes) as one piece. */

@@ -337,16 +337,27 @@ static void take_results(struct verbs_ctx *ctx) {
     }
 }
 
+/* Plans until the thread has work requests for the plan, too. When it rings for what it holds a connection may break,
+ * so it plans again then. */
+static int plan_with_requests(struct verbs_ctx *ctx, bool *wait) {
+    struct verbs_thread *thread = verbs_thread_of(ctx);
+    for (;;) {
+        DM_TRY(plan_with_space(ctx, wait));
+        if (dm_likely(thread->wrs_used + ctx->end - ctx->first <= VERBS_WRS)) {
+            return 0;
+        }
+        plan_clear(thread);
+        verbs_ring_doorbells(thread);
+    }
+}
+
 /* Posts the verbs from `first` to `end`. */
 static int piece_commit(struct verbs_ctx *ctx, bool wait) {
     struct verbs_thread *thread = verbs_thread_of(ctx);
-    int rc = plan_with_space(ctx, &wait);
+    int rc = plan_with_requests(ctx, &wait);
     if (rc < 0) {
         plan_clear(thread);
         return rc;
-    }
-    if (thread->wrs_used + ctx->end - ctx->first > VERBS_WRS) {
-        verbs_ring_doorbells(thread);
     }
     build(ctx, wait);
     ctx->failure = 0;
