@@ -30,6 +30,7 @@ enum {
     VALUE_MAX = 64,
     STARVING_RETRIES = 1000, /* if a client stopped for good: others may give up, and should not take long to do so */
     RULES_BYTES = 1024,
+    RULE_BYTES = 200,
 };
 
 /* A client: one of the world, or the one of a compute node that reads everything at the end. */
@@ -151,6 +152,11 @@ static bool actor_open(struct actor *actor) {
     return actor->scan_keys && actor->scan_values;
 }
 
+/* Pairs that are kept of a scan: one more than were asked for shows that there were too many. */
+static size_t pairs_of(const struct ck_op *op) {
+    return op->kind == WL_SCAN ? (size_t)op->wanted + 1 : 0;
+}
+
 static bool history_prepare(struct run *run) {
     const struct ck_world *world = run->world;
     struct ck_history *history = &run->result->history;
@@ -177,13 +183,13 @@ static bool history_prepare(struct run *run) {
     }
     size_t pairs = 0;
     for (size_t i = 0; i < history->op_count; i++) {
-        pairs += history->ops[i].wanted;
+        pairs += pairs_of(&history->ops[i]);
     }
     history->pool = calloc(pairs + 1, sizeof(*history->pool));
     pairs = 0;
     for (size_t i = 0; history->pool && i < history->op_count; i++) {
         history->ops[i].pairs = history->pool + pairs;
-        pairs += history->ops[i].wanted;
+        pairs += pairs_of(&history->ops[i]);
     }
     for (unsigned i = 0; i < DM_ARRAY_LEN(run->actors); i++) {
         bool is_used = i < run->actor_count || i >= CK_CLIENTS_MAX;
@@ -210,7 +216,8 @@ static void history_close(struct ck_history *history) {
 static int scan_do(struct actor *actor, struct ck_op *op) {
     uint32_t value_bytes = actor->run->shape.value_bytes;
     int rc = ix_scan(&actor->index, op->key, op->wanted, actor->scan_keys, actor->scan_values, &op->found);
-    for (uint32_t i = 0; rc == 0 && i < op->found && i < op->wanted; i++) {
+    op->found = op->found > op->wanted ? op->wanted + 1 : op->found;
+    for (uint32_t i = 0; rc == 0 && i < op->found; i++) {
         uint64_t key = actor->scan_keys[i];
         const char *value = actor->scan_values + (size_t)i * value_bytes;
         op->pairs[i] = (struct ck_pair){key, ck_value_read(key, value, value_bytes)};
@@ -409,12 +416,6 @@ static unsigned actor_number(const struct run *run, unsigned client) {
     return i;
 }
 
-/* The failures that rules of the fabric explain. */
-static unsigned rules_failures(const char *rules) {
-    return (strstr(rules, "stop") ? CK_MAY_BE_STOPPED : 0U) | (strstr(rules, "error") ? CK_MAY_FAIL_IO : 0U) |
-           (strstr(rules, "fail") ? CK_MAY_FAIL_PEER : 0U);
-}
-
 /* What a fault explains: which failures, that others wait for ever, and that an operation leaves its work half done. */
 static void fault_explain(struct run *run, enum ck_fault_kind kind) {
     static const unsigned failures[CK_FAULT_KINDS] = {[CK_CLIENT_STOPS] = CK_MAY_BE_STOPPED,
@@ -437,26 +438,51 @@ static void fault_explain(struct run *run, enum ck_fault_kind kind) {
     run->interrupted = run->interrupted || history->may_starve || (kind == CK_READ_FAILS && holds);
 }
 
-/* Writes the rules of the fabric for the faults of the part, except those of clients without operations. */
+/* What rules of a user explain, as the faults of worlds that have such rules do. */
+static void rules_explain(struct run *run, const char *rules) {
+    while (*rules) {
+        size_t length = strcspn(rules, ";");
+        char rule[RULE_BYTES];
+        snprintf(rule, sizeof(rule), "%.*s", (int)length, rules);
+        if (strstr(rule, "stop:") && !strstr(rule, "for=")) {
+            fault_explain(run, CK_CLIENT_STOPS);
+        } else if (strstr(rule, "error:")) {
+            fault_explain(run, CK_VERB_FAILS);
+        } else if (strstr(rule, "fail:")) {
+            fault_explain(run, CK_SERVER_FAILS);
+        }
+        rules += length + (rules[length] == ';');
+    }
+}
+
+static const char *rules_of_user(const struct ck_world *world) {
+    const char *rules = NULL;
+    for (size_t i = 0; i < world->setting_count; i++) {
+        rules = strcmp(world->settings[i].name, "faults") == 0 ? world->settings[i].value : rules;
+    }
+    return rules;
+}
+
+/* Writes the rules of the fabric for the faults of the part, except those of clients without operations. Rules of the
+ * user replace those of the world; memory that ends is no rule of the fabric. */
 static void faults_prepare(struct run *run) {
     const struct ck_world *world = run->world;
+    const char *given = rules_of_user(world);
     size_t at = 0;
     for (size_t i = 0; i < world->fault_count; i++) {
         struct ck_world_fault fault = run->faults[i];
         unsigned number = actor_number(run, fault.client);
         bool is_clients = fault.kind != CK_VERBS_LATE && fault.kind != CK_SERVER_FAILS && fault.kind != CK_NODE_LATE &&
                           fault.kind != CK_MEMORY_ENDS;
-        if (run->part->faults[i] && (number < run->actor_count || !is_clients)) {
+        bool is_replaced = given && fault.kind != CK_MEMORY_ENDS;
+        if (run->part->faults[i] && !is_replaced && (number < run->actor_count || !is_clients)) {
             fault = fault.is_aimed ? ck_aim(&fault, NULL, NULL) : fault;
             at += ck_fault_rule(world, &fault, number, run->rules + at, sizeof(run->rules) - at);
             fault_explain(run, fault.kind);
         }
     }
-    /* Rules of the user replace those of the world. */
-    for (size_t i = 0; i < world->setting_count; i++) {
-        if (strcmp(world->settings[i].name, "faults") == 0) {
-            run->result->history.may_fail = rules_failures(world->settings[i].value);
-        }
+    if (given) {
+        rules_explain(run, given);
     }
 }
 
@@ -716,6 +742,9 @@ static int clients_run(struct run *run, struct dm_err *err) {
     run->result->history.may_fail |= memory_may_run_out(run) ? CK_MAY_RUN_OUT : 0;
     if (run->result->history.may_starve) {
         return judge_starving(run, rc == 0, err);
+    }
+    if (rc < 0 && !run->result->is_virtual && rc != DM_ERR_STOPPED) {
+        return dm_fail(err, rc, "%s", why.text); /* of the network: it says nothing of the index */
     }
     if (rc < 0) {
         stuck(run, why.text);

@@ -262,7 +262,8 @@ static int faults_read(const struct reader *reader, const json_t *faults) {
             !number_read(json_array_get(fault, 3), 0, INT64_MAX, &after) ||
             !number_read(json_array_get(fault, 4), 0, INT64_MAX, &ns) ||
             !number_read(json_array_get(fault, 5), 0, 99, &percent) ||
-            (is_aimed && !number_read(json_array_get(fault, 6), 0, world->step_count - 1, &step)) ||
+            (is_aimed &&
+             (world->step_count == 0 || !number_read(json_array_get(fault, 6), 0, world->step_count - 1, &step))) ||
             (kind == CK_READ_FAILS && !is_aimed)) {
             return refuse(reader, "fault", i, "must be [KIND, CLIENT, SERVER, AFTER, NS, PERCENT], or with a STEP");
         }

@@ -334,6 +334,9 @@ static int campaigns_do(struct hx_checking *check, struct ck_world *world, struc
                                                                  : strcmp(check->options.index, (*ops)->name) == 0;
         if (is_meant) {
             DM_TRY(check->options.listen[0] ? campaign_serve(check, *ops, err) : campaign_do(check, *ops, world, err));
+            if (check->teams && check->is_wrong) {
+                return 0; /* the other processes serve the rest of this index's worlds, and end when this one does */
+            }
         }
     }
     return 0;

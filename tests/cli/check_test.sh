@@ -82,6 +82,11 @@ expect 2 check --part steps:1
 holds err "--replay"
 expect 2 check --index sherman --replay 3 --part nonsense
 holds err "nonsense"
+# Faults that the user gives replace those of the worlds and explain what such faults do. Memory that a world lets end is
+# no fault of the network and stays explained (seed 11 of FG).
+expect 0 check --index fg --transport-set "faults=delay:p=0.01,by=1us" --seeds 12
+expect 0 check --index chime --transport-set "faults=stop:client=0,verb=5" --seeds 6
+expect 0 check --index sherman --transport-set "faults=error:client=0,verb=9" --seeds 6
 expect 2 check --index sherman --transport-set nonsense=1
 holds err "nonsense"
 expect 1 check --world nowhere.json --json

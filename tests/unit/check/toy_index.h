@@ -21,6 +21,7 @@ enum { TOY_KEYS_MAX = 64, TOY_VALUE_MAX = 64 };
     X(TOY_LYING_INSERT, "lying_insert") /* an insert of a present key returns ok */                                    \
     X(TOY_SCAN_GAP, "scan_gap")         /* a scan sometimes misses a key */                                            \
     X(TOY_SCAN_ORDER, "scan_order")     /* a scan returns two keys in the wrong order */                               \
+    X(TOY_SCAN_MORE, "scan_more")       /* a scan returns more keys than were asked for */                             \
     X(TOY_GIVES_UP, "gives_up")         /* an update reaches the limit of retries */                                   \
     X(TOY_FAILS, "fails")               /* an update fails although no verb did */                                     \
     X(TOY_RUNS_OUT, "runs_out")         /* an update reports that memory is used up */                                 \
@@ -272,6 +273,7 @@ static int toy_scan(void *handle, uint64_t first, uint32_t count, uint64_t *keys
         keys[0] = keys[1];
         keys[1] = key;
     }
+    *found += client->params->fault == TOY_SCAN_MORE && *found == count ? 5 : 0;
     return 0;
 }
 

@@ -119,11 +119,27 @@ static void a_damaged_file_is_refused_and_the_member_is_named(void **state) {
     }
 }
 
+/* An aimed fault is at a verb of a step. */
+static void an_aimed_fault_without_steps_is_refused(void **state) {
+    (void)state;
+    struct dm_err err = {0};
+    draw("sherman", 1);
+    world.step_count = 0;
+    world.fault_count = 1;
+    world.faults[0] = (struct ck_world_fault){.kind = CK_CLIENT_STOPS, .after = 1, .is_aimed = true, .step = 1000};
+    assert_int_equal(ck_world_store(&world, "a test", path, NULL), 0);
+    assert_true(ck_world_load(path, &read_back, &err) < 0);
+    assert_non_null(strstr(err.text, "fault 0"));
+    ck_world_fini(&world);
+    ck_world_fini(&read_back);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_world_that_was_read_is_the_world_that_was_written),
         cmocka_unit_test(a_run_of_a_world_that_was_read_has_the_same_history),
         cmocka_unit_test(a_damaged_file_is_refused_and_the_member_is_named),
+        cmocka_unit_test(an_aimed_fault_without_steps_is_refused),
     };
     int file = mkstemp(path);
     if (file < 0) {
