@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "check/aim.h"
+#include "check/explain.h"
 #include "check/team.h"
 #include "common/compiler.h"
 
@@ -30,7 +31,6 @@ enum {
     VALUE_MAX = 64,
     STARVING_RETRIES = 1000, /* if a client stopped for good: others may give up, and should not take long to do so */
     RULES_BYTES = 1024,
-    RULE_BYTES = 200,
 };
 
 /* A client: one of the world, or the one of a compute node that reads everything at the end. */
@@ -416,58 +416,11 @@ static unsigned actor_number(const struct run *run, unsigned client) {
     return i;
 }
 
-/* What a fault explains: which failures, that others wait for ever, and that an operation leaves its work half done. */
-static void fault_explain(struct run *run, enum ck_fault_kind kind) {
-    static const unsigned failures[CK_FAULT_KINDS] = {[CK_CLIENT_STOPS] = CK_MAY_BE_STOPPED,
-                                                      [CK_SERVER_FAILS] = CK_MAY_FAIL_PEER,
-                                                      [CK_READ_FAILS] = CK_MAY_FAIL_IO,
-                                                      [CK_VERB_FAILS] = CK_MAY_FAIL_IO,
-                                                      [CK_MEMORY_ENDS] = CK_MAY_RUN_OUT};
-    const struct ck_world *world = run->world;
-    struct ck_history *history = &run->result->history;
-    bool holds = !ix_survives_stops(world->index, world->params);
-    bool stops = kind == CK_CLIENT_STOPS;
-    /* What an index posts with an atomic is a batch of its own where atomics are emulated. */
-    bool fails = kind == CK_VERB_FAILS || (kind == CK_READ_FAILS && world->emulates_masked);
-    history->may_fail |= failures[kind];
-    /* With read delegation, other clients of a compute node wait for one that stopped, whatever the index claims. After
-     * an atomic or a write in error no client knows who holds the lock; after a read, its holder does. */
-    history->may_starve = history->may_starve || (stops && (holds || world->rdwc != IX_RDWC_OFF)) || (fails && holds);
-    /* Where many operations give up at the limit of retries, the run ends before all of them have. */
-    history->may_fail |= history->may_starve ? CK_MAY_BE_STOPPED : 0U;
-    run->interrupted = run->interrupted || history->may_starve || (kind == CK_READ_FAILS && holds);
-}
-
-/* What rules of a user explain, as the faults of worlds that have such rules do. */
-static void rules_explain(struct run *run, const char *rules) {
-    while (*rules) {
-        size_t length = strcspn(rules, ";");
-        char rule[RULE_BYTES];
-        snprintf(rule, sizeof(rule), "%.*s", (int)length, rules);
-        if (strstr(rule, "stop:") && !strstr(rule, "for=")) {
-            fault_explain(run, CK_CLIENT_STOPS);
-        } else if (strstr(rule, "error:")) {
-            fault_explain(run, CK_VERB_FAILS);
-        } else if (strstr(rule, "fail:")) {
-            fault_explain(run, CK_SERVER_FAILS);
-        }
-        rules += length + (rules[length] == ';');
-    }
-}
-
-static const char *rules_of_user(const struct ck_world *world) {
-    const char *rules = NULL;
-    for (size_t i = 0; i < world->setting_count; i++) {
-        rules = strcmp(world->settings[i].name, "faults") == 0 ? world->settings[i].value : rules;
-    }
-    return rules;
-}
-
 /* Writes the rules of the fabric for the faults of the part, except those of clients without operations. Rules of the
  * user replace those of the world; memory that ends is no rule of the fabric. */
 static void faults_prepare(struct run *run) {
     const struct ck_world *world = run->world;
-    const char *given = rules_of_user(world);
+    const char *given = ck_rules_given(world);
     size_t at = 0;
     for (size_t i = 0; i < world->fault_count; i++) {
         struct ck_world_fault fault = run->faults[i];
@@ -478,11 +431,11 @@ static void faults_prepare(struct run *run) {
         if (run->part->faults[i] && !is_replaced && (number < run->actor_count || !is_clients)) {
             fault = fault.is_aimed ? ck_aim(&fault, NULL, NULL) : fault;
             at += ck_fault_rule(world, &fault, number, run->rules + at, sizeof(run->rules) - at);
-            fault_explain(run, fault.kind);
+            ck_fault_explain(world, fault.kind, &run->result->history, &run->interrupted);
         }
     }
     if (given) {
-        rules_explain(run, given);
+        ck_rules_explain(world, given, &run->result->history, &run->interrupted);
     }
 }
 
