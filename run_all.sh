@@ -166,7 +166,7 @@ keep() {
     partial=""
 }
 
-# points COMMAND...: runs points, and goes on without those that fail.
+# points COMMAND...: runs points, and continues without those that fail.
 points() {
     step "$@" || {
         [ "$status" -eq 1 ] || [ "$status" -eq 3 ] || exit "$status"

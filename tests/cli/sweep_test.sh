@@ -81,7 +81,7 @@ bad "unknown.json" unknown.json
 expect 0 sweep --help
 holds out "--grid NAME=V,V"
 
-# With hang-ups ignored, as `nohup` has them, a run goes on.
+# With hang-ups ignored, as `nohup` has them, a run continues.
 cat >long.json <<'JSON'
 {"index": "null", "workload": "a", "keys": "1K", "ops": "2M", "warmup": "0", "clients": 4}
 JSON
