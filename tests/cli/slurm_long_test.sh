@@ -3,7 +3,7 @@
 #
 # An array of points under Slurm, which this test starts on this machine with a configuration of its own. The job is
 # cancelled while it runs: the results that are there then are complete, and the next array has the other points alone.
-# In the end they are those of a run without Slurm.
+# In the end they are those of a run without Slurm. The folder's name has a blank and what would be a pattern of Slurm's.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 for program in slurmctld slurmd sbatch squeue scancel; do
@@ -50,13 +50,14 @@ soon() {
 }
 is_up() { [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 1 ]; }
 is_empty() { [ -z "$(squeue -h)" ]; }
-points() { find results/points -name '*.json' | wc -l; }
-has_some() { has_results results/points "$1" || is_empty; }
+folder="at 100%j"
+points() { find "$folder/points" -name '*.json' | wc -l; }
+has_some() { has_results "$folder/points" "$1" || is_empty; }
 
 cat >base.json <<'JSON'
 {"index": "sherman", "workload": "a", "keys": "100K", "ops": "400K", "warmup": "0"}
 JSON
-set -- sweep base.json --grid clients=2,4,6,8,10,12,14,16 --out results
+set -- sweep base.json --grid clients=2,4,6,8,10,12,14,16 --out "$folder"
 expect 0 "$@" --slurm job.sh
 holds err "8 points in job.sh"
 soon is_up
@@ -65,7 +66,7 @@ soon has_some 2
 scancel "$job"
 soon is_empty
 whole=$(points)
-[ "$whole" -ge 2 ] || fail "the array ended with $whole results: $(cat results/specs/slurm-*.txt)"
+[ "$whole" -ge 2 ] || fail "the array ended with $whole results: $(cat "$folder"/specs/slurm-*.txt)"
 [ "$whole" -lt 8 ] || fail "the array was done before it was cancelled"
 
 expect 0 "$@" --slurm job.sh
@@ -76,4 +77,19 @@ expect 0 "$@"
 holds err "8 there already, 0 to run"
 
 expect 0 sweep base.json --grid clients=2,4,6,8,10,12,14,16 --out here
-same_results results here 8
+same_results "$folder" here 8
+[ -e "$folder/specs/slurm-1.txt" ] || fail "messages of tasks: $(find . -name 'slurm-*')"
+
+# A script that waits keeps its points when another one is written for the same folder. Points in real time are given all
+# processors that they want, which this machine may not have.
+expect 0 sweep base.json --grid clients=3,5 --out "$folder" --slurm first.sh
+expect 0 sweep base.json --grid clients=7 --out "$folder" --slurm second.sh
+sbatch first.sh >/dev/null
+soon is_empty
+expect 0 sweep base.json --grid clients=3,5 --out "$folder"
+holds err "2 there already, 0 to run"
+expect 0 sweep base.json --grid transport=local --grid clients=1 --grid cns=1 --out "$folder" --slurm real.sh
+sbatch real.sh >/dev/null
+soon is_empty
+expect 0 sweep base.json --grid transport=local --grid clients=1 --grid cns=1 --out "$folder"
+holds err "1 there already, 0 to run"
