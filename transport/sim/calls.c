@@ -115,8 +115,7 @@ static void assign(struct sim_ctx *handler, struct sim_call *call, struct sim_th
 
 struct sim_ctx *sim_next_call(struct sim *sim, struct sim_thread *thread) {
     struct sim_node *node = &sim->nodes[thread->base.node];
-    bool serves = thread->base.index < dm_call_threads(&sim->fabric->nodes[thread->base.node]);
-    struct sim_ctx *handler = serves && node->queue.head && !node->starts ? handler_get(sim, thread->base.node) : NULL;
+    struct sim_ctx *handler = sim_has_call(sim, thread) ? handler_get(sim, thread->base.node) : NULL;
     if (!handler) {
         return NULL;
     }

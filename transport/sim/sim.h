@@ -436,6 +436,13 @@ void sim_respond(struct sim *sim, struct sim_op *op);
 /* Fails a call that no handler will answer. */
 void sim_call_lose(struct sim *sim, struct sim_call *call);
 
+/* Whether a call waits that this core may serve. */
+static inline bool sim_has_call(const struct sim *sim, const struct sim_thread *thread) {
+    const struct sim_node *node = &sim->nodes[thread->base.node];
+    return node->queue.head && !node->starts &&
+           thread->base.index < dm_call_threads(&sim->fabric->nodes[thread->base.node]);
+}
+
 /* A handler context that runs the node's first waiting call on this core; NULL if none can be served now. */
 struct sim_ctx *sim_next_call(struct sim *sim, struct sim_thread *thread);
 

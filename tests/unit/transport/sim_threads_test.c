@@ -43,6 +43,16 @@ static void call_often(struct dm_ctx *ctx, void *arg) {
     seen->elapsed_ns = dm_now(ctx);
 }
 
+static void call_and_time(struct dm_ctx *ctx, void *arg) {
+    uint64_t *longest_ns = arg;
+    for (unsigned i = 0; i < CALLS; i++) {
+        uint64_t begin = dm_now(ctx);
+        assert_int_equal(dm_call(ctx, 0, WORK, NULL, 0, NULL, NULL), 0);
+        uint64_t took = dm_now(ctx) - begin;
+        *longest_ns = took > *longest_ns ? took : *longest_ns;
+    }
+}
+
 static struct seen run(const char *mn_hw_cores, unsigned call_threads, unsigned clients) {
     struct seen seen = {0};
     struct world world = {.mn_cores = 4, .clients = clients};
@@ -91,6 +101,35 @@ static void calls_and_background_work_have_threads_of_their_own_if_asked(void **
     assert_int_equal(apart.backgrounds[3], BACKGROUNDS);
 }
 
+/* One stretch of work, without a verb in it. */
+static void work_long(struct dm_ctx *ctx, void *arg) {
+    const uint32_t *units = arg;
+    dm_charge(ctx, DM_WORK_HASH, *units);
+}
+
+static uint64_t longest_call_ns(uint32_t background_units) {
+    uint64_t longest_ns = 0;
+    struct seen seen = {0};
+    struct world world = {.mn_cores = 1, .clients = 1};
+    world_open(&world);
+    assert_int_equal(dm_register(world.fabric, 0, WORK, work, &seen), 0);
+    if (background_units > 0) {
+        assert_int_equal(dm_spawn_background(world.fabric, 0, work_long, &background_units), 0);
+    }
+    dm_fabric_measure(world.fabric);
+    world_spawn(&world, 0, call_and_time, &longest_ns);
+    world_run(&world);
+    world_close(&world);
+    return longest_ns;
+}
+
+/* Background work is done in slices of 10 us. A call that comes within one waits for its end, and not for all of it. */
+static void a_call_is_served_between_two_slices_of_background_work(void **state) {
+    (void)state;
+    uint64_t alone_ns = longest_call_ns(0), beside_ns = longest_call_ns(10000000);
+    assert_in_range(beside_ns, alone_ns + 1000, alone_ns + 11000);
+}
+
 static void calls_cannot_have_all_threads_or_none(void **state) {
     (void)state;
     struct world world = {.mn_cores = 4};
@@ -107,6 +146,7 @@ int main(void) {
         cmocka_unit_test(threads_that_share_a_core_work_more_slowly),
         cmocka_unit_test(more_than_two_threads_a_core_are_refused),
         cmocka_unit_test(calls_and_background_work_have_threads_of_their_own_if_asked),
+        cmocka_unit_test(a_call_is_served_between_two_slices_of_background_work),
         cmocka_unit_test(calls_cannot_have_all_threads_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
