@@ -273,6 +273,7 @@ int wl_core_next(struct wl_core_stream *stream, struct wl_op *op) {
     /* An insert that had to wait for acknowledgements is drawn once. */
     op->kind = stream->is_waiting ? WL_INSERT : (enum wl_op_kind)wl_discrete_next(&core->kinds, &stream->prng);
     op->scan_length = 0;
+    op->ticket = 0;
     op->upsert = core->upserts && (op->kind == WL_INSERT || op->kind == WL_UPDATE);
     if (op->kind == WL_INSERT) {
         int rc = insert_next(stream, op);

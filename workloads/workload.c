@@ -405,7 +405,7 @@ int wl_next(struct wl_stream *stream, struct wl_op *op) {
         rc = wl_trace_next(stream->wl->trace, op);
     } else {
         rc = wl_replay_next(&stream->replay, op);
-        op->upsert = stream->wl->spec.upserts && (op->kind == WL_INSERT || op->kind == WL_UPDATE);
+        op->upsert = rc == 0 && stream->wl->spec.upserts && (op->kind == WL_INSERT || op->kind == WL_UPDATE);
     }
     if (dm_unlikely(stream->recorder != NULL) && rc == 0) {
         wl_recorder_add(stream->recorder, op);

@@ -60,6 +60,18 @@ static void leave_out(json_t *config, const char *const *names) {
     }
 }
 
+/* Properties of YCSB, and a file of them, may say which keys are loaded. */
+static void keep_properties(json_t *rest, const json_t *config) {
+    json_t *properties = json_object_get(config, "properties"), *workload = json_object_get(config, "workload");
+    const char *text = json_string_value(properties), *name = json_string_value(workload);
+    if (text != NULL && text[0] != '\0') {
+        json_object_set(rest, "properties", properties);
+    }
+    if (name != NULL && strchr(name, '/') != NULL) {
+        json_object_set(rest, "workload", workload);
+    }
+}
+
 /* What points must have in common to share a load, as text that the caller frees; NULL: this point shares with none.
  * Points with inserts or upserts do not, because inserts change the size of the index; nor points with a trace or a
  * recording, which defines the loaded keys; nor points in real time, where a run must not start from copied memory. */
@@ -77,6 +89,7 @@ static char *load_key(const struct hx_point *point) {
     json_t *rest = alone ? NULL : json_copy(point->config);
     if (rest != NULL) {
         leave_out(rest, asked);
+        keep_properties(rest, point->config);
     }
     if (rest != NULL && can_resize(point->config)) {
         leave_out(rest, resizable);

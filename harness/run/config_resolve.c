@@ -305,6 +305,10 @@ static int resolve_workload(struct hx_config *config, struct dm_err *err) {
     preview.keys = !has_file && preview.keys > PREVIEW_KEYS ? PREVIEW_KEYS : preview.keys;
     struct wl *wl = NULL;
     int rc = workload_open(config, &preview, &wl, err);
+    if (rc == DM_ERR_INVALID && preview.keys != config->workload.keys) {
+        preview.keys = config->workload.keys; /* what a few keys cannot have, all of them may */
+        rc = workload_open(config, &preview, &wl, err);
+    }
     if (rc < 0) {
         rc = hx_file_error(rc, err);
         return err ? fail_workload(config, rc, err) : rc;

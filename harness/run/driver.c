@@ -309,6 +309,15 @@ static uint64_t share_of(const struct point *point, uint64_t all) {
     return (uint64_t)((double)all * (before + own) / clients) - (uint64_t)((double)all * before / clients);
 }
 
+/* Each process has its part of the rate, and its own arrivals. */
+static void schedule_init(struct point *point) {
+    const struct hx_settings *settings = &point->config->run;
+    unsigned part = hx_team_part(point->config->team);
+    uint64_t offset_ns = settings->rate > 0 ? part * UINT64_C(1000000000) / settings->rate : 0;
+    hx_schedule_init(&point->run.schedule, share_of(point, settings->rate), settings->arrival == HX_ARRIVAL_POISSON,
+                     settings->seed, part, offset_ns);
+}
+
 static bool begins_untimed(const struct point *point) {
     const struct hx_settings *settings = &point->config->run;
     return point->measured->is_virtual && settings->load_reads + settings->timed_warmup > 0;
@@ -340,8 +349,7 @@ static int run_init(struct point *point, struct dm_err *err) {
         .start_ns = UINT64_MAX,
         .failed = ATOMIC_FLAG_INIT,
     };
-    hx_schedule_init(&point->run.schedule, share_of(point, settings->rate), settings->arrival == HX_ARRIVAL_POISSON,
-                     settings->seed);
+    schedule_init(point);
     bool is_whole = point->run.resources && point->run.slice_resources && point->run.worked_ns;
     return is_whole ? tallies_open(point, err) : fail_no_memory(err);
 }
@@ -381,8 +389,20 @@ static bool has_measured(const struct point *point) {
     return point->config->keeps_partial && operations > 0;
 }
 
+/* After a measured operation that never ended there was no moment without one to sample the resources in. */
+static void resources_complete(struct hx_run *run, const struct hx_tally *tally) {
+    uint64_t ended = tally->totals.operations;
+    if (run->is_virtual && run->resource_count > 0 && ended > 0 && run->resources_at != ended) {
+        run->resources_at = ended;
+        dm_resources(run->fabric, run->resources, run->resource_count);
+    }
+}
+
 static int clients_run(struct point *point, struct dm_err *err) {
     DM_TRY(run_init(point, err));
+    if (point->config->run.rate > 0 && point->run.schedule.rate == 0) {
+        return dm_fail(err, DM_ERR_INVALID, "--rate: a process has no operation a second to begin");
+    }
     DM_TRY(record_begin(point, err));
     dm_fabric_measure(point->fabric);
     dm_fabric_meter(point->fabric, point->config->meter);
@@ -398,6 +418,7 @@ static int clients_run(struct point *point, struct dm_err *err) {
     int rc = dm_fabric_run(point->fabric, err);
     point->measured->host.run_s = seconds_since(begin);
     point->measured->totals.verbs = dm_verb_total(point->fabric) - verbs_before;
+    resources_complete(&point->run, point->tallies[0]);
     if (point->run.err.code < 0 && (rc == 0 || rc == DM_ERR_STOPPED)) {
         if (err) {
             *err = point->run.err;
@@ -525,6 +546,7 @@ static int verify_entry(struct dm_ctx *ctx, void *arg) {
 static int index_verify(struct point *point, struct dm_err *err) {
     struct setup_step step = {0};
     hx_progress_phase(&point->progress, "verifying", 0);
+    dm_fabric_setup(point->fabric); /* it costs no time, and neither faults nor a trace concern it */
     DM_TRY(setup_do(point, dm_first_cn(point->shape.topology), verify_entry, &step, "verifying", err));
     point->measured->verified = true;
     return 0;

@@ -10,9 +10,10 @@
 
 static const uint64_t ns_of_s = 1000000000, ps_of_ns = 1000;
 
-void hx_schedule_init(struct hx_schedule *schedule, uint64_t rate, bool is_poisson, uint64_t seed) {
-    *schedule = (struct hx_schedule){.rate = rate, .is_poisson = is_poisson};
-    schedule->gaps = dm_prng_stream(seed, "arrival", 0).state;
+void hx_schedule_init(struct hx_schedule *schedule, uint64_t rate, bool is_poisson, uint64_t seed, unsigned part,
+                      uint64_t offset_ns) {
+    *schedule = (struct hx_schedule){.rate = rate, .is_poisson = is_poisson, .offset_ns = is_poisson ? 0 : offset_ns};
+    schedule->gaps = dm_prng_stream(seed, "arrival", part).state;
     atomic_init(&schedule->origin_ns, UINT64_MAX);
     atomic_init(&schedule->arrived_ps, 0);
 }
@@ -38,5 +39,5 @@ uint64_t hx_schedule_at(struct hx_schedule *schedule, uint64_t number, uint64_t 
         uint64_t gap = gap_ps(schedule, number);
         return origin + (atomic_fetch_add_explicit(&schedule->arrived_ps, gap, memory_order_relaxed) + gap) / ps_of_ns;
     }
-    return origin + (uint64_t)((unsigned __int128)number * ns_of_s / schedule->rate);
+    return origin + schedule->offset_ns + (uint64_t)((unsigned __int128)number * ns_of_s / schedule->rate);
 }

@@ -56,6 +56,13 @@ expect 0 sweep base.json --grid index=sherman,chime --out indexes
 holds err "left out"
 has_results indexes/points 2 || fail "no results of both indexes"
 
+# a part of many keys that a few would not have
+printf 'recordcount=100000\ninsertstart=50000\nreadproportion=1\nupdateproportion=0\n' >part.properties
+expect 0 run --workload ./part.properties --ops 500 --out part.json
+expect 0 run part.json --out again.json
+same_result part.json again.json
+expect 0 run --workload c --distribution hotspot -p hotspotdatafraction=0.0005 --keys 100K --ops 500
+
 # recorded commands
 printf 'recordcount=1000\noperationcount=5000\nreadproportion=1\nupdateproportion=0\n' >my.properties
 expect 0 sweep --grid index=sherman,chime,hstore,rolex --grid workload=a,d --grid keys=5K --grid ops=3K --grid clients=4 \

@@ -76,6 +76,11 @@ is late.json 'ops["get"]["service_ns"]["max"] < 1e8 if "service_ns" in ops["get"
 busy=$($result get closed.json bottleneck.busy)
 is late.json "bottleneck['busy'] > 0.7 * $busy"
 
+# One that never ends leaves no moment without an operation, and the utilisation is there all the same.
+# shellcheck disable=SC2086
+expect 0 run $small --transport-set "faults=stop:client=3,verb=6000" --interval 1ms --out ended.json
+is ended.json 'all(node["resources"] for node in nodes) and bottleneck["busy"] > 0.3 and over_time["busy"]'
+
 # Of a read-modify-write all three are measured from when they were due.
 expect 0 run --index sherman --keys 20K --ops 4K --clients 4 --workload f --rate 200K --out rmw.json
 is rmw.json 'all("service_ns" in op for op in ops.values()) and len(ops) == 3'

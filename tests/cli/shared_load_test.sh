@@ -27,6 +27,11 @@ expect 0 sweep base.json --grid index=chime --grid rdwc=off,on --grid key_set=un
 for file in sets/points/*.json; do
     alone "$file"
 done
+# Properties may say which keys are loaded: such points share none.
+expect 0 sweep base.json --grid workload=c --grid keys=2K --grid properties=insertstart=0,insertstart=500 --jobs 1 --out starts
+for file in starts/points/*.json; do
+    alone "$file"
+done
 # Each states the processor time of its load and of its own run, and points of one load state the same for the former.
 different() {
     grep -h "\"$1\": [0-9.]*[1-9]" sherman/points/*.json | sort -u | wc -l

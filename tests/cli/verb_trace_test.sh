@@ -69,6 +69,10 @@ nests short.json 50 responder
 expect 0 run --index sherman --transport local --workload a --keys 5K --ops 4K --clients 4 --verb-trace local.json
 nests local.json 1000 none
 
+# verification is not measured
+expect 0 run --index sherman --workload f --keys 1K --ops 50 --clients 2 --verify --verb-trace verified.json
+cmp short.json verified.json || fail "the trace has verbs of the verification"
+
 # what cannot be
 expect 1 run --index sherman --verb-trace absent/verbs.json
 holds err "--verb-trace: cannot write in folder 'absent'"

@@ -287,7 +287,7 @@ int dm_fabric_connect(struct dm_fabric *fabric, struct dm_err *err) {
 static void chunks_expect(struct dm_fabric *fabric) {
     uint64_t held = 0;
     for (unsigned node = dm_first_cn(&fabric->topology); node < fabric->node_count; node++) {
-        held += fabric->nodes[node].thread_count * fabric->config.chunk_bytes;
+        held += (uint64_t)fabric->nodes[node].thread_count * fabric->config.chunk_bytes;
     }
     for (unsigned node = 0; node < dm_first_cn(&fabric->topology); node++) {
         struct dm_node_state *state = &fabric->nodes[node];

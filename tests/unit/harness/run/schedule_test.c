@@ -15,7 +15,7 @@
 static void fixed_distances_follow_from_the_number(void **state) {
     (void)state;
     struct hx_schedule schedule;
-    hx_schedule_init(&schedule, 3000000, false, 1);
+    hx_schedule_init(&schedule, 3000000, false, 1, 0, 0);
     assert_int_equal(hx_schedule_at(&schedule, 0, 500), 500);
     /* later calls do not move the origin */
     assert_int_equal(hx_schedule_at(&schedule, 3, 99999), 1500);
@@ -31,7 +31,7 @@ static void distances_of_a_poisson_process_are_exponential(void **state) {
     enum { COUNT = 100000 };
     const double mean = 1000;
     struct hx_schedule schedule;
-    hx_schedule_init(&schedule, 1000000, true, 7);
+    hx_schedule_init(&schedule, 1000000, true, 7, 0, 0);
     double sum = 0, squares = 0;
     unsigned below_half = 0, below_three = 0;
     uint64_t last = 0;
@@ -55,9 +55,9 @@ static void distances_of_a_poisson_process_are_exponential(void **state) {
 static void a_poisson_process_is_that_of_its_seed(void **state) {
     (void)state;
     struct hx_schedule first, same, other;
-    hx_schedule_init(&first, 1000000, true, 1);
-    hx_schedule_init(&same, 1000000, true, 1);
-    hx_schedule_init(&other, 1000000, true, 2);
+    hx_schedule_init(&first, 1000000, true, 1, 0, 0);
+    hx_schedule_init(&same, 1000000, true, 1, 0, 0);
+    hx_schedule_init(&other, 1000000, true, 2, 0, 0);
     uint64_t differences = 0;
     for (uint64_t i = 0; i < 100; i++) {
         uint64_t at = hx_schedule_at(&first, i, 0);
@@ -67,11 +67,29 @@ static void a_poisson_process_is_that_of_its_seed(void **state) {
     assert_true(differences > 90);
 }
 
+/* The rate is their sum: parts that began at the same times would come in bursts. */
+static void parts_of_a_rate_are_independent(void **state) {
+    (void)state;
+    struct hx_schedule first, second;
+    hx_schedule_init(&first, 1000000, true, 1, 0, 0);
+    hx_schedule_init(&second, 1000000, true, 1, 1, 500);
+    uint64_t differences = 0;
+    for (uint64_t i = 0; i < 100; i++) {
+        differences += hx_schedule_at(&first, i, 0) != hx_schedule_at(&second, i, 0);
+    }
+    assert_true(differences > 90);
+    hx_schedule_init(&first, 1000000, false, 1, 0, 0);
+    hx_schedule_init(&second, 1000000, false, 1, 1, 500);
+    assert_int_equal(hx_schedule_at(&first, 7, 100), 7100);
+    assert_int_equal(hx_schedule_at(&second, 7, 100), 7600);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fixed_distances_follow_from_the_number),
         cmocka_unit_test(distances_of_a_poisson_process_are_exponential),
         cmocka_unit_test(a_poisson_process_is_that_of_its_seed),
+        cmocka_unit_test(parts_of_a_rate_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
