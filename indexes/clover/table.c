@@ -28,13 +28,14 @@ int clover_table_make(struct dm_ctx *ctx, struct clover_table *table, uint64_t b
 
 uint64_t clover_table_find(struct dm_ctx *ctx, const struct clover_table *table, uint64_t key,
                            struct clover_entry *entry) {
-    uint64_t offset;
+    uint64_t offset, found = 0;
     uint32_t visited = 0;
     dm_cpu_read(ctx, bucket_at(table, clover_hash(key) % table->buckets), &offset, sizeof(offset));
     while (offset && visited < CHAIN_MAX) {
         dm_cpu_read(ctx, addr_of(table, offset), entry, sizeof(*entry));
         visited++;
         if (entry->key == key) {
+            found = offset;
             break;
         }
         offset = entry->next;
@@ -42,7 +43,7 @@ uint64_t clover_table_find(struct dm_ctx *ctx, const struct clover_table *table,
     dm_charge(ctx, DM_WORK_HASH, 1);
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1 + visited);
     dm_charge(ctx, DM_WORK_KEY_COMPARE, visited);
-    return offset;
+    return found;
 }
 
 void clover_table_add(struct dm_ctx *ctx, const struct clover_table *table, uint64_t offset,

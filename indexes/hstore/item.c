@@ -134,7 +134,9 @@ int hstore_supply_retire(struct dm_ctx *ctx, struct hstore_supply *supply, uint6
         if (age_ns <= supply->grace_ns) {
             DM_TRY(dm_sleep(ctx, supply->grace_ns - age_ns + 1));
         }
-        supply->spare = supply->spare ? supply->spare : supply->ring[supply->ring_first].item;
+        if (!supply->is_swept) { /* else a sweep finds it: nothing says when the spare one will be used */
+            supply->spare = supply->spare ? supply->spare : supply->ring[supply->ring_first].item;
+        }
         supply->ring_first = (supply->ring_first + 1) % HSTORE_RING;
         supply->ring_count--;
     }

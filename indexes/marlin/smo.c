@@ -215,7 +215,9 @@ int marlin_merge(struct marlin_client *client, uint64_t key) {
     }
     rc = leaves_write(&merge);
     if (rc < 0) {
+        /* The parent has one leaf for both, and it is unknown which of them has been written: they stay locked. */
         atomic_store_explicit(&client->cn->btree.tree.interrupted, true, memory_order_relaxed);
+        client->leaf.undo = client->right.undo = 0;
         return merge_leave(&merge, rc);
     }
     client->counts[MARLIN_LEAF_MERGE]++;

@@ -27,7 +27,7 @@ struct scan {
 static bool is_repeated(const struct ix_btree *btree, unsigned i) {
     const struct ix_leaf_layout *layout = &btree->cn->leaf;
     const uint16_t *order = btree->tree.order;
-    return layout->pointers && i > 0 &&
+    return !layout->sorted && i > 0 &&
            ix_leaf_key(layout, btree->tree.image, order[i]) == ix_leaf_key(layout, btree->tree.image, order[i - 1]);
 }
 

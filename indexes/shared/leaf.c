@@ -14,7 +14,7 @@ struct ix_leaf_layout ix_leaf_layout_of(uint32_t image_bytes, uint32_t key_bytes
     uint32_t key_offset = sorted ? 0 : 1 + (uint32_t)versions;
     uint32_t entry_bytes = key_offset + key_bytes + value_bytes, head_bytes = ix_node_head_bytes(key_bytes);
     uint32_t cap = image_bytes > head_bytes ? (image_bytes - head_bytes) / entry_bytes : 0;
-    assert(cap <= IX_LEAF_CAP_MAX);
+    cap = cap < IX_LEAF_CAP_MAX ? cap : IX_LEAF_CAP_MAX; /* the last line may have space for some more */
     return (struct ix_leaf_layout){
         .image_bytes = image_bytes,
         .key_bytes = key_bytes,

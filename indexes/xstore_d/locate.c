@@ -303,25 +303,24 @@ struct xstore_known xstore_known_of(const struct xstore_client *client, bool sta
                                  .stale = stale ? 1 + wants_table : 0};
 }
 
-const char *xstore_reply_take(struct xstore_client *client, unsigned node, const struct xstore_known *known,
-                              uint32_t reply_len) {
+int xstore_reply_take(struct xstore_client *client, unsigned node, const struct xstore_known *known, uint32_t reply_len,
+                      const char **after) {
     struct xstore_reply reply;
     struct xstore_where *where = &client->where;
     uint64_t words[XSTORE_LINE_ENTRIES + 1];
     memcpy(&reply, client->reply, sizeof(reply));
     const char *at = client->reply + sizeof(reply);
+    *after = at;
     if (reply_len < sizeof(reply)) {
-        return NULL;
+        return DM_ERR_CORRUPT;
     }
     if (reply.generation > known->generation) {
         struct xstore_set set;
         xstore_count(client, XSTORE_EXPANDED_COUNT);
-        if (set_refresh(client, node, &set) < 0) {
-            return NULL;
-        }
+        DM_TRY(set_refresh(client, node, &set));
     }
     if (reply.version == 0) {
-        return at;
+        return 0;
     }
     memcpy(words, at, XSTORE_MODEL_BYTES);
     at += XSTORE_MODEL_BYTES;
@@ -335,7 +334,8 @@ const char *xstore_reply_take(struct xstore_client *client, unsigned node, const
             line_keep(client, line, words);
         }
     }
-    return at;
+    *after = at;
+    return 0;
 }
 
 /* ---- filling the caches ------------------------------------------------------------------------------------------ */

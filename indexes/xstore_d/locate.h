@@ -27,10 +27,10 @@ int xstore_prefill(struct xstore_client *client);
 
 unsigned xstore_node_of(const struct xstore_client *client, uint64_t key);
 
-/* Adopts what a reply holds of a newer generation, a record and lines of its table. Returns the address of what follows
- * in the reply, or NULL. [waits] */
-const char *xstore_reply_take(struct xstore_client *client, unsigned node, const struct xstore_known *known,
-                              uint32_t reply_len);
+/* Adopts what a reply holds of a newer generation, a record and lines of its table; *after is the address of what
+ * follows in the reply. 0; DM_ERR_CORRUPT if it is too short; a failure. [waits] */
+int xstore_reply_take(struct xstore_client *client, unsigned node, const struct xstore_known *known, uint32_t reply_len,
+                      const char **after);
 struct xstore_known xstore_known_of(const struct xstore_client *client, bool stale);
 
 /* Marks the entry of leaf number `leaf` of the table in client->where as invalid in the cache. */

@@ -180,7 +180,8 @@ static int get_by_call(struct xstore_client *client, uint64_t key, bool stale, v
     if (rc == 0 && len >= value_bytes) {
         memcpy(value, client->reply + len - value_bytes, client->cn->layout.user_bytes);
     }
-    (void)xstore_reply_take(client, client->where.node, &request.known, len);
+    const char *after;
+    (void)xstore_reply_take(client, client->where.node, &request.known, len, &after);
     return rc;
 }
 

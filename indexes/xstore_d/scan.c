@@ -48,9 +48,10 @@ static int list_by_call(struct scan *scan, uint64_t key, bool stale) {
     DM_TRY(rc);
     struct xstore_reply reply;
     memcpy(&reply, client->reply, sizeof(reply));
-    const char *at = xstore_reply_take(client, node, &request.known, len);
+    const char *at;
+    DM_TRY(xstore_reply_take(client, node, &request.known, len, &at));
     scan->has_table = false;
-    scan->listed = at && reply.items <= XSTORE_WALK_MAX ? reply.items : 0;
+    scan->listed = reply.items <= XSTORE_WALK_MAX ? reply.items : 0;
     if (scan->listed == 0) {
         return DM_ERR_CORRUPT;
     }

@@ -18,6 +18,9 @@ for workload in a b c d e f load; do
     holds out "throughput"
     holds out "sherman_$workload.json"
 done
+# the largest span, whose last line has space for some entries more
+# shellcheck disable=SC2086
+expect 0 run --index sherman --set span=1024 $small --verify
 # shellcheck disable=SC2086
 expect 0 run --index null --workload c $small --out null.json
 if "$DMBENCH" list transports | grep -q '^  local '; then

@@ -283,6 +283,35 @@ static void orphaned_space_is_found_and_reused(void **state) {
     world_close(&world);
 }
 
+/* A client that removes more than it writes keeps space for longer than the sweep waits: it is no longer its own. */
+static int late_reuse_entry(struct dm_ctx *ctx, void *arg) {
+    struct ix_client client = world_attach(arg, 0, ctx, NULL);
+    struct hstore_supply *supply = &((struct hstore_client *)client.handle)->supply;
+    const uint64_t old = UINT64_C(1) << 38; /* beyond the node's memory */
+    bool is_reused;
+    uint64_t item;
+    for (unsigned i = 0; i < HSTORE_RING; i++) {
+        WORLD_CHECK_EQ(hstore_supply_retire(ctx, supply, old), 0);
+    }
+    WORLD_CHECK_EQ(dm_sleep(ctx, 20 * supply->grace_ns), 0);
+    WORLD_CHECK_EQ(hstore_supply_retire(ctx, supply, old), 0);
+    WORLD_CHECK_EQ(hstore_supply_take(ctx, supply, &item, &is_reused), 0);
+    WORLD_CHECK(item != old);
+    supply->ring_count = 0;
+    ix_detach(&client);
+    return 0;
+}
+
+static void space_that_a_sweep_may_have_taken_is_not_used_again(void **state) {
+    (void)state;
+    struct world_config config = sim_config();
+    struct world world;
+    config.params[0] = (struct dm_setting){"sweep_us", "300"};
+    world_begin(&world, &config, NULL);
+    world_do(&world, 0, late_reuse_entry, &world);
+    world_close(&world);
+}
+
 /* Many writers and one core for each server: the marks of items must keep pace with their reuse, and scans must not be
  * ahead of gets. */
 
@@ -751,6 +780,7 @@ int main(void) {
         cmocka_unit_test(a_topology_without_pairs_of_servers_and_sizes_over_the_limit_are_refused),
         cmocka_unit_test(each_parameter_value_serves_many_clients),
         cmocka_unit_test(orphaned_space_is_found_and_reused),
+        cmocka_unit_test(space_that_a_sweep_may_have_taken_is_not_used_again),
         cmocka_unit_test(under_load_marks_keep_up_and_a_get_is_not_behind_a_scan),
         cmocka_unit_test(a_queue_longer_than_the_lease_of_an_address_repeats_no_call),
         cmocka_unit_test(clients_that_start_to_write_together_do_not_delay_each_other),

@@ -150,6 +150,49 @@ static void a_block_of_another_write_is_looked_up_again(void **state) {
     scene_run(DAMAGE_BLOCK, 0, 0, "indirect");
 }
 
+/* Puts the key into a second entry of its leaf, as a scan sees it that read one entry before the key was removed and
+ * the other one after it was inserted again. */
+static int twice_entry(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    struct ix_btree *btree = btree_of(&client);
+    const struct ix_leaf_layout *layout = &btree->cn->leaf;
+    uint64_t value, key = world_key(7 * STEP, KEYS), keys[3] = {0}, values[3];
+    uint32_t found = 0;
+    WORLD_CHECK_EQ(ix_get(&client, key, &value), 0);
+    dm_addr addr = btree->tree.child.addr;
+    uint32_t bytes = btree->tree.cn->inner.node_bytes;
+    char *wire = malloc(bytes);
+    WORLD_CHECK_EQ(dm_read(ctx, addr, wire, bytes), 0);
+    ix_lines_decode(wire, bytes, btree->tree.image);
+    unsigned unused = 0;
+    while (ix_leaf_is_used(layout, btree->tree.image, unused)) {
+        unused++;
+    }
+    WORLD_CHECK(unused < layout->cap && ix_leaf_find(layout, btree->tree.image, key) >= 0);
+    ix_leaf_put(layout, btree->tree.image, unused, key, &value);
+    ix_lines_encode(btree->tree.image, bytes, ix_lines_node_version(wire), wire);
+    WORLD_CHECK_EQ(dm_write(ctx, addr, wire, bytes), 0);
+    free(wire);
+    WORLD_CHECK_EQ(ix_scan(&client, key, 3, keys, values, &found), 0);
+    WORLD_CHECK_EQ(found, 3);
+    WORLD_CHECK_EQ(keys[0], key);
+    WORLD_CHECK_EQ(keys[1], world_key(8 * STEP, KEYS));
+    WORLD_CHECK_EQ(keys[2], world_key(9 * STEP, KEYS));
+    ix_detach(&client);
+    return 0;
+}
+
+static void a_scan_returns_a_key_once_that_it_sees_in_two_entries(void **state) {
+    (void)state;
+    struct world_config config = tree_config(1, "16");
+    struct world world;
+    struct world_pairs pairs;
+    world_begin(&world, &config, world_pairs(&pairs, KEYS, STEP, 8));
+    world_do(&world, 0, twice_entry, &world);
+    world_close(&world);
+}
+
 /* ---- how many reads ---------------------------------------------------------------------------------------------- */
 
 struct counted {
@@ -482,6 +525,7 @@ int main(void) {
         cmocka_unit_test(bytes_that_are_no_node_are_not_followed),
         cmocka_unit_test(a_key_is_not_absent_while_an_entry_is_half_written),
         cmocka_unit_test(a_block_of_another_write_is_looked_up_again),
+        cmocka_unit_test(a_scan_returns_a_key_once_that_it_sees_in_two_entries),
         cmocka_unit_test(every_key_costs_as_many_reads_as_levels_are_not_cached),
         cmocka_unit_test(a_stale_parent_costs_two_reads_once),
         cmocka_unit_test(a_split_that_stops_anywhere_costs_a_read_for_each_half_that_is_not_linked),
