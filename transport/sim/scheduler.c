@@ -26,7 +26,7 @@ void sim_kick_later(struct sim *sim, struct sim_thread *thread) {
     sim_schedule(sim, op, SIM_KICK, thread->clock > sim->now ? thread->clock : sim->now);
 }
 
-/* Background work that goes on after a slice: a call that came before has the core first. */
+/* Background work that continues after a slice: a call that came before has the core first. */
 static bool is_behind_call(const struct sim *sim, const struct sim_thread *thread, const struct sim_ctx *ctx) {
     return ctx->base.background && !ctx->job && sim_has_call(sim, thread);
 }
