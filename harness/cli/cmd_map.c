@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/compiler.h"
 #include "common/opt_json.h"
 #include "harness/base/args.h"
 #include "harness/base/errors.h"
@@ -17,6 +15,7 @@
 #include "harness/base/option_names.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_option.h"
+#include "harness/cli/point_args.h"
 #include "harness/points/points_plan.h"
 #include "harness/points/result_path.h"
 #include "harness/points/sweep.h"
@@ -103,30 +102,8 @@ struct session {
     json_t *base; /* options of `dmbench run` that were given */
     const char *words[IDS_MAX];
     size_t word_count;
-    const char *repeated[HX_OPTIONS_MAX + 4];
-    const char *flags[HX_OPTIONS_MAX + 4]; /* those of them that are switches */
+    struct hx_point_names names;
 };
-
-/* The options of a run, but for those that this command has itself. */
-static void names_add(struct session *session, const struct dm_opt *table, size_t *count, size_t *flag_count) {
-    for (const struct dm_opt *row = table; row->name && *count < HX_OPTIONS_MAX; row++) {
-        session->repeated[(*count)++] = row->name;
-        if (row->type == DM_OPT_BOOL) {
-            session->flags[(*flag_count)++] = row->name;
-        }
-    }
-}
-
-static void names_collect(struct session *session) {
-    size_t count = 0, flag_count = 0;
-    for (const struct hx_group *group = hx_run_groups; group->title; group++) {
-        names_add(session, group->table, &count, &flag_count);
-    }
-    names_add(session, wl_options, &count, &flag_count);
-    session->repeated[count++] = "set";
-    session->repeated[count++] = "transport_set";
-    session->repeated[count] = NULL;
-}
 
 static int base_put(json_t *base, const char *path, const char *text, struct dm_err *err) {
     json_t *value = json_string(text);
@@ -310,21 +287,11 @@ static int dry_run(const struct map_options *options, struct hx_map *map, struct
     return rc;
 }
 
-/* A picture that is not drawn now shows other results. */
-static void remove_pictures(const char *folder, const char *id) {
-    static const char *const kinds[] = {"png", "svg", "pdf"};
-    char path[PATH_BYTES + 160];
-    for (size_t i = 0; i < DM_ARRAY_LEN(kinds); i++) {
-        snprintf(path, sizeof(path), "%s/%.127s.%s", folder, id, kinds[i]);
-        unlink(path);
-    }
-}
-
 static int draw(const struct map_options *options, const struct hx_map *map, struct dm_err *err) {
     char folder[PATH_BYTES], program[NAME_BYTES + 8], path[PATH_BYTES + 32];
     snprintf(folder, sizeof(folder), "%.4000s/maps", options->out);
     DM_TRY(hx_make_folder(folder, err));
-    remove_pictures(folder, map->id);
+    hx_pictures_remove(folder, map->id);
     DM_TRY(hx_map_write(map, folder, options->plots, err));
     if (options->json) {
         snprintf(path, sizeof(path), "%.3900s/%.127s.json", folder, map->id);
@@ -506,11 +473,11 @@ static int map_command(struct session *session, struct dm_err *err) {
 int hx_cmd_map(int argc, char **argv) {
     struct session session = {.base = json_object()};
     struct dm_err err = {.text = ""};
-    names_collect(&session);
+    hx_point_names_collect(&session.names);
     struct hx_args args = {.table = map_table,
                            .values = &session.options,
-                           .repeated = session.repeated,
-                           .flags = session.flags,
+                           .repeated = session.names.all,
+                           .flags = session.names.flags,
                            .take = take,
                            .arg = &session};
     int status = HX_DONE;

@@ -70,7 +70,7 @@ static void names_add(struct hx_point_names *names, const struct dm_opt *table, 
     }
 }
 
-static void names_collect(struct hx_point_names *names) {
+size_t hx_point_names_collect(struct hx_point_names *names) {
     *names = (struct hx_point_names){0};
     size_t count = 0, flag_count = 0;
     for (const struct hx_group *group = hx_run_groups; group->title; group++) {
@@ -79,9 +79,7 @@ static void names_collect(struct hx_point_names *names) {
     names_add(names, wl_options, &count, &flag_count);
     names->all[count++] = "set";
     names->all[count++] = "transport_set";
-    names->all[count++] = "config";
-    names->all[count++] = "ycsb";
-    names->all[count++] = "p";
+    return count;
 }
 
 /* Keeps an option or a spec file. The name of the argument is valid during the call only, so that of the list of names
@@ -263,7 +261,10 @@ int hx_point_args_read(struct hx_point_request *request, int argc, char **argv, 
     const struct hx_args args = {point_table,          &request->options, request->names.all,
                                  request->names.flags, take_word,         request};
     *request = (struct hx_point_request){.count = 0};
-    names_collect(&request->names);
+    size_t names = hx_point_names_collect(&request->names);
+    request->names.all[names++] = "config";
+    request->names.all[names++] = "ycsb";
+    request->names.all[names] = "p";
     dm_opt_defaults(point_table, &request->options);
     int rc = hx_args_parse(&args, argc, argv, err);
     if (rc == 1) {

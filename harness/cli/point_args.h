@@ -26,6 +26,10 @@ struct hx_point_names {
     const char *flags[HX_OPTIONS_MAX];
 };
 
+/* Sets them to the options of a run and of its workload, --set and --transport-set. Returns how many there are: a
+ * command may add up to three. */
+size_t hx_point_names_collect(struct hx_point_names *names);
+
 enum { HX_WORDS_MAX = 256 };
 
 /* What the command line asks for. Options of the configuration are kept until all of it is read, because files come

@@ -173,8 +173,14 @@ unsigned hx_point_threads(const struct hx_point *point) {
     return topology.cns > 0 ? hx_cn_threads(&topology, 0) : 0;
 }
 
-unsigned hx_point_real_threads(const struct hx_point *point) {
-    return hx_point_is_real_time(point) ? number_of(point->config, "cns") * hx_point_threads(point) : 0;
+unsigned hx_points_real_threads(const struct hx_points *points, const size_t *order, size_t count) {
+    unsigned most = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hx_point *point = &points->items[order[i]];
+        unsigned threads = hx_point_is_real_time(point) ? number_of(point->config, "cns") * hx_point_threads(point) : 0;
+        most = threads > most ? threads : most;
+    }
+    return most;
 }
 
 const char *hx_point_folder(const struct hx_point *point) {

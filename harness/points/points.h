@@ -72,8 +72,9 @@ bool hx_point_is_real_time(const struct hx_point *point);
 /* Threads of the compute node that has most of them; 0 for a training. */
 unsigned hx_point_threads(const struct hx_point *point);
 
-/* Of a point in real time the threads of all its compute nodes, which want a processor each; 0 of another one. */
-unsigned hx_point_real_threads(const struct hx_point *point);
+/* Of the points in an order that run in real time, the most threads of clients of one of them, over all its compute
+ * nodes: each wants a processor. 0: there are none. */
+unsigned hx_points_real_threads(const struct hx_points *points, const size_t *order, size_t count);
 
 /* The folder in <out> of its result: "points" or "training". */
 const char *hx_point_folder(const struct hx_point *point);

@@ -243,19 +243,10 @@ static uint64_t largest_memory(const struct remote *remote) {
     return bytes;
 }
 
-static unsigned most_real_threads(const struct remote *remote) {
-    unsigned most = 0;
-    for (size_t i = 0; i < remote->count; i++) {
-        unsigned threads = hx_point_real_threads(&remote->points->items[remote->order[i]]);
-        most = threads > most ? threads : most;
-    }
-    return most;
-}
-
 /* What the array's tasks are given. In real time a task has a machine to itself. */
 static void write_demands(const struct remote *remote, const struct hx_points_options *options, size_t tasks,
                           FILE *out) {
-    unsigned threads = most_real_threads(remote);
+    unsigned threads = hx_points_real_threads(remote->points, remote->order, remote->count);
     fprintf(out, "#SBATCH --job-name=dmbench\n#SBATCH --array=1-%zu", tasks);
     if (options->jobs > 0) {
         fprintf(out, "%%%" PRIu64, options->jobs);

@@ -387,14 +387,8 @@ static int points_folder(const struct hx_points *points, struct dm_err *err) {
     return rc;
 }
 
-/* The most threads of clients of the points in real time that are run; 0: there are none. */
 static unsigned real_time_threads(const struct runner *runner) {
-    unsigned most = 0;
-    for (size_t i = 0; i < runner->order_count; i++) {
-        unsigned threads = hx_point_real_threads(&runner->points->items[runner->order[i]]);
-        most = threads > most ? threads : most;
-    }
-    return most;
+    return hx_points_real_threads(runner->points, runner->order, runner->order_count);
 }
 
 static void print_plan(const struct runner *runner) {

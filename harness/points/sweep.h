@@ -17,7 +17,7 @@ struct hx_sweep {
     const char *base_path; /* NULL: the defaults of a run */
     uint64_t repeat;       /* seeds of each point */
     json_t *base;
-    struct hx_grid grid;
+    struct hx_sweep_grid grid;
     char **paths; /* paths in results that are columns of the table */
     size_t path_count;
     struct hx_points *points;

@@ -19,12 +19,12 @@ static void column_fini(struct hx_column *column) {
     free(column->name);
 }
 
-void hx_grid_fini(struct hx_grid *grid) {
+void hx_grid_fini(struct hx_sweep_grid *grid) {
     for (size_t i = 0; i < grid->count; i++) {
         column_fini(&grid->columns[i]);
     }
     free(grid->columns);
-    *grid = (struct hx_grid){.columns = NULL};
+    *grid = (struct hx_sweep_grid){.columns = NULL};
 }
 
 /* Splits text at `separator` into the column's values. A separator at the end adds nothing: "mix=read=1;" is one. */
@@ -49,7 +49,7 @@ static int column_split(struct hx_column *column, const char *text, char separat
     return column->count > 0 ? 0 : dm_fail(err, DM_ERR_INVALID, "%s: no values", column->name);
 }
 
-static int column_check(const struct hx_grid *grid, const struct hx_column *column, struct dm_err *err) {
+static int column_check(const struct hx_sweep_grid *grid, const struct hx_column *column, struct dm_err *err) {
     for (size_t i = 0; i < grid->count; i++) {
         const struct hx_column *other = &grid->columns[i];
         if (strcmp(other->name, column->name) == 0) {
@@ -63,7 +63,7 @@ static int column_check(const struct hx_grid *grid, const struct hx_column *colu
     return 0;
 }
 
-int hx_grid_add(struct hx_grid *grid, const char *text, bool listed, struct dm_err *err) {
+int hx_grid_add(struct hx_sweep_grid *grid, const char *text, bool listed, struct dm_err *err) {
     struct hx_column column = {.listed = listed};
     char typed[NAME_BYTES], name[NAME_BYTES];
     size_t length = strcspn(text, "=");
@@ -97,7 +97,7 @@ out:
 }
 
 /* True for the first list column, which represents all of them. */
-static bool is_first_list(const struct hx_grid *grid, size_t at) {
+static bool is_first_list(const struct hx_sweep_grid *grid, size_t at) {
     for (size_t i = 0; i < at; i++) {
         if (grid->columns[i].listed) {
             return false;
@@ -106,7 +106,7 @@ static bool is_first_list(const struct hx_grid *grid, size_t at) {
     return grid->columns[at].listed;
 }
 
-size_t hx_grid_size(const struct hx_grid *grid) {
+size_t hx_grid_size(const struct hx_sweep_grid *grid) {
     size_t size = 1;
     for (size_t i = 0; i < grid->count; i++) {
         if (!grid->columns[i].listed || is_first_list(grid, i)) {
@@ -116,7 +116,7 @@ size_t hx_grid_size(const struct hx_grid *grid) {
     return size;
 }
 
-void hx_grid_choose(const struct hx_grid *grid, size_t at, size_t *choice) {
+void hx_grid_choose(const struct hx_sweep_grid *grid, size_t at, size_t *choice) {
     size_t listed = 0;
     for (size_t i = grid->count; i-- > 0;) {
         const struct hx_column *column = &grid->columns[i];

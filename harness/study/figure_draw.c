@@ -56,16 +56,6 @@ static int write_style(const struct hx_drawing *drawing, struct dm_err *err) {
     return out != NULL ? dm_output_close(out, to, err) : DM_ERR_IO;
 }
 
-static const char *const picture_kinds[] = {"png", "svg", "pdf"};
-
-static void remove_pictures(const char *folder, const char *plot) {
-    char path[PATH_BYTES];
-    for (size_t i = 0; i < DM_ARRAY_LEN(picture_kinds); i++) {
-        path_set(path, "%s/%s.%s", folder, plot, picture_kinds[i]);
-        unlink(path);
-    }
-}
-
 static int draw_plot(const struct hx_drawing *drawing, const struct hx_figure *figure, const struct hx_fig_plot *plot,
                      const struct hx_fig_data *data, const struct hx_fig_marks *marks, const char *folder,
                      struct dm_err *err) {
@@ -74,8 +64,7 @@ static int draw_plot(const struct hx_drawing *drawing, const struct hx_figure *f
     DM_TRY(hx_fig_table(figure, plot, drawing->points, data, path, err));
     path_set(path, "%s/%s.gp", folder, plot->id);
     DM_TRY(hx_fig_program(figure, plot, drawing->points, data, marks, &drawing->look, path, err));
-    /* An older picture would not show the newer numbers. */
-    remove_pictures(folder, plot->id);
+    hx_pictures_remove(folder, plot->id);
     if (drawing->no_plot) {
         printf("%s/%s.tsv\n", folder, plot->id);
         return 0;
@@ -83,13 +72,13 @@ static int draw_plot(const struct hx_drawing *drawing, const struct hx_figure *f
     path_set(program, "%s.gp", plot->id);
     int rc = hx_gnuplot(folder, program, err);
     if (rc < 0) {
-        remove_pictures(folder, plot->id);
+        hx_pictures_remove(folder, plot->id);
         return rc;
     }
-    const bool drawn[] = {drawing->look.png, drawing->look.svg, drawing->look.pdf};
-    for (size_t i = 0; i < DM_ARRAY_LEN(picture_kinds); i++) {
+    const bool drawn[HX_PICTURE_KINDS] = {drawing->look.png, drawing->look.svg, drawing->look.pdf};
+    for (size_t i = 0; i < HX_PICTURE_KINDS; i++) {
         if (drawn[i]) {
-            printf("%s/%s.%s\n", folder, plot->id, picture_kinds[i]);
+            printf("%s/%s.%s\n", folder, plot->id, hx_picture_kinds[i]);
         }
     }
     return 0;

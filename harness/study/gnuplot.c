@@ -6,12 +6,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_NOT_THERE = 127, EXIT_NO_FOLDER = 126, MESSAGE_MAX = 256 };
+
+const char *const hx_picture_kinds[HX_PICTURE_KINDS] = {"png", "svg", "pdf"};
+
+void hx_pictures_remove(const char *folder, const char *name) {
+    char path[PATH_MAX];
+    for (unsigned i = 0; i < HX_PICTURE_KINDS; i++) {
+        if (snprintf(path, sizeof(path), "%s/%s.%s", folder, name, hx_picture_kinds[i]) < (int)sizeof(path)) {
+            unlink(path);
+        }
+    }
+}
 
 /* Only calls that are safe between fork and exec. A process group of its own: Ctrl-C does not stop it, and the picture
  * is finished. */

@@ -11,4 +11,11 @@
  * last line of output. */
 int hx_gnuplot(const char *folder, const char *program, struct dm_err *err);
 
+/* Of a picture, FOLDER/NAME.KIND. */
+enum { HX_PICTURE_KINDS = 3 };
+extern const char *const hx_picture_kinds[HX_PICTURE_KINDS];
+
+/* Removes the picture of all kinds, as an older one would not show newer numbers. */
+void hx_pictures_remove(const char *folder, const char *name);
+
 #endif

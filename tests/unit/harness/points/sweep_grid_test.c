@@ -13,14 +13,14 @@
 
 #include "harness/points/sweep_grid.h"
 
-static void must_add(struct hx_grid *grid, const char *text, bool listed) {
+static void must_add(struct hx_sweep_grid *grid, const char *text, bool listed) {
     struct dm_err err = {.text = ""};
     if (hx_grid_add(grid, text, listed, &err) != 0) {
         fail_msg("%s: %s", text, err.text);
     }
 }
 
-static void must_refuse(struct hx_grid *grid, const char *text, bool listed, const char *reason) {
+static void must_refuse(struct hx_sweep_grid *grid, const char *text, bool listed, const char *reason) {
     struct dm_err err = {.text = ""};
     size_t before = grid->count;
     assert_int_equal(hx_grid_add(grid, text, listed, &err), DM_ERR_INVALID);
@@ -32,7 +32,7 @@ static void must_refuse(struct hx_grid *grid, const char *text, bool listed, con
 
 static void grids_are_crossed_and_the_first_changes_slowest(void **state) {
     (void)state;
-    struct hx_grid grid = {.columns = NULL};
+    struct hx_sweep_grid grid = {.columns = NULL};
     must_add(&grid, "clients=16,64,256", false);
     must_add(&grid, "set.node-bytes=512,1024", false);
     assert_int_equal(hx_grid_size(&grid), 6);
@@ -48,7 +48,7 @@ static void grids_are_crossed_and_the_first_changes_slowest(void **state) {
 
 static void lists_advance_together_and_are_crossed_with_grids_as_one(void **state) {
     (void)state;
-    struct hx_grid grid = {.columns = NULL};
+    struct hx_sweep_grid grid = {.columns = NULL};
     must_add(&grid, "keys=1M,10M", true);
     must_add(&grid, "workload=a,b,c", false);
     must_add(&grid, "cache=1MB,10MB", true);
@@ -66,7 +66,7 @@ static void lists_advance_together_and_are_crossed_with_grids_as_one(void **stat
 
 static void values_with_commas_are_separated_by_semicolons(void **state) {
     (void)state;
-    struct hx_grid grid = {.columns = NULL};
+    struct hx_sweep_grid grid = {.columns = NULL};
     must_add(&grid, "mix=read=1;read=0.5,update=0.5", false);
     must_add(&grid, "clients=16", false);
     must_add(&grid, "distribution=uniform;", false);
@@ -79,14 +79,14 @@ static void values_with_commas_are_separated_by_semicolons(void **state) {
 
 static void an_empty_grid_is_one_combination(void **state) {
     (void)state;
-    struct hx_grid grid = {.columns = NULL};
+    struct hx_sweep_grid grid = {.columns = NULL};
     assert_int_equal(hx_grid_size(&grid), 1);
     hx_grid_fini(&grid);
 }
 
 static void mistakes_are_refused_and_change_nothing(void **state) {
     (void)state;
-    struct hx_grid grid = {.columns = NULL};
+    struct hx_sweep_grid grid = {.columns = NULL};
     must_add(&grid, "clients=1,2", true);
     must_refuse(&grid, "keys", false, "NAME=VALUE");
     must_refuse(&grid, "=5", false, "NAME=VALUE");
