@@ -18,6 +18,8 @@
  */
 #include "chime.h"
 
+enum { LOW_PART = 4 /* a leaf with more than this part of its entries used is not merged */ };
+
 /* Releases what a merge that cannot be done has locked. */
 static int merge_leave(struct chime_client *client, bool right) {
     int rc = right ? chime_lock_release(client, &client->right_lock) : 0;
@@ -43,6 +45,14 @@ static bool images_join(struct chime_client *client) {
     meta.low = chime_meta_get(layout, client->leaf.image, 0).low;
     chime_meta_set(layout, client->right.image, &meta);
     return true;
+}
+
+static unsigned image_keys(const struct chime_layout *layout, const void *image) {
+    unsigned keys = 0;
+    for (unsigned i = 0; i < layout->span; i++) {
+        keys += chime_key(layout, image, i) != CHIME_NO_KEY;
+    }
+    return keys;
 }
 
 /* Step 1: removes Y from the parent if it follows the leaf there. 0; DM_NOT_FOUND with the parent released; a failure.
@@ -84,7 +94,8 @@ static int leaves_write(struct chime_client *client, dm_addr leaf, dm_addr right
     return chime_lock_finish(client, &client->leaf_lock, word, dm_commit(client->ctx));
 }
 
-/* With both leaves locked. */
+/* With both leaves locked. The bitmap in the lock word has promised no more than that none of its groups is full, and
+ * the groups of a large leaf are large. */
 static int merge_locked(struct chime_client *client, uint64_t key, dm_addr leaf, dm_addr right) {
     const struct chime_layout *layout = &client->cn->layout;
     int rc = chime_read_part(client, &client->leaf, leaf, 0, layout->span);
@@ -96,7 +107,8 @@ static int merge_locked(struct chime_client *client, uint64_t key, dm_addr leaf,
     struct chime_meta here = chime_meta_get(layout, client->leaf.image, 0);
     struct chime_meta there = chime_meta_get(layout, client->right.image, 0);
     bool adjoin = here.valid && there.valid && dm_addr_equal(here.sibling, right);
-    if (!adjoin || !images_join(client)) {
+    bool is_low = image_keys(layout, client->leaf.image) <= layout->span / LOW_PART;
+    if (!adjoin || !is_low || !images_join(client)) {
         return merge_leave(client, true);
     }
     rc = parent_cut(client, key, leaf, right);

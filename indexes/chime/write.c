@@ -68,6 +68,16 @@ static bool was_read(const struct chime_client *client, unsigned at) {
     return chime_distance(&client->cn->layout, client->leaf.start, at) < client->leaf.count;
 }
 
+static bool any_was_read(const struct chime_client *client) {
+    const struct chime_layout *layout = &client->cn->layout;
+    unsigned d = 0;
+    while (d < client->leaf.count &&
+           chime_key(layout, client->leaf.image, chime_at(layout, client->leaf.start, d)) == CHIME_NO_KEY) {
+        d++;
+    }
+    return d < client->leaf.count;
+}
+
 static bool larger_was_read(const struct chime_client *client, uint64_t key) {
     const struct chime_layout *layout = &client->cn->layout;
     dm_charge(client->ctx, DM_WORK_KEY_COMPARE, client->leaf.count);
@@ -287,8 +297,9 @@ int chime_remove(void *handle, uint64_t key) {
     chime_leaf_remove(layout, client->leaf.image, at, &changed);
     DM_TRY(chime_write_back(client, client->tree.child.addr, &changed, word, false));
     ix_indirect_drop(client->indirect, before);
-    /* The key is deleted, whether the leaf can be merged or not. */
-    if (client->cn->params->merge && chime_word_low(layout, word)) {
+    /* The key is deleted, whether the leaf can be merged or not. The groups of a large leaf are large, so that none of
+     * them is full says little there: a merge is tried if the part that was read has no key any more. */
+    if (client->cn->params->merge && chime_word_low(layout, word) && !any_was_read(client)) {
         (void)chime_merge(client, key);
     }
     return 0;

@@ -203,6 +203,20 @@ static int emptying_entry(struct dm_ctx *ctx, void *arg) {
     return 0;
 }
 
+/* The bitmap of a leaf of 512 entries has a bit for ten of them, so that no bit may be set in a leaf half full. */
+static int thinning_entry(struct dm_ctx *ctx, void *arg) {
+    struct world *world = arg;
+    struct ix_client client = world_attach(world, 0, ctx, NULL);
+    for (uint64_t i = 0; i < QUIET_KEYS; i += 2) {
+        if (i % 4 == 0) {
+            WORLD_CHECK_EQ(ix_remove(&client, world_key(i, QUIET_KEYS)), 0);
+        }
+    }
+    WORLD_CHECK_EQ(ix_counts(&client)[CHIME_LEAF_MERGE], 0);
+    ix_detach(&client);
+    return 0;
+}
+
 /* ---- segments -------------------------------------------------------------------------------------------------------
  */
 
@@ -300,6 +314,18 @@ static void leaves_that_deletes_empty_are_merged_away(void **state) {
     world_close(&world);
 }
 
+static void a_large_leaf_that_deletes_leave_well_filled_is_not_merged(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_chime);
+    struct world world;
+    struct world_pairs pairs;
+    config.params[0] = (struct dm_setting){"span", "512"};
+    world_begin(&world, &config, world_pairs(&pairs, QUIET_KEYS, 2, 8));
+    world_do(&world, 0, thinning_entry, &world);
+    world_verify(&world);
+    world_close(&world);
+}
+
 /* ---- techniques off, events, wrong variants -------------------------------------------------------------------------
  */
 
@@ -386,6 +412,7 @@ int main(void) {
         cmocka_unit_test(a_scan_over_keys_that_are_not_quite_dense_is_right),
         cmocka_unit_test(a_scan_over_hot_keys_takes_fewer_reads),
         cmocka_unit_test(leaves_that_deletes_empty_are_merged_away),
+        cmocka_unit_test(a_large_leaf_that_deletes_leave_well_filled_is_not_merged),
         cmocka_unit_test(every_technique_can_be_switched_off_and_the_tree_stays_right),
         cmocka_unit_test(every_declared_event_happens_in_a_small_crowd),
         cmocka_unit_test(known_wrong_variants_are_wrong_and_the_right_one_is_not),
