@@ -12,7 +12,8 @@ static uint64_t *release_word(struct chime_client *client, const struct chime_lo
     return client->tree.own + slot;
 }
 
-int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock) {
+static int lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts,
+                     struct chime_lock *lock) {
     bool separate = leaf && client->cn->params->vacancy == CHIME_VACANCY_READ;
     uint64_t owner = ((uint64_t)dm_node(client->ctx) << 32 | dm_ctx_id(client->ctx)) << 1 | 1;
     struct dm_mask mask = {
@@ -32,6 +33,13 @@ int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32
     if (rc < 0) {
         chime_lock_release(client, lock); /* the first failure is the one to report */
     }
+    return rc;
+}
+
+int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock) {
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
+    int rc = lock_take(client, word, leaf, attempts, lock);
+    dm_phase(client->ctx, before);
     return rc;
 }
 

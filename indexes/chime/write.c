@@ -42,8 +42,11 @@ static int leaf_lock(struct chime_client *client, uint64_t key, uint32_t *attemp
     /* One of a compute node's clients at a time tries the remote word. A merge, which takes two locks, does not queue:
      * a client that has its turn waits for the word alone, so that is safe. */
     struct ix_queue *queue = ix_queues_find(client->cn->queues, leaf);
-    DM_TRY(ix_queue_enter(client->ctx, queue));
-    int rc = chime_lock_take(client, chime_leaf_word(client->cn, leaf), true, attempts, &client->leaf_lock);
+    enum dm_phase before = dm_phase(client->ctx, DM_PHASE_LOCK);
+    int rc = ix_queue_enter(client->ctx, queue);
+    dm_phase(client->ctx, before);
+    DM_TRY(rc);
+    rc = chime_lock_take(client, chime_leaf_word(client->cn, leaf), true, attempts, &client->leaf_lock);
     client->leaf_lock.queue = rc < 0 ? NULL : queue;
     if (rc < 0) {
         ix_queue_leave(client->ctx, queue);

@@ -80,6 +80,18 @@ static void a_hotspot_hit_reads_one_entry_and_a_wrong_one_costs_a_round_trip(voi
     assert_true(quiet.first_get.trips[2] <= quiet.wrong);
 }
 
+static void the_time_of_a_lock_is_a_phase_of_its_own(void **state) {
+    (void)state;
+    struct world_config config = world_least(&ix_ops_chime);
+    struct quiet quiet;
+    quiet_run(&config, &quiet);
+    const struct kind *writes[] = {&quiet.update, &quiet.insert, &quiet.remove};
+    for (unsigned i = 0; i < DM_ARRAY_LEN(writes); i++) {
+        assert_true(writes[i]->account.phase_ns[DM_PHASE_LOCK] > QUIET_SAMPLES / 2 * 1000);
+    }
+    assert_int_equal(quiet.first_get.account.phase_ns[DM_PHASE_LOCK], 0);
+}
+
 struct moved {
     struct world *world;
     struct dm_account account;
@@ -402,6 +414,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quiet_get_is_one_round_trip_of_under_200_bytes),
         cmocka_unit_test(a_hotspot_hit_reads_one_entry_and_a_wrong_one_costs_a_round_trip),
+        cmocka_unit_test(the_time_of_a_lock_is_a_phase_of_its_own),
         cmocka_unit_test(a_wrong_speculation_takes_two_round_trips),
         cmocka_unit_test(a_quiet_write_takes_three_round_trips_whatever_the_largest_key_is),
         cmocka_unit_test(a_bitmap_read_apart_costs_an_insert_a_round_trip),
