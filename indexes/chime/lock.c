@@ -20,7 +20,12 @@ static int lock_take(struct chime_client *client, dm_addr word, bool leaf, uint3
         .compare = 0, .compare_mask = 1, .swap = separate ? 1 : owner, .swap_mask = separate ? 1 : UINT64_MAX};
     uint64_t *old = client->tree.own;
     for (uint32_t tries = 1;; tries++) {
-        DM_TRY(dm_masked_cas(client->ctx, word, mask, old));
+        int rc = dm_masked_cas(client->ctx, word, mask, old);
+        if (rc < 0 && !leaf && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+            /* It may have taken the lock. A leaf's word would have lost what it held beside the lock. */
+            dm_cas(client->ctx, word, owner, 0, NULL);
+        }
+        DM_TRY(rc);
         if (!(*old & 1)) {
             break;
         }

@@ -67,10 +67,21 @@ static struct ix_queue *queue_of(const struct ix_locks *locks, dm_addr node) {
                                                                       word_number(locks, node));
 }
 
+/* After a failure it is unknown whether a verb took effect, and so who has the lock. */
+static void free_if_own(struct dm_ctx *ctx, const struct ix_lock *lock, int rc) {
+    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+        dm_cas(ctx, lock->word, lock->owner, 0, NULL);
+    }
+}
+
 static int word_acquire(struct dm_ctx *ctx, const struct ix_locks *locks, struct ix_lock *lock, uint64_t *old,
                         uint32_t *attempts) {
     for (uint32_t tries = 1;; tries++) {
-        DM_TRY(dm_cas(ctx, lock->word, 0, lock->owner, old));
+        int rc = dm_cas(ctx, lock->word, 0, lock->owner, old);
+        if (rc < 0) {
+            free_if_own(ctx, lock, rc);
+            return rc;
+        }
         if (*old == 0) {
             return 0;
         }
@@ -117,9 +128,7 @@ void ix_lock_post_release(struct dm_ctx *ctx, struct ix_locks *locks, struct ix_
 }
 
 int ix_lock_finish(struct dm_ctx *ctx, struct ix_lock *lock, int rc) {
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
-        dm_cas(ctx, lock->word, lock->owner, 0, NULL);
-    }
+    free_if_own(ctx, lock, rc);
     if (lock->pass && rc >= 0) {
         ix_queue_hand_over(lock->queue, lock->owner);
     }

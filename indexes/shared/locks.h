@@ -55,7 +55,9 @@ void ix_locks_close(struct ix_locks *locks); /* accepts NULL */
 dm_addr ix_locks_word(const struct ix_locks *locks, dm_addr node);
 
 /* Takes the node's lock. `old` is a buffer of one word, best from dm_local_alloc. Conflicts count as retries in
- * `attempts`. 0, or a failure with nothing held. [waits] */
+ * `attempts`. 0, or a failure with nothing held: a word that the failed verb may have taken is freed as by finish.
+ * [waits]
+ */
 int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, uint64_t *old, uint32_t *attempts,
                     struct ix_lock *lock);
 

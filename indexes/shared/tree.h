@@ -162,6 +162,7 @@ struct ix_tree {
 
     dm_addr held_word;                               /* ix_tree_optimistic: the word of the locked node */
     uint64_t held;                                   /* what it holds */
+    bool may_hold;                                   /* taking it has failed, and may have taken effect */
     uint64_t no_counts[IX_TREE_CACHE_COUNTER_COUNT]; /* cache_counts of a tree without a cache */
 
     /* Device memory: words for atomics, for the root word and for what the index likes; the current node and a split's

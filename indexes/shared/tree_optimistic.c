@@ -18,7 +18,12 @@ static int word_take(struct ix_tree *tree, dm_addr addr, uint32_t *attempts) {
     uint64_t seen = ix_node_word(tree->wire);
     tree->held_word = ix_optimistic_lock_word(tree->cn, addr);
     tree->held = seen | IX_NODE_WORD_LOCKED;
-    DM_TRY(dm_cas(tree->ctx, tree->held_word, seen, tree->held, tree->old));
+    int rc = dm_cas(tree->ctx, tree->held_word, seen, tree->held, tree->old);
+    if (rc < 0) {
+        /* The word does not name its holder, so it cannot be freed: it may be another client's. */
+        tree->may_hold = true;
+        return rc;
+    }
     if (*tree->old != seen) {
         DM_TRY(dm_retry(tree->ctx, DM_RETRY_LOCK, attempts));
         return IX_TREE_AGAIN;

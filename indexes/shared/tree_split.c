@@ -205,6 +205,7 @@ static int parent_split(struct ix_tree *tree, dm_addr addr, uint64_t *key, dm_ad
  * correct, only one read longer. [waits] */
 static int node_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
     enum { FAILURES = 3 };
+    tree->may_hold = false;
     for (unsigned level = 1, failures = 0;; level++) {
         uint32_t attempts = 0;
         dm_addr addr;
@@ -219,8 +220,9 @@ static int node_link(struct ix_tree *tree, uint64_t key, dm_addr child) {
                     return rc;
                 }
             }
-            /* Nothing has been written yet, and no other client would finish the split: it is worth another try. */
-            rc = rc == DM_ERR_IO && failures++ < FAILURES ? IX_TREE_AGAIN : rc;
+            /* Nothing has been written yet, and no other client would finish the split: it is worth another
+             * try, unless this client may then wait for itself. */
+            rc = rc == DM_ERR_IO && !tree->may_hold && failures++ < FAILURES ? IX_TREE_AGAIN : rc;
             DM_TRY(rc);
         } while (rc != 0);
         if (ix_node_head_in(tree->image)->count < tree->cn->inner.cap) {

@@ -64,13 +64,11 @@ static void second_client(struct dm_ctx *ctx, void *arg) {
     turn(test, ctx, 1, 0);
 }
 
-/* What the compare-and-swap of a failed acquisition may have left is cleared by the test. */
-static void clearing_client(struct dm_ctx *ctx, void *arg) {
+static void later_client(struct dm_ctx *ctx, void *arg) {
     struct test *test = arg;
     while (!test->done) {
         dm_sleep(ctx, HELD_NS);
     }
-    dm_write(ctx, ix_locks_word(test->locks, test->node), test->zero, sizeof(uint64_t));
     turn(test, ctx, 1, 0);
 }
 
@@ -96,11 +94,13 @@ static void a_lock_is_handed_to_a_client_that_waits(void **state) {
     assert_int_equal(test.word, 0);
 }
 
-static void a_failed_acquisition_gives_its_turn_back(void **state) {
+/* In some of these worlds the compare-and-swap took effect, in some it did not; one that frees the word may fail, too.
+ */
+static void a_failed_acquisition_gives_back_its_turn_and_the_word(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct test test;
-        test_run(&test, "error:p=1,client=0,kind=cas", seed, clearing_client);
+        test_run(&test, "error:client=0,verb=2", seed, later_client);
         assert_int_equal(test.acquired[0], DM_ERR_IO);
         assert_int_equal(test.acquired[1], 0);
         assert_int_equal(test.released[1], 0);
@@ -112,7 +112,7 @@ static void a_failed_release_frees_the_word(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct test test;
-        test_run(&test, "error:p=1,client=0,kind=write", seed, clearing_client);
+        test_run(&test, "error:p=1,client=0,kind=write", seed, later_client);
         assert_int_equal(test.released[0], DM_ERR_IO);
         assert_int_equal(test.acquired[1], 0);
         assert_int_equal(test.word, 0);
@@ -134,7 +134,7 @@ static void a_failed_release_of_an_inherited_lock_frees_the_word(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lock_is_handed_to_a_client_that_waits),
-        cmocka_unit_test(a_failed_acquisition_gives_its_turn_back),
+        cmocka_unit_test(a_failed_acquisition_gives_back_its_turn_and_the_word),
         cmocka_unit_test(a_failed_release_frees_the_word),
         cmocka_unit_test(a_failed_release_of_an_inherited_lock_frees_the_word),
     };
