@@ -123,7 +123,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double leaves = (double)keys / leaf_keys + 2;
     double inners = leaves / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double bytes = leaves * layout.alloc_bytes + inners * inner_alloc_bytes(&inner);
-    bytes += ix_indirect_memory(params->values, shape->value_bytes + ix_key_padding(shape), keys, shape->topology);
+    bytes += ix_indirect_memory(params->values, shape->value_bytes + ix_key_padding(shape), keys, shape);
     return DM_RESERVED_BYTES + (uint64_t)(bytes / shape->topology->mns) + layout.alloc_bytes;
 }
 

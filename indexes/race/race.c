@@ -57,9 +57,8 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     const struct dm_topology *topology = shape->topology;
     double slots = (double)(race_groups(params) * RACE_GROUP_BUCKETS * params->slots);
     double tables = (double)keys / slots * STORED_FILL_ODDS + (double)(UINT64_C(1) << params->initial_depth) + 2;
-    double all =
-        tables * race_table_bytes(race_groups(params)) +
-        ix_indirect_memory(IX_VALUES_SLOT, shape->value_bytes + race_block_extra(params, shape), keys, topology);
+    double all = tables * race_table_bytes(race_groups(params)) +
+                 ix_indirect_memory(IX_VALUES_SLOT, shape->value_bytes + race_block_extra(params, shape), keys, shape);
     return DM_RESERVED_BYTES + (uint64_t)(DIRECTORY_BYTES * tables) + (uint64_t)(all / topology->mns * 1.1) +
            8 * (uint64_t)race_table_bytes(race_groups(params));
 }

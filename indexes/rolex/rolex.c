@@ -84,8 +84,8 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double epsilon = (double)params->epsilon;
     double models = 2 + (double)keys / (epsilon * epsilon / 2 + 16) + leaves / (double)params->model_leaves;
     double bytes = 2 * 8 * leaves + 2 * models * rolex_model_bytes(1, (uint32_t)params->synonyms);
-    bytes += ix_indirect_memory((enum ix_values)params->values, shape->value_bytes + ix_key_padding(shape), keys,
-                                shape->topology);
+    bytes +=
+        ix_indirect_memory((enum ix_values)params->values, shape->value_bytes + ix_key_padding(shape), keys, shape);
     double regions = rolex_region_memory(params, shape, 2 * leaves);
     return DM_RESERVED_BYTES + (uint64_t)(regions + bytes / shape->topology->mns) + 65536;
 }

@@ -77,9 +77,9 @@ uint64_t ix_btree_memory_needed(const struct ix_btree_config *config, const stru
     double leaves = (double)keys / leaf_keys + 2;
     double nodes = leaves * inner_keys / (inner_keys - 1) + IX_NODE_LEVELS + 6.0 * shape->topology->clients;
     double mns = shape->topology->mns;
-    double blocks = ix_indirect_memory((enum ix_values)config->values, shape->value_bytes + ix_key_padding(shape), keys,
-                                       shape->topology) /
-                    mns;
+    double blocks =
+        ix_indirect_memory((enum ix_values)config->values, shape->value_bytes + ix_key_padding(shape), keys, shape) /
+        mns;
     double pieces = (nodes / mns + 1) * ix_piece_bytes(shape, ix_btree_alloc_bytes(config));
     return DM_RESERVED_BYTES + (uint64_t)(pieces + blocks);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "indexes/shared/crc32.h"
+#include "indexes/shared/fill.h"
 
 enum {
     STAMP_BYTES = 4,
@@ -103,10 +104,11 @@ static uint32_t block_bytes_of(enum ix_values values, uint32_t value_bytes) {
 
 /* A client holds at least one block of a node between two writes. Blocks that deletes free are kept by the client that
  * deleted. */
-double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
-                          const struct dm_topology *topology) {
-    double kept = 2.0 * topology->clients * topology->mns;
-    return values == IX_VALUES_INLINE ? 0 : ((double)count + kept) * block_bytes_of(values, value_bytes);
+double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count, const struct ix_shape *shape) {
+    double kept = 2.0 * shape->topology->clients * shape->topology->mns;
+    return values == IX_VALUES_INLINE
+               ? 0
+               : ((double)count + kept) * ix_piece_bytes(shape, block_bytes_of(values, value_bytes));
 }
 
 static uint64_t word_of(const struct ix_indirect *indirect, dm_addr addr, uint32_t stamp) {

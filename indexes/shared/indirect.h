@@ -33,8 +33,8 @@
  * How a block is visible before its word. It is allocated on the memory node of the word that will name it. Its write
  * precedes the word's in the same batch, so that posted order applies, or is waited for.
  *
- * This part does not depend on any index. Each client has one object; NULL stands for inline values, and every function
- * accepts it.
+ * This part does not depend on which index uses it. Each client has one object; NULL stands for inline values, and
+ * every function accepts it.
  */
 #ifndef DM_INDEXES_SHARED_INDIRECT_H
 #define DM_INDEXES_SHARED_INDIRECT_H
@@ -43,6 +43,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "indexes/index.h"
 #include "transport/dm.h"
 
 enum {
@@ -97,10 +98,9 @@ uint32_t ix_indirect_compact_bytes(uint32_t value_bytes);
 #define IX_INDIRECT_SLOT_MEMORY    (UINT64_C(64) << 31)
 #define IX_INDIRECT_SLOT_MASK      ((UINT64_C(1) << 48) - 1) /* the bits of a slot word */
 
-/* Bytes of all memory nodes together for the blocks of `count` values, with the padding of their keys, and for those
- * that clients keep; 0 with inline values. */
-double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count,
-                          const struct dm_topology *topology);
+/* Bytes of all memory nodes together for the blocks of `count` values of `value_bytes`, padding of their keys included,
+ * and for those that clients keep; 0 with inline values. */
+double ix_indirect_memory(enum ix_values values, uint32_t value_bytes, uint64_t count, const struct ix_shape *shape);
 
 /* ---- the object of a client -------------------------------------------------------------------------------------- */
 

@@ -101,7 +101,7 @@ static uint64_t memory_needed(const void *values, const struct ix_shape *shape, 
     double nodes = 0.31 * (double)keys + (keys < 65536 ? (double)keys : 65536) + 2.0 * topology->clients;
     double leaves = (double)keys + 4.0 * topology->clients;
     double all = nodes * layout.node_alloc + leaves * layout.leaf_alloc +
-                 ix_indirect_memory(params->values, shape->value_bytes + ix_key_padding(shape), keys, topology);
+                 ix_indirect_memory(params->values, shape->value_bytes + ix_key_padding(shape), keys, shape);
     return DM_RESERVED_BYTES + (uint64_t)(all / topology->mns * 1.05) + 16 * (uint64_t)layout.node_alloc;
 }
 

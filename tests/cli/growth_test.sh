@@ -46,3 +46,9 @@ for setting in xstore_d:values=indirect cell:block_check=on; do
     expect 0 run --index "$index" --set "${setting#*:}" --keys 20K --value-size 1000 --clients 1 --ops 100 --out blocks.json
     is blocks.json 'memory_bytes["unused"] < 0.05 * sum(memory_bytes.values())'
 done
+# Values of 16 KB in blocks, of which a chunk holds three and loses its end; and no more memory than they need.
+for index in sherman fg chime rolex; do
+    expect 0 run --index $index --set values=indirect --keys 10K --value-size 16000 --workload d --clients 2 --cns 2 \
+        --ops 200 --warmup 0 --out large.json
+    is large.json 'memory_bytes["unused"] < 0.1 * sum(memory_bytes.values())'
+done
