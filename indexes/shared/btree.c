@@ -24,8 +24,11 @@ static struct ix_leaf_layout leaf_layout(const struct ix_btree_config *config, c
         return ix_leaf_layout_pointers(leaf_format(config)->image_bytes((uint32_t)config->node_bytes),
                                        config->pointers);
     }
-    return ix_leaf_layout_of(config->format->image_bytes((uint32_t)config->node_bytes), ix_key_bytes(shape),
-                             stored_bytes(config, shape), config->sorted, config->entry_versions);
+    struct ix_leaf_layout layout =
+        ix_leaf_layout_of(config->format->image_bytes((uint32_t)config->node_bytes), ix_key_bytes(shape),
+                          stored_bytes(config, shape), config->sorted, config->entry_versions);
+    layout.cap = config->span > 0 && config->span < layout.cap ? config->span : layout.cap;
+    return layout;
 }
 
 uint64_t ix_btree_node_bytes(const struct ix_btree_config *config, uint64_t entries, uint32_t key_bytes,

@@ -28,6 +28,7 @@ struct ix_btree_config {
     const struct ix_node_format *leaf_format; /* of leaves of pointer entries, with `pointers`; NULL: as inner nodes */
     uint32_t pointers;                        /* such entries of a leaf; 0: the leaves are of another kind */
     uint64_t node_bytes;                      /* of leaves and inner nodes */
+    uint32_t span;                            /* entries of a leaf at most; 0: as many as node_bytes holds */
     bool word_behind;                         /* each node is followed by a line for the policy's use, zero at first */
     bool sorted;                              /* entries of leaves */
     bool entry_versions; /* an entry is written back alone: ix_format_lines, unsorted, lock before read */

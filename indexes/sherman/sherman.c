@@ -63,6 +63,7 @@ static struct ix_btree_config config_of(const struct sherman_params *params, con
         .policy = &sherman_locking,
         .format = &ix_format_lines,
         .node_bytes = params->node_bytes,
+        .span = (uint32_t)params->span,
         .word_behind = params->locks == SHERMAN_LOCKS_NODE,
         .entry_versions = true,
         .versions = params->versions,

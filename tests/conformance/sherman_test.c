@@ -363,18 +363,21 @@ static int check_of(uint32_t value_bytes, const char *name, const char *value, u
 
 static void a_span_is_the_number_of_entries_of_a_full_leaf(void **state) {
     (void)state;
-    static const unsigned spans[] = {4, 16, 61};
-    for (unsigned i = 0; i < DM_ARRAY_LEN(spans); i++) {
+    static const struct {
+        unsigned span;
+        uint32_t value_bytes;
+    } shapes[] = {{4, 200}, {16, 200}, {61, 200}, {16, 8}, {128, 8}}; /* of the last, lines have space for more */
+    for (unsigned i = 0; i < DM_ARRAY_LEN(shapes); i++) {
         enum { LEAVES = 30 };
         struct world_config config = world_least(&ix_ops_sherman);
         struct world world;
         struct world_pairs pairs;
         char span[8];
-        snprintf(span, sizeof(span), "%u", spans[i]);
-        config.value_bytes = 200; /* more than the rest of a line could hold */
+        snprintf(span, sizeof(span), "%u", shapes[i].span);
+        config.value_bytes = shapes[i].value_bytes;
         config.params[0] = (struct dm_setting){"span", span};
         config.params[1] = (struct dm_setting){"fill", "1"};
-        world_begin(&world, &config, world_dense(&pairs, LEAVES * spans[i], config.value_bytes));
+        world_begin(&world, &config, world_dense(&pairs, LEAVES * shapes[i].span, config.value_bytes));
         assert_int_equal(world_verify(&world).leaves, LEAVES);
         world_close(&world);
     }
