@@ -261,6 +261,10 @@ static void charge_copy(const struct ix_cache *cache, struct dm_ctx *ctx, uint64
     dm_charge_access(ctx, (cache->slot_bytes + PREFETCH_BYTES - 1) / PREFETCH_BYTES, bytes);
 }
 
+static unsigned level_known(unsigned level) {
+    return level < IX_CACHE_LEVELS ? level : IX_CACHE_LEVELS - 1;
+}
+
 /* A copy of a level is found once in as many descents as the level has copies, and each of them passes a bucket and a
  * copy of every level below. */
 static uint64_t reuse_bytes(const struct ix_cache *cache, unsigned level) {
@@ -274,21 +278,21 @@ static uint64_t reuse_bytes(const struct ix_cache *cache, unsigned level) {
 }
 
 void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level) {
-    if (!cache || level >= IX_CACHE_LEVELS) {
+    if (!cache) {
         return;
     }
-    uint64_t bytes = reuse_bytes(cache, level);
+    uint64_t bytes = reuse_bytes(cache, level_known(level));
     dm_charge(ctx, DM_WORK_CACHE_PROBE, 1);
     dm_charge_access(ctx, 1, bytes);
     charge_copy(cache, ctx, bytes);
 }
 
 void ix_cache_charge_list(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level, uint64_t nodes) {
-    if (!cache || level >= IX_CACHE_LEVELS) {
+    if (!cache) {
         return;
     }
     if (nodes == 0) {
-        nodes = atomic_load_explicit(&cache->level_counts[level], memory_order_relaxed);
+        nodes = atomic_load_explicit(&cache->level_counts[level_known(level)], memory_order_relaxed);
     }
     uint32_t quarters = 0;
     unsigned list_level = 0;
@@ -495,9 +499,10 @@ static void buckets_grow(struct ix_cache *cache) {
 }
 
 bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node) {
-    if (!cache || level >= IX_CACHE_LEVELS) {
+    if (!cache) {
         return false;
     }
+    level = level_known(level);
     bool evicted = false;
     guard_lock(cache);
     uint32_t old = number_find(cache, addr.bits);

@@ -19,7 +19,7 @@
 
 #include "transport/dm.h"
 
-enum { IX_CACHE_LEVELS = 16 };
+enum { IX_CACHE_LEVELS = 16 /* the higher ones of a higher tree count as the last of these */ };
 
 struct ix_cache_config {
     uint64_t bytes;      /* the budget */
@@ -54,7 +54,7 @@ void ix_cache_charge(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned 
 void ix_cache_charge_list(const struct ix_cache *cache, struct dm_ctx *ctx, unsigned level, uint64_t nodes);
 
 /* Keeps a copy of `node` in place of an older one of the same address. Not between enter and leave. Returns true if
- * another node was evicted. Levels from IX_CACHE_LEVELS up are not kept. */
+ * another node was evicted. */
 bool ix_cache_insert(struct ix_cache *cache, dm_addr addr, unsigned level, const void *node);
 
 /* Forgets the copy of addr if it is still the one that `stamp` names. */

@@ -141,6 +141,30 @@ static void lower_levels_are_evicted_first_and_never_evict_higher_ones(void **st
     ix_cache_close(cache);
 }
 
+/* A tree of nodes with few entries may have more levels than the cache tells apart. */
+static void the_top_of_a_high_tree_stays_like_any_other(void **state) {
+    (void)state;
+    uint32_t stamp;
+    struct ix_cache *cache = cache_open(10000, 1);
+    for (unsigned level = IX_CACHE_LEVELS - 2; level < IX_CACHE_LEVELS + 8; level++) {
+        put(cache, 1000 + level, level, (unsigned char)level);
+    }
+    for (unsigned i = 0; i < 5 * ix_cache_capacity(cache); i++) {
+        put(cache, i, 1, 10);
+    }
+    for (unsigned level = IX_CACHE_LEVELS - 2; level < IX_CACHE_LEVELS + 8; level++) {
+        assert_int_equal(look(cache, 1000 + level, &stamp), level);
+    }
+    struct fake *fake = fake_new(0);
+    ix_cache_charge(cache, &fake->contexts[0], IX_CACHE_LEVELS + 7);
+    assert_true(fake->accessed_bytes > 0);
+    fake->accessed_bytes = 0;
+    ix_cache_charge_list(cache, &fake->contexts[0], IX_CACHE_LEVELS + 7, 0);
+    assert_true(fake->accessed_bytes > 0);
+    fake_free(fake);
+    ix_cache_close(cache);
+}
+
 static void a_copy_in_use_outlives_others_of_its_level(void **state) {
     (void)state;
     uint32_t stamp;
@@ -366,6 +390,7 @@ int main(void) {
         cmocka_unit_test(each_copy_that_can_be_found_is_visited_once),
         cmocka_unit_test(copies_are_found_as_the_table_grows),
         cmocka_unit_test(lower_levels_are_evicted_first_and_never_evict_higher_ones),
+        cmocka_unit_test(the_top_of_a_high_tree_stays_like_any_other),
         cmocka_unit_test(a_copy_in_use_outlives_others_of_its_level),
         cmocka_unit_test(a_stale_verdict_does_not_drop_a_newer_copy),
         cmocka_unit_test(a_copy_being_read_stays_until_the_reader_leaves),
