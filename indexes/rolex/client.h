@@ -53,8 +53,9 @@ struct rolex_client {
     uint64_t *fetched;                   /* all tables of a model */
     struct ix_indirect *indirect;        /* NULL: values are inline */
     uint64_t counts[ROLEX_COUNTER_COUNT];
-    uint32_t tries;              /* how often this operation has found a model being replaced */
-    struct rolex_leaf_ref spare; /* a leaf that was taken but not used; address null: none */
+    uint32_t tries;                           /* how often this operation has found a model being replaced */
+    struct rolex_leaf_ref spares[DM_MNS_MAX]; /* a leaf of each memory node that was taken but not used; address null:
+                                               * none */
     dm_addr models[ROLEX_HEADS];
     struct rolex_head heads[ROLEX_HEADS];
 };

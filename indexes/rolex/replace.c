@@ -12,6 +12,7 @@
  * old used-slot counter. Clients that wait for a lock of the old model read them.
  *
  * A failure before step 4 removes the marks. Until step 4 nothing points to the new models, so they are freed as well.
+ * A write of step 4 that fails may have taken effect, so it is tried again, and the marks stay.
  */
 #include <stdlib.h>
 
@@ -127,6 +128,28 @@ static void entries_restore(struct rolex_env *env, struct rolex_work *work, dm_a
     }
 }
 
+/* After a failed attempt to mark entries removes also the marks that may have been set by it. Only who has marked the
+ * first entry marks others. Of the first it is unknown whether the mark is this context's or another's: it stays. */
+static void marks_remove(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head,
+                         bool is_mine, int rc) {
+    const uint64_t *table = tables_table(work, head);
+    if (!is_mine || rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+        return;
+    }
+    for (uint32_t at = 1; at < head->leaves;) {
+        for (uint32_t posted = 0; at < head->leaves && posted < CAS_BATCH; at++) {
+            if (!(table[at] & ROLEX_DEAD)) {
+                dm_post_cas(env->ctx, entry_at(model, head, at), table[at] | ROLEX_LOCK | ROLEX_DEAD, table[at], NULL);
+                posted++;
+            }
+        }
+        if (dm_commit(env->ctx) < 0) {
+            return;
+        }
+    }
+    entries_restore(env, work, model, head);
+}
+
 static int model_lock(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head) {
     uint64_t *table = tables_table(work, head);
     uint32_t attempts = 0;
@@ -139,7 +162,11 @@ static int model_lock(struct rolex_env *env, struct rolex_work *work, dm_addr mo
     }
     for (uint32_t tries = 1;; tries++) {
         uint32_t left;
-        DM_TRY(entries_mark(env, work, model, head, is_mine ? 1 : 0, is_mine ? head->leaves : 1, &left));
+        int rc = entries_mark(env, work, model, head, is_mine ? 1 : 0, is_mine ? head->leaves : 1, &left);
+        if (rc < 0) {
+            marks_remove(env, work, model, head, is_mine, rc);
+            return rc;
+        }
         if (!is_mine && left > 0 && work->found[0] & ROLEX_DEAD) {
             return DM_EXISTS;
         }
@@ -151,7 +178,7 @@ static int model_lock(struct rolex_env *env, struct rolex_work *work, dm_addr mo
             tries = 0;
             continue;
         }
-        int rc = ix_retry(env->ctx, DM_RETRY_LOCK, &attempts, tries);
+        rc = ix_retry(env->ctx, DM_RETRY_LOCK, &attempts, tries);
         if (rc < 0) {
             entries_restore(env, work, model, head);
             return rc;
@@ -380,8 +407,19 @@ static int fork_write(struct rolex_env *env, struct rolex_work *work, dm_addr fo
     return dm_write(env->ctx, fork, work->object, fork_bytes(work));
 }
 
+/* Writes the pointers to the new models, and the mark. No other client writes these words. */
+static int pointers_write(struct rolex_env *env, dm_addr model, const struct rolex_head *head, const uint64_t *words) {
+    /* The parent first: a client on that path finds the new model a little earlier than one that waits. */
+    DM_TRY(dm_write(env->ctx, (dm_addr){head->parent}, &words[0], sizeof(words[0])));
+    dm_post_write(env->ctx, dm_addr_add(model, offsetof(struct rolex_head, forward)), &words[0], sizeof(words[0]));
+    dm_post_write(env->ctx, rolex_slots(model), &words[1], sizeof(words[1]));
+    return dm_commit(env->ctx);
+}
+
+/* *begun: a pointer may have been written. */
 static int models_publish(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head,
-                          uint16_t flags) {
+                          uint16_t flags, bool *begun) {
+    enum { FAILURES = 3 };
     dm_addr fork;
     DM_TRY(models_alloc(env, work, head, dm_addr_node(model), &fork));
     uint32_t at = 0;
@@ -398,11 +436,13 @@ static int models_publish(struct rolex_env *env, struct rolex_work *work, dm_add
     uint64_t *words = env->words + ROLEX_W_OWN + 6;
     words[0] = work->piece_count > 1 ? fork.bits | ROLEX_FORK : work->addrs[0];
     words[1] = tables_slots(work)[0] | ROLEX_RETIRED;
-    /* The parent first: a client on that path finds the new model a little earlier than one that waits. */
-    DM_TRY(dm_write(env->ctx, (dm_addr){head->parent}, &words[0], sizeof(words[0])));
-    dm_post_write(env->ctx, dm_addr_add(model, offsetof(struct rolex_head, forward)), &words[0], sizeof(words[0]));
-    dm_post_write(env->ctx, rolex_slots(model), &words[1], sizeof(words[1]));
-    return dm_commit(env->ctx);
+    *begun = true;
+    for (unsigned failures = 0;; failures++) {
+        rc = pointers_write(env, model, head, words);
+        if (rc != DM_ERR_IO || failures == FAILURES) {
+            return rc;
+        }
+    }
 }
 
 int rolex_replace(struct rolex_env *env, struct rolex_work *work, dm_addr model, bool trained) {
@@ -419,8 +459,9 @@ int rolex_replace(struct rolex_env *env, struct rolex_work *work, dm_addr model,
     if (rc >= 0 && !(trained && trained_match(work, &head))) {
         rc = bounds_fit(env, work);
     }
-    rc = rc < 0 ? rc : models_publish(env, work, model, &head, trained ? ROLEX_BY_TRAINING : 0);
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    bool begun = false;
+    rc = rc < 0 ? rc : models_publish(env, work, model, &head, trained ? ROLEX_BY_TRAINING : 0, &begun);
+    if (rc < 0 && !begun && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
         entries_restore(env, work, model, &head);
     }
     return rc;

@@ -45,14 +45,15 @@ static int retrain_consider(struct rolex_client *client, uint32_t slot) {
 static int synonym_take(struct rolex_client *client, struct rolex_leaf_ref *ref, uint64_t *used) {
     dm_addr slots = rolex_slots(client->view.model);
     unsigned node = dm_addr_node(slots);
-    if (dm_addr_is_null(client->spare.addr) || dm_addr_node(client->spare.addr) != node) {
+    struct rolex_leaf_ref *spare = &client->spares[node];
+    if (dm_addr_is_null(spare->addr)) {
         return rolex_leaf_take(&client->env, node, slots, used, ref);
     }
     uint64_t *old = &client->env.words[W_SLOT];
     DM_TRY(dm_faa(client->env.ctx, slots, 1, old));
     *used = *old;
-    *ref = client->spare;
-    client->spare.addr = DM_NULL;
+    *ref = *spare;
+    spare->addr = DM_NULL;
     return 0;
 }
 
@@ -82,7 +83,7 @@ int rolex_leaf_split(struct rolex_client *client, const struct rolex_group *grou
         return rolex_group_fail(client, group, rc);
     }
     if (used >= view->head.synonyms) {
-        client->spare = fresh;
+        client->spares[dm_addr_node(fresh.addr)] = fresh;
         ix_indirect_drop(client->indirect, ix_indirect_word(client->indirect, stored));
         return model_split(client, group, attempts);
     }
