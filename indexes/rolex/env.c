@@ -7,7 +7,10 @@
 
 enum {
     REGION_LEAVES_LEAST = 16,
-    REGION_DOUBLES_EVERY = 8, /* regions */
+    REGION_PARTS = 32,        /* a node's first region has this part of its expected leaves, */
+    REGION_SPARE = 2,         /* or, if many nodes share the regions, what makes all of its regions have so many times
+                               * its expected leaves */
+    REGION_DOUBLES_EVERY = 8, /* regions, or as many as there are memory nodes */
     REGION_BYTES_MAX = 1 << 30,
 };
 
@@ -50,14 +53,22 @@ int rolex_head_read(struct rolex_env *env, dm_addr model, struct rolex_head *hea
     return is_model ? 0 : DM_NOT_FOUND;
 }
 
+/* Leaves of a node's first region, before the least: its regions double, so all together have 2^n - 1 times as many. */
+static uint64_t first_leaves(const struct rolex_env *env) {
+    unsigned mns = env->shape->topology->mns;
+    uint64_t expected = env->shape->expected_keys / env->per_leaf;
+    uint64_t times = (UINT64_C(1) << ROLEX_REGIONS_MAX / (mns < REGION_DOUBLES_EVERY ? REGION_DOUBLES_EVERY : mns)) - 1;
+    return times < REGION_SPARE * REGION_PARTS ? REGION_SPARE * expected / times / mns : expected / REGION_PARTS / mns;
+}
+
 uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region) {
-    const struct ix_shape *shape = env->shape;
-    uint64_t leaves = shape->expected_keys / env->per_leaf / 32 / shape->topology->mns;
+    unsigned mns = env->shape->topology->mns;
+    uint64_t leaves = first_leaves(env);
     leaves = leaves < REGION_LEAVES_LEAST ? REGION_LEAVES_LEAST : leaves;
     uint64_t least = DM_LINE + (uint64_t)REGION_LEAVES_LEAST * env->layout.wire_bytes;
     uint64_t bytes = env->params->region_bytes;
     bytes = bytes == 0 ? DM_LINE + leaves * env->layout.wire_bytes : bytes < least ? least : bytes;
-    bytes <<= region / REGION_DOUBLES_EVERY;
+    bytes <<= region / (mns < REGION_DOUBLES_EVERY ? REGION_DOUBLES_EVERY : mns);
     return bytes > REGION_BYTES_MAX ? REGION_BYTES_MAX : (uint32_t)bytes;
 }
 

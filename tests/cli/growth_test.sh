@@ -52,3 +52,8 @@ for index in sherman fg chime rolex; do
         --ops 200 --warmup 0 --out large.json
     is large.json 'memory_bytes["unused"] < 0.1 * sum(memory_bytes.values())'
 done
+# ROLEX's leaves are in 127 regions at most, however many memory nodes share them.
+for mns in 9 32 43 64; do
+    grow rolex --mns $mns --keys 500K
+    is rolex.json 'list(ops["insert"]["outcomes"]) == ["ok"]'
+done
