@@ -88,7 +88,7 @@ static int pair_append(struct cell_server *server, struct dm_ctx *ctx, uint64_t 
     if (server->layout.block_bytes > 0) {
         uint32_t block;
         DM_TRY(ix_blocks_take(&server->blocks, ctx, &block));
-        cell_block_write(server, ctx, block, key, value);
+        cell_block_write(server, ctx, block, key, value, NULL);
         entry[0] = block;
     } else {
         memcpy(entry, value, server->layout.value_bytes);

@@ -70,7 +70,10 @@ int cell_link(struct cell_server *server, struct dm_ctx *ctx, uint64_t key, uint
 
 /* ---- block.c ----------------------------------------------------------------------------------------------------- */
 
-void cell_block_write(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, uint64_t key, const void *value);
+/* With `check` the block has no valid check yet, so readers find no value in it until reveal has written this one. */
+void cell_block_write(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, uint64_t key, const void *value,
+                      uint64_t *check);
+void cell_block_reveal(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, uint64_t check);
 void cell_block_read(struct cell_server *server, struct dm_ctx *ctx, uint32_t ref, void *value);
 
 /* ---- load.c, server.c -------------------------------------------------------------------------------------------- */

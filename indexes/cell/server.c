@@ -44,15 +44,17 @@ struct pair {
     uint64_t key;
     const void *value;
     uint32_t block;
+    uint64_t check; /* of the block */
 };
 
-/* A block is written when its key's leaf is locked and lacks the key: readers of a key that was deleted may still read
- * the block that it had, and must not find there the value of an insert that fails. */
-static void entry_make(struct cell_server *server, struct dm_ctx *ctx, const struct pair *pair,
+/* A block is written when its key's leaf is locked and lacks the key, and has its check only when the leaf has the key:
+ * readers of a key that was deleted may still read the block that it had, and must not find there the value of an
+ * insert that fails, or of one before those do that read the leaf. */
+static void entry_make(struct cell_server *server, struct dm_ctx *ctx, struct pair *pair,
                        uint64_t entry[CELL_INLINE_MAX / 8]) {
     memset(entry, 0, CELL_INLINE_MAX);
     if (pair->block != 0) {
-        cell_block_write(server, ctx, pair->block, pair->key, pair->value);
+        cell_block_write(server, ctx, pair->block, pair->key, pair->value, &pair->check);
         entry[0] = pair->block;
     } else {
         memcpy(entry, pair->value, server->layout.value_bytes);
@@ -63,7 +65,7 @@ enum { LEAF_NEEDED = 1000 };
 
 /* Puts the key into the locked leaf, which it unlocks; *fresh is a leaf's memory, or 0. 0; DM_EXISTS; LEAF_NEEDED if
  * the leaf is full and *fresh 0. After a split *border is the low fence of the right leaf and *fresh is 0. */
-static int leaf_insert(struct cell_server *server, struct dm_ctx *ctx, struct cell_node *leaf, const struct pair *pair,
+static int leaf_insert(struct cell_server *server, struct dm_ctx *ctx, struct cell_node *leaf, struct pair *pair,
                        uint32_t *fresh, uint64_t *border) {
     const struct cell_form *form = &server->layout.leaf;
     uint64_t entry[CELL_INLINE_MAX / 8];
@@ -81,11 +83,14 @@ static int leaf_insert(struct cell_server *server, struct dm_ctx *ctx, struct ce
         *border = cell_node_split(server, ctx, leaf, *fresh, pair->key, entry);
         *fresh = 0;
     }
+    if (rc == 0 && pair->block != 0) {
+        cell_block_reveal(server, ctx, pair->block, pair->check);
+    }
     cell_node_unlock(server, ctx, leaf);
     return rc;
 }
 
-static int pair_insert(struct cell_server *server, struct dm_ctx *ctx, const struct pair *pair, bool *splits) {
+static int pair_insert(struct cell_server *server, struct dm_ctx *ctx, struct pair *pair, bool *splits) {
     struct cell_node leaf;
     uint32_t fresh = 0, right = 0;
     uint64_t border = 0;
@@ -158,7 +163,7 @@ static int on_update(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
     if (position >= 0 && server->layout.block_bytes > 0) {
         uint32_t block = (uint32_t)*cell_entry(form, leaf.words, (unsigned)position);
         dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
-        cell_block_write(server, ctx, block, request->key, value);
+        cell_block_write(server, ctx, block, request->key, value, NULL);
     } else if (position >= 0) {
         memcpy(leaf.words + form->first + (size_t)position * form->entry_words, value, server->layout.value_bytes);
         cell_node_store(server, ctx, &leaf);

@@ -84,11 +84,15 @@ void xstore_value_clear(struct xstore_server *server, struct dm_ctx *ctx, uint32
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64_t ref, uint64_t key,
-                        const void *value) {
+static void block_write(struct xstore_server *server, struct dm_ctx *ctx, uint64_t ref, uint64_t key, const void *value,
+                        uint64_t *check) {
     const struct xstore_layout *layout = &server->layout;
     uint64_t words[1 + XSTORE_VALUE_MAX / 8];
     ix_check_value(ctx, xstore_value_seed(key), value, layout->user_bytes, words);
+    if (check) {
+        *check = words[0];
+        words[0] = 0;
+    }
     dm_charge(ctx, DM_WORK_LINE_COPY, server->blocks.lines);
     dm_cpu_write(ctx, xstore_addr(server->node, ref), words, layout->block_bytes);
 }
@@ -101,12 +105,18 @@ int xstore_block_take(struct xstore_server *server, struct dm_ctx *ctx, uint64_t
 }
 
 const void *xstore_block_fill(struct xstore_server *server, struct dm_ctx *ctx, const uint64_t *word, uint64_t key,
-                              const void *value) {
+                              const void *value, uint64_t *check) {
     if (*word == 0) {
         return value;
     }
-    block_write(server, ctx, *word, key, value);
+    block_write(server, ctx, *word, key, value, check);
     return word;
+}
+
+void xstore_block_reveal(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word, uint64_t check) {
+    if (word != 0) {
+        dm_cpu_write(ctx, xstore_addr(server->node, word), &check, sizeof(check));
+    }
 }
 
 void xstore_block_free(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word) {
@@ -124,7 +134,7 @@ void xstore_value_update(struct xstore_server *server, struct dm_ctx *ctx, uint3
     }
     xstore_value_load(server, ctx, ref, slot, &block);
     dm_charge(ctx, DM_WORK_DRAM_ACCESS, 1);
-    block_write(server, ctx, block, key, value);
+    block_write(server, ctx, block, key, value, NULL);
 }
 
 void xstore_value_fetch(struct xstore_server *server, struct dm_ctx *ctx, uint32_t ref, unsigned slot, void *value) {

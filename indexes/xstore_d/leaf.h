@@ -45,9 +45,11 @@ int xstore_block_take(struct xstore_server *server, struct dm_ctx *ctx, uint64_t
 
 /* Returns what a slot stores for the value: the value itself, or `word`, the ref of a block, which now holds key and
  * value. Only if the key is not in the tree, with its leaf locked: readers of a key that was deleted may still read the
- * block that it had, and must not find there the value of an insert that fails. */
+ * block that it had, and must not find there the value of an insert that fails, or of one before those do that read the
+ * leaf. So with `check` the block has no valid check until the leaf has the key, and reveal writes this one. */
 const void *xstore_block_fill(struct xstore_server *server, struct dm_ctx *ctx, const uint64_t *word, uint64_t key,
-                              const void *value);
+                              const void *value, uint64_t *check);
+void xstore_block_reveal(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word, uint64_t check);
 
 /* Frees a block whose key is not, or no longer, in a leaf. [waits] */
 void xstore_block_free(struct xstore_server *server, struct dm_ctx *ctx, uint64_t word);

@@ -129,7 +129,8 @@ int xstore_on_load(struct dm_ctx *ctx, void *arg, const void *req, uint32_t req_
     for (uint32_t i = 0; i < pairs.count; i++) {
         uint64_t key = ix_ranges_key(&pairs, i), block;
         DM_TRY(xstore_block_take(server, ctx, &block));
-        DM_TRY(pair_append(server, ctx, key, xstore_block_fill(server, ctx, &block, key, ix_ranges_value(&pairs, i))));
+        DM_TRY(pair_append(server, ctx, key,
+                           xstore_block_fill(server, ctx, &block, key, ix_ranges_value(&pairs, i), NULL)));
     }
     return 0;
 }

@@ -145,17 +145,17 @@ enum { LEAF_NEEDED = 1000 };
 struct pair {
     uint64_t key;
     const void *value;
-    uint64_t block;
+    uint64_t block, check;
 };
 
-static const void *pair_stored(struct xstore_server *server, struct dm_ctx *ctx, const struct pair *pair) {
-    return xstore_block_fill(server, ctx, &pair->block, pair->key, pair->value);
+static const void *pair_stored(struct xstore_server *server, struct dm_ctx *ctx, struct pair *pair) {
+    return xstore_block_fill(server, ctx, &pair->block, pair->key, pair->value, &pair->check);
 }
 
 /* Puts the key into the locked leaf, which it releases; *fresh is a leaf's memory, or 0. 0; DM_EXISTS; LEAF_NEEDED if
  * the leaf is full and *fresh 0. */
-static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf,
-                       const struct pair *pair, uint32_t *fresh) {
+static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct xstore_leaf *leaf, struct pair *pair,
+                       uint32_t *fresh) {
     int rc = 0;
     if (xstore_leaf_find(leaf, pair->key) >= 0) {
         rc = DM_EXISTS;
@@ -167,11 +167,14 @@ static int leaf_insert(struct xstore_server *server, struct dm_ctx *ctx, struct 
         xstore_leaf_split(server, ctx, leaf, *fresh, pair->key, pair_stored(server, ctx, pair));
         *fresh = 0;
     }
+    if (rc == 0) {
+        xstore_block_reveal(server, ctx, pair->block, pair->check);
+    }
     xstore_leaf_unlock(server, ctx, leaf->ref);
     return rc;
 }
 
-static int insert(struct xstore_server *server, struct dm_ctx *ctx, const struct pair *pair, bool *splits) {
+static int insert(struct xstore_server *server, struct dm_ctx *ctx, struct pair *pair, bool *splits) {
     struct xstore_leaf leaf;
     uint32_t fresh = 0, right = 0;
     uint64_t high = 0;
@@ -222,7 +225,7 @@ static int on_insert(struct dm_ctx *ctx, void *arg, const void *req, uint32_t re
         return without_block(server, ctx, request->key);
     }
     DM_TRY(rc);
-    rc = insert(server, ctx, &(struct pair){request->key, request + 1, block}, &splits);
+    rc = insert(server, ctx, &(struct pair){.key = request->key, .value = request + 1, .block = block}, &splits);
     if (rc == DM_EXISTS || rc == DM_ERR_NO_MEMORY) {
         xstore_block_free(server, ctx, block);
     }
