@@ -16,6 +16,7 @@ enum {
     NODE_NEXT = 24,
     ARENA_LEAST = 4096, /* bounds of one allocation, which is a quarter of the list's size */
     ARENA_MOST = 65536,
+    ARENA_HEAD = 16,        /* of one in the chain */
     BRANCH_BITS = 2,        /* one node in 2^2 is one level higher */
     CACHE_BYTES = 14 << 20, /* last-level cache of a server: the paper's Xeon Gold 5215 */
     HEIGHT_SHIFT = 56,
@@ -42,25 +43,53 @@ static uint64_t next_at(uint64_t node, unsigned level) {
 
 int hstore_list_reserve(struct dm_ctx *ctx, struct hstore_list *list, uint32_t count) {
     uint64_t wanted = count * node_bytes(HSTORE_LEVELS);
-    if (list->arena_end - list->arena >= wanted) {
+    uint64_t rest = list->arena_end - list->arena, lost = node_bytes(HSTORE_LEVELS) + ARENA_HEAD;
+    if (rest >= wanted || (rest > lost ? rest - lost : 0) + list->chained >= wanted) {
         return 0;
     }
+    wanted = lost + wanted - list->chained;
     uint64_t bytes = list->count * node_bytes(1) / 4;
     bytes = bytes < ARENA_LEAST ? ARENA_LEAST : bytes > ARENA_MOST ? ARENA_MOST : bytes;
     bytes = bytes < wanted ? wanted : bytes;
     dm_addr addr;
     DM_TRY(dm_alloc(ctx, list->node, (uint32_t)bytes, DM_LINE, DM_MEM_INNER, &addr));
-    list->arena = dm_addr_offset(addr);
-    list->arena_end = list->arena + bytes;
+    uint64_t arena = dm_addr_offset(addr);
+    word_set(ctx, list, arena, 0);
+    word_set(ctx, list, arena + 8, arena + bytes);
+    if (list->last_arena) {
+        word_set(ctx, list, list->last_arena, arena);
+    } else {
+        list->next_arena = arena;
+    }
+    list->last_arena = arena;
+    list->chained += bytes - lost;
     return 0;
+}
+
+/* What the old arena has left is too small for the node. */
+static void arena_begin(struct dm_ctx *ctx, struct hstore_list *list) {
+    uint64_t arena = list->next_arena;
+    list->next_arena = word_get(ctx, list, arena);
+    list->last_arena = list->next_arena ? list->last_arena : 0;
+    list->arena = arena + ARENA_HEAD;
+    list->arena_end = word_get(ctx, list, arena + 8);
+    list->chained -= list->arena_end - arena - ARENA_HEAD - node_bytes(HSTORE_LEVELS);
+}
+
+static uint64_t arena_take(struct dm_ctx *ctx, struct hstore_list *list, unsigned levels) {
+    if (list->arena_end - list->arena < node_bytes(levels)) {
+        arena_begin(ctx, list);
+    }
+    uint64_t node = list->arena;
+    list->arena += node_bytes(levels);
+    return node;
 }
 
 int hstore_list_make(struct dm_ctx *ctx, struct hstore_list *list, unsigned partitions) {
     unsigned node = list->node;
     *list = (struct hstore_list){.node = node, .cached = CACHE_BYTES / DM_LINE / partitions, .top = 1};
     DM_TRY(hstore_list_reserve(ctx, list, 1));
-    list->head = list->arena;
-    list->arena += node_bytes(HSTORE_LEVELS);
+    list->head = arena_take(ctx, list, HSTORE_LEVELS);
     for (unsigned level = 0; level < HSTORE_LEVELS; level++) {
         word_set(ctx, list, next_at(list->head, level), 0);
         list->fingers[level] = list->head;
@@ -156,8 +185,7 @@ static uint64_t node_new(struct dm_ctx *ctx, struct hstore_list *list, const str
     if (node) {
         list->freed[levels - 1] = word_get(ctx, list, node);
     } else {
-        node = list->arena;
-        list->arena += node_bytes(levels);
+        node = arena_take(ctx, list, levels);
     }
     pair_set(ctx, list, node, levels, pair);
     *height = levels;

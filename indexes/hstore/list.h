@@ -25,6 +25,9 @@ struct hstore_list {
     unsigned top;                    /* levels in use */
     uint64_t count;                  /* of keys */
     uint64_t arena, arena_end;       /* offsets: memory for new nodes */
+    uint64_t next_arena, last_arena; /* the chain of arenas that come then: each begins with the offset of the next and
+                                      * its own end; 0: none */
+    uint64_t chained;                /* bytes of the chain that are sure to be of use */
     uint64_t freed[HSTORE_LEVELS];   /* removed nodes, by height, linked by their first word */
     uint64_t fingers[HSTORE_LEVELS]; /* the last node of each level, for appending in order */
 };
