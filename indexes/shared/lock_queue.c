@@ -18,6 +18,7 @@ struct ix_queue {
     uint32_t passed;          /* hand-overs in a row */
     uint64_t owner;           /* what the remote word holds while `handed` */
     bool handed;              /* the next client has the remote lock already */
+    uint32_t among;           /* queues of the compute node, by which an access to one is charged */
 };
 
 struct ix_queues {
@@ -29,6 +30,9 @@ struct ix_queues *ix_queues_open(size_t count) {
     struct ix_queues *queues = calloc(1, sizeof(*queues) + count * sizeof(queues->queue[0]));
     if (queues) {
         queues->count = count;
+        for (size_t i = 0; i < count; i++) {
+            queues->queue[i].among = (uint32_t)count;
+        }
     }
     return queues;
 }
@@ -51,7 +55,7 @@ int ix_queue_enter(struct dm_ctx *ctx, struct ix_queue *queue) {
         return 0;
     }
     dm_charge(ctx, DM_WORK_CACHE_PROBE, TURN_PROBES);
-    dm_charge_access(ctx, 1, IX_QUEUES * sizeof(*queue));
+    dm_charge_access(ctx, 1, queue->among * sizeof(*queue));
     atomic_fetch_add_explicit(&queue->waiting, 1, memory_order_relaxed);
     int rc = dm_mutex_lock(ctx, &queue->mutex);
     atomic_fetch_sub_explicit(&queue->waiting, 1, memory_order_relaxed);
