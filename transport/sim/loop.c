@@ -14,13 +14,6 @@ static void on_wake(struct sim *sim, struct sim_op *op) {
     }
 }
 
-/* Whether the oldest call came before the core's next context was ready, and that is background work. */
-static bool is_call_first(const struct sim *sim, const struct sim_thread *thread) {
-    const struct sim_ctx *ctx = thread->ready_head;
-    return ctx->base.background && !ctx->job && sim_has_call(sim, thread) &&
-           sim->nodes[thread->base.node].queue.head->queued_at <= ctx->ready_at;
-}
-
 /* The core takes its next ready context, or else a call that no core has taken yet. */
 static void on_kick(struct sim *sim, struct sim_op *op) {
     struct sim_thread *thread = op->thread;
@@ -31,7 +24,7 @@ static void on_kick(struct sim *sim, struct sim_op *op) {
         return;
     }
     struct sim_ctx *ctx = thread->ready_head;
-    struct sim_ctx *handler = !ctx || is_call_first(sim, thread) ? sim_next_call(sim, thread) : NULL;
+    struct sim_ctx *handler = !ctx || sim_is_behind_call(sim, thread, ctx) ? sim_next_call(sim, thread) : NULL;
     if (handler || !ctx) {
         ctx = handler;
     } else {

@@ -26,18 +26,13 @@ void sim_kick_later(struct sim *sim, struct sim_thread *thread) {
     sim_schedule(sim, op, SIM_KICK, thread->clock > sim->now ? thread->clock : sim->now);
 }
 
-/* Background work that continues after a slice: a call that came before has the core first. */
-static bool is_behind_call(const struct sim *sim, const struct sim_thread *thread, const struct sim_ctx *ctx) {
-    return ctx->base.background && !ctx->job && sim_has_call(sim, thread);
-}
-
 void sim_ready(struct sim *sim, struct sim_ctx *ctx) {
     struct sim_thread *thread = sim_thread_of(ctx);
     if (dm_unlikely(ctx->dead)) {
         return;
     }
     ctx->ready_at = sim->now;
-    if (!sim->current && !thread->ready_head && thread->clock <= sim->now && !is_behind_call(sim, thread, ctx)) {
+    if (!sim->current && !thread->ready_head && thread->clock <= sim->now && !sim_is_behind_call(sim, thread, ctx)) {
         sim->current = ctx;
         return;
     }

@@ -443,6 +443,14 @@ static inline bool sim_has_call(const struct sim *sim, const struct sim_thread *
            thread->base.index < dm_call_threads(&sim->fabric->nodes[thread->base.node]);
 }
 
+/* Whether the context, which is ready, is background work that continues after a slice, and a call came before: the
+ * call has the core first. */
+static inline bool sim_is_behind_call(const struct sim *sim, const struct sim_thread *thread,
+                                      const struct sim_ctx *ctx) {
+    return ctx->base.background && !ctx->job && sim_has_call(sim, thread) &&
+           sim->nodes[thread->base.node].queue.head->queued_at <= ctx->ready_at;
+}
+
 /* A handler context that runs the node's first waiting call on this core; NULL if none can be served now. */
 struct sim_ctx *sim_next_call(struct sim *sim, struct sim_thread *thread);
 

@@ -141,7 +141,7 @@ static void lower_levels_are_evicted_first_and_never_evict_higher_ones(void **st
     ix_cache_close(cache);
 }
 
-/* A tree of nodes with few entries may have more levels than the cache tells apart. */
+/* A tree of nodes with few entries may have more levels than the cache distinguishes. */
 static void the_top_of_a_high_tree_stays_like_any_other(void **state) {
     (void)state;
     uint32_t stamp;
