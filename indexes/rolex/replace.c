@@ -12,7 +12,7 @@
  * old used-slot counter. Clients that wait for a lock of the old model read them.
  *
  * A failure before step 4 removes the marks. Until step 4 nothing points to the new models, so they are freed as well.
- * A write of step 4 that fails may have taken effect, so it is tried again, and the marks stay.
+ * A verb of step 4 that fails may have taken effect, so it is tried again, and the marks stay.
  */
 #include <stdlib.h>
 
@@ -407,19 +407,38 @@ static int fork_write(struct rolex_env *env, struct rolex_work *work, dm_addr fo
     return dm_write(env->ctx, fork, work->object, fork_bytes(work));
 }
 
-/* Writes the pointers to the new models, and the mark. No other client writes these words. */
-static int pointers_write(struct rolex_env *env, dm_addr model, const struct rolex_head *head, const uint64_t *words) {
-    /* The parent first: a client on that path finds the new model a little earlier than one that waits. */
-    DM_TRY(dm_write(env->ctx, (dm_addr){head->parent}, &words[0], sizeof(words[0])));
+/* Lets the parent's word point to the new models. A second attempt must not write: if the first one took effect, the
+ * new model may have been replaced already, by another context that has written the same word. */
+static int parent_write(struct rolex_env *env, dm_addr model, uint64_t parent, const uint64_t *word, bool again) {
+    dm_addr addr = {parent};
+    return again ? dm_cas(env->ctx, addr, model.bits, *word, NULL) : dm_write(env->ctx, addr, word, sizeof(*word));
+}
+
+/* Lets the old model point to the new ones, and marks it as replaced. No other context writes these words. */
+static int old_write(struct rolex_env *env, dm_addr model, const uint64_t *words) {
     dm_post_write(env->ctx, dm_addr_add(model, offsetof(struct rolex_head, forward)), &words[0], sizeof(words[0]));
     dm_post_write(env->ctx, rolex_slots(model), &words[1], sizeof(words[1]));
     return dm_commit(env->ctx);
 }
 
+/* The parent first: a client on that path finds the new model a little earlier than one that waits. */
+static int pointers_write(struct rolex_env *env, dm_addr model, uint64_t parent, const uint64_t *words) {
+    enum { FAILURES = 3 };
+    int rc = parent_write(env, model, parent, &words[0], false);
+    for (unsigned failures = 0; rc == DM_ERR_IO && failures < FAILURES; failures++) {
+        rc = parent_write(env, model, parent, &words[0], true);
+    }
+    DM_TRY(rc);
+    rc = old_write(env, model, words);
+    for (unsigned failures = 0; rc == DM_ERR_IO && failures < FAILURES; failures++) {
+        rc = old_write(env, model, words);
+    }
+    return rc;
+}
+
 /* *begun: a pointer may have been written. */
 static int models_publish(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head,
                           uint16_t flags, bool *begun) {
-    enum { FAILURES = 3 };
     dm_addr fork;
     DM_TRY(models_alloc(env, work, head, dm_addr_node(model), &fork));
     uint32_t at = 0;
@@ -437,12 +456,7 @@ static int models_publish(struct rolex_env *env, struct rolex_work *work, dm_add
     words[0] = work->piece_count > 1 ? fork.bits | ROLEX_FORK : work->addrs[0];
     words[1] = tables_slots(work)[0] | ROLEX_RETIRED;
     *begun = true;
-    for (unsigned failures = 0;; failures++) {
-        rc = pointers_write(env, model, head, words);
-        if (rc != DM_ERR_IO || failures == FAILURES) {
-            return rc;
-        }
-    }
+    return pointers_write(env, model, head->parent, words);
 }
 
 int rolex_replace(struct rolex_env *env, struct rolex_work *work, dm_addr model, bool trained) {
