@@ -53,22 +53,28 @@ int rolex_head_read(struct rolex_env *env, dm_addr model, struct rolex_head *hea
     return is_model ? 0 : DM_NOT_FOUND;
 }
 
+/* After how many regions their size doubles: when each memory node has got one, if it is not the user's choice. */
+static unsigned doubles_every(const struct rolex_env *env) {
+    unsigned mns = env->shape->topology->mns;
+    return mns > REGION_DOUBLES_EVERY && env->params->region_bytes == 0 ? mns : REGION_DOUBLES_EVERY;
+}
+
 /* Leaves of a node's first region, before the least: its regions double, so all together have 2^n - 1 times as many. */
 static uint64_t first_leaves(const struct rolex_env *env) {
     unsigned mns = env->shape->topology->mns;
     uint64_t expected = env->shape->expected_keys / env->per_leaf;
-    uint64_t times = (UINT64_C(1) << ROLEX_REGIONS_MAX / (mns < REGION_DOUBLES_EVERY ? REGION_DOUBLES_EVERY : mns)) - 1;
-    return times < REGION_SPARE * REGION_PARTS ? REGION_SPARE * expected / times / mns : expected / REGION_PARTS / mns;
+    uint64_t times = (UINT64_C(1) << ROLEX_REGIONS_MAX / doubles_every(env)) - 1;
+    return times < REGION_SPARE * REGION_PARTS ? REGION_SPARE * (expected + 2) / times / mns + 1
+                                               : expected / REGION_PARTS / mns;
 }
 
 uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region) {
-    unsigned mns = env->shape->topology->mns;
     uint64_t leaves = first_leaves(env);
     leaves = leaves < REGION_LEAVES_LEAST ? REGION_LEAVES_LEAST : leaves;
     uint64_t least = DM_LINE + (uint64_t)REGION_LEAVES_LEAST * env->layout.wire_bytes;
     uint64_t bytes = env->params->region_bytes;
     bytes = bytes == 0 ? DM_LINE + leaves * env->layout.wire_bytes : bytes < least ? least : bytes;
-    bytes <<= region / (mns < REGION_DOUBLES_EVERY ? REGION_DOUBLES_EVERY : mns);
+    bytes <<= region / doubles_every(env);
     return bytes > REGION_BYTES_MAX ? REGION_BYTES_MAX : (uint32_t)bytes;
 }
 

@@ -121,7 +121,8 @@ static inline bool rolex_is_claim(uint64_t word) {
     return word % 2 == 1;
 }
 
-/* Sizes follow from the region's number and grow with it, so that 127 regions are enough for any memory. */
+/* Sizes follow from the region's number and grow with it, so that 127 regions of up to 1 GiB are enough for any tree on
+ * few memory nodes. With 19 and more they are enough for three times the expected keys. */
 uint32_t rolex_region_bytes(const struct rolex_env *env, unsigned region);
 static inline uint64_t rolex_region_leaves(const struct rolex_env *env, unsigned region) {
     return env->leaves[region];
