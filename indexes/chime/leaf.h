@@ -197,7 +197,7 @@ static inline uint64_t chime_word_set_largest(const struct chime_layout *layout,
     uint64_t mask = ((UINT64_C(1) << layout->argmax_bits) - 1) << 1;
     return (word & ~mask) | (uint64_t)i << 1;
 }
-/* True if no group is full: the leaf is empty, or nearly so. */
+/* True if no group is full, as in a leaf that is empty; of a leaf with large groups that says little. */
 static inline bool chime_word_low(const struct chime_layout *layout, uint64_t word) {
     return word >> (1 + layout->argmax_bits) == 0;
 }

@@ -94,12 +94,20 @@ static int leaves_write(struct chime_client *client, dm_addr leaf, dm_addr right
     return chime_lock_finish(client, &client->leaf_lock, word, dm_commit(client->ctx));
 }
 
-/* With both leaves locked. The bitmap in the lock word has promised no more than that none of its groups is full, and
- * the groups of a large leaf are large. */
+/* Reads the leaf, which is locked. *low: few of its entries are used. The bitmap in the lock word has shown no more
+ * than that none of its groups is full, and the groups of a large leaf are large. */
+static int left_read(struct chime_client *client, dm_addr leaf, bool *low) {
+    const struct chime_layout *layout = &client->cn->layout;
+    DM_TRY(chime_read_part(client, &client->leaf, leaf, 0, layout->span));
+    dm_charge(client->ctx, DM_WORK_KEY_COMPARE, layout->span);
+    *low = image_keys(layout, client->leaf.image) <= layout->span / LOW_PART;
+    return 0;
+}
+
+/* With both leaves locked, and the left one read. */
 static int merge_locked(struct chime_client *client, uint64_t key, dm_addr leaf, dm_addr right) {
     const struct chime_layout *layout = &client->cn->layout;
-    int rc = chime_read_part(client, &client->leaf, leaf, 0, layout->span);
-    rc = rc < 0 ? rc : chime_read_part(client, &client->right, right, 0, layout->span);
+    int rc = chime_read_part(client, &client->right, right, 0, layout->span);
     if (rc < 0) {
         merge_leave(client, true); /* the first failure is the one to report, here and below */
         return rc;
@@ -107,8 +115,7 @@ static int merge_locked(struct chime_client *client, uint64_t key, dm_addr leaf,
     struct chime_meta here = chime_meta_get(layout, client->leaf.image, 0);
     struct chime_meta there = chime_meta_get(layout, client->right.image, 0);
     bool adjoin = here.valid && there.valid && dm_addr_equal(here.sibling, right);
-    bool is_low = image_keys(layout, client->leaf.image) <= layout->span / LOW_PART;
-    if (!adjoin || !is_low || !images_join(client)) {
+    if (!adjoin || !images_join(client)) {
         return merge_leave(client, true);
     }
     rc = parent_cut(client, key, leaf, right);
@@ -135,7 +142,14 @@ int chime_merge(struct chime_client *client, uint64_t key) {
     if (!chime_word_low(&client->cn->layout, client->leaf_lock.old)) {
         return merge_leave(client, false);
     }
-    int rc = chime_lock_take(client, chime_leaf_word(client->cn, child.next), true, &attempts, &client->right_lock);
+    bool low = false;
+    int rc = left_read(client, child.addr, &low);
+    if (rc == 0 && !low) {
+        return merge_leave(client, false);
+    }
+    rc = rc < 0
+             ? rc
+             : chime_lock_take(client, chime_leaf_word(client->cn, child.next), true, &attempts, &client->right_lock);
     if (rc < 0) {
         int left = merge_leave(client, false);
         return left < 0 ? left : rc;
