@@ -149,7 +149,8 @@ static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
     return dm_addr_add(leaf, cn->layout.lock_offset);
 }
 
-/* Takes the lock whose word is at `word`. 0, or a failure with nothing held. [waits] */
+/* Takes the lock whose word is at `word`. 0, or a failure: then nothing is held, but for a leaf's word that the failed
+ * verb may have taken. [waits] */
 int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock);
 
 /* Adds the unlock to the current batch, leaving `next` in the word. Then commit and hand the result to finish, which

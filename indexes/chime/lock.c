@@ -23,7 +23,7 @@ static int lock_take(struct chime_client *client, dm_addr word, bool leaf, uint3
         int rc = dm_masked_cas(client->ctx, word, mask, old);
         if (rc < 0 && !leaf && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
             /* It may have taken the lock. A leaf's word would have lost what it held beside the lock. */
-            dm_cas(client->ctx, word, owner, 0, NULL);
+            client->tree.may_hold |= dm_cas(client->ctx, word, owner, 0, NULL) < 0;
         }
         DM_TRY(rc);
         if (!(*old & 1)) {

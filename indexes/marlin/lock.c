@@ -86,6 +86,7 @@ static void node_read_post(struct marlin_client *client, dm_addr node, char *to)
 /* A batch that changes a lock word has failed: whether it did is not known. */
 static int failed(struct marlin_client *client, int rc) {
     atomic_store_explicit(&client->cn->btree.tree.interrupted, true, memory_order_relaxed);
+    client->btree.tree.may_hold = true;
     return rc;
 }
 

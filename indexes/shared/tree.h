@@ -58,7 +58,8 @@ struct ix_tree_cn;
 /* At most one inner node is locked at a time. Functions find the index's own client in tree->client, and its compute
  * node's part in cn->owner. */
 struct ix_tree_policy {
-    /* Lock, then read: takes the lock of the node at addr; conflicts count as retries. NULL for `upgrade`. [waits] */
+    /* Lock, then read: takes the lock of the node at addr; conflicts count as retries. After a failure
+     * the lock is not held, or tree->may_hold says that it may be. NULL for `upgrade`. [waits] */
     int (*lock)(struct ix_tree *tree, dm_addr addr, uint32_t *attempts);
 
     /* Read, then upgrade: takes the lock of the node that was read into tree->wire if it is still in that version. 0;

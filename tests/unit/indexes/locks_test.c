@@ -102,6 +102,7 @@ static void a_failed_acquisition_gives_back_its_turn_and_the_word(void **state) 
         struct test test;
         test_run(&test, "error:client=0,verb=2", seed, later_client);
         assert_int_equal(test.acquired[0], DM_ERR_IO);
+        assert_int_equal(test.word, 0);
         assert_int_equal(test.acquired[1], 0);
         assert_int_equal(test.released[1], 0);
     }
