@@ -69,6 +69,7 @@ int hstore_list_reserve(struct dm_ctx *ctx, struct hstore_list *list, uint32_t c
 /* What the old arena has left is too small for the node. */
 static void arena_begin(struct dm_ctx *ctx, struct hstore_list *list) {
     uint64_t arena = list->next_arena;
+    assert(arena); /* reserved */
     list->next_arena = word_get(ctx, list, arena);
     list->last_arena = list->next_arena ? list->last_arena : 0;
     list->arena = arena + ARENA_HEAD;

@@ -18,7 +18,7 @@ struct ix_queue {
     uint32_t passed;          /* hand-overs in a row */
     uint64_t owner;           /* what the remote word holds while `handed` */
     bool handed;              /* the next client has the remote lock already */
-    uint32_t among;           /* queues of the compute node, by which an access to one is charged */
+    uint32_t among;           /* queues of the compute node: an access to one is charged as if all were in use */
 };
 
 struct ix_queues {
