@@ -19,12 +19,27 @@ static double slack(double end, double tolerance) {
     return isinf(end) ? 0 : fabs(end) * tolerance;
 }
 
-static bool is_expected(enum hx_claim_kind kind, const struct hx_check *check, double value) {
-    if (kind == HX_CLAIM_TREND) {
-        return value != 0;
+/* A ratio that is `times` as far off 1, as what is gained: 1.3 twice is 1.6, and 1 / 1.3 twice is 1 / 1.6. */
+static double gain_times(double ratio, double times) {
+    return ratio >= 1 ? 1 + times * (ratio - 1) : 1 / (1 + times * (1 / ratio - 1));
+}
+
+void hx_check_accepted(enum hx_claim_kind kind, const struct hx_check *check, double *low, double *high) {
+    *low = check->low - slack(check->low, check->tolerance);
+    *high = check->high + slack(check->high, check->tolerance);
+    if (kind == HX_CLAIM_RATIO && check->low > 1) {
+        *low = fmax(*low, gain_times(check->low, 0.5));
+        *high = fmin(*high, gain_times(check->high, 2));
+    } else if (kind == HX_CLAIM_RATIO && check->high < 1) {
+        *low = check->low > 0 ? fmax(*low, gain_times(check->low, 2)) : *low;
+        *high = check->high > 0 ? fmin(*high, gain_times(check->high, 0.5)) : *high;
     }
-    return value >= check->low - slack(check->low, check->tolerance) &&
-           value <= check->high + slack(check->high, check->tolerance);
+}
+
+static bool is_expected(enum hx_claim_kind kind, const struct hx_check *check, double value) {
+    double low, high;
+    hx_check_accepted(kind, check, &low, &high);
+    return kind == HX_CLAIM_TREND ? value != 0 : value >= low && value <= high;
 }
 
 /* Whether the right system wins. Without a `direction` only a ratio that should be off 1 has one. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/study/claims_judge.h"
 #include "harness/study/claims_readings.h"
 
 enum { LINE_BYTES = 1024 };
@@ -31,8 +32,18 @@ void hx_check_expected(const struct hx_claim *claim, const struct hx_check *chec
         snprintf(text, capacity, "holds");
         return;
     }
+    double low, high;
+    hx_check_accepted(claim->kind, check, &low, &high);
     expected_number(check, number, sizeof(number));
-    snprintf(text, capacity, "%s ± %.3g %%", number, check->tolerance * 100);
+    bool is_plain = low <= check->low - fabs(check->low) * check->tolerance &&
+                    high >= check->high + fabs(check->high) * check->tolerance;
+    if (is_plain) {
+        snprintf(text, capacity, "%s ± %.3g %%", number, check->tolerance * 100);
+    } else if (isinf(low) || isinf(high)) {
+        snprintf(text, capacity, "%s (%s %.3g)", number, isinf(low) ? "to" : "from", isinf(low) ? high : low);
+    } else {
+        snprintf(text, capacity, "%s (%.3g to %.3g)", number, low, high);
+    }
 }
 
 void hx_check_measured(const struct hx_claim *claim, const struct hx_check *check, char *text, size_t capacity) {

@@ -7,6 +7,7 @@
 #include "harness/study/claims_points.h"
 #include "harness/study/claims_text.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -204,6 +205,32 @@ static void an_open_end_is_open_without_a_tolerance_too(void **state) {
     assert_int_equal(judged("[null, 2.9]", "0"), HX_NOT_REPRODUCED);
 }
 
+static bool accepts(double low, double high, double tolerance, double value) {
+    const struct hx_check check = {.low = low, .high = high, .tolerance = tolerance};
+    double least, most;
+    hx_check_accepted(HX_CLAIM_RATIO, &check, &least, &most);
+    return value >= least && value <= most;
+}
+
+/* Where a quarter of the ratio is more than that, it decides as before. */
+static void a_ratio_shows_between_half_and_twice_of_what_is_gained(void **state) {
+    (void)state;
+    assert_false(accepts(1.3, 1.3, 0.25, 1.14));
+    assert_true(accepts(1.3, 1.3, 0.25, 1.16));
+    assert_true(accepts(1.3, 1.3, 0.25, 1.59));
+    assert_false(accepts(1.3, 1.3, 0.25, 1.61));
+    assert_false(accepts(1 / 1.3, 1 / 1.3, 0.25, 1 / 1.14));
+    assert_true(accepts(1 / 1.3, 1 / 1.3, 0.25, 1 / 1.16));
+    assert_false(accepts(1 / 1.3, 1 / 1.3, 0.25, 1 / 1.61));
+    assert_true(accepts(4, 4, 0.25, 3.01) && accepts(4, 4, 0.25, 4.99));
+    assert_false(accepts(4, 4, 0.25, 2.99) || accepts(4, 4, 0.25, 5.01));
+    assert_true(accepts(1, 1, 0.25, 0.76) && accepts(1, 1, 0.25, 1.24)); /* alike: nothing is gained */
+    assert_true(accepts(1.2, 1.2, 0.05, 1.15));
+    assert_false(accepts(1.2, 1.2, 0.05, 1.13)); /* a tolerance of its own that is less */
+    assert_true(accepts(1.2, INFINITY, 0.25, 9));
+    assert_false(accepts(1.2, INFINITY, 0.25, 1.09));
+}
+
 static void mistakes_in_a_file_of_claims_are_named(void **state) {
     (void)state;
     const char *const claim = "{" HEAD ", \"kind\": \"value\", \"checks\": [{\"value\": \"mops{A}\", \"expect\": 1}]}";
@@ -305,6 +332,7 @@ int main(void) {
         cmocka_unit_test(every_profile_of_the_sensitivity_table_exists),
         cmocka_unit_test(mistakes_in_a_claim_are_named),
         cmocka_unit_test(an_open_end_is_open_without_a_tolerance_too),
+        cmocka_unit_test(a_ratio_shows_between_half_and_twice_of_what_is_gained),
         cmocka_unit_test(mistakes_in_a_file_of_claims_are_named),
         cmocka_unit_test(a_reason_has_an_expression_and_no_numbers_in_its_text),
         cmocka_unit_test(names_with_digits_are_no_numbers),
