@@ -227,12 +227,17 @@ def death(status):
 
 
 def test_run(copy, test, cpu_s):
-    """How the test failed, or None."""
-    status, out, _ = limited([str(copy.build / "tests" / target_of(test))], cpu_s)
+    """(how the test failed or None, seconds used)."""
+    status, out, seconds = limited([str(copy.build / "tests" / target_of(test))], cpu_s)
     if status in (0, 77):
-        return None
+        return None, seconds
     failed = re.findall(r"\[  FAILED  \] (\w+)", out)
-    return death(status) if status < 0 else failed[0] if failed else f"status {status}"
+    return death(status) if status < 0 else failed[0] if failed else f"status {status}", seconds
+
+
+def allowed_s(budget, taken, test):
+    """Processor time for a test with a mutant. On a slow host a test may need more than the budget without one."""
+    return max(budget.test_s, 3 * taken.get(test, 0.0))
 
 
 def check_run(copy, index, args, seeds, cpu_s):
@@ -272,8 +277,9 @@ def check_finding(status, out, most):
         return "crash" if "died" in out else "cannot run", int(seed.group(1)) if seed else most
 
 
-def mutant_judge(copy, mutant, budget):
-    """The outcome of one mutant: state killed, survived or refused, by what, how, after how many seeds."""
+def mutant_judge(copy, mutant, budget, taken):
+    """The outcome of one mutant: state killed, survived or refused, by what, how, after how many seeds. `taken` has the
+    seconds of each test without a mutant."""
     copy.change(mutant)
     try:
         tests = [*mutant["tests"], VERB_TEST]
@@ -282,7 +288,7 @@ def mutant_judge(copy, mutant, budget):
         except Refused as error:
             return {"state": "refused", "how": str(error)[-600:]}
         for test in tests:
-            how = test_run(copy, test, budget.test_s)
+            how, _ = test_run(copy, test, allowed_s(budget, taken, test))
             if how:
                 return {"state": "killed", "by": test.split("/")[-1], "how": how}
         for index in mutant["indexes"]:
@@ -297,7 +303,7 @@ def mutant_judge(copy, mutant, budget):
                 return {"state": "killed", "by": "check", "how": how, "index": index, "seeds": count}
         if LAST_TEST not in mutant["tests"] and not budget.no_last:
             copy.make([LAST_TEST])
-            how = test_run(copy, LAST_TEST, 4 * budget.test_s)
+            how, _ = test_run(copy, LAST_TEST, max(4 * budget.test_s, allowed_s(budget, taken, LAST_TEST)))
             if how:
                 return {"state": "killed", "by": LAST_TEST.split("/")[1], "how": how}
         return {"state": "survived", "seeds": seeds}
@@ -306,17 +312,19 @@ def mutant_judge(copy, mutant, budget):
 
 
 def baseline_judge(copy, mutants, budget):
-    """Without a mutant every test passes; otherwise a failure would prove nothing."""
+    """Without a mutant every test passes; otherwise a failure would prove nothing. Returns the seconds of each test."""
+    taken = {}
     tests = sorted({VERB_TEST} | {test for mutant in mutants for test in mutant["tests"]})
     copy.make(tests)
     for test in tests:
-        how = test_run(copy, test, 4 * budget.test_s)
+        how, taken[test] = test_run(copy, test, 4 * budget.test_s)
         if how:
             raise Refused(f"{test} fails without a mutant: {how}")
     for index in sorted({index for mutant in mutants for index in mutant["indexes"]}):
         how, count = check_run(copy, index, [], min(budget.seeds, 300), budget.cpu_s)
         if how:
             raise Refused(f"check --index {index} fails without a mutant: {how} within {count} seeds")
+    return taken
 
 
 # ---- many --------------------------------------------------------------------------------------------------------
@@ -344,15 +352,16 @@ def campaign(root, mutants, budget):
     copies, lock = queue.Queue(), threading.Lock()
     for i in range(min(budget.jobs, len(todo))):
         copies.put(Copy(root, work / str(i), names, max(1, (os.cpu_count() or 1) // budget.jobs)))
+    taken = {}
     if todo and not budget.no_baseline:
         copy = copies.get()
-        baseline_judge(copy, todo, budget)
+        taken = baseline_judge(copy, todo, budget)
         copies.put(copy)
 
     def one(mutant):
         copy = copies.get()
         try:
-            row = mutant_judge(copy, mutant, budget)
+            row = mutant_judge(copy, mutant, budget, taken)
         finally:
             copies.put(copy)
         row.update(id=mutant["id"], key=key_of(mutant), sources=sources)
@@ -477,7 +486,11 @@ def chosen(mutants, options):
 
 
 def self_test(root):
-    """Bad data is refused by name."""
+    """Bad data is refused by name, and a test that is slow without a mutant has more time with one."""
+    budget, taken = argparse.Namespace(test_s=60), {"slow": 100.0, "quick": 2.0}
+    allowed = [allowed_s(budget, taken, test) for test in ("slow", "quick", "not run before")]
+    if allowed != [300, 60, 60]:
+        raise Refused(f"self-test: processor time {allowed}")
     entry = {"id": "null-a", "file": "indexes/null/null.c", "old": "Apache-2.0", "new": "", "breaks": "nothing"}
     good = {"indexes": ["null"], "tests": []}
     cases = [
