@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run_tests.sh refuses a mistyped option before it builds; setup.sh and cmake are made commands.
+# run_tests.sh refuses a mistyped option, and a word that is no option's value, before it builds, and fails where ctest
+# finds no test. setup.sh, mutate.sh, cmake, and ctest where it runs tests, are made commands.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 mkdir bin scripts
@@ -23,8 +24,37 @@ holds err "'--hepl' is no option of ctest"
 holds err "usage: ./run_tests.sh"
 tests 2 -R sherman -lable unit
 holds err "'-lable'"
+# ctest would run everything.
+tests 2 sherman
+holds err "'sherman' is no option of ctest"
+tests 2 -R sherman unit
+holds err "'unit'"
+tests 2 -V sherman
+tests 2 --tests-regex=sherman unit
 tests 9
 tests 9 -R sherman -L unit -j2 --output-on-failure -V
 tests 9 --tests-regex=sherman --parallel 2 --rerun-failed
+tests 9 -LE long --repeat until-pass:2 -I 1,5 -j 2
 tests 0 --help
 holds out "usage: ./run_tests.sh"
+
+# Up to the end: a name that no test has is a failure, as in the two builds whose tests are always the same.
+ctest=$(command -v ctest)
+cat >bin/ctest <<SH
+#!/bin/sh
+case " \$* " in
+*" --help "*) exec "$ctest" "\$@" ;;
+esac
+echo "\$@" >>"$work/calls"
+SH
+printf '#!/bin/sh\nexit 0\n' | tee bin/cmake >scripts/mutate.sh
+mkdir -p build/tsan tests/conformance tests/unit/indexes tests/unit/workloads tests/unit/transport
+cp bin/cmake build/tsan/dmbench
+chmod +x bin/ctest scripts/mutate.sh build/tsan/dmbench
+echo '"local"' >tests/conformance/some_test.c
+tests 0 -R nosuch
+for build in clang tsan test; do
+    grep -q -- "--test-dir build/$build .*--no-tests=error" calls || fail "without tests build/$build passes: $(cat calls)"
+done
+mkdir none
+! "$ctest" --test-dir none --no-tests=error -R nosuch >out 2>&1 || fail "ctest passes without tests: $(cat out)"
