@@ -6,8 +6,21 @@
 set -eu
 : "${DMBENCH:?the program to test}" "${DM_SOURCE_DIR:?the source tree}"
 
+pid= # of what a test runs beside itself
 work=$(mktemp -d "${TMPDIR:-/tmp}/dmbench_test.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+# At the end, process $pid ends too, if it is still one of this shell: its number may be another process's by then.
+# Called by the trap.
+# shellcheck disable=SC2317
+finish() {
+    if [ -n "$pid" ] && grep -q "^PPid:[[:blank:]]*$$\$" "/proc/$pid/status" 2>/dev/null; then
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    fi
+    rm -rf "$work"
+}
+trap finish EXIT
+# dash does not run the trap of EXIT when a signal ends it.
+trap 'exit 130' HUP INT TERM
 cd "$work"
 
 fail() {
@@ -34,8 +47,6 @@ expect() {
 holds() {
     grep -qF -- "$2" "$1" || fail "'$2' is not in: $(cat "$1")"
 }
-
-pid= # of what a test runs beside itself
 
 # once COMMAND...: waits until the command succeeds while process $pid, whose errors are in `err`, runs.
 once() {
