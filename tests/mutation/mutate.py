@@ -22,6 +22,7 @@
 #   survives    optional: why the tests and `check` do not notice it today
 import argparse
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
@@ -49,6 +50,10 @@ LAST_TEST = "conformance/index_conformance_test"  # of all indexes: the slowest,
 
 class Refused(Exception):
     pass
+
+
+class Stopped(Exception):
+    """The campaign was interrupted."""
 
 
 # ---- the data ----------------------------------------------------------------------------------------------------
@@ -125,6 +130,38 @@ def key_of(mutant):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+# ---- commands that run -------------------------------------------------------------------------------------------
+
+
+class Running:
+    """The process groups of the commands that run. An interrupt of this program does not reach them."""
+
+    def __init__(self):
+        self.lock, self.groups, self.stopped = threading.Lock(), set(), False
+
+    def start(self, command, **options):
+        with self.lock:
+            if self.stopped:
+                raise Stopped
+            child = subprocess.Popen(command, start_new_session=True, **options)
+            self.groups.add(child.pid)
+            return child
+
+    def end(self, child):
+        with self.lock:
+            self.groups.discard(child.pid)
+
+    def stop(self):
+        with self.lock:
+            self.stopped = True
+            for group in self.groups:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
+
+
+running = Running()
+
+
 # ---- copies and builds -------------------------------------------------------------------------------------------
 
 
@@ -179,9 +216,11 @@ class Copy:
             shutil.copymode(self.root / name, path)
 
     def run(self, command):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if done.returncode != 0:
-            raise Refused(done.stdout.decode(errors="replace")[-1500:])
+        child = running.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        out, _ = child.communicate()
+        running.end(child)
+        if child.returncode != 0:
+            raise Refused(out.decode(errors="replace")[-1500:])
 
     def make(self, tests):
         targets = ["dmbench"] + [target_of(test) for test in tests]
@@ -210,12 +249,15 @@ def limited(command, cpu_s):
         resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, 8 << 30))
 
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryFile() as out:
-        child = subprocess.Popen(command, stdout=out, stderr=out, preexec_fn=prepare, start_new_session=True, cwd=work)
+        child = running.start(command, stdout=out, stderr=out, preexec_fn=prepare, cwd=work)
         # Host time catches a mutant that waits without using the processor.
         timer = threading.Timer(20 * limit, os.killpg, (child.pid, signal.SIGKILL))
         timer.start()
-        _, status, usage = os.wait4(child.pid, 0)
-        timer.cancel()
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+            running.end(child)
+        finally:
+            timer.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         return child.returncode, out.read().decode(errors="replace"), usage.ru_utime + usage.ru_stime
@@ -364,6 +406,8 @@ def campaign(root, mutants, budget):
             row = mutant_judge(copy, mutant, budget, taken)
         finally:
             copies.put(copy)
+        if running.stopped:
+            raise Stopped  # what was killed says nothing of the mutant
         row.update(id=mutant["id"], key=key_of(mutant), sources=sources)
         with lock:
             rows[mutant["id"]] = row
@@ -372,8 +416,13 @@ def campaign(root, mutants, budget):
                 file.write(json.dumps(row) + "\n")
 
     with concurrent.futures.ThreadPoolExecutor(max(1, budget.jobs)) as pool:
-        for future in [pool.submit(one, mutant) for mutant in todo]:
-            future.result()
+        try:
+            for future in [pool.submit(one, mutant) for mutant in todo]:
+                future.result()
+        except KeyboardInterrupt:
+            running.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return rows
 
 
@@ -486,11 +535,22 @@ def chosen(mutants, options):
 
 
 def self_test(root):
-    """Bad data is refused by name, and a test that is slow without a mutant has more time with one."""
+    """Bad data is refused by name, a test that is slow without a mutant has more time with one, and nothing outlives an
+    interrupt."""
     budget, taken = argparse.Namespace(test_s=60), {"slow": 100.0, "quick": 2.0}
     allowed = [allowed_s(budget, taken, test) for test in ("slow", "quick", "not run before")]
     if allowed != [300, 60, 60]:
         raise Refused(f"self-test: processor time {allowed}")
+    interrupted = Running()
+    child = interrupted.start(["sleep", "1000"])
+    interrupted.stop()
+    if child.wait() != -signal.SIGKILL:
+        raise Refused("self-test: a command outlives an interrupt")
+    try:
+        interrupted.start(["true"])
+        raise Refused("self-test: a command starts after an interrupt")
+    except Stopped:
+        pass
     entry = {"id": "null-a", "file": "indexes/null/null.c", "old": "Apache-2.0", "new": "", "breaks": "nothing"}
     good = {"indexes": ["null"], "tests": []}
     cases = [
@@ -566,10 +626,15 @@ def main():
             for mutant in mutants:
                 print(f"{mutant['id']}: {mutant['file']}: {mutant['breaks']}")
             return 0
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         rows = campaign(root, mutants, options)
     except Refused as error:
         print(f"mutate: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        running.stop()
+        print("mutate: interrupted; --resume keeps the outcomes so far", file=sys.stderr)
+        return 130
     if options.record:
         outcomes_write(known, rows)
     print("\n" + table(mutants, rows))
