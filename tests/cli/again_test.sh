@@ -7,28 +7,27 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v python3 >/dev/null || skip "python3 is not installed"
-result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
 small="--keys 10K --ops 4K --clients 4"
 
 # hash FILE
 hash() {
-    $result get "$1" config_hash
+    result get "$1" config_hash
 }
 
 # shellcheck disable=SC2086
 expect 0 run --workload a $small --set combine=off --out base.json
 expect 0 run base.json --out same.json
-$result same base.json same.json || fail "a result does not run again to the same bytes"
+result same base.json same.json || fail "a result does not run again to the same bytes"
 
 # more keys need more memory, more operations more warm-up; what was given stays
 expect 0 run base.json --keys 2M --ops 40K --out larger.json
-[ "$($result get larger.json config.mn_memory)" -gt "$($result get base.json config.mn_memory)" ] ||
+[ "$(result get larger.json config.mn_memory)" -gt "$(result get base.json config.mn_memory)" ] ||
     fail "memory nodes keep the size of the old keys"
-[ "$($result get larger.json config.warmup)" -eq 4000 ] || fail "warm-up does not follow the operations"
+[ "$(result get larger.json config.warmup)" -eq 4000 ] || fail "warm-up does not follow the operations"
 expect 0 run --keys 10K --ops 4K --warmup 123 --mn-memory 64MiB --out given.json
 expect 0 run given.json --ops 40K --out given_larger.json
-[ "$($result get given_larger.json config.warmup)" -eq 123 ] || fail "a warm-up that was given is lost"
-[ "$($result get given_larger.json config.mn_memory)" -eq 67108864 ] || fail "a size that was given is lost"
+[ "$(result get given_larger.json config.warmup)" -eq 123 ] || fail "a warm-up that was given is lost"
+[ "$(result get given_larger.json config.mn_memory)" -eq 67108864 ] || fail "a size that was given is lost"
 expect 0 sweep base.json --grid keys=20K,1M --dry-run
 holds out "2 to run"
 grep -q 'about [0-9.]* s, up to [0-9.]* GB' out || fail "a dry run says neither time nor memory: $(cat out)"
@@ -36,16 +35,16 @@ grep -q 'about [0-9.]* s, up to [0-9.]* GB' out || fail "a dry run says neither 
 # another index takes nothing of the old one's, and gets the servers it needs; another transport has its own options
 expect 0 run base.json --index chime --out chime.json
 holds err "parameters of sherman do not apply"
-[ "$($result get chime.json config.set.span)" -gt 0 ] || fail "no parameters of chime"
+[ "$(result get chime.json config.set.span)" -gt 0 ] || fail "no parameters of chime"
 expect 0 run --index chime --keys 10K --ops 4K --clients 4 --out direct.json
 [ "$(hash chime.json)" = "$(hash direct.json)" ] || fail "another index over a result is another point"
 expect 0 run base.json --index hstore --out hstore.json
-[ "$($result get hstore.json config.servers)" -eq 2 ] || fail "hstore has no servers"
+[ "$(result get hstore.json config.servers)" -eq 2 ] || fail "hstore has no servers"
 expect 0 run hstore.json --index sherman --out back.json
-[ "$($result get back.json config.servers)" -eq 0 ] || fail "sherman keeps hstore's servers"
+[ "$(result get back.json config.servers)" -eq 0 ] || fail "sherman keeps hstore's servers"
 expect 0 run base.json --index sherman --out sherman.json
 [ ! -s err ] || fail "the same index named again: $(cat err)"
-$result same base.json sherman.json || fail "the same index named again changes the point"
+result same base.json sherman.json || fail "the same index named again changes the point"
 if "$DMBENCH" list transports | grep -q '^  local '; then
     expect 0 run base.json --transport local --out local.json
     holds err "options of sim do not apply"
@@ -92,16 +91,16 @@ for file in files:
     second = {name: value for name, value in again.items() if name != "provenance"}
     assert first == second, words
 PY
-[ "$($result get again.json provenance.command_line.0)" = dmbench ] || fail "a command does not begin with dmbench"
+[ "$(result get again.json provenance.command_line.0)" = dmbench ] || fail "a command does not begin with dmbench"
 expect 0 run /dev/stdin --out stdin.json <base.json
-[ "$($result get stdin.json provenance.command_line.2)" != /dev/stdin ] || fail "standard input is no command to repeat"
+[ "$(result get stdin.json provenance.command_line.2)" != /dev/stdin ] || fail "standard input is no command to repeat"
 
 # YCSB's number of operations counts, and --ops goes over it
 expect 0 run --ycsb my.properties --out ycsb.json
 [ ! -s err ] || fail "operationcount is not known: $(cat err)"
-[ "$($result get ycsb.json config.ops)" -eq 5000 ] || fail "operationcount is ignored"
-[ "$($result get ycsb.json config.warmup)" -eq 500 ] || fail "warm-up does not follow operationcount"
+[ "$(result get ycsb.json config.ops)" -eq 5000 ] || fail "operationcount is ignored"
+[ "$(result get ycsb.json config.warmup)" -eq 500 ] || fail "warm-up does not follow operationcount"
 expect 0 run --ycsb my.properties --ops 2K --out ycsb.json
-[ "$($result get ycsb.json config.ops)" -eq 2000 ] || fail "--ops does not go over operationcount"
+[ "$(result get ycsb.json config.ops)" -eq 2000 ] || fail "--ops does not go over operationcount"
 expect 0 run --ycsb my.properties -p operationcount=300 --out ycsb.json
-[ "$($result get ycsb.json config.ops)" -eq 300 ] || fail "-p operationcount is ignored"
+[ "$(result get ycsb.json config.ops)" -eq 300 ] || fail "-p operationcount is ignored"

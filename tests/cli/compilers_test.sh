@@ -7,7 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v python3 >/dev/null || skip "python3 is not installed"
-result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
 other=$DM_SOURCE_DIR/build/clang/dmbench
 [ -x "$other" ] || skip "build/clang/dmbench is not there (run_tests.sh builds it)"
 
@@ -17,5 +16,5 @@ for workload in a d e f load; do
     expect 0 run $words --out this.json
     # shellcheck disable=SC2086
     "$other" run $words --out other.json >out 2>err || fail "the other build cannot run $words: $(cat err)"
-    $result same this.json other.json || fail "workload $workload: two compilers, two results"
+    result same this.json other.json || fail "workload $workload: two compilers, two results"
 done

@@ -8,9 +8,8 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v python3 >/dev/null || skip "python3 is not installed"
-result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
 is() {
-    $result true "$1" "$2" || fail "$1: not so: $2: $($result get "$1" ops.insert.outcomes) $($result get "$1" memory_bytes)"
+    result true "$1" "$2" || fail "$1: not so: $2: $(result get "$1" ops.insert.outcomes) $(result get "$1" memory_bytes)"
 }
 grow() {
     index=$1
@@ -66,5 +65,5 @@ for wait in 0 100; do
     is hstore.json 'list(ops["insert"]["outcomes"]) == ["ok"]'
     cp hstore.json "hstore_$wait.json"
 done
-inner() { $result get "hstore_$1.json" memory_bytes.inner; }
+inner() { result get "hstore_$1.json" memory_bytes.inner; }
 [ "$(inner 100)" -lt $(($(inner 0) * 11 / 10)) ] || fail "a late log makes the list larger: $(inner 0), $(inner 100)"

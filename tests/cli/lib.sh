@@ -93,6 +93,11 @@ has_results() {
     [ "$(find "$1" -name '*.json' 2>/dev/null | wc -l)" -ge "${2:-1}" ]
 }
 
+# result WORDS...: looks into result files, see result.py.
+result() {
+    python3 "$DM_SOURCE_DIR/tests/cli/result.py" "$@"
+}
+
 # same_result FILE OTHER: they differ in provenance alone.
 same_result() {
     python3 -c "

@@ -7,12 +7,11 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v python3 >/dev/null || skip "python3 is not installed"
-result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
 small="--index sherman --keys 20K --ops 8K --warmup 800 --clients 12 --cns 2 --workload c"
 
 # is FILE EXPRESSION
 is() {
-    $result true "$1" "$2" || fail "$1: not so: $2"
+    result true "$1" "$2" || fail "$1: not so: $2"
 }
 
 # A rate below the limit is reached; no operation waits, so both latencies are equal except for the wake-up.
@@ -31,15 +30,15 @@ expect 0 run $small --rate 500K --arrival poisson --out poisson.json
 # shellcheck disable=SC2086
 expect 0 run $small --rate 500K --arrival poisson --index null --out null.json
 is poisson.json '0.95 * 500000 < load["offered_ops_per_s"] < 1.05 * 500000'
-[ "$($result get poisson.json load.offered_ops_per_s)" = "$($result get null.json load.offered_ops_per_s)" ] ||
+[ "$(result get poisson.json load.offered_ops_per_s)" = "$(result get null.json load.offered_ops_per_s)" ] ||
     fail "two indexes meet different arrivals"
 # shellcheck disable=SC2086
 expect 0 run $small --rate 500K --arrival poisson --seed 2 --out seed2.json
-[ "$($result get poisson.json load.offered_ops_per_s)" != "$($result get seed2.json load.offered_ops_per_s)" ] ||
+[ "$(result get poisson.json load.offered_ops_per_s)" != "$(result get seed2.json load.offered_ops_per_s)" ] ||
     fail "the seed changes no arrivals"
-$result config poisson.json >spec.json
+result config poisson.json >spec.json
 expect 0 run spec.json --out again.json
-$result same poisson.json again.json || fail "an open loop does not run again as it is"
+result same poisson.json again.json || fail "an open loop does not run again as it is"
 
 # A rate above the limit: it is reported with the achieved one; waiting is part of one latency only.
 # shellcheck disable=SC2086
@@ -53,7 +52,7 @@ is flood.json 'ops["get"]["latency_ns"]["p50"] > 100 * ops["get"]["service_ns"][
 expect 0 run $small --out closed.json
 is flood.json 'ops["get"]["count"] == 8000'
 is closed.json '"load" not in globals() and "service_ns" not in ops["get"]'
-paced=$($result get closed.json throughput_ops_per_s)
+paced=$(result get closed.json throughput_ops_per_s)
 is flood.json "0.9 * $paced < throughput_ops_per_s < 1.1 * $paced"
 
 # A client that stalls for 5 ms delays 500 scheduled operations: a closed loop would see one slow one.
@@ -73,7 +72,7 @@ is duration.json '100 <= phases[2]["operations"] <= 101'
 # shellcheck disable=SC2086
 expect 0 run $small --transport-set "faults=stop:client=3,verb=20,for=1s" --out late.json
 is late.json 'ops["get"]["service_ns"]["max"] < 1e8 if "service_ns" in ops["get"] else ops["get"]["latency_ns"]["max"] < 1e8'
-busy=$($result get closed.json bottleneck.busy)
+busy=$(result get closed.json bottleneck.busy)
 is late.json "bottleneck['busy'] > 0.7 * $busy"
 
 # One that never ends leaves no moment without an operation, and the utilisation is there all the same.
@@ -99,7 +98,7 @@ holds out "no virtual time passed; "
 is timeless.json 'throughput_ops_per_s == 0'
 
 status=0
-$result validate "$DM_SOURCE_DIR/results/schema.json" fixed.json poisson.json null.json flood.json closed.json stall.json \
+result validate "$DM_SOURCE_DIR/results/schema.json" fixed.json poisson.json null.json flood.json closed.json stall.json \
     late.json rmw.json timeless.json || status=$?
 [ "$status" -eq 77 ] && exit 77
 [ "$status" -eq 0 ] || fail "results do not fit the schema"

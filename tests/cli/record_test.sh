@@ -7,12 +7,11 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v python3 >/dev/null || skip "python3 is not installed"
-result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
 small="--keys 20K --ops 8K --clients 12 --cns 2 --coroutines 2"
 
 # is FILE EXPRESSION
 is() {
-    $result true "$1" "$2" || fail "$1: not so: $2"
+    result true "$1" "$2" || fail "$1: not so: $2"
 }
 
 # nothing_left PREFIX WHY
@@ -28,34 +27,34 @@ expect 0 run --index sherman --workload d $small --record run.ops --out recorded
 holds out "recorded in run.ops"
 [ -s run.ops ] || fail "no recording"
 nothing_left "run.ops.tmp" "a recording"
-[ "$($result get recorded.json config.record)" = run.ops ] || fail "the result does not name the recording"
-[ "$($result get plain.json config_hash)" = "$($result get recorded.json config_hash)" ] ||
+[ "$(result get recorded.json config.record)" = run.ops ] || fail "the result does not name the recording"
+[ "$(result get plain.json config_hash)" = "$(result get recorded.json config_hash)" ] ||
     fail "recording changes the configuration's hash"
-[ "$($result get plain.json ops)" = "$($result get recorded.json ops)" ] || fail "recording changes the run"
+[ "$(result get plain.json ops)" = "$(result get recorded.json ops)" ] || fail "recording changes the run"
 
 # The result runs again as it is, and writes the same recording.
 cp run.ops first.ops
 expect 0 run recorded.json --out again.json
-$result same recorded.json again.json || fail "a recorded run does not run again as it is"
+result same recorded.json again.json || fail "a recorded run does not run again as it is"
 cmp run.ops first.ops || fail "the same run recorded something else"
 
 # The same index gives the same result for the same operations; by default the complete recording is run.
 # shellcheck disable=SC2086
 expect 0 run --index sherman --replay run.ops --clients 12 --cns 2 --coroutines 2 --out replay.json
 holds out "replay of run.ops"
-[ "$($result get plain.json ops)" = "$($result get replay.json ops)" ] || fail "a replay is another run"
-[ "$($result get plain.json config_hash)" != "$($result get replay.json config_hash)" ] ||
+[ "$(result get plain.json ops)" = "$(result get replay.json ops)" ] || fail "a replay is another run"
+[ "$(result get plain.json config_hash)" != "$(result get replay.json config_hash)" ] ||
     fail "a replay has the name of another point"
 is replay.json 'config["replay"] == "run.ops" and config["keys"] == 20000 and config["ops"] == 8000 and config["warmup"] == 800'
 expect 0 run replay.json --out again.json
-$result same replay.json again.json || fail "a replay does not run again as it is"
+result same replay.json again.json || fail "a replay does not run again as it is"
 
 # Other indexes, transports and numbers of clients run the same operations: every one of them once.
 expect 0 run --index null --replay run.ops --warmup 0 --clients 12 --out null.json
 expect 0 run --index null --replay run.ops --warmup 0 --clients 5 --out fewer.json
 expect 0 run --index null --replay run.ops --warmup 0 --clients 12 --rate 1M --out paced.json
 is null.json 'ops["get"]["count"] + ops["insert"]["count"] == 8800'
-inserts=$($result get null.json ops.insert.count)
+inserts=$(result get null.json ops.insert.count)
 for file in fewer paced; do
     is $file.json "ops['insert']['count'] == $inserts and ops['get']['count'] == 8800 - $inserts"
 done
@@ -117,6 +116,6 @@ for signals in 1 2; do
 done
 
 status=0
-$result validate "$DM_SOURCE_DIR/results/schema.json" recorded.json replay.json null.json paced.json || status=$?
+result validate "$DM_SOURCE_DIR/results/schema.json" recorded.json replay.json null.json paced.json || status=$?
 [ "$status" -eq 77 ] && exit 77
 [ "$status" -eq 0 ] || fail "results do not fit the schema"

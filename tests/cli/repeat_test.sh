@@ -8,7 +8,6 @@
 
 command -v python3 >/dev/null || skip "python3 is not installed"
 [ -r /proc/self/stat ] || skip "no /proc to see how far a process is"
-result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
 small="--keys 5K --ops 4K --clients 4"
 
 # each run has its seed and is kept; a file is what a run with that seed writes
@@ -20,7 +19,7 @@ holds out "3 runs are few"
 [ ! -e r.json ] || fail "--repeat wrote a result without a seed in its name"
 # shellcheck disable=SC2086
 expect 0 run --workload a $small --seed 6 --out six.json
-$result same six.json r.seed6.json || fail "the second run of --repeat is not that of the next seed"
+result same six.json r.seed6.json || fail "the second run of --repeat is not that of the next seed"
 # shellcheck disable=SC2086
 expect 0 run --workload a $small --repeat 7 --percentiles 50,99.9
 holds out "get 99.9 %"
@@ -38,7 +37,7 @@ holds err "--repeat: --record"
 # shellcheck disable=SC2086
 expect 0 run --workload a $small --percentiles 50,90,99.99,100 --out p.json
 holds out "99.99 %"
-$result validate "$DM_SOURCE_DIR/results/schema.json" p.json || [ $? -eq 77 ] || fail "percentiles do not fit the schema"
+result validate "$DM_SOURCE_DIR/results/schema.json" p.json || [ $? -eq 77 ] || fail "percentiles do not fit the schema"
 python3 - <<'PY' || fail "percentiles are not those of the histogram"
 import json
 for op in json.load(open("p.json"))["ops"].values():
@@ -79,7 +78,7 @@ expect 0 run --workload a $small --out -
 mv out stdout.json
 # shellcheck disable=SC2086
 expect 0 run --workload a $small --out file.json
-$result same stdout.json file.json || fail "--out - is not what --out writes"
+result same stdout.json file.json || fail "--out - is not what --out writes"
 expect 2 run --record -
 holds err "standard output"
 
@@ -91,9 +90,9 @@ interrupt INT
 holds err "dmbench run: interrupted"
 holds out "PARTIAL     interrupted: "
 [ ! -e long.json ] || fail "a partial result has the name of a complete one"
-[ "$($result get long.partial.json is_partial)" = True ] || fail "the partial result is not marked"
-[ "$($result get long.partial.json ops.get.count)" -gt 0 ] || fail "nothing was kept"
-$result validate "$DM_SOURCE_DIR/results/schema.json" long.partial.json || [ $? -eq 77 ] ||
+[ "$(result get long.partial.json is_partial)" = True ] || fail "the partial result is not marked"
+[ "$(result get long.partial.json ops.get.count)" -gt 0 ] || fail "nothing was kept"
+result validate "$DM_SOURCE_DIR/results/schema.json" long.partial.json || [ $? -eq 77 ] ||
     fail "a partial result does not fit the schema"
 expect 2 compare long.partial.json long.partial.json
 holds err "is partial"
@@ -103,7 +102,7 @@ cp file.json both
 expect 0 compare both file.json
 holds err "left out"
 expect 0 run long.partial.json --ops 2K --out again.json
-[ "$($result get again.json config.ops)" -eq 2000 ] || fail "a partial result is no spec"
+[ "$(result get again.json config.ops)" -eq 2000 ] || fail "a partial result is no spec"
 
 # as the file of a sweep's point it counts as absent
 expect 0 sweep --grid keys=5K --grid ops=2K --out sweep
@@ -113,7 +112,7 @@ expect 0 sweep --grid keys=5K --grid ops=2K --out sweep --dry-run
 holds out "1 to run"
 holds err "is partial"
 expect 0 sweep --grid keys=5K --grid ops=2K --out sweep
-[ "$($result get "$point" phases.2.operations)" -eq 2000 ] || fail "the point was not run again"
+[ "$(result get "$point" phases.2.operations)" -eq 2000 ] || fail "the point was not run again"
 
 # an interrupted sweep leaves no partial points; with --partial=off no run does
 "$DMBENCH" sweep --grid keys=5K --grid ops=100G --grid warmup=10 --out stopped >out 2>err &

@@ -7,12 +7,11 @@
 
 command -v python3 >/dev/null || skip "python3 is not installed"
 : "${DM_TEST_DATA:?the folder of test data}"
-result="python3 $DM_SOURCE_DIR/tests/cli/result.py"
 cp "$DM_TEST_DATA/cache-trace.csv" trace.csv
 
 # is FILE EXPRESSION
 is() {
-    $result true "$1" "$2" || fail "$1: not so: $2"
+    result true "$1" "$2" || fail "$1: not so: $2"
 }
 
 # the summary, as text and as JSON
@@ -70,7 +69,7 @@ expect 0 run --index sherman --trace trace.csv --clients 3 --verify --out run.js
 holds out "trace trace.csv, 5 keys"
 is run.json 'config["ops"] == 15 and config["warmup"] == 1 and phases[2]["operations"] == 15 and config["keys"] == 5'
 expect 0 run run.json --out again.json
-$result same run.json again.json || fail "a trace does not run again as it is"
+result same run.json again.json || fail "a trace does not run again as it is"
 expect 0 run --index null --trace trace.csv --warmup 0 --ops 10 --out part.json
 is part.json 'phases[2]["operations"] == 10'
 expect 0 run --index null --trace bad.csv --lenient --warmup 0 --out lenient.json
@@ -81,6 +80,6 @@ holds err "--load-reads: only of a workload whose keys are generated, not of a t
 expect 2 run --index null --trace trace.csv --warmup 16
 holds err "--warmup: there are only 16 operations in trace.csv"
 status=0
-$result validate "$DM_SOURCE_DIR/results/schema.json" run.json part.json lenient.json || status=$?
+result validate "$DM_SOURCE_DIR/results/schema.json" run.json part.json lenient.json || status=$?
 [ "$status" -eq 77 ] && exit 77
 [ "$status" -eq 0 ] || fail "results do not fit the schema"
