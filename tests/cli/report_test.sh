@@ -7,6 +7,9 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# The page is tested here, not memory: run_tests.sh names a program without a sanitizer, which is faster.
+DMBENCH=${DM_PLAIN_DMBENCH:-$DMBENCH}
+
 # shellcheck source=tests/cli/report_plots.sh
 . "$DM_SOURCE_DIR/tests/cli/report_plots.sh"
 

@@ -4,12 +4,12 @@
 # Compares reads through the contract with perftest on the same devices, in turns: the latency of one client, and the
 # rate of sixteen clients on one thread against sixteen outstanding reads. With -Q 1 conditions are equal: each read has
 # a completion (see tests/bench/verbs_bench.c). This is a report: the reader judges the speed, and the test fails only
-# if results are missing, or if `dmbench doctor` misjudges this machine.
+# if results are missing, or if `dmbench doctor` misjudges this machine. DM_PERFTEST_ROUNDS is the number of turns, or 3.
 # shellcheck source=tests/rxe/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-rounds=3
-for round in $(seq $rounds); do
+rounds=${DM_PERFTEST_ROUNDS:-3}
+for round in $(seq "$rounds"); do
     for bytes in 64 1024; do
         perftest_row "$bytes" ib_read_lat -n 2000 | awk '{ print "perftest latency_p50", $1, 1, $5 }'
         perftest_row "$bytes" ib_read_bw -n 20000 -t 16 -Q 1 | awk '{ print "perftest rate", $1, 16, 1e6 * $5 }'
@@ -19,7 +19,7 @@ for round in $(seq $rounds); do
 done >figures
 
 # Ratios of medians over the rounds.
-awk -v rounds=$rounds '
+awk -v rounds="$rounds" '
     function median(who, what,    i, j, t, n, v) {
         n = 0
         for (i = 1; i <= count[who, what]; i++)
