@@ -94,10 +94,11 @@ fi
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# apt WORDS...: apt-get, which is tried again for ten minutes while another one holds its lock.
+# apt WORDS...: apt-get, which is tried again for ten minutes while another one holds its lock. Other locales translate what
+# is looked for in its output.
 apt() {
     for attempt in $(seq 60); do
-        if $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >"$log" 2>&1; then
+        if $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >"$log" 2>&1; then
             cat "$log" >&2
             return 0
         fi

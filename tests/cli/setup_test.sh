@@ -58,7 +58,10 @@ cat >bin/apt-get <<'SH'
 echo "$*" >>"$0.calls"
 if [ -e "$0.locked" ]; then
     rm "$0.locked"
-    echo "E: Could not get lock /var/lib/dpkg/lock-frontend" >&2
+    case $LC_ALL in
+    C) echo "E: Could not get lock /var/lib/dpkg/lock-frontend" >&2 ;;
+    *) echo "E: Konnte Sperre /var/lib/dpkg/lock-frontend nicht bekommen" >&2 ;;
+    esac
     exit 100
 fi
 [ ! -e "$0.broken" ] || exit 100
@@ -71,6 +74,7 @@ printf '#!/bin/sh\necho 0\n' >bin/id
 chmod +x bin/dpkg-query bin/apt-get bin/id bin/sleep
 printf 'bb1-dev\ncc\n' >bin/dpkg-query.installed
 touch bin/apt-get.locked
+export LC_ALL=de_DE.UTF-8
 script 0 run test
 holds err "missing packages: aa-dev dd"
 holds err "waiting for another apt"

@@ -5,8 +5,9 @@
 # depends on, unpacks it into FOLDER/package, and sets `package` to its name. Is sourced; needs unavailable().
 
 # download: one attempt, with the package lists that are there.
+# Other locales translate "Depends:".
 download() {
-    package=$(apt-cache depends "$1" 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
+    package=$(LC_ALL=C apt-cache depends "$1" 2>/dev/null | awk '$1 == "Depends:" { print $2; exit }')
     [ -n "$package" ] || return 1
     (cd "$2" && apt-get download -q "$package" >download.log 2>&1)
 }
