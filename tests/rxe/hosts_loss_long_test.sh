@@ -33,14 +33,16 @@ options() {
 
 # pair OPTIONS...: the nodes of a run on machine 1, until it has ended; the compute side on machine 0, as `expect`.
 pair() {
+    addresses=$(seq -f "10.78.0.2:%g" -s , "$port" $((port + nodes - 1)))
     if [ "$DM_MACHINE" -eq 1 ]; then
         for node in $(seq 0 $((nodes - 1))); do
-            "$DMBENCH" serve "$@" --node "$node" --listen "10.78.0.2:$((port + node))" --token-file token 2>"serve$node" &
+            # Index servers call each other.
+            "$DMBENCH" serve "$@" --mn "$addresses" --node "$node" --listen "10.78.0.2:$((port + node))" \
+                --token-file token 2>"serve$node" &
         done
         wait
     else
         status=0
-        addresses=$(seq -f "10.78.0.2:%g" -s , "$port" $((port + nodes - 1)))
         "$DMBENCH" run "$@" --mn "$addresses" --token-file token --verify --json >out 2>err ||
             status=$?
     fi

@@ -11,7 +11,8 @@ echo "a token of this test" >token
 echo "another one" >wrong
 point="--transport verbs --workload d --keys 3000 --ops 2000 --clients 8 --coroutines 4 --seed 3"
 sherman="$point --index sherman --mns 2"
-hstore="$point --index hstore --mns 1 --servers 2 $(patience hstore)"
+# The index servers call each other, and need the addresses, too.
+hstore="$point --index hstore --mns 1 --servers 2 $(patience hstore) --mn 10.78.0.2:7002,10.78.0.2:7003,10.78.0.1:7004"
 perftest="-F -d rxe0 -x 1 -s 64 -m 1024"
 long="--transport verbs --index fg --workload a --keys 2000 --ops 100M --clients 4 --mns 1"
 
@@ -21,6 +22,7 @@ serve() {
     address=10.78.0.$((DM_MACHINE + 1)):$2
     shift 2
     "$DMBENCH" serve --node "$node" --listen "$address" --token-file token "$@" 2>"serve$node" &
+    servers="$servers $!"
 }
 
 # check OPTION HOST: some small histories, others in each run of the whole suite; hosts_check_long_test.sh has more.
@@ -42,11 +44,11 @@ machine1() {
     for round in cm tcp; do
         serve 0 7000 $sherman --transport-set connect=$round
         serve 1 7001 $sherman --transport-set connect=$round
-        wait
+        end_well
     done
     serve 0 7002 $hstore
     serve 1 7003 $hstore
-    wait
+    end_well
     check --listen 10.78.0.2
     timeout 60 ib_read_lat $perftest -n 2000 >lat 2>&1 || fail "ib_read_lat: $(cat lat)"
     timeout 60 ib_read_bw $perftest -n 5000 -t 16 -Q 1 -p 18600 >bw 2>&1 || fail "ib_read_bw: $(cat bw)"
@@ -82,6 +84,7 @@ machine0() {
     for round in cm tcp; do
         expect 0 run $sherman $two --token-file token --verify --json --transport-set connect=$round
         mv out $round.json
+        result true $round.json 'list(ops["insert"]["outcomes"]) == ["ok"]' || fail "inserts failed: $(cat $round.json)"
         holds $round.json '"broken": 0'
         holds $round.json "\"connect\": \"$round\""
         holds $round.json '"chip_memory": "dram"'
@@ -91,9 +94,10 @@ machine0() {
     done
     echo "serve and run, by the connection manager and by the control port: passed"
     serve 2 7004 $hstore
-    expect 0 run $hstore --mn 10.78.0.2:7002,10.78.0.2:7003,10.78.0.1:7004 --token-file token --verify --json
-    wait
+    expect 0 run $hstore --token-file token --verify --json
+    end_well
     holds out '"broken": 0'
+    result true out 'list(ops["insert"]["outcomes"]) == ["ok"]' || fail "inserts: $(result get out ops.insert.outcomes)"
     echo "index servers on both hosts: passed"
     check --mn 10.78.0.2
 

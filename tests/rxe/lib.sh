@@ -71,6 +71,15 @@ patience() {
     esac
 }
 
+# end_well: waits for the servers that `serve` of a test has put into $servers, which must end with status 0.
+servers=""
+end_well() {
+    for server in $servers; do
+        wait "$server" || fail "a server of a run that ended well has status $?: $(cat serve[0-9]*)"
+    done
+    servers=""
+}
+
 # say NAME: leaves it for the other machines of hosts.sh. wait_for NAME: waits until one of them has said it.
 say() {
     touch "/run/link/$1"

@@ -14,6 +14,7 @@ serve() {
     node=$1
     shift
     "$DMBENCH" serve $point --node "$node" --listen "127.0.0.1:700$node" --token-file token "$@" 2>"serve$node" &
+    servers="$servers $!"
 }
 
 serve 0 --ops 2000 --transport-set device=rxe1
@@ -21,7 +22,7 @@ serve 1 --ops 2000 --transport-set device=rxe0
 # shellcheck disable=SC2086
 expect 0 run $point --ops 2000 --verify --json --mn 127.0.0.1:7000,127.0.0.1:7001 --token-file token
 mv out served.json
-wait
+end_well
 holds served.json '"broken": 0'
 echo "serve and run: passed"
 
