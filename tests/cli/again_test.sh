@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-command -v python3 >/dev/null || skip "python3 is not installed"
+command -v python3 >/dev/null || missing python3
 small="--keys 10K --ops 4K --clients 4"
 
 # hash FILE

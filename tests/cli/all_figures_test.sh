@@ -7,10 +7,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-if ! command -v gnuplot >/dev/null 2>&1; then
-    [ "${CI:-}" != true ] || fail "gnuplot is not installed"
-    skip "gnuplot is not installed"
-fi
+command -v gnuplot >/dev/null || missing gnuplot
 figures=all
 if [ -n "${DM_FIGURES_SAMPLE:-}" ]; then
     revision=$(git -C "$DM_SOURCE_DIR" rev-parse HEAD 2>/dev/null || date +%F)

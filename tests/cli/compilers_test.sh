@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-command -v python3 >/dev/null || skip "python3 is not installed"
+command -v python3 >/dev/null || missing python3
 other=$DM_SOURCE_DIR/build/clang/dmbench
 [ -x "$other" ] || skip "build/clang/dmbench is not there (run_tests.sh builds it)"
 

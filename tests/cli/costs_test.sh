@@ -4,7 +4,7 @@
 # scripts/costs.py fits what points cost to results, and what it prints is what plots/costs.json has.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-command -v python3 >/dev/null 2>&1 || skip "no python3"
+command -v python3 >/dev/null 2>&1 || missing python3
 
 expect 0 sweep --grid index=sherman,fg --grid keys=2K,4K --grid workload=c,e --grid ops=2K,4K --out sweep
 python3 "$DM_SOURCE_DIR/scripts/costs.py" sweep/points >costs.json || fail "costs.py failed"

@@ -177,7 +177,7 @@ expect 0 doctor --no-measure
 
 make_host
 doctor 0 --transport verbs --json
-command -v python3 >/dev/null || skip "python3 is not installed; the text was checked"
+command -v python3 >/dev/null || missing "python3; the text was checked"
 python3 - out <<'PY'
 import json
 import sys

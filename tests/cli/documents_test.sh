@@ -4,7 +4,7 @@
 # Every command line of the documents and of --help works, and every path that they name exists; documents.py says how.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-command -v python3 >/dev/null 2>&1 || skip "python3 is not installed"
+command -v python3 >/dev/null 2>&1 || missing python3
 here=$DM_SOURCE_DIR/tests/cli
 # What documents promise needs no sanitizers: run_tests.sh names a plain program, which is five times faster.
 DMBENCH=${DM_PLAIN_DMBENCH:-$DMBENCH}

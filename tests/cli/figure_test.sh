@@ -138,7 +138,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     [ -s results/figures/bars/gain.tsv ] || fail "without gnuplot: no table"
     [ ! -e results/figures/bars/gain.png ] || fail "without gnuplot: an old picture is left"
 elif [ "${CI:-}" = true ]; then
-    fail "gnuplot is not installed"
+    missing gnuplot
 fi
 
 # A system that a paper compares with and that is not built is left out, and all outputs list it; an unknown one is an error.

@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-command -v python3 >/dev/null || skip "python3 is not installed"
+command -v python3 >/dev/null || missing python3
 "$DM_SOURCE_DIR/tests/golden/hashes.sh" "$DMBENCH" >now.txt
 # A new index has no lines in the table yet, and needs none.
 changed=$(awk 'NR == FNR { now[substr($0, 18)] = $1; next } now[substr($0, 18)] != $1 { print substr($0, 18) }' \

@@ -7,7 +7,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-command -v python3 >/dev/null || skip "python3 is not installed"
+command -v python3 >/dev/null || missing python3
 is() {
     result true "$1" "$2" || fail "$1: not so: $2: $(result get "$1" ops.insert.outcomes) $(result get "$1" memory_bytes)"
 }

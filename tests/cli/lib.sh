@@ -34,6 +34,12 @@ skip() {
     exit 77
 }
 
+# missing WHAT: skips the test without what scripts/packages.txt installs; in CI it fails, where all of that is installed.
+missing() {
+    [ "${CI:-}" != true ] || fail "not installed: $*"
+    skip "not installed: $*"
+}
+
 # expect STATUS WORDS...: runs dmbench with the words; output in `out`, errors in `err`.
 expect() {
     wanted=$1
@@ -96,6 +102,14 @@ has_results() {
 # result WORDS...: looks into result files, see result.py.
 result() {
     python3 "$DM_SOURCE_DIR/tests/cli/result.py" "$@"
+}
+
+# fits FILE...: results are as the schema says. Ends the test where the module for that is not installed.
+fits() {
+    status=0
+    result validate "$DM_SOURCE_DIR/results/schema.json" "$@" || status=$?
+    [ "$status" -ne 77 ] || missing "python3-jsonschema; the rest was tested"
+    [ "$status" -eq 0 ] || fail "not as the schema says, see above: $*"
 }
 
 # same_result FILE OTHER: they differ in provenance alone.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the black-box tests share: a test that fails or that a signal ends leaves no folder and no process.
+# What the black-box tests share: a test that fails or that a signal ends leaves no folder and no process, and what is not
+# installed.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 [ -r /proc/self/status ] || skip "no /proc to see whose process one is"
@@ -37,3 +38,16 @@ status=0
 sh child.sh "$work" fails 2>err || status=$?
 left 1
 holds err "FAILED: as it was meant to"
+
+# What should be installed is skipped, but not in CI.
+cat >lacks.sh <<'EOS'
+. "$DM_SOURCE_DIR/tests/cli/lib.sh"
+missing "a tool"
+EOS
+status=0
+CI='' sh lacks.sh >out 2>err || status=$?
+[ "$status" -eq 77 ] || fail "without a tool: status $status"
+status=0
+CI=true sh lacks.sh >out 2>err || status=$?
+[ "$status" -eq 1 ] || fail "without a tool in CI: status $status"
+holds err "not installed: a tool"

@@ -34,7 +34,7 @@ expect 2 list --jsn
 expect 0 list --help
 holds out "Examples"
 
-command -v python3 >/dev/null || skip "python3 is not installed; the text was checked"
+command -v python3 >/dev/null || missing "python3; the text was checked"
 "$DMBENCH" list --json >all.json
 python3 - all.json <<'PY'
 import json

@@ -141,7 +141,7 @@ bad "is for one map" all --plots plots --name other
 sed -i 's/"label": "clients"/"labell": "clients"/' plots/maps/small.json
 bad "labell" small --plots plots
 sed -i 's/labell/label/' plots/maps/small.json
-command -v gnuplot >/dev/null || skip "gnuplot is not installed; the tables were checked"
+command -v gnuplot >/dev/null || missing "gnuplot; the tables were checked"
 expect 0 map all --plots plots
 holds out "# A map's title"
 for kind in png svg pdf; do

@@ -5,7 +5,7 @@
 # dpkg installs it, and lintian finds no errors.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-command -v dpkg-shlibdeps >/dev/null || skip "dpkg-shlibdeps (package dpkg-dev) is not installed"
+command -v dpkg-shlibdeps >/dev/null || missing "dpkg-shlibdeps (package dpkg-dev)"
 
 (cd "${DM_BUILD_DIR:?the build}" && cpack -G DEB -B "$work/packages" -D "CPACK_PACKAGE_CONTACT=A Tester <tester@debian.org>") \
     >cpack.log 2>&1 || fail "cpack: $(cat cpack.log)"
@@ -37,5 +37,5 @@ if [ "$(id -u)" -eq 0 ]; then
     dpkg-query --root="$work/root" -W dmbench >/dev/null || fail "dpkg does not know the package"
 fi
 
-command -v lintian >/dev/null || skip "lintian is not installed; the package was tested"
+command -v lintian >/dev/null || missing "lintian; the package was tested"
 lintian --allow-root --fail-on error "$package" >lintian.log 2>&1 || fail "lintian: $(cat lintian.log)"

@@ -5,7 +5,7 @@
 # results are marked; the example works. With pandas also its data frames.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-command -v python3 >/dev/null || skip "python3 is not installed"
+command -v python3 >/dev/null || missing python3
 PYTHONPATH=$DM_SOURCE_DIR/contrib/python
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH PYTHONDONTWRITEBYTECODE
@@ -107,7 +107,7 @@ holds out "P99.9"
 # The one of the system has the packages of the system.
 python=python3
 $python -c 'import pandas' 2>/dev/null || python=/usr/bin/python3
-$python -c 'import pandas' 2>/dev/null || skip "pandas is not installed; everything else was checked"
+$python -c 'import pandas' 2>/dev/null || missing "pandas; everything else was checked"
 $python - <<'PY'
 import dmbench_results as dm
 

@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-command -v python3 >/dev/null || skip "python3 is not installed"
+command -v python3 >/dev/null || missing python3
 [ -r /proc/self/stat ] || skip "no /proc to see how far a process is"
 small="--keys 5K --ops 4K --clients 4"
 
@@ -37,7 +37,6 @@ holds err "--repeat: --record"
 # shellcheck disable=SC2086
 expect 0 run --workload a $small --percentiles 50,90,99.99,100 --out p.json
 holds out "99.99 %"
-result validate "$DM_SOURCE_DIR/results/schema.json" p.json || [ $? -eq 77 ] || fail "percentiles do not fit the schema"
 python3 - <<'PY' || fail "percentiles are not those of the histogram"
 import json
 for op in json.load(open("p.json"))["ops"].values():
@@ -92,8 +91,6 @@ holds out "PARTIAL     interrupted: "
 [ ! -e long.json ] || fail "a partial result has the name of a complete one"
 [ "$(result get long.partial.json is_partial)" = True ] || fail "the partial result is not marked"
 [ "$(result get long.partial.json ops.get.count)" -gt 0 ] || fail "nothing was kept"
-result validate "$DM_SOURCE_DIR/results/schema.json" long.partial.json || [ $? -eq 77 ] ||
-    fail "a partial result does not fit the schema"
 expect 2 compare long.partial.json long.partial.json
 holds err "is partial"
 mkdir -p both
@@ -130,3 +127,5 @@ worked 40
 interrupt TERM
 [ -z "$(find . -name 'none*')" ] || fail "--partial=off left $(find . -name 'none*')"
 [ ! -s out ] || fail "--partial=off printed $(cat out)"
+
+fits p.json long.partial.json

@@ -10,19 +10,15 @@
 # The report's script is tested here, not memory: run_tests.sh names a program without a sanitizer, which is faster.
 DMBENCH=${DM_PLAIN_DMBENCH:-$DMBENCH}
 
-need() {
-    [ "${CI:-}" != true ] || fail "$1 is not installed"
-    skip "$1 is not installed: the page was not tried"
-}
 for program in chromium chromedriver gnuplot; do
-    command -v $program >/dev/null 2>&1 || need $program
+    command -v $program >/dev/null 2>&1 || missing "$program: the page was not tried"
 done
 # Debian's packages are of its own python3, which may not be the first one in PATH.
 python=
 for candidate in python3 /usr/bin/python3; do
     [ -n "$python" ] || ! "$candidate" -c 'import selenium' 2>/dev/null || python=$candidate
 done
-[ -n "$python" ] || need python3-selenium
+[ -n "$python" ] || missing "python3-selenium: the page was not tried"
 
 # shellcheck source=tests/cli/report_plots.sh
 . "$DM_SOURCE_DIR/tests/cli/report_plots.sh"

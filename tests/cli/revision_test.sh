@@ -4,7 +4,7 @@
 # The revision that a build puts into the program: with git, with changes, from a tarball, and without anything.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-command -v git >/dev/null || skip "git is not installed"
+command -v git >/dev/null || missing git
 
 # revision_is TEXT: of the folder tree.
 revision_is() {

@@ -90,7 +90,7 @@ expect 0 sweep base.json --grid index=sherman,fg --out sweep
 holds err "2 points: 2 there already, 0 to run"
 
 # A result without hashes is stale, as results of before are.
-command -v python3 >/dev/null || skip "python3 is not installed; the rest was tested"
+command -v python3 >/dev/null || missing "python3; the rest was tested"
 python3 - "$sherman" <<'PY' || fail "hashes cannot be dropped from $sherman"
 import json, sys
 with open(sys.argv[1], encoding="utf-8") as file:
