@@ -166,8 +166,10 @@ running = Running()
 
 
 def sources_of(root):
-    """The project's files; in a clone, those that git ignores left out."""
+    """The project's files; in a clone, those that git ignores left out. A tarball may be within another repository."""
     try:
+        if not (root / ".git").exists():
+            raise OSError
         out = subprocess.run(
             ["git", "-C", str(root), "ls-files", "-coz", "--exclude-standard"], capture_output=True, check=True
         ).stdout.decode()

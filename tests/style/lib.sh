@@ -26,9 +26,10 @@ need() {
     exit 77
 }
 
-# sources PATTERN...: the project's files by name pattern, those that git ignores left out.
+# sources PATTERN...: the project's files by name pattern, those that git ignores left out. A tarball may be unpacked within
+# another repository, which ignores it or not.
 sources() {
-    if command -v git >/dev/null 2>&1 && git rev-parse --git-dir >/dev/null 2>&1; then
+    if [ -e .git ] && command -v git >/dev/null 2>&1 && git rev-parse --git-dir >/dev/null 2>&1; then
         git ls-files -co --exclude-standard -- "$@" | sort -u | while read -r file; do
             [ ! -f "$file" ] || echo "$file"
         done
@@ -37,4 +38,8 @@ sources() {
             find . -path ./build -prune -o -path ./.git -prune -o -type f -name "$pattern" -print | sed 's#^\./##'
         done | sort -u
     fi
+}
+[ -n "$(sources '*.c' | head -n 1)" ] || {
+    echo "no sources in $DM_SOURCE_DIR"
+    exit 1
 }
