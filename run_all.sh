@@ -5,6 +5,7 @@
 # parallel, draws the figures, judges the claims, validates the model of the network with micro-benchmarks and, if the run
 # is to be complete, whole indexes, and writes the report. Points that have a result are not run again.
 set -eu
+users=$PWD # the folder that a relative path is meant from
 cd "$(dirname "$0")"
 
 usage() {
@@ -92,8 +93,11 @@ while [ $# -gt 0 ]; do
         esac
         ;;
     --from-archive)
-        [ -f "$value" ] || die "--from-archive: '$value' is no file"
-        archive=$value
+        case $value in
+        /*) archive=$value ;;
+        *) archive=$users/$value ;;
+        esac
+        [ -f "$archive" ] || die "--from-archive: '$value' is no file"
         ;;
     --sensitivity) sensitivity=yes ;;
     --complete) complete=yes ;;

@@ -16,10 +16,19 @@ end_to_end=results/end_to_end.md
 archive=results/paper-scale/points.zst
 scales="## Quick and paper scale side by side"
 wanted="$table $picture $end_to_end"
+[ $# -le 1 ] || {
+    echo "scripts/update_docs.sh: one option at most" >&2
+    exit 2
+}
 case ${1:-} in
+'') ;;
 --end-to-end) wanted=$end_to_end ;;
 --claims) wanted=$table ;;
 --scales) wanted=$archive ;;
+*)
+    echo "scripts/update_docs.sh: '$1' is neither --end-to-end, --claims nor --scales" >&2
+    exit 2
+    ;;
 esac
 for file in $wanted; do
     [ -s "$file" ] || {

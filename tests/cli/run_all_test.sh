@@ -55,6 +55,13 @@ bad() {
     [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
     [ ! -e cmake.log ] || fail "run_all.sh $*: built something"
 }
+# Its neighbour refuses what it does not know, rather than copy everything.
+for option in --claim "--claims --scales"; do
+    status=0
+    # shellcheck disable=SC2086
+    tree/scripts/update_docs.sh $option 2>err || status=$?
+    [ "$status" -eq 2 ] || fail "update_docs.sh $option: status $status: $(cat err)"
+done
 bad "unknown option '--sclae'" --sclae quick
 bad "unknown option 'quick'" quick
 bad "--scale: 'huge'" --scale huge
@@ -133,7 +140,7 @@ JSON
     # From an archive the same is drawn and judged, and nothing is run.
     expect 0 archive pack packed.zst --scale quick --plots tree/plots --out tree/results
     rm -r tree/results/points tree/results/figures tree/results/claims.md
-    script 0 --from-archive "$PWD/packed.zst"
+    script 0 --from-archive packed.zst # a path from the user's folder, not from the project's
     holds err "2 points: 2 there already, 0 to run"
     [ -s tree/results/figures/small/throughput.png ] || fail "no picture from the archive"
     holds tree/results/claims.md "1 reproduced"
