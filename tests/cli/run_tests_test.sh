@@ -44,17 +44,21 @@ cat >bin/ctest <<SH
 #!/bin/sh
 case " \$* " in
 *" --help "*) exec "$ctest" "\$@" ;;
+*" -N "*) printf '%s\n' "Test project" "  Test   #1: style/size_test" "  Test #12: conformance/some_test" && exit ;;
 esac
 echo "\$@" >>"$work/calls"
 SH
-printf '#!/bin/sh\nexit 0\n' | tee bin/cmake >scripts/mutate.sh
+printf '#!/bin/sh\necho "$@" >>built\n' | tee bin/cmake >scripts/mutate.sh
 mkdir -p build/tsan tests/conformance tests/unit/indexes tests/unit/workloads tests/unit/transport
 cp bin/cmake build/tsan/dmbench
 chmod +x bin/ctest scripts/mutate.sh build/tsan/dmbench
-echo '"local"' >tests/conformance/some_test.c
+echo '"local"' | tee tests/conformance/left_out_test.c >tests/conformance/some_test.c
 tests 0 -R nosuch
 for build in clang tsan test; do
     grep -q -- "--test-dir build/$build .*--no-tests=error" calls || fail "without tests build/$build passes: $(cat calls)"
 done
+# What the build for threads has no test of is no target of it.
+holds built "conformance_some_test conformance_guide_test"
+! grep -q left_out built calls || fail "a test that is left out: $(cat built calls)"
 mkdir none
 ! "$ctest" --test-dir none --no-tests=error -R nosuch >out 2>&1 || fail "ctest passes without tests: $(cat out)"
