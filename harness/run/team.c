@@ -207,7 +207,14 @@ static int ranks_assign(struct hx_team *team, const char *listen, struct dm_err 
     return rc < 0 ? rc : hx_mpi_group(team->parts, err);
 }
 
-static int line_assign(struct hx_team *team, const struct hx_team_options *options, struct dm_err *err) {
+/* The index servers of an index that survives their failure call each other. */
+static bool needs_addresses(const struct hx_config *config, const struct hx_team_options *options) {
+    return options->mn[0] == '\0' && options->node >= config->topology.mns && config->topology.servers > 1 &&
+           (config->index->caps & IX_CAP_SERVER_FAULT);
+}
+
+static int line_assign(struct hx_team *team, const struct hx_config *config, const struct hx_team_options *options,
+                       struct dm_err *err) {
     DM_TRY(hx_token_read(options->token_file, team->token, err));
     if (options->mn[0]) {
         DM_TRY(addresses_read(team, options->mn, err));
@@ -220,6 +227,9 @@ static int line_assign(struct hx_team *team, const struct hx_team_options *optio
     }
     if (options->node >= team->first_cn) {
         return dm_fail(err, DM_ERR_INVALID, "--node: 0 to %u are memory nodes and index servers", team->first_cn - 1);
+    }
+    if (needs_addresses(config, options)) {
+        return dm_fail(err, DM_ERR_INVALID, "--mn is needed: index servers of %s call each other", config->index->name);
     }
     team->rank = (unsigned)options->node + 1;
     char own[ADDRESS_BYTES];
@@ -242,7 +252,7 @@ int hx_team_assign(struct hx_team *team, const struct hx_config *config, const s
     if (!team->hosted || !team->address_text || !team->addresses) {
         return fail_no_memory(err);
     }
-    DM_TRY(team->is_mpi ? ranks_assign(team, options->listen, err) : line_assign(team, options, err));
+    DM_TRY(team->is_mpi ? ranks_assign(team, options->listen, err) : line_assign(team, config, options, err));
     team->processes.process = team->rank;
     team->processes.count = team->is_mpi ? team->count : team->first_cn + 1;
     team->processes.hosted = team->hosted;

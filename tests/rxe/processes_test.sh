@@ -26,6 +26,10 @@ end_well
 holds served.json '"broken": 0'
 echo "serve and run: passed"
 
+# Index servers call each other, so one that does not know where the others are is refused.
+expect 2 serve --transport verbs --index hstore --mns 1 --node 1 --listen 127.0.0.1:7001 --token-file token
+holds err "--mn is needed"
+
 # The same point in one process counts the same memory.
 # shellcheck disable=SC2086
 expect 0 run $point --ops 2000 --verify --json
