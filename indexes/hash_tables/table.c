@@ -88,10 +88,12 @@ static bool bucket_put(struct hash_table *table, uint32_t bucket) {
     return has_space;
 }
 
-/* Of each group of three, buckets 0 and 2 are main buckets, and the overflow bucket is between them. */
+/* Of each group of three, buckets 0 and 2 are main buckets, and the overflow bucket is between them. A key has two
+ * different main buckets, as in the index race (race_buckets). */
 static bool race_put(struct hash_table *table, uint64_t hash) {
     uint32_t mains = table->buckets / 3 * 2;
-    uint32_t main[2] = {below(hash, mains), below(dm_mix64(hash + 1), mains)};
+    uint32_t main[2] = {below(hash, mains), below(dm_mix64(hash + 1), mains - 1)};
+    main[1] += main[1] >= main[0];
     uint32_t overflow[2];
     uint32_t load[2];
     for (int i = 0; i < 2; i++) {
