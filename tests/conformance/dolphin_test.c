@@ -29,7 +29,7 @@ static const struct ix_pairs even_pairs = {.count = 10000, .keys = even_keys, .v
 
 /* ---- round trips in the quiet case ------------------------------------------------------------------------------- */
 
-enum { EVEN_END = 20000, QUIET_SAMPLES = 200 };
+enum { EVEN_END = 20000, QUIET_SAMPLES = 200, COMPACT_KEY = EVEN_END + 25600, COMPACT_INSERTS = 1000 };
 
 struct quiet {
     struct world *world;
@@ -79,6 +79,12 @@ static int quiet_entry(struct dm_ctx *ctx, void *arg) {
         if (ix_get(&client, key, &value) == DM_NOT_FOUND) {
             insert_run(ctx, quiet, &client, key);
         }
+    }
+    /* Entries that a removal has emptied are free again only after a compaction. */
+    insert_run(ctx, quiet, &client, COMPACT_KEY);
+    for (unsigned n = 0; n < COMPACT_INSERTS; n++) {
+        insert_run(ctx, quiet, &client, COMPACT_KEY + 1);
+        WORLD_CHECK_EQ(ix_remove(&client, COMPACT_KEY + 1), 0);
     }
     ix_detach(&client);
     return 0;
@@ -143,6 +149,7 @@ static void a_split_is_five_round_trips_and_a_compaction_three(void **state) {
     const unsigned *trips = quiet.split_more.trips;
     assert_int_equal(trips[5] + trips[6] + trips[7] + trips[8], quiet.split_more.count);
     assert_true(trips[5] > quiet.split_more.count * 3 / 4);
+    assert_true(quiet.compact.count >= 10);
     assert_int_equal(quiet.compact.trips[3], quiet.compact.count);
 }
 
