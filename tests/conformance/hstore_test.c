@@ -230,7 +230,7 @@ static void each_parameter_value_serves_many_clients(void **state) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct steady_result result =
             loaded_run(sim_config(), cases[i].setting, cases[i].servers, cases[i].value_bytes);
-        assert_int_equal(result.missing + result.backwards + result.torn + result.scan_missing, 0);
+        assert_int_equal(result.missing + result.backwards + result.torn + result.scan_missing + result.scan_wrong, 0);
         assert_int_equal(result.failed, 0);
         assert_int_equal(result.report.broken, 0);
     }

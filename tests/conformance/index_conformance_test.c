@@ -258,7 +258,8 @@ static void crowd_scan(struct crowd_client *own, struct ix_client *client, uint6
     for (uint32_t i = 0; i < found; i++) {
         WORLD_CHECK(keys[i] >= world_key(first, CROWD_KEYS));
         WORLD_CHECK(i == 0 || keys[i] > keys[i - 1]);
-        uint64_t number = keys[i] == IX_KEY_MAX ? CROWD_KEYS - 1 : keys[i] / (UINT64_MAX / CROWD_KEYS);
+        uint64_t number = world_number_of(keys[i], CROWD_KEYS);
+        WORLD_CHECK(number != UINT64_MAX || client->ops->caps & IX_CAP_NO_DATA);
         crowd_value_check(client, number, values + (size_t)i * client->value_bytes);
         own->hash = dm_mix64(own->hash ^ keys[i]);
     }
@@ -398,6 +399,7 @@ static void keys_that_stay_are_never_missed_while_nodes_split(void **state) {
         assert_int_equal(result.backwards, 0);
         assert_int_equal(result.torn, 0);
         assert_int_equal(result.scan_missing, 0);
+        assert_int_equal(result.scan_wrong, 0);
         assert_int_equal(result.failure, 0);
         assert_int_equal(result.failed, 0);
         assert_int_equal(result.report.broken, 0);

@@ -75,7 +75,11 @@ static inline void late_scan(struct late *late, struct ix_client *client, unsign
     }
     unsigned last = LATE_KEYS - 1;
     for (uint32_t i = 0; i < found; i++) {
-        unsigned number = keys[i] == IX_KEY_MAX ? LATE_KEYS - 1 : (unsigned)(keys[i] / (UINT64_MAX / LATE_KEYS));
+        unsigned number = (unsigned)world_number_of(keys[i], LATE_KEYS);
+        if (number >= LATE_KEYS || number < first) {
+            LATE_WRONG(late, "scan from key %u: %#llx is no key from there on", first, (unsigned long long)keys[i]);
+            continue;
+        }
         uint64_t write = world_write_of(number, values + (size_t)i * client->value_bytes, client->value_bytes);
         bool is_still = !before[number].busy && before[number].changes == late->keys[number].changes;
         if (write == UINT64_MAX || (i > 0 && keys[i] <= keys[i - 1]) || (is_still && before[number].write != write)) {

@@ -3,8 +3,9 @@
  * A crowd that can be judged exactly without a history: some keys ("steady") are loaded and never removed, each has one
  * writer that raises its write number, and meanwhile other clients insert and remove the keys between them, so that
  * nodes split under the readers. Then no get may miss a steady key, no reader may see a key's write numbers decrease,
- * no value may be one that was never written, and no scan may leave a steady key out. Violations are counted, not
- * asserted, so that variants that are known to be wrong can be shown to be.
+ * no value may be one that was never written, and no scan may leave a steady key out, nor return a key out of order or
+ * one that the world does not have. Violations are counted, not asserted, so that variants that are known to be wrong
+ * can be shown to be.
  */
 #ifndef DM_TESTS_INDEX_STEADY_H
 #define DM_TESTS_INDEX_STEADY_H
@@ -18,14 +19,14 @@ struct steady_client {
     unsigned number, operations;
     uint64_t seed;
     uint64_t seen[STEADY_KEYS]; /* newest write of each steady key that this client knows of */
-    uint64_t missing, backwards, torn, scan_missing, failed;
+    uint64_t missing, backwards, torn, scan_missing, scan_wrong, failed;
     int failure; /* the first one */
     uint64_t counts[STEADY_COUNTERS];
     struct dm_account account;
 };
 
 struct steady_result {
-    uint64_t missing, backwards, torn, scan_missing, failed;
+    uint64_t missing, backwards, torn, scan_missing, scan_wrong, failed;
     int failure;         /* one of those that failed, or 0 */
     uint64_t violations; /* the sum */
     uint64_t counts[STEADY_COUNTERS];
@@ -52,11 +53,16 @@ static inline void steady_scan(struct steady_client *own, struct ix_client *clie
     uint64_t keys[STEADY_SCAN];
     char *values = malloc((size_t)STEADY_SCAN * client->value_bytes);
     uint32_t found = 0;
-    int rc = ix_scan(client, world_key(first, STEADY_KEYS), STEADY_SCAN, keys, values, &found);
+    uint64_t low = world_key(first, STEADY_KEYS);
+    int rc = ix_scan(client, low, STEADY_SCAN, keys, values, &found);
     steady_outcome(own, rc);
     uint64_t expected = (first + STEADY_STEP - 1) / STEADY_STEP * STEADY_STEP;
     for (uint32_t i = 0; i < found && rc == 0; i++) {
-        uint64_t number = keys[i] == IX_KEY_MAX ? STEADY_KEYS - 1 : keys[i] / (UINT64_MAX / STEADY_KEYS);
+        uint64_t number = world_number_of(keys[i], STEADY_KEYS);
+        if (number == UINT64_MAX || keys[i] < low || (i > 0 && keys[i] <= keys[i - 1])) {
+            own->scan_wrong++;
+            continue;
+        }
         steady_judge(own, number, values + (size_t)i * client->value_bytes, client->value_bytes);
         if (number % STEADY_STEP == 0) {
             own->scan_missing += number != expected;
@@ -151,6 +157,7 @@ static inline struct steady_result steady_run(struct world_config config, unsign
         result.backwards += own->backwards;
         result.torn += own->torn;
         result.scan_missing += own->scan_missing;
+        result.scan_wrong += own->scan_wrong;
         result.failed += own->failed;
         result.failure = own->failure ? own->failure : result.failure;
         for (unsigned c = 0; c < STEADY_COUNTERS; c++) {
@@ -159,8 +166,8 @@ static inline struct steady_result steady_run(struct world_config config, unsign
         dm_account_add(&result.account, &own->account);
     }
     result.report = world_walk(&world);
-    result.violations =
-        result.missing + result.backwards + result.torn + result.scan_missing + result.failed + result.report.broken;
+    result.violations = result.missing + result.backwards + result.torn + result.scan_missing + result.scan_wrong +
+                        result.failed + result.report.broken;
     world_close(&world);
     return result;
 }

@@ -74,6 +74,12 @@ static inline uint64_t world_key(uint64_t number, uint64_t count) {
     return number + 1 == count ? IX_KEY_MAX : number * (UINT64_MAX / count);
 }
 
+/* The number whose key this is, or UINT64_MAX if the world has no such key. */
+static inline uint64_t world_number_of(uint64_t key, uint64_t count) {
+    uint64_t number = key == IX_KEY_MAX ? count - 1 : key / (UINT64_MAX / count);
+    return number < count && world_key(number, count) == key ? number : UINT64_MAX;
+}
+
 static inline void world_value(uint64_t number, uint64_t write, void *value, uint32_t bytes) {
     uint64_t words[WORLD_VALUE_MAX / 8];
     words[0] = number << 40 | write;
