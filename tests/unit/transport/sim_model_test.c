@@ -158,7 +158,13 @@ static void atomics_lose_rate_only_when_the_stride_leaves_fewer_than_32_units(vo
     }
     assert_near(rate[0], 42.3, 0.15);
     assert_near(rate[12 - 3], 2.04, 0.15);
+    for (unsigned shift = 4; shift <= 7; shift++) {
+        assert_true(rate[shift - 3] > 0.9 * rate[0]);
+    }
     assert_true(rate[8 - 3] < 0.85 * rate[6 - 3]);
+    for (unsigned shift = 9; shift <= 12; shift++) {
+        assert_true(rate[shift - 3] < 0.65 * rate[shift - 4]);
+    }
 }
 
 int main(void) {
