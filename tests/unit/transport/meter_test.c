@@ -12,6 +12,8 @@
 #include "transport/core/work.h"
 #include "transport/fabric.h"
 
+enum { RUNS_MAX = 100 };
+
 static struct dm_account account;
 
 /* Three parts: before the read, between it and the sleep, and after. What is outside of index code is not counted. */
@@ -59,14 +61,19 @@ static void a_meter_adds_what_index_code_charges_and_cuts_it_at_every_wait(void 
     assert_int_equal(dm_profile_load("cx6-100g", &profile, &err), 0);
     dm_work_costs_init(&costs, &profile);
     assert_int_equal(dm_meter_open("cx6-100g", &meter, &err), 0);
-    run(meter);
+    /* A part in which the operating system interrupted the thread is left out, so one run of many has all three. */
+    unsigned runs = 0;
+    do {
+        run(meter);
+        assert_int_equal(account.charges, 3);
+        assert_int_equal(account.charged_ps, dm_work_ps(&costs, DM_WORK_NODE_PROBE, 2) +
+                                                 dm_work_ps(&costs, DM_WORK_LINE_COPY, 1) +
+                                                 dm_work_access_ps(&costs, 3, 32 << 20));
+        assert_true(account.code_parts <= 3);
+    } while (account.code_parts < 3 && ++runs < RUNS_MAX);
     dm_meter_close(meter);
-    assert_int_equal(account.charges, 3);
-    assert_int_equal(account.charged_ps, dm_work_ps(&costs, DM_WORK_NODE_PROBE, 2) +
-                                             dm_work_ps(&costs, DM_WORK_LINE_COPY, 1) +
-                                             dm_work_access_ps(&costs, 3, 32 << 20));
-    /* A part in which the operating system interrupted the thread is left out. */
-    assert_true(account.code_parts <= 3 && (account.code_parts == 0 || account.code_ns > 0));
+    assert_int_equal(account.code_parts, 3);
+    assert_true(account.code_ns > 0);
 }
 
 static void without_a_meter_nothing_is_counted(void **state) {
