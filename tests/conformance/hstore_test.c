@@ -751,10 +751,9 @@ static void a_server_that_stays_away_ends_writes_with_the_bound_on_retries(void 
     world_close(&world);
 }
 
-/* Seeds of earlier faults: two failures that lost a marked batch, a mark that landed late, a server that failed again
- * after the run, scans that never met their lease, two workers of one log, a client that stopped with its thread's
- * memory. */
-static void seeds_of_earlier_faults_find_nothing(void **state) {
+/* A short campaign beside check_test's, which is of all indexes. The seeds drew worlds with faults once, but seeds draw
+ * other worlds since then; worlds that must remain are in tests/worlds. These notice four mutants of tests/mutation. */
+static void some_seeds_of_the_checker_find_nothing(void **state) {
     (void)state;
     static const uint64_t seeds[] = {506, 1352, 3230, 9657, 10341, 17633, 39420};
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
@@ -794,7 +793,7 @@ int main(void) {
         cmocka_unit_test(a_shard_takes_the_keys_of_the_paper),
         cmocka_unit_test(logs_that_fill_make_writers_wait_and_lose_nothing),
         cmocka_unit_test(a_server_that_stays_away_ends_writes_with_the_bound_on_retries),
-        cmocka_unit_test(seeds_of_earlier_faults_find_nothing),
+        cmocka_unit_test(some_seeds_of_the_checker_find_nothing),
     };
     return test_run_chosen("hstore", tests, DM_ARRAY_LEN(tests));
 }
