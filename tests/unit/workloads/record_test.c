@@ -257,6 +257,18 @@ static void a_workload_reports_its_length(void **state) {
     }
 }
 
+static void a_recording_is_of_one_process(void **state) {
+    (void)state;
+    static struct wl_op ops[OPERATIONS];
+    struct dm_err err = {0};
+    record(&(struct wl_config){.workload = "a", .keys = 100}, file_path("run"), ops);
+    struct wl *wl = open_well(&(struct wl_config){.replay = file_path("run")}, CLIENTS, 1);
+    assert_int_equal(wl_partition(wl, 0, 1, &err), 0);
+    assert_int_equal(wl_partition(wl, 1, 2, &err), DM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "cannot be split"));
+    wl_close(wl);
+}
+
 static void a_recording_that_cannot_be_written_is_refused_at_once(void **state) {
     (void)state;
     struct wl *wl = open_well(&(struct wl_config){.workload = "a", .keys = 10}, 1, 1);
@@ -289,6 +301,7 @@ int main(void) {
         cmocka_unit_test(an_incomplete_or_damaged_recording_is_refused),
         cmocka_unit_test(a_recording_that_is_not_finished_is_removed),
         cmocka_unit_test(a_workload_reports_its_length),
+        cmocka_unit_test(a_recording_is_of_one_process),
         cmocka_unit_test(a_recording_that_cannot_be_written_is_refused_at_once),
         cmocka_unit_test(another_key_set_than_the_recorded_one_is_refused),
     };

@@ -209,6 +209,17 @@ static void bad_mixes_are_refused(void **state) {
     refused(&(struct wl_config){.workload = "a", .mix = "read=nan,update=1"}, "mix: ");
 }
 
+static void a_mix_has_at_most_255_characters(void **state) {
+    (void)state;
+    char mix[257];
+    memset(mix, ' ', sizeof mix);
+    memcpy(mix, "read=1", 6);
+    mix[256] = '\0';
+    refused(&(struct wl_config){.workload = "a", .mix = mix}, "longer than 255 characters");
+    mix[255] = '\0';
+    wl_close(open_well(&(struct wl_config){.workload = "a", .mix = mix}));
+}
+
 static void theta_outside_of_zero_to_one_is_refused(void **state) {
     (void)state;
     refused(&(struct wl_config){.workload = "a", .theta = 1.0}, "theta: 1 must be above 0 and below 1");
@@ -292,6 +303,7 @@ int main(void) {
         cmocka_unit_test(the_effective_settings_give_the_same_workload_again),
         cmocka_unit_test(proportions_that_do_not_sum_to_one_are_refused_with_their_sum),
         cmocka_unit_test(bad_mixes_are_refused),
+        cmocka_unit_test(a_mix_has_at_most_255_characters),
         cmocka_unit_test(theta_outside_of_zero_to_one_is_refused),
         cmocka_unit_test(zero_records_and_impossible_ranges_are_refused),
         cmocka_unit_test(unknown_names_are_refused_with_the_nearest),

@@ -243,6 +243,16 @@ static void damaged_compression_is_refused(void **state) {
     free(text);
 }
 
+static void a_trace_is_of_one_process(void **state) {
+    (void)state;
+    struct wl *wl = trace_open(SAMPLE, 0, false);
+    struct dm_err err = {0};
+    assert_int_equal(wl_partition(wl, 0, 1, &err), 0);
+    assert_int_equal(wl_partition(wl, 1, 2, &err), DM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "cannot be split"));
+    wl_close(wl);
+}
+
 static void a_trace_longer_than_the_buffer_is_read_completely(void **state) {
     (void)state;
     enum { LINES = 100000 };
@@ -280,6 +290,7 @@ int main(void) {
         cmocka_unit_test(lenient_skips_and_counts_malformed_lines),
         cmocka_unit_test(files_that_are_no_traces_are_refused),
         cmocka_unit_test(damaged_compression_is_refused),
+        cmocka_unit_test(a_trace_is_of_one_process),
         cmocka_unit_test(a_trace_longer_than_the_buffer_is_read_completely),
     };
     return cmocka_run_group_tests(tests, files_setup, files_teardown);
