@@ -30,7 +30,7 @@ may() {
     expect 2 figure "$1" --dry-run
     holds err "'$1' may be $2: name one of them"
 }
-may "chime 3" "chime-3a-learned, chime-3a-radix, chime-3a, chime-3d"
+may "chime 3" "chime-3a-learned, chime-3a-radix, chime-3a, chime-3b, chime-3d"
 may "rolex figure 20" "rolex-20-delta, rolex-20-epsilon"
 may "figure 12" "chime-12, xstore-12"
 
