@@ -161,7 +161,7 @@ IX_BTREE_WRITE_HOOKS(struct sherman_client)
 
 static const struct ix_wrong wrong_values[] = {
     {"versions", "bookend", 2000, "a read whose first and last line agree mixes two writes of the lines between"},
-    {"versions", "none", 20, "a read mixes two writes of one node"},
+    {"versions", "none", 40, "a read mixes two writes of one node"},
     {"torn", "absent", 40, "an entry that is being written is taken as not there"},
     {"values", "unchecked", 400, "a block that has been used again is taken for what it was"},
     {.param = NULL},
