@@ -17,7 +17,8 @@ STAGES = [
     ("f8a6312", "published", "the six indexes as published"),
     ("17753dc", "systems", "the systems that the papers compare with"),
     ("b877ed8", "set-ups", "figures as their papers ran them, readings, metrics of the papers, mistakes of indexes mended"),
-    ("", "today", "the page of today"),
+    ("50ac0f8", "scale", "the papers' scale, and mistakes that reviewers found by reading"),
+    ("", "today", "the page of today: claims compared with the papers sentence by sentence"),
 ]
 SHORT = {"reproduced": "yes", "direction only": "direction", "not reproduced": "no", "unresolved": "unresolved", "not run": "-"}
 # What of a figure does not change its results.
