@@ -32,7 +32,7 @@ may() {
 }
 may "chime 3" "chime-3a-learned, chime-3a-radix, chime-3a, chime-3b, chime-3d"
 may "rolex figure 20" "rolex-20-delta, rolex-20-epsilon"
-may "figure 12" "chime-12, xstore-12"
+may "figure 12" "chime-12-opt, chime-12, xstore-12"
 
 # a slip of the finger runs nothing
 expect 2 figure sherman-client --dry-run
