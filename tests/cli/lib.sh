@@ -8,12 +8,12 @@ set -eu
 
 pid= # of what a test runs beside itself
 work=$(mktemp -d "${TMPDIR:-/tmp}/dmbench_test.XXXXXX")
-# At the end, process $pid ends too, if it is still one of this shell: its number may be another process's by then.
-# Called by the trap.
+# At the end, process $pid ends too, if it is still one of this shell: its number may be another process's by then. By a
+# signal that a shell between fork and exec cannot lose. Called by the trap.
 # shellcheck disable=SC2317
 finish() {
     if [ -n "$pid" ] && grep -q "^PPid:[[:blank:]]*$$\$" "/proc/$pid/status" 2>/dev/null; then
-        kill "$pid" 2>/dev/null || true
+        kill -KILL "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     fi
     rm -rf "$work"
