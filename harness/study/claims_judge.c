@@ -24,9 +24,11 @@ static double gain_times(double ratio, double times) {
     return ratio >= 1 ? 1 + times * (ratio - 1) : 1 / (1 + times * (1 / ratio - 1));
 }
 
-void hx_check_accepted(enum hx_claim_kind kind, const struct hx_check *check, double *low, double *high) {
-    *low = check->low - slack(check->low, check->tolerance);
-    *high = check->high + slack(check->high, check->tolerance);
+bool hx_check_accepted(enum hx_claim_kind kind, const struct hx_check *check, double *low, double *high) {
+    double least = check->low - slack(check->low, check->tolerance);
+    double most = check->high + slack(check->high, check->tolerance);
+    *low = least;
+    *high = most;
     if (kind == HX_CLAIM_RATIO && check->low > 1) {
         *low = fmax(*low, gain_times(check->low, 0.5));
         *high = fmin(*high, gain_times(check->high, 2));
@@ -34,6 +36,7 @@ void hx_check_accepted(enum hx_claim_kind kind, const struct hx_check *check, do
         *low = check->low > 0 ? fmax(*low, gain_times(check->low, 2)) : *low;
         *high = check->high > 0 ? fmin(*high, gain_times(check->high, 0.5)) : *high;
     }
+    return *low > least || *high < most;
 }
 
 static bool is_expected(enum hx_claim_kind kind, const struct hx_check *check, double value) {

@@ -33,11 +33,8 @@ void hx_check_expected(const struct hx_claim *claim, const struct hx_check *chec
         return;
     }
     double low, high;
-    hx_check_accepted(claim->kind, check, &low, &high);
     expected_number(check, number, sizeof(number));
-    bool is_plain = low <= check->low - fabs(check->low) * check->tolerance &&
-                    high >= check->high + fabs(check->high) * check->tolerance;
-    if (is_plain) {
+    if (!hx_check_accepted(claim->kind, check, &low, &high)) {
         snprintf(text, capacity, "%s ± %.3g %%", number, check->tolerance * 100);
     } else if (isinf(low) || isinf(high)) {
         snprintf(text, capacity, "%s (%s %.3g)", number, isinf(low) ? "to" : "from", isinf(low) ? high : low);

@@ -187,8 +187,8 @@ int chime_remove(void *client, uint64_t key);
  * Releases the lock. 0; IX_TREE_AGAIN if the key still does not fit; a failure. [waits] */
 int chime_split_insert(struct chime_client *client, dm_addr leaf, uint64_t key, const void *value);
 
-/* Merges the leaf that covers key with its right neighbour, if few of its entries are used
- * and both fit into one. 0 or a failure. [waits] */
+/* Merges the leaf that covers key with its right neighbour, if few of its entries are used and
+ * both fit into one. 0 or a failure. [waits] */
 int chime_merge(struct chime_client *client, uint64_t key);
 
 /* ---- segments.c ------------------------------------------------------------------------------------------------- */

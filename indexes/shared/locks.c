@@ -78,10 +78,8 @@ static int word_acquire(struct dm_ctx *ctx, const struct ix_locks *locks, struct
                         uint32_t *attempts) {
     for (uint32_t tries = 1;; tries++) {
         int rc = dm_cas(ctx, lock->word, 0, lock->owner, old);
-        if (rc < 0) {
-            free_if_own(ctx, lock, rc);
-            return rc;
-        }
+        free_if_own(ctx, lock, rc);
+        DM_TRY(rc);
         if (*old == 0) {
             return 0;
         }
