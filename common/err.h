@@ -11,6 +11,7 @@
 #define DM_COMMON_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 /* X(name, value, text) */
 #define DM_CODES(X)                                                                                                    \
@@ -33,6 +34,12 @@ enum dm_code {
     DM_CODES(X)
 #undef X
 };
+
+/* Whether `rc` is a failure after which the caller can send no verb: the run ended, or a peer failed. What was locked
+ * stays locked then. */
+static inline bool dm_is_final(int rc) {
+    return rc == DM_ERR_STOPPED || rc == DM_ERR_PEER;
+}
 
 /* What failed, in words; `text` is one line without a trailing full stop or newline. */
 struct dm_err {

@@ -154,7 +154,7 @@ static inline dm_addr chime_leaf_word(const struct chime_cn *cn, dm_addr leaf) {
 int chime_lock_take(struct chime_client *client, dm_addr word, bool leaf, uint32_t *attempts, struct chime_lock *lock);
 
 /* Adds the unlock to the current batch, leaving `next` in the word. Then commit and hand the result to finish, which
- * returns it. After a failed commit the word is freed by compare-and-swap, but not after DM_ERR_STOPPED or DM_ERR_PEER,
+ * returns it. After a failed commit the word is freed by compare-and-swap, but not after a final failure (dm_is_final),
  * when no verb can be sent. */
 void chime_lock_post(struct chime_client *client, struct chime_lock *lock, uint64_t next);
 int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint64_t next, int rc);

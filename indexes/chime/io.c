@@ -269,7 +269,7 @@ int chime_write_back(struct chime_client *client, dm_addr leaf, const struct chi
     post_changes(client, leaf, changed);
     chime_lock_post(client, lock, next);
     int rc = dm_commit(client->ctx);
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    if (rc < 0 && !dm_is_final(rc)) {
         return write_again(client, leaf, changed, next, block, rc);
     }
     return chime_lock_finish(client, lock, next, rc);

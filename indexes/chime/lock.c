@@ -21,7 +21,7 @@ static int lock_take(struct chime_client *client, dm_addr word, bool leaf, uint3
     uint64_t *old = client->tree.own;
     for (uint32_t tries = 1;; tries++) {
         int rc = dm_masked_cas(client->ctx, word, mask, old);
-        if (rc < 0 && !leaf && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+        if (rc < 0 && !leaf && !dm_is_final(rc)) {
             /* It may have taken the lock. A leaf's word would have lost what it held beside the lock. */
             client->tree.may_hold |= dm_cas(client->ctx, word, owner, 0, NULL) < 0;
         }
@@ -65,7 +65,7 @@ int chime_lock_finish(struct chime_client *client, struct chime_lock *lock, uint
     /* A release in error may have happened; then the lock may be another client's, whose word is the same if words have
      * no owner. */
     bool may_release = lock->is_own || !lock->is_posted;
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER && may_release) {
+    if (rc < 0 && !dm_is_final(rc) && may_release) {
         dm_cas(client->ctx, lock->word, lock->held, next, NULL);
     }
     return chime_lock_leave(client, lock, rc);

@@ -45,7 +45,7 @@ int dolphin_release(struct dolphin_client *client, int rc) {
     if (client->hold_count == 0) {
         return rc;
     }
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+    if (dm_is_final(rc)) {
         /* No verb can be sent any more: what is held stays held. */
         client->hold_count = 0;
         atomic_store_explicit(&client->cn->interrupted, true, memory_order_relaxed);

@@ -105,7 +105,7 @@ void marlin_release_post(struct marlin_client *client, struct marlin_hold *hold)
 }
 
 static int leave(struct marlin_client *client, struct marlin_hold *hold, int rc, bool waits) {
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+    if (dm_is_final(rc)) {
         hold->undo = 0;
         return failed(client, rc);
     }

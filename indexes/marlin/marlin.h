@@ -187,7 +187,7 @@ int marlin_inner_try(struct marlin_client *client, dm_addr node);
 void marlin_release_post(struct marlin_client *client, struct marlin_hold *hold);
 
 /* Sends the current batch, which releases a lock: the last of an operation that has nothing to wait for, and another.
- * They return rc if it is a failure. After DM_ERR_STOPPED or DM_ERR_PEER no verb can be sent. [waits] */
+ * They return rc if it is a failure. After a final one no verb can be sent. [waits] */
 int marlin_leave(struct marlin_client *client, struct marlin_hold *hold, int rc);
 int marlin_leave_waited(struct marlin_client *client, struct marlin_hold *hold, int rc);
 

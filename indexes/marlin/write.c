@@ -278,7 +278,7 @@ static struct seen leaf_look(const struct insert *insert) {
 /* Ends the attempt: withdraws the claim if there is one, and gives the share back. */
 static int insert_leave(struct insert *insert, int rc) {
     struct marlin_client *client = insert->client;
-    if (insert->at != IX_LEAF_NONE && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    if (insert->at != IX_LEAF_NONE && !dm_is_final(rc)) {
         dm_post_cas(client->ctx, word_addr(insert->leaf, (unsigned)insert->at), insert->claim,
                     marlin_word_tag(insert->claim), NULL);
     }

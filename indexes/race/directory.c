@@ -181,7 +181,7 @@ int race_directory_split(struct race_client *client, uint64_t suffix, unsigned d
     do {
         rc = race_repeat(client, split_locked(client, suffix, depth, table, fresh, entered), &failures);
     } while (rc == RACE_AGAIN);
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER || (rc != 0 && *entered)) {
+    if (dm_is_final(rc) || (rc != 0 && *entered)) {
         return rc;
     }
     uint64_t entry;

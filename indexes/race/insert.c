@@ -115,7 +115,7 @@ static int slot_take(struct race_client *client, uint64_t key, dm_addr own, uint
     if (rc == COMMIT) {
         return mode == RACE_TENTATIVE ? slot_commit(client, own, slot) : 0;
     }
-    if (rc == DM_ERR_STOPPED) {
+    if (dm_is_final(rc)) {
         return rc;
     }
     DM_TRY(slot_withdraw(client, own, first, rc));

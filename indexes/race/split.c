@@ -292,7 +292,7 @@ static int split_locked(struct race_client *client, struct split *split, uint64_
     DM_TRY(dm_alloc(client->ctx, DM_ANY_NODE, client->cn->table_bytes, DM_LINE, DM_MEM_LEAF, &split->fresh));
     int rc = step_finish(split, fresh_write);
     rc = rc != 0 ? rc : race_directory_split(client, split->suffix, split->depth, table, split->fresh, &split->entered);
-    if (rc != 0 && !split->entered && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    if (rc != 0 && !split->entered && !dm_is_final(rc)) {
         dm_free(client->ctx, split->fresh, client->cn->table_bytes, DM_MEM_LEAF);
     }
     DM_TRY(rc);
@@ -318,7 +318,7 @@ int race_split(struct race_client *client, uint64_t hash, uint32_t *attempts) {
         return ix_retry(client->ctx, DM_RETRY_LOCK, attempts, 0);
     }
     int rc = split_locked(client, &split, hash);
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER || (rc != 0 && split.entered)) {
+    if (dm_is_final(rc) || (rc != 0 && split.entered)) {
         return rc;
     }
     int given = race_locks_give(client, (dm_addr[]){split.table, split.fresh}, split.entered ? 2 : 1);

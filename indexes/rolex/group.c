@@ -130,7 +130,7 @@ int rolex_group_release(struct rolex_client *client, const struct rolex_group *g
 }
 
 int rolex_group_fail(struct rolex_client *client, const struct rolex_group *group, int rc) {
-    if (rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+    if (dm_is_final(rc)) {
         ix_queue_leave(client->env.ctx, group->queue);
         return rc;
     }

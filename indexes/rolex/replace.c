@@ -133,7 +133,7 @@ static void entries_restore(struct rolex_env *env, struct rolex_work *work, dm_a
 static void marks_remove(struct rolex_env *env, struct rolex_work *work, dm_addr model, const struct rolex_head *head,
                          bool is_mine, int rc) {
     const uint64_t *table = tables_table(work, head);
-    if (!is_mine || rc == DM_ERR_STOPPED || rc == DM_ERR_PEER) {
+    if (!is_mine || dm_is_final(rc)) {
         return;
     }
     for (uint32_t at = 1; at < head->leaves;) {
@@ -475,7 +475,7 @@ int rolex_replace(struct rolex_env *env, struct rolex_work *work, dm_addr model,
     }
     bool begun = false;
     rc = rc < 0 ? rc : models_publish(env, work, model, &head, trained ? ROLEX_BY_TRAINING : 0, &begun);
-    if (rc < 0 && !begun && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    if (rc < 0 && !begun && !dm_is_final(rc)) {
         entries_restore(env, work, model, &head);
     }
     return rc;

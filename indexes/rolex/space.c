@@ -64,7 +64,7 @@ static int region_make(struct rolex_env *env, unsigned node) {
         }
     }
     int rc = region_alloc(env, node, region, word, claim);
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    if (rc < 0 && !dm_is_final(rc)) {
         DM_TRY(dm_cas(env->ctx, word, claim, 0, found));
     }
     return rc;

@@ -69,7 +69,7 @@ static struct ix_queue *queue_of(const struct ix_locks *locks, dm_addr node) {
 
 /* After a failure it is unknown whether a verb took effect, and so who has the lock. */
 static void free_if_own(struct dm_ctx *ctx, const struct ix_lock *lock, int rc) {
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    if (rc < 0 && !dm_is_final(rc)) {
         dm_cas(ctx, lock->word, lock->owner, 0, NULL);
     }
 }

@@ -64,7 +64,7 @@ int ix_lock_acquire(struct dm_ctx *ctx, struct ix_locks *locks, dm_addr node, ui
 /* Releasing after other verbs: post_release adds the unlock to the current batch (nothing when the lock is handed on),
  * then the caller commits and gives the commit's result to `finish`, which returns it. `zero` points to 8 zero bytes
  * that live until the commit. After a failed commit the word is freed by compare-and-swap against the owner, so that it
- * cannot free a lock that another client has taken meanwhile; after DM_ERR_STOPPED or DM_ERR_PEER no verb can be sent
+ * cannot free a lock that another client has taken meanwhile; after a final one (dm_is_final) no verb can be sent
  * and the word stays as it is. */
 void ix_lock_post_release(struct dm_ctx *ctx, struct ix_locks *locks, struct ix_lock *lock, const uint64_t *zero);
 int ix_lock_finish(struct dm_ctx *ctx, struct ix_lock *lock, int rc);

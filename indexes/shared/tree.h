@@ -67,7 +67,7 @@ struct ix_tree_policy {
     int (*upgrade)(struct ix_tree *tree, dm_addr addr, uint32_t *attempts);
 
     /* Sends the posted writes to the locked node and the unlock behind them, and waits. The lock is released in any
-     * case, except that after DM_ERR_STOPPED or DM_ERR_PEER no verb can be sent. [waits] */
+     * case, except that no verb can be sent after a final failure. [waits] */
     int (*commit_unlock)(struct ix_tree *tree);
 
     /* Releases the lock of a node that was not changed. [waits] */

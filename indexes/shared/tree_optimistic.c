@@ -42,7 +42,7 @@ int ix_optimistic_upgrade(struct ix_tree *tree, dm_addr addr, uint32_t *attempts
 /* After a failure it is unknown what landed: the word goes to the next version by a compare-and-swap, which changes
  * nothing if the release has been done. */
 static int finish(struct ix_tree *tree, int rc) {
-    if (rc < 0 && rc != DM_ERR_STOPPED && rc != DM_ERR_PEER) {
+    if (rc < 0 && !dm_is_final(rc)) {
         dm_cas(tree->ctx, tree->held_word, tree->held, tree->held + 1, NULL);
     }
     return rc;
