@@ -285,6 +285,10 @@ static int verify(struct session *session, int *status, struct dm_err *err) {
         return dm_fail(err, DM_ERR_IO, "%s: cannot make the folder", folder);
     }
     int rc = verify_in(session, folder, status, err);
+    if (rc == 0 && *status == HX_INTERRUPTED) {
+        fprintf(stderr, "what was run is kept; to continue: --out %s\n", folder);
+        return rc;
+    }
     remove_folder(folder, session);
     return rc;
 }

@@ -67,6 +67,27 @@ expect 0 archive verify one.zst --sample 1 --out third
 holds err "5 points: 5 there already, 0 to run"
 [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'dmbench_verify.*' -newer plots/figures/small.json)" ] || fail "a folder is left"
 
+# Interrupted without a folder, it keeps what was run, and says where. One point ends soon and the other one, whose result
+# is made up, never: once the first has a result, the second one runs.
+mkdir -p long/plots/figures kept
+cp plots/systems.json plots/style.gp long/plots/
+sed 's/"ops": "2K", //; s/, seed"/"/; s/"seed": 1/"ops": "2K"/; s/"seed": 2/"ops": "100G"/; /"CHIME"/d
+    s/, {"label": "FG".*/],/' plots/figures/small.json >long/plots/figures/small.json
+expect 0 figure small --plots long/plots --scale paper --out long --dry-run
+never=$(sed -n 's/^ *\([0-9a-f]*\) .*two$/\1/p' out)
+short=$(sed -n 's/^ *\([0-9a-f]*\) .*one$/\1/p' out)
+mkdir -p long/points
+expect 0 run --index sherman --workload c --keys 2K --ops 2K --warmup 0 --clients 2 --out "long/points/$short.json"
+sed "s/$short/$never/; s/\"ops\": 2000,/\"ops\": 100000000000,/" "long/points/$short.json" >"long/points/$never.json"
+expect 0 archive pack long.zst --plots long/plots --out long
+holds out "2 results"
+TMPDIR=$PWD/kept "$DMBENCH" archive verify long.zst --sample 1 --jobs 2 >out 2>err &
+pid=$!
+once has_results kept
+interrupt INT
+holds err "to continue: --out $PWD/kept/dmbench_verify."
+has_results kept || fail "the first result is not kept"
+
 # A number that this program does not measure is found. Its point may be any, so all are run.
 victim=$(find second/points -name '*.json' | sort | head -n 1)
 sed 's/"round_trips_mean": [0-9.]*/"round_trips_mean": 77.5/' "$victim" >altered.json
