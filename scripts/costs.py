@@ -61,7 +61,7 @@ def untimed(config):
 
 
 def quantities(config, share):
-    """An untimed operation counts as `share` of one."""
+    """An untimed operation counts as `share` of one. A delete counts as an update: few results have any."""
     mix = collections.defaultdict(float)
     for part in config["mix"].split(","):
         kind, by = part.split("=")
@@ -75,6 +75,7 @@ def quantities(config, share):
     for kind in KINDS:
         found[kind] = counted * mix[kind]
     found["read"] += share * reads
+    found["update"] += counted * mix["delete"]
     found["scan_entry"] = found["scan"] * per_scan
     found["inserted"] = ops * mix["insert"]
     found["cache_byte"] = config["cns"] * min(config["cache"], keys * entry)

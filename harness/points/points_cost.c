@@ -53,7 +53,7 @@ static double untimed(const json_t *config) {
     return timed > 0 && left > 0 ? left : 0;
 }
 
-/* An untimed operation counts as `share` of one. */
+/* An untimed operation counts as `share` of one. A delete counts as an update: few results have any. */
 static double quantity(const json_t *config, const char *name, double share) {
     double keys = number(config, "keys"), ops = operations(config), counted = ops - (1 - share) * untimed(config);
     if (strcmp(name, "start") == 0) {
@@ -88,6 +88,9 @@ static double quantity(const json_t *config, const char *name, double share) {
     }
     if (strcmp(name, "inserted") == 0) {
         return ops * mix_share(config, "insert");
+    }
+    if (strcmp(name, "update") == 0) {
+        return counted * (mix_share(config, "update") + mix_share(config, "delete"));
     }
     return counted * mix_share(config, name) + (strcmp(name, "read") == 0 ? share * reads : 0);
 }

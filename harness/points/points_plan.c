@@ -14,8 +14,13 @@
 
 enum { CALIBRATION_MIN = 3 };
 
-static int compare_reals(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
+/* Measured over estimated seconds of a point; its weight is the estimate. */
+struct ratio {
+    double value, weight;
+};
+
+static int compare_ratios(const void *left, const void *right) {
+    double a = ((const struct ratio *)left)->value, b = ((const struct ratio *)right)->value;
     return (a > b) - (a < b);
 }
 
@@ -25,23 +30,33 @@ static bool same_index(const struct hx_point *a, const struct hx_point *b) {
     return one != NULL && other != NULL && strcmp(one, other) == 0;
 }
 
-/* The median of measured over estimated seconds of points that have results: those with the index of `like`, or all. 0:
- * too few. */
-static double past_ratio(const struct hx_points *points, const struct hx_point *like, double *ratios) {
+/* The median of measured over estimated seconds of points that have results: those with the index of `like`, or all.
+ * Half of the estimated time is on either side of it, so that many short points do not decide for the long ones. 0: too
+ * few. */
+static double past_ratio(const struct hx_points *points, const struct hx_point *like, struct ratio *ratios) {
     size_t count = 0;
+    double whole = 0, below = 0;
     for (size_t i = 0; i < points->count; i++) {
         const struct hx_point *point = &points->items[i];
         if (point->past_s > 0 && point->cost > 0 && (like == NULL || same_index(point, like))) {
-            ratios[count++] = point->past_s / point->cost;
+            ratios[count++] = (struct ratio){.value = point->past_s / point->cost, .weight = point->cost};
+            whole += point->cost;
         }
     }
-    qsort(ratios, count, sizeof(*ratios), compare_reals);
-    return count >= CALIBRATION_MIN ? ratios[count / 2] : 0;
+    if (count < CALIBRATION_MIN) {
+        return 0;
+    }
+    qsort(ratios, count, sizeof(*ratios), compare_ratios);
+    size_t middle = 0;
+    while (middle + 1 < count && below + ratios[middle].weight < whole / 2) {
+        below += ratios[middle++].weight;
+    }
+    return ratios[middle].value;
 }
 
 /* What the estimates are multiplied by, by index of the point. Points of one index often follow each other. */
 static void past_ratios(const struct hx_points *points, const size_t *order, size_t count, double *factors) {
-    double *ratios = calloc(points->count + 1, sizeof(*ratios));
+    struct ratio *ratios = calloc(points->count + 1, sizeof(*ratios));
     double overall = ratios != NULL ? past_ratio(points, NULL, ratios) : 0;
     for (size_t i = 0; i < count; i++) {
         const struct hx_point *point = &points->items[order[i]];

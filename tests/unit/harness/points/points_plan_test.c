@@ -53,6 +53,25 @@ static void more_keys_operations_and_clients_cost_more(void **state) {
     hx_points_free(points);
 }
 
+/* costs.json has no cost of a delete, which would then take no time. */
+static void deletes_cost_what_updates_do(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    double run_s[3];
+    static const char *const mixes[] = {"read=1", "update=1", "delete=1"};
+    for (size_t i = 0; i < 3; i++) {
+        struct hx_cost cost;
+        json_t *spec = spec_of("rolex", "1M", "a", 10);
+        json_object_set_new(spec, "mix", json_string(mixes[i]));
+        size_t at = add(points, spec);
+        hx_cost_of(points->items[at].config, points->items[at].hash, &cost);
+        run_s[i] = cost.run_s;
+    }
+    assert_true(run_s[1] > run_s[0]);
+    assert_true(run_s[2] == run_s[1]);
+    hx_points_free(points);
+}
+
 static void an_index_without_past_points_costs_as_others_do(void **state) {
     (void)state;
     struct hx_points *points = hx_points_new("/nowhere");
@@ -147,6 +166,29 @@ static void results_that_are_there_correct_the_estimate(void **state) {
     hx_points_free(points);
 }
 
+/* Four short points that took 100 times what was estimated, and a long one that took twice: as the long one. */
+static void short_results_do_not_correct_long_points(void **state) {
+    (void)state;
+    struct hx_points *points = hx_points_new("/nowhere");
+    struct hx_points_plan before, after;
+    for (int clients = 1; clients <= 6; clients++) {
+        json_t *spec = spec_of("fg", "1M", "c", clients);
+        json_object_set_new(spec, "ops", json_string(clients <= 4 ? "1K" : "10M"));
+        add(points, spec);
+    }
+    size_t last = 5;
+    hx_points_scan(points);
+    hx_points_plan(points, &one_job, &last, 1, &before);
+    for (size_t i = 0; i < 5; i++) {
+        points->items[i].state = HX_POINT_THERE;
+        points->items[i].past_s = (i < 4 ? 100 : 2) * points->items[i].cost;
+    }
+    hx_points_plan(points, &one_job, &last, 1, &after);
+    assert_true(before.work_s > 0);
+    assert_true(after.work_s > 1.99 * before.work_s && after.work_s < 2.01 * before.work_s);
+    hx_points_free(points);
+}
+
 static void a_point_that_does_not_fit_is_counted(void **state) {
     (void)state;
     struct hx_points *points = hx_points_new("/nowhere");
@@ -177,11 +219,13 @@ static void seconds_are_printed_in_two_units_at_most(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_keys_operations_and_clients_cost_more),
+        cmocka_unit_test(deletes_cost_what_updates_do),
         cmocka_unit_test(an_index_without_past_points_costs_as_others_do),
         cmocka_unit_test(points_that_share_a_load_have_it_once),
         cmocka_unit_test(points_too_large_to_share_a_load_run_alone),
         cmocka_unit_test(points_run_beside_one_that_waits_for_memory),
         cmocka_unit_test(results_that_are_there_correct_the_estimate),
+        cmocka_unit_test(short_results_do_not_correct_long_points),
         cmocka_unit_test(a_point_that_does_not_fit_is_counted),
         cmocka_unit_test(seconds_are_printed_in_two_units_at_most),
     };
