@@ -16,10 +16,11 @@ static double seconds_since(uint64_t start_ns) {
     return (double)(hx_host_ns() - start_ns) * 1e-9;
 }
 
-void hx_points_progress_init(struct hx_points_progress *progress, size_t total, double cost_total) {
+void hx_points_progress_init(struct hx_points_progress *progress, size_t total, double cost_total, double planned_s) {
     *progress = (struct hx_points_progress){.terminal = isatty(STDERR_FILENO) != 0,
                                             .total = total,
                                             .cost_total = cost_total,
+                                            .planned_s = planned_s,
                                             .start_ns = hx_host_ns(),
                                             .printed_ns = hx_host_ns()};
 }
@@ -44,17 +45,26 @@ void hx_points_progress_elapsed(const struct hx_points_progress *progress, char 
     hx_seconds_text(seconds_since(progress->start_ns), text, capacity);
 }
 
-void hx_points_progress_show(struct hx_points_progress *progress, size_t running) {
+double hx_points_progress_left(const struct hx_points_progress *progress, double elapsed_s) {
+    if (progress->cost_done <= 0) {
+        return progress->planned_s - elapsed_s;
+    }
+    double done = progress->cost_done + progress->cost_running / 2;
+    return elapsed_s * (progress->cost_total - done) / done;
+}
+
+void hx_points_progress_show(struct hx_points_progress *progress, size_t running, double cost_running) {
     bool is_due = hx_host_ns() - progress->printed_ns >= LINE_PAUSE;
     if (!progress->terminal && !is_due) {
         return;
     }
     progress->printed_ns = hx_host_ns();
+    progress->cost_running = cost_running;
+    double left = hx_points_progress_left(progress, seconds_since(progress->start_ns));
     char remaining[48] = "estimating";
-    if (progress->cost_done > 0) {
+    if (left > 0) {
         char text[32];
-        double left = (progress->cost_total - progress->cost_done) / progress->cost_done;
-        hx_seconds_text(seconds_since(progress->start_ns) * left, text, sizeof(text));
+        hx_seconds_text(left, text, sizeof(text));
         snprintf(remaining, sizeof(remaining), "about %s left", text);
     }
     fprintf(stderr, "%s[%zu/%zu] %zu running, %s%s", progress->terminal ? "\r" : "", progress->done, progress->total,

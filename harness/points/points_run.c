@@ -23,6 +23,7 @@
 #include "harness/points/points.h"
 #include "harness/points/points_group.h"
 #include "harness/points/points_host.h"
+#include "harness/points/points_plan.h"
 #include "harness/points/points_progress.h"
 #include "harness/points/points_remote.h"
 #include "harness/points/points_schedule.h"
@@ -323,11 +324,23 @@ static void taken_count(struct runner *runner) {
     }
 }
 
+static double running_cost(const struct runner *runner) {
+    double cost = 0;
+    for (size_t i = 0; i < runner->job_count; i++) {
+        const struct hx_schedule_job *job = &runner->jobs[i].points;
+        for (size_t at = job->first; at < job->first + job->count; at++) {
+            const struct hx_point *point = &runner->points->items[runner->order[at]];
+            cost += point->state == HX_POINT_THERE ? 0 : point->cost;
+        }
+    }
+    return cost;
+}
+
 static void runner_loop(struct runner *runner) {
     jobs_fill(runner);
     while (runner->job_count > 0) {
         taken_count(runner);
-        hx_points_progress_show(&runner->progress, runner->job_count);
+        hx_points_progress_show(&runner->progress, runner->job_count, running_cost(runner));
         wait_event(runner);
         jobs_reap(runner);
         jobs_fill(runner);
@@ -352,6 +365,8 @@ static int runner_init(struct runner *runner) {
     if (runner->order == NULL || runner->group == NULL || runner->jobs == NULL || runner->taken == NULL) {
         return DM_ERR_NO_MEMORY;
     }
+    struct hx_points_plan plan;
+    hx_points_plan(points, runner->options, NULL, 0, &plan);
     double cost = 0;
     for (size_t i = 0; i < points->count; i++) {
         if (runner->options->force || points->items[i].state != HX_POINT_THERE) {
@@ -369,7 +384,7 @@ static int runner_init(struct runner *runner) {
         .memory_limit = hx_points_memory(),
     };
     hx_schedule_order(&runner->schedule, runner->options->program != NULL ? 0 : jobs);
-    hx_points_progress_init(&runner->progress, runner->order_count, cost);
+    hx_points_progress_init(&runner->progress, runner->order_count, cost, plan.elapsed_s);
     return 0;
 }
 

@@ -205,6 +205,21 @@ static void a_point_that_does_not_fit_is_counted(void **state) {
     hx_points_free(points);
 }
 
+/* Before a point is done the plan says how long; then 100 s for one of ten points, with two half done, leave 400. */
+static void what_is_left_counts_points_that_run(void **state) {
+    (void)state;
+    struct hx_points_progress progress;
+    hx_points_progress_init(&progress, 10, 1000, 700);
+    progress.cost_running = 200;
+    assert_true(hx_points_progress_left(&progress, 50) == 650);
+    assert_true(hx_points_progress_left(&progress, 800) < 0);
+    hx_points_progress_step(&progress, 100);
+    assert_true(hx_points_progress_left(&progress, 100) == 400);
+    progress.cost_running = 0;
+    hx_points_progress_step(&progress, 900);
+    assert_true(hx_points_progress_left(&progress, 500) == 0);
+}
+
 static void seconds_are_printed_in_two_units_at_most(void **state) {
     (void)state;
     char text[32];
@@ -227,6 +242,7 @@ int main(void) {
         cmocka_unit_test(results_that_are_there_correct_the_estimate),
         cmocka_unit_test(short_results_do_not_correct_long_points),
         cmocka_unit_test(a_point_that_does_not_fit_is_counted),
+        cmocka_unit_test(what_is_left_counts_points_that_run),
         cmocka_unit_test(seconds_are_printed_in_two_units_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
