@@ -35,7 +35,7 @@ static bool same_index(const struct hx_point *a, const struct hx_point *b) {
  * few. */
 static double past_ratio(const struct hx_points *points, const struct hx_point *like, struct ratio *ratios) {
     size_t count = 0;
-    double whole = 0, below = 0;
+    double whole = 0;
     for (size_t i = 0; i < points->count; i++) {
         const struct hx_point *point = &points->items[i];
         if (point->past_s > 0 && point->cost > 0 && (like == NULL || same_index(point, like))) {
@@ -48,8 +48,9 @@ static double past_ratio(const struct hx_points *points, const struct hx_point *
     }
     qsort(ratios, count, sizeof(*ratios), compare_ratios);
     size_t middle = 0;
-    while (middle + 1 < count && below + ratios[middle].weight < whole / 2) {
-        below += ratios[middle++].weight;
+    double reached = ratios[0].weight;
+    while (reached < whole / 2) {
+        reached += ratios[++middle].weight;
     }
     return ratios[middle].value;
 }

@@ -45,11 +45,11 @@ void hx_points_progress_elapsed(const struct hx_points_progress *progress, char 
     hx_seconds_text(seconds_since(progress->start_ns), text, capacity);
 }
 
-double hx_points_progress_left(const struct hx_points_progress *progress, double elapsed_s) {
+double hx_points_progress_left(const struct hx_points_progress *progress, double cost_running, double elapsed_s) {
     if (progress->cost_done <= 0) {
         return progress->planned_s - elapsed_s;
     }
-    double done = progress->cost_done + progress->cost_running / 2;
+    double done = progress->cost_done + cost_running / 2;
     return elapsed_s * (progress->cost_total - done) / done;
 }
 
@@ -59,8 +59,7 @@ void hx_points_progress_show(struct hx_points_progress *progress, size_t running
         return;
     }
     progress->printed_ns = hx_host_ns();
-    progress->cost_running = cost_running;
-    double left = hx_points_progress_left(progress, seconds_since(progress->start_ns));
+    double left = hx_points_progress_left(progress, cost_running, seconds_since(progress->start_ns));
     char remaining[48] = "estimating";
     if (left > 0) {
         char text[32];

@@ -14,8 +14,8 @@ struct hx_points_progress {
     bool terminal;
     bool shown; /* the terminal shows a line */
     size_t done, total;
-    double cost_done, cost_running, cost_total; /* of points, in estimated seconds */
-    double planned_s;                           /* what the plan says of all */
+    double cost_done, cost_total; /* of points, in estimated seconds */
+    double planned_s;             /* what the plan says of all */
     uint64_t start_ns, printed_ns;
 };
 
@@ -25,8 +25,8 @@ void hx_points_progress_init(struct hx_points_progress *progress, size_t total, 
 void hx_points_progress_step(struct hx_points_progress *progress, double cost);
 
 /* The seconds that are left, `elapsed_s` after the start: by the plan until a point is done, then at the pace so far,
- * of which points that run are half done. Not above 0: unknown. */
-double hx_points_progress_left(const struct hx_points_progress *progress, double elapsed_s);
+ * of which points that run are half done; their estimates add up to `cost_running`. Not above 0: unknown. */
+double hx_points_progress_left(const struct hx_points_progress *progress, double cost_running, double elapsed_s);
 
 /* `running` jobs have points whose estimates add up to `cost_running`. */
 void hx_points_progress_show(struct hx_points_progress *progress, size_t running, double cost_running);

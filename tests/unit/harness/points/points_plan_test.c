@@ -210,14 +210,12 @@ static void what_is_left_counts_points_that_run(void **state) {
     (void)state;
     struct hx_points_progress progress;
     hx_points_progress_init(&progress, 10, 1000, 700);
-    progress.cost_running = 200;
-    assert_true(hx_points_progress_left(&progress, 50) == 650);
-    assert_true(hx_points_progress_left(&progress, 800) < 0);
+    assert_true(hx_points_progress_left(&progress, 200, 50) == 650);
+    assert_true(hx_points_progress_left(&progress, 200, 800) < 0);
     hx_points_progress_step(&progress, 100);
-    assert_true(hx_points_progress_left(&progress, 100) == 400);
-    progress.cost_running = 0;
+    assert_true(hx_points_progress_left(&progress, 200, 100) == 400);
     hx_points_progress_step(&progress, 900);
-    assert_true(hx_points_progress_left(&progress, 500) == 0);
+    assert_true(hx_points_progress_left(&progress, 0, 500) == 0);
 }
 
 static void seconds_are_printed_in_two_units_at_most(void **state) {
