@@ -3,7 +3,7 @@
 #
 # The claims in the documentation are those that were judged last: README.md has the counts of docs/claims.md, which has
 # every claim of plots/claims/ with its words, and a reason for each that is not reproduced. scripts/update_docs.sh
-# mends both.
+# mends both. An experiment of a figure belongs to a reason: one that no reason evaluates is never run.
 . "$DM_SOURCE_DIR/tests/style/lib.sh"
 need python3
 
@@ -44,5 +44,28 @@ for claim in (claim for file in files for claim in json.load(open(file, encoding
         print(f"{claim['id']}: '{row[4]}' without a reason")
         missing += 1
 sys.exit(missing > 0)
+PYTHON
+python3 - <<'PYTHON' || complain "no reason evaluates the experiments above: use or remove them"
+import glob
+import json
+import re
+import sys
+
+used = set()
+for file in glob.glob("plots/claims/*.json"):
+    for claim in json.load(open(file, encoding="utf-8"))["claims"]:
+        for reason in claim.get("because", []):
+            expression = reason.get("value", "") + reason.get("holds", "")
+            figure = reason.get("reads", claim.get("reads"))
+            used |= {(figure, name) for name in re.findall(r"with\(\s*([^,\s]+)\s*,", expression)}
+unused = [
+    (figure["id"], experiment["id"])
+    for figure in (json.load(open(file, encoding="utf-8")) for file in sorted(glob.glob("plots/figures/*.json")))
+    for experiment in figure.get("experiments", [])
+    if (figure["id"], experiment["id"]) not in used
+]
+for figure, experiment in unused:
+    print(f"{figure}: {experiment}")
+sys.exit(len(unused) > 0)
 PYTHON
 finish
